@@ -1,6 +1,6 @@
 /** Browser control: a loopback API, the agent's `browser` tool, and `portico browser`. */
 import { join } from "node:path";
-import { definePlugin } from "portico";
+import { definePlugin, type Mount, type PluginContext } from "portico";
 import { createPolicy } from "./targets/imposed-policy.ts";
 import { answerElsewhere, asksElsewhere } from "./elsewhere.ts";
 import { errors } from "./errors.ts";
@@ -12,7 +12,8 @@ import { EXTENSION_ORIGIN } from "./relay/pairing.ts";
 import { openRelay } from "./relay/server.ts";
 import { openSandboxes } from "./targets/open-sandboxes.ts";
 import { BrowserConfig, Credentials, SandboxConfig, tellPrivate } from "./schema.ts";
-import type { BrowserControl } from "./browser-control.ts";
+import type { BrowserControl, ServiceOptions } from "./browser-control.ts";
+import type { RelayControl } from "./relay-control.ts";
 import { createTargets } from "./targets/targets.ts";
 import { addTool } from "./tool.ts";
 
@@ -40,19 +41,7 @@ export default definePlugin({
     const policy = createPolicy({ config: settings, sandbox, ports: ctx.ports });
     const libraryPresent = () => hasLibrary(ctx.paths.package, process.env);
     const server = await ctx.server({ name: "browser", portOffset: OFFSET.control });
-    const relay = openRelay({
-      server: await ctx.server({
-        name: "relay",
-        portOffset: OFFSET.relay,
-        origins: [EXTENSION_ORIGIN],
-      }),
-      control: server,
-      secret,
-      enabled: () => settings().enabled,
-      extensionDir: join(ctx.dir, "extension"),
-      version: ctx.version,
-      log: ctx.log,
-    });
+    const relay = await startRelay(ctx, server, secret, () => settings().enabled);
     const debugging = createDebuggingServers(ctx, () => Object.values(now["gateway.auth"]));
     const shared = {
       env: process.env,
@@ -61,20 +50,10 @@ export default definePlugin({
       whyProtected: ctx.whyProtected,
     };
     let control: Promise<BrowserControl> | undefined;
-    const open = (): Promise<BrowserControl> =>
-      (control ??= import("./browser-control.ts").then(
-        ({ BrowserControl }) =>
-          new BrowserControl({
-            ...policy,
-            ...shared,
-            paths: ctx.paths,
-            log: ctx.log,
-            relayUrl: () => relay.url,
-            relay,
-            onNavigated: tellNavigated(ctx),
-          }),
-      ));
-
+    const open = (): Promise<BrowserControl> => {
+      control ??= openControl(ctx, relay, { ...policy, ...shared });
+      return control;
+    };
     const sandboxes = openSandboxes(ctx, {
       ...shared,
       config: settings,
@@ -116,3 +95,43 @@ export default definePlugin({
     if (settings().enabled) tellPrivate(settings(), ctx.log);
   },
 });
+
+/** The extension relay, on a server of its own. */
+async function startRelay(
+  ctx: PluginContext,
+  control: Mount,
+  secret: () => string,
+  enabled: () => boolean,
+): Promise<RelayControl> {
+  const server = await ctx.server({
+    name: "relay",
+    portOffset: OFFSET.relay,
+    origins: [EXTENSION_ORIGIN],
+  });
+  return openRelay({
+    server,
+    control,
+    secret,
+    enabled,
+    extensionDir: join(ctx.dir, "extension"),
+    version: ctx.version,
+    log: ctx.log,
+  });
+}
+
+/** Loads what drives the browsers: the first request does, a start does not pay for it. */
+async function openControl(
+  ctx: PluginContext,
+  relay: RelayControl,
+  options: Omit<ServiceOptions, "paths" | "log" | "relayUrl" | "relay" | "onNavigated">,
+): Promise<BrowserControl> {
+  const { BrowserControl } = await import("./browser-control.ts");
+  return new BrowserControl({
+    ...options,
+    paths: ctx.paths,
+    log: ctx.log,
+    relayUrl: () => relay.url,
+    relay,
+    onNavigated: tellNavigated(ctx),
+  });
+}

@@ -101,11 +101,14 @@ export class Profiles {
     return this.#writing;
   }
 
+  /** The driver of a profile that names none. */
+  #driverFor(cdpUrl: string | undefined): DriverKind {
+    if (cdpUrl === undefined) return "managed";
+    return shownUrl(cdpUrl) === this.#options.relayUrl() ? "extension" : "remote";
+  }
+
   #make(name: string, given: ProfileConfig, source: Profile["source"]): Profile {
-    const isRelay =
-      given.cdpUrl !== undefined && shownUrl(given.cdpUrl) === this.#options.relayUrl();
-    const driver =
-      given.driver ?? (given.cdpUrl === undefined ? "managed" : isRelay ? "extension" : "remote");
+    const driver = given.driver ?? this.#driverFor(given.cdpUrl);
     const cdpUrl =
       driver === "extension" ? (given.cdpUrl ?? this.#options.relayUrl()) : given.cdpUrl;
     return {

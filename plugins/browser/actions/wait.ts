@@ -28,6 +28,17 @@ interface Limit {
 /** How long the frames are waited for together before one that shows the text counts. */
 const FRAMES_MS = 50;
 
+/** Whether the frame shows the text now; undefined where that cannot be known. */
+async function showsText(frame: Frame, text: string): Promise<boolean | undefined> {
+  try {
+    return await fitsAny(frame.getByText(text).filter({ visible: true }));
+  } catch (error) {
+    if (isGone(error) && !frame.isDetached()) throw error;
+    // A frame that went away shows nothing; what one shows that is just loading is not known.
+    return frame.isDetached() ? false : undefined;
+  }
+}
+
 /** Text may stand in any frame; frames come and go, so a little at a time is waited for. */
 async function textThere(
   tab: Tab,
@@ -35,24 +46,16 @@ async function textThere(
   wanted: boolean,
   { start, timeoutMs }: Limit,
 ): Promise<void> {
-  const shownIn = async (frame: Frame): Promise<boolean | undefined> => {
-    try {
-      return await fitsAny(frame.getByText(text).filter({ visible: true }));
-    } catch (error) {
-      if (isGone(error) && !frame.isDetached()) throw error;
-      // A frame that went away shows nothing; what one shows that is just loading is not known.
-      return frame.isDetached() ? false : undefined;
-    }
-  };
   let isShown = false;
   const asked = new Map<Frame, Promise<boolean | undefined>>();
   async function ask(frame: Frame): Promise<boolean | undefined> {
-    const shown = await shownIn(frame).finally(() => asked.delete(frame));
+    const shown = await showsText(frame, text).finally(() => asked.delete(frame));
     isShown ||= shown === true;
     return shown;
   }
   for (;;) {
-    for (const frame of tab.page.frames()) if (!asked.has(frame)) asked.set(frame, ask(frame));
+    const unasked = tab.page.frames().filter((frame) => !asked.has(frame));
+    for (const frame of unasked) asked.set(frame, ask(frame));
     const waitMs = left(start, timeoutMs);
     // One that does not answer holds up no other; only whether it shows the text is not known.
     const limit = wanted ? Math.min(FRAMES_MS, waitMs) : waitMs;

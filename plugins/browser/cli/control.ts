@@ -134,12 +134,10 @@ export const controlCommands: Command[] = [
     name: "tabs",
     summary: "All tabs",
     request: () => ({ method: "GET", path: "/tabs" }),
-    human: ({ running, tabs }: { running: boolean; tabs: TabView[] }) =>
-      running
-        ? tabs.length === 0
-          ? "No tab is open."
-          : tabs.map(tabLine)
-        : "The browser is not running.",
+    human: ({ running, tabs }: { running: boolean; tabs: TabView[] }) => {
+      if (!running) return "The browser is not running.";
+      return tabs.length === 0 ? "No tab is open." : tabs.map(tabLine);
+    },
   }),
   command({
     name: "open",

@@ -56,7 +56,10 @@ function inTurn(tabId, work) {
 async function keepAlive() {
   await chrome.alarms.create(KEEP_ALIVE, { periodInMinutes: 0.5 });
   // Tabs come faster than the page does, and the browser refuses a second one.
-  await (opening ??= openOffscreen().finally(() => (opening = undefined)));
+  opening ??= openOffscreen().finally(() => {
+    opening = undefined;
+  });
+  await opening;
 }
 
 let opening;
@@ -120,26 +123,30 @@ chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params) => {
 
 chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
   if (tabId === undefined) return;
-  void inTurn(tabId, async () => {
+  void inTurn(tabId, () => {
     if (!attached.isAttached(tabId)) return;
     // "Cancel" in the browser's own bar is a clear word; everything else is the browser's doing.
-    if (reason === "canceled_by_user") return letGo(tabId, reason);
-    let failure;
-    for (const ms of AGAIN_MS) {
-      await pause(ms);
-      const tab = await chrome.tabs.get(tabId).catch(() => undefined);
-      if (tab === undefined) return letGo(tabId, "closed");
-      try {
-        link.send({ event: "attached", tab: await attached.attach(tabId) });
-        return showBadge(tabId, link.isOpen ? "on" : "waiting");
-      } catch (error) {
-        failure = error;
-        if (attached.refusal(tab.url || tab.pendingUrl || "") !== undefined) break;
-      }
-    }
-    return letGo(tabId, reason, "refused", failure?.message);
+    return reason === "canceled_by_user" ? letGo(tabId, reason) : attachAgain(tabId, reason);
   });
 });
+
+/** Attaches a tab whose debugger was thrown out, after a few tries at most; lets go of it where none succeeds. */
+async function attachAgain(tabId, reason) {
+  let failure;
+  for (const ms of AGAIN_MS) {
+    await pause(ms);
+    const tab = await chrome.tabs.get(tabId).catch(() => undefined);
+    if (tab === undefined) return letGo(tabId, "closed");
+    try {
+      link.send({ event: "attached", tab: await attached.attach(tabId) });
+      return showBadge(tabId, link.isOpen ? "on" : "waiting");
+    } catch (error) {
+      failure = error;
+      if (attached.refusal(tab.url || tab.pendingUrl || "") !== undefined) break;
+    }
+  }
+  return letGo(tabId, reason, "refused", failure?.message);
+}
 
 chrome.tabs.onRemoved.addListener((tabId) => {
   void inTurn(tabId, () => (attached.isAttached(tabId) ? letGo(tabId, "closed") : undefined));
@@ -169,7 +176,9 @@ chrome.alarms.onAlarm.addListener(() => {
 let hiddenPage;
 chrome.runtime.onConnect.addListener((port) => {
   hiddenPage = port;
-  port.onDisconnect.addListener(() => hiddenPage === port && (hiddenPage = undefined));
+  port.onDisconnect.addListener(() => {
+    if (hiddenPage === port) hiddenPage = undefined;
+  });
   if (link.isOpen) void showPresence();
 });
 

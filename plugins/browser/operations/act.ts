@@ -88,14 +88,48 @@ const WINDOW_MS = 3_000;
 
 export async function act(op: Op, given: ActInput): Promise<object> {
   const { kind, name } = checkAction(given);
-  if (given.snapshot !== undefined && given.snapshot !== "efficient" && given.snapshot !== "ai") {
-    throw errors.badSnapshotMode({ param: "snapshot" });
-  }
+  checkSnapshotMode(given);
   // A page that may not be read may still be closed.
   const tab =
     name === "close"
       ? await op.session.tabs.get(given.targetId)
       : await readableTab(op, given.targetId, given.timeoutMs);
+  const start = Date.now();
+  const { result, opened } = await perform(op, tab, kind, name, given);
+  const isClosed = tab.page.isClosed();
+  // What an action led to is judged before the response shows anything of it.
+  if (!isClosed) await checkShown(op, tab.url);
+  const answer: Record<string, unknown> = {
+    ok: true,
+    targetId: tab.targetId,
+    url: tab.url,
+    ...outcome(name, result),
+  };
+  if (isClosed) answer["closed"] = true;
+  const dialogs = tab.dialogs.since(start);
+  if (dialogs.length > 0) answer["dialogs"] = dialogs.slice(-20);
+  if (opened.length > 0) answer["newTabs"] = await newTabs(op, opened);
+  if (given.snapshot !== undefined && !isClosed)
+    Object.assign(answer, await freshSnapshot(op, tab, given.snapshot));
+  return answer;
+}
+
+function checkSnapshotMode(
+  given: ActInput,
+): asserts given is ActInput & { snapshot?: "efficient" | "ai" | undefined } {
+  const { snapshot } = given;
+  if (snapshot === undefined || snapshot === "efficient" || snapshot === "ai") return;
+  throw errors.badSnapshotMode({ param: "snapshot" });
+}
+
+/** Runs the action and waits for what it led to: its result, and the windows that it opened. */
+async function perform(
+  op: Op,
+  tab: Tab,
+  kind: Kind,
+  name: string,
+  given: ActInput,
+): Promise<{ result: unknown; opened: readonly Page[] }> {
   const start = Date.now();
   const timeoutMs = typeof given.timeoutMs === "number" ? given.timeoutMs : kind.timeoutMs;
   const opened: Page[] = [];
@@ -113,28 +147,24 @@ export async function act(op: Op, given: ActInput): Promise<object> {
       await attempt(WINDOW_MS, tab.page.waitForEvent("popup", { timeout: WINDOW_MS }), undefined);
     }
   } catch (error) {
-    // A page that closes itself on a click did what was asked.
-    const ended =
-      (tab.closed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
-    if (!ended || !kind.queued) throw withDialogs(error, tab, start);
+    if (!kind.queued || !closedItself(tab, error)) throw withDialogs(error, tab, start);
   } finally {
     tab.popupListeners.delete(onPopup);
   }
-  const closed = tab.page.isClosed();
-  // What an action led to is judged before anything of it is told.
-  if (!closed) await checkShown(op, tab.url);
-  const answer: Record<string, unknown> = { ok: true, targetId: tab.targetId, url: tab.url };
-  if (result !== undefined) answer["result"] = result;
-  if (name === "type" && result !== undefined)
-    answer["value"] = (result as { value: string }).value;
-  if (name === "batch") answer["ok"] = (result as { ok: boolean }[]).every(({ ok }) => ok);
-  if (closed) answer["closed"] = true;
-  const dialogs = tab.dialogs.since(start);
-  if (dialogs.length > 0) answer["dialogs"] = dialogs.slice(-20);
-  if (opened.length > 0) answer["newTabs"] = await newTabs(op, opened);
-  if (given.snapshot !== undefined && !closed)
-    Object.assign(answer, await freshSnapshot(op, tab, given.snapshot));
-  return answer;
+  return { result, opened };
+}
+
+/** A page that closes itself on a click did what was asked. */
+const closedItself = (tab: Tab, error: unknown): boolean =>
+  (tab.closed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
+
+/** What an action returned, as the response shows it. */
+function outcome(name: string, result: unknown): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  if (result !== undefined) shown["result"] = result;
+  if (name === "type" && result !== undefined) shown["value"] = (result as { value: string }).value;
+  if (name === "batch") shown["ok"] = (result as { ok: boolean }[]).every(({ ok }) => ok);
+  return shown;
 }
 
 /** The windows that the action opened, once they are under control. */

@@ -34,36 +34,42 @@ async function boxes(
   // The main document's refs have a prefix too after the first navigation: it is the one of the first node.
   const prefix = /^(f\d+)?e/.exec(nodes[0]?.node.ref ?? "e")?.[1] ?? "";
   const own = (node: AriaNode): boolean => (/^(f\d+)?e/.exec(node.ref ?? "")?.[1] ?? "") === prefix;
-  const wanted = nodes.filter(({ node }) => isInteractive(node));
-  const found: { ref: string; box: Box }[] = [];
+  const labels: { ref: string; box: Box }[] = [];
   let asked = 0;
-  for (const { key, node } of wanted) {
-    if (found.length >= MOST) break;
-    let box: Box | null | undefined = node.box;
-    if (inFrame(node) && !own(node)) {
-      if (++asked > MOST_IN_FRAMES) continue;
-      box = await attempt(300, locatorOf(tab.page, node.ref!).boundingBox({ timeout: 300 }), null);
-    }
-    if (!box || box.width < 1 || box.height < 1) continue;
-    if (
-      box.x + box.width < 0 ||
-      box.y + box.height < 0 ||
-      box.x > size.width ||
-      box.y > size.height
-    )
-      continue;
-    found.push({
-      ref: key,
-      box: {
-        x: Math.round(box.x),
-        y: Math.round(box.y),
-        width: Math.round(box.width),
-        height: Math.round(box.height),
-      },
-    });
+  const boxOf = async (node: AriaNode): Promise<Box | null | undefined> => {
+    if (!inFrame(node) || own(node)) return node.box;
+    asked += 1;
+    return asked > MOST_IN_FRAMES ? null : askForBox(tab, node);
+  };
+  for (const { key, node } of nodes.filter((one) => isInteractive(one.node))) {
+    if (labels.length >= MOST) break;
+    const box = await boxOf(node);
+    if (box && isInSight(box, size)) labels.push({ ref: key, box: rounded(box) });
   }
-  return found;
+  return labels;
 }
+
+const askForBox = (tab: Tab, node: AriaNode): Promise<Box | null> =>
+  attempt(300, locatorOf(tab.page, node.ref!).boundingBox({ timeout: 300 }), null);
+
+/** A box that has a size, at least a part of it within the viewport. */
+const isInSight = (
+  { x, y, width, height }: Box,
+  viewport: { width: number; height: number },
+): boolean =>
+  width >= 1 &&
+  height >= 1 &&
+  x + width >= 0 &&
+  y + height >= 0 &&
+  x <= viewport.width &&
+  y <= viewport.height;
+
+const rounded = ({ x, y, width, height }: Box): Box => ({
+  x: Math.round(x),
+  y: Math.round(y),
+  width: Math.round(width),
+  height: Math.round(height),
+});
 
 /** A screenshot of the viewport with the refs of its interactive elements. */
 export async function drawnScreenshot(

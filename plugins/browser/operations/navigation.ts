@@ -95,25 +95,22 @@ async function explain(
     if (blocked.code === "navigation_blocked") await blank(tab);
     return blocked;
   }
-  if (isTimeout(error)) {
-    return errors.pageSlow({ ms: timeoutMs }, { cause: error });
-  }
-  if (/Download is starting/i.test(text)) {
+  if (isTimeout(error)) return errors.pageSlow({ ms: timeoutMs }, { cause: error });
+  if (/Download is starting/i.test(text))
     return errors.addressIsDownload({ param: "url", cause: error });
-  }
-  if (/is interrupted by another navigation/i.test(text)) {
-    // A page that sends the tab to where it may not go is refused like one that redirects there.
-    const elsewhere = (await forbidden(op, tab)) ?? refused(op, since);
-    if (elsewhere !== undefined) {
-      await blank(tab);
-      return elsewhere;
-    }
-    return errors.wentElsewhere({ url: tab.url }, { cause: error });
-  }
+  if (/is interrupted by another navigation/i.test(text)) return interrupted(op, tab, error, since);
   const network = networkFailure(text);
   if (network !== undefined)
     return errors.pageNotLoaded({ reason: `${network}.` }, { param: "url", cause: error });
   return failure(error, `Navigating to ${new URL(url).host || url}`);
+}
+
+/** A page that sends the tab to where it may not go is refused like one that redirects there. */
+async function interrupted(op: Op, tab: Tab, cause: unknown, since: number): Promise<unknown> {
+  const elsewhere = (await forbidden(op, tab)) ?? refused(op, since);
+  if (elsewhere === undefined) return errors.wentElsewhere({ url: tab.url }, { cause });
+  await blank(tab);
+  return elsewhere;
 }
 
 /** The tab that is meant; one of its own for each of several calls that find the browser stopped. */

@@ -4,6 +4,7 @@ import { attempt } from "../deadline.ts";
 import { type Profile, shownUrl } from "../profiles.ts";
 import { isReachable } from "../relay/prepare.ts";
 import type { ProfileConfig } from "../schema.ts";
+import type { Session } from "../session/session.ts";
 import type { Op } from "../op.ts";
 
 async function summary(op: Op, profile: Profile): Promise<object> {
@@ -21,17 +22,18 @@ async function summary(op: Op, profile: Profile): Promise<object> {
     cdpUrl: profile.cdpUrl === undefined ? `http://127.0.0.1:${cdpPort}` : shownUrl(profile.cdpUrl),
     color: profile.color,
     running: session.running || reachable,
-    tabCount: reachable
-      ? (op.deps.relay?.tabs().length ?? 0)
-      : session.running
-        ? (await attempt(2000, session.tabs.list(), [])).length
-        : 0,
+    tabCount: await tabCount(op, session, reachable),
     isDefault: profile.name === op.deps.profiles.defaultName,
     source: profile.source,
     proxy: profile.proxy && shownUrl(profile.proxy),
     userAgent: profile.userAgent,
     args: profile.args,
   };
+}
+
+async function tabCount(op: Op, session: Session, reachable: boolean): Promise<number> {
+  if (reachable) return op.deps.relay?.tabs().length ?? 0;
+  return session.running ? (await attempt(2000, session.tabs.list(), [])).length : 0;
 }
 
 /** Whether it runs is the node's to say: `GET /?profile=` asks it. */

@@ -212,7 +212,7 @@ export async function takeSnapshot(
   const answer = {
     ok: true,
     format: "ai",
-    mode: view.style === "ai" ? "ai" : input.mode === "full" ? "role" : viewName(view),
+    mode: modeOf(view, input),
     targetId: tab.targetId,
     url: tab.url,
     title: sanitized(title),
@@ -226,16 +226,23 @@ export async function takeSnapshot(
   return { ...answer, ...(await drawnScreenshot(op, tab, drawn.nodes, left(start, timeoutMs))) };
 }
 
+const MEDIA: Readonly<Record<string, string>> = {
+  "application/pdf": "a PDF",
+  image: "a picture",
+};
+
 /** What a page is that holds no text, in words: its picture is all that there is to see. */
 function mediaNote(contentType: string): string | undefined {
   const [kind] = /^application\/pdf|^(?:image|video|audio)(?=\/(?!svg))/.exec(contentType) ?? [];
   if (kind === undefined) return undefined;
-  const what =
-    kind === "application/pdf" ? "a PDF" : kind === "image" ? "a picture" : `a ${kind} file`;
-  return `# This page is ${what} (${sanitized(contentType)}), which a snapshot cannot show: look at a screenshot, or download it.`;
+  return `# This page is ${MEDIA[kind] ?? `a ${kind} file`} (${sanitized(contentType)}), which a snapshot cannot show: look at a screenshot, or download it.`;
 }
 
-const viewName = (view: View): string => (view.interactive && view.compact ? "efficient" : "role");
+function modeOf(view: View, input: SnapshotInput): string {
+  if (view.style === "ai") return "ai";
+  const isEfficient = input.mode !== "full" && view.interactive && view.compact;
+  return isEfficient ? "efficient" : "role";
+}
 
 /** Keeps the lines for the next `diff`, and answers those of the caller's last snapshot of that view. */
 function remember(tab: Tab, key: string, now: Shown): Shown | undefined {

@@ -32,6 +32,13 @@ export function relayStatus(op: Asked): object {
   return { relay: { port: relay.port, connected: relay.connected }, tabs };
 }
 
+const STARTS: ReadonlySet<string> = new Set(["/start", "/navigate", "/tabs/open"]);
+
+function noteStop(session: Session, relay: RelayControl, path: string): void {
+  if (path === "/stop") stopped.set(session, relay.clicks);
+  if (STARTS.has(path)) stopped.delete(session);
+}
+
 /**
  * The person's browser runs anyway: where a tab is attached, the first request connects to it. Where none is, nothing
  * stays connected, and routes that need one answer 409. 501 for what needs the library where it is absent.
@@ -47,8 +54,7 @@ export async function prepareRelay(op: Op, path: string): Promise<void> {
   }
   if (relay === undefined) return;
   const { session } = op;
-  if (path === "/stop") stopped.set(session, relay.clicks);
-  if (path === "/start" || path === "/navigate" || path === "/tabs/open") stopped.delete(session);
+  noteStop(session, relay, path);
   if (!needsNoTab) await relay.settled();
   if (relay.tabs().length === 0) {
     if (session.running && !relay.isAway) await session.stop();

@@ -60,41 +60,44 @@ export async function readAxTree(
     processTrees(tab),
     ...frames.map((frame) => attempt(FRAME_MS, processTrees(frame), [])),
   ]);
-  const out: AxEntry[] = [];
-  let interactive = 0;
-  let truncated = false;
+  const entries: AxEntry[] = [];
+  for (const tree of [own, ...others].flat())
+    for (const entry of entriesIn(tree)) {
+      if (entries.length >= limit) return summaryOf(entries, true);
+      entries.push(entry);
+    }
+  return summaryOf(entries, false);
+}
 
-  function walk(tree: AxNode[]): void {
-    const byId = new Map(tree.map((node) => [node.nodeId, node]));
-    const stack: { node: AxNode; depth: number }[] = [];
-    const roots = tree.filter((node) => node.parentId === undefined || !byId.has(node.parentId));
-    for (const root of roots.reverse()) stack.push({ node: root, depth: 0 });
-    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-      const { node, depth } = at;
-      const raw = text(node.role);
-      const role = ROLES[raw] ?? raw;
-      const name = text(node.name);
-      const value = text(node.value);
-      const shown =
-        !node.ignored && !SILENT.has(raw) && !(raw === "generic" && name === "" && value === "");
-      if (shown) {
-        if (out.length >= limit) {
-          truncated = true;
-          return;
-        }
-        out.push({ role, name, value: value || undefined, depth });
-        if (INTERACTIVE.has(role)) interactive += 1;
-      }
-      const below = shown ? depth + 1 : depth;
-      for (const id of [...(node.childIds ?? [])].reverse()) {
-        const child = byId.get(id);
-        if (child !== undefined) stack.push({ node: child, depth: below });
-      }
+const summaryOf = (nodes: AxEntry[], truncated: boolean) => ({
+  nodes,
+  interactive: nodes.filter(({ role }) => INTERACTIVE.has(role)).length,
+  truncated,
+});
+
+/** The nodes of a tree that say something, each before those below it. */
+function* entriesIn(tree: AxNode[]): Generator<AxEntry> {
+  const byId = new Map(tree.map((node) => [node.nodeId, node]));
+  const roots = tree.filter((node) => node.parentId === undefined || !byId.has(node.parentId));
+  const stack = roots.reverse().map((node) => ({ node, depth: 0 }));
+  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+    const entry = entryOf(at.node, at.depth);
+    if (entry !== undefined) yield entry;
+    const depth = entry === undefined ? at.depth : at.depth + 1;
+    for (const id of [...(at.node.childIds ?? [])].reverse()) {
+      const node = byId.get(id);
+      if (node !== undefined) stack.push({ node, depth });
     }
   }
+}
 
-  for (const tree of [own, ...others].flat()) walk(tree);
-  return { nodes: out, interactive, truncated };
+function entryOf(node: AxNode, depth: number): AxEntry | undefined {
+  const raw = text(node.role);
+  const name = text(node.name);
+  const value = text(node.value);
+  if (node.ignored || SILENT.has(raw)) return undefined;
+  if (raw === "generic" && name === "" && value === "") return undefined;
+  return { role: ROLES[raw] ?? raw, name, value: value || undefined, depth };
 }
 
 /** The trees of a page, or of a frame, and of the frames in it that live in its process. */

@@ -11,26 +11,33 @@ const OURS = /^(\S+) (checkbox|radio|switch) (.+)$/s;
 
 /** Gives refs to the hidden boxes of a tree; where two could be meant, neither gets one. */
 export function nameHiddenBoxes(roots: readonly (AriaNode | string)[]): void {
-  const found = new Map<string, AriaNode[]>();
-  const stack: { node: AriaNode | string; within: string | undefined }[] = roots.map((node) => ({
-    node,
-    within: undefined,
-  }));
+  const boxes = new Map<string, AriaNode[]>();
+  for (const root of roots) collectBoxes(root, undefined, boxes);
+  for (const [ref, [node, ...twins]] of boxes) if (twins.length === 0) node!.ref = ref;
+}
+
+/** Adds the hidden boxes of a tree by the ref that they may get. `within`: the nearest ref around the node. */
+function collectBoxes(
+  root: AriaNode | string,
+  around: string | undefined,
+  boxes: Map<string, AriaNode[]>,
+): void {
+  const stack = [{ node: root, within: around }];
   for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
     const { node, within } = at;
     if (typeof node === "string") continue;
-    if (node.ref === undefined && within !== undefined && node.name && BOX.test(node.role)) {
+    if (within !== undefined && isHiddenBox(node)) {
       const ref = `${within} ${node.role} ${node.name}`;
-      const named = found.get(ref);
-      if (named) named.push(node);
-      else found.set(ref, [node]);
+      boxes.set(ref, [...(boxes.get(ref) ?? []), node]);
     }
     // What a frame holds is not within its element.
-    const around = node.role === "iframe" ? undefined : (node.ref ?? within);
-    for (const child of node.children ?? []) stack.push({ node: child, within: around });
+    const inside = node.role === "iframe" ? undefined : (node.ref ?? within);
+    for (const child of node.children ?? []) stack.push({ node: child, within: inside });
   }
-  for (const [ref, [node, ...twins]] of found) if (twins.length === 0) node!.ref = ref;
 }
+
+const isHiddenBox = ({ ref, name, role }: AriaNode): boolean =>
+  ref === undefined && Boolean(name) && BOX.test(role);
 
 /** The element of a ref: the library's own, or one of `nameHiddenBoxes`, which matches nothing in another document. */
 export function locatorOf(page: Page, native: string): Locator {

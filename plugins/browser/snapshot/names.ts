@@ -21,20 +21,31 @@ export function nameOf(node: AriaNode): string {
 /** What the element and those below it say, in one line. */
 export function contentOf(node: AriaNode): string {
   let name = "";
-  let left = MOST_NODES;
-  const stack: (AriaNode | string)[] = [node];
-  for (
-    let at = stack.pop();
-    at !== undefined && left > 0 && name.length < MOST_CHARACTERS;
-    at = stack.pop()
-  ) {
-    left -= 1;
-    const own = typeof at === "string" ? at : at.name || at.text || "";
-    if (own !== "") name += `${name === "" ? "" : " "}${own}`;
-    // What has a name of its own is called by it; a frame is another document.
-    if (typeof at === "string" || at.name || at.role === "iframe") continue;
-    for (const child of [...(at.children ?? [])].reverse()) stack.push(child);
+  for (const own of textsIn(node)) {
+    name += name === "" ? own : ` ${own}`;
+    if (name.length >= MOST_CHARACTERS) break;
   }
   const plain = name.replace(/\s+/g, " ").trim();
   return plain.length > MOST_CHARACTERS ? `${plain.slice(0, MOST_CHARACTERS)}…` : plain;
+}
+
+/** The texts of a node and of those below it, in order; empty ones are left out. */
+function* textsIn(node: AriaNode): Generator<string> {
+  const stack: (AriaNode | string)[] = [node];
+  for (let left = MOST_NODES; left > 0; left -= 1) {
+    const at = stack.pop();
+    if (at === undefined) return;
+    const own = ownText(at);
+    if (own !== "") yield own;
+    stack.push(...childrenOf(at).toReversed());
+  }
+}
+
+const ownText = (node: AriaNode | string): string =>
+  typeof node === "string" ? node : node.name || node.text || "";
+
+/** What has a name of its own is called by it; a frame is another document. */
+function childrenOf(node: AriaNode | string): readonly (AriaNode | string)[] {
+  if (typeof node === "string" || node.name || node.role === "iframe") return [];
+  return node.children ?? [];
 }

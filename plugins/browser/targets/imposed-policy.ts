@@ -60,21 +60,24 @@ export function narrowed(config: BrowserConfig, imposed: ImposedPolicy | undefin
   if (imposed === undefined) return config;
   const own = allowsPrivate(config);
   const { ssrfPolicy } = config;
-  const exempt =
-    own && !imposed.allowPrivate
-      ? imposed.allowedHostnames
-      : !own && imposed.allowPrivate
-        ? ssrfPolicy.allowedHostnames
-        : overlap(ssrfPolicy.allowedHostnames, imposed.allowedHostnames);
   return {
     ...config,
     evaluateEnabled: config.evaluateEnabled && imposed.evaluateEnabled,
     ssrfPolicy: {
       dangerouslyAllowPrivateNetwork: own && imposed.allowPrivate,
       hostnameAllowlist: both(ssrfPolicy.hostnameAllowlist, imposed.hostnameAllowlist),
-      allowedHostnames: [...exempt],
+      allowedHostnames: [...exempted(config, imposed)],
     },
   };
+}
+
+/** The names that both policies exempt; a policy that allows private addresses needs no exemptions. */
+function exempted(config: BrowserConfig, imposed: ImposedPolicy): readonly string[] {
+  const { allowedHostnames } = config.ssrfPolicy;
+  const own = allowsPrivate(config);
+  if (own && !imposed.allowPrivate) return imposed.allowedHostnames;
+  if (!own && imposed.allowPrivate) return allowedHostnames;
+  return overlap(allowedHostnames, imposed.allowedHostnames);
 }
 
 /** Where one of the lists is empty it restricts nothing. */

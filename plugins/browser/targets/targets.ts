@@ -44,15 +44,75 @@ export interface Targets {
 const NODE_EXTRA_MS = 5_000;
 const ALLOW_HOST = "agents.defaults.sandbox.browser.allowHostControl";
 
-export function createTargets(options: TargetOptions): Targets {
-  const { ctx, config, local } = options;
-  const hasBrowser = rememberBrowser(options);
+export const createTargets = (options: TargetOptions): Targets => new TargetRouter(options);
 
-  async function toNode(
+/** Sends each request to a browser of this machine, of a sandbox, or of a node. */
+class TargetRouter implements Targets {
+  readonly #options: TargetOptions;
+  readonly #hasBrowser: () => Promise<boolean>;
+
+  constructor(options: TargetOptions) {
+    this.#options = options;
+    this.#hasBrowser = rememberBrowser(options);
+  }
+
+  async route(request: BrowserRequest): Promise<BrowserResponse> {
+    if (!this.#options.config().enabled) return this.#toLocal(request);
+    const named = this.#nodeOf(request);
+    if (named !== undefined) {
+      const query = { ...request.query, profile: named.name };
+      return this.#toNode(named.node, { ...request, query }, true);
+    }
+    if (await this.#isMissing(request)) return this.#toNode(undefined, request, false);
+    return this.#toLocal(request);
+  }
+
+  async routeFor(request: BrowserRequest, choice: TargetChoice): Promise<BrowserResponse> {
+    const { target, node, sessionKey, access } = choice;
+    if (access.browser === "own") return this.#toOwnContext(request, choice);
+    const meant = target ?? (this.#isSandboxed ? "sandbox" : undefined);
+    if (!this.#options.config().enabled || meant === undefined) return this.route(request);
+    if (meant === "sandbox") {
+      refuseProfile(request);
+      return (await this.#options.sandboxes()).request(sessionKey, request);
+    }
+    if (meant === "node") return this.#toNode(node ?? this.#nodeOf(request)?.node, request, true);
+    return this.#toHost(request);
+  }
+
+  get #isSandboxed(): boolean {
+    return this.#options.sandbox().mode === "all";
+  }
+
+  /** To a browser of the host, or to the node that the named profile stands for. */
+  async #toHost(request: BrowserRequest): Promise<BrowserResponse> {
+    if (this.#isSandboxed && !this.#options.sandbox().browser.allowHostControl)
+      throw errors.hostNotAllowed({ key: ALLOW_HOST }, { param: "target" });
+    return this.#nodeOf(request) === undefined ? this.#toLocal(request) : this.route(request);
+  }
+
+  /** Of a caller who is not the owner: apart from the owner's browsers, profiles and nodes, and from other callers. */
+  async #toOwnContext(
+    request: BrowserRequest,
+    { target, sessionKey, access }: TargetChoice,
+  ): Promise<BrowserResponse> {
+    if (!this.#options.config().enabled) return this.#toLocal(request);
+    if (target === "host" || target === "node") throw errors.ownerOnly({ param: "target" });
+    refuseProfile(request);
+    const sandboxes = await this.#options.sandboxes();
+    return sandboxes.request(sessionKey, request, access.principal);
+  }
+
+  async #toLocal(request: BrowserRequest): Promise<BrowserResponse> {
+    return (await this.#options.local()).request(request);
+  }
+
+  async #toNode(
     node: string | undefined,
     request: BrowserRequest,
     orDefaultProfile: boolean,
   ): Promise<BrowserResponse> {
+    const { ctx, config, local } = this.#options;
     const nodes = ctx.find("nodes");
     if (nodes === undefined) throw errors.nodesOff();
     const deadlineMs = (await local()).limitMs(request) + NODE_EXTRA_MS;
@@ -61,72 +121,25 @@ export function createTargets(options: TargetOptions): Targets {
   }
 
   /** The node that a profile stands for. */
-  function nodeOf(request: BrowserRequest): { name: string; node: string } | undefined {
+  #nodeOf(request: BrowserRequest): { name: string; node: string } | undefined {
     // The list is this gateway's own; the data of a profile lie where its browser is.
     if (aboutOf(request.route) === "profiles" && request.route !== "/reset-profile")
       return undefined;
-    const { defaultProfile, profiles } = config();
+    const { defaultProfile, profiles } = this.#options.config();
     const name = profileOf(request) ?? defaultProfile;
     const node = profiles[name]?.node;
     return node === undefined ? undefined : { name, node };
   }
 
   /** True where a node should answer because there is no browser here. */
-  async function isMissing(request: BrowserRequest): Promise<boolean> {
+  async #isMissing(request: BrowserRequest): Promise<boolean> {
+    const { ctx, config, local, relayed } = this.#options;
     const nodes = ctx.find("nodes");
-    if (nodes?.mode !== "auto" || !nodes.any || config().attachOnly || (await hasBrowser()))
-      return false;
+    if (nodes?.mode !== "auto" || !nodes.any || config().attachOnly) return false;
+    if (await this.#hasBrowser()) return false;
     const driver = await (await local()).driver(profileOf(request));
-    return driver === "extension" ? !options.relayed() : driver !== "remote";
+    return driver === "extension" ? !relayed() : driver !== "remote";
   }
-
-  async function route(request: BrowserRequest): Promise<BrowserResponse> {
-    if (!config().enabled) return (await local()).request(request);
-    const named = nodeOf(request);
-    if (named !== undefined)
-      return toNode(
-        named.node,
-        { ...request, query: { ...request.query, profile: named.name } },
-        true,
-      );
-    return (await isMissing(request))
-      ? toNode(undefined, request, false)
-      : (await local()).request(request);
-  }
-
-  async function routeFor(
-    request: BrowserRequest,
-    { target, node, sessionKey, access }: TargetChoice,
-  ): Promise<BrowserResponse> {
-    if (access.browser === "own") return toOwnContext(request, { target, sessionKey, access });
-    const isSandboxed = options.sandbox().mode === "all";
-    const meant = target ?? (isSandboxed ? "sandbox" : undefined);
-    if (!config().enabled || meant === undefined) return route(request);
-    if (meant === "sandbox") {
-      refuseProfile(request);
-      return (await options.sandboxes()).request(sessionKey, request);
-    }
-    if (meant === "node") return toNode(node ?? nodeOf(request)?.node, request, true);
-    if (isSandboxed && !options.sandbox().browser.allowHostControl) {
-      throw errors.hostNotAllowed({ key: ALLOW_HOST }, { param: "target" });
-    }
-    const named = nodeOf(request);
-    return named === undefined ? (await local()).request(request) : route(request);
-  }
-
-  /** Of a caller who is not the owner: apart from the owner's browsers, profiles and nodes, and from other callers. */
-  async function toOwnContext(
-    request: BrowserRequest,
-    { target, sessionKey, access }: TargetChoice,
-  ): Promise<BrowserResponse> {
-    if (!config().enabled) return (await local()).request(request);
-    if (target === "host" || target === "node") throw errors.ownerOnly({ param: "target" });
-    refuseProfile(request);
-    const sandboxes = await options.sandboxes();
-    return sandboxes.request(sessionKey, request, access.principal);
-  }
-
-  return { route, routeFor };
 }
 
 /** The members by which a request may name a profile, before a route checks them. */

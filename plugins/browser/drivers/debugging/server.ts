@@ -5,9 +5,9 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { type Call, type PluginContext, secretOf } from "portico";
+import { type Call, type PluginContext, secretOf, type ServerHandle } from "portico";
 import { errors } from "../../errors.ts";
-import { createTokenCheck, tokenOf } from "../../net/token-check.ts";
+import { createTokenCheck, type TokenCheck, tokenOf } from "../../net/token-check.ts";
 import { acceptSocket, closeSocket, readMessages, type WebSocket } from "../../net/web-socket.ts";
 import { devtoolsRoutes } from "./routes-schema.ts";
 import { MAX_MESSAGE_BYTES } from "../cdp.ts";
@@ -45,8 +45,8 @@ export function createDebuggingServers(
   ctx: Pick<PluginContext, "server" | "log">,
   secrets: () => readonly (string | undefined)[],
 ): DebuggingServers {
-  /** What each client has shown. */
-  const shown = new Map<WebSocket, string | undefined>();
+  /** The secret that each client has shown. */
+  const shown: ShownSecrets = new Map();
   const accepts = (given: string): boolean =>
     secrets().some(
       (secret) => secret !== undefined && secret !== "" && secretOf(secret).equals(given),
@@ -56,109 +56,135 @@ export function createDebuggingServers(
     refusal: errors.debuggingTokenWrong,
     challenge: 'Bearer realm="portico-debugging", Basic realm="portico-debugging", charset="UTF-8"',
   });
-
-  async function open(port: number): Promise<DebuggingServer> {
-    const server = await ctx.server({ name: `debugging ${port}`, port });
-    const sockets = new Set<WebSocket>();
-    const id = randomUUID();
-    const address = `ws://127.0.0.1:${server.port}`;
-    let served: Multiplexer | undefined;
-
-    function clientsFor(req: IncomingMessage): Multiplexer {
-      checkToken(req, tokenOf(req));
-      if (served !== undefined) return served;
-      throw errors.stillStarting();
-    }
-
-    server.route("GET", "/json/version", devtoolsRoutes.version, async ({ req }: Call) => {
-      const about = await clientsFor(req).command("Browser.getVersion");
-      return {
-        Browser: about["product"],
-        "Protocol-Version": about["protocolVersion"],
-        "User-Agent": about["userAgent"],
-        "V8-Version": about["jsVersion"],
-        webSocketDebuggerUrl: `${address}/devtools/browser/${id}`,
-      };
-    });
-    const list = async ({ req }: Call): Promise<object[]> => {
-      const { targetInfos } = (await clientsFor(req).command("Target.getTargets")) as {
-        targetInfos: TargetInfo[];
-      };
-      return targetInfos.map(({ targetId, type, title, url }) => ({
-        id: targetId,
-        type,
-        title,
-        url,
-        description: "",
-        webSocketDebuggerUrl: `${address}/devtools/page/${targetId}`,
-      }));
-    };
-    for (const path of ["/json/list", "/json"])
-      server.route("GET", path, devtoolsRoutes.targets, list);
-
-    async function bridge(
-      req: IncomingMessage,
-      socket: Duplex,
-      head: Buffer,
-      client: Transport,
-    ): Promise<void> {
-      const connected = acceptSocket(
-        req,
-        socket,
-        head,
-        { maxMessageBytes: MAX_REQUEST_BYTES },
-        (ws) => {
-          sockets.add(ws);
-          shown.set(ws, tokenOf(req));
-          ws.once("close", () => {
-            sockets.delete(ws);
-            shown.delete(ws);
-          });
-          connect(ws, client);
-        },
-      );
-      await connected.catch((error: unknown) => {
-        client.close();
-        throw error;
-      });
-    }
-    const lastStep = (req: IncomingMessage): string =>
-      new URL(req.url ?? "/", address).pathname.split("/")[3] ?? "";
-    server.upgrade("/devtools/browser/:id", { access: "own" }, async (req, socket, head) => {
-      const clients = clientsFor(req);
-      if (lastStep(req) !== id) throw errors.otherBrowser();
-      await bridge(req, socket, head, await clients.browser());
-    });
-    server.upgrade("/devtools/page/:targetId", { access: "own" }, async (req, socket, head) => {
-      const client = await clientsFor(req)
-        .target(lastStep(req))
-        .catch((cause: unknown) => {
-          throw errors.unknownTarget({ cause });
-        });
-      await bridge(req, socket, head, client);
-    });
-
-    return {
-      port: server.port,
-      serve(clients) {
-        served = clients;
-      },
-      async close() {
-        served = undefined;
-        for (const socket of sockets) closeSocket(socket, 1001, "The browser is stopped.");
-        await server.close();
-      },
-    };
-  }
-
   return {
-    open,
+    async open(port) {
+      const server = await ctx.server({ name: `debugging ${port}`, port });
+      return new DebuggingPort(server, checkToken, shown);
+    },
     recheck() {
       for (const [socket, given] of shown)
         if (given === undefined || !accepts(given))
           closeSocket(socket, 1008, "The credentials no longer hold.");
     },
   };
+}
+
+type ShownSecrets = Map<WebSocket, string | undefined>;
+
+/** The server of one browser: what a DevTools client asks for first, and the sockets that it opens then. */
+class DebuggingPort implements DebuggingServer {
+  readonly port: number;
+  readonly #server: ServerHandle;
+  readonly #checkToken: TokenCheck;
+  readonly #shown: ShownSecrets;
+  readonly #sockets = new Set<WebSocket>();
+  /** Names the browser in the address of its socket. */
+  readonly #id = randomUUID();
+  readonly #address: string;
+  #clients: Multiplexer | undefined;
+
+  constructor(server: ServerHandle, checkToken: TokenCheck, shown: ShownSecrets) {
+    this.#server = server;
+    this.#checkToken = checkToken;
+    this.#shown = shown;
+    this.port = server.port;
+    this.#address = `ws://127.0.0.1:${server.port}`;
+    this.#mountLists();
+    this.#mountSockets();
+  }
+
+  serve(clients: Multiplexer): void {
+    this.#clients = clients;
+  }
+
+  async close(): Promise<void> {
+    this.#clients = undefined;
+    for (const socket of this.#sockets) closeSocket(socket, 1001, "The browser is stopped.");
+    await this.#server.close();
+  }
+
+  #mountLists(): void {
+    const { version, targets } = devtoolsRoutes;
+    this.#server.route("GET", "/json/version", version, ({ req }: Call) => this.#about(req));
+    for (const path of ["/json/list", "/json"])
+      this.#server.route("GET", path, targets, ({ req }: Call) => this.#targets(req));
+  }
+
+  #mountSockets(): void {
+    const path = "/devtools/browser/:id";
+    this.#server.upgrade(path, { access: "own" }, async (req, socket, head) => {
+      const clients = this.#clientsFor(req);
+      if (this.#lastStep(req) !== this.#id) throw errors.otherBrowser();
+      await this.#bridge(req, socket, head, await clients.browser());
+    });
+    const targetPath = "/devtools/page/:targetId";
+    this.#server.upgrade(targetPath, { access: "own" }, async (req, socket, head) => {
+      const client = await this.#clientsFor(req)
+        .target(this.#lastStep(req))
+        .catch((cause: unknown) => {
+          throw errors.unknownTarget({ cause });
+        });
+      await this.#bridge(req, socket, head, client);
+    });
+  }
+
+  #clientsFor(req: IncomingMessage): Multiplexer {
+    this.#checkToken(req, tokenOf(req));
+    if (this.#clients !== undefined) return this.#clients;
+    throw errors.stillStarting();
+  }
+
+  #lastStep(req: IncomingMessage): string {
+    return new URL(req.url ?? "/", this.#address).pathname.split("/")[3] ?? "";
+  }
+
+  async #about(req: IncomingMessage): Promise<object> {
+    const about = await this.#clientsFor(req).command("Browser.getVersion");
+    return {
+      Browser: about["product"],
+      "Protocol-Version": about["protocolVersion"],
+      "User-Agent": about["userAgent"],
+      "V8-Version": about["jsVersion"],
+      webSocketDebuggerUrl: `${this.#address}/devtools/browser/${this.#id}`,
+    };
+  }
+
+  async #targets(req: IncomingMessage): Promise<object[]> {
+    const { targetInfos } = (await this.#clientsFor(req).command("Target.getTargets")) as {
+      targetInfos: TargetInfo[];
+    };
+    return targetInfos.map(({ targetId, type, title, url }) => ({
+      id: targetId,
+      type,
+      title,
+      url,
+      description: "",
+      webSocketDebuggerUrl: `${this.#address}/devtools/page/${targetId}`,
+    }));
+  }
+
+  /** Connects a client's socket with what it asked for. */
+  async #bridge(
+    req: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    client: Transport,
+  ): Promise<void> {
+    const limits = { maxMessageBytes: MAX_REQUEST_BYTES };
+    const accepting = acceptSocket(req, socket, head, limits, (ws) => {
+      this.#sockets.add(ws);
+      this.#shown.set(ws, tokenOf(req));
+      ws.once("close", () => {
+        this.#sockets.delete(ws);
+        this.#shown.delete(ws);
+      });
+      connect(ws, client);
+    });
+    await accepting.catch((error: unknown) => {
+      client.close();
+      throw error;
+    });
+  }
 }
 
 /** A client that does not read what it asked for is cut off before its messages fill the memory. */
