@@ -1,7 +1,8 @@
 /** `ctx.chat` of a hook: asks a model and gives its text. */
-import { type HookCall, PorticoError } from "portico";
+import type { HookCall } from "portico";
 import type { ChatRequest } from "portico/provider";
 import type { ModelsService } from "portico/models";
+import { errors } from "./errors.ts";
 
 export type AskModel = (
   input: string | readonly object[] | Record<string, unknown>,
@@ -40,11 +41,7 @@ async function defaultModel(chat: ModelsService, { options, config }: HookCall):
 function refuseEndlessAgent(model: string, { events }: HookCall): void {
   const within = events.find((event) => event.startsWith("agent:"));
   if (!within || !/^agent(\/|$)/.test(model)) return;
-  throw new PorticoError(
-    "event_loop",
-    `A hook on ${within} cannot ask the model ${model}: that starts a turn, which emits ${within} again. Ask another model.`,
-    { status: 409 },
-  );
+  throw errors.endlessTurn({ event: within, model });
 }
 
 function contentText(content: unknown): string {

@@ -1,11 +1,13 @@
 /** Chat completions in OpenAI's format, for HTTP clients and for hooks. */
 import { definePlugin } from "portico";
 import type {} from "portico/models";
+import { errors } from "./errors.ts";
 
 export default definePlugin({
   name: "chat",
   description: "POST /v1/chat/completions: clients of OpenAI's format over all channels",
   needs: ["models"],
+  errors,
   hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
   firstSteps: [
     [

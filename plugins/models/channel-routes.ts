@@ -1,5 +1,5 @@
 /** What `portico channels` and the dashboard ask. */
-import { type Call, type Dispose, PorticoError, type Workers } from "portico";
+import type { Call, Dispose, Workers } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
 import type { ModelTarget } from "portico/models";
 import type { ChatProvider } from "portico/provider";
@@ -8,6 +8,8 @@ import { completionOf } from "./chat-response.ts";
 import { Job } from "./job.ts";
 import { candidatesOf } from "./routing/router.ts";
 import { type Listings, reason } from "./routing/models.ts";
+import type { Channel } from "./routing/channel.ts";
+import { errors } from "./errors.ts";
 
 export interface ChannelEntry extends ChannelState {
   name: string;
@@ -177,40 +179,65 @@ export async function testChannel(
 ): Promise<ChannelTest> {
   const name = call.params["name"] ?? "";
   const channel = engine.routing.channels().get(name);
-  if (channel === undefined)
-    throw new PorticoError(
-      "not_found",
-      `There is no channel \`${name}\`. GET /channels lists them.`,
-    );
+  if (channel === undefined) throw errors.unknownChannel({ channel: name });
   const { model: asked } = await call.json<{ model?: string }>();
-  const result: ChannelTest = { ok: false };
+  const { names, result } = await listModels(engine, listings, channel);
+  const model = typeof asked === "string" ? asked : modelToTest(engine, channel, names, result);
+  if (model === undefined) return unnamed(engine, channel, result);
+  return askForAWord(engine, call, { name, model, result });
+}
+
+/** The models that the channel lists, with what a test reports of them. */
+async function listModels(
+  engine: Engine,
+  listings: Listings,
+  channel: Channel,
+): Promise<{ names: string[]; result: ChannelTest }> {
   const provider = engine.provider(channel.config.provider);
-  let names: string[] = [];
-  if (!channel.builtin && (provider === undefined || provider.models || provider.wire)) {
-    try {
-      names = await listings.ask(channel);
-      result.models = names.length;
-    } catch (error) {
-      result.modelsError = engine.masks.all().text(reason(error));
-    }
+  const mayList = provider === undefined || provider.models || provider.wire;
+  if (channel.builtin || !mayList) return { names: [], result: { ok: false } };
+  try {
+    const names = await listings.ask(channel);
+    return { names, result: { ok: false, models: names.length } };
+  } catch (error) {
+    const modelsError = engine.masks.all().text(reason(error));
+    return { names: [], result: { ok: false, modelsError } };
   }
+}
+
+function modelToTest(
+  engine: Engine,
+  channel: Channel,
+  names: readonly string[],
+  { modelsError }: ChannelTest,
+): string | undefined {
   const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
-  // a provider's own channel, and one of this process that lists none, take any
+  const listed = exact ?? names[0];
+  if (listed !== undefined) return listed;
+  // A provider's own channel, and one of this process that lists none, take any name.
+  const provider = engine.provider(channel.config.provider);
   const takesAny =
-    channel.builtin || (provider && !provider.wire && result.modelsError === undefined);
-  const model =
-    typeof asked === "string"
-      ? asked
-      : (exact ?? names[0] ?? (takesAny ? channel.name : undefined));
-  if (model === undefined) {
-    const lists =
-      provider === undefined || (provider.models ?? provider.wire?.listModels) !== undefined;
-    return {
-      ...result,
-      unnamed: !lists || result.modelsError === undefined,
-      error: result.modelsError ?? "The upstream lists no model: name one with --model.",
-    };
-  }
+    channel.builtin ||
+    (provider !== undefined && provider.wire === undefined && modelsError === undefined);
+  return takesAny ? channel.name : undefined;
+}
+
+function unnamed(engine: Engine, channel: Channel, result: ChannelTest): ChannelTest {
+  const provider = engine.provider(channel.config.provider);
+  const lists =
+    provider === undefined || (provider.models ?? provider.wire?.listModels) !== undefined;
+  return {
+    ...result,
+    unnamed: !lists || result.modelsError === undefined,
+    error: result.modelsError ?? "The upstream lists no model. Name one with --model.",
+  };
+}
+
+async function askForAWord(
+  engine: Engine,
+  call: Call,
+  { name, model, result }: { name: string; model: string; result: ChannelTest },
+): Promise<ChannelTest> {
   const job = new Job({
     request: {
       model: `${name}/${model}`,

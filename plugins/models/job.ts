@@ -1,10 +1,17 @@
 /** One question on its way to a response, and the shapes in which the response comes. */
-import { type Client, type EmitOptions, PorticoError, type Principal, principalOf } from "portico";
+import {
+  type Client,
+  type EmitOptions,
+  type PorticoError,
+  type Principal,
+  principalOf,
+} from "portico";
 import type { ChatProvider, ChatRequest, NativeRequest, Usage } from "portico/provider";
 import type { RawBody } from "./openai/members.ts";
 import type { Channel } from "./routing/channel.ts";
 import { Story } from "./story.ts";
 import type { Limits } from "./upstream/response-extent.ts";
+import { errors } from "./errors.ts";
 
 export interface JobOptions {
   request: ChatRequest;
@@ -101,7 +108,7 @@ export class Job {
   cacheable = false;
   /** Handlers judge its response before it leaves. */
   leaves = false;
-  /** Whoever asked takes a response that is too large to be held as bytes: see `ChatResponse.bytes`. */
+  /** Anyone who asked takes a response that is too large to be held as bytes: see `ChatResponse.bytes`. */
   mayPassRaw = false;
   /** Of a response that is held; undefined for those of chat. */
   limits: Limits | undefined;
@@ -118,7 +125,7 @@ export class Job {
     changed: [],
     additions: [],
   };
-  /** What happens to it, for whoever tells it later. */
+  /** What happens to it, for anyone who tells it later. */
   readonly story: Story;
   readonly startedAt = performance.now();
   /** What a handler of `chat:request` has answered. */
@@ -224,7 +231,5 @@ export class Job {
 
 /** For callers that have gone: nobody reads it. */
 export function clientDisconnected(): PorticoError {
-  return new PorticoError("client_closed", "The client disconnected before the answer.", {
-    status: 499,
-  });
+  return errors.clientDisconnected();
 }

@@ -2,11 +2,11 @@
  * From a body to a request that is checked: what was checked is what is sent. No member may be read by an upstream in
  * another way than here, and models are the gateway's to choose.
  */
-import { PorticoError } from "portico";
 import type { ChatRequest } from "portico/provider";
 import { type Fields, isObject } from "./fields.ts";
 import { eachMember, latin1Of, type RawBody } from "./members.ts";
 import { checkRequest } from "./request.ts";
+import { errors } from "../errors.ts";
 
 export interface ReadRequest {
   request: ChatRequest;
@@ -142,5 +142,5 @@ function shown(name: string): string {
 }
 
 function fail(message: string, param: string): never {
-  throw new PorticoError("invalid_request_error", message, { param });
+  throw errors.invalidRequest({ problem: message }, { param });
 }

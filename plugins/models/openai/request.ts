@@ -2,9 +2,9 @@
  * Checks a chat completions request by hand: a good one costs a few property reads, and a bad one is told exactly which
  * field is wrong. Unknown fields stay. `null` means unset everywhere.
  */
-import { PorticoError } from "portico";
 import type { ChatMessage, ChatRequest } from "portico/provider";
 import { type Fields, isObject } from "./fields.ts";
+import { errors } from "../errors.ts";
 
 /** Of tools and users: what is remembered by name is bounded. */
 const LONGEST_NAME = 256;
@@ -249,7 +249,7 @@ function show(value: unknown): string {
 }
 
 function fail(message: string, param?: string): never {
-  throw new PorticoError("invalid_request_error", message, { param });
+  throw errors.invalidRequest({ problem: message }, { param });
 }
 
 /** The last message of role `user`, or -1. */

@@ -1,5 +1,5 @@
 /** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError, type WireProvider } from "portico/provider";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
@@ -23,6 +23,7 @@ import { checkTranslated } from "../upstream/untranslated.ts";
 import { attemptWire } from "../upstream/wire/wire-attempt.ts";
 import type { Signatures } from "../signatures/signatures.ts";
 import { rememberSignatures } from "../signatures/watch-response.ts";
+import { errors } from "../errors.ts";
 
 const DEFAULT_TIMEOUT_MS = 300_000;
 const DEFAULT_IDLE_TIMEOUT_MS = 120_000;
@@ -216,11 +217,7 @@ function isFiltered({ shape }: Candidate, { completion }: ChatResponse): boolean
 function providerOf(engine: Engine, channel: Channel): ChatProvider {
   const provider = engine.provider(channel.config.provider);
   if (provider !== undefined) return provider;
-  throw new PorticoError(
-    "service_unavailable",
-    `The provider \`${channel.config.provider}\` of channel \`${channel.name}\` is not there: see \`portico plugins list\`.`,
-    { type: "api_error" },
-  );
+  throw errors.providerMissing({ channel: channel.name, provider: channel.config.provider });
 }
 
 interface OneAttempt {
@@ -232,12 +229,7 @@ interface OneAttempt {
 function attemptOnce(engine: Engine, job: Job, attempt: OneAttempt): Promise<ChatResponse> {
   const { channel, provider, current } = attempt;
   if (provider.wire === undefined) return attemptInProcess(job, attempt);
-  if (current.target.baseUrl === "")
-    throw new PorticoError(
-      "service_unavailable",
-      `The channel \`${channel.name}\` needs a baseUrl.`,
-      { type: "api_error" },
-    );
+  if (current.target.baseUrl === "") throw errors.baseUrlMissing({ channel: channel.name });
   return attemptOverHttp(engine, job, attempt, provider.wire);
 }
 

@@ -1,7 +1,7 @@
-/** What channels may cost in a day or a month. The sums are those of whoever knows the prices: all gateways' together. */
-import { PorticoError } from "portico";
+/** What channels may cost in a day or a month. The sums are those of anyone who knows the prices: all gateways' together. */
 import { type ChatPricing, periodOf } from "portico/models";
 import type { Channel } from "./channel.ts";
+import { errors } from "../errors.ts";
 
 /** An attempt begins well within this. */
 const AHEAD_MS = 1000;
@@ -17,11 +17,7 @@ export function createBudgets(pricing: () => ChatPricing | undefined): Budgets {
       const { budget } = channel.config;
       if (budget === undefined) return;
       const known = pricing();
-      if (known === undefined)
-        throw new PorticoError(
-          "service_unavailable",
-          `The channel \`${channel.name}\` has a budget, and the plugin that counts costs is off.`,
-        );
+      if (known === undefined) throw errors.channelCostsUnavailable({ channel: channel.name });
       const { start, end } = periodOf(budget.per, known.now());
       const spent = await known.spent(channel.name, start);
       // A clock of our own that is ahead must not let anything through: the period ends by that which dates the costs.

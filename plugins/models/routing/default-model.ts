@@ -1,8 +1,8 @@
 /** What is asked where nobody has named a model. */
-import { PorticoError } from "portico";
 import type { ChatProvider } from "portico/provider";
 import type { Channel } from "./channel.ts";
 import { type Listings, namesOf } from "./models.ts";
+import { errors } from "../errors.ts";
 
 /** Lists of upstreams hold these too, and often first. */
 const NO_CHAT =
@@ -38,15 +38,7 @@ export async function defaultModel(
     const name = names.find((each) => !NO_CHAT.test(each)) ?? names[0];
     if (name !== undefined) return name;
   }
-  const hint = "Name one in agents.defaults.model, or in the channel's models.";
-  if (enabled.length === 0)
-    throw new PorticoError(
-      "model_not_found",
-      `No model is set, and every channel is disabled. ${hint}`,
-    );
+  if (enabled.length === 0) throw errors.allChannelsDisabled();
   const asked = enabled.map(({ name }) => name).join(", ");
-  throw new PorticoError(
-    "upstream_error",
-    `No model is set, and these channels list none: ${asked}. ${hint}`,
-  );
+  throw errors.noModelListed({ channels: asked });
 }

@@ -1,11 +1,12 @@
 /** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError } from "portico";
 import { fitsPattern } from "portico/strings";
 import { type ChatProvider, upstreamError } from "portico/provider";
 import type { Channel } from "./channel.ts";
 import type { Aliases } from "../schema.ts";
 import type { Listing } from "./router.ts";
 import { AttemptTarget, type TargetServices } from "../upstream/target.ts";
+import { errors } from "../errors.ts";
 
 const FRESH_MS = 5 * 60_000;
 /** An upstream that could not be asked is asked again after this. */
@@ -80,11 +81,7 @@ export function createListings(options: ListingOptions) {
 
   async function ask(channel: Channel): Promise<string[]> {
     const provider = options.provider(channel.config.provider);
-    if (provider === undefined)
-      throw new PorticoError(
-        "service_unavailable",
-        `There is no provider \`${channel.config.provider}\`.`,
-      );
+    if (provider === undefined) throw errors.providerUnknown({ provider: channel.config.provider });
     const { defaultBaseUrl } = provider;
     const target = new AttemptTarget(options, {
       channel,
@@ -95,10 +92,7 @@ export function createListings(options: ListingOptions) {
     if (provider.models !== undefined) return await inTime(provider.models(target), target);
     const list = provider.wire?.listModels;
     if (list === undefined || target.baseUrl === "")
-      throw new PorticoError(
-        "not_implemented",
-        `The provider \`${provider.name}\` does not list models: name one in channels.${channel.name}.models.`,
-      );
+      throw errors.listingUnsupported({ provider: provider.name, channel: channel.name });
     const authorized = target.authorize(provider.wire!);
     if (authorized !== undefined) await authorized;
     const { status, headers, body } = await target.request(list.encode(target), TIMEOUT_MS);
@@ -110,7 +104,7 @@ export function createListings(options: ListingOptions) {
 
   return {
     of,
-    /** Fetches anew, whatever is cached. Throws where the upstream cannot be asked. */
+    /** Fetches again, whatever is cached. Throws where the upstream cannot be asked. */
     ask,
   };
 }
@@ -122,10 +116,7 @@ async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const error = new PorticoError(
-        "upstream_timeout",
-        `The provider did not list its models within ${TIMEOUT_MS} ms.`,
-      );
+      const error = errors.listingTimeout({ ms: TIMEOUT_MS });
       target.stop(error);
       reject(error);
     }, TIMEOUT_MS);

@@ -1,10 +1,10 @@
 /** From a model's name to the targets it is tried on, in order. */
-import { PorticoError } from "portico";
 import { type AliasShape, shapeOf } from "./alias-shape.ts";
 import type { Channel } from "./channel.ts";
 import { channelsListing } from "./model-index.ts";
 import { checkModelName } from "./model-name.ts";
 import type { AliasConfig, Aliases } from "../schema.ts";
+import { errors } from "../errors.ts";
 
 /** A channel and the upstream's own name of the model. */
 export interface Candidate {
@@ -72,25 +72,16 @@ function finish(
   if (only !== undefined) {
     const channel = routing.channels().get(only);
     if (channel === undefined || !channel.enabled) {
-      throw new PorticoError(
-        "invalid_request_error",
-        `There is no channel \`${only}\`: see \`portico channels list\`.`,
-        { param: "channel" },
-      );
+      throw errors.unknownChannelAsked({ channel: only }, { param: "channel" });
     }
     list = list.filter((candidate) => candidate.channel === channel);
-    // Whoever names the channel means its own model, whether or not it lists it.
+    // A caller who names the channel means its own model, whether or not it lists it.
     if (list.length === 0) list = [{ channel, model }];
   }
   if (list.length > 0) return list;
-  throw new PorticoError(
-    "model_not_found",
-    `The model \`${model}\` does not exist here${hint(routing, model)}. GET /v1/models lists what does.`,
-    {
-      param: "model",
-      type: "invalid_request_error",
-      details: { model },
-    },
+  throw errors.unknownModel(
+    { model, hint: hint(routing, model) },
+    { param: "model", type: "invalid_request_error", details: { model } },
   );
 }
 

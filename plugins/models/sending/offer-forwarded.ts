@@ -1,5 +1,5 @@
 /** What handlers may do to the texts that OpenAI's routes beside chat give: completions, transcriptions, translations. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
 import type { ApiRoute } from "portico/provider";
 import type { ChatResponse } from "../chat-response.ts";
 import { clientDisconnected, type Job } from "../job.ts";
@@ -11,6 +11,7 @@ import { editOf, HOLDING, offerText, watchesSending } from "./offer-response.ts"
 import { dropStray, slotsOfResponse } from "./text-slots.ts";
 import { WHOLE_RESPONSE } from "../upstream/response-extent.ts";
 import { HeldResponse } from "../upstream/held-response.ts";
+import { errors } from "../errors.ts";
 
 const TEXTS: readonly ApiRoute[] = ["completions", "audio/transcriptions", "audio/translations"];
 /** A text is smaller: what is larger was not judged, and does not pass. */
@@ -118,8 +119,5 @@ async function gathered(source: ByteStream): Promise<Buffer> {
 }
 
 function tooLarge(excess: string): PorticoError {
-  return new PorticoError(
-    "upstream_error",
-    `The response ${excess}: too large to be judged by hooks.`,
-  );
+  return errors.responseTooLarge({ excess });
 }

@@ -1,5 +1,5 @@
 /** `POST /v1/embeddings`: the channels, routing and fail-over of chat, asked for vectors. */
-import { type Call, isPorticoError, PorticoError, reply } from "portico";
+import { type Call, isPorticoError, reply } from "portico";
 import {
   type ChatProvider,
   type ChatRequest,
@@ -20,6 +20,7 @@ import { unsupported } from "./forward.ts";
 import { withNearest } from "./model-routes.ts";
 import { limitsOfVectors } from "../upstream/response-extent.ts";
 import { jobForCall, markFailure, traceOf } from "./open.ts";
+import { errors } from "../errors.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -204,5 +205,5 @@ function usageOf(value: unknown): Usage {
 }
 
 function fail(message: string, param?: string): never {
-  throw new PorticoError("invalid_request_error", message, { param });
+  throw errors.invalidRequest({ problem: message }, { param });
 }

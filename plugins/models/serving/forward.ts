@@ -1,5 +1,5 @@
 /** OpenAI's routes beside chat: the same keys, routing, fail-over, usage and events; bodies go through as they are. */
-import { type Call, PorticoError } from "portico";
+import type { Call } from "portico";
 import {
   type ApiRoute,
   type ChatProvider,
@@ -24,6 +24,7 @@ import { offerText } from "../sending/offer-response.ts";
 import { jobForCall, markFailure, offerMessage, sessionKeyOf, traceOf } from "./open.ts";
 import type { WireRoute } from "../upstream/attempt.ts";
 import { writeForwarded } from "./writing/write-forwarded.ts";
+import { errors } from "../errors.ts";
 
 export async function forward(
   endpoint: Endpoint,
@@ -149,7 +150,7 @@ function forwarder(
     decode(body, sent, target) {
       const decoded = form.decode(body, sent, target);
       if (stream) throw upstreamError({ kind: "upstream", message: NO_STREAM }, 200);
-      // Whoever reads it takes any JSON.
+      // Anyone who reads it takes any JSON.
       return decoded as unknown as ReturnType<NonNullable<typeof wire.decode>>;
     },
     bytes: form.decoder,
@@ -177,39 +178,16 @@ export function unsupported(
     able.length === 0
       ? "No channel that is configured has it"
       : `These channels have it: ${able.join(", ")}`;
-  throw new PorticoError(
-    "unsupported_endpoint",
-    `The channel \`${channel}\` has no /v1/${route}. ${where}.`,
-    {
-      status: 400,
-      param: "model",
-      type: "invalid_request_error",
-    },
-  );
+  throw errors.endpointUnsupported({ channel, route, where }, { param: "model" });
 }
 
 function untranslated(provider: string, stream: boolean): never {
-  const [what, param] = stream
-    ? ["as a stream: leave out `stream`", "stream"]
-    : ["in this form: send JSON", undefined];
-  throw new PorticoError(
-    "invalid_request_error",
-    `The provider \`${provider}\` has this route, but not ${what}.`,
-    {
-      param,
-    },
-  );
+  if (stream) throw errors.streamNotTranslated({ provider }, { param: "stream" });
+  throw errors.formNotTranslated({ provider });
 }
 
 function writeReply({ res }: Call, job: Job, { reply }: ForwardRequest, text: string): void {
-  if (reply === undefined)
-    throw new PorticoError(
-      "blocked_by_hook",
-      "A hook answered this request itself, which this route cannot pass on.",
-      {
-        type: "invalid_request_error",
-      },
-    );
+  if (reply === undefined) throw errors.replyNotPossible();
   const { contentType, body } = reply(text);
   res.writeHead(200, { ...traceOf(job), "content-type": contentType });
   res.end(body);

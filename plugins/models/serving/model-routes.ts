@@ -1,5 +1,5 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`, and what is said of a model that is not there. */
-import { type Call, type Client, didYouMean, isPorticoError, PorticoError } from "portico";
+import { type Call, type Client, didYouMean, isPorticoError, type PorticoError } from "portico";
 import type { ModelFacts } from "portico/models";
 import type { ModelEntry, ModelPricing } from "../routing/models.ts";
 import { type Candidate, candidatesOf } from "../routing/router.ts";
@@ -10,6 +10,7 @@ import {
   bareNames,
   isAnthropicClient,
 } from "./anthropic-models.ts";
+import { errors } from "../errors.ts";
 
 /** `GET /v1/models`, in the form of the client. */
 export async function modelList(endpoint: Endpoint, call: Call): Promise<object> {
@@ -117,7 +118,7 @@ export async function withNearest(
   const nearest = didYouMean(asked, others) ?? (await underNearestChannel(endpoint, client, asked));
   const { message, status, type, param } = error;
   const hint = nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`;
-  return new PorticoError("model_not_found", `${message}${hint}`, { status, type, param, details });
+  return errors.modelNotFound({ problem: `${message}${hint}` }, { status, type, param, details });
 }
 
 /** A channel may take what it does not list: then its name alone can be mistyped. */
@@ -137,14 +138,7 @@ async function underNearestChannel(
 }
 
 function notFound(id: string): PorticoError {
-  return new PorticoError(
-    "model_not_found",
-    `The model \`${id}\` does not exist here. GET /v1/models lists what does.`,
-    {
-      param: "model",
-      details: { model: id },
-    },
-  );
+  return errors.unknownModel({ model: id, hint: "" }, { param: "model", details: { model: id } });
 }
 
 function decoded(path: string): string {

@@ -1,6 +1,6 @@
 /** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
 import type { ServerResponse } from "node:http";
-import { type Call, isPorticoError, PorticoError } from "portico";
+import { type Call, isPorticoError, type PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest } from "portico/provider";
 import { type ChatMeter, keySession } from "portico/models";
 import { type ChatResponse, completionBytes, completionOf } from "../chat-response.ts";
@@ -18,6 +18,7 @@ import { admit, type Endpoint, usable } from "./access.ts";
 import { type ClientForm, errorInForm } from "./error-form.ts";
 import { tagsOf } from "./tags.ts";
 import { withNearest } from "./model-routes.ts";
+import { errors } from "../errors.ts";
 
 /** A request that was read and checked. */
 export interface Incoming {
@@ -196,11 +197,7 @@ const LONGEST_SESSION = 256;
 
 function sessionNamed(header: unknown, user: unknown): string {
   if (typeof header === "string" && header.length > LONGEST_SESSION)
-    throw new PorticoError(
-      "invalid_request_error",
-      `The header x-portico-session has more than ${LONGEST_SESSION} characters.`,
-      { param: "x-portico-session" },
-    );
+    throw errors.sessionNameTooLong({ longest: LONGEST_SESSION }, { param: "x-portico-session" });
   if (typeof header === "string" && header !== "") return header;
   return typeof user === "string" && user !== "" ? `chat:${user}` : "chat";
 }

@@ -1,5 +1,5 @@
 /** What a provider is told of the channel and the request. */
-import { isPorticoError, type Logger, PorticoError } from "portico";
+import { isPorticoError, type Logger } from "portico";
 import {
   type Credential,
   imageType,
@@ -16,6 +16,7 @@ import type { ChannelConfig } from "../schema.ts";
 import type { Job } from "../job.ts";
 import { exchangeSmall } from "./http/small-exchange.ts";
 import type { UpstreamClient } from "./http/upstream-client.ts";
+import { errors } from "../errors.ts";
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
@@ -149,46 +150,37 @@ export class AttemptTarget implements Target {
   async fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }> {
     if (url.slice(0, 5).toLowerCase() === "data:") {
       const parsed = parseDataUrl(url);
-      if (parsed === undefined)
-        throw new PorticoError(
-          "invalid_request_error",
-          "An image's data URL is not well-formed: data:image/png;base64,… is.",
-        );
+      if (parsed === undefined) throw errors.imageDataUrlInvalid();
       return parsed;
     }
+    try {
+      return await this.#fetchWebImage(url);
+    } catch (error) {
+      if (this.#job?.cancelled === true) throw error;
+      if (isPorticoError(error) && error.code === "invalid_request_error") throw error;
+      // Whatever is wrong with the address is wrong with the caller's request.
+      const problem = isPorticoError(error) ? error.message : "its server could not be reached.";
+      throw errors.imageNotFetched({ problem }, { cause: error });
+    }
+  }
+
+  async #fetchWebImage(url: string): Promise<{ mediaType: string; data: Buffer }> {
     const guard = createGuard({
       policy: () => ({ allowPrivate: this.#allowPrivate }),
       ownPorts: this.#services.ownPorts,
       code: "address_blocked",
     });
-    try {
-      const response = await guardedFetch(guard, url, {
-        maxBytes: MAX_IMAGE_BYTES,
-        timeoutMs: 20_000,
-        signal: this.signal,
-      });
-      if (response.status !== 200)
-        throw new PorticoError(
-          "invalid_request_error",
-          `An image could not be fetched: its server answered ${response.status}.`,
-        );
-      const named = response.headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
-      const mediaType = named?.startsWith("image/") ? named : (imageType(response.body) ?? named);
-      if (response.body.length === 0 || NO_IMAGE.test(mediaType ?? ""))
-        throw new PorticoError(
-          "invalid_request_error",
-          `An image could not be fetched: its server answered ${response.body.length === 0 ? "nothing" : mediaType}.`,
-        );
-      return { mediaType: mediaType ?? "application/octet-stream", data: response.body };
-    } catch (error) {
-      if (this.#job?.cancelled === true) throw error;
-      // Whatever is wrong with the address is wrong with the caller's request.
-      const why = isPorticoError(error) ? error.message : "its server could not be reached.";
-      if (isPorticoError(error) && error.code === "invalid_request_error") throw error;
-      throw new PorticoError("invalid_request_error", `An image could not be fetched: ${why}`, {
-        cause: error,
-      });
-    }
+    const { status, headers, body } = await guardedFetch(guard, url, {
+      maxBytes: MAX_IMAGE_BYTES,
+      timeoutMs: 20_000,
+      signal: this.signal,
+    });
+    if (status !== 200) throw errors.imageRefused({ answer: status });
+    if (body.length === 0) throw errors.imageRefused({ answer: "nothing" });
+    const named = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+    const mediaType = named?.startsWith("image/") ? named : (imageType(body) ?? named);
+    if (NO_IMAGE.test(mediaType ?? "")) throw errors.imageRefused({ answer: String(mediaType) });
+    return { mediaType: mediaType ?? "application/octet-stream", data: body };
   }
 }
 

@@ -1,6 +1,7 @@
 /** What a translation into OpenAI's form left as it was, for channels that speak the form it came in. */
-import { PorticoError } from "portico";
+import type { PorticoError } from "portico";
 import { type ChatRequest, refused } from "portico/provider";
+import { errors } from "../errors.ts";
 
 const PARTS = new Set(["text", "image_url", "input_audio", "file", "refusal"]);
 
@@ -31,10 +32,8 @@ export function checkTranslated({ request, refusal }: Translated): void {
 
 /** Anthropic's SDKs look for the code, and go on without a thread: with the whole conversation in each request. */
 function threadUnsupported(): PorticoError {
-  const message =
-    "The channel cannot keep threads. Send the whole conversation in `messages`, and leave out `thread`.";
   const details = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
-  return new PorticoError("invalid_request_error", message, {
+  return errors.threadUnsupported({
     param: "thread",
     details: { details },
   });

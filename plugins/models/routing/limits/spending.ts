@@ -4,7 +4,7 @@
  * So no more requests are under way than their estimates fit, in one process and over all that share the store.
  */
 import { randomUUID } from "node:crypto";
-import { type Client, type Logger, PorticoError } from "portico";
+import type { Client, Logger } from "portico";
 import {
   type ChatGate,
   type ChatPricing,
@@ -20,6 +20,7 @@ import type { Candidate } from "../router.ts";
 import { Final } from "../tries.ts";
 import { limited } from "../select-targets.ts";
 import { estimateTokens, type TokenEstimate } from "./estimate.ts";
+import { errors } from "../../errors.ts";
 
 const MINUTE_MS = 60_000;
 /** Reservations of a process that died go after this. */
@@ -73,11 +74,7 @@ export class Spending {
   /** Rejects where the store fails. */
   async reserve(id: string, requests: readonly ReservationRequest[]): Promise<Reserved> {
     const store = this.services.store();
-    if (store === undefined)
-      throw new PorticoError(
-        "service_unavailable",
-        "Budgets and token limits cannot be checked: the plugin `store` is off.",
-      );
+    if (store === undefined) throw errors.limitsUnavailable();
     const reservation = { id, holder: this.#holder, ttlMs: RESERVED_MS };
     const reserved = await store.reservations.reserve(reservation, requests);
     if (reserved.allowed) this.#held.add(id);
@@ -187,11 +184,7 @@ class RequestAccount implements Account {
     const tokens = prompt + completion;
     if (limits.every(({ unit }) => unit === "tokens")) return { tokens, usd: 0 };
     const pricing = this.#spending.services.pricing();
-    if (pricing === undefined)
-      throw new PorticoError(
-        "service_unavailable",
-        "Costs are limited here, and the plugin that counts them is off.",
-      );
+    if (pricing === undefined) throw errors.costsUnavailable();
     const usage = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: tokens };
     return { tokens, usd: (await pricing.costOf(target, usage)) ?? 0 };
   }

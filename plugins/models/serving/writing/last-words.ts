@@ -1,14 +1,12 @@
 /** What ends a stream whose worker is killed: the process that has accepted its connection says it. */
 import type { ServerResponse } from "node:http";
-import { PorticoError, type Workers } from "portico";
+import type { PorticoError, Workers } from "portico";
 import type {} from "portico/command-line";
+import { errors } from "../../errors.ts";
 
 /** Shorter streams are over before, and are not to pay for it. */
 const AFTER_MS = 50;
-const KILLED = new PorticoError(
-  "service_unavailable",
-  "The gateway's worker was killed before the response had ended.",
-);
+const KILLED = errors.workerKilled();
 
 export class LastWords {
   readonly #workers: Workers;

@@ -1,9 +1,10 @@
 /** Writes a streamed response: as fast as the client reads, with comments in the silence. */
-import { type Call, isPorticoError, PorticoError, type Workers } from "portico";
+import { type Call, isPorticoError, type PorticoError, type Workers } from "portico";
 import type { StreamEncoder } from "portico/provider";
 import type { Flow, PartStream } from "../../streams/flow.ts";
 import { LastWords } from "./last-words.ts";
 import { ResponseWriter } from "./response-writer.ts";
+import { errors } from "../../errors.ts";
 
 export const STREAM_HEADERS = {
   "content-type": "text/event-stream; charset=utf-8",
@@ -74,8 +75,7 @@ export async function writeStream<T>(
     else out.end(last);
   };
   call.onCut(() => {
-    const message = "The gateway stopped before the response had ended.";
-    fail(new PorticoError("service_unavailable", message));
+    fail(errors.gatewayStopped());
     source.cancel();
   });
   const waitForClient = () => {
@@ -136,5 +136,5 @@ function failWith(error: unknown, { log }: Call, fail: (error: PorticoError) => 
     return;
   }
   log.error({ err: error }, "a stream could not be translated");
-  fail(new PorticoError("internal_error", "The response could not be translated."));
+  fail(errors.streamNotWritten());
 }

@@ -1,6 +1,6 @@
 /** A small request to an upstream and its whole response: lists of models, tokens. */
 import type { IncomingHttpHeaders } from "node:http";
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError } from "portico";
 import { ResponseTooLarge, type SmallResponse } from "portico/provider";
 import { WHOLE_RESPONSE } from "../response-extent.ts";
 import { HeldResponse } from "../held-response.ts";
@@ -11,6 +11,7 @@ import {
   Unsendable,
 } from "./upstream-client.ts";
 import { ProxyFailure } from "./via-proxy.ts";
+import { errors } from "../../errors.ts";
 
 const LIMITS = { ...WHOLE_RESPONSE, bytes: 16 * 1024 * 1024 };
 
@@ -26,9 +27,7 @@ export function exchangeSmall(
     let headers: IncomingHttpHeaders = {};
     const timer = setTimeout(() => {
       sending.abort();
-      reject(
-        new PorticoError("upstream_timeout", `The upstream did not answer within ${timeoutMs} ms.`),
-      );
+      reject(errors.upstreamTimeout({ ms: timeoutMs }));
     }, timeoutMs);
     const receiver: Receiver = {
       head: (givenStatus, givenHeaders) => {
@@ -52,7 +51,7 @@ export function exchangeSmall(
           error instanceof Unsendable || isPorticoError(error)
             ? `could not be asked: ${error.message}`
             : `could not be reached${error instanceof ProxyFailure ? `: ${error.message}` : codeOf(error)}`;
-        reject(new PorticoError("upstream_error", `The upstream ${why}.`, { cause: error }));
+        reject(errors.upstreamUnreachable({ problem: why }, { cause: error }));
       },
     };
     const sending = upstreams.send(call, receiver, proxy);

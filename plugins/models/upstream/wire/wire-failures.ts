@@ -1,9 +1,10 @@
 /** Why an upstream gave no response, for the person who must act. */
-import { isPorticoError, PorticoError } from "portico";
+import { isPorticoError, type PorticoError } from "portico";
 import { type UpstreamError, upstreamError } from "portico/provider";
 import type { AttemptTarget } from "../target.ts";
 import { Unsendable } from "../http/upstream-client.ts";
 import { ProxyFailure } from "../http/via-proxy.ts";
+import { errors } from "../../errors.ts";
 
 /** The exchange failed. `begun`: a part of the response has come. */
 export function connectionFailure(
@@ -13,7 +14,7 @@ export function connectionFailure(
 ): PorticoError {
   if (error instanceof Unsendable) return misconfigured(target, error);
   // Of the proxy's address: it says itself whose it is.
-  if (isPorticoError(error)) return unaskable(target.channel, error.message);
+  if (isPorticoError(error)) return notSendable(target.channel, error.message);
   if (error instanceof ProxyFailure) {
     const message = `The upstream of channel \`${target.channel}\` could not be reached: ${error.message}.`;
     return upstreamError({ kind: "upstream", message }, 0);
@@ -35,7 +36,7 @@ function misconfigured(
   error: Unsendable,
 ): PorticoError {
   const key = wrongKey(error.header, headers, apiKey);
-  return unaskable(channel, `${error.message}. See channels.${channel}.${key}.`);
+  return notSendable(channel, `${error.message}. See channels.${channel}.${key}.`);
 }
 
 /** The key of the channel that the header came from; without a header, the address is wrong. */
@@ -48,14 +49,8 @@ function wrongKey(
   return header in headers || apiKey === undefined ? "headers" : "apiKey";
 }
 
-function unaskable(channel: string, why: string): PorticoError {
-  return new PorticoError(
-    "service_unavailable",
-    `The channel \`${channel}\` cannot be asked: ${why}`,
-    {
-      type: "api_error",
-    },
-  );
+function notSendable(channel: string, why: string): PorticoError {
+  return errors.channelMisconfigured({ channel, problem: why });
 }
 
 /** Nothing came for `ms`: to the first byte, or behind others. */

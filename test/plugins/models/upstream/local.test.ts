@@ -127,10 +127,7 @@ test("a channel whose provider lists no models is tried with any name, or says w
   assert.equal(whole, { ok: true, model: "whole", answer: "one two" });
   const listless = await gateway.json("POST", "/channels/listless/test");
   assert.is(listless.ok, false);
-  assert.match(
-    listless.error,
-    /`listless` does not list models: name one in channels\.listless\.models\./,
-  );
+  assert.match(listless.error, /`listless` .*channels\.listless\.models/);
 });
 
 test("a client who leaves before the first piece is let go, though the provider ignores it", async () => {
