@@ -29,7 +29,7 @@ export const errors = PorticoError.table({
   methodNotAllowed: {
     code: "method_not_allowed",
     type: "invalid_request_error",
-    message: "{path} does not take {method}. It takes {allowed}.",
+    message: "Method {method} is not allowed for {path}. Use {allowed}.",
   },
   /** `hints`: sentences that begin with a space, or nothing. */
   nothingThere: {
