@@ -52,66 +52,92 @@ interface Part {
 const CRLF = Buffer.from("\r\n");
 
 export function createMultipartReader(boundary: string): MultipartReader {
-  const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
-  const dashed = delimiter.subarray(2);
-  const fields: Field[] = [];
-  /** All that comes is looked at in here: a buffer of its own for each chunk would be as much garbage as the body is large. */
-  const window = Buffer.allocUnsafeSlow(WINDOW);
-  // The first delimiter needs no line break before it.
-  let held = window.subarray(0, CRLF.copy(window));
-  /** Where `held` begins in the body. */
-  let at = -2;
-  let state: "before" | "delimited" | "head" | "value" | "over" = "before";
-  let part: Part | undefined;
-  let parts = 0;
+  return new WindowReader(boundary);
+}
 
-  function step(): boolean {
-    switch (state) {
+class WindowReader implements MultipartReader {
+  readonly #delimiter: Buffer;
+  readonly #dashed: Buffer;
+  readonly #fields: Field[] = [];
+  /** All that comes is looked at in here: a buffer of its own for each chunk would be as much garbage as the body is large. */
+  readonly #window = Buffer.allocUnsafeSlow(WINDOW);
+  #held: Buffer;
+  /** Where `#held` begins in the body. */
+  #at = -2;
+  #state: "before" | "delimited" | "head" | "value" | "over" = "before";
+  #part: Part | undefined;
+  #parts = 0;
+
+  constructor(boundary: string) {
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
+    this.#dashed = this.#delimiter.subarray(2);
+    // The first delimiter needs no line break before it.
+    this.#held = this.#window.subarray(0, CRLF.copy(this.#window));
+  }
+
+  push(bytes: Buffer): void {
+    for (let from = 0; from < bytes.length; ) {
+      from += this.#take(bytes, from);
+      while (this.#step());
+    }
+  }
+
+  end(): Field[] {
+    if (this.#state !== "over") throw errors.incomplete();
+    return this.#fields;
+  }
+
+  #step(): boolean {
+    switch (this.#state) {
       case "before":
       case "value":
-        return toDelimiter();
+        return this.#toDelimiter();
       case "delimited":
-        return afterDelimiter();
+        return this.#afterDelimiter();
       case "head":
-        return partBegins();
+        return this.#partBegins();
       default:
-        if (held.includes(dashed)) throw errors.textAfterEnd();
-        drop(Math.max(0, held.length - dashed.length));
+        if (this.#held.includes(this.#dashed)) throw errors.textAfterEnd();
+        this.#drop(Math.max(0, this.#held.length - this.#dashed.length));
         return false;
     }
   }
 
-  /** Puts as much behind what is held as has room there. Returns how much. */
-  function take(bytes: Buffer, from: number): number {
-    if (held.byteOffset + held.length === WINDOW) held = window.subarray(0, held.copy(window));
-    const end = held.byteOffset + held.length;
-    const taken = bytes.copy(window, end, from);
-    held = window.subarray(held.byteOffset, end + taken);
+  /** Appends as many bytes as the window has room for, and returns their count. */
+  #take(bytes: Buffer, from: number): number {
+    if (this.#held.byteOffset + this.#held.length === WINDOW)
+      this.#held = this.#window.subarray(0, this.#held.copy(this.#window));
+    const end = this.#held.byteOffset + this.#held.length;
+    const taken = bytes.copy(this.#window, end, from);
+    this.#held = this.#window.subarray(this.#held.byteOffset, end + taken);
     return taken;
   }
 
-  function drop(length: number): void {
-    held = held.subarray(length);
-    at += length;
+  #drop(length: number): void {
+    this.#held = this.#held.subarray(length);
+    this.#at += length;
   }
 
-  function toDelimiter(): boolean {
-    const dashes = held.indexOf(dashed);
+  #toDelimiter(): boolean {
+    const dashes = this.#held.indexOf(this.#dashed);
     const found = dashes === -1 ? -1 : dashes - CRLF.length;
-    if (dashes !== -1 && (found < 0 || held.compare(CRLF, 0, CRLF.length, found, dashes) !== 0))
+    if (
+      dashes !== -1 &&
+      (found < 0 || this.#held.compare(CRLF, 0, CRLF.length, found, dashes) !== 0)
+    )
       throw errors.boundaryInLine();
     // What may be the beginning of a delimiter waits for the rest of it.
-    const length = found < 0 ? Math.max(0, held.length - delimiter.length + 1) : found;
-    if (part !== undefined) keep(part, held.subarray(0, length));
-    drop(length);
+    const length = found < 0 ? Math.max(0, this.#held.length - this.#delimiter.length + 1) : found;
+    if (this.#part !== undefined) this.#keep(this.#part, this.#held.subarray(0, length));
+    this.#drop(length);
     if (found < 0) return false;
-    if (part !== undefined) finish(part);
-    drop(delimiter.length);
-    state = "delimited";
+    if (this.#part !== undefined) this.#finish(this.#part);
+    this.#drop(this.#delimiter.length);
+    this.#state = "delimited";
     return true;
   }
 
-  function keep(current: Part, bytes: Buffer): void {
+  #keep(current: Part, bytes: Buffer): void {
     current.size += bytes.length;
     if (current.value === undefined) return;
     if (current.size > MAX_VALUE)
@@ -120,50 +146,38 @@ export function createMultipartReader(boundary: string): MultipartReader {
     if (bytes.length > 0) current.value.push(Buffer.from(bytes));
   }
 
-  function finish({ name, value, start, size }: Part): void {
+  #finish({ name, value, start, size }: Part): void {
     const text = value === undefined ? "" : Buffer.concat(value).toString("utf8");
-    fields.push({ name, file: value === undefined, value: text, start, end: start + size });
-    part = undefined;
+    this.#fields.push({ name, file: value === undefined, value: text, start, end: start + size });
+    this.#part = undefined;
   }
 
-  function afterDelimiter(): boolean {
-    if (held.length < 2) return false;
-    if (held[0] === 45 && held[1] === 45) {
-      drop(2);
-      state = "over";
+  #afterDelimiter(): boolean {
+    if (this.#held.length < 2) return false;
+    if (this.#held[0] === 45 && this.#held[1] === 45) {
+      this.#drop(2);
+      this.#state = "over";
       return true;
     }
-    if (held[0] !== 13 || held[1] !== 10) throw errors.textAfterBoundary();
-    if (++parts > MAX_PARTS) throw errors.tooManyParts({ most: MAX_PARTS });
+    if (this.#held[0] !== 13 || this.#held[1] !== 10) throw errors.textAfterBoundary();
+    if (++this.#parts > MAX_PARTS) throw errors.tooManyParts({ most: MAX_PARTS });
     // The line break stays: a part may have no head at all.
-    state = "head";
+    this.#state = "head";
     return true;
   }
 
-  function partBegins(): boolean {
-    const found = held.indexOf(HEAD_END);
-    if (found === -1 ? held.length > MAX_HEAD : found > MAX_HEAD) throw errors.partHeadTooLarge();
+  #partBegins(): boolean {
+    const found = this.#held.indexOf(HEAD_END);
+    if (found === -1 ? this.#held.length > MAX_HEAD : found > MAX_HEAD)
+      throw errors.partHeadTooLarge();
     if (found === -1) return false;
     const { name, file } = readHead(
-      held.toString("utf8", CRLF.length, Math.max(found, CRLF.length)),
+      this.#held.toString("utf8", CRLF.length, Math.max(found, CRLF.length)),
     );
-    drop(found + HEAD_END.length);
-    part = { name, start: at, value: file ? undefined : [], size: 0 };
+    this.#drop(found + HEAD_END.length);
+    this.#part = { name, start: this.#at, value: file ? undefined : [], size: 0 };
     // An empty value is followed by its delimiter at once.
-    state = "value";
+    this.#state = "value";
     return true;
   }
-
-  return {
-    push(bytes) {
-      for (let from = 0; from < bytes.length; ) {
-        from += take(bytes, from);
-        while (step());
-      }
-    },
-    end() {
-      if (state !== "over") throw errors.incomplete();
-      return fields;
-    },
-  };
 }
