@@ -85,12 +85,14 @@ function share(id: string, slotAt: number): number {
   return (hash >>> 0) / 4_294_967_296;
 }
 
-/** The first slot after `after`, and when it is due with its jitter. */
-export function nextSlot(
-  id: string,
-  body: JobBody,
-  after: number,
-): { slotAt: number; nextAt: number } | undefined {
+/** A date of a job, and when it is due with its jitter. */
+export interface Slot {
+  slotAt: number;
+  nextAt: number;
+}
+
+/** The first slot after `after`. */
+export function nextSlot(id: string, body: JobBody, after: number): Slot | undefined {
   const slotAt = nextDate(body.schedule, after, body.anchorMs);
   if (slotAt === undefined) return undefined;
   return { slotAt, nextAt: slotAt + Math.floor(share(id, slotAt) * (body.jitterMs ?? 0)) };

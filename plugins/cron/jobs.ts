@@ -1,10 +1,17 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
-import { type PluginContext, PorticoError, type Principal } from "portico";
+import type { PluginContext, Principal } from "portico";
 import { openPayload, sealPayload } from "portico/deliveries";
-import { createScheduleEntries, unmaskedPayload, wantsEnabled } from "portico/schedules";
-import { parseSchedule } from "portico/schedules";
+import {
+  createScheduleEntries,
+  type Definition,
+  parseSchedule,
+  type ScheduleEntries,
+  unmaskedPayload,
+  wantsEnabled,
+} from "portico/schedules";
+import { errors } from "./errors.ts";
 import { checkPayload, declareHookEvent } from "./firing/payload.ts";
-import { type Job, type JobBody, type JobState, KIND, nextSlot, toJob } from "./job.ts";
+import { type Job, type JobBody, type JobState, KIND, nextSlot, type Slot, toJob } from "./job.ts";
 import type { ConfiguredJob, JobChange, NewJob } from "./schema.ts";
 
 export interface JobsOptions {
@@ -27,118 +34,178 @@ export const SETTINGS = [
   "deleteAfterRun",
 ] as const;
 
-/** No zone moves by more at once, but over the date line. */
-const ZONE_CHANGE_MS = 3 * 3_600_000;
+/** The stored form of a definition, with who made it. Throws where it is wrong. */
+type MakeBody = (
+  definition: ConfiguredJob,
+  made: Pick<JobBody, "source" | "principal">,
+  now: number,
+  before?: JobBody,
+) => JobBody;
 
+type Entries = ScheduleEntries<ConfiguredJob, Job>;
+
+/** The entries of the store, and beside them what only jobs have. */
 export function createJobs({ ctx, zone, changed }: JobsOptions) {
-  const store = () => ctx.use("store");
-
-  function bodyOf(
-    given: ConfiguredJob,
-    made: Pick<JobBody, "source" | "principal">,
-    now: number,
-    before?: JobBody,
-  ): JobBody {
-    const body: JobBody = {
-      schedule: parseSchedule(given.schedule, now, zone()),
-      payload: unmaskedPayload(given.payload, before && openPayload(ctx, before.payload)),
-      missed: given.missed ?? "skip",
-      overlap: given.overlap ?? "skip",
-      ...made,
-      anchorMs: now,
-    };
-    for (const key of SETTINGS)
-      if (given[key] !== undefined) Object.assign(body, { [key]: given[key] });
-    checkPayload(ctx, body.payload);
-    if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
-    return { ...body, payload: sealPayload(ctx, body.payload) };
-  }
-
+  const makeBody: MakeBody = (definition, made, now, before) =>
+    bodyOf(ctx, zone(), { definition, made, now, before });
   const entries = createScheduleEntries<ConfiguredJob, Job>({
-    store,
+    store: () => ctx.use("store"),
     kind: KIND,
     noun: "cron job",
     listedBy: "portico cron list",
     section: "cron.jobs",
     read: toJob,
     isConfigured: (body) => body.source === "config",
-    bodyOf: (given, anchorMs) => bodyOf(given, { source: "config" }, anchorMs),
-    place({ entry: job, id, body, enabled, now }) {
-      const sameDates =
-        job &&
-        JSON.stringify(job.body.schedule) === JSON.stringify(body.schedule) &&
-        job.row.enabled === enabled;
-      // A date of the configuration that has passed is no error: the job stays there, disabled.
-      const slot = sameDates ? undefined : nextSlot(id, body, now);
-      const state: JobState = job?.state ?? { consecutiveErrors: 0, fired: 0 };
-      if (slot)
-        Object.assign(state, {
-          slotAt: slot.slotAt,
-          consecutiveErrors: 0,
-          disabledReason: undefined,
-        });
-      const slotNextAt = enabled ? (slot?.nextAt ?? null) : null;
-      const nextAt = sameDates ? job.row.nextAt : slotNextAt;
-      return { enabled: enabled && nextAt !== null, nextAt, state };
-    },
+    bodyOf: (definition, anchorMs) => makeBody(definition, { source: "config" }, anchorMs),
+    place: placeConfigured,
     changed,
   });
+  const { add, change } = new JobEditor(entries, makeBody);
+  const { rewindIntervals, recalculateSlots } = new SlotRepair(ctx, entries);
+  return { ...entries, add, change, rewindIntervals, recalculateSlots };
+}
 
-  /** Refuses what would never run again. */
-  function slotFor(
-    id: string,
-    body: JobBody,
-    now: number,
-    param: string,
-  ): { slotAt: number; nextAt: number } {
-    const slot = nextSlot(id, body, now);
-    if (slot) return slot;
-    throw new PorticoError(
-      "invalid_request_error",
-      "The date lies in the past: give one that is still to come.",
-      {
-        param,
-      },
-    );
+function bodyOf(
+  ctx: PluginContext,
+  zone: string,
+  job: {
+    definition: ConfiguredJob;
+    made: Pick<JobBody, "source" | "principal">;
+    now: number;
+    before: JobBody | undefined;
+  },
+): JobBody {
+  const { definition, made, now, before } = job;
+  const schedule = parseSchedule(definition.schedule, now, zone);
+  const payload = unmaskedPayload(definition.payload, before && openPayload(ctx, before.payload));
+  const body: JobBody = {
+    schedule,
+    payload,
+    missed: definition.missed ?? "skip",
+    overlap: definition.overlap ?? "skip",
+    ...made,
+    anchorMs: now,
+  };
+  for (const key of SETTINGS)
+    if (definition[key] !== undefined) Object.assign(body, { [key]: definition[key] });
+  checkPayload(ctx, payload);
+  if (payload.kind === "hook") declareHookEvent(ctx, payload.event);
+  return { ...body, payload: sealPayload(ctx, payload) };
+}
+
+/** A job of the configuration whose date has passed is no error: it stays there, disabled. */
+function placeConfigured({ entry: job, id, body, enabled, now }: Definition<Job>) {
+  const state: JobState = job?.state ?? { consecutiveErrors: 0, fired: 0 };
+  if (job !== undefined && hasSameDates(job, body, enabled)) {
+    const { nextAt } = job.row;
+    return { enabled: enabled && nextAt !== null, nextAt, state };
+  }
+  const slot = nextSlot(id, body, now);
+  if (slot === undefined) return { enabled: false, nextAt: null, state };
+  Object.assign(state, { slotAt: slot.slotAt, consecutiveErrors: 0, disabledReason: undefined });
+  return { enabled, nextAt: enabled ? slot.nextAt : null, state };
+}
+
+function hasSameDates(job: Job, body: JobBody, enabled: boolean): boolean {
+  const isSameSchedule = JSON.stringify(job.body.schedule) === JSON.stringify(body.schedule);
+  return isSameSchedule && job.row.enabled === enabled;
+}
+
+/** Refuses a job that would never run again. */
+function slotFor(id: string, body: JobBody, now: number): Slot {
+  const slot = nextSlot(id, body, now);
+  if (slot === undefined) throw errors.datePast({ param: "schedule.at" });
+  return slot;
+}
+
+/** Adds and changes jobs, for the API and the agent. */
+class JobEditor {
+  readonly #entries: Entries;
+  readonly #makeBody: MakeBody;
+
+  constructor(entries: Entries, makeBody: MakeBody) {
+    this.#entries = entries;
+    this.#makeBody = makeBody;
   }
 
-  const add = (given: NewJob, source: "api" | "agent", principal: Principal): Promise<Job> =>
-    entries.add("job", given.name, (id, now) => {
-      const body = bodyOf(given, { source, principal }, now);
-      const { slotAt, nextAt } = slotFor(id, body, now, "schedule.at");
-      const enabled = wantsEnabled(given, true);
+  readonly add = (job: NewJob, source: "api" | "agent", principal: Principal): Promise<Job> =>
+    this.#entries.add("job", job.name, (id, now) => {
+      const body = this.#makeBody(job, { source, principal }, now);
+      const { slotAt, nextAt } = slotFor(id, body, now);
+      const enabled = wantsEnabled(job, true);
       const state: JobState = { slotAt, consecutiveErrors: 0, fired: 0 };
       return { enabled, nextAt: enabled ? nextAt : null, body, state };
     });
 
-  const change = (idOrName: string, given: JobChange, allowConfigured = false): Promise<Job> =>
-    entries.change(idOrName, (job, now) => {
-      if (!allowConfigured) entries.refuseConfigured(job);
-      const { anchorMs, source, principal, ...before } = job.body;
-      const moved = given.schedule !== undefined;
-      // After a change by somebody else it still acts for its creator.
-      const made = principal === undefined ? { source } : { source, principal };
-      const body = bodyOf({ ...before, ...given } as ConfiguredJob, made, now, job.body);
-      if (!moved) Object.assign(body, { schedule: job.body.schedule, anchorMs });
-      const enabled = wantsEnabled(given, job.row.enabled);
-      const revived = enabled && !job.row.enabled;
-      const state: JobState = { ...job.state };
-      if (revived) Object.assign(state, { consecutiveErrors: 0, disabledReason: undefined });
-      let nextAt = enabled ? job.row.nextAt : null;
-      if (enabled && (revived || moved || given.jitterMs !== undefined || nextAt === null)) {
-        const slot = slotFor(job.row.id, body, now, "schedule.at");
-        nextAt = slot.nextAt;
-        state.slotAt = slot.slotAt;
-      }
-      return { name: given.name, enabled, nextAt, body, state };
+  readonly change = (idOrName: string, change: JobChange, allowConfigured = false): Promise<Job> =>
+    this.#entries.change(idOrName, (job, now) => {
+      if (!allowConfigured) this.#entries.refuseConfigured(job);
+      const body = this.#changedBody(job, change, now);
+      const enabled = wantsEnabled(change, job.row.enabled);
+      const placed = placeChanged(job, change, { body, enabled, now });
+      return { name: change.name, enabled, body, ...placed };
     });
 
+  #changedBody(job: Job, change: JobChange, now: number): JobBody {
+    const { anchorMs, source, principal, ...before } = job.body;
+    // After a change by somebody else it still acts for its creator.
+    const made = principal === undefined ? { source } : { source, principal };
+    const definition = { ...before, ...change } as ConfiguredJob;
+    const body = this.#makeBody(definition, made, now, job.body);
+    if (change.schedule !== undefined) return body;
+    return { ...body, schedule: job.body.schedule, anchorMs };
+  }
+}
+
+/** When a changed job comes due: as before, unless the change moves its dates or enables it again. */
+function placeChanged(
+  { row, state: before }: Job,
+  change: JobChange,
+  { body, enabled, now }: { body: JobBody; enabled: boolean; now: number },
+): { nextAt: number | null; state: JobState } {
+  const state: JobState = { ...before };
+  if (!enabled) return { nextAt: null, state };
+  const isRevived = !row.enabled;
+  if (isRevived) Object.assign(state, { consecutiveErrors: 0, disabledReason: undefined });
+  const isMoved = change.schedule !== undefined || change.jitterMs !== undefined;
+  if (!isRevived && !isMoved && row.nextAt !== null) return { nextAt: row.nextAt, state };
+  const { slotAt, nextAt } = slotFor(row.id, body, now);
+  return { nextAt, state: { ...state, slotAt } };
+}
+
+/** Calculates slots again that a clock or a time zone has made wrong. */
+class SlotRepair {
+  readonly #ctx: PluginContext;
+  readonly #entries: Entries;
+
+  constructor(ctx: PluginContext, entries: Entries) {
+    this.#ctx = ctx;
+    this.#entries = entries;
+  }
+
+  /**
+   * Brings intervals back that lie further ahead than one interval, because the clock went back after they were
+   * calculated. Slots of the other kinds are points in time that have been fired already, so they wait until the clock
+   * is there again.
+   */
+  readonly rewindIntervals = async (now: number, all?: readonly Job[]): Promise<void> => {
+    for (const job of all ?? (await this.#entries.list())) {
+      const slot = isTooFarAhead(job, now) ? nextSlot(job.row.id, job.body, now) : undefined;
+      if (slot !== undefined) await this.#move(job, slot);
+    }
+  };
+
+  /** Calculates the waiting slots again, because a newer Node brings newer rules of the time zones. */
+  readonly recalculateSlots = async (now: number): Promise<void> => {
+    for (const job of await this.#entries.list()) {
+      const slot = movedSlot(job, now);
+      if (slot !== undefined) await this.#move(job, slot);
+    }
+  };
+
   /** Sets a job to another slot, unless the one it waits for was taken meanwhile. */
-  async function move(
-    { row, state }: Job,
-    { slotAt, nextAt }: { slotAt: number; nextAt: number },
-  ): Promise<void> {
-    await store().tick({
+  async #move({ row, state }: Job, { slotAt, nextAt }: Slot): Promise<void> {
+    await this.#ctx.use("store").tick({
       kind: KIND,
       id: row.id,
       expectedNext: row.nextAt,
@@ -146,37 +213,23 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
       state: { ...state, slotAt },
     });
   }
+}
 
-  /**
-   * Brings intervals back that lie further ahead than one interval: the clock went back after they were reckoned. Slots
-   * of the other kinds are points in time that have been fired already, so they wait until the clock is there again.
-   */
-  async function rewindIntervals(now: number, all?: readonly Job[]): Promise<void> {
-    for (const job of all ?? (await entries.list())) {
-      const { row, body } = job;
-      const { schedule } = body;
-      if (!row.enabled || row.nextAt === null || schedule.kind !== "every") continue;
-      if (row.nextAt <= now + schedule.everyMs + (body.jitterMs ?? 0)) continue;
-      const slot = nextSlot(row.id, body, now);
-      if (slot !== undefined) await move(job, slot);
-    }
-  }
+function isTooFarAhead({ row, body }: Job, now: number): boolean {
+  const { schedule } = body;
+  if (!row.enabled || row.nextAt === null || schedule.kind !== "every") return false;
+  return row.nextAt > now + schedule.everyMs + (body.jitterMs ?? 0);
+}
 
-  /**
-   * Calculates the waiting slots again: the rules of a zone may have changed since they were (a newer Node brings newer
-   * zone data). Moves of more than a few hours are none of that, and are left alone.
-   */
-  async function recalculateSlots(now: number): Promise<void> {
-    for (const job of await entries.list()) {
-      const { row, body, state } = job;
-      if (!row.enabled || row.nextAt === null || body.schedule.kind !== "cron") continue;
-      if (state.slotAt === undefined || state.slotAt <= now) continue;
-      const slot = nextSlot(row.id, body, now);
-      const moved = slot === undefined ? 0 : Math.abs(slot.slotAt - state.slotAt);
-      if (slot === undefined || moved === 0 || moved > ZONE_CHANGE_MS) continue;
-      await move(job, slot);
-    }
-  }
+/** No zone moves by more at once, but over the date line. */
+const ZONE_CHANGE_MS = 3 * 3_600_000;
 
-  return { ...entries, add, change, rewindIntervals, recalculateSlots };
+/** The slot of a job whose zone has other rules now. A move of more than a few hours has another cause. */
+function movedSlot({ row, body, state }: Job, now: number): Slot | undefined {
+  if (!row.enabled || row.nextAt === null || body.schedule.kind !== "cron") return undefined;
+  if (state.slotAt === undefined || state.slotAt <= now) return undefined;
+  const slot = nextSlot(row.id, body, now);
+  if (slot === undefined) return undefined;
+  const distance = Math.abs(slot.slotAt - state.slotAt);
+  return distance > 0 && distance <= ZONE_CHANGE_MS ? slot : undefined;
 }

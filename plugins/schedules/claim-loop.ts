@@ -1,7 +1,7 @@
 /** Takes work out of the store as it comes due, keeps its leases, and drains in order. */
 import { endOrLate, type Logger } from "portico";
 import type { Claim, Shares, Store, WorkItem } from "portico/store";
-import { createRounds } from "./rounds.ts";
+import { createRounds, type Rounds } from "./rounds.ts";
 import { isDead, newWorker } from "./worker-name.ts";
 
 /** At the latest then it looks again: another gateway may have put something in; where there is none, only to be sure. */
@@ -30,7 +30,7 @@ export interface ClaimLoopOptions<B> {
   leaseMs: number;
   /** Lanes worked on side by side. */
   most(): number;
-  /** How lanes are shared out among the holders of items; undefined: whoever comes first. */
+  /** How lanes are shared out among the holders of items; undefined: first come, first served. */
   shares?(): { each: number; together: number } | undefined;
   /** Whom an item counts for; undefined where no share limits it. */
   holderOf?(item: WorkItem<B>): string | undefined;
@@ -67,80 +67,146 @@ interface Running<B> {
  * ctx.defer(() => loop.stop({ graceMs: 5_000 }));
  */
 export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
-  const { log, kinds, leaseMs } = options;
-  const name = newWorker();
-  const isOfThisProcess = (worker: string) =>
-    worker.startsWith(name.slice(0, name.lastIndexOf(":") + 1));
-  const running = new Map<string, Running<B>>();
-  let draining = false;
-  let renewal: NodeJS.Timeout | undefined;
-  let unsubscribe: (() => void)[] = [];
+  return new QueueWorker(options);
+}
 
-  const rounds = createRounds({
-    round: take,
-    retryMs: RETRY_LOOK_MS,
-    failed: (error) => log.warn({ err: error, kinds }, "could not look for work"),
-  });
-  const looks = createRounds({
-    round: () => releaseDead(),
-    retryMs: DEAD_LOOK_MS,
-    failed: couldNotLook,
-  });
+/** The operations are properties, so that they can be passed on singly. */
+class QueueWorker<B> implements ClaimLoop<B> {
+  readonly #options: ClaimLoopOptions<B>;
+  readonly #name = newWorker();
+  readonly #running = new Map<string, Running<B>>();
+  readonly #claims: Rounds;
+  /** Rounds of looking for leases of the dead. */
+  readonly #looks: Rounds;
+  #draining = false;
+  #renewal: NodeJS.Timeout | undefined;
+  #unsubscribe: (() => void)[] = [];
 
-  /** Begins what is due, and answers how long there is nothing more to do. */
-  async function take(): Promise<number> {
-    const store = options.store();
-    const room = () => options.most() - running.size;
-    const shares = sharesNow();
-    let begun = 0;
-    if (room() > 0) {
-      const claims = await store.claim(name, room(), leaseMs, kinds, shares);
-      begun = claims.length;
-      for (const claim of claims) begin(claim as Claim<B>);
-    }
-    // with every place taken, the end of one is what wakes this up
-    if (room() <= 0) return LONGEST_SLEEP_MS;
-    // so it is with what waits for its share
-    if (begun === 0 && shares !== undefined && Object.keys(shares.used).length > 0)
+  constructor(options: ClaimLoopOptions<B>) {
+    this.#options = options;
+    const { log, kinds } = options;
+    this.#claims = createRounds({
+      round: () => this.#claimDue(),
+      retryMs: RETRY_LOOK_MS,
+      failed: (error) => log.warn({ err: error, kinds }, "could not look for work"),
+    });
+    this.#looks = createRounds({
+      round: () => this.#releaseDead(),
+      retryMs: DEAD_LOOK_MS,
+      failed: (error) => this.#couldNotLook(error),
+    });
+  }
+
+  readonly start = (): void => {
+    const { kinds, leaseMs } = this.#options;
+    this.#unsubscribe = kinds.map((kind) => this.#store.onWork(kind, () => this.#onWork()));
+    this.#renewal = setInterval(() => void this.#renew(), leaseMs / 3).unref();
+    void this.#releaseDead({ afterStart: true })
+      .catch((error: unknown) => this.#couldNotLook(error))
+      .then(() => this.#startRounds());
+  };
+
+  readonly drain = (): void => {
+    void this.#drained();
+  };
+
+  readonly stop = async ({ graceMs = 0 }: { graceMs?: number } = {}): Promise<void> => {
+    // What is claimed meanwhile runs, and is stopped like what ran before.
+    await this.#drained();
+    if (graceMs > 0) await endOrLate(this.#allEnded(), graceMs);
+    for (const { controller } of this.#running.values()) controller.abort(new Stopped("shutdown"));
+    await this.#allEnded();
+    clearInterval(this.#renewal);
+  };
+
+  readonly cancel = (itemId: string): boolean => {
+    const work = this.#running.get(itemId);
+    work?.controller.abort(new Stopped("cancelled"));
+    return work !== undefined;
+  };
+
+  readonly running = (): WorkItem<B>[] => this.#items();
+
+  #items(): WorkItem<B>[] {
+    return [...this.#running.values()].map(({ claim }) => claim.item);
+  }
+
+  get #store(): Store {
+    return this.#options.store();
+  }
+
+  #startRounds(): void {
+    if (this.#draining) return;
+    this.#claims.start();
+    this.#looks.start();
+  }
+
+  /** Begins what is due, and answers for how many milliseconds there is nothing more to do. */
+  async #claimDue(): Promise<number> {
+    const shares = this.#sharesNow();
+    const count = this.#room() > 0 ? await this.#beginDue(shares) : 0;
+    // With every place taken, the end of one wakes this up.
+    if (this.#room() <= 0) return LONGEST_SLEEP_MS;
+    // So does the end of work whose holder has no share left.
+    if (count === 0 && shares !== undefined && Object.keys(shares.used).length > 0)
       return RETRY_LOOK_MS;
-    const next = await store.nextWorkAt(kinds);
+    return this.#untilNext();
+  }
+
+  async #beginDue(shares: Shares | undefined): Promise<number> {
+    const { leaseMs, kinds } = this.#options;
+    const claims = await this.#store.claim(this.#name, this.#room(), leaseMs, kinds, shares);
+    for (const claim of claims) this.#begin(claim as Claim<B>);
+    return claims.length;
+  }
+
+  #room(): number {
+    return this.#options.most() - this.#running.size;
+  }
+
+  async #untilNext(): Promise<number> {
+    const store = this.#store;
+    const next = await store.nextWorkAt(this.#options.kinds);
     if (next === undefined) return store.inSoleUse() ? LONGEST_SLEEP_ALONE_MS : LONGEST_SLEEP_MS;
     return Math.min(Math.max(next - store.now(), SHORTEST_SLEEP_MS), LONGEST_SLEEP_MS);
   }
 
-  function sharesNow(): Shares | undefined {
-    const shares = options.shares?.();
+  #sharesNow(): Shares | undefined {
+    const shares = this.#options.shares?.();
     if (shares === undefined) return undefined;
     const used: Record<string, number> = {};
-    for (const { claim } of running.values()) {
-      const holder = options.holderOf?.(claim.item);
+    for (const item of this.#items()) {
+      const holder = this.#options.holderOf?.(item);
       if (holder !== undefined) used[holder] = (used[holder] ?? 0) + 1;
     }
     return { used, ...shares };
   }
 
-  function begin(claim: Claim<B>): void {
+  #begin(claim: Claim<B>): void {
     const { id } = claim.item;
     const controller = new AbortController();
-    const done = work(claim, controller.signal).finally(() => {
-      running.delete(id);
-      rounds.poke();
+    const done = this.#work(claim, controller.signal).finally(() => {
+      this.#running.delete(id);
+      this.#claims.poke();
     });
-    running.set(id, { claim, controller, done });
+    this.#running.set(id, { claim, controller, done });
   }
 
-  async function work(claim: Claim<B>, signal: AbortSignal): Promise<void> {
+  async #work(claim: Claim<B>, signal: AbortSignal): Promise<void> {
+    const { run, log } = this.#options;
     try {
-      await options.run(claim, signal);
+      await run(claim, signal);
     } catch (error) {
       log.error({ err: error, item: claim.item.id }, "work could not be ended; it comes again");
     }
   }
 
-  async function renew(): Promise<void> {
-    for (const { claim, controller } of running.values()) {
+  async #renew(): Promise<void> {
+    const { leaseMs, log } = this.#options;
+    for (const { claim, controller } of this.#running.values()) {
       try {
-        if (!(await options.store().extend(claim, leaseMs))) controller.abort(new Stopped("lost"));
+        const isHeld = await this.#store.extend(claim, leaseMs);
+        if (!isHeld) controller.abort(new Stopped("lost"));
       } catch (error) {
         log.warn({ err: error, item: claim.item.id }, "could not renew a lease");
       }
@@ -148,62 +214,40 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   }
 
   /**
-   * A process of this machine that is gone will not come back for its work: no need to wait for its leases. Answers when to
-   * look again: never, while nobody else can take any.
+   * A process of this machine that is gone will not come back for its work, so nobody needs to wait for its leases.
+   * Answers when to look again: never, while nobody else can take any.
    */
-  async function releaseDead(how?: { afterStart: boolean }): Promise<number> {
-    const store = options.store();
+  async #releaseDead(how?: { afterStart: boolean }): Promise<number> {
+    const store = this.#store;
     let others = 0;
     for (const worker of await store.workers()) {
       if (isDead(worker, how)) await store.abandon(worker);
-      else if (!isOfThisProcess(worker)) others++;
+      else if (!this.#isOfThisProcess(worker)) others++;
     }
     return store.inSoleUse() && others === 0 ? Number.POSITIVE_INFINITY : DEAD_LOOK_MS;
   }
 
-  function couldNotLook(error: unknown): void {
-    log.debug({ err: error }, "could not look for leases of the dead");
+  #isOfThisProcess(worker: string): boolean {
+    return worker.startsWith(this.#name.slice(0, this.#name.lastIndexOf(":") + 1));
   }
 
-  const ended = () => Promise.allSettled([...running.values()].map(({ done }) => done));
-
-  function told(): void {
-    rounds.poke();
-    if (!options.store().inSoleUse()) looks.poke(DEAD_LOOK_MS);
+  #couldNotLook(error: unknown): void {
+    this.#options.log.debug({ err: error }, "could not look for leases of the dead");
   }
 
-  async function drain(): Promise<void> {
-    draining = true;
-    for (const undo of unsubscribe) undo();
-    unsubscribe = [];
-    await Promise.all([rounds.stop(), looks.stop()]);
+  #onWork(): void {
+    this.#claims.poke();
+    if (!this.#store.inSoleUse()) this.#looks.poke(DEAD_LOOK_MS);
   }
 
-  return {
-    start() {
-      unsubscribe = kinds.map((kind) => options.store().onWork(kind, told));
-      renewal = setInterval(() => void renew(), leaseMs / 3).unref();
-      const begin = () => {
-        if (draining) return;
-        rounds.start();
-        looks.start();
-      };
-      void releaseDead({ afterStart: true }).catch(couldNotLook).then(begin);
-    },
-    drain: () => void drain(),
-    async stop({ graceMs = 0 } = {}) {
-      // what is claimed meanwhile runs, and is stopped like what ran before
-      await drain();
-      if (graceMs > 0) await endOrLate(ended(), graceMs);
-      for (const { controller } of running.values()) controller.abort(new Stopped("shutdown"));
-      await ended();
-      clearInterval(renewal);
-    },
-    cancel(itemId) {
-      const found = running.get(itemId);
-      found?.controller.abort(new Stopped("cancelled"));
-      return found !== undefined;
-    },
-    running: () => [...running.values()].map(({ claim }) => claim.item),
-  };
+  #allEnded(): Promise<unknown> {
+    return Promise.allSettled([...this.#running.values()].map(({ done }) => done));
+  }
+
+  async #drained(): Promise<void> {
+    this.#draining = true;
+    for (const undo of this.#unsubscribe) undo();
+    this.#unsubscribe = [];
+    await Promise.all([this.#claims.stop(), this.#looks.stop()]);
+  }
 }

@@ -1,7 +1,7 @@
 /** Ends runs: when a turn has ended (here or in another gateway), when a hook has, and after a crash. */
 import type { PluginContext } from "portico";
 import type { CronFailed } from "portico/cron";
-import type { Run, Schedule } from "portico/store";
+import type { Run, Schedule, Store } from "portico/store";
 import {
   type Job,
   type JobState,
@@ -25,7 +25,6 @@ export interface SettlerOptions {
   keepRuns(): number;
   drop(id: string): Promise<void>;
 }
-export type Settler = ReturnType<typeof createSettler>;
 
 interface End {
   status: RunStatus;
@@ -34,29 +33,99 @@ interface End {
   endedAt: number;
 }
 
-export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions) {
-  const store = () => ctx.use("store");
-  const hooks = new Set<string>();
+export function createSettler(options: SettlerOptions): Settler {
+  return new Settler(options);
+}
 
-  /** What a failure makes of a job: it waits longer, or is disabled. */
-  function afterFailure(job: Job, state: JobState, end: End): Pick<Schedule, "enabled" | "nextAt"> {
-    const { row, body } = job;
-    state.consecutiveErrors++;
-    state.lastError = end.error ?? end.status;
-    const limit = body.maxErrors ?? maxErrors();
-    if (limit > 0 && state.consecutiveErrors >= limit) {
-      state.disabledReason = `failed ${state.consecutiveErrors} times in a row, last with: ${state.lastError}`;
-      return { enabled: false, nextAt: null };
-    }
-    if (row.nextAt === null || body.schedule.kind === "at") return row;
-    const earliest =
-      end.endedAt + BACKOFF_MS[Math.min(state.consecutiveErrors, BACKOFF_MS.length) - 1]!;
-    const later = row.nextAt < earliest ? nextSlot(row.id, body, earliest) : undefined;
-    if (later) state.slotAt = later.slotAt;
-    return { enabled: row.enabled, nextAt: later?.nextAt ?? row.nextAt };
+/** The operations are properties, so that they can be passed on singly. */
+export class Settler {
+  readonly #options: SettlerOptions;
+  /** Runs of hooks that this process follows, by id. */
+  readonly #hooks = new Set<string>();
+
+  constructor(options: SettlerOptions) {
+    this.#options = options;
   }
 
-  async function settle(run: Run, end: End): Promise<void> {
+  get #store(): Store {
+    return this.#options.ctx.use("store");
+  }
+
+  readonly isHookRunning = (runId: string): boolean => this.#hooks.has(runId);
+
+  /** Follows the handlers of a hook's run to their end. */
+  readonly hookRun = (run: Run, work: Promise<void>): void => {
+    const { ctx } = this.#options;
+    this.#hooks.add(run.id);
+    const ended = work
+      .then(
+        (): End => ({ status: "ok", endedAt: this.#store.now() }),
+        (error: Error & { code?: string }): End => ({
+          status: error.code === "timeout" ? "timeout" : "error",
+          error: error.message,
+          endedAt: this.#store.now(),
+        }),
+      )
+      .then((end) => this.#settle(run, end))
+      .catch((error: unknown) =>
+        ctx.log.error({ err: error, run: run.id }, "cron run could not be ended"),
+      )
+      .finally(() => this.#hooks.delete(run.id));
+    void ctx.busy(ended);
+  };
+
+  /** A turn has ended: ends its run, where a job started it. */
+  readonly turnEnded = async (turnId: string): Promise<void> => {
+    if (!turnId.startsWith("turn_cron_")) return;
+    const run = await this.#store.runs.get(`run_${turnId.slice("turn_".length)}`);
+    if (run?.status === "running") await this.#look(run);
+  };
+
+  /** Ends what ended unseen: in another gateway, or while none was running. */
+  readonly sweep = async (): Promise<void> => {
+    for (const run of await this.#store.runs.list({ status: "running", limit: 1_000 })) {
+      if (run.owner.startsWith(`${KIND}:`)) await this.#look(run);
+    }
+  };
+
+  /** Removes a job made with `deleteAfterRun` once no date of it is to come. */
+  readonly removeIfOver = async (id: string): Promise<void> => {
+    const row = await this.#store.schedules.get(KIND, id);
+    const isOver = row && row.nextAt === null && toJob(row).body.source !== "config";
+    if (isOver) await this.#options.drop(id);
+  };
+
+  /** Ends a run whose turn or hook has ended, or is lost. */
+  async #look(run: Run): Promise<void> {
+    const end =
+      run.itemId === undefined ? this.#endOfHook(run) : await this.#endOfTurn(run, run.itemId);
+    if (end) await this.#settle(run, end);
+  }
+
+  #endOfHook(run: Run): End | undefined {
+    if (this.#hooks.has(run.id)) return undefined;
+    return this.#endIfLost(run, "the gateway stopped during the run");
+  }
+
+  async #endOfTurn(run: Run, turnId: string): Promise<End | undefined> {
+    const turn = await this.#options.ctx.use("agent").turn(turnId);
+    if (turn === undefined) return this.#endIfLost(run, "the turn is gone from the store");
+    const { state, finishedAt, result, error } = turn;
+    if (["queued", "running", "waiting"].includes(state)) return undefined;
+    const endedAt = finishedAt === undefined ? this.#store.now() : Date.parse(finishedAt);
+    if (state === "done") return { status: "ok", endedAt, result };
+    const failure = error?.code === "timeout" ? "timeout" : "error";
+    const status = state === "cancelled" ? "cancelled" : failure;
+    return { status, endedAt, error: error?.message ?? `the turn is ${state}` };
+  }
+
+  #endIfLost(run: Run, error: string): End | undefined {
+    const now = this.#store.now();
+    if (now - run.at < LOST_AFTER_MS) return undefined;
+    return { status: "interrupted", error, endedAt: now };
+  }
+
+  async #settle(run: Run, end: End): Promise<void> {
     const data: RunData = {
       ...(run.data as RunData),
       error: end.error,
@@ -64,40 +133,54 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
     };
     const ended: Run = { ...run, status: end.status, endedAt: end.endedAt, data };
     for (;;) {
-      const row = await store().schedules.get(KIND, data.jobId);
+      const row = await this.#store.schedules.get(KIND, data.jobId);
       if (!row) {
-        await store().runs.prune(`${KIND}:${data.jobId}`, 0);
+        await this.#store.runs.prune(`${KIND}:${data.jobId}`, 0);
         return;
       }
-      const job = toJob(row);
-      if ((await store().runs.get(run.id))?.status !== "running") return; // another gateway was faster
-      const state: JobState = {
-        ...job.state,
-        lastStatus: end.status,
-        lastDurationMs: end.endedAt - run.at,
-      };
-      if (state.running?.runId === run.id) delete state.running;
-      const isOk = end.status === "ok";
-      if (isOk) Object.assign(state, { consecutiveErrors: 0, lastError: undefined });
-      const { enabled, nextAt } = isOk ? row : afterFailure(job, state, end);
-      const moved = await store().tick(
-        { kind: KIND, id: row.id, expectedNext: row.nextAt, next: nextAt, state, enabled },
-        { runs: [ended] },
-      );
-      if (moved === undefined) continue;
-      if (state.fired % 10 === 0) await store().runs.prune(run.owner, keepRuns());
-      if (!isOk) await announceFailure(job, ended, state, row.enabled && !enabled);
-      else if (job.body.deleteAfterRun) await removeIfOver(row.id);
-      return;
+      const stored = await this.#store.runs.get(run.id);
+      if (stored?.status !== "running") return; // another gateway was faster
+      if (await this.#endRun(toJob(row), ended, end)) return;
     }
   }
 
-  async function announceFailure(
-    job: Job,
-    run: Run,
-    state: JobState,
-    disabled: boolean,
-  ): Promise<void> {
+  /** False where the job changed meanwhile, so that it has to be read again. */
+  async #endRun(job: Job, run: Run, end: End): Promise<boolean> {
+    const { row } = job;
+    const isOk = end.status === "ok";
+    const state = stateAfterEnd(job, run, end);
+    const { enabled, nextAt } = isOk ? row : this.#afterFailure(job, state, end);
+    const moved = await this.#store.tick(
+      { kind: KIND, id: row.id, expectedNext: row.nextAt, next: nextAt, state, enabled },
+      { runs: [run] },
+    );
+    if (moved === undefined) return false;
+    if (state.fired % 10 === 0) await this.#store.runs.prune(run.owner, this.#options.keepRuns());
+    if (!isOk) await this.#announceFailure(job, run, state, row.enabled && !enabled);
+    else if (job.body.deleteAfterRun) await this.removeIfOver(row.id);
+    return true;
+  }
+
+  /** What a failure makes of a job: it waits longer, or is disabled. */
+  #afterFailure(job: Job, state: JobState, end: End): Pick<Schedule, "enabled" | "nextAt"> {
+    const { row, body } = job;
+    state.consecutiveErrors++;
+    state.lastError = end.error ?? end.status;
+    const limit = body.maxErrors ?? this.#options.maxErrors();
+    if (limit > 0 && state.consecutiveErrors >= limit) {
+      state.disabledReason = `failed ${state.consecutiveErrors} times in a row, last with: ${state.lastError}`;
+      return { enabled: false, nextAt: null };
+    }
+    if (row.nextAt === null || body.schedule.kind === "at") return row;
+    const step = Math.min(state.consecutiveErrors, BACKOFF_MS.length) - 1;
+    const earliest = end.endedAt + BACKOFF_MS[step]!;
+    const later = row.nextAt < earliest ? nextSlot(row.id, body, earliest) : undefined;
+    if (later) state.slotAt = later.slotAt;
+    return { enabled: row.enabled, nextAt: later?.nextAt ?? row.nextAt };
+  }
+
+  async #announceFailure(job: Job, run: Run, state: JobState, disabled: boolean): Promise<void> {
+    const { ctx } = this.#options;
     const { row } = job;
     const { slotAt, turnId, sessionId } = run.data as RunData;
     if (disabled)
@@ -119,75 +202,16 @@ export function createSettler({ ctx, maxErrors, keepRuns, drop }: SettlerOptions
       principal: principalOfJob(job.body),
     });
   }
+}
 
-  /** Removes a job made with `deleteAfterRun` once no date of it is to come. */
-  async function removeIfOver(id: string): Promise<void> {
-    const row = await store().schedules.get(KIND, id);
-    if (row && row.nextAt === null && toJob(row).body.source !== "config") await drop(id);
-  }
-
-  /** Ends a run whose turn or hook has ended, or is lost. */
-  async function look(run: Run): Promise<void> {
-    const end = run.itemId === undefined ? endOfHook(run) : await endOfTurn(run, run.itemId);
-    if (end) await settle(run, end);
-  }
-
-  function endOfHook(run: Run): End | undefined {
-    if (hooks.has(run.id)) return undefined;
-    return endIfLost(run, "the gateway stopped during the run");
-  }
-
-  async function endOfTurn(run: Run, turnId: string): Promise<End | undefined> {
-    const turn = await ctx.use("agent").turn(turnId);
-    if (turn === undefined) return endIfLost(run, "the turn is gone from the store");
-    const { state, finishedAt, result, error } = turn;
-    if (["queued", "running", "waiting"].includes(state)) return undefined;
-    const endedAt = finishedAt === undefined ? store().now() : Date.parse(finishedAt);
-    if (state === "done") return { status: "ok", endedAt, result };
-    const failure = error?.code === "timeout" ? "timeout" : "error";
-    const status = state === "cancelled" ? "cancelled" : failure;
-    return { status, endedAt, error: error?.message ?? `the turn is ${state}` };
-  }
-
-  function endIfLost(run: Run, error: string): End | undefined {
-    const now = store().now();
-    if (now - run.at < LOST_AFTER_MS) return undefined;
-    return { status: "interrupted", error, endedAt: now };
-  }
-
-  return {
-    isHookRunning: (runId: string): boolean => hooks.has(runId),
-    removeIfOver,
-    /** Follows the handlers of a hook's run to their end. */
-    hookRun(run: Run, work: Promise<void>): void {
-      hooks.add(run.id);
-      const ended = work
-        .then(
-          (): End => ({ status: "ok", endedAt: store().now() }),
-          (error: Error & { code?: string }): End => ({
-            status: error.code === "timeout" ? "timeout" : "error",
-            error: error.message,
-            endedAt: store().now(),
-          }),
-        )
-        .then((end) => settle(run, end))
-        .catch((error: unknown) =>
-          ctx.log.error({ err: error, run: run.id }, "cron run could not be ended"),
-        )
-        .finally(() => hooks.delete(run.id));
-      void ctx.busy(ended);
-    },
-    /** A turn has ended: ends its run, where it was one of ours. */
-    async turnEnded(turnId: string): Promise<void> {
-      if (!turnId.startsWith("turn_cron_")) return;
-      const run = await store().runs.get(`run_${turnId.slice("turn_".length)}`);
-      if (run?.status === "running") await look(run);
-    },
-    /** Ends what ended unseen: in another gateway, or while none was running. */
-    async sweep(): Promise<void> {
-      for (const run of await store().runs.list({ status: "running", limit: 1_000 })) {
-        if (run.owner.startsWith(`${KIND}:`)) await look(run);
-      }
-    },
+/** The state of a job whose run has ended, before a failure is counted. */
+function stateAfterEnd(job: Job, run: Run, end: End): JobState {
+  const state: JobState = {
+    ...job.state,
+    lastStatus: end.status,
+    lastDurationMs: end.endedAt - run.at,
   };
+  if (state.running?.runId === run.id) delete state.running;
+  if (end.status === "ok") Object.assign(state, { consecutiveErrors: 0, lastError: undefined });
+  return state;
 }
