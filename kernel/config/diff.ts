@@ -26,7 +26,7 @@ export interface ConfigChange {
   keys: string[];
   next: Readonly<Record<string, unknown>>;
   previous: Readonly<Record<string, unknown>>;
-  /** Somebody refused the change before: whoever took it goes back to what was active. */
+  /** True after a plugin refused the change: the plugins that applied it restore the previous values. */
   back: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What is wrong with values that fit their types: secrets that are empty, and what a schema's own `refuse` says. */
+/** Finds problems in values of the right type: empty secrets, and what a schema's own `refuse` reports. */
 import type { TSchema } from "@sinclair/typebox";
 import type { Problem } from "../schema/problems.ts";
 import { formatKeyPath, type KeyPath } from "../text/key-path.ts";
@@ -6,6 +6,7 @@ import { schemaAt } from "./compose.ts";
 import { BLANK, type Reference } from "./references.ts";
 import { FREE_NAMES, isSecretHeader } from "./secrets.ts";
 
+// cspell:ignore passw
 const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
 
 /**
@@ -48,7 +49,7 @@ function blankText(
   const [blank] =
     references.find((one) => formatKeyPath(one.path) === formatKeyPath(path))?.blank ?? [];
   if (blank !== undefined) return `refers to the environment variable ${blank}, which is empty`;
-  // Whoever writes an empty header means it.
+  // An empty header can be intended, so it is allowed.
   if (isFree && own?.["secret"] !== true) return undefined;
   if (BLANK.test(value)) return "must not be empty";
   // No client could send it: a header is without.

@@ -181,7 +181,7 @@ const log = {
   ),
 };
 
-/** A token made at a start does not count: whoever opens the door to others shall have chosen the key. */
+/** A token generated at startup does not count: a gateway that others can reach needs a token that its owner chose. */
 function openDoor(bind: unknown, whole: unknown): string | undefined {
   const has = (key: string) => valueAt(whole, ["gateway", "auth", key]) !== undefined;
   if (typeof bind !== "string" || isOwnMachine(bind) || has("token") || has("password"))

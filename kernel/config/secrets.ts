@@ -4,7 +4,8 @@ import { schemaAt } from "./compose.ts";
 
 /** What stands in the place of a secret. */
 export const MASK = "********";
-/** What a secret is called. `author`, `authority` and `keyboard` are none. */
+// cspell:ignore passw ation entication
+/** Words that mark a name as that of a secret. `author`, `authority` and `keyboard` do not. */
 const WORDS =
   "token|passw(?:or)?d|passphrase|secret|(?:api|access|private)[-_]?key|auth(?:ori[sz]ation|entication)?(?![a-z])|cookie|credential|signature";
 const SECRET_NAME = new RegExp(WORDS, "i");

@@ -159,7 +159,7 @@ export interface EmitOptions extends HandlerSelection {
    * there is none.
    */
   principal?: Principal;
-  /** Called after each handler, for whoever tells later what they did. It must not throw. */
+  /** Called after each handler, so that the caller can report later what each did. It must not throw. */
   trail?: ((run: HandlerRun) => void) | undefined;
 }
 

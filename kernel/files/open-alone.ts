@@ -1,7 +1,7 @@
 import { promises, rmSync, statSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 
-const STALE_MS = 20_000; // whoever lives has let go by then, also on a busy disk
+const STALE_MS = 20_000; // A live process releases the lock within this time, even on a busy disk.
 
 /** Makes a file that is a lock while it is there: waits for the one of another process, unless that has died and left it. */
 export async function openAlone(file: string): Promise<FileHandle> {

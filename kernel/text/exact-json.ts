@@ -37,7 +37,7 @@ const UNLIMITED = {
 };
 
 export const exactJson = {
-  /** Counts before anything is parsed: whoever reads text from outside asks this first. */
+  /** Counts without parsing: code that reads text from outside calls this first. */
   scan: scanJson,
 
   /** As `JSON.parse`. `longIntegers`: where the scan of this text found them, if it was scanned before. */

@@ -118,7 +118,7 @@ export const defaultsSchema = Type.Object({
   tools,
 });
 
-/** Read by whoever offers sandboxed tools. */
+/** Read by the plugins that offer sandboxed tools. */
 export const sandboxSchema = Type.Object({
   mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),
   browser: Type.Object({

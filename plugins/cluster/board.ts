@@ -38,7 +38,8 @@ export class Board {
   static readonly lookMs = LOOK_MS;
 
   put(message: Message): void {
-    if (this.#isClosed || this.#waiting.length >= MOST_WAITING) return; // whoever looks on misses some; nothing is kept up by them
+    // Past the limit, observers miss messages. That is acceptable: no state depends on them.
+    if (this.#isClosed || this.#waiting.length >= MOST_WAITING) return;
     this.#waiting.push(message);
     this.#timer ??= setTimeout(() => void this.#write(), COLLECT_MS).unref();
   }

@@ -10,7 +10,7 @@ import tls from "node:tls";
 const UNTRUSTED =
   "its certificate is not trusted: give the gateway's --home, or its authority's file in NODE_EXTRA_CA_CERTS";
 
-/** Opens requests. With `cert`, a file, that very certificate is trusted, whoever signed it and however old it is. */
+/** Opens requests. With `cert` (a file), exactly that certificate is trusted, regardless of its issuer and age. */
 export function requestTrusting(cert: string | undefined) {
   const own = cert === undefined ? undefined : read(cert);
   return (url: URL, options: RequestOptions, respond: (res: IncomingMessage) => void) =>

@@ -56,7 +56,7 @@ export function createHistory(stepMs: number, list: () => readonly ChannelStatus
 
   const failedSince = ({ name, errors }: ChannelStatus): number => {
     const before = known.get(name)?.errors ?? 0;
-    // Fewer errors than before: the channel was made anew, and counts from the start.
+    // Fewer errors than before: the channel was recreated and counts from zero.
     return errors >= before ? errors - before : errors;
   };
 

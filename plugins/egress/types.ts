@@ -1,4 +1,4 @@
-/** What a caller may reach. One policy per surface (browser profile, polls, images); it is asked anew at each check. */
+/** What a caller may reach. Each surface (browser profile, polls, images) has one policy, read again at each check. */
 export interface GuardPolicy {
   /** Private, loopback and other non-public addresses are allowed. Metadata, link-local and our own ports never are. */
   allowPrivate: boolean;
@@ -71,7 +71,7 @@ export interface GuardedFetchOptions {
   headOnly?: boolean | undefined;
   /** Whole exchange, redirects included; default 30000. Beyond it: 504 `upstream_timeout`. */
   timeoutMs?: number | undefined;
-  /** How many redirects are followed (each is checked anew); default 5. Beyond it: 502 `too_many_redirects`. */
+  /** How many redirects are followed (each is checked again); default 5. Beyond it: 502 `too_many_redirects`. */
   redirects?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -87,7 +87,7 @@ export interface FetchLimits {
   timeoutMs: number;
   /** How long an event stream may send nothing. */
   idleMs: number;
-  /** Called where an event is too large: many libraries open a broken stream anew, and wait for ever. */
+  /** Called when an event is too large: many libraries would reopen the broken stream and wait for ever. */
   onOversizedEvent?: ((error: Error) => void) | undefined;
 }
 
@@ -140,7 +140,7 @@ export interface EgressProxy {
   readonly url: string;
   /** The last 200 connections that were not made, oldest first; those at or after `sinceMs` (epoch) where it is given. */
   denied(sinceMs?: number): Denial[];
-  /** Judges the open connections anew, and ends those that may not be any more. For when the policy has changed. */
+  /** Checks the open connections again and ends those that the policy no longer allows. For use after a policy change. */
   recheck(): Promise<void>;
   /** Ends every connection and stops listening. */
   close(): Promise<void>;

@@ -5,8 +5,8 @@ const publicOnly = createGuard({ policy: () => ({ allowPrivate: false }), ownPor
 
 /**
  * For `allowedOrigins` of a policy that allows public addresses only: the origin of an address that is private as it
- * stands there (`http://127.0.0.1:8080`, `http://nas/`), since whoever wrote it down meant it. Nothing for any other: a
- * public name that leads to a private address was not meant so. Only for what the owner wrote.
+ * written (`http://127.0.0.1:8080`, `http://nas/`), since its author intended it. `undefined` for any other: nobody
+ * intends a public name to resolve to a private address. Only for addresses that the owner wrote.
  */
 export function writtenOrigins(url: string): string[] {
   try {

@@ -8,9 +8,9 @@ export function newWorker(): string {
 }
 
 /**
- * True for a worker whose process was on this machine and is gone; one of another machine is never known to be dead.
- * `afterStart`: a container or machine that was started anew is taken for the one of the same name before, whose
- * processes are all gone. Asked again later, that would end the leases of a neighbour that has the same name.
+ * True for a worker whose process ran on this machine and has ended; a worker of another machine never counts as dead.
+ * `afterStart`: a restarted container or machine counts as the earlier one of the same name, whose processes have all
+ * ended. Only pass it at startup: later, it would end the leases of a neighbour that has the same name.
  */
 export function isDead(worker: string, { afterStart = false } = {}): boolean {
   const [place = "", process_ = ""] = worker.split(":");

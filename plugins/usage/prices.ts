@@ -19,7 +19,7 @@ export type CostOf = (to: Priced, usage: Usage, at: number) => number | undefine
 
 /** Providers that run here, or are this gateway: their answers cost nothing. */
 const FREE = new Set(["echo", "agent", "ollama", "vllm", "lmstudio", "llamacpp"]);
-/** Prices that depend on the time of day are looked up anew after this. */
+/** Prices that depend on the time of day are looked up again after this. */
 const FRESH_MS = 10 * 60_000;
 const MOST_RATES = 1000;
 /** Rates are read off the price of this many tokens. */

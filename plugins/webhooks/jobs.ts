@@ -104,7 +104,7 @@ function turnJob(agent: AgentService, request: TurnRequest & { principal: Princi
   return { ...job, principal, status: 200, body };
 }
 
-/** Whatever a mapping starts is its own, whoever called it: strangers write what it carries. */
+/** A mapping itself owns what it starts, regardless of the caller: strangers write the payload. */
 export function principalOfMapping({ name }: Pick<Mapping, "name">): Principal {
   return principalNamed("webhook", name);
 }

@@ -3,7 +3,7 @@ import type { PluginContext, ToolCall } from "portico";
 import { fitsPattern } from "portico/strings";
 import type { Place, Places } from "../places.ts";
 
-/** A place with the rules that hold for every turn, whoever caused it. */
+/** A place with the rules that apply to every turn, regardless of who started it. */
 export interface GuardedPlace extends Place {
   /** Why the gateway does not let the agent write a file; undefined where it may. */
   whyProtected(path: string): string | undefined;

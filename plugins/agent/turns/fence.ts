@@ -13,7 +13,7 @@ const secret = randomBytes(32);
 
 /**
  * The same for a text that every request of a turn repeats, such as a tool's description: the id follows from the text, so
- * that providers recognise the request's beginning. Whoever writes the text cannot know it.
+ * that providers recognise the beginning of the request. The author of the text cannot know the id.
  */
 export function steadyFence(label: string, text: string): string {
   const digest = createHmac("sha256", secret).update(`${label}\0${text}`).digest("hex");

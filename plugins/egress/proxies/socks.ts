@@ -77,7 +77,7 @@ export class Opening {
     }
   }
 
-  /** Leaves the rest to whoever reads next. */
+  /** Leaves the remaining bytes to the next reader. */
   end(): void {
     this.#client.off("data", this.#receive).pause();
     if (this.#held.length > 0) this.#client.unshift(this.#held);

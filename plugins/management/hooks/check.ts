@@ -43,10 +43,10 @@ export async function checkHook(
     const problem = await hook.load();
     if (problem) problems.push(problem);
   }
-  const unjudged = hook.meta?.failClosed
+  const notifyOnly = hook.meta?.failClosed
     ? events.filter((event) => declared.get(event)?.mode === "notify")
     : [];
-  const hints = unjudged.map(
+  const hints = notifyOnly.map(
     (event) => `failClosed has no effect on ${event}, for nothing waits for its handlers`,
   );
   return {

@@ -11,7 +11,7 @@ import type { ToolKind } from "./call-forms.ts";
 
 type FunctionTool = NonNullable<ChatTool["function"]>;
 
-/** The function of one tool; whoever lists it gives the name. */
+/** The function of one tool, without the name: the code that lists the tool adds it. */
 export type ToolFunction = Omit<FunctionTool, "name">;
 
 const STRING = { type: "string" };

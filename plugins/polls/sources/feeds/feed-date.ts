@@ -138,7 +138,8 @@ function zoneOffset(zone: string): number | undefined {
   return ZONES[zone];
 }
 
-/** As RFC 822 gives them, and feed readers take them: A is UTC−1, M UTC−12, N UTC+1, Y UTC+12; J is no zone. */
+// cspell:ignore abcdefghiklm nopqrstuvwxy
+/** The military zones of RFC 822, as feed readers read them: A is UTC−1, M UTC−12, N UTC+1, Y UTC+12; J is no zone. */
 function militaryOffset(letter: string): number | undefined {
   if (letter === "j") return undefined;
   const index = "abcdefghiklm".indexOf(letter);
