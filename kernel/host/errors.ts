@@ -4,13 +4,13 @@ import { PorticoError } from "../errors.ts";
 export const errors = PorticoError.table({
   undeclaredEvent: {
     code: "internal_error",
-    message: "Nobody has declared the event {event}.",
+    message: "The event {event} is not declared by the kernel or any plugin.",
   },
   eventLoop: {
     code: "event_loop",
     message: "Events cause each other without end: {path}.",
   },
-  /** `reason` is what the hook says. */
+  /** `reason` is the hook's own message. */
   blocked: {
     code: "blocked_by_hook",
     type: "invalid_request_error",
@@ -18,7 +18,7 @@ export const errors = PorticoError.table({
   },
   hookUnavailable: {
     code: "hook_unavailable",
-    message: "The {owner} has to judge {event} and does not work: try again later.",
+    message: "The {owner} must check {event}, but it is not working. Try again later.",
   },
   serviceMissing: {
     code: "service_unavailable",

@@ -29,7 +29,7 @@ const filters = {
   },
   until: { type: "string", value: "TIME", description: "Up to this date, or this long ago" },
   limit: { type: "number", value: "N", description: "How many, up to 1000; default 50" },
-  before: { type: "string", value: "NEXT", description: "The page after the one that named this" },
+  before: { type: "string", value: "NEXT", description: "The `next` value of the previous page" },
 } satisfies Record<string, OptionSpec>;
 
 const LONGEST_KEYS = 50;

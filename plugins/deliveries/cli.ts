@@ -85,7 +85,7 @@ const replay = commandFor<Replay>("POST /deliveries/:id/replay", deliveryRoutes.
 export default defineCommand({
   ...list, // without a further word it lists them
   name: "deliveries",
-  summary: "Results that are posted to URLs: what went out, what did not",
+  summary: "Results that the gateway posts to URLs: sent, waiting and failed",
   examples: ["portico deliveries list --state dead", "portico deliveries replay 7585e9"],
   commands: [list, show, replay],
 });

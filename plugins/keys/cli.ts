@@ -11,12 +11,12 @@ const limit = (member: string, description: string) => ({ member, description })
 const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.make, {
   name: "create",
   summary: "Make a key: it is shown once",
-  args: [{ name: "name", description: "what to call it" }],
+  args: [{ name: "name", description: "the name of the new key" }],
   options: {
     models: {
       type: "list",
       value: "PATTERN",
-      description: "what it may use: gpt-4o, main/*; default all but agent",
+      description: "models it may use: gpt-4o, main/*; default: all except agent",
       read: splitAtCommas,
     },
     rpm: limit("requestsPerMinute", "requests per minute"),
@@ -24,20 +24,20 @@ const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.mak
     budget: {
       type: "string",
       value: "USD/PERIOD",
-      description: "what it may cost: 5/day, 100/month",
+      description: "its budget in US dollars: 5/day, 100/month",
       read: readBudget,
     },
     expires: {
       member: "expiresAt",
       value: "DATE",
-      description: "its last day, a time, or how long from now: 30d, 12h",
+      description: "when it expires: a date, a time, or a period from now: 30d, 12h",
       read: readExpiry,
     },
     allow: {
       member: "allowedIps",
       type: "list",
       value: "ADDRESS",
-      description: "addresses or networks that it may be used from: 10.0.0.0/8; default any",
+      description: "addresses or networks that may use it: 10.0.0.0/8; default: any",
       read: splitAtCommas,
     },
   },
@@ -51,7 +51,7 @@ const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.mak
 
 const rotate = commandFor<KeyView & { key: string }>("POST /keys/:name/rotate", keyRoutes.rotate, {
   name: "rotate",
-  summary: "Give a key a new secret: the old one works on for a while",
+  summary: "Give a key a new secret; the old one keeps working for a while",
   args: [name],
   options: {
     overlap: { value: "TIME", description: "how long both secrets work: 24h (default), 30m, 0" },
@@ -90,16 +90,16 @@ const list = commandFor<{ keys: KeyView[] }>("GET /keys", keyRoutes.list, {
 
 const revoke = commandFor<{ name: string }>("DELETE /keys/:name", keyRoutes.revoke, {
   name: "revoke",
-  summary: "Take a key away: it opens nothing from now on",
+  summary: "Revoke a key, at once and for good",
   args: [name],
   view: ({ name }) => `${name} is revoked.`,
 });
 
 export default defineCommand({
   name: "keys",
-  summary: "Client keys: make, list, rotate and revoke them",
+  summary: "Create, list, rotate and revoke client keys",
   description:
-    "A client key opens /v1 and nothing else. Only its hash is kept, in gateway.keys of the configuration, where its limits can be changed too; or in the store that several gateways share.",
+    "A client key gives access to /v1 and nothing else. The gateway stores only its hash: in gateway.keys of the configuration, where you can also change its limits, or in the store that several gateways share.",
   examples: [
     "portico keys create ci --models 'main/gpt-4o*' --rpm 60 --budget 5/day",
     "portico keys create guest --expires 30d --allow 10.0.0.0/8",

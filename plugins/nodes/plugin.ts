@@ -11,7 +11,7 @@ import { Credentials, NodeHostConfig, NodesConfig } from "./schema.ts";
 
 export default definePlugin({
   name: "nodes",
-  description: "Lets browsers on other machines stand in for one here",
+  description: "Lets the gateway use browsers on other machines",
   errors,
   config: {
     "gateway.nodes": NodesConfig,

@@ -17,6 +17,6 @@ const Node = Type.Object({
 
 export const nodesRoute = {
   access: "gateway",
-  summary: "The nodes, connected or gone",
+  summary: "List the nodes, connected or not",
   response: jsonResponse(Type.Object({ mode: Type.String(), nodes: Type.Array(Node) })),
 } as const satisfies RouteOptions;

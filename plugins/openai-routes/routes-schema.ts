@@ -8,7 +8,7 @@ const texts = Type.Union([Type.String(), Type.Array(Type.Unknown())]);
 const List = jsonResponse(Type.Object({ data: Type.Array(AnyObject) }));
 
 const rerank = {
-  summary: "Documents by how well they fit a query",
+  summary: "Rank documents by relevance to a query",
   body: Type.Object({
     model,
     query: Type.String(),

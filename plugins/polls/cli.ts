@@ -91,7 +91,7 @@ const add = commandFor<PollView>("POST /polls", routes.add, {
 /** Asks one of two routes: it tests a poll that exists, or one that the options describe. */
 const test = defineCommand({
   name: "test",
-  summary: "Show what a check would find and send, without any trace",
+  summary: "Show what a check would find and send, without changing any state",
   args: [{ ...poll, optional: true }],
   options,
   async run(io) {

@@ -41,7 +41,9 @@ export const Source = Type.Object(
         description: "json: where the list is, such as data.items or results[0].rows",
       }),
     ),
-    key: Type.Optional(Type.String({ description: "json: what tells items apart, such as id" })),
+    key: Type.Optional(
+      Type.String({ description: "json: the field that identifies an item, such as id" }),
+    ),
     selector: Type.Optional(
       Type.String({ description: "html: a CSS selector; default the whole page" }),
     ),
@@ -82,7 +84,7 @@ const definition = {
     }),
   ),
   fireOnFirst: Type.Optional(
-    Type.Boolean({ description: "The first check fires for all that it finds" }),
+    Type.Boolean({ description: "The first check fires for every item that it finds" }),
   ),
   maxItems: Type.Optional(
     Type.Integer({

@@ -30,7 +30,7 @@ const filters = {
   },
   until: { type: "string", value: "TIME", description: "up to this date, or this long ago" },
   limit: { type: "number", value: "N", description: "how many, up to 1000; default 50" },
-  before: { type: "string", value: "NEXT", description: "the page after the one that named this" },
+  before: { type: "string", value: "NEXT", description: "the `next` value of the previous page" },
 } satisfies Record<string, OptionSpec>;
 
 const LONGEST_ID = 40;
@@ -60,7 +60,7 @@ export default commandFor<RequestPage>("GET /requests", requestRoutes.list, {
   name: "requests",
   summary: "Requests for models: who asked, each attempt, hooks, tokens and cost",
   description:
-    "Lists the newest requests, refused ones too, as far as the gateway keeps them (requests.keep). Times are those of UTC, at the beginning of the request. A dash: nobody knows.",
+    "Lists the newest requests, refused ones too, as far as the gateway keeps them (requests.keep). Times are in UTC and show the start of the request. A dash means that the value is unknown.",
   options: filters,
   examples: [
     "portico requests --key ci --status 5xx",

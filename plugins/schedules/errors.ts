@@ -67,6 +67,6 @@ export const errors = PorticoError.table({
   },
   neverComes: {
     code: "invalid_request_error",
-    message: "{expr} never comes: there is no such date.",
+    message: "{expr} never occurs: no date matches it.",
   },
 });

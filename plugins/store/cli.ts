@@ -16,16 +16,17 @@ interface Status {
 
 const status = commandFor<Status>("GET /store", storeRoutes.health, {
   name: "status",
-  summary: "Size, health and what is queued; fails where it is not well",
+  summary: "Show size, health and queues; fails if the store has a problem",
   view: describe,
-  failure: ({ ok }) => (ok ? undefined : "The store is not well: see portico store check."),
+  failure: ({ ok }) =>
+    ok ? undefined : "The store has a problem. Run `portico store check` for details.",
 });
 
 const check = defineCommand({
   name: "check",
-  summary: "Look for damage, in a copy too; fails where there is any",
+  summary: "Check the store, or a copy of it, for damage; fails if it finds any",
   description:
-    "Without STORE the running gateway checks its own; where none runs, the home's is checked on the disk. With one, that file or database, before it is restored: no gateway needs to run, and nothing is changed.",
+    "Without STORE, the running gateway checks its own store; if no gateway is running, the command checks the home's store on the disk. With STORE, it checks that file or database, for example before you restore it. That needs no running gateway and changes nothing.",
   args: [{ name: "store", description: "A file, or postgres://…", optional: true }],
   examples: [
     "portico store check",
@@ -49,9 +50,9 @@ const backup = commandFor<{ name: string; bytes: number }>(
 const migrate = defineCommand({
   name: "migrate",
   summary:
-    "Copy one engine's state to another, checked row by row; called again, it continues where it stopped",
+    "Copy the state from one engine to another and compare every row; run it again to continue after an interruption",
   description:
-    "Stop all gateways of the source first. The target must be empty, or have been begun from it.",
+    "Stop all gateways of the source first. The target must be empty, or hold an unfinished copy of the same source.",
   options: {
     from: {
       type: "string",

@@ -179,7 +179,7 @@ const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
 
 const tail = defineCommand({
   name: "tail",
-  summary: "Deliveries as they come, until Ctrl-C",
+  summary: "Print deliveries as they arrive, until Ctrl-C",
   async run(io) {
     const bytes = await io.gateway.stream("GET", "/webhooks/tail");
     for await (const line of createInterface({ input: Readable.from(bytes) })) {
@@ -200,7 +200,9 @@ const catchSample = commandFor<{ mapping: string; paths: string[] }>(
       "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
     args: [{ name: "mapping", description: "Its name" }],
     options: {
-      any: { description: "Also one that its match does not take, such as a sender's ping" },
+      any: {
+        description: "Accept any request, even one that does not match, such as a sender's ping",
+      },
       timeout: {
         value: "SECONDS",
         description: "How long to wait, at most 3600; default 600",
@@ -208,9 +210,7 @@ const catchSample = commandFor<{ mapping: string; paths: string[] }>(
     },
     progress: ({ args, options }) =>
       `waiting at the mapping ${args["mapping"]} for ${
-        options["any"] === true
-          ? "any request"
-          : "a request that its match takes (--any: any request)"
+        options["any"] === true ? "any request" : "a request that it matches (--any: any request)"
       }`,
     view: ({ mapping, paths }) => [
       `kept as the sample of ${mapping}; a template may hold`,
@@ -240,9 +240,9 @@ const replay = commandFor<Replayed>(
 
 const test = commandFor<Tested>("POST /webhooks/test", managementRoutes.test, {
   name: "test",
-  summary: "Show what a request would start, and start nothing",
+  summary: "Show what a request would start, without starting it",
   description:
-    "A transform is called as for a real delivery; nothing is queued and no signature is asked for.",
+    "The gateway runs the transform as for a real delivery, but queues nothing and requires no signature.",
   args: [
     {
       name: "path",
@@ -271,7 +271,7 @@ const test = commandFor<Tested>("POST /webhooks/test", managementRoutes.test, {
 
 export default defineCommand({
   name: "webhooks",
-  summary: "Events from outside systems: what has come in, replays, dry runs",
+  summary: "Events from other systems: deliveries, replays and dry runs",
   examples: [
     "portico webhooks deliveries --outcome unauthorized",
     "portico webhooks replay 7585e9",

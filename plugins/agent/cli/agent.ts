@@ -25,7 +25,11 @@ export default defineCommand({
     model: { type: "string", value: "M", description: "Another model for this turn" },
     channel: { type: "string", value: "C", description: "Only this channel" },
     agent: { type: "string", value: "ID", description: "Which agent of agents.list" },
-    detach: { type: "boolean", short: "d", description: "Print the turn's id and leave" },
+    detach: {
+      type: "boolean",
+      short: "d",
+      description: "Print the turn's id without waiting for the answer",
+    },
   },
   examples: ['portico agent "What is on my list?"', "portico agent /new --session main"],
   async run(io) {
@@ -54,7 +58,9 @@ export default defineCommand({
     }
     const end = await follow(io, request, headers);
     if (end === undefined)
-      throw new Error("The gateway went away before the turn had ended; it goes on there.");
+      throw new Error(
+        "The connection to the gateway ended before the turn did. The turn may still be running: see `portico turns list`.",
+      );
     if (end.state !== "done")
       throw new Error(
         `The turn ${end.turnId} is ${end.state}: ${end.error?.message ?? "no reason given"}`,

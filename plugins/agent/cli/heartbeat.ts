@@ -11,7 +11,7 @@ interface State {
 
 const show = commandFor<State>("GET /heartbeat", agentRoutes.heartbeat, {
   name: "show",
-  summary: "The next beat, and the events that wait for it",
+  summary: "The next heartbeat and its queued events",
   view: describe,
 });
 
@@ -20,7 +20,7 @@ const now = commandFor<{ message: string; turnId: string | null }>(
   agentRoutes.beat,
   {
     name: "now",
-    summary: "Start one now, whatever the hour",
+    summary: "Start a heartbeat now, even outside its active hours",
     view: ({ message, turnId }) => (turnId === null ? message : `${message} ${turnId}`),
   },
 );

@@ -34,7 +34,7 @@ const list = commandFor<{ sessions: Shown[] }>("GET /sessions", agentRoutes.sess
 
 const show = commandFor<{ messages: Message[] }>("GET /sessions/:id", agentRoutes.session, {
   name: "show",
-  summary: "Everything that was said in a session, tool calls included",
+  summary: "Print the messages of a session, including tool calls",
   args: [session],
   options: { last: { description: "Only the newest N messages" } },
   view: ({ messages }) => messages.flatMap(describe),
@@ -49,7 +49,7 @@ const remove = commandFor("DELETE /sessions/:id", agentRoutes.deleteSession, {
 
 export default defineCommand({
   name: "sessions",
-  summary: "The agent's sessions and what was said in them",
+  summary: "The agent's sessions and their messages",
   commands: [list, show, remove],
 });
 

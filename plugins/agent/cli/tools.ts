@@ -24,10 +24,10 @@ interface ToolList {
 }
 
 const WORDS = {
-  files: { workspace: "the workspace", own: "a directory of its own" },
+  files: { workspace: "the workspace", own: "a separate directory" },
   browser: {
     host: "the host's browsers, profiles and nodes",
-    own: "a browser context of its own, without the owner's profiles, tabs and cookies",
+    own: "a separate browser context, without the owner's profiles, tabs and cookies",
   },
   network: { configured: "what the settings allow", public: "public addresses only" },
 };
@@ -61,7 +61,7 @@ function tableOf({ tools }: ToolList): [string[], (string | undefined)[][]] {
     principals.join(" "),
     firstLine(description),
   ]);
-  return [["TOOL", "MAY USE", "WAITS FOR YOUR YES", "OPEN TO", ""], rows];
+  return [["TOOL", "MAY USE", "NEEDS APPROVAL", "OPEN TO", ""], rows];
 }
 
 function firstLine(text: string): string {

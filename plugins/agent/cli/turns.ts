@@ -8,7 +8,7 @@ import { describeTurn } from "./turn-report.ts";
 const turn = { name: "turn", description: "Its id, or the end or beginning of it" };
 const call = {
   name: "call",
-  description: "Which of its calls, as show lists them; not needed where only one waits",
+  description: "The call, as `turns show` lists it; optional when only one is waiting",
   optional: true,
 };
 
@@ -47,14 +47,14 @@ const show = commandFor<TurnReport>("GET /turns/:id", agentRoutes.turn, {
 
 const confirm = commandFor<Decided>("POST /turns/:id/confirm", agentRoutes.confirm, {
   name: "confirm",
-  summary: "Allow a tool call that waits for you",
+  summary: "Allow a tool call that needs your approval",
   args: [turn, call],
   view: describeDecision,
 });
 
 const deny = commandFor<Decided>("POST /turns/:id/deny", agentRoutes.deny, {
   name: "deny",
-  summary: "Refuse a tool call that waits for you",
+  summary: "Refuse a tool call that needs your approval",
   args: [turn, call],
   options: { reason: { value: "TEXT", description: "Why: the model receives it" } },
   view: describeDecision,
@@ -80,10 +80,10 @@ export default defineCommand({
 });
 
 function describeDecision({ tool, decision, waiting }: Decided): string {
-  const rest = waiting === 0 ? "The turn goes on." : `Calls that still wait: ${waiting}.`;
+  const rest = waiting === 0 ? "The turn continues." : `Calls still waiting: ${waiting}.`;
   return `The call of ${tool} is ${decision}. ${rest}`;
 }
 
 function describeEffect({ ok }: { ok: boolean }): string {
-  return ok ? "Done." : "It had ended already.";
+  return ok ? "Done." : "The turn had already ended.";
 }

@@ -22,7 +22,7 @@ export const options: Record<string, OptionSpec> = {
   message: text("Starts an agent turn with this task"),
   model: text("Model of the turn", "MODEL"),
   channel: text("Only this channel", "NAME"),
-  session: text("Session of the turn; default one of its own", "SESSION"),
+  session: text("Session of the turn; default: a separate session", "SESSION"),
   announce: { type: "boolean", description: "Posts the turn's result to the main session" },
   text: text("Or: queues this event for the next heartbeat"),
   "system-event": text("The same as --text"),
@@ -32,26 +32,26 @@ export const options: Record<string, OptionSpec> = {
   missed: {
     type: "string",
     choices: ["skip", "run-once"],
-    description: "What becomes of a date that was slept through",
+    description: "What to do about a date that passed while the gateway was not running",
   },
   overlap: {
     type: "string",
     choices: ["skip", "queue"],
-    description: "What if the run before is still going",
+    description: "What to do when the previous run has not ended",
   },
   timeout: length("Deadline of a run"),
-  grace: length("How late a date may be and still count"),
+  grace: length("How late a run may start before it counts as missed"),
   jitter: length("Delays each date by up to this"),
   "max-errors": {
     type: "number",
     value: "N",
-    description: "Failures in a row that disable it; 0 never",
+    description: "Consecutive failures that disable the job; 0: never",
   },
   "delete-after-run": {
     type: "boolean",
-    description: "Removes it once its last date has succeeded",
+    description: "Removes the job once its last run has succeeded",
   },
-  disabled: { type: "boolean", description: "Made, but not switched on" },
+  disabled: { type: "boolean", description: "Add the job without enabling it" },
 };
 
 function scheduleOf({ options: given }: CommandIO): unknown {

@@ -5,9 +5,9 @@ export default defineCommand({
   name: "node",
   summary: "Offer this machine's browser to a gateway elsewhere",
   description:
-    "Runs in the foreground, with a home, a configuration and browser profiles of its own, and connects out to the\n" +
-    "gateway; it connects again whenever the connection ends. --token is the gateway's; PORTICO_TOKEN or nodeHost.token\n" +
-    "keep it off the command line.",
+    "Runs in the foreground, with its own home, configuration and browser profiles. It connects to the gateway, and\n" +
+    "reconnects whenever the connection ends. --token takes the gateway's token; PORTICO_TOKEN or nodeHost.token keep\n" +
+    "it off the command line.",
   options: {
     gateway: {
       type: "string",
@@ -17,7 +17,7 @@ export default defineCommand({
     port: {
       type: "number",
       value: "N",
-      description: "Port of its own (default: 18769 while that is free)",
+      description: "The node's own port (default: 18769 if it is free)",
     },
     name: {
       type: "string",

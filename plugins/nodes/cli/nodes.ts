@@ -8,7 +8,7 @@ const NO_NODE =
 
 const list = commandFor<{ nodes: NodeStatus[] }>("GET /nodes", nodesRoute, {
   name: "list",
-  summary: "The nodes, connected or gone",
+  summary: "List the nodes, connected or not",
   examples: ["portico nodes list", "portico nodes list --json"],
   view: ({ nodes }, io) =>
     nodes.length === 0
@@ -31,6 +31,6 @@ export default defineCommand({
   name: "nodes",
   summary: "Browsers on other machines",
   description:
-    "Nodes are machines on which 'portico node' runs: their browsers stand in for one here.",
+    "A node is a machine on which 'portico node' runs. The gateway uses its browser instead of a local one.",
   commands: [list],
 });

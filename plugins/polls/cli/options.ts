@@ -14,14 +14,14 @@ export const options: Record<string, OptionSpec> = {
   kind: {
     type: "string",
     choices: KINDS,
-    description: "What the source is; default feed, with --path file",
+    description: "The kind of source; default: feed, or file with --path",
   },
   url: text("Where it is", "URL"),
   path: text("Or a file or directory, below the workspace or one of polls.roots", "PATH"),
   header: {
     type: "list",
     value: "NAME:VALUE",
-    description: "A request header; may be given again",
+    description: "A request header; may be repeated",
   },
   method: {
     type: "string",
@@ -31,17 +31,17 @@ export const options: Record<string, OptionSpec> = {
   body: text("What is sent, such as a GraphQL query; JSON is sent as such"),
   browser: { type: "boolean", description: "html, http: the page as the browser renders it" },
   items: text("json: where the list is, such as data.items", "PATH"),
-  key: text("json: what tells items apart, such as id", "PATH"),
+  key: text("json: the field that identifies an item, such as id", "PATH"),
   selector: text("html: which part counts", "CSS"),
   ignore: {
     type: "list",
     value: "REGEX",
-    description: "Lines that do not count; may be given again",
+    description: "Lines to ignore; may be repeated",
   },
   remove: {
     type: "list",
     value: "CSS",
-    description: "html: parts that do not count; may be given again",
+    description: "html: parts to ignore; may be repeated",
   },
   match: text("file, a directory: only such names", "GLOB"),
   every: text("How often: 30s, 15m, 2h; default 5m", "TIME"),
@@ -52,11 +52,14 @@ export const options: Record<string, OptionSpec> = {
     "Starts an agent turn for each new item: {item.title}, {diff}, {url}, {count}, {name}",
   ),
   model: text("Model of the turn", "MODEL"),
-  session: text("Session of the turn; default one of its own", "SESSION"),
+  session: text("Session of the turn; default: a separate session", "SESSION"),
   text: text("Or: queues this event for the next heartbeat"),
   now: { type: "boolean", description: "Wakes the agent at once for the event" },
   hook: text("Or: emits this event for hooks", "EVENT"),
-  "fire-on-first": { type: "boolean", description: "The first check fires for all that it finds" },
+  "fire-on-first": {
+    type: "boolean",
+    description: "The first check fires for every item that it finds",
+  },
   "max-items": {
     type: "number",
     value: "N",
@@ -64,9 +67,9 @@ export const options: Record<string, OptionSpec> = {
   },
   "allow-private": {
     type: "boolean",
-    description: "It may reach private addresses, by redirects too",
+    description: "Allow private addresses, also after redirects",
   },
-  disabled: { type: "boolean", description: "Made, but not switched on" },
+  disabled: { type: "boolean", description: "Add the poll without enabling it" },
 };
 
 function sourceOf({ options: given }: CommandIO): Record<string, unknown> | undefined {

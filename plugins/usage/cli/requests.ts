@@ -13,14 +13,14 @@ const options = {
     description: "only this status (429) or class (4xx, 5xx)",
   },
   limit: { type: "number", value: "N", description: "how many, up to 1000; default 50" },
-  before: { type: "string", value: "NEXT", description: "the page after the one that named this" },
+  before: { type: "string", value: "NEXT", description: "the `next` value of the previous page" },
 } as const;
 
 export default commandFor<RequestPage>("GET /usage/requests", usageRoutes.requests, {
   name: "requests",
   summary: "Single requests, newest first",
   description:
-    "Of the last 30 days, unless told otherwise, as far as they are kept (usage.requests.keep). Times are those of UTC, at the end of the answer. A dash: nobody knows.",
+    "Lists the requests of the last 30 days by default, if they are still stored (usage.requests.keep). Times are in UTC and show the end of the answer. A dash means that the value is unknown.",
   options,
   examples: [
     "portico usage requests --since 1h --status 5xx",

@@ -9,7 +9,7 @@ export default commandFor<Report>("GET /usage", usageRoutes.sums, {
   name: "usage",
   summary: "Tokens and costs of models",
   description:
-    "Sums of the last 30 days by default. Days are those of UTC. Costs are estimates in US dollars by list price.",
+    "Sums the last 30 days by default. Days are in UTC. Costs are estimates in US dollars, based on list prices.",
   options: {
     ...rangeOptions,
     by: {
@@ -78,11 +78,13 @@ function notes({ estimated, unpriced }: Amounts): string[] {
   return [
     ...(estimated > 0
       ? [
-          `The tokens of ${estimated} answers are estimated: their upstream told none, or the client left.`,
+          `The token counts of ${estimated} answers are estimates, because the upstream reported none or the client disconnected.`,
         ]
       : []),
     ...(unpriced > 0
-      ? [`${unpriced} answers have no known price: their cost is not in here (see usage.prices).`]
+      ? [
+          `${unpriced} answers have no known price, so the total does not include them (see usage.prices).`,
+        ]
       : []),
   ];
 }

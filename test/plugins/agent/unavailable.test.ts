@@ -37,7 +37,7 @@ test("a turn that nobody waits for outlasts a hook that does not work", async ()
     assert.is(queued.status, 200);
     const { turnId } = (await queued.json()) as { turnId: string };
     const turn = () => gateway.json("GET", `/turns/${turnId}`);
-    await untilRight(turn, (one) => /has to judge/.test(JSON.stringify(one)));
+    await untilRight(turn, (one) => /hook_unavailable/.test(JSON.stringify(one)));
     gateway.write(file, handler(""));
     await gateway.json("POST", "/kernel/hooks/rescan");
     const done = await untilRight(turn, (one) => one.state === "done");

@@ -130,10 +130,8 @@ test("a gateway's damaged store fails status and check", async () => {
     const ask = (word: string) =>
       porticoHere(gateway.home, ["store", word], { ...process.env, PORTICO_URL: gateway.url });
     const status = await ask("status");
-    assert.equal(
-      [status.code, status.stderr],
-      [1, "portico: The store is not well: see portico store check.\n"],
-    );
+    assert.is(status.code, 1);
+    assert.match(status.stderr, /portico store check/);
     assert.match(status.stdout, /damaged/);
     const checked = await ask("check");
     assert.is(checked.code, 1);
