@@ -1,9 +1,9 @@
 /**
- * Lists that change with every request. A Set writes its table anew every hundred entries, and each old table keeps what
- * was in it (whole requests) until the next full garbage collection.
+ * Lists that change with every request. A Set rebuilds its table every hundred entries, and each old table retains its
+ * entries (whole requests) until the next full garbage collection.
  */
 
-/** The last takes the place of whoever goes. */
+/** Removes an entry by moving the last entry into its place. */
 export function takeOut<E extends { place: number }>(list: E[], entry: E): void {
   const last = list.pop()!;
   last.place = entry.place;

@@ -31,7 +31,7 @@ const RESPONSES = {
 
 /**
  * Azure speaks OpenAI's format at addresses of its own: requests pass through. Its streams open with an event about the
- * prompt's filters that has no choices; whoever reads streams of OpenAI's form mends that.
+ * prompt's filters that has no choices; the reader of OpenAI streams handles it.
  */
 export const azure: WireProvider = {
   rules: azureRules,

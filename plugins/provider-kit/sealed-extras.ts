@@ -29,7 +29,7 @@ export function sealExtras(message: unknown, calls: readonly CallLike[]): string
   return MARK + Buffer.from(JSON.stringify(extras)).toString("base64url");
 }
 
-/** Undefined for a text that is somebody else's. Whoever sends it may have made it up. */
+/** Undefined for a text from another source. The text is untrusted: its sender may have forged it. */
 export function openExtras(sealed: unknown): Extras | undefined {
   if (typeof sealed !== "string" || !sealed.startsWith(MARK)) return undefined;
   try {

@@ -10,7 +10,7 @@ const LOOKS = {
 export async function showBadge(tabId, look, why) {
   const { text, color, title } = LOOKS[look];
   try {
-    // The text last: whoever sees it finds the reason that goes with it.
+    // Set the text last, so that the title already holds the reason when the text appears.
     await chrome.action.setTitle({ tabId, title: why === undefined ? title : `Portico: ${why}` });
     await chrome.action.setBadgeBackgroundColor({ tabId, color });
     await chrome.action.setBadgeText({ tabId, text });

@@ -1,4 +1,4 @@
-/** Who may speak to the relay: one extension by its origin, and whoever knows the pairing token. */
+/** Who may connect to the relay: one extension, identified by its origin, and clients that know the pairing token. */
 import { createHmac } from "node:crypto";
 
 /** Follows from `key` in the extension's manifest: SHA-256 of the key, its first 16 bytes written with a–p. */
@@ -9,8 +9,8 @@ export const EXTENSION_ORIGIN = `chrome-extension://${EXTENSION_ID}`;
 export const PROTOCOL = "portico-relay";
 
 /**
- * The token that extension and clients show: derived from the gateway's own secret and the port, so that whoever else
- * listens on the port never sees that secret, and a token of one port is worth nothing on another.
+ * The token that the extension and clients present. It is derived from the gateway's own secret and the port, so that
+ * another program that listens on the port never sees the secret, and a token for one port is useless on another.
  */
 export function pairingToken(secret: string, port: number): string {
   return createHmac("sha256", secret)

@@ -66,6 +66,7 @@ function readModels(models: unknown): string[] {
   return models as string[];
 }
 
+// cspell:ignore modelſ
 // By Unicode's rules of case and width, as some servers read their members: `modelſ` is `models` to them. Others trim.
 const MODEL = /^[\s\p{C}]*models?[\s\p{C}]*$/iu;
 const ASCII = /^[\0-\x7f]*$/;

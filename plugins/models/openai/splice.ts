@@ -1,8 +1,8 @@
-/** Puts the upstream's name of the model into the caller's own bytes, so that they need not be written anew. */
+/** Puts the upstream's name of the model into the caller's own bytes, which avoids serialising the request again. */
 import type { ChatRequest } from "portico/provider";
 import { eachMember, latin1Of, type RawBody } from "./members.ts";
 
-/** The caller's bytes with another model; serialised anew only where the place of the name is not beyond doubt. */
+/** The caller's bytes with another model; serialised again only if the position of the name is ambiguous. */
 export function sendableBytes(raw: RawBody, request: ChatRequest, model: string): RawBody {
   if (request.model === model) return raw;
   const { old, put, head } = literalsOf(request.model, model);

@@ -287,16 +287,16 @@ export class Channel {
     const now = this.#now();
     const restingKeys = this.#keys.filter((key) => key.cooldownUntil > now).length;
     const resting = [...this.#health.keys()].filter((model) => this.cooldownUntil(model) > now + 1);
-    const untils = resting.map((model) => this.cooldownUntil(model));
+    const restEnds = resting.map((model) => this.cooldownUntil(model));
     if (restingKeys === this.#keys.length)
-      untils.push(Math.min(...this.#keys.map((key) => key.cooldownUntil)));
+      restEnds.push(Math.min(...this.#keys.map((key) => key.cooldownUntil)));
     const over = this.overLimit();
-    if (over !== undefined) untils.push(over.until);
+    if (over !== undefined) restEnds.push(over.until);
     const failures = Math.max(0, ...[...this.#health.values()].map((health) => health.failures));
     return {
-      state: this.#stateOf(untils.length > 0, failures > 0),
+      state: this.#stateOf(restEnds.length > 0, failures > 0),
       failures,
-      restingUntil: untils.length > 0 ? new Date(Math.max(...untils)).toISOString() : undefined,
+      restingUntil: restEnds.length > 0 ? new Date(Math.max(...restEnds)).toISOString() : undefined,
       overLimit: over?.name,
       budget: this.#limits?.describe(),
       restingModels: resting.length > 0 ? resting : undefined,

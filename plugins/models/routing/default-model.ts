@@ -4,7 +4,8 @@ import type { Channel } from "./channel.ts";
 import { type Listings, namesOf } from "./models.ts";
 import { errors } from "../errors.ts";
 
-/** Lists of upstreams hold these too, and often first. */
+// cspell:ignore transcri
+/** Upstreams list these models too, and often first. */
 const NO_CHAT =
   /embed|whisper|transcri|tts|dall-e|image|moderation|rerank|realtime|audio|davinci-|babbage-/i;
 

@@ -45,7 +45,7 @@ export class ResponseCache {
     job.trace.cache = kept === undefined ? "miss" : "hit";
     if (kept !== undefined) return kept;
     job.capture = true;
-    // What is kept is in our own form, whoever asks for it next.
+    // The cache stores responses in our own form, since the next client may use another one.
     job.native = undefined;
     const response = await ask();
     // Another model of the request's own list may have answered.

@@ -122,7 +122,10 @@ function toldCompletion(job: Job, told: Usage | undefined, output: Output): numb
   return count <= most ? count : undefined;
 }
 
-/** The upstream tells its usage last: whoever leaves before is charged for what came. Undefined where that is more than was told. */
+/**
+ * The upstream reports its usage last, so a client that disconnects earlier is charged for the output it received.
+ * Undefined if that is more than the upstream reported.
+ */
 function completionSoFar(job: Job, told: Usage | undefined, output: Output): number | undefined {
   const count = toldCompletion(job, told, output);
   return count !== undefined && count >= output.tokens() ? count : undefined;

@@ -201,7 +201,7 @@ function bucketOf(key: string): string {
   return String(Buffer.from(key, "base64url").readUInt32BE() % BUCKETS);
 }
 
-/** Clients parse arguments and write them anew, with other spaces and another order of members. */
+/** Clients parse arguments and serialise them again, with other spaces and another order of members. */
 function canonicalJson(text: unknown): unknown {
   if (typeof text !== "string") return text ?? null;
   try {

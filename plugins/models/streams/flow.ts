@@ -1,12 +1,12 @@
 /**
- * A response on its way, as lists: what one read of the upstream brought comes as one list. Whoever reads slowly finds more
- * in a list, and slows the upstream where too much waits.
+ * A response in transit, as lists: each list holds the parts of one read from the upstream. A slow reader finds more parts
+ * in a list, and slows the upstream down when too many are waiting.
  */
 import type { PorticoError } from "portico";
 import type { StreamPart, Usage } from "portico/provider";
 
 export interface Flow<T> extends AsyncIterable<readonly T[]> {
-  /** Cuts the upstream; whoever waits for more is told that the client has gone. */
+  /** Ends the upstream request; readers that wait for more get the error that the client has disconnected. */
   cancel(): void;
 }
 

@@ -1,4 +1,4 @@
-/** One try of a request at one target, as whoever makes it is told of it. */
+/** One attempt of a request at one target, as its caller sees it. */
 import type { PorticoError } from "portico";
 import type {
   ChatProvider,

@@ -81,7 +81,7 @@ function ticksOf(ms: number): number {
 }
 
 function tick(): void {
-  // Backwards: whoever takes a place that became free has had its turn.
+  // Backwards: the entry that moves into a freed place has already been visited.
   for (let i = coarse.length - 1; i >= 0; i--) {
     const entry = coarse[i];
     if (entry === undefined || --entry.ticksLeft > 0) continue;

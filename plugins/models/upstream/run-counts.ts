@@ -1,4 +1,4 @@
-/** How often each provider was asked, and how that went: for whoever writes one. */
+/** How often the gateway called each provider, and with which outcome. For authors of providers. */
 import { type Dispose, isPorticoError, type Workers } from "portico";
 import type { ProviderRuns } from "portico/models";
 

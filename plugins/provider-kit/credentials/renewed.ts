@@ -1,4 +1,4 @@
-/** Credentials that expire: fetched once for all who wait, and anew before they are over. */
+/** Credentials that expire: concurrent callers share one fetch, and a new one starts before they expire. */
 
 /** `expiresAt`: milliseconds since 1970; undefined where it never does. */
 export interface Expiring<T> {

@@ -39,7 +39,7 @@ export class ChunkEncoder {
   /** Choices whose role has gone out. */
   readonly #opened = new Set<number>();
   #usage: UsagePart | undefined;
-  /** Members of a chunk that is written anew, until its next delta. */
+  /** Members of a chunk that is encoded again, until its next delta. */
   #members: Record<string, unknown> | undefined;
   /** Members beside the delta. */
   #beside: Record<string, unknown> | undefined;

@@ -1,6 +1,7 @@
 /**
  * Ids of tool calls that a client can tell apart: an id that the conversation, or this response, holds already is replaced.
- * Some upstreams count anew in each response (`call_0`), and clients then take the later call for an earlier one.
+ * Some upstreams restart their count in each response (`call_0`), and clients then confuse the later call with an earlier
+ * one.
  */
 import { mintCallId } from "../response/call-ids.ts";
 import type { ChatCompletion, ChatRequest } from "../types/format.ts";

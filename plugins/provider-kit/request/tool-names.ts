@@ -56,7 +56,7 @@ interface Named {
   function?: { name?: unknown } | undefined;
 }
 
-/** Names that are no text, or empty, are left for whoever reads the request to refuse. */
+/** Skips names that are empty or not strings: the code that reads the request refuses them. */
 function namesIn(request: ChatRequest): Set<string> {
   const found = new Set<string>();
   const add = (one: unknown) => {

@@ -97,6 +97,7 @@ function typeOfBase64(text: unknown): string | undefined {
 }
 
 /** `%PDF-` */
+// cspell:ignore JVBE
 const PDF = /^JVBERi0/;
 
 function typeOfFile(text: unknown): string | undefined {

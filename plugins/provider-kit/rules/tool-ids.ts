@@ -3,8 +3,8 @@ import type { JsonObject } from "../request/read-value.ts";
 import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "../types/rules.ts";
 
 /**
- * Histories repeat ids where a model counts its calls anew in each response (`call_0`). `idAtUpstream` is the form in
- * which an id goes out, since two different ids may become the same one there.
+ * Histories repeat ids if a model restarts its count in each response (`call_0`). `idAtUpstream` returns the form in
+ * which an id is sent, since two different ids may have the same form there.
  */
 export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule {
   return {

@@ -42,14 +42,14 @@ export function wellFormedValue(
   for (const [key, member] of Object.entries(value)) {
     const place = path === "" ? key : `${path}.${key}`;
     const name = key.isWellFormed() ? key : key.toWellFormed();
-    const mended = wellFormedValue(member, place.toWellFormed(), change);
-    if (name === key && mended === member) continue;
+    const repaired = wellFormedValue(member, place.toWellFormed(), change);
+    if (name === key && repaired === member) continue;
     copy ??= { ...(value as JsonObject) };
     if (name !== key) {
       change(place.toWellFormed());
       delete copy[key];
     }
-    copy[name] = mended;
+    copy[name] = repaired;
   }
   return copy ?? value;
 }
@@ -61,10 +61,10 @@ function wellFormedList(
 ): readonly unknown[] {
   let copy: unknown[] | undefined;
   for (const [i, item] of list.entries()) {
-    const mended = wellFormedValue(item, `${path}[${i}]`, change);
-    if (mended === item) continue;
+    const repaired = wellFormedValue(item, `${path}[${i}]`, change);
+    if (repaired === item) continue;
     copy ??= [...list];
-    copy[i] = mended;
+    copy[i] = repaired;
   }
   return copy ?? list;
 }
@@ -73,8 +73,8 @@ function wellFormedList(
 const HOLDS_JSON = /\.arguments$/;
 
 function wellFormedText(text: string, path: string, change: (place: string) => void): string {
-  const mended = text.toWellFormed();
-  const whole = HOLDS_JSON.test(path) ? wellFormedJson(mended) : mended;
+  const repaired = text.toWellFormed();
+  const whole = HOLDS_JSON.test(path) ? wellFormedJson(repaired) : repaired;
   if (whole !== text) change(path);
   return whole;
 }

@@ -1,5 +1,6 @@
-/** Errors that say that a prompt is too long for the model's context: each provider has words of its own for it. */
+/** Errors that say that a prompt is too long for the model's context: each provider phrases it differently. */
 
+// cspell:ignore imum
 /** The code that OpenAI's clients look for, such as agents that compact their history then. */
 export const CONTEXT_LENGTH = "context_length_exceeded";
 

@@ -1,6 +1,6 @@
 /**
- * Bytes of one event of a stream whose end has not come yet. They are kept in one growing piece of memory, however many
- * reads bring them, and what they hold is counted as they come: whoever reads the event has it parsed.
+ * The bytes of one event of a stream that has not arrived completely. One growing buffer stores them, however many reads
+ * they take, and counts the JSON values in them on arrival, because the reader of the event parses it later.
  */
 import { JsonExtent } from "../json/json-extent.ts";
 import { ResponseTooLarge } from "./response-too-large.ts";

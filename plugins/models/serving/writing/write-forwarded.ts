@@ -49,7 +49,7 @@ export async function writeForwarded(
   const written: Written<Buffer> = {
     write: (read) => read.map(hide),
     end: () => hiding?.end(),
-    // Whoever reads bytes can only tell from the connection that some are missing.
+    // A client that reads plain bytes can only learn from the connection that some are missing.
     fail: (error) => (events ? errorEvent(error) : undefined),
     error: events ? errorEvent : undefined,
     hasComments: events,

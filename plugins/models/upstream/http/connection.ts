@@ -196,9 +196,9 @@ async function pour(head: string, source: BodySource, socket: Socket): Promise<b
 }
 
 /**
- * Past the stream, which destroys a socket with the first write that fails. Who refuses a body before it is whole closes
- * right behind the response: that would be thrown away unread. The socket reads on to its end, of which whoever waits for
- * the response hears.
+ * Bypasses the stream, which destroys a socket at the first failed write. A server that refuses a body before it is
+ * complete closes the connection right after its response, which would then be lost unread. The socket keeps reading to
+ * its end, and the code that waits for the response learns of that end.
  */
 function written(bytes: Buffer, socket: Socket): Promise<boolean> {
   const below: BelowStream = socket;

@@ -23,9 +23,9 @@ export interface Receiver {
   fail(error: Error): void;
 }
 
-/** A request that cannot be sent wherever it goes: whoever configured it must act. */
+/** A request that cannot be sent to any upstream: the owner must change the configuration. */
 export class Unsendable extends Error {
-  /** The header that holds what no header can; undefined where the address is none. */
+  /** The header whose value is invalid; undefined if the address is invalid instead. */
   readonly header: string | undefined;
 
   constructor(header?: string) {

@@ -30,7 +30,7 @@ export class LocalStream implements PartStream, Waiting {
   readonly #mask: PartMask | undefined;
   #deadline: Deadline | undefined;
   #early: readonly StreamPart[] | undefined;
-  /** Whoever waits for parts hears of what goes wrong before they come. */
+  /** Rejects the promise of the caller that waits for parts when an error occurs first. */
   #reject: ((error: unknown) => void) | undefined;
   /** The response has begun. */
   #begun = false;

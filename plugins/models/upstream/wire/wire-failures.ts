@@ -13,7 +13,7 @@ export function connectionFailure(
   begun: boolean,
 ): PorticoError {
   if (error instanceof Unsendable) return misconfigured(target, error);
-  // Of the proxy's address: it says itself whose it is.
+  // The error concerns the proxy's address, and its message already names the setting.
   if (isPorticoError(error)) return notSendable(target.channel, error.message);
   if (error instanceof ProxyFailure) {
     const message = `The upstream of channel \`${target.channel}\` could not be reached: ${error.message}.`;

@@ -31,7 +31,7 @@ function withUsage(options: unknown): object {
   return { ...(options as object | null | undefined), include_usage: true };
 }
 
-/** Undefined where the bytes must be written anew. */
+/** Undefined if the request must be serialised again. */
 function callersBytes(
   wire: WireProvider,
   target: AttemptTarget,
