@@ -181,7 +181,7 @@ test("run shows effects, lines and outcome, and fails where the hook does", asyn
   );
   assert.is(bad.code, 1);
   assert.match(bad.stderr, /try failed on message:received: handler\.ts:3: boom/);
-  assert.match((await run("hooks", "run", "try")).stderr, /Say which event/);
+  assert.match((await run("hooks", "run", "try")).stderr, /message:received/);
   assert.match(
     (await run("hooks", "run", "try", "--event", "message:received", "--context", "[1]")).stderr,
     /must be a JSON object/,
