@@ -105,7 +105,8 @@ const declared = new Set<Statuses>();
 
 /** Adds a plugin's codes until the returned function is called. The kernel's own codes keep their status. */
 export function declareErrors(errors: DeclaredErrors): () => void {
-  const statuses = (errors as { [STATUSES]?: Statuses })[STATUSES] ?? { ...(errors as Statuses) };
+  // A copy for each declaration: two versions of a plugin may declare the same table, and one of them ends first.
+  const statuses = { ...((errors as { [STATUSES]?: Statuses })[STATUSES] ?? (errors as Statuses)) };
   declared.add(statuses);
   return () => void declared.delete(statuses);
 }

@@ -41,6 +41,14 @@ test("a declared table makes the status of its codes known until it is withdrawn
   assert.is(statusOf("test_job_missing"), 500);
 });
 
+test("a table that is declared twice stays known until both declarations are withdrawn", () => {
+  const [withdrawFirst, withdrawSecond] = [declareErrors(errors), declareErrors(errors)];
+  withdrawFirst();
+  assert.is(statusOf("test_job_missing"), 404);
+  withdrawSecond();
+  assert.is(statusOf("test_job_missing"), 500);
+});
+
 test("plain statuses of codes can be declared as well", () => {
   const withdraw = declareErrors({ test_gone: 410 });
   assert.is(new PorticoError("test_gone", "It is gone.").status, 410);
