@@ -6,11 +6,16 @@ import { isTimeout } from "../failures.ts";
 /** A page that says nothing for so long runs a script that has no end in sight. */
 const BUSY_MS = 1_000;
 
-/** Ends a script of the page that does not let it leave. A page that answers is let be. */
+/** Clicks that were sent to a busy page wait in line, and each may start such a script again. */
+const MOST_SCRIPTS = 5;
+
+/** Ends scripts of the page that do not let it leave. A page that answers is left alone. */
 export async function endScript(cdp: CDPSession): Promise<void> {
-  const echo = cdp.send("Runtime.evaluate", { expression: "0" });
-  if (!(await within(BUSY_MS, "", echo).then(() => false, isTimeout))) return;
-  await attempt(BUSY_MS, cdp.send("Runtime.terminateExecution"), undefined);
-  // Where nothing ran after all, the echo is what ends, and not the next page's first script.
-  await attempt(BUSY_MS, echo, undefined);
+  for (let scripts = 0; scripts < MOST_SCRIPTS; scripts++) {
+    const echo = cdp.send("Runtime.evaluate", { expression: "0" });
+    if (!(await within(BUSY_MS, "", echo).then(() => false, isTimeout))) return;
+    await attempt(BUSY_MS, cdp.send("Runtime.terminateExecution"), undefined);
+    // Where nothing ran after all, the echo is what ends, and not the next page's first script.
+    await attempt(BUSY_MS, echo, undefined);
+  }
 }

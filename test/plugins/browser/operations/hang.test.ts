@@ -77,6 +77,16 @@ test("a page that hangs can be left: by navigating, and after an evaluation with
   }
 });
 
+test("a page can be left where clicks that wait in line hang it again", async () => {
+  await browser.visit(`${site.url}/loop`);
+  const ref = await browser.ref("Freeze");
+  // The first one hangs the page, and the others wait for its script to end.
+  const clicks = [1, 2, 3].map(() => browser.act("click", { ref, timeoutMs: 3000 }));
+  for (const click of await Promise.all(clicks)) failed(click, 504, "timeout");
+  assert.is((await browser.post("/navigate", { url: site.url })).status, 200);
+  assert.is((await browser.act("evaluate", { fn: "6 * 7" })).body.result, 42);
+});
+
 test("dialogs: as armed, else dismissed and told; never in the way", async () => {
   await browser.visit(`${site.url}/dialogs`);
   const { body } = await browser.get("/snapshot");
