@@ -8,6 +8,7 @@ import {
   focusField,
   pasteText,
   readField,
+  waitForEditor,
 } from "../tab/field-scripts.ts";
 import { entryOf } from "../tab/page-scripts.ts";
 import type { Limits } from "./trial.ts";
@@ -57,6 +58,7 @@ export async function enter(
     before.text = (await selectedText(locator, limits)) ?? before.text;
     if (isKeyed) await typeKeys(locator, text, delay, limits);
     else await replaceInEditor(locator, text, limits);
+    await locator.evaluate(waitForEditor, undefined, limits);
   } else if (isKeyed) {
     // The first key replaces what is selected; emptying the field would press a key of its own.
     await locator.selectText(limits);
@@ -114,6 +116,7 @@ async function replaceInEditor(locator: Locator, text: string, limits: Limits): 
   const { keyboard } = locator.page();
   if (text === "") await keyboard.press("Delete");
   else await keyboard.insertText(text);
+  await locator.evaluate(waitForEditor, undefined, limits);
   const { text: shown } = await readEditor(locator, text, limits);
   if (isSame(shown, text)) return;
   await selectAll(locator, limits);

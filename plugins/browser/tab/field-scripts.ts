@@ -61,6 +61,15 @@ export const readField = new Function(
   return Promise.race([drawn, late]).then(read);`,
 ) as (element: unknown) => Promise<FieldState>;
 
+/**
+ * Waits until an editor has read what was typed into it. Some read their own element a while after the input event
+ * (CodeMirror 5 after 80 ms), and mix up a selection that is made before. Timers of one page run in the order of their
+ * time, so this one ends after that of the editor on a busy page as well.
+ */
+export const waitForEditor = new Function(
+  "return new Promise((done) => setTimeout(done, 150));",
+) as (element: unknown) => Promise<void>;
+
 /** Focuses what takes the text. */
 export const focusField = new Function("element", `${FIELD} field.focus();`) as (
   element: unknown,

@@ -47,6 +47,41 @@ document.addEventListener("copy", (e) => { if (!all) return; e.clipboardData.set
 draw();
 </script>`;
 
+/** An editable element with line numbers, which reads what was typed into it some time after the input event. */
+const LATE_READER = `<div id=ed contenteditable role=textbox aria-label=Code></div>
+<script>
+let held = "before it was", all = false, reading;
+const draw = () => {
+  ed.innerHTML = '<div contenteditable=false>1</div><pre></pre>';
+  ed.lastChild.textContent = held || "\\u200b";
+};
+const readShown = () => ed.lastChild.innerText.replace("\\u200b", "");
+const isPending = () => reading !== undefined;
+const write = (text) => {
+  held = isPending() ? readShown() + text : all ? text : held + text;
+  all = false;
+  clearTimeout(reading);
+  reading = undefined;
+  draw();
+};
+ed.onkeydown = (e) => {
+  if (e.ctrlKey && e.key === "a") { all = true; getSelection().selectAllChildren(ed.lastChild); }
+  else if (/^Arrow/.test(e.key)) all = false;
+  else if (/^(Delete|Backspace)$/.test(e.key) && all) write("");
+  else if (e.key === "Enter") write("\\n");
+  else return;
+  e.preventDefault();
+};
+ed.onkeypress = (e) => { write(e.key); e.preventDefault(); };
+ed.oninput = () => {
+  clearTimeout(reading);
+  reading = setTimeout(() => { held = readShown(); all = false; reading = undefined; draw(); }, 120);
+};
+ed.addEventListener("copy", (e) => { e.clipboardData.setData("text/plain", all ? held : ""); e.preventDefault(); });
+ed.addEventListener("paste", (e) => { write(e.clipboardData.getData("text/plain")); e.preventDefault(); });
+draw();
+</script>`;
+
 /** As React does it: its root listens for everything and has an empty handler; what it clicks has an empty one too. */
 const FRAMEWORK = `<div id=root><button>Other</button><div id=day>Fifth of May</div><a id=today>Today</a></div>
 <script>for (const type of ["click","dblclick","keydown","keyup","mousedown","mouseup","pointerdown","pointerup","input","change","focusin","focusout","drop","copy"])
@@ -62,6 +97,7 @@ test.before(async () => {
   site = await startSite({
     "/line-numbers": LINE_NUMBERS,
     "/edit-context": EDIT_CONTEXT,
+    "/late-reader": LATE_READER,
     "/framework": FRAMEWORK,
     "/more": MORE,
   });
@@ -77,7 +113,7 @@ const held = async (): Promise<unknown> =>
 
 const TEXTS = ["word", "", "1", "two lines\nof text", "if (a) { b(); }"];
 
-for (const path of ["/line-numbers", "/edit-context"])
+for (const path of ["/line-numbers", "/edit-context", "/late-reader"])
   for (const slowly of [false, true])
     test(`${path}${slowly ? ", slowly" : ""}: a 200 means that the editor holds the text`, async () => {
       await browser.visit(site.url + path);
