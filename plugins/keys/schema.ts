@@ -31,7 +31,12 @@ const limits = {
   budget: Type.Optional(
     Type.Object(
       {
-        usd: Type.Number({ minimum: 0, description: "US dollars." }),
+        // The configuration keeps longer whole numbers as texts, since they are usually ids.
+        usd: Type.Number({
+          minimum: 0,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: "US dollars.",
+        }),
         per: Type.Union([Type.Literal("day"), Type.Literal("month")], {
           description: "Of the calendar, in UTC.",
         }),

@@ -32,6 +32,16 @@ const chat = async (token: string) => {
   return (await gateway.request("POST", "/v1/chat/completions", body, { token })).status;
 };
 
+test("a budget beyond the whole numbers that the configuration holds is refused", async () => {
+  const budget = { usd: 2 ** 54, per: "month" };
+  const made = await gateway.request("POST", "/keys", { name: "rich", budget });
+  const changed = await change("ci", { budget }, await versionOf("ci"));
+  for (const refused of [made, changed]) {
+    const { error } = (await refused.json()) as { error: Record<string, unknown> };
+    assert.equal([refused.status, error["param"]], [400, "budget.usd"]);
+  }
+});
+
 test("limits are set and taken away one by one; the rest stays, and counts at once", async () => {
   assert.equal([await chat("pk_ci"), await chat("pk_ci")], [200, 429]);
   const limits = { requestsPerMinute: 5, models: null, budget: { usd: 3, per: "month" } };
