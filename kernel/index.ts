@@ -11,7 +11,7 @@ export { type Static, type TSchema, Type } from "@sinclair/typebox";
 export { type ConfigProblem, problemText } from "./config/config-error.ts";
 export type { PortableConfig } from "./config/portable.ts";
 export type { ConfigEdit } from "./config/edits.ts";
-export type { VersionInfo } from "./config/config.ts";
+export type { VersionInfo } from "./config/versions.ts";
 export type { ConfigWritten } from "./config/write.ts";
 export { parseKeyPath } from "./text/key-path.ts";
 export { readValue as readConfigValue } from "./home/config-file.ts";

@@ -1,7 +1,8 @@
 /** Keeps the active configuration what the file says: applies a changed file, or says why it cannot. */
 import { isPorticoError } from "../errors.ts";
-import type { Logger } from "../contract/index.ts";
+import type { Dispose, Logger } from "../contract/index.ts";
 import type { ActiveConfig } from "./active.ts";
+import { keysAtNextStart } from "./compose.ts";
 import { changedKeys, type OnChange } from "./diff.ts";
 import { ConfigError } from "./config-error.ts";
 import { errors } from "./errors.ts";
@@ -16,6 +17,8 @@ import {
   sourceOf,
 } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
+import type { ConfigVersions } from "./versions.ts";
+import { watchFiles } from "./watch.ts";
 
 const GRACE_MS = 250;
 
@@ -26,8 +29,7 @@ export interface FollowerParts {
   active: ActiveConfig;
   /** One change at a time, with those that are written through here. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
-  /** Called with a text that has become active: somebody else may have written it. */
-  noteActive(source: Source): Promise<void>;
+  versions: ConfigVersions;
 }
 
 export interface FileProblem {
@@ -42,6 +44,8 @@ export class ConfigFollower {
   #problem: FileProblem | undefined;
   #onChange: OnChange | undefined;
   #log: Logger | undefined;
+  /** What was active when a gateway began to follow the file. */
+  #atStart: Readonly<Record<string, unknown>> | undefined;
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
@@ -53,42 +57,62 @@ export class ConfigFollower {
     return this.#problem;
   }
 
-  begin(onChange: OnChange, log: Logger | undefined): void {
+  /** Applies the files whenever they change, until the result is called. */
+  async watch(onChange: OnChange, log: Logger | undefined): Promise<Dispose> {
+    const { active, options } = this.#parts;
+    this.#atStart = active.evaluated.value;
     this.#onChange = onChange;
     this.#log = log;
+    await this.#recordVersion(active.reading.source);
+    const files = options.envFile ? [options.file, options.envFile] : [options.file];
+    const stop = await watchFiles(files, () => this.#look());
+    return async () => {
+      this.#onChange = undefined;
+      await stop();
+    };
   }
 
-  end(): void {
-    this.#onChange = undefined;
+  /** Changed keys that wait for the next start of the gateway that follows the file. */
+  awaitingStart(): string[] {
+    if (!this.#atStart) return [];
+    const { active, sections } = this.#parts;
+    return keysAtNextStart(sections.composed, changedKeys(this.#atStart, active.evaluated.value));
+  }
+
+  /** Applies what is on disk now; `problem` says why it cannot be applied. */
+  refresh(): Promise<void> {
+    return this.#parts.inTurn(async () => {
+      await this.takeFromDisk();
+    });
   }
 
   /** Editors write in place, swap files, or remove and create them: a file that looks incomplete gets a moment. */
-  async look(): Promise<void> {
+  async #look(): Promise<void> {
     const source = await this.#onDisk();
     if (isSame(source, this.#seen)) return;
     if (!this.#isWhole(source)) await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
     await this.#parts.inTurn(async () => {
       // While this waited, the file may have been written again: there is a hint for that too.
-      if (isSame(await this.#onDisk(), source)) await this.take(source);
+      if (isSame(await this.#onDisk(), source)) await this.#take(source);
     });
   }
 
   async takeFromDisk(): Promise<Error | undefined> {
-    return this.take(await this.#onDisk());
+    return this.#take(await this.#onDisk());
   }
 
   /** What this process has just written: without anybody who follows, it is active at once. */
   async takeWritten(reading: Reading): Promise<Error | undefined> {
-    if (this.#onChange) return this.take(reading.source);
+    if (this.#onChange) return this.#take(reading.source);
     this.#parts.active.activate(reading);
     return undefined;
   }
 
   /** Makes the files' texts active. Resolves with why they are not: a `ConfigError` where they are wrong. */
-  async take(source: Source): Promise<Error | undefined> {
+  async #take(source: Source): Promise<Error | undefined> {
     this.#seen = source;
     if (isSame(source, this.#parts.active.reading.source) && this.#problem === undefined) {
-      await this.#parts.noteActive(source);
+      await this.#recordVersion(source);
       return undefined;
     }
     try {
@@ -96,7 +120,7 @@ export class ConfigFollower {
       await this.#apply(source);
       if (this.#problem) this.#log?.info(`${this.#parts.name} is right again and active`);
       this.#problem = undefined;
-      await this.#parts.noteActive(source);
+      await this.#recordVersion(source);
       return undefined;
     } catch (error) {
       return this.#refused(error as Error);
@@ -167,6 +191,10 @@ export class ConfigFollower {
       );
       throw errors.notApplied({ name, reason: (cause as Error).message }, { cause });
     }
+  }
+
+  #recordVersion(source: Source): Promise<void> {
+    return this.#parts.versions.recordActive(source, this.#log);
   }
 
   #isWhole(source: Source): boolean {

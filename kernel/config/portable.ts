@@ -3,9 +3,10 @@
  * place of each.
  */
 import type { TSchema } from "@sinclair/typebox";
-import { isRecord, type KeyPath, mapStrings, valueAt } from "../text/key-path.ts";
+import { isRecord, type KeyPath, mapStrings, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
-import { isMapOfEntries } from "./edits.ts";
+import { differencesBetween } from "./differences.ts";
+import { type ConfigEdit, isMapOfEntries } from "./edits.ts";
 import { isWholeReference } from "./references.ts";
 import { maskText } from "./secrets.ts";
 
@@ -34,11 +35,24 @@ export function withoutSecretValues(raw: unknown, schema: TSchema): PortableConf
   return { configuration, secrets };
 }
 
+/** The edits that make a file, which says `raw`, say what an exported configuration says. */
+export function editsForImport(
+  configuration: Readonly<Record<string, unknown>>,
+  raw: Readonly<Record<string, unknown>>,
+  schema: TSchema,
+): ConfigEdit[] {
+  const wanted = withOwnSecrets(configuration, raw, schema) as Record<string, unknown>;
+  return differencesBetween(raw, wanted, schema).map(({ key, kind }) => {
+    const path = parseKeyPath(key);
+    return kind === "removed" ? { path, remove: true } : { path, value: valueAt(wanted, path) };
+  });
+}
+
 /**
  * What the file is to say after an import: what was exported, with the secrets that are here already. These fill the
  * places that an export made, and those that the imported text leaves open.
  */
-export function withOwnSecrets(wanted: unknown, raw: unknown, schema: TSchema): unknown {
+function withOwnSecrets(wanted: unknown, raw: unknown, schema: TSchema): unknown {
   const filled = mapStrings(wanted, (text, path) => {
     const own = valueAt(raw, path);
     return typeof own === "string" && isPlaceFor(text, path) ? own : text;

@@ -4,7 +4,7 @@
  * with the one that was probably meant.
  */
 import type { TSchema } from "@sinclair/typebox";
-import type { ConfigStore, VersionInfo } from "../config/config.ts";
+import type { ConfigStore } from "../config/config.ts";
 import type { ConfigDifference } from "../contract/changes.ts";
 import type { ConfigEdit } from "../config/edits.ts";
 import { ConfigError, type ConfigProblem, problemText } from "../config/config-error.ts";
@@ -13,6 +13,7 @@ import { parse, plainValue, SyntaxFault } from "../config/json5/parse.ts";
 import type { PortableConfig } from "../config/portable.ts";
 import type { ChangeOrigin } from "../contract/changes.ts";
 import { maskSecrets } from "../config/secrets.ts";
+import type { VersionInfo } from "../config/versions.ts";
 import type { ConfigWritten, WriteOptions } from "../config/write.ts";
 import { type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 

@@ -1,0 +1,133 @@
+/** What a change makes of the file's text, judged before anything is written. */
+import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
+import { type Assessment, assess } from "./assess.ts";
+import { ConfigError, type ConfigProblem, sameText } from "./config-error.ts";
+import {
+  applyEdit,
+  type ConfigEdit,
+  isRemoval,
+  refuseLostEntries,
+  refuseWholeMaps,
+} from "./edits.ts";
+import { errors } from "./errors.ts";
+import type { Evaluated } from "./active.ts";
+import { evaluate, explainUnknown } from "./evaluate.ts";
+import { versionOf } from "./history.ts";
+import { type ConfigOptions, type Reading, read, type Source, variablesIn } from "./read.ts";
+import type { SectionRegistry } from "./sections.ts";
+
+/** How the text changes: by edits of keys, or to a text of its own. */
+export type TextChange =
+  | { edits: readonly ConfigEdit[] }
+  | { text: string; restored?: number | undefined };
+
+export interface PlanOptions {
+  /** The versions of the file that the change may be made to; any where absent. */
+  expected?: readonly string[] | undefined;
+  /** Parts that a start would leave out are accepted: status names them. Only what breaks a schema is refused. */
+  mayLeaveOut?: boolean | undefined;
+  /** A map may be removed as a whole by its own key: only where somebody typed that key. */
+  mayRemoveMaps?: boolean | undefined;
+}
+
+/** The file that is changed. */
+interface Target {
+  options: ConfigOptions;
+  /** The file's name, for messages. */
+  name: string;
+  sections: SectionRegistry;
+}
+
+export interface ChangePlan {
+  before: Reading;
+  after: Reading;
+}
+
+const NO_FAULTS: Assessment = { faults: [], unchecked: new Set() };
+
+/** Throws where the text is not the version that is expected, or where the change would make something wrong. */
+export async function planChange(
+  text: string | undefined,
+  change: TextChange,
+  options: PlanOptions,
+  target: Target,
+): Promise<ChangePlan> {
+  const source: Source = { text, variables: variablesIn(target.options) };
+  checkVersion(text, options.expected);
+  const plan =
+    "edits" in change
+      ? planEdits(source, change.edits, options, target)
+      : planReplacement(source, change.text, target);
+  await judge(plan, options, target);
+  return plan;
+}
+
+export function isUnchanged({ before, after }: ChangePlan): boolean {
+  return (before.source.text ?? "") === (after.source.text ?? "");
+}
+
+function checkVersion(text: string | undefined, expected: readonly string[] | undefined): void {
+  const version = versionOf(text);
+  if (expected === undefined || expected.includes("*") || expected.includes(version)) return;
+  throw errors.changedMeanwhile({ details: { version } });
+}
+
+function planReplacement(source: Source, text: string, { options }: Target): ChangePlan {
+  return {
+    before: readTolerantly(source, options),
+    after: read({ ...source, text }, options),
+  };
+}
+
+/** A text that is to be replaced as a whole need not be one that can be read. */
+function readTolerantly(source: Source, options: ConfigOptions): Reading {
+  try {
+    return read(source, options);
+  } catch (error) {
+    if (!(error instanceof ConfigError) || source.variables instanceof Error) throw error;
+    return { ...read({ ...source, text: "" }, options), source };
+  }
+}
+
+function planEdits(
+  source: Source,
+  edits: readonly ConfigEdit[],
+  { mayRemoveMaps }: PlanOptions,
+  { options, name, sections }: Target,
+): ChangePlan {
+  const schema = sections.composed;
+  const before = read(source, options);
+  if (!mayRemoveMaps) refuseWholeMaps(before.raw, edits, schema);
+  let after = before;
+  for (const edit of edits) {
+    const unknown = isRemoval(edit) ? undefined : explainUnknown(edit.path, schema);
+    if (unknown) throw new ConfigError([unknown], name);
+    const text = applyEdit(after.source.text ?? "", edit, after);
+    after = read({ ...after.source, text }, options);
+  }
+  refuseLostEntries(before.raw, after.raw, edits, schema);
+  return { before, after };
+}
+
+/** Throws a `ConfigError` about what the change makes wrong. What was wrong before must not keep anybody from repairing it. */
+async function judge(plan: ChangePlan, how: PlanOptions, target: Target): Promise<void> {
+  const { options, name, sections } = target;
+  const old = evaluate(plan.before, sections.composed);
+  const next = evaluate(plan.after, sections.composed);
+  const runChecks = async (reading: Reading, evaluated: Evaluated, passOver?: Set<string>) =>
+    how.mayLeaveOut ? NO_FAULTS : assess(reading, evaluated, sections, options, passOver);
+  const oldFaults = await runChecks(plan.before, old);
+  const { faults } = await runChecks(plan.after, next, oldFaults.unchecked);
+  const known = new Set([...old.problems(), ...oldFaults.faults].map(sameText));
+  const unsetPaths = options.unsetAllowed ? pathsOfUnsetVariables(next) : [];
+  const isAboutUnset = ({ key }: ConfigProblem) =>
+    unsetPaths.some((path) => isAtOrBelow(path, key));
+  const problems = [...next.problems(), ...faults].filter(
+    (problem) => !known.has(sameText(problem)) && !isAboutUnset(problem),
+  );
+  if (problems.length > 0) throw new ConfigError(problems, name);
+}
+
+function pathsOfUnsetVariables({ references }: Evaluated): string[] {
+  return references.filter(({ unset }) => unset.length > 0).map(({ path }) => formatKeyPath(path));
+}
