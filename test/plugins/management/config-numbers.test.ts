@@ -81,7 +81,6 @@ const UNBOUNDED = [
   "channels.*.budget.usd",
   "channels.*.keepAlive",
   "channels.*.priority",
-  "gateway.keys.*.budget.usd",
   "hooks.entries.*.priority",
   "models.*.params.max.*",
   "webhooks.mappings.*.match.*",
