@@ -1,5 +1,5 @@
 /** The service `agent`: turns and wakes as other plugins start and follow them. */
-import { currentPrincipal, PorticoError } from "portico";
+import { currentPrincipal, PorticoError, type Principal } from "portico";
 import { errors } from "./errors.ts";
 import { newId } from "./ids.ts";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
@@ -42,7 +42,7 @@ export function createService(agent: AgentContext, parts: ServiceParts): AgentSe
     mainSession: MAIN_SESSION,
     fence,
     turnItem: (request) => items.turn(request),
-    sealDelivery: (delivery) => items.sealDelivery(delivery),
+    sealDelivery: (delivery, principal) => items.sealDelivery(delivery, principal),
     wakeItem: (request) => items.wake(request),
     admitFiles: (principal, bytes) => agent.storage.admit(principal, bytes, "files"),
     async startTurn(request, options = {}) {
@@ -93,17 +93,18 @@ class WorkItems {
     const settings = this.#agent.settings(request.agent);
     const sessionId =
       session === undefined ? `${request.source}:${turnId}` : cleanSessionName(session);
+    const principal = request.principal ?? currentPrincipal();
     const body = {
       ...rest,
-      delivery: this.sealDelivery(request.delivery),
-      principal: request.principal ?? currentPrincipal(),
+      delivery: this.sealDelivery(request.delivery, principal),
+      principal,
       temporary: request.temporary ?? session === undefined,
     };
     const item = {
       id: turnId,
       lane: sessionId,
       kind: "turn",
-      holder: holderOf(body.principal),
+      holder: holderOf(principal),
       body,
       maxAttempts: settings.maxAttempts,
     };
@@ -111,10 +112,13 @@ class WorkItems {
   }
 
   /** The target as it may be stored: without its secrets. */
-  sealDelivery(delivery: TurnRequest["delivery"]): TurnRequest["delivery"] {
+  sealDelivery(
+    delivery: TurnRequest["delivery"],
+    principal: Principal,
+  ): TurnRequest["delivery"] {
     if (typeof delivery !== "object") return delivery;
     const deliveries = this.#agent.ctx.use("deliveries");
-    deliveries.check(delivery, "delivery");
+    deliveries.check(delivery, "delivery", principal);
     return deliveries.seal(delivery);
   }
 

@@ -40,11 +40,9 @@ export default definePlugin({
     const sealing = createSealing(ctx, createVault(join(ctx.paths.state, "delivery-key")));
     ctx.provide("deliveries", {
       ...sealing,
-      check(target, param) {
+      check(target, param, principal) {
         checkTarget(target, param);
-        // Our own ports, and what others than the owner may not reach, are refused when it is sent.
-        const owners = { target, principal: "owner" } as const;
-        guardOf({ ports: () => [] }, settings, owners).precheck(target.url);
+        guardOf(ctx, settings, { target, principal }).precheck(target.url);
       },
     });
     mountRoutes(ctx, sealing);

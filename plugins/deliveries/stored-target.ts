@@ -1,14 +1,14 @@
 /** Targets as they lie in the store: what is secret in them is a reference to the configuration, or encrypted. */
 import { isDeepStrictEqual } from "node:util";
-import type { PluginContext } from "portico";
+import type { PluginContext, Principal } from "portico";
 import { errors } from "./errors.ts";
 import type { DeliveryTarget, StoredTarget } from "./message.ts";
 import type { Vault } from "./vault.ts";
 
 /** The service `deliveries`. */
 export interface DeliveriesService {
-  /** Throws `invalid_request_error` or `address_blocked` for a target that the settings never deliver to. */
-  check(target: DeliveryTarget | StoredTarget, param: string): void;
+  /** Throws `invalid_request_error` or `address_blocked` for a target that is never delivered to for this principal. */
+  check(target: DeliveryTarget | StoredTarget, param: string, principal: Principal): void;
   /** The form of a target that may be stored. One that has it already stays as it is. */
   seal(target: DeliveryTarget | StoredTarget): StoredTarget;
   /** The target with its secrets. Throws `delivery_secret_gone` or `delivery_key_unknown`. */

@@ -119,6 +119,7 @@ function burstJob(
 ): Job {
   const { action } = rendering;
   const id = newId(action === "wake" ? "evt" : "turn");
+  const principal = principalOfMapping(mapping);
   const key = hashOf(burstKey).slice(0, 12);
   const session = rendering.session ?? `${SOURCE}:${mapping.name}:${key}`;
   const item: NewItem = {
@@ -127,14 +128,13 @@ function burstJob(
     kind: BURST,
     body: {
       ...rendering,
-      delivery: agent.sealDelivery(rendering.delivery),
+      delivery: agent.sealDelivery(rendering.delivery, principal),
       session,
       temporary: rendering.session === undefined,
     },
     settle: { windowMs, maxWaitMs },
   };
   const message = "The delivery is collected with others of its kind.";
-  const principal = principalOfMapping(mapping);
   const job = { action, principal, items: [item], itemId: id, status: 200 };
   if (action === "wake")
     return { ...job, eventId: id, body: { status: 200, message, eventId: id } };

@@ -234,8 +234,35 @@ test("nothing goes where the guard forbids it", async () => {
   ])
     for (const send of [agent, hook])
       await refused(await send(delivery), 400, JSON.stringify(delivery));
-  const own = await ended(await start({ url: `${gateway.url}/agent` }));
-  assert.equal([own.state, own.attempts, own.error?.code], ["dead", 1, "address_blocked"]);
+  const own = { url: `${gateway.url}/agent` };
+  for (const send of [agent, hook]) await refused(await send(own), 403, own.url);
+});
+
+test("what the settings exempt for the owner is refused to a webhook key when it asks", async () => {
+  const other = await startGateway({
+    config: {
+      ...config(),
+      deliveries: { allowPrivateNetwork: true, allowedHostnames: ["127.0.0.1", "localhost"] },
+      webhooks: { token: "hook-token", keys: { ci: { token: "key-of-a-stranger" } } },
+    },
+  });
+  const ask = async (token: string, url: string) => {
+    const response = await fetch(`${other.url}/hooks/agent`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ message: "x", delivery: { url } }),
+    });
+    const { error } = (await response.json()) as { error?: { code: string } };
+    return [response.status, error?.code];
+  };
+  for (const host of ["127.0.0.1", "localhost"]) {
+    const url = `${target.replace("127.0.0.1", host)}/exempt-${host}`;
+    assert.equal(await ask("hook-token", url), [200, undefined]);
+    await until(`the delivery to ${host}`, () => at(`/exempt-${host}`).length === 1);
+    assert.equal(await ask("key-of-a-stranger", url), [403, "address_blocked"]);
+  }
+  assert.equal((await other.json("GET", "/turns")).turns.length, 2);
+  await other.stop();
 });
 
 test("the command line lists, shows and replays, by a short id", async () => {
