@@ -1,5 +1,6 @@
-/** Jobs of the configuration that could not run: schedules that never come, and models that nothing offers. */
+/** Jobs of the configuration that could not run: schedules that never come, models that nothing offers, deliveries to nowhere. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
+import { deliveryFaults } from "portico/deliveries";
 import { modelFault } from "portico/models";
 import { parseSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
@@ -26,8 +27,13 @@ function jobFaults(
   } catch (error) {
     faults.push(definitionFault(error, path));
   }
-  const model = payload.kind === "agentTurn" ? payload.model : undefined;
+  if (payload.kind !== "agentTurn") return faults;
+  const { model, delivery } = payload;
   const ofModel =
     model === undefined ? undefined : modelFault(subject, model, [...path, "payload", "model"]);
-  return ofModel ? [...faults, ofModel] : faults;
+  return [
+    ...faults,
+    ...(ofModel ? [ofModel] : []),
+    ...deliveryFaults(subject, delivery, [...path, "payload", "delivery"]),
+  ];
 }

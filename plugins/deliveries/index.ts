@@ -5,6 +5,7 @@
 import type { DeliveriesService } from "./stored-target.ts";
 import type { DeliveryTarget } from "./message.ts";
 
+export { deliveryFaults } from "./config-faults.ts";
 export {
   deliveryItem,
   type DeliveryMessage,

@@ -1,5 +1,6 @@
-/** Polls of the configuration that could not run: sources, schedules, and models that nothing offers. */
+/** Polls of the configuration that could not run: sources, schedules, models that nothing offers, deliveries to nowhere. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
+import { deliveryFaults } from "portico/deliveries";
 import { modelFault } from "portico/models";
 import { parseSchedule, readPayload, readSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
@@ -37,12 +38,16 @@ function pollFaults(
       return definitionFault(error, path);
     }
   });
-  const { model } = Object(poll.payload) as { model?: unknown };
+  const { model, delivery } = Object(poll.payload) as { model?: unknown; delivery?: unknown };
   const ofModel =
     typeof model === "string"
       ? modelFault(subject, model, [...path, "payload", "model"])
       : undefined;
-  return ofModel ? [...faults, ofModel] : faults;
+  return [
+    ...faults,
+    ...(ofModel ? [ofModel] : []),
+    ...deliveryFaults(subject, delivery, [...path, "payload", "delivery"]),
+  ];
 }
 
 function checkTiming({ config }: ConfigCheckSubject, poll: ConfiguredPoll): void {

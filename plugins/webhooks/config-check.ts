@@ -6,6 +6,7 @@ import {
   isPorticoError,
   PorticoError,
 } from "portico";
+import { deliveryFaults } from "portico/deliveries";
 import { modelFault, modelPatternFault } from "portico/models";
 import { definitionFault } from "portico/strings";
 import type { KeyConfig, MappingConfig, WebhooksConfig } from "./schema.ts";
@@ -46,6 +47,7 @@ async function mappingFaults(
   try {
     const sample = mapping.sample && sampleOf(mapping.sample);
     await readMapping(name, mapping, rateLimit, { sample });
+    faults.push(...deliveryFaults(subject, mapping.delivery, [...path, "delivery"]));
   } catch (error) {
     faults.push(faultOf(error, path));
   }

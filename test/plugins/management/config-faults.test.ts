@@ -21,6 +21,17 @@ const systemEvent = { kind: "systemEvent", text: "x" };
 const turn = (model: string) => ({ kind: "agentTurn", message: "x", model });
 const poll = (source: object, more: object = {}) => ({ source, ...more });
 
+/** What nothing is ever delivered to, wherever a delivery may stand. */
+function deliveryTo(url: string): [string, unknown, string][] {
+  const payload = { kind: "agentTurn", message: "x", delivery: { url } };
+  const source = { kind: "http", url: "https://example.com" };
+  return [
+    ["cron.jobs.a", { schedule: "@daily", payload }, "cron.jobs.a.payload.delivery"],
+    ["polls.entries.a", poll(source, { payload }), "polls.entries.a.payload"],
+    ["webhooks.mappings.a", { message: "x", delivery: { url } }, "webhooks.mappings.a"],
+  ];
+}
+
 /** A key, a value that would be left out, and the key that names the fault. */
 const FAULTS: [string, unknown, string][] = [
   ["channels.odd", { provider: "opnai" }, "channels.odd.provider"],
@@ -43,6 +54,7 @@ const FAULTS: [string, unknown, string][] = [
     "cron.jobs.a.schedule.tz",
   ],
   ["cron.jobs.a", { schedule: "@daily", payload: turn("mian/x") }, "cron.jobs.a.payload.model"],
+  ...["http://169.254.169.254/", "https://{result}.example/", "nonsense"].flatMap(deliveryTo),
   ["polls.entries.a", poll({ kind: "http", url: "file:///etc/passwd" }), "polls.entries.a"],
   ["polls.entries.a", poll({ kind: "http" }), "polls.entries.a.source.url"],
   [
