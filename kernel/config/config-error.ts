@@ -20,7 +20,7 @@ export class ConfigError extends PorticoError {
   constructor(problems: readonly ConfigProblem[], name = "the configuration") {
     super("config_error", `${name}: ${problems.map(problemText).join("; ")}`, {
       status: 500,
-      details: { problems },
+      details: { problems, file: name },
     });
     this.problems = problems;
   }

@@ -162,9 +162,9 @@ async function validate(io: CommandIO): Promise<void> {
       isAbsentFile(file) ? `${file} is not there; the defaults are in force.` : `${file} is right.`,
     );
   } catch (error) {
-    const problems = isPorticoError(error) ? error.details?.["problems"] : undefined;
+    const { problems, file } = (isPorticoError(error) && error.details) || {};
     if (!problems) throw error;
-    refuse(io, problems as ConfigProblem[], io.args["file"] ?? "portico.json");
+    refuse(io, problems as ConfigProblem[], String(file));
   }
 }
 

@@ -258,4 +258,13 @@ test("the names that providers declare are those that they add", async () => {
   }
 });
 
+test("a broken .env is named with its own line, not as a fault of the configuration file", async () => {
+  const home = homeWith(base);
+  writeFileSync(join(home, ".env"), 'GOOD=1\nBAD="a" b\n', { mode: 0o600 });
+  const judged = await porticoHere(home, ["config", "validate"]);
+  assert.is(judged.code, 1);
+  assert.match(judged.stderr, ".env: line 2");
+  assert.not.match(judged.stderr, "portico.json");
+});
+
 test.run();
