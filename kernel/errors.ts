@@ -196,18 +196,34 @@ Object.defineProperty(PorticoError.prototype, "name", {
 });
 Object.defineProperty(PorticoError.prototype, MARK, { value: true });
 
-/** What was thrown, as an error: it may be anything. */
+/**
+ * What was thrown, as an error whose fields can be read and are texts. It may be anything: an extension may throw an
+ * object whose getters throw, and the place that reports the failure must not fail because of it.
+ */
 export function asError(thrown: unknown): Error {
-  if (thrown instanceof Error) return thrown;
   try {
-    return new Error(
+    if (thrown instanceof Error) return isReadable(thrown) ? thrown : placeless(UNREADABLE);
+    return placeless(
       typeof thrown === "string"
         ? thrown
         : `threw ${JSON.stringify(thrown) ?? String(thrown)}, which is no Error`,
     );
   } catch {
-    return new Error("threw something that is no Error");
+    return placeless(UNREADABLE);
   }
+}
+
+const UNREADABLE = "threw something that cannot be read";
+
+/** Its stack would blame the place that made it. */
+function placeless(message: string): Error {
+  return Object.assign(new Error(message), { stack: `Error: ${message}` });
+}
+
+/** Throws where a field throws. */
+function isReadable({ name, message, stack = "", cause }: Error): boolean {
+  const areTexts = [name, message, stack].every((field) => typeof field === "string");
+  return areTexts && (!(cause instanceof Error) || typeof cause.message === "string");
 }
 
 /** True for a `PorticoError`, whichever copy of the class made it. */

@@ -106,10 +106,22 @@ function createPino(level: string, write: (line: string) => void): pino.Logger {
   return log;
 }
 
-/** Only these fields: an error's own properties may hold a request with its credentials. */
+/** An error may lead back to itself. */
+const MOST_CAUSES = 5;
+
+/** Never throws: the log is where failures are reported. */
 function describeError(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const { name, message, stack, code } = error as Error & { code?: unknown };
-  const cause = error.cause instanceof Error ? describeError(error.cause) : undefined;
-  return { type: name, message, code, stack, cause };
+  try {
+    return error instanceof Error ? fieldsOf(error, MOST_CAUSES) : error;
+  } catch {
+    return { message: "an error that cannot be read" };
+  }
+}
+
+/** Only these fields: an error's own properties may hold a request with its credentials. */
+function fieldsOf(error: Error & { code?: unknown }, causes: number): object {
+  const { name, message, stack, code, cause } = error;
+  const isShown = cause instanceof Error && causes > 0;
+  const shownCause = isShown ? fieldsOf(cause, causes - 1) : undefined;
+  return { type: name, message, code, stack, cause: shownCause };
 }

@@ -53,14 +53,12 @@ export async function startHere(
       void gateway.hooks.rescan();
     },
     strayError(kind: string, thrown: unknown) {
-      const owner =
-        running()?.owner ??
-        gateway.hooks.findInStack(thrown) ??
-        gateway.plugins.findInStack(thrown);
       const error = asError(thrown);
+      const owner =
+        running()?.owner ?? gateway.hooks.findInStack(error) ?? gateway.plugins.findInStack(error);
       gateway.log.log.error({ err: error, owner }, `${kind}${owner ? ` of ${owner}` : ""}`);
       if (owner) gateway.hooks.strayError(owner, error);
-      return owner !== undefined || !isOwnFault(thrown, paths.package);
+      return owner !== undefined || !isOwnFault(error, paths.package);
     },
   });
 }

@@ -8,10 +8,9 @@ import type { Slot } from "./slot.ts";
  * The asynchronous context usually tells who left the work behind. Node loses it in a few callbacks, such as those of
  * performance observers and finalization registries; there the stack is all that is left.
  */
-export function findInStack(slots: Iterable<Slot>, thrown: unknown): string | undefined {
-  if (!(thrown instanceof Error)) return undefined;
+export function findInStack(slots: Iterable<Slot>, error: Error): string | undefined {
   for (const { name, active } of slots)
-    if (active && standsInStack(active.version.candidate, thrown)) return name;
+    if (active && standsInStack(active.version.candidate, error)) return name;
   return undefined;
 }
 
@@ -22,5 +21,5 @@ function standsInStack({ realDir, source }: NonNullable<Slot["top"]>, error: Err
 }
 
 /** True where the gateway's own code stands in the stack: after such an error its state is unknown. */
-export const isOwnFault = (thrown: unknown, packageDir: string): boolean =>
-  thrown instanceof Error && placeOf(thrown, packageDir) !== undefined;
+export const isOwnFault = (error: Error, packageDir: string): boolean =>
+  placeOf(error, packageDir) !== undefined;

@@ -71,8 +71,8 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
   }
 
   /** The owner (`hook:hello`, `plugin:clock`) whose files stand in the stack of an error that nobody caught. */
-  findInStack(thrown: unknown): string | undefined {
-    const name = findInStack(this.slots.values(), thrown);
+  findInStack(error: Error): string | undefined {
+    const name = findInStack(this.slots.values(), error);
     return name === undefined ? undefined : `${this.#noun}:${name}`;
   }
 

@@ -106,9 +106,16 @@ function catchStrayErrors(
 /** Ends the process, unless the error belongs to an extension. */
 function reportBeforeStart(kind: string, thrown: unknown, extension: string | undefined): void {
   const source = extension === undefined ? "" : `${kind} of ${extension}: `;
-  const text = thrown instanceof Error ? thrown.stack : String(thrown);
-  process.stderr.write(`portico: ${source}${text}\n`);
+  process.stderr.write(`portico: ${source}${describe(thrown)}\n`);
   if (extension === undefined) process.exit(1);
+}
+
+function describe(thrown: unknown): string {
+  try {
+    return String((thrown instanceof Error && thrown.stack) || thrown);
+  } catch {
+    return "something that cannot be read";
+  }
 }
 
 /** An extension that ends the process would take everybody's requests along: its call fails instead, as its own error. */

@@ -45,6 +45,16 @@ const ways: Record<string, string> = {
   "a finalization registry": `const registry = (globalThis.lateRegistry = new FinalizationRegistry(() => { throw new Error("late"); })); registry.register({}, 1);
     require("node:v8").setFlagsFromString("--expose-gc"); setImmediate(() => require("node:vm").runInNewContext("gc")());`,
   "text instead of an error": `setTimeout(() => { throw "late"; }, 1);`,
+  "an error whose message cannot be read": `setTimeout(() => { throw Object.defineProperty(new Error(), "message", { get() { throw new Error("late"); } }); }, 1);`,
+  "an error whose stack cannot be read": `setTimeout(() => { throw Object.defineProperty(new Error("late"), "stack", { get() { throw new Error("no stack"); } }); }, 1);`,
+  "an error whose message is no text": `setTimeout(() => { throw Object.assign(new Error(), { message: { text: "late" } }); }, 1);`,
+  "an error that is its own cause": `setTimeout(() => { const error = new Error("late"); error.cause = error; throw error; }, 1);`,
+  "a proxy that refuses everything": `const refuse = () => { throw new Error("late"); }; setTimeout(() => { throw new Proxy({}, { get: refuse, getPrototypeOf: refuse }); }, 1);`,
+  "a symbol": `setTimeout(() => { throw Symbol("late"); }, 1);`,
+  "nothing at all": `setTimeout(() => { throw undefined; /* late */ }, 1);`,
+  "a rejection with a proxy that refuses everything": `const refuse = () => { throw new Error("late"); }; Promise.reject(new Proxy({}, { get: refuse, getPrototypeOf: refuse }));`,
+  "a returned value that cannot be read": `return { get reply() { throw new Error("late"); } };`,
+  "a returned promise that cannot be read": `return { get then() { throw new Error("late"); } };`,
   "a rejection without a reason": `Promise.reject(undefined); /* late */`,
 };
 
