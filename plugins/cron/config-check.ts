@@ -34,6 +34,6 @@ function jobFaults(
   return [
     ...faults,
     ...(ofModel ? [ofModel] : []),
-    ...deliveryFaults(subject, delivery, [...path, "payload", "delivery"]),
+    ...deliveryFaults(delivery, [...path, "payload", "delivery"]),
   ];
 }

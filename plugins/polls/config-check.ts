@@ -46,7 +46,7 @@ function pollFaults(
   return [
     ...faults,
     ...(ofModel ? [ofModel] : []),
-    ...deliveryFaults(subject, delivery, [...path, "payload", "delivery"]),
+    ...deliveryFaults(delivery, [...path, "payload", "delivery"]),
   ];
 }
 

@@ -6,7 +6,6 @@ import {
   isPorticoError,
   PorticoError,
 } from "portico";
-import { deliveryFaults } from "portico/deliveries";
 import { modelFault, modelPatternFault } from "portico/models";
 import { definitionFault } from "portico/strings";
 import type { KeyConfig, MappingConfig, WebhooksConfig } from "./schema.ts";
@@ -47,7 +46,6 @@ async function mappingFaults(
   try {
     const sample = mapping.sample && sampleOf(mapping.sample);
     await readMapping(name, mapping, rateLimit, { sample });
-    faults.push(...deliveryFaults(subject, mapping.delivery, [...path, "delivery"]));
   } catch (error) {
     faults.push(faultOf(error, path));
   }
