@@ -21,6 +21,7 @@ export type {
   Notice,
   PluginTemplate,
 } from "./offers.ts";
+export { nextPageLines, pageOptions, periodOptions } from "./page-options.ts";
 export { commandFor, type RouteCommand, type RouteOption } from "./route-command.ts";
 
 declare module "portico" {

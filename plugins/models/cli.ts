@@ -1,6 +1,46 @@
-import { defineCommand } from "portico/command-line";
+/** `portico channels`. */
+import { commandFor, defineCommand } from "portico/command-line";
 import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
+import { modelRoutes } from "./routes-schema.ts";
 import { restingAlone } from "./routing/channel-state.ts";
+
+/** Longer than a channel waits for the first byte of a response by default (300 s). */
+const TEST_TIMEOUT_MS = 330_000;
+
+const HEAD = [
+  "NAME",
+  "PROVIDER",
+  "STATE",
+  "PRIORITY",
+  "IN FLIGHT",
+  "REQUESTS",
+  "ERRORS",
+  "LATENCY",
+  "BUDGET",
+  "LAST ERROR",
+];
+
+const list = commandFor<{ channels: ChannelEntry[] }>("GET /channels", modelRoutes.channels, {
+  name: "list",
+  summary: "All channels with their state",
+  view: ({ channels }, io) => io.table(HEAD, channels.map(cells)),
+});
+
+const test = commandFor<ChannelTest>("POST /channels/:name/test", modelRoutes.testChannel, {
+  name: "test",
+  summary: "Ask a channel for its models and one word",
+  args: [{ name: "name", description: "the channel" }],
+  options: {
+    model: {
+      value: "NAME",
+      description: "the upstream's name of the model to ask; default: the first listed",
+    },
+  },
+  progress: ({ args }) => `Asking ${args["name"]} …`,
+  timeoutMs: TEST_TIMEOUT_MS,
+  view: testLines,
+  failure: ({ ok, error }) => (ok ? undefined : (error ?? "The channel does not work.")),
+});
 
 export default defineCommand({
   name: "channels",
@@ -12,76 +52,31 @@ export default defineCommand({
     "portico channels test main",
     "portico channels test main --model gpt-4o-mini",
   ],
-  commands: [
-    {
-      name: "list",
-      summary: "All channels with their state",
-      async run(io) {
-        const { channels } = await io.gateway.request<{ channels: ChannelEntry[] }>(
-          "GET",
-          "/channels",
-        );
-        io.show({ channels }, () =>
-          io.table(
-            [
-              "NAME",
-              "PROVIDER",
-              "STATE",
-              "PRIORITY",
-              "IN FLIGHT",
-              "REQUESTS",
-              "ERRORS",
-              "LATENCY",
-              "BUDGET",
-              "LAST ERROR",
-            ],
-            channels.map((channel) => [
-              channel.name,
-              channel.provider,
-              stateOf(channel),
-              channel.priority,
-              channel.inFlight,
-              channel.requests,
-              channel.errors,
-              channel.latencyMs === undefined ? "" : `${channel.latencyMs} ms`,
-              budgetOf(channel),
-              channel.problem ?? channel.lastError ?? "",
-            ]),
-          ),
-        );
-      },
-    },
-    {
-      name: "test",
-      summary: "Ask a channel for its models and one word",
-      args: [{ name: "name", description: "the channel" }],
-      options: {
-        model: {
-          type: "string",
-          value: "NAME",
-          description: "the upstream's name of the model to ask; default: the first listed",
-        },
-      },
-      async run(io) {
-        const name = io.args["name"] ?? "";
-        const model = io.options["model"];
-        io.progress(`Asking ${name} …`);
-        const result = await io.gateway.request<ChannelTest>(
-          "POST",
-          `/channels/${encodeURIComponent(name)}/test`,
-          { model },
-          { timeoutMs: 330_000 },
-        );
-        io.show(result, (test) => [
-          ...(test.models === undefined ? [] : [`models: ${test.models} listed`]),
-          ...(test.modelsError === undefined ? [] : [`models: ${test.modelsError}`]),
-          ...(test.ok ? [`${test.model}: answered in ${test.ms} ms: ${test.answer}`] : []),
-        ]);
-        if (!result.ok) throw new Error(result.error ?? "The channel does not work.");
-      },
-    },
-  ],
+  commands: [list, test],
 });
+
+function cells(channel: ChannelEntry): (string | number)[] {
+  return [
+    channel.name,
+    channel.provider,
+    stateOf(channel),
+    channel.priority,
+    channel.inFlight,
+    channel.requests,
+    channel.errors,
+    channel.latencyMs === undefined ? "" : `${channel.latencyMs} ms`,
+    budgetOf(channel),
+    channel.problem ?? channel.lastError ?? "",
+  ];
+}
+
+function testLines({ ok, models, modelsError, model, ms, answer }: ChannelTest): string[] {
+  return [
+    ...(models === undefined ? [] : [`models: ${models} listed`]),
+    ...(modelsError === undefined ? [] : [`models: ${modelsError}`]),
+    ...(ok ? [`${model}: answered in ${ms} ms: ${answer}`] : []),
+  ];
+}
 
 function budgetOf({ budget }: ChannelEntry): string {
   if (budget === undefined) return "";

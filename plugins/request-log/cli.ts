@@ -1,5 +1,12 @@
 /** `portico requests`. */
-import { commandFor, defineCommand, type OptionSpec } from "portico/command-line";
+import {
+  commandFor,
+  defineCommand,
+  nextPageLines,
+  pageOptions,
+  periodOptions,
+  type RouteOption,
+} from "portico/command-line";
 import { shorten } from "portico/strings";
 import type { RequestPage } from "./pages.ts";
 import { requestRoutes } from "./routes-schema.ts";
@@ -23,15 +30,7 @@ const filters = {
   principal: { type: "string", value: "WHO", description: "only of this principal: webhook:mail" },
   tag: { type: "string", value: "NAME", description: "only with this tag" },
   id: { type: "string", value: "TEXT", description: "only those whose id contains this text" },
-  since: {
-    type: "string",
-    value: "TIME",
-    description: "from this date, or this long ago: 90m, 7d",
-  },
-  until: { type: "string", value: "TIME", description: "up to this date, or this long ago" },
-  limit: { type: "number", value: "N", description: "how many, up to 1000; default 50" },
-  before: { type: "string", value: "NEXT", description: "the `next` value of the previous page" },
-} satisfies Record<string, OptionSpec>;
+} satisfies Record<string, RouteOption>;
 
 const LONGEST_ID = 40;
 
@@ -61,7 +60,7 @@ export default commandFor<RequestPage>("GET /requests", requestRoutes.list, {
   summary: "Requests for models: who asked, each attempt, hooks, tokens and cost",
   description:
     "Lists the newest requests, refused ones too, as far as the gateway keeps them (requests.keep). Times are in UTC and show the start of the request. A dash means that the value is unknown.",
-  options: filters,
+  options: { ...filters, ...periodOptions, ...pageOptions },
   examples: [
     "portico requests --key ci --status 5xx",
     "portico requests --outcome refused --since 1h",
@@ -73,7 +72,7 @@ export default commandFor<RequestPage>("GET /requests", requestRoutes.list, {
       "AT REQUEST KEY ALIAS CHANNEL MODEL STATUS TRIES MS TOKENS COST".split(" "),
       requests.map(cells),
     ),
-    ...(next === undefined ? [] : [`For older ones: --before ${next}`]),
+    ...nextPageLines(next),
   ],
 });
 

@@ -1,4 +1,6 @@
-/** `portico doctor`: works without a gateway, and looks at more where one runs. */
+/**
+ * `portico doctor`. Not made from a route: it works without a gateway, and examines more where one runs.
+ */
 import { checkHook } from "../hooks/check.ts";
 import { type ConfigProblem, type HomeOnDisk, isPorticoError, problemText } from "portico";
 import type {
@@ -26,7 +28,7 @@ interface Status {
 
 const doctor: Command = {
   name: "doctor",
-  summary: "Look at everything, and say how to mend what is wrong",
+  summary: "Check the installation and suggest fixes",
   description:
     "Needs no gateway, but looks at more where one runs. Exits with 1 where something is wrong.",
   examples: ["portico doctor", "portico doctor --json"],
@@ -76,7 +78,7 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
       level: "warning" as const,
       message: text,
     })),
-    // What the checks go by is not known while the configuration cannot be loaded.
+    // The checks rely on a configuration that can be loaded.
     ...(isLoadable ? await askPlugins(io, look) : []),
   ];
 }
@@ -101,7 +103,7 @@ async function configOf(
   }
 }
 
-/** What is found in the file itself need not be told by the gateway again. */
+/** Leaves out the notices of a gateway that repeat a problem of the file itself. */
 function noticesBeside(problems: readonly string[], status: Status | undefined) {
   const isKnown = (text: string) => problems.some((problem) => text.includes(problem));
   return (status?.notices ?? []).filter(({ text }) => !isKnown(text));
@@ -200,7 +202,7 @@ async function ask(check: HealthCheck, context: CheckContext): Promise<readonly 
   return Promise.race([found, late]);
 }
 
-/** A line for each, and below it how to mend it. */
+/** A line for each, and below it how to repair it. */
 function linesOf(findings: readonly NamedFinding[]): string[] {
   const width = Math.max(0, ...findings.map(({ about }) => about.length));
   const words = { ok: "ok", warning: "warn", error: "wrong" };

@@ -1,6 +1,16 @@
+/**
+ * `portico logs`. Not made from its route: `--follow` reads a stream, and each line is printed for itself, with `--json`
+ * as one line of JSON.
+ */
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
-import type { Command } from "portico/command-line";
+import type { Command, CommandIO } from "portico/command-line";
+
+interface LogEntry {
+  level: string;
+}
+
+const DEFAULT_LINES = 100;
 
 const logs: Command = {
   name: "logs",
@@ -15,34 +25,35 @@ const logs: Command = {
     },
   },
   examples: ["portico logs", "portico logs --follow --level warn", "portico logs --json -n 1000"],
-  async run(io) {
-    const print = (entry: { level: string }) => {
-      const line = JSON.stringify(entry);
-      if (io.json) io.print(line);
-      else io.printLog(line);
-    };
-    const {
-      lines = 100,
-      level,
-      follow,
-    } = io.options as { lines?: number; level?: string; follow?: boolean };
-    const query = { lines, level, follow };
-    if (!follow) {
-      const found = await io.gateway.request<{ lines: { level: string }[] }>(
-        "GET",
-        "/kernel/logs",
-        undefined,
-        {
-          query,
-        },
-      );
-      for (const entry of found.lines) print(entry);
-      return;
-    }
-    const bytes = await io.gateway.stream("GET", "/kernel/logs", undefined, { query });
-    // Each event is one line of JSON.
-    for await (const line of createInterface({ input: Readable.from(bytes) }))
-      if (line.startsWith("data:")) print(JSON.parse(line.slice("data:".length)));
-  },
+  run: (io) => (io.options["follow"] === true ? follow(io) : printLast(io)),
 };
 export default logs;
+
+async function printLast(io: CommandIO): Promise<void> {
+  const { lines } = await io.gateway.request<{ lines: LogEntry[] }>(
+    "GET",
+    "/kernel/logs",
+    undefined,
+    { query: queryOf(io) },
+  );
+  for (const entry of lines) print(io, entry);
+}
+
+/** Each event of the stream is one line of JSON. */
+async function follow(io: CommandIO): Promise<void> {
+  const query = { ...queryOf(io), follow: true };
+  const bytes = await io.gateway.stream("GET", "/kernel/logs", undefined, { query });
+  for await (const line of createInterface({ input: Readable.from(bytes) }))
+    if (line.startsWith("data:")) print(io, JSON.parse(line.slice("data:".length)));
+}
+
+function queryOf({ options }: CommandIO): { lines: number; level: string | undefined } {
+  const { lines = DEFAULT_LINES, level } = options as { lines?: number; level?: string };
+  return { lines, level };
+}
+
+function print(io: CommandIO, entry: LogEntry): void {
+  const line = JSON.stringify(entry);
+  if (io.json) io.print(line);
+  else io.printLog(line);
+}

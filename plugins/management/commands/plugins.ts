@@ -37,6 +37,7 @@ const info = commandFor<PluginInfo>("GET /kernel/plugins/:name", pluginRoutes.sh
   view: describe,
 });
 
+/** Not made from a route: it writes files, with or without a gateway. */
 const create = defineCommand({
   name: "new",
   summary: "Write a working plugin to start from",

@@ -1,4 +1,6 @@
-import type { Command } from "portico/command-line";
+/** `portico status`. */
+import { commandFor } from "portico/command-line";
+import { gatewayRoutes } from "../routes/routes-schema.ts";
 
 interface Status {
   version: string;
@@ -26,15 +28,12 @@ interface Status {
   };
 }
 
-const status: Command = {
+export default commandFor<Status>("GET /kernel/status", gatewayRoutes.status, {
   name: "status",
   summary: "What runs, and what is wrong",
   examples: ["portico status", "portico status --json"],
-  async run(io) {
-    io.show(await io.gateway.request<Status>("GET", "/kernel/status"), describe);
-  },
-};
-export default status;
+  view: describe,
+});
 
 function describe(status: Status): string[] {
   const { problem } = status.config;
@@ -50,7 +49,7 @@ function describe(status: Status): string[] {
   lines.push(`Plugins        ${tally(status.plugins)}`, `Hooks          ${tally(status.hooks)}`);
   if (problem) {
     const at = problem.line ? ` (line ${problem.line})` : "";
-    lines.push("", `The changed configuration is not in force${at}: ${problem.message}`);
+    lines.push("", `The changed configuration is not active${at}: ${problem.message}`);
   }
   const wrong = [...status.plugins, ...status.hooks].filter(
     ({ state, error }) => error && state !== "disabled",

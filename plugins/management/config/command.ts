@@ -1,4 +1,7 @@
-/** `portico config`: the configuration of a home, without a running gateway, or that of the gateway at `--url`. */
+/**
+ * `portico config`: the configuration of a home, without a running gateway, or that of the gateway at `--url`. Its
+ * commands are not made from routes: each works through a door (`door.ts`), which is the file or the gateway's routes.
+ */
 import { existsSync } from "node:fs";
 import { devNull } from "node:os";
 import { basename, resolve } from "node:path";
@@ -31,7 +34,7 @@ const command: Command = {
     },
     {
       name: "set",
-      summary: "Write one key; without VALUE, remove it so that its default is in force",
+      summary: "Write one key; without VALUE, remove it so that its default is active",
       description: `VALUE is JSON5 (numbers, true, lists, objects), anything else is text. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that would not load is refused, and the file stays as it was. Comments and order of the file stay as they are. The entries of a map, such as channels, are written by their own keys.`,
       args: [key, { name: "value", optional: true }],
       options: dryRun,
@@ -44,7 +47,7 @@ const command: Command = {
     },
     {
       name: "unset",
-      summary: "Remove one key, so that its default is in force",
+      summary: "Remove one key, so that its default is active",
       args: [key],
       options: dryRun,
       examples: ["portico config unset gateway.port"],
@@ -159,7 +162,7 @@ async function validate(io: CommandIO): Promise<void> {
     const { file, problems } = await judged(io);
     if (problems.length > 0) return refuse(io, problems, file);
     io.show({ valid: true, file }, () =>
-      isAbsentFile(file) ? `${file} is not there; the defaults are in force.` : `${file} is right.`,
+      isAbsentFile(file) ? `${file} is not there; the defaults are active.` : `${file} is right.`,
     );
   } catch (error) {
     const { problems, file } = (isPorticoError(error) && error.details) || {};

@@ -1,5 +1,5 @@
 /** `portico usage requests`. */
-import { commandFor } from "portico/command-line";
+import { commandFor, nextPageLines, pageOptions } from "portico/command-line";
 import type { RequestPage, RequestView } from "../requests/page.ts";
 import { usageRoutes } from "../routes-schema.ts";
 import { dollars, filterOptions, keyName, rangeOptions } from "./options.ts";
@@ -12,8 +12,7 @@ const options = {
     value: "STATUS",
     description: "only this status (429) or class (4xx, 5xx)",
   },
-  limit: { type: "number", value: "N", description: "how many, up to 1000; default 50" },
-  before: { type: "string", value: "NEXT", description: "the `next` value of the previous page" },
+  ...pageOptions,
 } as const;
 
 export default commandFor<RequestPage>("GET /usage/requests", usageRoutes.requests, {
@@ -31,7 +30,7 @@ export default commandFor<RequestPage>("GET /usage/requests", usageRoutes.reques
       "AT REQUEST CHANNEL MODEL KEY STATUS TRIES MS FIRST PROMPT CACHED ANSWER COST".split(" "),
       requests.map(cells),
     ),
-    ...(next === undefined ? [] : [`Older ones: --before ${next}`]),
+    ...nextPageLines(next),
   ],
 });
 
