@@ -112,10 +112,7 @@ class WorkItems {
   }
 
   /** The target as it may be stored: without its secrets. */
-  sealDelivery(
-    delivery: TurnRequest["delivery"],
-    principal: Principal,
-  ): TurnRequest["delivery"] {
+  sealDelivery(delivery: TurnRequest["delivery"], principal: Principal): TurnRequest["delivery"] {
     if (typeof delivery !== "object") return delivery;
     const deliveries = this.#agent.ctx.use("deliveries");
     deliveries.check(delivery, "delivery", principal);

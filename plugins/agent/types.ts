@@ -126,10 +126,7 @@ export interface AgentService {
    * Returns the delivery as it may be stored before a turn is made of it: its secrets are references, or encrypted.
    * Throws where results of this principal are never delivered to.
    */
-  sealDelivery(
-    delivery: TurnRequest["delivery"],
-    principal: Principal,
-  ): TurnRequest["delivery"];
+  sealDelivery(delivery: TurnRequest["delivery"], principal: Principal): TurnRequest["delivery"];
   /**
    * Makes the durable work item of a turn, without writing anything: put it into one `store.enqueue`, `tick` or
    * `commitSchedule` with your own rows. The turn runs as soon as that is committed. The item may still be changed

@@ -77,7 +77,8 @@ function bodyOf(
 ): JobBody {
   const { definition, made, now, before } = job;
   const schedule = parseSchedule(definition.schedule, now, zone);
-  const payload = unmaskedPayload(definition.payload, before && openPayload(ctx, before.payload));
+  const readBefore = () => before && openPayload(ctx, before.payload);
+  const payload = unmaskedPayload(definition.payload, readBefore);
   const body: JobBody = {
     schedule,
     payload,

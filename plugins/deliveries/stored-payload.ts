@@ -4,7 +4,7 @@
  */
 import type { PluginContext } from "portico";
 import { maskedPayload, type PayloadSpec } from "portico/schedules";
-import type { DeliveryTarget } from "./message.ts";
+import type { DeliveryTarget, StoredTarget } from "./message.ts";
 import type { DeliveriesService } from "./stored-target.ts";
 
 type Context = Pick<PluginContext, "find">;
@@ -18,16 +18,13 @@ export function openPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
   return withTarget(ctx, payload, (deliveries, target) => deliveries.open(target));
 }
 
-/** The payload as routes show it. Of secrets that can no longer be read, the target's address remains. */
+/** The payload as routes show it. Secrets that cannot be read, now or ever again, are left out. */
 export function viewPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
-  const readable = withTarget(ctx, payload, (deliveries, target) => {
-    try {
-      return deliveries.open(target);
-    } catch {
-      return { url: target.url };
-    }
-  });
-  return maskedPayload(readable);
+  try {
+    return maskedPayload(withoutStoredSecrets(openPayload(ctx, payload)));
+  } catch {
+    return maskedPayload(withoutStoredSecrets(payload));
+  }
 }
 
 function withTarget(
@@ -39,6 +36,12 @@ function withTarget(
   const deliveries = ctx.find("deliveries");
   if (deliveries === undefined) return payload;
   return { ...payload, delivery: change(deliveries, payload.delivery) };
+}
+
+function withoutStoredSecrets(payload: PayloadSpec): PayloadSpec {
+  if (payload.kind !== "agentTurn" || typeof payload.delivery !== "object") return payload;
+  const { from: _from, sealed: _sealed, ...readable } = payload.delivery as StoredTarget;
+  return { ...payload, delivery: readable };
 }
 
 /** The targets of the jobs or polls of a configuration, by the paths where they stand. */

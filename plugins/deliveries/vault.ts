@@ -10,30 +10,31 @@ const PURPOSE = Buffer.from("portico delivery 1");
 
 export interface Vault {
   encrypt(text: string): string;
-  /** Throws where the text was encrypted with another key, or changed since. */
+  /** Throws where the key is missing, where the text was encrypted with another one, or where it was changed since. */
   decrypt(sealed: string): string;
 }
 
-/** The key is made when it is first needed. */
+/**
+ * The key is made when something is first encrypted. It is read for each text: one that is copied into the home counts
+ * without a restart.
+ */
 export function createVault(keyFile: string): Vault {
-  let key: Buffer | undefined;
-  const ownKey = (): Buffer => {
-    key ??= readKey(keyFile) ?? makeKey(keyFile);
-    return key;
-  };
   return {
     encrypt(text) {
+      const key = readKey(keyFile) ?? makeKey(keyFile);
       const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", ownKey(), iv).setAAD(PURPOSE);
+      const cipher = createCipheriv("aes-256-gcm", key, iv).setAAD(PURPOSE);
       const content = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
       return Buffer.concat([iv, cipher.getAuthTag(), content]).toString("base64url");
     },
     decrypt(sealed) {
+      const key = readKey(keyFile);
+      if (key === undefined) throw new Error(`${keyFile} is missing`);
       const bytes = Buffer.from(sealed, "base64url");
       const iv = bytes.subarray(0, IV_BYTES);
       const tag = bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES);
       const options = { authTagLength: TAG_BYTES };
-      const decipher = createDecipheriv("aes-256-gcm", ownKey(), iv, options);
+      const decipher = createDecipheriv("aes-256-gcm", key, iv, options);
       decipher.setAAD(PURPOSE).setAuthTag(tag);
       const content = decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES));
       return Buffer.concat([content, decipher.final()]).toString("utf8");

@@ -88,7 +88,7 @@ export class PollDefinitions {
         ? defaultPayload(source.kind)
         : unmaskedPayload(
             tools.readPayload(definition, "payload"),
-            before && openPayload(ctx, before.payload),
+            () => before && openPayload(ctx, before.payload),
           );
     if (payload.kind !== "agentTurn") {
       tools.checkPayload(payload);

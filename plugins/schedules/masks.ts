@@ -54,9 +54,17 @@ export function unmasked<T>(next: T, shown: unknown, before: unknown, param: str
     : Object.fromEntries(entries);
 }
 
-/** A payload that comes back with the masks of `before`. */
-export function unmaskedPayload(next: PayloadSpec, before: PayloadSpec | undefined): PayloadSpec {
+/**
+ * A payload that may come back with masks in the place of secrets. `readBefore` is asked for them only where there is a
+ * mask: a payload whose secrets can no longer be read can still be replaced.
+ */
+export function unmaskedPayload(
+  next: PayloadSpec,
+  readBefore: () => PayloadSpec | undefined,
+): PayloadSpec {
   if (next.kind !== "agentTurn" || typeof next.delivery !== "object") return next;
+  if (!JSON.stringify(next.delivery).includes(MASK)) return next;
+  const before = readBefore();
   const known = before?.kind === "agentTurn" ? before.delivery : undefined;
   const shown = typeof known === "object" ? maskedRequest(known) : undefined;
   return { ...next, delivery: unmasked(next.delivery, shown, known, "payload.delivery") };

@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
@@ -209,6 +209,43 @@ test("without its key a delivery is not sent unsigned", async () => {
     return error?.code === "delivery_key_unknown";
   });
   assert.is(received.length, 0);
+});
+
+test("a job whose secrets cannot be read any more can be changed, and gets new ones", async () => {
+  const about = (await g.json("GET", "/cron/jobs/own")).payload;
+  assert.equal(about.delivery, { url: `${target}/own` });
+  await g.json("PATCH", "/cron/jobs/own", { description: "without a key" });
+  const change = (secret: string) =>
+    g.request("PATCH", "/cron/jobs/own", { payload: job(`${target}/own`, secret).payload });
+  assert.is((await change("********")).status, 409);
+  assert.is((await change(ROTATED)).status, 200);
+  await g.json("POST", "/cron/jobs/own/run");
+  const { headers } = await arrived("/own");
+  assert.match(String(headers["webhook-signature"]), /^v1,/);
+});
+
+test("a key that is copied into the home counts without a restart", async () => {
+  const file = join(home, "state", "delivery-key");
+  const key = readFileSync(file);
+  const { id } = await g.json("POST", "/cron/jobs", {
+    name: "back",
+    ...job(`${target}/back`, SENT),
+  });
+  rmSync(file);
+  assert.not.ok((await g.json("GET", `/cron/jobs/${id}`)).payload.delivery.secret);
+  writeFileSync(file, key, { mode: 0o600 });
+  await g.json("POST", `/cron/jobs/${id}/run`);
+  assert.is((await arrived("/back")).headers.authorization, TOKEN);
+});
+
+test("without the plugin a job shows neither its secrets nor how they are stored", async () => {
+  await g.json("POST", "/kernel/plugins/deliveries/disable");
+  const { payload } = await g.json("GET", "/cron/jobs/back");
+  assert.equal(payload.delivery, { url: `${target}/back` });
+  await g.json("POST", "/kernel/plugins/deliveries/enable");
+  received.length = 0;
+  await g.json("POST", "/cron/jobs/back/run");
+  assert.match(String((await arrived("/back")).headers["webhook-signature"]), /^v1,/);
 });
 
 test.run();
