@@ -59,9 +59,9 @@ class Sender {
   }
 
   async run(claim: Claim<DeliveryBody>, signal: AbortSignal): Promise<void> {
-    const store = this.#ctx.use("store");
     const { item } = claim;
     const attempt = await this.#post(item.id, item.body, signal);
+    const store = this.#ctx.use("store"); // the store may have been reloaded during the attempt
     if (signal.aborted) {
       const at = store.now();
       await store.finish(claim, { state: "retry", at, error: STOPPED, interrupted: true });
