@@ -22,6 +22,8 @@ export interface TestOptions {
   env?: Record<string, string | undefined>;
   /** As `--port` says it: for a `portico.json` that is to be the gateway's own work. */
   port?: number;
+  /** In this process only: no other plugins run. */
+  only?: readonly string[];
 }
 
 export interface TestGateway {
@@ -69,6 +71,7 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
     env: { ...process.env, ...options.env },
     version: "0.0.0-test",
     port: options.port,
+    only: options.only,
     loader: loaderFor({ package: packageDir, state: join(home, "state") }),
     write: (line) => lines.push(JSON.parse(line)),
   });

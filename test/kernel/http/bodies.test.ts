@@ -6,33 +6,31 @@ import { heard, until } from "../../support/until.ts";
 import type { Call } from "../../../kernel/contract/index.ts";
 import {
   ask,
-  closeAll,
   codeOf,
   collect,
   exchange,
   head,
-  parseAnswer,
-  type RawAnswer,
-  startServer,
-  type TestServerOptions,
-} from "./harness.ts";
+  parseResponse,
+  type RawResponse,
+} from "../../support/raw-http.ts";
+import { stopRoutes, startRoutes, type RouteGatewayOptions } from "../../support/routes.ts";
 
-test.after(closeAll);
+test.after(stopRoutes);
 
 const json = { "content-type": "application/json" };
 
-async function echo(options: TestServerOptions = {}) {
-  const one = await startServer(options);
-  one.server.route("POST", "/json", { access: "public" }, async (call) => ({
+async function echo(options: RouteGatewayOptions = {}) {
+  const one = await startRoutes(options);
+  one.route("POST", "/json", { access: "public" }, async (call) => ({
     got: await call.json(),
   }));
-  one.server.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => ({
+  one.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => ({
     got: await call.json(),
   }));
-  one.server.route("POST", "/bytes", { access: "public" }, async (call) => ({
+  one.route("POST", "/bytes", { access: "public" }, async (call) => ({
     length: (await call.body()).length,
   }));
-  one.server.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
+  one.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
   return one;
 }
 
@@ -110,9 +108,9 @@ test("bytes that are no UTF-8 are refused; a byte order mark is not", async () =
 });
 
 test("keys called __proto__ are left out and pollute nothing", async () => {
-  const one = await startServer();
+  const one = await startRoutes();
   const copies: Record<string, unknown>[] = [];
-  one.server.route("POST", "/json", { access: "public" }, async (call) => {
+  one.route("POST", "/json", { access: "public" }, async (call) => {
     const value = (await call.json()) as { a: Record<string, unknown> };
     copies.push(Object.assign({}, value), Object.assign({}, value.a));
     return { got: value };
@@ -185,7 +183,7 @@ test("values, members and depth are limited, exactly, and settings move the limi
     assert.is(codeOf(bad), "invalid_request_error");
     assert.match(JSON.parse(bad.body).error.message, `gateway.http.${limit}`);
   }
-  one.settings.maxValues = 21;
+  await one.set("maxValues", 21);
   assert.is((await ask(one, "POST", "/json", json, list(20))).status, 200);
 });
 
@@ -215,7 +213,7 @@ test("what is too wide is refused before it is parsed: it need not even be JSON"
 test("an announced body over the limit is refused before it is sent", async () => {
   const one = await echo();
   const { socket, text } = open(one.port, start(one.port, "/small", "content-length: 101"));
-  const answer = parseAnswer(await heard(socket, /\r\n\r\n\{.*\}\}/));
+  const answer = parseResponse(await heard(socket, /\r\n\r\n\{.*\}\}/));
   assert.is(answer.status, 413);
   assert.is(codeOf(answer), "body_too_large");
   assert.match(answer.body, "100 bytes");
@@ -255,7 +253,7 @@ test("a client that writes 100 MB before it reads still gets the 413", async () 
       if (!flushed) await new Promise<void>((resolve) => socket.write("", () => resolve()));
     }
     if (headers.startsWith("transfer")) socket.write("0\r\n\r\n");
-    const answer = parseAnswer(await collect(socket));
+    const answer = parseResponse(await collect(socket));
     assert.equal(errors, []);
     assert.is(answer.status, 413, headers);
     assert.is(answer.headers["connection"], "close");
@@ -348,7 +346,7 @@ test("limits hold for what a compressed body holds", async () => {
   const bomb = Buffer.from(JSON.stringify("x".repeat(10_000_000)));
   const wide = Buffer.from(`[${"1,".repeat(15)}1]`);
   const broken = Buffer.from("this is nothing that anybody compressed");
-  one.settings.maxValues = 10;
+  await one.set("maxValues", 10);
   for (const [encoding, compress] of Object.entries(compressors())) {
     const large = await sendCompressed(one, { encoding, body: compress(bomb) });
     assert.is(large.status, 413, encoding);
@@ -371,7 +369,7 @@ test("a body that stalls, or only trickles, is answered with 408", async () => {
   const trickle = open(one.port, start(one.port, "/json", "content-length: 100000"));
   const drip = setInterval(() => trickle.socket.write(" "), 20);
   for (const { text } of [stalled, trickle]) {
-    const answer = parseAnswer(await text);
+    const answer = parseResponse(await text);
     assert.is(answer.status, 408);
     assert.is(codeOf(answer), "request_timeout");
   }
@@ -385,14 +383,14 @@ test("where no body can be late, a pause of any length is waited for", async () 
     `${start(one.port, "/json", "connection: close\r\ncontent-length: 2")}{`,
   );
   setTimeout(() => socket.write("}"), 100);
-  assert.is(parseAnswer(await text).status, 200);
+  assert.is(parseResponse(await text).status, 200);
 });
 
 test("a large body that keeps coming may take longer than the timeout", async () => {
   const one = await echo({ settings: { bodyTimeoutMs: 1500 } });
   const piece = Buffer.alloc(64 * 1024, 0x20);
   const count = 8;
-  let answer: RawAnswer;
+  let answer: RawResponse;
   let longest: number;
   do {
     const { socket, text } = open(
@@ -408,7 +406,7 @@ test("a large body that keeps coming may take longer than the timeout", async ()
       socket.write(piece);
       if (++sent === count) clearInterval(drip);
     }, 250);
-    answer = parseAnswer(await text);
+    answer = parseResponse(await text);
     clearInterval(drip);
     longest = Math.max(longest, Date.now() - last);
     // Where this process stood still for nearly as long as the timeout, the body did not keep coming.
@@ -443,9 +441,9 @@ test("Expect: 100-continue is answered when the body is wanted, and not when it 
 });
 
 test("a client that leaves in the middle of its body leaves no trace but its line", async () => {
-  const one = await startServer();
+  const one = await startRoutes();
   let failure: unknown;
-  one.server.route("POST", "/json", { access: "public" }, async (call) => {
+  one.route("POST", "/json", { access: "public" }, async (call) => {
     try {
       return await call.json();
     } catch (error) {
@@ -457,10 +455,10 @@ test("a client that leaves in the middle of its body leaves no trace but its lin
     one.port,
     `${start(one.port, "/json", "content-length: 1000")}{"a":`,
   );
-  await until("the request", () => one.server.active === 1);
+  await until("the request", () => one.active === 1);
   socket.destroy();
   await text;
-  await until("its end", () => one.server.active === 0 && failure);
+  await until("its end", () => one.active === 0 && failure);
   assert.is((failure as { code: string }).code, "client_closed");
   const line = await until("its line", () =>
     one.lines.find(({ message }) => message === "request"),
@@ -471,10 +469,10 @@ test("a client that leaves in the middle of its body leaves no trace but its lin
 });
 
 test("a body is whole, also where some or all of it came before it was asked for", async () => {
-  const one = await startServer();
+  const one = await startRoutes();
   let call: Call | undefined;
   let ask = (): void => {};
-  one.server.route("POST", "/later", { access: "public" }, async (given) => {
+  one.route("POST", "/later", { access: "public" }, async (given) => {
     call = given;
     await new Promise<void>((resolve) => {
       ask = resolve;
@@ -492,26 +490,26 @@ test("a body is whole, also where some or all of it came before it was asked for
     ask();
     await new Promise((resolve) => setImmediate(resolve));
     socket.write("abcdef".slice(early));
-    assert.is(parseAnswer(await text).body, '"abcdef"', String(early));
+    assert.is(parseResponse(await text).body, '"abcdef"', String(early));
   }
 });
 
 test("who listens to a request hears of its end, whether or not there was a body to read", async () => {
-  const one = await startServer();
+  const one = await startRoutes();
   let heard: string[] = [];
   const listen = ({ req }: Call) => {
     for (const event of ["end", "close"]) req.on(event, () => heard.push(event));
   };
-  one.server.route("GET", "/none", { access: "public" }, (call) => {
+  one.route("GET", "/none", { access: "public" }, (call) => {
     listen(call);
     return "ok";
   });
-  one.server.route("POST", "/whole", { access: "public" }, async (call) => {
+  one.route("POST", "/whole", { access: "public" }, async (call) => {
     await call.body();
     listen(call);
     return "ok";
   });
-  one.server.route("POST", "/stream", { access: "public" }, async (call) => {
+  one.route("POST", "/stream", { access: "public" }, async (call) => {
     listen(call);
     let text = "";
     for await (const part of call.req) text += part;
@@ -531,8 +529,8 @@ test("who listens to a request hears of its end, whether or not there was a body
 });
 
 test("body and json may be asked for again", async () => {
-  const one = await startServer();
-  one.server.route("POST", "/twice", { access: "public" }, async (call) => {
+  const one = await startRoutes();
+  one.route("POST", "/twice", { access: "public" }, async (call) => {
     const [bytes, first] = await Promise.all([call.body(), call.json()]);
     return { same: bytes === (await call.body()), first, second: await call.json() };
   });
@@ -546,7 +544,7 @@ test("malformed chunks are a 400, and the server goes on", async () => {
     one.port,
     `${start(one.port, "/json", "transfer-encoding: chunked")}zz\r\n`,
   );
-  const answer = parseAnswer(await text);
+  const answer = parseResponse(await text);
   assert.is(answer.status, 400);
   assert.ok(answer.headers["x-request-id"]);
   assert.is((await ask(one, "POST", "/json", json, "1")).status, 200);

@@ -2,9 +2,9 @@
 import { Type } from "@sinclair/typebox";
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
-import { closeAll, startServer } from "./harness.ts";
+import { stopRoutes, startRoutes } from "../../support/routes.ts";
 
-test.after(closeAll);
+test.after(stopRoutes);
 
 const open = { access: "public" } as const;
 
@@ -21,9 +21,9 @@ async function errorOf(response: Response): Promise<unknown[]> {
 
 test("a query that breaks its declaration does not reach the handler", async () => {
   for (const declared of [query, async () => query]) {
-    const { server, url } = await startServer();
+    const one = await startRoutes();
     let calls = 0;
-    server.route("GET", "/list", { ...open, query: declared }, () => ({ calls: ++calls }));
+    one.route("GET", "/list", { ...open, query: declared }, () => ({ calls: ++calls }));
     for (const [text, param] of [
       ["limit=11", "limit"],
       ["limit=x", "limit"],
@@ -31,22 +31,22 @@ test("a query that breaks its declaration does not reach the handler", async () 
       ["all=perhaps", "all"],
     ])
       assert.equal(
-        await errorOf(await fetch(`${url}/list?${text}`)),
+        await errorOf(await fetch(`${one.url}/list?${text}`)),
         [400, "invalid_request_error", param],
         text,
       );
     assert.is(calls, 0);
     for (const text of ["", "limit=3", "all=true", "all=0", "name=a&name=b", "other=1"])
-      assert.is((await fetch(`${url}/list?${text}`)).status, 200, text);
+      assert.is((await fetch(`${one.url}/list?${text}`)).status, 200, text);
   }
 });
 
 test("a body is checked by its declaration, and a null counts as left out", async () => {
-  const { server, url } = await startServer();
+  const one = await startRoutes();
   const body = Type.Object({ name: Type.String(), size: Type.Integer({ default: 7 }) });
-  server.route("POST", "/pets", { ...open, body }, (call) => call.json());
+  one.route("POST", "/pets", { ...open, body }, (call) => call.json());
   const send = (text: string) =>
-    fetch(`${url}/pets`, {
+    fetch(`${one.url}/pets`, {
       method: "POST",
       headers: { "content-type": "application/json" },
       body: text,
@@ -58,25 +58,29 @@ test("a body is checked by its declaration, and a null counts as left out", asyn
 });
 
 test("a body that may be left out is an empty object, and is checked as one", async () => {
-  const { server, url } = await startServer();
+  const one = await startRoutes();
   const body = Type.Object({ size: Type.Integer({ default: 7 }) });
-  server.route("POST", "/open", { ...open, body, optionalBody: true }, (call) => call.json());
-  assert.equal(await (await fetch(`${url}/open`, { method: "POST" })).json(), { size: 7 });
+  one.route("POST", "/open", { ...open, body, optionalBody: true }, (call) => call.json());
+  assert.equal(await (await fetch(`${one.url}/open`, { method: "POST" })).json(), { size: 7 });
 });
 
 test("parameters of the path are checked, and a handler that checks by itself gets all", async () => {
-  const { server, url } = await startServer();
+  const one = await startRoutes();
   const params = Type.Object({ kind: Type.Union([Type.Literal("a"), Type.Literal("b")]) });
-  server.route("GET", "/of/:kind", { ...open, params }, ({ params: { kind } }) => ({ kind }));
-  assert.is((await fetch(`${url}/of/a`)).status, 200);
-  assert.equal(await errorOf(await fetch(`${url}/of/c`)), [400, "invalid_request_error", "kind"]);
-  server.route("GET", "/own/:kind", { ...open, params, query, checkedBy: "handler" }, () => ({}));
-  assert.is((await fetch(`${url}/own/c?limit=x`)).status, 200);
+  one.route("GET", "/of/:kind", { ...open, params }, ({ params: { kind } }) => ({ kind }));
+  assert.is((await fetch(`${one.url}/of/a`)).status, 200);
+  assert.equal(await errorOf(await fetch(`${one.url}/of/c`)), [
+    400,
+    "invalid_request_error",
+    "kind",
+  ]);
+  one.route("GET", "/own/:kind", { ...open, params, query, checkedBy: "handler" }, () => ({}));
+  assert.is((await fetch(`${one.url}/own/c?limit=x`)).status, 200);
 });
 
 /** A route that responds with its input, and a function that sends it a request. */
 async function startEcho() {
-  const { server, url } = await startServer();
+  const one = await startRoutes();
   const options = {
     ...open,
     query: Type.Object({
@@ -93,10 +97,10 @@ async function startEcho() {
     }),
     optionalBody: true,
   };
-  server.route("POST", "/echo", options, (call) => call.input());
-  server.route("POST", "/echo/:profile", options, (call) => call.input());
+  one.route("POST", "/echo", options, (call) => call.input());
+  one.route("POST", "/echo/:profile", options, (call) => call.input());
   return async (path: string, body?: unknown) => {
-    const response = await fetch(`${url}${path}`, {
+    const response = await fetch(`${one.url}${path}`, {
       method: "POST",
       ...(body !== undefined && {
         headers: { "content-type": "application/json" },

@@ -1,22 +1,15 @@
-/** A server of the kernel's own on a free port, and a client that sends exactly the bytes it is told to. */
-import { connect, type Socket } from "node:net";
+/** A server of the kernel on a free port, without a gateway: for what no setting of a gateway can arrange. */
 import { type AuthOptions, type AuthSettings, Auth } from "../../../kernel/http/access/auth.ts";
 import { HttpServer } from "../../../kernel/http/server.ts";
 import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import type { HttpSettings } from "../../../kernel/config/schema.ts";
 import type { Logger } from "../../../kernel/contract/index.ts";
 import { inject } from "../../support/inject.ts";
-import { PATIENCE_MS } from "../../support/until.ts";
+import type { RawServer } from "../../support/raw-http.ts";
+import type { Line } from "../../support/routes.ts";
 
-export interface Line {
-  level: string;
-  fields: Record<string, unknown>;
-  message: string | undefined;
-}
-
-export interface TestServer {
+export interface TestServer extends RawServer {
   server: HttpServer;
-  port: number;
   url: string;
   lines: Line[];
   settings: HttpSettings["http"] & Pick<HttpSettings, "trustedProxies">;
@@ -76,7 +69,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   });
   open.push(server);
   const port = await server.listen(0, options.host ?? "127.0.0.1");
-  return { server, port, url: `http://127.0.0.1:${port}`, lines, settings, credentials };
+  const send = (bytes: string | Buffer) => inject(server, bytes);
+  return { server, port, send, url: `http://127.0.0.1:${port}`, lines, settings, credentials };
 }
 
 /** For `test.after`: what a failed test left open must not keep the process alive. */
@@ -100,78 +94,4 @@ export function collectLog(lines: Line[], bindings: Record<string, unknown> = {}
     fatal: at("fatal"),
     child: (more) => collectLog(lines, { ...bindings, ...more }),
   };
-}
-
-export interface RawAnswer {
-  status: number;
-  headers: Record<string, string>;
-  body: string;
-}
-
-/** Sends bytes and reads until the other side closes. */
-export function exchange(port: number, bytes: string | Buffer): Promise<RawAnswer> {
-  return new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
-    collect(socket).then((text) => resolve(parseAnswer(text)), reject);
-  });
-}
-
-/** Everything that a socket receives until it closes. */
-export function collect(socket: Socket): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = "";
-    const timer = setTimeout(() => {
-      socket.destroy();
-      reject(new Error(`the server did not close the connection; so far: ${text}`));
-    }, PATIENCE_MS);
-    socket.on("data", (chunk) => (text += chunk.toString("latin1")));
-    socket.on("error", () => {});
-    socket.resume();
-    socket.on("close", () => {
-      clearTimeout(timer);
-      resolve(text);
-    });
-  });
-}
-
-export function parseAnswer(text: string): RawAnswer {
-  const end = text.indexOf("\r\n\r\n");
-  const [status = "", ...lines] = text.slice(0, end).split("\r\n");
-  const headers = Object.fromEntries(
-    lines.map((line) => [
-      line.slice(0, line.indexOf(":")).toLowerCase(),
-      line.slice(line.indexOf(":") + 1).trim(),
-    ]),
-  );
-  return { status: Number(status.split(" ")[1]), headers, body: text.slice(end + 4) };
-}
-
-/** A request head with `Connection: close`; `headers` may repeat names. */
-export function head(
-  method: string,
-  path: string,
-  headers: readonly (readonly [string, string])[],
-): string {
-  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-  return `${method} ${path} HTTP/1.1\r\n${lines}connection: close\r\n\r\n`;
-}
-
-/** One request whose headers are exactly those given, and a `Host` unless they name one. */
-export async function ask(
-  { port, server }: { port: number; server: HttpServer },
-  method: string,
-  path: string,
-  headers: Record<string, string> = {},
-  body = "",
-): Promise<RawAnswer> {
-  const all = {
-    host: `127.0.0.1:${port}`,
-    ...(body && { "content-length": String(Buffer.byteLength(body)) }),
-    ...headers,
-  };
-  return parseAnswer(await inject(server, head(method, path, Object.entries(all)) + body));
-}
-
-export function codeOf(answer: RawAnswer): string {
-  return (JSON.parse(answer.body) as { error: { code: string } }).error.code;
 }

@@ -11,9 +11,10 @@ import { createErrorForms } from "../../../kernel/http/response/errors.ts";
 import { createRouter } from "../../../kernel/http/router.ts";
 import { assertLinear } from "../../support/growth.ts";
 import { quietLog } from "../../support/quiet-log.ts";
-import { ask, closeAll, codeOf, startServer } from "./harness.ts";
+import { ask, codeOf } from "../../support/raw-http.ts";
+import { startRoutes, stopRoutes } from "../../support/routes.ts";
 
-test.after(closeAll);
+test.after(stopRoutes);
 
 const link = {
   "sec-fetch-site": "cross-site",
@@ -22,11 +23,11 @@ const link = {
 };
 
 test("a link of another site leads to the public page, and to nothing else", async () => {
-  const one = await startServer();
-  one.server.route("GET", "/", { access: "public" }, () => "page");
-  one.server.route("POST", "/", { access: "public" }, () => "posted");
-  one.server.route("GET", "/other", { access: "public" }, () => "other");
-  one.server.route("GET", "/data", { access: "gateway" }, () => "data");
+  const one = await startRoutes();
+  one.route("GET", "/", { access: "public" }, () => "page");
+  one.route("POST", "/", { access: "public" }, () => "posted");
+  one.route("GET", "/other", { access: "public" }, () => "other");
+  one.route("GET", "/data", { access: "gateway" }, () => "data");
   for (const site of ["cross-site", "same-site"])
     assert.is((await ask(one, "GET", "/", { ...link, "sec-fetch-site": site })).status, 200, site);
   const rows: [string, string, Record<string, string>][] = [
@@ -50,8 +51,8 @@ test("a link of another site leads to the public page, and to nothing else", asy
 });
 
 test("a page that is not public is not to be linked to", async () => {
-  const one = await startServer();
-  one.server.route("GET", "/", { access: "control" }, () => "state");
+  const one = await startRoutes();
+  one.route("GET", "/", { access: "control" }, () => "state");
   assert.is((await ask(one, "GET", "/", link)).status, 403);
 });
 

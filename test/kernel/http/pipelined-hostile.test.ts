@@ -3,24 +3,22 @@ import { connect, type Socket } from "node:net";
 import * as assert from "uvu/assert";
 import { suite } from "../../support/suite.ts";
 import { heard, until } from "../../support/until.ts";
-import { ask, closeAll, collect, startServer } from "./harness.ts";
+import { ask, collect } from "../../support/raw-http.ts";
+import { startRoutes, stopRoutes } from "../../support/routes.ts";
 
 const test = suite("http: pipelined requests");
-test.after(closeAll);
+test.after(stopRoutes);
 
 async function startHere() {
-  const one = await startServer();
-  one.server.route("POST", "/json", { access: "public" }, async (call) => ({
+  const one = await startRoutes();
+  one.route("POST", "/json", { access: "public" }, async (call) => ({
     got: await call.json(),
   }));
-  one.server.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) =>
-    call.json(),
-  );
-  one.server.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
-  one.server.route("GET", "/secret", { access: "control" }, () => "state");
-  const { port } = one;
+  one.route("POST", "/small", { access: "public", maxBodyBytes: 100 }, async (call) => call.json());
+  one.route("POST", "/ignore", { access: "public" }, () => ({ ok: true }));
+  one.route("GET", "/secret", { access: "control" }, () => "state");
   const head = (path: string, headers: string) =>
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`;
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\ncontent-type: application/json\r\n${headers}\r\n\r\n`;
   const chunked = (path: string, size: number) =>
     `${head(path, "transfer-encoding: chunked")}${size.toString(16)}\r\n${" ".repeat(size)}\r\n0\r\n\r\n`;
   const requests = {
@@ -28,10 +26,10 @@ async function startHere() {
     large: chunked("/small", 200),
     unread: chunked("/ignore", 2),
     nothing: chunked("/nothing", 2),
-    refused: `GET /secret HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: close\r\n\r\n`,
+    refused: `GET /secret HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\nconnection: close\r\n\r\n`,
     broken: "GET / HTTP/1.1\r\nhost : x\r\n\r\n",
   };
-  return { ...one, ...requests };
+  return Object.assign(one, requests);
 }
 
 /**
@@ -82,7 +80,7 @@ test("what comes behind a request that ends the connection gets no response, and
       200,
     );
   }
-  await until("their end", () => one.server.active === 0);
+  await until("their end", () => one.active === 0);
 });
 
 test("cut anywhere they end the same way", async () => {
@@ -104,9 +102,9 @@ for (const [how, leave] of [
   ["resets", (socket: Socket) => socket.resetAndDestroy()],
 ] as const) {
   test(`a client that ${how} the connection has left all of its requests, begun or done`, async () => {
-    const { server, port } = await startServer();
+    const one = await startRoutes();
     const heard = { left: 0, closed: 0, aborted: 0, called: 0 };
-    server.route("GET", "/wait", { access: "public" }, (call) => {
+    one.route("GET", "/wait", { access: "public" }, (call) => {
       heard.called++;
       call.onDisconnect(() => heard.left++);
       call.signal.addEventListener("abort", () => heard.aborted++);
@@ -115,7 +113,8 @@ for (const [how, leave] of [
       if (call.query.has("part")) call.res.write("part");
       if (call.query.has("done")) call.res.end("done");
     });
-    const get = (query: string) => `GET /wait${query} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`;
+    const get = (query: string) =>
+      `GET /wait${query} HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\n\r\n`;
     for (const [queries, most] of [
       [["", ""], 2],
       [["?part", "", "?part"], 3],
@@ -123,17 +122,17 @@ for (const [how, leave] of [
       [["?done", "", "?part"], 2],
     ] as const) {
       Object.assign(heard, { left: 0, closed: 0, aborted: 0, called: 0 });
-      const socket = connect(port, "127.0.0.1");
+      const socket = connect(one.port, "127.0.0.1");
       socket.on("error", () => {});
       socket.write(queries.map(get).join(""));
       await until("all to be asked", () => heard.called === queries.length);
-      await until("those that are done", () => server.active === most);
+      await until("those that are done", () => one.active === most);
       leave(socket);
-      await until("their end", () => server.active === 0 && heard.closed === queries.length);
+      await until("their end", () => one.active === 0 && heard.closed === queries.length);
       assert.is(heard.left, most, queries.join());
       assert.is(heard.aborted, most, queries.join());
     }
-    assert.is(server.active, 0);
+    assert.is(one.active, 0);
   });
 }
 

@@ -2,11 +2,12 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import * as assert from "uvu/assert";
 import { openSse, type Sse } from "../../../plugins/event-stream/index.ts";
-import { closeAll, collect, parseAnswer, startServer } from "../../kernel/http/harness.ts";
+import { collect, parseResponse } from "../../support/raw-http.ts";
+import { startRoutes, stopRoutes } from "../../support/routes.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 
-test.after(closeAll);
+test.after(stopRoutes);
 
 const open = { access: "public" } as const;
 
@@ -18,16 +19,16 @@ function request(port: number, path: string): Socket {
 }
 
 test("close lets a stream end, and its connection with it", async () => {
-  const one = await startServer();
+  const one = await startRoutes();
   let stream: Sse | undefined;
-  one.server.route("GET", "/stream", open, (call) => {
+  one.route("GET", "/stream", open, (call) => {
     stream = openSse(call, { endOnClose: false });
     stream.send(undefined, "first");
   });
   const socket = request(one.port, "/stream");
   const text = collect(socket);
   await once(socket, "data");
-  const closed = one.server.close(60_000);
+  const closed = one.stop();
   stream?.send(undefined, "last");
   stream?.close();
   assert.match(await text, /first[\s\S]*last/);
@@ -35,10 +36,10 @@ test("close lets a stream end, and its connection with it", async () => {
 });
 
 test("form, keep-alive, end at close", async () => {
-  const one = await startServer();
+  const one = await startRoutes();
   let stream: Sse | undefined;
   let ended = 0;
-  one.server.route("GET", "/feed", open, (call) => {
+  one.route("GET", "/feed", open, (call) => {
     stream = openSse(call, { keepAliveMs: 30 });
     stream.onClose(() => ended++);
     stream.send("tick", { a: 1 });
@@ -53,7 +54,7 @@ test("form, keep-alive, end at close", async () => {
   });
   const text = collect(socket);
   await until("a keep-alive comment", () => seen.includes(": keep-alive\n\n"));
-  const { status, headers } = parseAnswer(seen);
+  const { status, headers } = parseResponse(seen);
   assert.is(status, 200);
   assert.match(headers["content-type"] ?? "", "text/event-stream");
   assert.match(headers["cache-control"] ?? "", "no-cache");
@@ -62,7 +63,7 @@ test("form, keep-alive, end at close", async () => {
   assert.match(seen, "event: bad name: x\ndata: y\n\n");
   assert.match(seen, ": note\n\n");
   assert.is(stream?.closed, false);
-  await one.server.close(60_000);
+  await one.stop();
   await text;
   assert.is(stream?.closed, true);
   assert.is(ended, 1);
@@ -70,9 +71,9 @@ test("form, keep-alive, end at close", async () => {
 });
 
 test("events of one turn of the loop leave together, in their order, and none waits for the next", async () => {
-  const one = await startServer();
+  const one = await startRoutes();
   let stream: Sse | undefined;
-  one.server.route("GET", "/feed", open, (call) => {
+  one.route("GET", "/feed", open, (call) => {
     stream = openSse(call);
   });
   const socket = request(one.port, "/feed");
@@ -97,13 +98,13 @@ test("events of one turn of the loop leave together, in their order, and none wa
   const parts = await chunksOf(["x".repeat(20_000), "y", "z"]);
   assert.equal(parts, [20_008, 18], "a long one waits for no other");
   stream?.close();
-  await one.server.close(60_000);
+  await one.stop();
 });
 
 test("a reader that stops reading is cut off, one that leaves is noticed", async () => {
-  const one = await startServer();
+  const one = await startRoutes();
   const streams: Sse[] = [];
-  one.server.route("GET", "/feed", open, (call) => {
+  one.route("GET", "/feed", open, (call) => {
     streams.push(openSse(call, { maxBufferedBytes: 100_000 }));
   });
   const slow = request(one.port, "/feed");

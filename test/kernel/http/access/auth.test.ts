@@ -6,15 +6,8 @@ import { PorticoError } from "../../../../kernel/errors.ts";
 import type { AuthSettings } from "../../../../kernel/http/access/auth.ts";
 import { createThrottle } from "../../../../kernel/http/access/throttle.ts";
 import type { Access, Authenticator, Client } from "../../../../kernel/contract/index.ts";
-import {
-  ask,
-  closeAll,
-  codeOf,
-  exchange,
-  head,
-  startServer,
-  type TestServerOptions,
-} from "../harness.ts";
+import { ask, codeOf, exchange, head } from "../../../support/raw-http.ts";
+import { closeAll, startServer, type TestServerOptions } from "../harness.ts";
 
 test.after(closeAll);
 

@@ -1,0 +1,87 @@
+/** A gateway that runs one plugin of the test, which mounts the routes that the test hands over, and nothing else. */
+import type { Mount, PluginContext } from "portico";
+import { type InProcessGateway, startGateway } from "./gateway.ts";
+import { inject } from "./inject.ts";
+import type { RawServer } from "./raw-http.ts";
+
+export interface Line {
+  level: string;
+  fields: Record<string, unknown>;
+  message: string | undefined;
+}
+
+/** What the tests use of the gateway that serves their routes. */
+export interface RouteGateway extends Mount, RawServer {
+  url: string;
+  /** Requests that are under way. */
+  readonly active: number;
+  /** Every log line so far. */
+  readonly lines: Line[];
+  /** Changes a setting of `gateway.http`. */
+  set(name: string, value: unknown): Promise<void>;
+  /** The routes of the plugin. */
+  routes(): { method: string; path: string }[];
+  stop(): Promise<void>;
+}
+
+export interface RouteGatewayOptions {
+  /** Settings of `gateway.http`. */
+  settings?: Record<string, unknown>;
+  /** Further settings of `gateway`. */
+  gateway?: Record<string, unknown>;
+}
+
+/** Under this name the plugin below finds where to leave its context. */
+const CONTEXTS = Symbol.for("portico-test-contexts");
+const contexts = new Map<string, PluginContext>();
+Object.assign(globalThis, { [CONTEXTS]: contexts });
+
+const PLUGIN = `import { definePlugin } from "portico";
+export default definePlugin({
+  name: "routes",
+  setup(ctx) { globalThis[Symbol.for("portico-test-contexts")].set(ctx.paths.home, ctx); },
+});
+`;
+
+const started: InProcessGateway[] = [];
+
+export async function startRoutes(options: RouteGatewayOptions = {}): Promise<RouteGateway> {
+  const auth = { token: "right-token", password: "right-password" };
+  const gateway = await startGateway({
+    only: ["routes"],
+    files: { "plugins/routes/plugin.ts": PLUGIN },
+    config: { gateway: { auth, ...options.gateway, http: options.settings ?? {} } },
+  });
+  started.push(gateway);
+  const ctx = contexts.get(gateway.home);
+  if (!ctx) throw new Error(`the plugin did not start: ${JSON.stringify(gateway.lines)}`);
+  const state = gateway.gateway.use("gateway");
+  return {
+    port: gateway.port,
+    url: gateway.url,
+    route: (...route) => ctx.route(...route),
+    upgrade: (...upgrade) => ctx.upgrade(...upgrade),
+    errors: (...form) => ctx.errors(...form),
+    get active() {
+      return state.active();
+    },
+    get lines() {
+      return gateway.lines.map(lineOf);
+    },
+    send: (bytes) => inject(gateway.gateway.servers.own, bytes),
+    set: (name, value) => gateway.gateway.use("host").config.set(["gateway", "http", name], value),
+    stop: () => gateway.stop(),
+    routes: () => state.routes()[0]!.routes.filter(({ path }) => !KERNEL_ROUTES.has(path)),
+  };
+}
+
+const KERNEL_ROUTES = new Set(["/health", "/ready"]);
+
+/** For `test.after`. */
+export async function stopRoutes(): Promise<void> {
+  await Promise.all(started.splice(0).map((gateway) => gateway.stop()));
+}
+
+function lineOf({ level, msg, ...fields }: Record<string, unknown>): Line {
+  return { level: String(level), message: msg as string | undefined, fields };
+}
