@@ -1,6 +1,7 @@
 /** The running gateway, as the command line sees it. Plain node:http: it starts faster than fetch. */
 import { setMaxListeners } from "node:events";
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
+import { exactJson } from "portico";
 
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
@@ -52,7 +53,7 @@ export interface ClientOptions {
 
 function payloadOf(body: unknown): Buffer | undefined {
   if (body === undefined || Buffer.isBuffer(body)) return body;
-  return Buffer.from(JSON.stringify(body));
+  return Buffer.from(exactJson.stringify(body) ?? "null");
 }
 
 function headersFor(

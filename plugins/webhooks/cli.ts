@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
+import { exactJson } from "portico";
 import { commandFor, type CommandIO, defineCommand } from "portico/command-line";
 import { shortIds } from "portico/store";
 import { managementRoutes } from "./routes-schema.ts";
@@ -86,7 +87,7 @@ function bodyFrom(io: CommandIO): unknown {
     throw new Error("Give one body: --body JSON or --file FILE.");
   const text = file === undefined ? String(body) : readFileSync(String(file), "utf8");
   try {
-    return JSON.parse(text);
+    return exactJson.parse(text);
   } catch {
     throw new Error(`${file === undefined ? "--body" : String(file)} is not JSON.`);
   }

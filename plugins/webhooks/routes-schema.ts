@@ -176,6 +176,7 @@ export const managementRoutes = {
     summary: "Which mapping, which words; starts nothing",
     changes: false,
     body: testRequest,
+    exactNumbers: true,
     response: jsonResponse(
       Type.Object({
         ok: Type.Literal(true),

@@ -196,8 +196,9 @@ export class RequestContext implements Call {
   async #parsedBody(): Promise<unknown> {
     checkJsonType(this.req);
     const bytes = await this.body();
-    const isLeftOut = bytes.length === 0 && this.declared?.optionalBody === true;
-    return isLeftOut ? {} : parseJson(bytes, { limits: this.limits });
+    const { optionalBody = false, exactNumbers = false } = this.declared ?? {};
+    if (bytes.length === 0 && optionalBody) return {};
+    return parseJson(bytes, { limits: this.limits, exact: exactNumbers });
   }
 
   async #jsonObject(): Promise<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 /** What is written of a turn's end, and who is told. */
-import type { PorticoError, Principal } from "portico";
+import { exactJson, type PorticoError, type Principal } from "portico";
 import { Stopped } from "portico/schedules";
 import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
@@ -250,7 +250,8 @@ function metaOf(body: TurnBody): Record<string, unknown> {
 }
 
 function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
-  const { agent: agentId = "main", source, context } = body;
+  const { agent: agentId = "main", source } = body;
+  const context = exactJson.toPlain(body.context) as TurnBody["context"];
   return { turnId: item.id, sessionId: item.lane, agentId, source, context };
 }
 

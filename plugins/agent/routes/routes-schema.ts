@@ -117,6 +117,7 @@ export const agentRoutes = {
     summary: "Start a turn",
     changes: false,
     body: agentRequest,
+    exactNumbers: true,
     response: streamableResponse(
       Type.Object({
         status: Type.Integer(),

@@ -1,4 +1,5 @@
 /** What the model is told. */
+import { exactJson } from "portico";
 import { clip } from "portico/strings";
 import type { BootstrapFile, TurnRequest } from "portico/agent";
 import { fence, steadyFence } from "./fence.ts";
@@ -21,7 +22,7 @@ export function userMessage(
   const sections = [request.message];
   for (const { label, text } of request.untrusted ?? []) sections.push(fence(label, text));
   if (request.context && Object.keys(request.context).length > 0) {
-    sections.push(fence("context", JSON.stringify(request.context, null, 2)));
+    sections.push(fence("context", exactJson.stringify(request.context, 2) ?? ""));
   }
   return sections.join("\n\n");
 }

@@ -1,4 +1,5 @@
 /** A turn as it lies in the store, and what handlers of `message:received` make of it. */
+import { exactJson } from "portico";
 import type { TurnRequest } from "portico/agent";
 import type { ChatMessage } from "portico/provider";
 import type { NewItem } from "portico/store";
@@ -55,7 +56,7 @@ export async function received(
       content: body.content ?? body.message,
       source: body.source,
       model: body.model,
-      metadata: { sessionId, ...body.context },
+      metadata: { sessionId, ...(exactJson.toPlain(body.context) as TurnBody["context"]) },
     },
     { sessionKey: sessionId, principal: body.principal },
   );

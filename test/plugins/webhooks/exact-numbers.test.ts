@@ -1,31 +1,43 @@
 /** Ids beyond 2^53 keep their digits on their way through mappings. */
 import * as assert from "uvu/assert";
 import { suite } from "../../support/suite.ts";
+import { porticoHere } from "../../support/portico.ts";
 import { type Receiver, startReceiver, TOKEN } from "./sender.ts";
 
 const test = suite("large numbers in webhooks");
 let gateway: Receiver;
 const A = "7615917337495251231";
 const B = "7615917337495251232";
+const HOOK = `export default ({ context }) => {
+  if (context.metadata.id === "${A}") context.content += " hook";
+};`;
 
 test.before(async () => {
-  gateway = await startReceiver({
-    mappings: {
-      order: {
-        message: "Order {body.id} of {json body.customer}",
-        session: "webhook:order:{body.id}",
-        wait: true,
-        respond: { status: 200, body: "{body.id}" },
-      },
-      text: { match: { "body.id": A }, message: "x" },
-      listed: { match: { "body.id": { in: [A, 5] } }, message: "x" },
-      pattern: { match: { "body.id": { regex: `^${A}$` } }, message: "x" },
-      quiet: {
-        message: "{body.id}",
-        coalesce: { key: "{body.id}", windowMs: 400, maxWaitMs: 2000 },
+  gateway = await startReceiver(
+    {
+      mappings: {
+        order: {
+          message: "Order {body.id} of {json body.customer}",
+          session: "webhook:order:{body.id}",
+          wait: true,
+          respond: { status: 200, body: "{body.id}" },
+        },
+        text: { match: { "body.id": A }, message: "x" },
+        listed: { match: { "body.id": { in: [A, 5] } }, message: "x" },
+        pattern: { match: { "body.id": { regex: `^${A}$` } }, message: "x" },
+        quiet: {
+          message: "{body.id}",
+          coalesce: { key: "{body.id}", windowMs: 400, maxWaitMs: 2000 },
+        },
       },
     },
-  });
+    {
+      files: {
+        "hooks/watch/HOOK.md": "---\nname: watch\nevents: [message:received]\n---\n",
+        "hooks/watch/handler.mjs": HOOK,
+      },
+    },
+  );
 });
 test.after(() => gateway.stop());
 
@@ -83,6 +95,33 @@ test("the context of a task keeps them too", async () => {
   assert.is((await gateway.send("/hooks/agent", body)).status, 200);
   const { messages } = await gateway.json("GET", `/sessions/${session}`);
   assert.match(JSON.stringify(messages), A);
+});
+
+test("the owner's own task keeps them, and hooks read them as a text", async () => {
+  const response = await gateway.send(
+    "/agent",
+    `{"message":"Look it up","session":"own","wait":true,"context":{"id":${A}}}`,
+    { authorization: `Bearer ${gateway.token}` },
+  );
+  assert.is(response.status, 200);
+  const { messages } = await gateway.json("GET", "/sessions/own");
+  assert.match(JSON.stringify(messages), A);
+  assert.match(JSON.stringify(messages), "Look it up hook");
+});
+
+test("a dry run reads the digits of the command line", async () => {
+  const words = ["webhooks", "test", "order", "--body", `{"id":${A}}`, "--json"];
+  const tried = await porticoHere(gateway.home, words);
+  assert.is(tried.code, 0, tried.stderr);
+  assert.is(JSON.parse(tried.stdout).session, `webhook:order:${A}`);
+  const skipped = await porticoHere(gateway.home, [
+    "webhooks",
+    "test",
+    "listed",
+    "--body",
+    `{"id":${B}}`,
+  ]);
+  assert.match(skipped.stdout, B);
 });
 
 test.run();
