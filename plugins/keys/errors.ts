@@ -34,6 +34,11 @@ export const errors = PorticoError.table({
     code: "conflict",
     message: "There is already a key `{name}`. Revoke it first, or use another name.",
   },
+  changeUnderWay: {
+    code: "conflict",
+    message:
+      "The key `{name}` is being created, changed or rotated by another request. Try again when it has ended.",
+  },
   changedMeanwhile: {
     code: "precondition_failed",
     message:

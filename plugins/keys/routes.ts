@@ -1,4 +1,5 @@
 /** `/keys`: makes, lists, changes, rotates and revokes. */
+import { setTimeout } from "node:timers/promises";
 import {
   type Call,
   type ConfigEdit,
@@ -25,9 +26,12 @@ import type {
 
 const DEFAULT_OVERLAP = "24h";
 
-/** Names of keys that are being made, in the store; what a crash leaves there is forgotten after a while. */
-const MAKING = "keys.making";
-const MAKING_MS = 30_000;
+/** In the store: names of keys that somebody is changing. Those that a crash leaves there expire. */
+const LOCKS = "keys.making";
+const LOCK_MS = 30_000;
+/** How long a revocation waits for a change of the same key. */
+const REVOKE_WAIT_MS = 5_000;
+const LOCK_RETRY_MS = 20;
 
 export interface KeysOptions {
   ctx: PluginContext;
@@ -128,9 +132,22 @@ class KeyManagement {
     });
   }
 
+  /**
+   * Waits for a change of the same key, which would write the key back. What a crash has locked must not keep anybody
+   * from revoking a key: after a while the key is revoked all the same.
+   */
   async revoke({ params }: Call) {
-    const { keys, stored } = this.#options;
     const name = params["name"] ?? "";
+    const isLocked = await this.#waitForLock(name);
+    try {
+      return await this.#revoke(name);
+    } finally {
+      if (isLocked) await this.#unlock(name);
+    }
+  }
+
+  async #revoke(name: string) {
+    const { keys, stored } = this.#options;
     await stored.refresh();
     this.#keyNamed(name);
     await stored.remove(name);
@@ -146,15 +163,37 @@ class KeyManagement {
     return key;
   }
 
-  /** Throws `conflict` where somebody else is changing a key of this name. */
+  /** Throws `conflict` where somebody else is changing a key of this name, on any gateway or worker. */
   async #exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
-    const { kv } = this.#options.ctx.use("store");
-    if (!(await kv.add(MAKING, name, true, { ttlMs: MAKING_MS }))) throw errors.nameTaken({ name });
+    if (!(await this.#lock(name))) throw errors.changeUnderWay({ name });
     try {
       return await work();
     } finally {
-      await kv.delete(MAKING, name).catch(() => {}); // it expires by itself
+      await this.#unlock(name);
     }
+  }
+
+  /** Returns false where the lock could not be taken in time. */
+  async #waitForLock(name: string): Promise<boolean> {
+    const deadline = performance.now() + REVOKE_WAIT_MS;
+    try {
+      while (!(await this.#lock(name))) {
+        if (performance.now() > deadline) return false;
+        await setTimeout(LOCK_RETRY_MS);
+      }
+      return true;
+    } catch {
+      return false; // Nobody can change a key while the store fails.
+    }
+  }
+
+  #lock(name: string): Promise<boolean> {
+    return this.#options.ctx.use("store").kv.add(LOCKS, name, true, { ttlMs: LOCK_MS });
+  }
+
+  async #unlock(name: string): Promise<void> {
+    const { kv } = this.#options.ctx.use("store");
+    await kv.delete(LOCKS, name).catch(() => {}); // it expires by itself
   }
 
   #configure(name: string, key: object | undefined): Promise<unknown> {

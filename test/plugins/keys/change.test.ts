@@ -125,4 +125,35 @@ test("gateways that share a store have the changed limit", async () => {
   }
 });
 
+test("a key that is revoked while it is changed or rotated is gone for good", async () => {
+  for (const [verb, path, body] of [
+    ["POST", "/rotate", {}],
+    ["PATCH", "", { requestsPerMinute: 3 }],
+  ] as const) {
+    for (let round = 0; round < 10; round++) {
+      await gateway.json("POST", "/keys", { name: "brief" });
+      const [revoked] = await Promise.all([
+        gateway.request("DELETE", "/keys/brief"),
+        gateway.request(verb, `/keys/brief${path}`, body, { headers: { "if-match": "*" } }),
+      ]);
+      assert.is(revoked.status, 200, `${verb} ${round}`);
+      const left = await gateway.request("GET", "/keys/brief");
+      assert.is(left.status, 404, `${verb} ${round}`);
+      await gateway.request("DELETE", "/keys/brief");
+    }
+  }
+});
+
+test("two changes of one key at once: one is made, and the other is told to try again", async () => {
+  const { key: _, ...made } = await gateway.json("POST", "/keys", { name: "twice" });
+  const both = await Promise.all(
+    [3, 4].map((requestsPerMinute) => change("twice", { requestsPerMinute }, made.version)),
+  );
+  const refused = both.find(({ status }) => status !== 200);
+  assert.ok(refused);
+  const { error } = (await refused.json()) as { error: { code: string; message: string } };
+  assert.ok(["conflict", "precondition_failed"].includes(error.code), error.code);
+  assert.match(error.message, /again/);
+});
+
 test.run();
