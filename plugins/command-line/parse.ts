@@ -53,18 +53,12 @@ export function findCommand(
   let before = 0;
   while (command.commands?.length) {
     // Where the words may be the command's own arguments, only the first one can name a subcommand.
-    const at = command.run ? 0 : firstWord(left, command.options);
+    const at = takesWords(command) ? 0 : firstWord(left, command.options);
     const word = left[at];
     const next = command.commands.find((sub) => sub.name === word);
     if (!next) {
-      if (word === undefined || command.run) break;
-      if (word.startsWith("-"))
-        throw unknownOption(word, Object.keys({ ...commonOptions, ...command.options }), [
-          "portico",
-          ...path,
-        ]);
-      const names = command.commands.map((sub) => sub.name);
-      throw unknownWord(word, names, path);
+      if (word === undefined || isOwnWord(command, word)) break;
+      throw unknownSubcommand(command, word, path);
     }
     left = left.toSpliced(at, 1);
     before = at;
@@ -72,6 +66,24 @@ export function findCommand(
     path.push(next.name);
   }
   return { command, path, words: left, before };
+}
+
+const takesWords = ({ run, args = [] }: Command): boolean => run !== undefined && args.length > 0;
+
+/** Whether the command itself reads a word that names none of its subcommands. */
+const isOwnWord = (command: Command, word: string): boolean =>
+  takesWords(command) || (command.run !== undefined && word.startsWith("-"));
+
+function unknownSubcommand(
+  { commands = [], options }: Command,
+  word: string,
+  path: readonly string[],
+): UsageError {
+  if (!word.startsWith("-")) {
+    const names = commands.map(({ name }) => name);
+    return unknownWord(word, names, path);
+  }
+  return unknownOption(word, Object.keys({ ...commonOptions, ...options }), ["portico", ...path]);
 }
 
 /** Where the first word stands that is neither an option nor the value of one; an option that is not known counts as one. */

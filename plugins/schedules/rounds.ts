@@ -1,14 +1,14 @@
-/** Something that is done again and again: when its time has come, and when it is told to. */
+/** Work that is repeated: when its time has come, and when somebody pokes it. */
 export interface Rounds {
   start(): void;
-  /** A round now, or in `delayMs` where none comes earlier. What comes during a round makes another. */
+  /** Asks for a round now, or in `delayMs` where none comes earlier. A poke during a round makes another one. */
   poke(delayMs?: number): void;
-  /** No further round. Resolves when the running one has ended. */
+  /** Begins no further round. Resolves when the running one has ended. */
   stop(): Promise<void>;
 }
 
 export interface RoundsOptions {
-  /** Answers how many ms there is nothing to do. Never runs twice at a time. */
+  /** Returns for how many ms there is nothing to do. Never runs twice at a time. */
   round(): Promise<number>;
   /** A failed round is repeated after `retryMs`. */
   retryMs: number;

@@ -86,6 +86,8 @@ class SocksProxy implements EgressProxy {
   readonly #clients = new Set<Socket>();
   readonly #tunnels = new Map<Socket, Target>();
   readonly #server: Server;
+  /** Kept, since a closed server has no address, and requests may still be on their way. */
+  #port = 0;
 
   constructor(options: EgressProxyOptions) {
     this.#options = options;
@@ -97,15 +99,16 @@ class SocksProxy implements EgressProxy {
     );
   }
 
-  listen(): Promise<void> {
-    return new Promise((resolve, reject) => {
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
       this.#server.once("error", reject);
       this.#server.listen(0, "127.0.0.1", resolve);
     });
+    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return this.#port;
   }
 
   get url(): string {

@@ -281,7 +281,12 @@ test("the command line lists, shows and replays, by a short id", async () => {
   assert.ok(short.length < 20 && turnId.endsWith(short), list.stdout);
   const bare = await porticoHere(gateway.home, ["deliveries", "--state", "done", "--limit", "3"]);
   assert.is(bare.stdout, list.stdout, "without a further word it lists them too");
-  assert.is((await porticoHere(gateway.home, ["deliveries", "lsit"])).code, 2);
+  const before = ["deliveries", "--limit", "3", "--url", gateway.url, "list", "--state", "done"];
+  const listBefore = await porticoHere(gateway.home, [...before, "--token", gateway.token]);
+  assert.is(listBefore.stdout, list.stdout, "options may stand before the subcommand");
+  const wrongWord = await porticoHere(gateway.home, ["deliveries", "lsit"]);
+  assert.is(wrongWord.code, 2);
+  assert.match(wrongWord.stderr, "Did you mean list?");
   const show = await porticoHere(gateway.home, ["deliveries", "show", short]);
   assert.match(show.stdout, /turn\.completed[\s\S]*hello/);
   const replay = await porticoHere(gateway.home, ["deliveries", "replay", `dlv_${turnId}`]);

@@ -40,7 +40,9 @@ test.after.each(async () => {
   await until("all connections to be gone", () => arrived.size === 0);
 });
 test.after(async () => {
+  const { port } = proxy;
   await proxy.close();
+  assert.is(proxy.port, port, "requests that are still on their way may ask for it");
   await new Promise((resolve) => echo.close(resolve));
 });
 
