@@ -1,4 +1,4 @@
-/** The agent's view of other conversations: which there are, what was said in them, and a word to one of them. */
+/** The agent's view of other conversations: it lists and reads them, and sends messages to them. */
 import { type PluginContext, type ToolCall, Type } from "portico";
 import type { AgentService } from "portico/agent";
 import { clip, fitsPattern } from "portico/strings";

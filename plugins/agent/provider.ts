@@ -76,7 +76,7 @@ async function chatTurn(
   // before the request is stored: a client whose storage is full fills no more of it
   const { message, principal = "owner" } = item.body as TurnBody;
   await agent.storage.admit(principal, Buffer.byteLength(message), "transcript");
-  // a caller is told what went wrong instead of being kept waiting for the next attempt
+  // The caller gets the error at once instead of waiting for the next attempt.
   item.maxAttempts = 1;
   let ended: Parameters<Caller["settle"]>[0] | undefined;
   const undo = [progress.attend(turnId, { client: info.client, settle: (how) => (ended = how) })];

@@ -78,7 +78,7 @@ export const defaultsSchema = Type.Object({
     Type.String({ description: "The workspace; start --workspace wins.", atNextStart: true }),
   ),
   systemPrompt: Type.Optional(
-    Type.String({ description: "Replaces the first words that the model is told." }),
+    Type.String({ description: "Replaces the beginning of the system prompt." }),
   ),
   maxSteps: Type.Integer({ default: 20, minimum: 1, description: "Model calls in one turn." }),
   maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of one answer." })),

@@ -25,7 +25,7 @@ declare module "portico" {
     "agent:bootstrap": {
       /** Changeable: the files that go into the system prompt, in order. */
       bootstrapFiles: BootstrapFile[];
-      /** Changeable: what the model is told before the files. */
+      /** Changeable: the part of the prompt before the files. */
       systemPrompt: string;
       workspace: string;
       agentId: string;
@@ -268,7 +268,7 @@ export interface WaitingCall {
   askedAt: string;
   /** Then the call is refused. */
   until: string;
-  /** What the owner has said already, where other calls of the step still wait. */
+  /** The owner's decision, where other calls of the step still wait. */
   decision?: "confirmed" | "denied";
 }
 
@@ -303,7 +303,7 @@ export interface TurnReport extends TurnStatus {
   cost?: number;
 }
 
-/** What a caller who waited for a turn is told. */
+/** What a caller that waits for a turn gets. */
 export interface TurnEnd extends TurnStatus {
   status: 200;
   message: string;

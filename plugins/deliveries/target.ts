@@ -1,4 +1,4 @@
-/** Whether a result may be posted somewhere, as far as can be said before anything is sent. */
+/** Whether a result may be posted somewhere, as far as is known before anything is sent. */
 import { createGuard } from "portico/egress";
 import { errors } from "./errors.ts";
 import type { DeliveryTarget } from "./message.ts";

@@ -13,7 +13,7 @@ export interface ScheduleEntry {
   state: { configured?: string };
 }
 
-/** Whether something is to be enabled may be said by either of these; `status` wins. */
+/** Either of these may enable or disable something; `status` wins. */
 export interface EnabledOrNot {
   status?: "enabled" | "disabled";
   enabled?: boolean;

@@ -51,7 +51,7 @@ export const deliverySchema = Type.Union([
 /** Over HTTP; in the configuration the key is the name. */
 export const entryName = { name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) };
 
-/** A time zone in the configuration: one that does not exist is told with its line, when the file is read. */
+/** A time zone in the configuration. Reading the file reports one that does not exist, with its line. */
 export function zoneSchema(description: string) {
   return Type.String({
     description,

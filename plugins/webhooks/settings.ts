@@ -1,4 +1,4 @@
-/** The configuration, read once at each change: what is wrong with it is said then, with the key's name. */
+/** The configuration, read once at each change. Errors name the key that is wrong. */
 import {
   type Networks,
   parseNetworks,

@@ -1,6 +1,6 @@
 /**
  * What a principal may use: the one place that decides it. Every turn, tool call and MCP call gets an `Access`, and
- * asks that instead of looking at names of sessions. All of it is an allow-list: what is not said here is refused.
+ * asks that instead of looking at names of sessions. All of it is an allow-list: what is not listed here is refused.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";

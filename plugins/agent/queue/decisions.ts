@@ -28,7 +28,7 @@ export async function waitingTurns(agent: AgentContext): Promise<WorkItem<TurnBo
   return waiting;
 }
 
-/** The calls of a turn that wait, with what the owner has said of some already. */
+/** The calls of a turn that wait, with the decisions that the owner has already made. */
 export async function withDecisions(
   agent: AgentContext,
   calls: readonly WaitingCall[],

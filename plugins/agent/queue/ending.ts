@@ -1,4 +1,4 @@
-/** What is written of a turn's end, and who is told. */
+/** Writes how a turn ended, and notifies those who wait for it. */
 import { exactJson, type PorticoError, type Principal } from "portico";
 import { Stopped } from "portico/schedules";
 import { deliveryItem } from "portico/deliveries";
@@ -255,7 +255,7 @@ function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
   return { turnId: item.id, sessionId: item.lane, agentId, source, context };
 }
 
-/** What is posted of a turn's end, where somebody is to be told. */
+/** The delivery of a turn's result, where the turn has a target for it. */
 function deliveryOf(
   { item }: Claim<TurnBody>,
   type: string,

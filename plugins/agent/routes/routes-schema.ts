@@ -107,7 +107,7 @@ export const confirmBody = Type.Object({ call });
 export const denyBody = Type.Object({
   call,
   reason: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2_000, description: "The model is told" }),
+    Type.String({ minLength: 1, maxLength: 2_000, description: "The model reads it" }),
   ),
 });
 

@@ -1,4 +1,4 @@
-/** Sessions and what was said in them. */
+/** Sessions and their transcripts. */
 import type { ChatMessage } from "portico/provider";
 import { limitIn } from "portico/strings";
 import type { Session, StoredMessage } from "portico/store";

@@ -17,7 +17,7 @@ export interface LoopState {
 
 export interface OpenCalls {
   calls: ToolCallPart[];
-  /** What the model said beside them. */
+  /** The text of the model beside them. */
   content: string;
   /** The first call that has no result. */
   next: number;

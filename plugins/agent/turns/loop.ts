@@ -32,9 +32,9 @@ export interface LoopOptions {
   confirmations: Confirmations;
   costs: StepCosts;
   onTool(run: ToolRun): void;
-  /** Where the next paragraph of what is said goes. */
+  /** Returns the listener that gets the next paragraph of the answer. */
   onDelta(): Listen | undefined;
-  /** Edits what is said to listeners, by the answer. */
+  /** Makes an editor of one answer's text, before listeners get it. */
   edit: (() => Edit) | undefined;
 }
 

@@ -23,7 +23,7 @@ export function inPieces(edit: Edit, tell: (text: string) => void) {
   }
 
   return {
-    /** Throws a handler's refusal of what was said before. */
+    /** Throws where a handler has refused an earlier piece. */
     async say(text: string): Promise<void> {
       waiting += text;
       if (editing === undefined) {
@@ -32,7 +32,7 @@ export function inPieces(edit: Edit, tell: (text: string) => void) {
       }
       if (refused || waiting.length > MOST_WAITING) await editing;
     },
-    /** Resolves when all that was said is told. */
+    /** Resolves when all pieces have been sent. */
     async caughtUp(): Promise<void> {
       await editing;
     },

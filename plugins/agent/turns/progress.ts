@@ -1,10 +1,10 @@
-/** Who waits for a turn in this process: for what it says, and for its end. */
+/** Who waits in this process for the text of a turn, or for its end. */
 import type { Client } from "portico";
 import type { TurnEnd } from "./turn-end.ts";
 
-/** Gets a piece of what a turn says. */
+/** Gets a piece of a turn's text. */
 export type Listen = (text: string) => void;
-/** The same, with the attempt that says it: what an earlier one said counts no more. */
+/** The same, with the attempt that the piece belongs to: the text of an earlier attempt no longer counts. */
 export type ListenToAttempts = (text: string, attempt: number) => void;
 
 /** Somebody whose connection is open for as long as the turn runs. */
@@ -55,9 +55,8 @@ export function createProgress(): Progress {
 }
 
 /**
- * Each call of what it returns begins a paragraph: what is said through that one is set off from what was said before.
- * Notes, the words of each step and the notice of a limit read in the stream as they do in the result. `hasSpoken`:
- * something was said before.
+ * Each call of the returned function begins a paragraph: its text is separated from the text before. Notes, the text of
+ * each step and the notice of a limit look the same in the stream and in the result. `hasSpoken`: there is text before.
  */
 export function inParagraphs(
   listener: () => Listen | undefined,

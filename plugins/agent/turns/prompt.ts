@@ -1,4 +1,4 @@
-/** What the model is told. */
+/** The prompt of a turn. */
 import { exactJson } from "portico";
 import { clip } from "portico/strings";
 import type { BootstrapFile, TurnRequest } from "portico/agent";

@@ -27,7 +27,7 @@ export function isOffered({ ctx }: AgentContext, body: TurnBody): boolean {
 export const selectionFor = ({ stream }: Pick<TurnBody, "stream">): HandlerSelection =>
   stream === true ? { unlessOwnerHandles: "message:streaming" } : {};
 
-/** Gives the text that is told in place of this one. `final`: no more comes of this stream. */
+/** Returns the text that replaces this one. `final`: the stream ends with it. */
 export type Edit = (text: string, final: boolean) => Promise<string>;
 
 /** Makes one for each stream; undefined where nothing is streamed, or nobody edits it. */

@@ -76,7 +76,7 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
   }
 }
 
-/** A call that does not run: the model is told why, in the gateway's own words. */
+/** A call that does not run. The model reads the reason, in the gateway's own words. */
 export function refusedRun(call: ToolCallPart, reason: string): ToolRun {
   return failedRun(call, new ToolRefusal(reason), { tool: undefined, ms: 0 });
 }

@@ -13,7 +13,7 @@ export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
   reply?: string | undefined;
   /** What hooks have to say beside the answer. */
   notes?: string[];
-  /** It is told as a stream: `message:streaming` is due for what it says, wherever it runs. */
+  /** Its caller reads a stream: its text goes through `message:streaming`, on whichever gateway it runs. */
   stream?: boolean | undefined;
   /** A chat completion of the models `agent` and `agent/<id>`. */
   chat?: ChatTurn | undefined;
@@ -32,13 +32,13 @@ interface PausedTurn {
 interface ChatTurn {
   /** The caller's messages but the last one of the user: what the turn takes for the session's history. */
   history: ChatMessage[];
-  /** That last one as it came, with its images. */
+  /** That last message, unchanged, with its images. */
   prompt: ChatMessage;
   /** Of the caller's: `temperature`, `max_tokens`, … */
   parameters: Record<string, unknown>;
   /** A worker of the process whose caller waits; where that is dead the turn is for nobody. */
   caller: string;
-  /** What is said leaves the gateway. */
+  /** Its answer leaves the gateway. */
   leaves?: boolean | undefined;
 }
 

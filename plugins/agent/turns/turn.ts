@@ -26,7 +26,7 @@ export interface TurnInput {
   model: string;
   settings: AgentSettings;
   history: History;
-  /** The user message as it came, where it is more than `body.message` (images). */
+  /** The unchanged user message, where it holds more than `body.message` (images). */
   prompt?: ChatMessage | undefined;
   /** Parameters of the caller's (temperature, max_tokens, …). */
   parameters?: Record<string, unknown> | undefined;

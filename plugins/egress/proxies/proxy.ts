@@ -23,7 +23,7 @@ const KEPT_DENIALS = 200;
 /** A client says in that time where it wants to go. */
 const HANDSHAKE_MS = 15_000;
 
-/** Why there is no connection, and what the client is told. */
+/** Why there is no connection, and the reply that the client gets. */
 function refusalOf(error: unknown): { code: number; reason: Denial["reason"]; message: string } {
   if (isPorticoError(error)) {
     const { message, details } = error;

@@ -28,7 +28,7 @@ export interface Target {
   port: number;
 }
 
-/** A client that does not keep to the protocol; `code` is what it is told. */
+/** A client that does not keep to the protocol; `code` is the reply that it gets. */
 export class ProtocolError extends Error {
   constructor(readonly code?: number) {
     super("not SOCKS5");

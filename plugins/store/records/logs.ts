@@ -1,4 +1,4 @@
-/** Conversations, deliveries and runs: what was said and done. Times are milliseconds since 1970. */
+/** Transcripts, deliveries and runs. Times are milliseconds since 1970. */
 
 export interface Session {
   id: string;

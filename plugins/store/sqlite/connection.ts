@@ -61,7 +61,8 @@ const NEXT_TOKEN =
 
 /**
  * libsql makes as many threads as there are cores when it opens its first database. With a single one every commit would
- * wait for a copy or a check of the whole file, so it is told of two at least; and nobody else is, nor a program started.
+ * wait for a copy or a check of the whole file, so libsql gets at least two. Other libraries and child processes must not
+ * see the variable that sets this.
  */
 function withThreads<D>(open: () => D): D {
   const name = "TOKIO_WORKER_THREADS";

@@ -1,6 +1,6 @@
 /**
  * Work on the whole file, which on a large store takes minutes: on connections of its own, in another thread, one job
- * after the other. What goes wrong here is told to its caller alone, for it says nothing about the store's health.
+ * after the other. Only the caller gets the errors of this work, since they say nothing about the store's health.
  */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import type { PorticoError } from "portico";

@@ -1,4 +1,4 @@
-/** How limits are said to callers. */
+/** How responses show limits to callers. */
 import type { PorticoError } from "portico";
 import type { Take } from "portico/store";
 import { errors } from "../errors.ts";
