@@ -118,7 +118,7 @@ export function statusOf(code: string): number {
   return 500;
 }
 
-// The same class can be there twice (tests, a bundled copy): the symbol tells it, `instanceof` would not.
+// The class may be loaded twice (tests, a bundled copy). The symbol is the same in both, where `instanceof` fails.
 const MARK = Symbol.for("portico.error");
 
 /** An error that may be shown to the caller. Everything else becomes `internal_error`. */

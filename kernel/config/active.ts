@@ -1,4 +1,4 @@
-/** The configuration that is active: what the file said when it was last found right. */
+/** The active configuration: the last state of the file that was valid. */
 import type { TSchema } from "@sinclair/typebox";
 import { deepFreeze } from "./diff.ts";
 import { evaluate } from "./evaluate.ts";
@@ -22,7 +22,7 @@ export class ActiveConfig {
     return this.#reading;
   }
 
-  /** With its values frozen. */
+  /** The values are frozen. */
   get evaluated(): Evaluated {
     const schema = this.#sections.composed;
     if (this.#cache?.reading !== this.#reading || this.#cache.schema !== schema) {

@@ -14,24 +14,33 @@ import { refusalsIn } from "./refusals.ts";
 /** Problems of this message are about a key that nobody has defined (yet). */
 export const UNKNOWN = "is not a known key";
 
-/** What the file says with its references replaced and its defaults filled in, and what is wrong with it: explained, if wanted. */
+/** The values of the file with references replaced and defaults filled in, and a function that explains what is wrong. */
 export function evaluate(reading: Reading, schema: TSchema) {
   const { references, ...expanded } = expandReferences(reading.raw, reading.env, (text, path) =>
     typed(text, schemaAt(schema, path)),
   );
   const value = fillDefaults(schema, expanded.value, "sections") as Record<string, unknown>;
-  // What has no value, or is refused, needs no second reason.
-  const told = new Set(expanded.problems.map(({ path }) => formatKeyPath(path)));
-  const more = [
-    ...refusalsIn(value, schema, references),
-    ...problemsIn(Errors(schema, [], value), value),
-  ];
-  const found = more.filter(({ path }) => told.size < told.add(formatKeyPath(path)).size);
+  const ofSchema = problemsIn(Errors(schema, [], value), value);
+  const further = firstOfEachPath(
+    [...refusalsIn(value, schema, references), ...ofSchema],
+    expanded.problems,
+  );
   const problems = (isWanted: (problem: Problem) => boolean = () => true) =>
-    [...expanded.problems, ...found]
+    [...expanded.problems, ...further]
       .filter(isWanted)
-      .map((one) => explain(one, value, reading, schema));
+      .map((problem) => explain(problem, value, reading, schema));
   return { value, references, problems };
+}
+
+/** One reason is enough: a value that has no variable, or is refused, breaks the schema as well. */
+function firstOfEachPath(problems: readonly Problem[], before: readonly Problem[]): Problem[] {
+  const paths = new Set(before.map(({ path }) => formatKeyPath(path)));
+  return problems.filter(({ path }) => {
+    const key = formatKeyPath(path);
+    if (paths.has(key)) return false;
+    paths.add(key);
+    return true;
+  });
 }
 
 // A variable is always text: where the schema wants a number or a yes or no, "18789" and "true" are taken as such.
@@ -137,7 +146,7 @@ function keyNamed(word: string, keys: readonly string[]): string | undefined {
   return byName.get(didYouMean(word, byName.keys()) ?? "");
 }
 
-// A missing key has no place; the object that lacks it has.
+// A missing key has no place in the file: its object has.
 export function lineOf({ node }: Reading, path: KeyPath): number | undefined {
   for (let depth = path.length; depth > 0; depth--) {
     const parent = nodeAt(node, path.slice(0, depth - 1));

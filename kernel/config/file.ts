@@ -46,7 +46,7 @@ export async function editFile(
   }
 }
 
-/** The half-made file is the lock too, until it is renamed. */
+/** The temporary file is the lock as well, until it is renamed. */
 async function lockFor(target: string, file: string) {
   const directory = dirname(target);
   const path = join(directory, `.${basename(target)}.tmp`);

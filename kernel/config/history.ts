@@ -51,7 +51,7 @@ export class ConfigHistory {
   readonly #file: string;
   readonly #schema: () => TSchema;
 
-  /** The schema tells entries of maps from keys of sections. */
+  /** The schema distinguishes entries of maps from keys of sections. */
   constructor(file: string, schema: () => TSchema) {
     this.#file = file;
     this.#schema = schema;

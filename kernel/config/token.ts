@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ConfigStore } from "./config.ts";
 
-/** Where neither token nor password is set, a token (32 random bytes) is made and stored in the configuration: true then. */
+/** Stores a new token (32 random bytes) where neither token nor password is set. Returns whether it did. */
 export async function ensureToken(config: ConfigStore): Promise<boolean> {
   const { token, password } = config.kernel.gateway.auth;
   if (token !== undefined || password !== undefined) return false;

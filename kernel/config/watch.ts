@@ -8,7 +8,7 @@ const SLOW_MS = 2_000;
 
 /**
  * Calls `look` at once, whenever one of the files may have changed (by whatever way an editor writes it), and every 2 s
- * in any case: what the operating system tells is only a hint. Calls never overlap. Resolves after the first.
+ * in any case, since the operating system may miss a change. Calls never overlap. Resolves after the first.
  */
 export async function watchFiles(
   files: readonly string[],

@@ -116,7 +116,7 @@ export interface EndedRequest {
   readonly ms: number;
   /** The client left, or the response broke off. */
   readonly cut: boolean;
-  /** What the response said was wrong. */
+  /** The error of the response. */
   readonly error: PorticoError | undefined;
   readonly subject: RequestSubject | undefined;
   /** Of the response, as far as they were set before it began; an error's are all there. */

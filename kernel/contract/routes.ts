@@ -20,7 +20,7 @@ export interface ResponseDeclaration {
 /** A route's responses by status. Errors need no entry: the form of errors below its path describes them. */
 export type ResponseDeclarations = Readonly<Record<number, ResponseDeclaration>>;
 
-/** What a route is, said once: the kernel checks requests by it, and listings are made of it. */
+/** The one declaration of a route: the kernel checks requests by it, and listings and commands are made from it. */
 export interface RouteOptions {
   access: Access;
   /** Default `gateway.http.maxBodyBytes`. */

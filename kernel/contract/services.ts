@@ -95,7 +95,7 @@ export interface HookCall {
   readonly signal: AbortSignal;
   /** On whose behalf the handled event happens. */
   readonly principal: Principal;
-  /** The events being handled, outermost first: a hook that causes its own event is told by them. */
+  /** The events being handled, outermost first: by them one recognises a hook that causes its own event. */
   readonly events: readonly string[];
   /** A value of the configuration by its key path; undefined where nothing stands there. */
   config(key: string): unknown;

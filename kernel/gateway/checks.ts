@@ -6,7 +6,7 @@ import { isOwnMachine } from "../net/address.ts";
 import { parseKeyPath, valueAt } from "../text/key-path.ts";
 import type { Logger } from "../contract/index.ts";
 
-/** What the file says must be right. A section that it lacks is its plugin's affair: that one fails alone. */
+/** What the file says must be right. A missing section concerns its plugin only, which fails alone. */
 export function checkAtStart(config: ConfigStore, log: Logger): void {
   try {
     config.check();

@@ -14,7 +14,7 @@ import { type KeyPath, toKeyPath } from "../text/key-path.ts";
 import { exposureNotices } from "./checks.ts";
 import type { GatewayServers } from "./servers.ts";
 
-/** Of a gateway, what its services tell. */
+/** The parts of a gateway that its services show. */
 interface Parts {
   readonly version: string;
   readonly startedAt: number;
@@ -28,7 +28,7 @@ interface Parts {
   readonly notReady: () => { name: string; error: string }[];
 }
 
-/** What the kernel tells of itself; for metrics and the like. */
+/** The state of the kernel, for metrics and the like. */
 export type GatewayState = ReturnType<typeof stateOf>;
 
 export function stateOf({

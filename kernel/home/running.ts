@@ -39,7 +39,7 @@ export function readRunning(stateDir: string): RunningGateway | undefined {
   return running && isAlive(running) ? running : undefined;
 }
 
-/** By the system's own clock; "" where it has ended and is still listed (a zombie), undefined where nothing is told. */
+/** When a process began, by the system's clock; "" for a zombie, undefined where the system does not say. */
 export function beganAt(pid: number): string | undefined {
   try {
     const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, "utf8")

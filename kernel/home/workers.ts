@@ -20,7 +20,7 @@ export async function workersOf(
   env: Environment,
 ): Promise<WorkersSetup | undefined> {
   const paths = resolvePaths(options, env);
-  // Nothing is evaluated twice where there is one process, which is the rule. What cannot be read, the gateway tells.
+  // Usually there is one process, and it evaluates the configuration itself; it also reports a file that cannot be read.
   if (!mentions(paths.config, "workers", false)) return undefined;
   const config = await openConfig({ file: paths.config, env, envFile: envFileIn(paths.home) });
   const settings = config.kernel.gateway;

@@ -7,7 +7,7 @@ export interface Running {
   owner: string;
   /** The events being handled, outermost first. */
   chain: readonly string[];
-  /** On whose behalf; undefined where nobody has said so. */
+  /** On whose behalf; undefined where that is not known. */
   principal?: Principal | undefined;
 }
 

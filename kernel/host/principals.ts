@@ -41,7 +41,7 @@ export function readPrincipal(value: unknown): Principal | undefined {
 }
 
 /**
- * The principal of the call that a user's plugin or hook serves at this moment. `outside` where nobody has said whom
+ * The principal of the call that a user's plugin or hook serves at this moment. `outside` where it is not known whom
  * the running code serves: what nobody speaks for may do nothing.
  */
 export function currentPrincipal(): Principal {

@@ -10,7 +10,7 @@ import type {
 
 const empty: readonly [] = [];
 
-/** Lists of what is registered, by name. `order` sorts each; `changed` is told of each change. */
+/** Lists of what is registered, by name. `order` sorts each; `changed` is called after each change. */
 export function createLists<T>(
   how: { order?: (items: T[]) => T[]; changed?: (name: string) => void } = {},
 ) {

@@ -1,6 +1,6 @@
 /**
  * The table of routes: polka finds them. An app is never changed: after a change of the table, the next request builds
- * a new one, while requests that run end on the route they were given.
+ * a new one, while requests under way end on the route that they began with.
  */
 import polka from "polka";
 import type { Dispose } from "../contract/index.ts";

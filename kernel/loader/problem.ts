@@ -38,12 +38,12 @@ export function asLoadError(thrown: unknown, entry: string): LoadError {
     ? location && { ...location, file: resolve(dir, location.file), column: location.column + 1 }
     : placeOf(error, dir);
   const text = first?.text ?? error.message.replace(/\nRequire stack:[\s\S]*$/, "");
-  const said = /^Top-level await/.test(text)
+  const message = /^Top-level await/.test(text)
     ? "top-level await is not supported here: move it into a function"
     : text;
-  if (!place) return new LoadError(said, entry, undefined, undefined, { cause: thrown });
+  if (!place) return new LoadError(message, entry, undefined, undefined, { cause: thrown });
   const { file, line, column } = place;
-  return new LoadError(`${relative(dir, file)}:${line}:${column}: ${said}`, file, line, column, {
+  return new LoadError(`${relative(dir, file)}:${line}:${column}: ${message}`, file, line, column, {
     cause: thrown,
   });
 }
@@ -52,7 +52,7 @@ export function asLoadError(thrown: unknown, entry: string): LoadError {
 export function placeOf(error: Error, dir: string): Location | undefined {
   for (const frame of (error.stack ?? "").split("\n")) {
     const [, place = "", line, column] = /^(.*[^>]):(\d+):(\d+)\)?$/.exec(frame) ?? [];
-    // It is an address where no source map tells more. A path may hold whatever else ends one.
+    // Without a source map, the place is a file address. A path may hold any character that ends one elsewhere.
     const text = place.replace(/file:\/\/\/\S+$/, fileURLToPath);
     const at = Math.max(text.indexOf(` ${dir}/`), text.indexOf(`(${dir}/`));
     if (at >= 0) return { file: text.slice(at + 1), line: Number(line), column: Number(column) };

@@ -29,12 +29,12 @@ interface Home {
   loaderFor: LoaderFor;
 }
 
-/** A broken configuration stops no command: it is told by those that need what it says. */
-function homeOf(options: HomeOptions, given: Environment): Omit<Home, "loaderFor"> {
-  const paths = resolvePaths(options, given);
+/** A broken configuration stops no command here. The commands that need its values report it. */
+function homeOf(options: HomeOptions, environment: Environment): Omit<Home, "loaderFor"> {
+  const paths = resolvePaths(options, environment);
   try {
     const raw = readConfigFile(paths.config);
-    const env = withVariables(given, envFileIn(paths.home));
+    const env = withVariables(environment, envFileIn(paths.home));
     const trust = valueAt(expandReferences(raw, env).value, ["plugins", "trust"]) ?? "managed";
     // For plugins there is no `approved`; whom any other word trusts is not known.
     const isClear = isTrust(trust) && trust !== "approved";
@@ -44,7 +44,7 @@ function homeOf(options: HomeOptions, given: Environment): Omit<Home, "loaderFor
     return {
       paths,
       trust: mentions(paths.config, "trust", true) ? "bundled" : "managed",
-      env: given,
+      env: environment,
     };
   }
 }

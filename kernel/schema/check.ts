@@ -7,7 +7,7 @@ import { mergeParts } from "./merge.ts";
 import { problemsIn, sentence } from "./problems.ts";
 import type { Check } from "../contract/index.ts";
 
-// TypeBox refuses every value of a format that it was not told about.
+// TypeBox refuses every value of a format that is not registered.
 const FORMATS: Record<string, (text: string) => boolean> = {
   uri: isUrl,
   "date-time": (text) =>
@@ -36,11 +36,12 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   return {
     schema,
     merge: (parts, at) => mergeParts(schema, parts, at),
-    parse(given) {
+    parse(input) {
       check ??= TypeCompiler.Compile(schema);
-      let value = fillDefaults(schema, given);
+      let value = fillDefaults(schema, input);
       if (check.Check(value)) return value as Static<S>;
-      value = fillDefaults(schema, given, "nulls"); // not before: what fits with its nulls need not be gone through
+      // Only now: a value that fits with its nulls need not be searched for them.
+      value = fillDefaults(schema, input, "nulls");
       if (check.Check(value)) return value as Static<S>;
       const [problem] = problemsIn(check.Errors(value), value);
       if (!problem) throw errors.unexplained();

@@ -185,13 +185,13 @@ function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
   } catch {
     // Not from Portico, or not JSON: the status must do.
   }
-  const said = typeof body?.error === "string" ? body.error : body?.error?.message;
+  const message = typeof body?.error === "string" ? body.error : body?.error?.message;
   let hint =
     res.statusCode === 401 ? " Give --token, or run the command with the gateway's --home." : "";
-  if (res.statusCode === 404 && said?.startsWith("There is nothing at "))
+  if (res.statusCode === 404 && message?.startsWith("There is nothing at "))
     hint = " Is this command's plugin off? See portico config get plugins.entries";
   return new GatewayError(
-    (said ?? `The gateway answered ${res.statusCode}.`) + hint,
+    (message ?? `The gateway responded with ${res.statusCode}.`) + hint,
     res.statusCode,
     body,
   );
@@ -203,10 +203,10 @@ function unreachable(error: NodeJS.ErrnoException, base: string): Error {
     return new GatewayError(`The gateway at ${base}: ${error.message}.`);
   const isSecure = /^https:/i.test(base);
   if (isSecure && /wrong version number|packet length too long/.test(error.message))
-    return new GatewayError(`What answers at ${base} speaks no TLS: write http:// instead.`);
+    return new GatewayError(`The server at ${base} does not speak TLS: write http:// instead.`);
   if (!isSecure && error.code === "ECONNRESET")
     return new GatewayError(
-      `What answers at ${base} cut the connection: if it speaks TLS, write https:// instead.`,
+      `The server at ${base} cut the connection: if it speaks TLS, write https:// instead.`,
     );
   if (error.code?.startsWith("HPE_")) return notPortico(base, "it does not speak HTTP");
   const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(

@@ -36,7 +36,7 @@ export function helpFor(command: Command, path: readonly string[]): string {
   if (command.run) lines.push("", "Common options:", ...columns(common.map(optionRow)));
   if (command.examples?.length)
     lines.push("", "Examples:", ...command.examples.map((example) => `  ${example}`));
-  if (command.commands?.length) lines.push("", `\`${path.join(" ")} COMMAND --help\` tells more.`);
+  if (command.commands?.length) lines.push("", `\`${path.join(" ")} COMMAND --help\` shows more.`);
   return lines.join("\n");
 }
 

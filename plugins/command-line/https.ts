@@ -17,7 +17,7 @@ export function requestTrusting(cert: string | undefined) {
     request(url, { ...options, agent: undefined, createConnection: connectTrusting(own) }, respond);
 }
 
-/** Nothing is said before it is known who hears it. */
+/** Sends nothing before the certificate of the other side is checked. */
 function connectTrusting(own: string | undefined) {
   return (
     options: ClientRequestArgs,

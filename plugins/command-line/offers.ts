@@ -10,12 +10,12 @@ export interface PluginTemplate {
   tryIt(name: string): string;
 }
 
-/** One thing that was looked at. */
+/** One result of a check. */
 export interface Finding {
   level: "ok" | "warning" | "error";
-  /** What is so. */
+  /** What the check found. */
   message: string;
-  /** How to mend it. */
+  /** How to repair it. */
   mend?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface CheckContext {
   gateway: GatewayClient | undefined;
 }
 
-/** Looks at what a plugin cares for; a throw is an error that it found. Runs on the command line and may take seconds. */
+/** Examines what a plugin needs. An exception counts as a fault. Runs on the command line and may take seconds. */
 export type HealthCheck = (context: CheckContext) => Promise<readonly Finding[]>;
 
 /** Lines of what `portico start` prints. */
@@ -40,7 +40,7 @@ export interface Banner {
   example?(at: { url: string; token: string }): string;
 }
 
-/** What `portico status` says beside what runs: something that its owner should know, or mend. */
+/** What `portico status` shows beside what runs: facts that the owner should know, or faults to repair. */
 export interface Notice {
   name: string;
   /** A sentence each; none: there is nothing to say. */

@@ -138,8 +138,8 @@ export function parseWords(
       ]),
     ),
   });
-  const given = tokens.filter((token) => token.kind === "option");
-  for (const token of given) checkOption(token, specs, path);
+  const optionTokens = tokens.filter((token) => token.kind === "option");
+  for (const token of optionTokens) checkOption(token, specs, path);
   const options: Record<string, OptionValue> = {};
   for (const [name, value] of Object.entries(values)) {
     const spec = specs[name];
@@ -147,8 +147,8 @@ export function parseWords(
   }
   let gatewayUrl = options["url"] as string | undefined;
   if (command.options?.["url"] !== undefined) {
-    // It has one of its own (a page to watch): the gateway's is the one before its name.
-    const urls = given.filter(({ name }) => name === "url");
+    // The command has a `--url` of its own (a page to watch): the gateway's stands before the command's name.
+    const urls = optionTokens.filter(({ name }) => name === "url");
     gatewayUrl = urls.findLast(({ index }) => index < before)?.value;
     options["url"] = urls.findLast(({ index }) => index >= before)?.value;
   }
@@ -184,14 +184,14 @@ function plain<T extends string | boolean | readonly string[]>(value: T): T {
 }
 
 function unknownOption(
-  given: string,
+  option: string,
   known: readonly string[],
   path: readonly string[],
 ): UsageError {
-  const near = didYouMean(given.replace(/^-+/, ""), known);
+  const near = didYouMean(option.replace(/^-+/, ""), known);
   const hint = near ? ` Did you mean --${near}?` : "";
   return new UsageError(
-    `${path.join(" ")} has no option ${given}.${hint} See ${path.join(" ")} --help.`,
+    `${path.join(" ")} has no option ${option}.${hint} See ${path.join(" ")} --help.`,
   );
 }
 

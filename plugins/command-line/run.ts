@@ -47,11 +47,11 @@ function helpAsOption(argv: readonly string[]): readonly string[] {
 
 async function runCommand(
   top: Command,
-  given: readonly string[],
+  argv: readonly string[],
   program: Program,
   terminal: Terminal,
 ): Promise<number> {
-  const { command, path, words, before } = findCommand(top, given);
+  const { command, path, words, before } = findCommand(top, argv);
   const fullPath = ["portico", ...path];
   const wantsHelp = words.includes("--help") || words.includes("-h");
   if (wantsHelp || (!command.run && words.length === 0)) {

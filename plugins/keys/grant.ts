@@ -43,13 +43,13 @@ export function hashOf(key: string): string {
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
-/** Names a key for good, whatever its secret becomes, and tells nothing of its hash. */
+/** Names a key for good, also after a rotation, and reveals nothing about its hash. */
 export function idOf({ hash, id }: Pick<KeyConfig, "hash" | "id">): string {
   if (id !== undefined) return id;
   return createHash("sha256").update(`id of ${hash}`).digest("hex").slice(0, 16);
 }
 
-/** Of a key as it stands; it tells nothing of its hash. */
+/** Names the present state of a key, and reveals nothing about its hash. */
 export function versionOf(key: KeyConfig): string {
   return createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 16);
 }
@@ -71,7 +71,7 @@ interface Secret {
   allowed: Networks | undefined;
 }
 
-/** Knows keys by their hashes: looking one up tells nothing about another, however long it takes. */
+/** Looks keys up by their hashes, so that the time of a look-up reveals nothing about other keys. */
 export function createAuthenticator(
   keys: KeysConfig,
   now: () => number,

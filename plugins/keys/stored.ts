@@ -10,7 +10,7 @@ const NAMESPACE = "keys.shared";
 /** Another value with each change of a key's limits, which leaves its hash as it is. */
 const EDITION = "keys.edition";
 const SIGNAL = "keys";
-/** That a key was made or revoked is told at once; should that get lost, it is seen after this. */
+/** Other gateways hear of a change at once. Should the signal get lost, they see the change after this. */
 const LOOK_MS = 5_000;
 
 interface StoredKey {
@@ -27,7 +27,7 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
   /** By hash. Each is read once, and all of them again where the edition is another one. */
   let known = new Map<string, StoredKey>();
   let looking: Promise<void> = Promise.resolve();
-  let tell = (): void => {};
+  let onChange = (): void => {};
 
   let edition: string | undefined;
 
@@ -44,7 +44,7 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
       next.size === known.size && [...next].every(([hash, one]) => known.get(hash) === one);
     if (isSame) return;
     known = next;
-    tell();
+    onChange();
   }
 
   /** One after the other, so that none that began before a change ends after it. */
@@ -60,9 +60,9 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
   }
 
   await look();
-  tell = changed;
+  onChange = changed;
   if (isShared) {
-    // Without the store no key is let in at all: that is said there.
+    // Without the store no key is let in at all; the authenticator reports that.
     const lookOn = () => look().catch(() => {});
     ctx.add("signal", { name: SIGNAL, take: () => void lookOn() });
     ctx.task("look for keys of other gateways", { everyMs: LOOK_MS }, lookOn);

@@ -11,9 +11,9 @@ export interface KeyView extends Omit<KeyConfig, "hash" | "previous" | "id"> {
   /** Changes with whatever is changed of the key. */
   version: string;
   state: State;
-  /** While the secret before still works: until when. */
+  /** Until when the previous secret works; absent once it does not. */
   previousUntil?: string | undefined;
-  /** Of the budget's current day or month; null where it cannot be told. */
+  /** Of the budget's current day or month; null where it is not known. */
   spentUsd?: number | null | undefined;
   /** Where its budget holds nobody back, or it opens nothing from the start. */
   warnings?: string[] | undefined;

@@ -29,7 +29,7 @@ export class SyntaxFault extends Error {
   }
 }
 
-/** Throws `SyntaxFault`. A key that is given twice in one object is a fault too: one of them would be lost in silence. */
+/** Throws `SyntaxFault`. A key that stands twice in one object is a fault too: one of the values would be lost silently. */
 export function parse(text: string): Node {
   const lexemes = lexemesIn(text);
   const signs = signsBeforePoints(lexemes);

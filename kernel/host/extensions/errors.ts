@@ -28,6 +28,11 @@ export const errors = PorticoError.table({
     code: "conflict",
     message: "{name} does not load: {problem}.",
   },
+  /** A hook uses a member of its `ctx` that a plugin provides. */
+  memberMissing: {
+    code: "service_unavailable",
+    message: "ctx.{name} comes from a plugin that does not run: see `portico plugins list`.",
+  },
   /** A plugin calls its context with something that the call does not take. */
   misusedCall: {
     code: "internal_error",

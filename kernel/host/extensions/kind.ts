@@ -1,4 +1,4 @@
-/** A kind of extension (hook, plugin): what is told of it on disk, and how it runs. */
+/** A kind of extension (hook, plugin): how it is read from disk, and how it runs. */
 import type { Scope } from "../../timing/scope.ts";
 import type { Logger } from "../../contract/index.ts";
 import type { Found } from "./discover.ts";

@@ -1,5 +1,5 @@
 /**
- * Watches the roots of hooks and plugins. What the operating system tells is only a hint that something may have
+ * Watches the roots of hooks and plugins. A report of the operating system is only a hint that something may have
  * changed: the caller rescans and compares contents, and a rescan comes every 30 s in any case.
  * The only importer of chokidar, which is loaded after the start because nobody needs it before.
  */
@@ -15,7 +15,7 @@ export interface WatchOptions {
   /** Called at the first of them, before it is quiet; not where any may have changed. */
   onStir?(dirs: readonly string[]): void;
   log: Logger;
-  /** Changes are told after this much quiet; default 20 ms. */
+  /** Changes are reported after this much quiet; default 20 ms. */
   quietMs?: number;
   /** … but no later than this after the first of them; default 500 ms. */
   capMs?: number;
@@ -27,7 +27,7 @@ export interface WatchOptions {
 
 export type Watch = ReturnType<typeof watchRoots>;
 
-/** `undefined` stands for any entry. What is but said again, and later, is waited for no longer. */
+/** `undefined` stands for any entry. A repeated report (`again`) does not prolong the wait for quiet. */
 type Add = (entry: string | undefined, again?: boolean) => void;
 
 /** Starts at once and in the background; a root may be missing, vanish and come back. */
@@ -56,20 +56,20 @@ export function watchRoots(options: WatchOptions) {
       setTimeout(() => timer && dirty && onStir?.([...dirty]), quietMs / 8).unref();
     }
     clearTimeout(timer);
-    timer = setTimeout(tell, Math.max(0, Math.min(quietMs, since + capMs - now))).unref();
+    timer = setTimeout(report, Math.max(0, Math.min(quietMs, since + capMs - now))).unref();
   };
-  function tell(): void {
+  function report(): void {
     timer = undefined;
-    const told = dirty ?? [];
+    const changed = dirty ?? [];
     dirty = new Set();
     for (const root of roots) root.verify();
-    onDirty([...told]);
+    onDirty([...changed]);
   }
 
   const roots = options.roots.map((root) => watchRoot(root, add, log, readyMs));
   const regular = setInterval(() => add(undefined), rescanMs).unref();
   return {
-    /** Resolves once every root that exists is being watched, or has not said so for `readyMs`. */
+    /** Resolves once every root that exists is being watched, or after `readyMs`. */
     ready: Promise.all(roots.map((root) => root.verify())).then(() => {}),
     close() {
       clearInterval(regular);
@@ -103,9 +103,9 @@ function watchRoot(root: string, add: Add, log: Logger, readyMs: number) {
     if (seen === before && exchanged.length === 0) return ready;
     close();
     // Seen from above, the root may come, go, and be replaced: the next step down to it is the name that matters.
-    // Its own name is told when it goes itself.
-    const told = [null, relative(dir, root).split(sep)[0], basename(dir)];
-    watchPlainly(dir, (name) => told.includes(name) && add(undefined));
+    // The directory's own name is reported when it goes itself.
+    const names = [null, relative(dir, root).split(sep)[0], basename(dir)];
+    watchPlainly(dir, (name) => names.includes(name) && add(undefined));
     // It may have appeared between looking and watching.
     if (nearestExisting(dirname(root)) !== dir) add(undefined);
     if (own !== undefined) {
@@ -164,8 +164,8 @@ function watchRoot(root: string, add: Add, log: Logger, readyMs: number) {
 }
 
 /**
- * Tells a directory, be it behind a link, from another one under its name; undefined for what is no directory. The
- * number of one that has gone is given to the next that is made: what tells these apart is when they were.
+ * Distinguishes a directory, also one behind a link, from another under the same name; undefined for what is not a
+ * directory. A new directory may get the inode of one that was removed, so the time of its making counts as well.
  */
 function identityOf(path: string): string | undefined {
   try {

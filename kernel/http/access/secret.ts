@@ -1,7 +1,7 @@
 /** Comparing with a secret. */
 
 export interface Secret {
-  equals(given: string): boolean;
+  equals(text: string): boolean;
 }
 
 /** A character has four bytes at most: where so many are left, nothing was cut off. */
@@ -24,8 +24,8 @@ export function secretOf(text: string): Secret {
     Buffer.concat([Buffer.from(one)], block.length),
   );
   return {
-    equals(given) {
-      const written = block.write(given);
+    equals(text) {
+      const written = block.write(text);
       block.fill(0, written);
       const found = wanted.filter((one) => timingSafeEqual(block, one));
       return found.length > 0 && written <= block.length - SPARE && text !== "";

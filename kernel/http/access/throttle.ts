@@ -52,7 +52,7 @@ export function createThrottle(options: ThrottleOptions = {}) {
     },
     /** Notes a failure that another process has seen. */
     note,
-    /** Sets the function that tells other processes of the failures that are seen here. */
+    /** Sets the function that reports the failures of this process to the others. */
     share(notify: (address: string) => void): void {
       notifyOthers = notify;
     },

@@ -33,7 +33,7 @@ const CUT = Symbol("cut");
 
 export class RequestContext implements Call {
   readonly id: string;
-  /** Made here, not given by the client. */
+  /** The gateway made the id; the client sent none. */
   readonly isOwnId: boolean;
   readonly path: string;
   params: Record<string, string> = {};

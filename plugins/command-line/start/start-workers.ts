@@ -9,7 +9,7 @@ export async function startWorkers(
   program: Program,
   io: CommandIO,
   place: HomeOptions,
-  given: number | undefined,
+  wantedPort: number | undefined,
 ): Promise<void> {
   const setup =
     program.env[WORKER_VARIABLE] === undefined ? await program.workers(place) : undefined;
@@ -22,7 +22,7 @@ export async function startWorkers(
   const primary = await runWorkers({
     count,
     host: settings.bind,
-    port: given ?? settings.port,
+    port: wantedPort ?? settings.port,
     tokenIsNew,
     stopMs: settings.shutdownTimeoutMs,
     started: (banner) => io.print(banner),

@@ -105,19 +105,19 @@ function describe(one: PluginInfo): string[] {
     ...rows
       .filter(([, value]) => value !== undefined)
       .map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
-    ...Object.entries(one.runs ?? {}).flatMap(([effect, runs]) => sayRuns(effect, runs)),
+    ...Object.entries(one.runs ?? {}).flatMap(([effect, runs]) => runLines(effect, runs)),
     ...(one.effects.length
       ? ["  Registered", ...one.effects.map((effect) => `    ${effect}`)]
       : []),
   ];
 }
 
-function sayRuns(effect: string, { runs, failures, lastError }: ShownRuns): string[] {
-  const said = [`  Runs         ${effect}: ${runs}, of which ${failures} failed`];
-  if (lastError === undefined) return said;
+function runLines(effect: string, { runs, failures, lastError }: ShownRuns): string[] {
+  const lines = [`  Runs         ${effect}: ${runs}, of which ${failures} failed`];
+  if (lastError === undefined) return lines;
   const { at, file, line, message } = lastError;
   return [
-    ...said,
+    ...lines,
     `  Last error   ${at} ${file === undefined ? "" : `${file}:${line}: `}${message}`,
   ];
 }

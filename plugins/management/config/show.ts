@@ -43,7 +43,7 @@ function changeOf({ keys, restored }: VersionInfo): string {
   return keys.slice(0, LONGEST_LIST).join(", ") + more;
 }
 
-/** What else is to be said of a change that was made. */
+/** What a person must know about a change that was made. */
 export function afterwards({ atNextStart, unconfirmed }: Change): string {
   const waiting =
     atNextStart.length === 0

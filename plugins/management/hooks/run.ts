@@ -13,7 +13,7 @@ export interface HookRunRequest {
 export interface HookRunReport extends HookTrial {
   hook: string;
   event: string;
-  /** What it was given. */
+  /** The context of the event that it received. */
   context: Record<string, unknown>;
 }
 

@@ -171,7 +171,7 @@ function refuseMasked(value: unknown, param: string): void {
   if (isMasked(value)) throw errors.maskedValue({ param });
 }
 
-/** A change that would not load is the caller's fault; one that comes too late is told what has changed since. */
+/** A change that would not load is the caller's fault; the refusal of one that comes too late says what has changed since. */
 function refusing(config: Config, call: Call, param: string): (error: unknown) => Promise<never> {
   return async (error) => {
     if (!isPorticoError(error)) throw error;

@@ -113,10 +113,7 @@ test("whoever speaks TLS to one that does not, or the other way round, is told s
       .request<string>("GET", "/")
       .catch((error: Error) => error.message);
   try {
-    assert.match(
-      await complaint(url.replace("http:", "https:")),
-      "speaks no TLS: write http:// instead",
-    );
+    assert.match(await complaint(url.replace("http:", "https:")), "write http:// instead");
     const at = `http://127.0.0.1:${(cut.address() as AddressInfo).port}`;
     assert.match(
       await complaint(at),

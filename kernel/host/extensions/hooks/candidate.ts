@@ -17,7 +17,7 @@ export interface HookCandidate extends Candidate<HookMeta> {
   meant?: Role | undefined;
   /** The handler's file. */
   handler?: string;
-  /** What its owner approves: told for those only that need it. */
+  /** What its owner approves. Only hooks that need an approval have one. */
   fingerprint?: string;
 }
 

@@ -1,7 +1,7 @@
 /** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
 import { derived } from "../../../memory/derived.ts";
-import { PorticoError } from "../../../errors.ts";
 import { running } from "../../owner.ts";
+import { errors } from "../errors.ts";
 import type { EventName, Events, HookCall, HookContext, Logger } from "../../../contract/index.ts";
 import type { HookHostOptions } from "./settings.ts";
 import type { HookVersion } from "./version.ts";
@@ -63,13 +63,13 @@ function requiredEnvironment(
   const secrets = new Set(around.secrets());
   const variables = around.env();
   // The gateway's own token is nobody's business, whatever a hook declares.
-  const given = names.filter(
+  const permitted = names.filter(
     (name) => variables[name] !== undefined && !secrets.has(variables[name]),
   );
-  return Object.fromEntries(given.map((name) => [name, variables[name]]));
+  return Object.fromEntries(permitted.map((name) => [name, variables[name]]));
 }
 
-/** What a plugin gives: made at its first use, with a clear error where that plugin does not run. */
+/** Makes a member that a plugin provides. Throws where that plugin does not run. */
 function createMember(
   name: string,
   { members, lookup }: HookHostOptions,
@@ -77,6 +77,5 @@ function createMember(
 ): unknown {
   const member = members().find((one) => one.name === name);
   if (member) return member.create({ ...caller, events: running()?.chain ?? [], config: lookup });
-  const message = `ctx.${name} is given by a plugin that does not run: see \`portico plugins list\`.`;
-  throw new PorticoError("service_unavailable", message);
+  throw errors.memberMissing({ name });
 }

@@ -30,7 +30,7 @@ interface RunnerParts {
   timeoutMs: number;
 }
 
-/** What is registered on the bus: the handler, how its calls begin, and who is told of each outcome. */
+/** What is registered on the bus: the handler, how its calls begin, and what happens with each outcome. */
 export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) {
   const { health, log } = slot;
   const { bus } = around;
@@ -65,9 +65,9 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
     const { principal } = event;
     const { signal } = running;
     const ctx = createHandlerContext(version, around, { signal, principal }, log);
-    const given = invoke(handler, event, ctx, bus.specs());
-    if (!(given instanceof Promise)) return apply(given);
-    return given.then((effects) => (running.signal.aborted ? undefined : apply(effects)));
+    const returned = invoke(handler, event, ctx, bus.specs());
+    if (!(returned instanceof Promise)) return apply(returned);
+    return returned.then((effects) => (running.signal.aborted ? undefined : apply(effects)));
   }
 
   const settled: OnOptions["settled"] = ({ ok, ms, error, timedOut }: Outcome, event: BusEvent) => {

@@ -1,4 +1,4 @@
-/** One call of a hook by hand: what it would do, and what it said. */
+/** One call of a hook by hand: what it would do, and what it logged. */
 import type { GivenEvent } from "../../bus.ts";
 import type { BusHandler, Logger } from "../../../contract/index.ts";
 import { backstopMs, beginBounded } from "../../../loader/bounded.ts";
@@ -21,11 +21,11 @@ export async function tryOut(
   const { timeoutMs } = meta;
   const { log: own, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
   let effects: Effects | undefined;
-  const call: BusHandler = async (given, running) => {
+  const call: BusHandler = async (ownEvent, running) => {
     const { signal } = running;
-    const { principal } = given;
+    const { principal } = ownEvent;
     const ctx = createHandlerContext(version, around, { signal, principal }, own);
-    effects = await invoke(handler, given, ctx, around.bus.specs());
+    effects = await invoke(handler, ownEvent, ctx, around.bus.specs());
   };
   const begin = (begun: () => void) => beginBounded(begun, timeoutMs + backstopMs);
   const owner = `hook:${candidate.name}`;
@@ -35,12 +35,11 @@ export async function tryOut(
     begin,
   });
   const problem = error && problemOf(error, candidate.realDir, candidate.handler);
-  const said = problem && sayProblem(problem, candidate.realDir);
   return {
     ok,
     ms: rounded(ms),
     effects,
-    error: said,
+    error: problem && sayProblem(problem, candidate.realDir),
     file: problem?.file,
     line: problem?.line,
     timedOut,

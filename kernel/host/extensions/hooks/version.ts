@@ -74,7 +74,7 @@ export interface Health {
 }
 
 export interface HookSlot extends Slot<HookVersion> {
-  /** As HOOK.md last said: what is unreadable now meant something once. */
+  /** The last role that HOOK.md declared, for when the file cannot be read any more. */
   lastRole?: Role | undefined;
   /** What is on the bus for it. Without a version, it refuses the events of a hook that has to judge them. */
   listening?: {
@@ -133,10 +133,10 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
   const handler = typeof found === "object" && inner ? inner : found;
   if (typeof handler === "function") return handler as Handler;
   const has = `it exports ${Object.keys(members).join(", ") || "nothing"}`;
-  const lacks = name
+  const message = name
     ? `the handler has no function named ${name}, which HOOK.md asks for with "export" (${has})`
     : `the handler has no default export that is a function (${has}): write export default async (event, ctx) => { … }`;
-  throw new LoadError(lacks, entry, 1);
+  throw new LoadError(message, entry, 1);
 }
 
 /** A call has come back. False where there was none. */
