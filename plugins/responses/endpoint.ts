@@ -10,15 +10,14 @@ import {
   type NativeRequest,
   objectAt,
   parseExact,
-  refused,
 } from "portico/provider";
 import type { Archive } from "./archive.ts";
 import { compactionOf, createSummaryOutput, summaryRequest } from "./compaction/compaction.ts";
-import { errors } from "./errors.ts";
 import { nativeItems, nativeResponse } from "./native.ts";
-import { createOutput } from "./output.ts";
+import { createOutput } from "./output/output.ts";
 import { readConversation } from "./chat-request.ts";
 import { Reading } from "./reading.ts";
+import { fillReferences } from "./references.ts";
 import { readSettings, type ReadSettings } from "./request.ts";
 import { newResponse, responseOf } from "./response.ts";
 import { createEncoder } from "./stream.ts";
@@ -46,7 +45,7 @@ async function readRequest({ archive }: ResponsesServices, call: Call): Promise<
   const body = objectAt(await jsonBody(call), "body");
   const reading = new Reading();
   const settings = readSettings(body, reading);
-  const input = await withReferences(archive, call, settings.input);
+  const input = await fillReferences(archive, call, settings.input);
   const { instructions, previous } = settings;
   const earlier = previous === undefined ? [] : await archive.conversation(call.client, previous);
   const conversation = readConversation(body, { instructions, earlier, input }, reading);
@@ -61,20 +60,17 @@ export async function createResponse(
   services: ResponsesServices,
   call: Call,
 ): Promise<JsonObject | undefined> {
-  const { chat, archive } = services;
   const asked = await readRequest(services, call);
-  const { body, settings, input, request, native, tools, reading } = asked;
-  const stored = settings.store && archive.on && archive.accepts(call.client, input);
-  const dropped = [...settings.dropped, ...reading.dropped];
-  if (settings.store && archive.on && !stored) dropped.push("store");
+  const { body, request, native, tools, reading } = asked;
+  const { stored, dropped } = decideStorage(services.archive, call, asked);
   const response = newResponse(newResponseId(), body, stored);
   const keep = (ended: JsonObject) =>
     stored ? keepResponse(services, call, asked, ended) : undefined;
   const toolOf = (name: string) => tools.idOf(name);
   const makeOutput = reading.compacts ? createSummaryOutput : createOutput;
-  const { refusal } = reading;
-  const options = { body, stream: settings.stream, native, refusal, dropped };
-  const opened = await chat.open(call, request, options);
+  const { stream } = asked.settings;
+  const options = { body, stream, native, refusal: reading.refusal, dropped };
+  const opened = await services.chat.open(call, request, options);
   if (opened.kind === "stream") {
     void opened.pipe(createEncoder(response, keep, toolOf, makeOutput));
     return undefined;
@@ -85,6 +81,19 @@ export async function createResponse(
       : nativeResponse(opened.native, response);
   await keep(ended);
   return ended;
+}
+
+/** Whether the response is to be stored, and all members of the request that have no effect. */
+function decideStorage(
+  archive: Archive,
+  call: Call,
+  { settings, input, reading }: Asked,
+): { stored: boolean; dropped: string[] } {
+  const dropped = [...settings.dropped, ...reading.dropped];
+  const isWanted = settings.store && archive.on;
+  const stored = isWanted && archive.accepts(call.client, input);
+  if (isWanted && !stored) dropped.push("store");
+  return { stored, dropped };
 }
 
 async function keepResponse(
@@ -152,81 +161,4 @@ function compactRequest({ body }: NativeRequest): NativeRequest {
   const { model, input, instructions } = body;
   const taken = instructions == null ? { model, input } : { model, input, instructions };
   return { form: "responses.compact", body: taken, headers: {}, repeatsTexts: true };
-}
-
-/** What a request may grow to by naming items: a thousand times the same large one is a small request. */
-const MAX_REFERENCED_BYTES = 32 * 1024 * 1024;
-
-/** Items that are only named are taken from the archive. */
-async function withReferences(
-  archive: Archive,
-  call: Call,
-  items: readonly JsonObject[],
-): Promise<JsonObject[]> {
-  const found = new Map<string, { item: JsonObject; bytes: number }>();
-  let total = 0;
-  const out: JsonObject[] = [];
-  for (const [i, item] of items.entries()) {
-    if (item.type !== "item_reference") {
-      out.push(item);
-      continue;
-    }
-    const id = typeof item.id === "string" ? item.id : "";
-    const known = found.get(id) ?? sized(await archive.item(call.client, id));
-    if (known === undefined) {
-      const why = `There is no item ${JSON.stringify(item.id)}: it was not stored, or it is too old`;
-      throw refused(`input[${i}].id`, why);
-    }
-    found.set(id, known);
-    total += known.bytes;
-    if (total > MAX_REFERENCED_BYTES)
-      throw refused(`input[${i}]`, "The items that `input` names are too large together");
-    out.push(known.item);
-  }
-  return out;
-}
-
-function sized(item: JsonObject | undefined): { item: JsonObject; bytes: number } | undefined {
-  return item && { item, bytes: JSON.stringify(item).length };
-}
-
-export async function getResponse(archive: Archive, call: Call): Promise<JsonObject> {
-  // A client that waits for events would take a whole response for a stream without any.
-  if (call.query.get("stream") === "true")
-    throw refused("stream", "A stored response comes whole: leave `stream` out");
-  return (await archive.get(call.client, idOf(call))).response;
-}
-
-export async function deleteResponse(archive: Archive, call: Call): Promise<JsonObject> {
-  const id = idOf(call);
-  await archive.get(call.client, id);
-  await archive.delete(call.client, id);
-  return { id, object: "response", deleted: true };
-}
-
-export async function listInputItems(archive: Archive, call: Call): Promise<JsonObject> {
-  const { input } = await archive.get(call.client, idOf(call));
-  const data = input.map((item, i) => listed(item, `${call.params["id"]}_in_${i}`));
-  if (call.query.get("order") !== "asc") data.reverse();
-  return {
-    object: "list",
-    data,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-    has_more: false,
-  };
-}
-
-/** With the fields that a listed item always has. */
-function listed(item: JsonObject, id: string): JsonObject {
-  const type = item.type ?? "message";
-  const content =
-    typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content;
-  return { id, ...item, type, content };
-}
-
-function idOf(call: Call): string {
-  const id = call.params["id"] ?? "";
-  if (/^resp_[0-9a-f]{1,64}$/.test(id)) return id;
-  throw errors.unknownResponse({ id: id.slice(0, 100) });
 }

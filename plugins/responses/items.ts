@@ -11,18 +11,18 @@ import {
   optionalString,
   refused,
   resultText,
-  type Said as SaidOf,
+  type Said,
   saidMessage,
   stringAt,
   type ToolCallPart,
 } from "portico/provider";
 import { openSummary } from "./compaction/summary.ts";
 import type { Reading } from "./reading.ts";
-import { CALL_FORMS, isHostedSearch, toolOfItem } from "./tools/call-forms.ts";
+import { CALL_FORMS, isHostedSearch, toolOfItem, type ToolId } from "./tools/call-forms.ts";
 import { clientKind } from "./tools/client-tools.ts";
 import type { ToolTable } from "./tools/tool-table.ts";
 
-type Said = SaidOf<ContentPart, ToolCallPart>;
+type AssistantTurn = Said<ContentPart, ToolCallPart>;
 
 export interface ItemContext {
   /** Where an item stands in the request, for errors. */
@@ -39,56 +39,82 @@ export function readItems(items: readonly JsonObject[], context: ItemContext): C
 
 /** Items that only record what OpenAI did, or how its models are set. */
 const RECORDS = new Set<unknown>([
-  ...["web_search_call", "file_search_call", "image_generation_call", "code_interpreter_call"],
-  ...["computer_call", "computer_call_output", "configuration_update", "ghost_snapshot"],
-  ...["mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response"],
+  "web_search_call",
+  "file_search_call",
+  "image_generation_call",
+  "code_interpreter_call",
+  "computer_call",
+  "computer_call_output",
+  "configuration_update",
+  "ghost_snapshot",
+  "mcp_list_tools",
+  "mcp_call",
+  "mcp_approval_request",
+  "mcp_approval_response",
+]);
+
+/** Results of tools that the client runs. */
+const RESULTS = new Set<unknown>([
+  "function_call_output",
+  "custom_tool_call_output",
+  "local_shell_call_output",
+  "shell_call_output",
+  "apply_patch_call_output",
+  "tool_search_output",
 ]);
 
 class ItemReader {
   readonly #context: ItemContext;
   readonly #messages: ChatMessage[] = [];
-  #said: Said | undefined;
-  /** What results of tools show: it follows them in a message of the user, since theirs hold text only. */
-  #shown: ContentPart[] = [];
+  /** The turn of the assistant that further items may add to. */
+  #turn: AssistantTurn | undefined;
+  /** Images and files of results of tools. A message of the user after the results holds them, since a result is text only. */
+  #filesOfResults: ContentPart[] = [];
 
   constructor(context: ItemContext) {
     this.#context = context;
   }
 
   add(item: JsonObject, path: string): void {
-    const { tools, reading } = this.#context;
+    const { reading } = this.#context;
     if (RECORDS.has(item.type) || isHostedSearch(item)) {
       reading.drop(path);
       return;
     }
     const tool = toolOfItem(item, path);
-    if (tool !== undefined) {
-      const args = CALL_FORMS[tool.kind].argumentsOf(item, path);
-      this.#speak().calls.push({
-        id: stringAt(item.call_id ?? item.id, `${path}.call_id`),
-        type: "function",
-        function: { name: tools.nameOf(tool), arguments: args },
-      });
-      return;
-    }
-    this.#addOther(item, path);
+    if (tool !== undefined) this.#addCall(tool, item, path);
+    else if (RESULTS.has(item.type)) this.#addResult(item, path);
+    else this.#addOther(item, path);
   }
 
   end(): ChatMessage[] {
-    this.#endSaid();
+    this.#endTurn();
     this.#endResults();
     return this.#messages;
+  }
+
+  #addCall(tool: ToolId, item: JsonObject, path: string): void {
+    const args = CALL_FORMS[tool.kind].argumentsOf(item, path);
+    this.#assistantTurn().calls.push({
+      id: stringAt(item.call_id ?? item.id, `${path}.call_id`),
+      type: "function",
+      function: { name: this.#context.tools.nameOf(tool), arguments: args },
+    });
+  }
+
+  #addResult(item: JsonObject, path: string): void {
+    this.#endTurn();
+    this.#messages.push(this.#readResult(item, path));
   }
 
   #addOther(item: JsonObject, path: string): void {
     const { reading } = this.#context;
     switch (item.type ?? (item.role === undefined ? undefined : "message")) {
       case "message":
-        if (item.role === "assistant") addAssistant(this.#speak(), item, path, reading);
-        else this.#tell(readMessage(item, path, reading));
+        this.#addMessage(item, path);
         return;
       case "agent_message":
-        this.#tell(this.#readAgentMessage(item, path));
+        this.#addWhole(this.#readAgentMessage(item, path));
         return;
       case "reasoning":
         this.#addReasoning(item, path);
@@ -102,16 +128,7 @@ class ItemReader {
         reading.compacts = true;
         return;
       case "additional_tools":
-        // They stand among the tools of the request.
-        return;
-      case "function_call_output":
-      case "custom_tool_call_output":
-      case "local_shell_call_output":
-      case "shell_call_output":
-      case "apply_patch_call_output":
-      case "tool_search_output":
-        this.#endSaid();
-        this.#messages.push(this.#readResult(item, path));
+        // `chat-request.ts` reads them with the tools of the request.
         return;
       default:
         reading.refuse(
@@ -121,30 +138,37 @@ class ItemReader {
     }
   }
 
-  #speak(): Said {
-    this.#endResults();
-    this.#said ??= { content: [], calls: [], thoughts: [], extras: [] };
-    return this.#said;
+  #addMessage(item: JsonObject, path: string): void {
+    const { reading } = this.#context;
+    if (item.role === "assistant") addAssistant(this.#assistantTurn(), item, path, reading);
+    else this.#addWhole(readMessage(item, path, reading));
   }
 
-  #tell(message: ChatMessage): void {
-    this.#endSaid();
+  #assistantTurn(): AssistantTurn {
+    this.#endResults();
+    this.#turn ??= { content: [], calls: [], thoughts: [], extras: [] };
+    return this.#turn;
+  }
+
+  #addWhole(message: ChatMessage): void {
+    this.#endTurn();
     this.#endResults();
     this.#messages.push(message);
   }
 
-  #endSaid(): void {
-    const said = this.#said;
-    this.#said = undefined;
-    if (said !== undefined && !onlyThought(said)) this.#messages.push(saidMessage(said));
+  #endTurn(): void {
+    const turn = this.#turn;
+    this.#turn = undefined;
+    if (turn !== undefined && !isThoughtAlone(turn)) this.#messages.push(saidMessage(turn));
   }
 
   #endResults(): void {
-    if (this.#shown.length > 0) this.#messages.push({ role: "user", content: this.#shown });
-    this.#shown = [];
+    if (this.#filesOfResults.length > 0)
+      this.#messages.push({ role: "user", content: this.#filesOfResults });
+    this.#filesOfResults = [];
   }
 
-  /** What one agent of the client tells another. */
+  /** A message from one agent of the client to another. */
   #readAgentMessage(item: JsonObject, path: string): ChatMessage {
     const content = listAt(item.content, `${path}.content`).filter((part, i) => {
       const isSealed = isObject(part) && part["type"] === "encrypted_content";
@@ -157,16 +181,12 @@ class ItemReader {
   }
 
   #addReasoning(item: JsonObject, path: string): void {
-    const said = this.#speak();
-    for (const list of [item.summary, item.content]) {
-      for (const part of Array.isArray(list) ? (list as JsonObject[]) : []) {
-        if (typeof part?.text === "string") said.thoughts.push(part.text);
-      }
-    }
+    const turn = this.#assistantTurn();
+    turn.thoughts.push(...textsIn(item.summary), ...textsIn(item.content));
     const sealed = item.encrypted_content;
     if (sealed == null) return;
     const extras = openExtras(sealed);
-    if (extras !== undefined) said.extras.push(extras);
+    if (extras !== undefined) turn.extras.push(extras);
     else this.#context.reading.drop(`${path}.encrypted_content`);
   }
 
@@ -174,7 +194,7 @@ class ItemReader {
   #addSummary(item: JsonObject, path: string): void {
     const summary = openSummary(item.encrypted_content);
     if (summary === undefined) this.#context.reading.drop(path);
-    else this.#tell({ role: "user", content: summary });
+    else this.#addWhole({ role: "user", content: summary });
   }
 
   #readResult(item: JsonObject, path: string): ChatMessage {
@@ -195,12 +215,12 @@ class ItemReader {
       }
       default: {
         const output = readParts(item.output, `${path}.output`, this.#context.reading);
-        return typeof output === "string" ? output : resultText(id, output, this.#shown);
+        return typeof output === "string" ? output : resultText(id, output, this.#filesOfResults);
       }
     }
   }
 
-  /** The tools that a search has brought, by the names under which the model can call them. */
+  /** Lists the tools that a search returned, by the names under which the model can call them. */
   #namesIn(list: unknown): string {
     const { tools } = this.#context;
     const nameOf = (tool: JsonObject, namespace?: string) =>
@@ -227,8 +247,13 @@ function shellOutput(results: readonly unknown[]): string {
     .join("\n\n");
 }
 
-/** Reasoning on its own says nothing to a model. */
-function onlyThought({ content, calls, refusal }: Said): boolean {
+function textsIn(list: unknown): string[] {
+  const parts = Array.isArray(list) ? (list as (JsonObject | null)[]) : [];
+  return parts.flatMap((part) => (typeof part?.text === "string" ? [part.text] : []));
+}
+
+/** Models have no use for a message that holds reasoning and nothing else. */
+function isThoughtAlone({ content, calls, refusal }: AssistantTurn): boolean {
   return content.length === 0 && calls.length === 0 && refusal === undefined;
 }
 
@@ -245,15 +270,15 @@ function readMessage(item: JsonObject, path: string, reading: Reading): ChatMess
   return { role, content: texts ?? parts };
 }
 
-function addAssistant(said: Said, item: JsonObject, path: string, reading: Reading): void {
+function addAssistant(turn: AssistantTurn, item: JsonObject, path: string, reading: Reading): void {
   const parts = readParts(item.content, `${path}.content`, reading);
   if (typeof parts === "string") {
-    said.content.push({ type: "text", text: parts });
+    turn.content.push({ type: "text", text: parts });
     return;
   }
   for (const part of parts) {
-    if (part.type !== "refusal") said.content.push(part);
-    else said.refusal = [said.refusal, String(part["refusal"])].filter(Boolean).join("\n");
+    if (part.type !== "refusal") turn.content.push(part);
+    else turn.refusal = [turn.refusal, String(part["refusal"])].filter(Boolean).join("\n");
   }
 }
 
@@ -274,24 +299,10 @@ function readPart(part: JsonObject, path: string, reading: Reading): ContentPart
       return { type: "text", text: stringAt(part.text, `${path}.text`) };
     case "refusal":
       return { type: "refusal", refusal: stringAt(part.refusal, `${path}.refusal`) };
-    case "input_image": {
-      if (part.image_url == null) {
-        reading.refuse(`${path}.image_url`, "Send the image itself in image_url");
-        return undefined;
-      }
-      const detail = optionalString(part.detail, `${path}.detail`);
-      const url = stringAt(part.image_url, `${path}.image_url`);
-      return { type: "image_url", image_url: { url, detail } };
-    }
-    case "input_file": {
-      if (part.file_data == null) {
-        reading.refuse(`${path}.file_data`, "Send the file itself in file_data as a data URL");
-        return undefined;
-      }
-      const filename = optionalString(part.filename, `${path}.filename`) ?? "file.pdf";
-      const data = stringAt(part.file_data, `${path}.file_data`);
-      return { type: "file", file: { filename, file_data: data } };
-    }
+    case "input_image":
+      return readImage(part, path, reading);
+    case "input_file":
+      return readFile(part, path, reading);
     case "input_audio": {
       const audio = objectAt(part.input_audio, `${path}.input_audio`);
       return { type: "input_audio", input_audio: audio };
@@ -302,4 +313,24 @@ function readPart(part: JsonObject, path: string, reading: Reading): ContentPart
       return undefined;
     }
   }
+}
+
+function readImage(part: JsonObject, path: string, reading: Reading): ContentPart | undefined {
+  if (part.image_url == null) {
+    reading.refuse(`${path}.image_url`, "Send the image itself in image_url");
+    return undefined;
+  }
+  const detail = optionalString(part.detail, `${path}.detail`);
+  const url = stringAt(part.image_url, `${path}.image_url`);
+  return { type: "image_url", image_url: { url, detail } };
+}
+
+function readFile(part: JsonObject, path: string, reading: Reading): ContentPart | undefined {
+  if (part.file_data == null) {
+    reading.refuse(`${path}.file_data`, "Send the file itself in file_data as a data URL");
+    return undefined;
+  }
+  const filename = optionalString(part.filename, `${path}.filename`) ?? "file.pdf";
+  const data = stringAt(part.file_data, `${path}.file_data`);
+  return { type: "file", file: { filename, file_data: data } };
 }

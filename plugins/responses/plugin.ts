@@ -10,14 +10,8 @@ export default definePlugin({
   needs: ["models"],
   errors,
   async setup(ctx, config) {
-    const {
-      compactConversation,
-      countInputTokens,
-      createResponse,
-      deleteResponse,
-      getResponse,
-      listInputItems,
-    } = await import("./endpoint.ts");
+    const { compactConversation, countInputTokens, createResponse } = await import("./endpoint.ts");
+    const { deleteResponse, getResponse, listInputItems } = await import("./stored-responses.ts");
     const { createArchive } = await import("./archive.ts");
     const { createQuota } = await import("./quota.ts");
     const { responseRoutes } = await import("./routes-schema.ts");

@@ -22,7 +22,7 @@ export interface ReadSettings {
   instructions: string | undefined;
   input: JsonObject[];
   stream: boolean;
-  /** What the caller wants; whether it is kept is for the archive to say. */
+  /** The caller's wish. The archive decides whether it keeps the response. */
   store: boolean;
   previous: string | undefined;
   dropped: string[];
@@ -30,95 +30,104 @@ export interface ReadSettings {
 
 const PASSED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"] as const;
 
-/** Members that are read, here or by the routing, or whose loss changes no response. All others are named as dropped. */
+/**
+ * Members that this plugin or the routing reads, and members whose loss changes no response. All others are named as
+ * dropped.
+ */
 const READ = new Set<string>([
-  ...[
-    "model",
-    "models",
-    "input",
-    "prompt",
-    "instructions",
-    "previous_response_id",
-    "stream",
-    "stream_options",
-    "store",
-  ],
-  ...[
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "text",
-    "include",
-    "metadata",
-    "background",
-  ],
-  ...["max_output_tokens", "temperature", "top_p", "top_logprobs", "truncation"],
-  ...["presence_penalty", "frequency_penalty", "client_metadata"],
+  "model",
+  "models",
+  "input",
+  "prompt",
+  "instructions",
+  "previous_response_id",
+  "stream",
+  "stream_options",
+  "store",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "reasoning",
+  "text",
+  "include",
+  "metadata",
+  "background",
+  "max_output_tokens",
+  "temperature",
+  "top_p",
+  "top_logprobs",
+  "truncation",
+  "presence_penalty",
+  "frequency_penalty",
+  "client_metadata",
   ...PASSED,
 ]);
 
 /** Throws 400 with `param`. */
 export function readSettings(body: JsonObject, reading: Reading): ReadSettings {
   const model = modelAt(body);
+  refuseWhatIsNotKept(body, reading);
+  const input = readInput(body.input);
+  const previous = optionalString(body.previous_response_id, "previous_response_id");
+  if (input.length === 0 && previous === undefined && body.prompt == null) refuseEmptyInput(body);
+  checkMetadata(body.metadata);
+  const stream = optionalBoolean(body.stream, "stream") === true;
+  return {
+    request: { model, ...streamFields(stream), ...readParameters(body) },
+    instructions: optionalString(body.instructions, "instructions"),
+    input,
+    stream,
+    store: optionalBoolean(body.store, "store") !== false,
+    previous,
+    dropped: droppedMembers(body),
+  };
+}
+
+function refuseWhatIsNotKept(body: JsonObject, reading: Reading): void {
   if (body.conversation != null)
     throw refused("conversation", "Conversations are not kept here: use previous_response_id");
   if (body.prompt != null)
     reading.refuse("prompt", "Prompt templates are not kept here: send instructions and input");
   if (optionalBoolean(body.background, "background") === true)
     throw refused("background", "Background responses are not supported: use stream");
-  const input = readInput(body.input);
-  const previous = optionalString(body.previous_response_id, "previous_response_id");
-  if (input.length === 0 && previous === undefined && body.prompt == null) {
-    throw refused(
-      "input",
-      body.input == null
-        ? "`input` is missing: give a text or a list of items"
-        : "`input` is empty",
-    );
-  }
-  checkMetadata(body.metadata);
-  const stream = optionalBoolean(body.stream, "stream") === true;
-  const effort = optionalString(
-    optionalObject(body.reasoning, "reasoning")?.effort,
-    "reasoning.effort",
-  );
+}
+
+function refuseEmptyInput({ input }: JsonObject): never {
+  if (input == null) throw refused("input", "`input` is missing: give a text or a list of items");
+  throw refused("input", "`input` is empty");
+}
+
+function readParameters(body: JsonObject): JsonObject {
+  const reasoning = optionalObject(body.reasoning, "reasoning");
   const passed = PASSED.map((name) => [name, optionalString(body[name], name)]);
   return {
-    request: {
-      model,
-      ...streamFields(stream),
-      max_completion_tokens: optionalNumber(
-        body.max_output_tokens,
-        "max_output_tokens",
-        1,
-        Number.MAX_SAFE_INTEGER,
-      ),
-      temperature: optionalNumber(body.temperature, "temperature", 0, 2),
-      top_p: optionalNumber(body.top_p, "top_p", 0, 1),
-      presence_penalty: optionalNumber(body.presence_penalty, "presence_penalty", -2, 2),
-      frequency_penalty: optionalNumber(body.frequency_penalty, "frequency_penalty", -2, 2),
-      reasoning_effort: effort,
-      ...readText(body.text),
-      ...readLogprobs(body),
-      ...Object.fromEntries(passed),
-    },
-    instructions: optionalString(body.instructions, "instructions"),
-    input,
-    stream,
-    store: optionalBoolean(body.store, "store") !== false,
-    previous,
-    dropped: [
-      ...(optionalString(body.truncation, "truncation") === "auto" ? ["truncation"] : []),
-      ...Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),
-    ],
+    max_completion_tokens: optionalNumber(
+      body.max_output_tokens,
+      "max_output_tokens",
+      1,
+      Number.MAX_SAFE_INTEGER,
+    ),
+    temperature: optionalNumber(body.temperature, "temperature", 0, 2),
+    top_p: optionalNumber(body.top_p, "top_p", 0, 1),
+    presence_penalty: optionalNumber(body.presence_penalty, "presence_penalty", -2, 2),
+    frequency_penalty: optionalNumber(body.frequency_penalty, "frequency_penalty", -2, 2),
+    reasoning_effort: optionalString(reasoning?.effort, "reasoning.effort"),
+    ...readText(body.text),
+    ...readLogprobs(body),
+    ...Object.fromEntries(passed),
   };
 }
 
-/** It comes back in the response as it is. */
+function droppedMembers(body: JsonObject): string[] {
+  const dropped = Object.keys(body).filter((name) => !READ.has(name) && body[name] != null);
+  const truncation = optionalString(body.truncation, "truncation");
+  return truncation === "auto" ? ["truncation", ...dropped] : dropped;
+}
+
+/** The response repeats it as it is. */
 function checkMetadata(value: unknown): void {
-  for (const [name, one] of Object.entries(optionalObject(value, "metadata") ?? {}))
-    stringAt(one, `metadata.${name}`);
+  for (const [name, text] of Object.entries(optionalObject(value, "metadata") ?? {}))
+    stringAt(text, `metadata.${name}`);
 }
 
 function readInput(value: unknown): JsonObject[] {

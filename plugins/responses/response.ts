@@ -7,22 +7,39 @@ import {
   type Usage,
 } from "portico/provider";
 import type { PorticoError } from "portico";
-import { createOutput, NO_EVENTS, type Output, type OutputFactory, type ToolOf } from "./output.ts";
+import type { ToolOf } from "./output/call-items.ts";
+import { NO_EVENTS } from "./output/item-list.ts";
+import { createOutput, type Output, type OutputFactory } from "./output/output.ts";
 
-/** Members of a request that its response repeats, with what they are where the request leaves them out. */
+/** Members of a request that its response repeats, with their values where the request leaves them out. */
 const REPEATED: JsonObject = {
-  ...{ instructions: null, max_output_tokens: null, max_tool_calls: null, metadata: {} },
-  ...{ parallel_tool_calls: true, previous_response_id: null, prompt_cache_key: null },
-  ...{ presence_penalty: 0, frequency_penalty: 0, temperature: 1, top_logprobs: 0, top_p: 1 },
-  ...{ safety_identifier: null, service_tier: "auto", tool_choice: "auto", user: null },
-  ...{ truncation: "disabled" },
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  metadata: {},
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  prompt_cache_key: null,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  temperature: 1,
+  top_logprobs: 0,
+  top_p: 1,
+  safety_identifier: null,
+  service_tier: "auto",
+  tool_choice: "auto",
+  user: null,
+  truncation: "disabled",
 };
 
-/** A response as it is before the model has said anything. `body` is the request. */
+/** A response before the first output of the model. `body` is the request. */
 export function newResponse(id: string, body: JsonObject, stored: boolean): JsonObject {
   const { effort = null, summary = null } = (body.reasoning ?? {}) as JsonObject;
   const text = (body.text ?? {}) as JsonObject;
-  const repeated = Object.entries(REPEATED).map(([name, other]) => [name, body[name] ?? other]);
+  const repeated = Object.entries(REPEATED).map(([name, fallback]) => [
+    name,
+    body[name] ?? fallback,
+  ]);
   return {
     id,
     object: "response",
@@ -53,10 +70,10 @@ function echoedTool(tool: JsonObject): JsonObject {
 }
 
 function echoedFormat(format: unknown): JsonObject {
-  const given = (format ?? { type: "text" }) as JsonObject;
-  if (given.type !== "json_schema") return given;
-  const { description = null, strict = null } = given;
-  return { ...given, description, strict };
+  const asked = (format ?? { type: "text" }) as JsonObject;
+  if (asked.type !== "json_schema") return asked;
+  const { description = null, strict = null } = asked;
+  return { ...asked, description, strict };
 }
 
 export interface Ending {
@@ -85,12 +102,26 @@ export function endResponse(
 
 /** Codes that the format has for a response that failed, and those by which agents know what to do. */
 const FAILURE_CODES = new Set([
-  ...["server_error", "rate_limit_exceeded", "invalid_prompt", "vector_store_timeout"],
-  ...["invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url"],
-  ...["image_too_large", "image_too_small", "image_parse_error", "invalid_image_mode"],
-  ...["image_content_policy_violation", "image_file_too_large", "empty_image_file"],
-  ...["unsupported_image_media_type", "failed_to_download_image", "image_file_not_found"],
-  ...["context_length_exceeded", "insufficient_quota"],
+  "server_error",
+  "rate_limit_exceeded",
+  "invalid_prompt",
+  "vector_store_timeout",
+  "invalid_image",
+  "invalid_image_format",
+  "invalid_base64_image",
+  "invalid_image_url",
+  "image_too_large",
+  "image_too_small",
+  "image_parse_error",
+  "invalid_image_mode",
+  "image_content_policy_violation",
+  "image_file_too_large",
+  "empty_image_file",
+  "unsupported_image_media_type",
+  "failed_to_download_image",
+  "image_file_not_found",
+  "context_length_exceeded",
+  "insufficient_quota",
 ]);
 
 /** A response that broke off after it had begun. */

@@ -8,115 +8,158 @@ import {
   writeParts,
 } from "portico/provider";
 import { isNativePart, NativeEvents, withOwnMembers } from "./native.ts";
-import { createOutput, type OutputFactory, type ToolOf } from "./output.ts";
+import type { ToolOf } from "./output/call-items.ts";
+import type { OutputEvents } from "./output/item-list.ts";
+import { createOutput, type Output, type OutputFactory } from "./output/output.ts";
 import { cutReason, endResponse, failedResponse, writePart } from "./response.ts";
 
-/** `keep` is called with the finished response, before its last event goes out. */
+/** Keeps the finished response where it is to be stored. The last event waits for it. */
+type Keep = (ended: JsonObject) => Promise<void> | undefined;
+
 export function createEncoder(
   response: JsonObject,
-  keep: (ended: JsonObject) => Promise<void> | undefined,
+  keep: Keep,
   toolOf: ToolOf,
   makeOutput: OutputFactory = createOutput,
 ): StreamEncoder {
-  let out = "";
-  let number = 0;
-  let model = response.model as string;
-  let finish: string | null = null;
-  let usage: Usage | undefined;
-  const native = new NativeEvents(response);
+  return new ResponseEncoder(response, keep, (events) =>
+    makeOutput(String(response.id), events, toolOf),
+  );
+}
+
+class ResponseEncoder implements StreamEncoder {
+  readonly #response: JsonObject;
+  readonly #keep: Keep;
+  readonly #events = new NumberedEvents();
+  readonly #output: Output;
+  readonly #native: NativeEvents;
+  #model: string;
+  #finish: string | null = null;
+  #usage: Usage | undefined;
   /** The channel speaks the format: its own events go out. */
-  let isNative = false;
-  /** The upstream has begun; the first event waits until it is known whose events go out. */
-  let isBegun = false;
+  #isNative = false;
+  /** The upstream has begun. The first event waits until it is known whose events go out. */
+  #hasBegun = false;
 
-  function emit(type: string, fields: JsonObject): void {
-    out += written(type, number++, fields);
+  constructor(response: JsonObject, keep: Keep, makeOutput: (events: OutputEvents) => Output) {
+    this.#response = response;
+    this.#keep = keep;
+    this.#model = response.model as string;
+    this.#native = new NativeEvents(response);
+    this.#output = makeOutput(this.#events);
   }
-  /** As `emit` would write it. Nearly all events are deltas: an object for each, built again, took most of a stream's time. */
-  function emitDelta(type: string, at: string, delta: string, more = ""): void {
-    const head = `event: ${type}\ndata: {"type":"${type}","sequence_number":${number++},${at}`;
-    out += `${head},"delta":${JSON.stringify(delta)}${more}}\n\n`;
-  }
-  function start(): void {
-    if (number > 0) return;
-    emit("response.created", { response: { ...response, model } });
-    emit("response.in_progress", { response: { ...response, model } });
-  }
-  function take(): string {
-    const text = out;
-    out = "";
-    return text;
-  }
-  const output = makeOutput(String(response.id), { tell: emit, delta: emitDelta }, toolOf);
 
-  function add(part: StreamPart): void {
+  write(parts: readonly StreamPart[]): string {
+    let native = "";
+    writeParts(parts, "responses", {
+      event: (event) => {
+        this.#isNative = true;
+        native += this.#native.event(event);
+      },
+      part: (part) => {
+        this.#isNative ||= isNativePart(part);
+        if (this.#isNative) native += this.#native.part(part);
+        else this.#add(part);
+        return false;
+      },
+    });
+    if (this.#hasBegun && !this.#isNative) this.#start();
+    return this.#events.take() + native;
+  }
+
+  end(): string | Promise<string> {
+    if (this.#native.response !== undefined) return this.#endNative(this.#native.response);
+    this.#start();
+    const finish = this.#finish;
+    this.#output.end(cutReason(finish) !== undefined);
+    const ended = endResponse(this.#response, {
+      model: this.#model,
+      items: this.#output.items,
+      finish,
+      usage: this.#usage,
+    });
+    const writeEnd = () => {
+      this.#events.write(`response.${String(ended.status)}`, { response: ended });
+      return this.#events.take();
+    };
+    return this.#keep(ended)?.then(writeEnd) ?? writeEnd();
+  }
+
+  fail(error: PorticoError): string {
+    if (this.#isNative) this.#events.next = this.#native.number;
+    this.#start();
+    this.#events.write("error", errorFields(error));
+    const soFar = { ...this.#response, model: this.#model, output: this.#output.items };
+    this.#events.write("response.failed", { response: failedResponse(soFar, error) });
+    return this.#events.take();
+  }
+
+  error(error: PorticoError): string {
+    const number = this.#isNative ? this.#native.number : this.#events.next;
+    return eventText("error", number, errorFields(error));
+  }
+
+  #start(): void {
+    if (this.#events.next > 0) return;
+    const response = { ...this.#response, model: this.#model };
+    this.#events.write("response.created", { response });
+    this.#events.write("response.in_progress", { response });
+  }
+
+  #add(part: StreamPart): void {
     switch (part.type) {
       case "start":
-        model = part.model;
-        isBegun = true;
+        this.#model = part.model;
+        this.#hasBegun = true;
         return;
       case "usage":
-        usage = part.usage;
+        this.#usage = part.usage;
         return;
       case "comment":
         return;
       default:
-        start();
-        if (part.choice === 0) writePart(output, part);
-        if (part.type === "finish" && part.choice === 0) finish = part.reason;
+        this.#start();
+        if (part.choice === 0) writePart(this.#output, part);
+        if (part.type === "finish" && part.choice === 0) this.#finish = part.reason;
     }
   }
 
-  function endNative(upstream: JsonObject): string | Promise<string> {
-    const ended = withOwnMembers(upstream, response);
-    return keep(ended)?.then(() => native.end(ended)) ?? native.end(ended);
+  #endNative(upstream: JsonObject): string | Promise<string> {
+    const ended = withOwnMembers(upstream, this.#response);
+    const writeEnd = () => this.#native.end(ended);
+    return this.#keep(ended)?.then(writeEnd) ?? writeEnd();
   }
-
-  return {
-    write(parts) {
-      writeParts(parts, "responses", {
-        event(event) {
-          isNative = true;
-          out += native.event(event);
-        },
-        part(part) {
-          isNative ||= isNativePart(part);
-          if (isNative) out += native.part(part);
-          else add(part);
-          return false;
-        },
-      });
-      if (isBegun && !isNative) start();
-      return take();
-    },
-
-    end() {
-      if (native.response !== undefined) return endNative(native.response);
-      start();
-      output.end(cutReason(finish) !== undefined);
-      const ended = endResponse(response, { model, items: output.items, finish, usage });
-      const last = () => {
-        emit(`response.${String(ended.status)}`, { response: ended });
-        return take();
-      };
-      return keep(ended)?.then(last) ?? last();
-    },
-
-    fail(error: PorticoError) {
-      if (isNative) number = native.number;
-      start();
-      const { code, message, param } = error;
-      emit("error", { code, message, param: param ?? null });
-      const failed = failedResponse({ ...response, model, output: output.items }, error);
-      emit("response.failed", { response: failed });
-      return take();
-    },
-
-    error: ({ code, message, param }) =>
-      written("error", isNative ? native.number : number, { code, message, param: param ?? null }),
-  };
 }
 
-function written(type: string, number: number, fields: JsonObject): string {
+/** Numbers the events and holds their text until it is taken. */
+class NumberedEvents implements OutputEvents {
+  /** The number of the next event. */
+  next = 0;
+  #text = "";
+
+  write(type: string, fields: JsonObject): void {
+    this.#text += eventText(type, this.next, fields);
+    this.next++;
+  }
+
+  /** The same text that `write` would make, without building and serialising an object for each of many deltas. */
+  writeDelta(type: string, place: string, delta: string, more = ""): void {
+    const members = `{"type":"${type}","sequence_number":${this.next},${place}`;
+    this.#text += `event: ${type}\ndata: ${members},"delta":${JSON.stringify(delta)}${more}}\n\n`;
+    this.next++;
+  }
+
+  take(): string {
+    const text = this.#text;
+    this.#text = "";
+    return text;
+  }
+}
+
+function errorFields({ code, message, param }: PorticoError): JsonObject {
+  return { code, message, param: param ?? null };
+}
+
+function eventText(type: string, number: number, fields: JsonObject): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...fields })}\n\n`;
 }

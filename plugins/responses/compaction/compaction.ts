@@ -7,7 +7,8 @@ import {
   upstreamError,
 } from "portico/provider";
 import { itemId } from "../archive.ts";
-import type { Output, OutputEvents } from "../output.ts";
+import type { OutputEvents } from "../output/item-list.ts";
+import type { Output, OutputFactory } from "../output/output.ts";
 import { usageOf } from "../response.ts";
 import { sealSummary } from "./summary.ts";
 
@@ -54,10 +55,10 @@ export function compactionOf(
   input: readonly JsonObject[],
 ): JsonObject {
   const content = completion.choices[0]?.message.content;
-  const told = input.filter(
+  const asked = input.filter(
     ({ type, role }) => role === "user" && (type ?? "message") === "message",
   );
-  const messages = told.map((item, i) => ({ id: itemId("msg", id, i), type: "message", ...item }));
+  const messages = asked.map((item, i) => ({ id: itemId("msg", id, i), type: "message", ...item }));
   const item = summaryItem(id, messages.length, typeof content === "string" ? content : "");
   return {
     id,
@@ -78,22 +79,37 @@ function summaryItem(responseId: string, index: number, summary: string): JsonOb
 }
 
 /** The output of a response whose input ended with a `compaction_trigger`: the summary as an item. */
-export function createSummaryOutput(responseId: string, events: OutputEvents): Output {
-  const items: JsonObject[] = [];
-  let summary = "";
-  const ignore = (): void => {};
-  return {
-    items,
-    text(delta) {
-      summary += delta;
-    },
-    end() {
-      const item = summaryItem(responseId, 0, summary);
-      items.push(item);
-      events.tell("response.output_item.added", { output_index: 0, item });
-      events.tell("response.output_item.done", { output_index: 0, item });
-    },
-    ...{ reasoning: ignore, annotation: ignore, refusal: ignore, call: ignore },
-    ...{ callArguments: ignore, signature: ignore, extra: ignore },
-  };
+export const createSummaryOutput: OutputFactory = (responseId, events) =>
+  new SummaryOutput(responseId, events);
+
+class SummaryOutput implements Output {
+  readonly items: JsonObject[] = [];
+  readonly #responseId: string;
+  readonly #events: OutputEvents;
+  #summary = "";
+
+  constructor(responseId: string, events: OutputEvents) {
+    this.#responseId = responseId;
+    this.#events = events;
+  }
+
+  text(delta: string): void {
+    this.#summary += delta;
+  }
+
+  end(): void {
+    const item = summaryItem(this.#responseId, 0, this.#summary);
+    this.items.push(item);
+    this.#events.write("response.output_item.added", { output_index: 0, item });
+    this.#events.write("response.output_item.done", { output_index: 0, item });
+  }
+
+  // The summary is text alone.
+  reasoning(): void {}
+  annotation(): void {}
+  refusal(): void {}
+  call(): void {}
+  callArguments(): void {}
+  signature(): void {}
+  extra(): void {}
 }

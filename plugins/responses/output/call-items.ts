@@ -1,0 +1,114 @@
+/** Calls of tools, each an item of the type that its tool demands. */
+import { isJson, type JsonObject, type StreamedCallPart } from "portico/provider";
+import { CALL_FORMS, type CallForm, type ToolId } from "../tools/call-forms.ts";
+import { type ItemList, membersOf, type OutputItem } from "./item-list.ts";
+
+/** The tool that a function's name stands for. */
+export type ToolOf = (name: string) => ToolId;
+
+class CallItem {
+  readonly id: string;
+  extra_content: unknown;
+  readonly #list: ItemList;
+  readonly #form: CallForm;
+  readonly #entry: OutputItem;
+  readonly #deltaPlace: string;
+  #args = "";
+
+  constructor(list: ItemList, { id, extra }: StreamedCallPart, tool: ToolId) {
+    this.id = id;
+    this.extra_content = extra;
+    this.#list = list;
+    this.#form = CALL_FORMS[tool.kind];
+    const fields = { type: this.#form.itemType, status: "in_progress", call_id: id };
+    this.#entry = list.begin(this.#form.idKind, { ...fields, ...this.#form.begin(tool) });
+    this.#deltaPlace = membersOf(this.#place);
+  }
+
+  get isComplete(): boolean {
+    return isJson(this.#args);
+  }
+
+  write(args: string): void {
+    this.#args += args;
+    if (this.#form !== CALL_FORMS.function) return;
+    const type = "response.function_call_arguments.delta";
+    this.#list.events.writeDelta(type, this.#deltaPlace, args);
+  }
+
+  /** `status` is for a call whose arguments are not complete. */
+  end(status: string): void {
+    const { item } = this.#entry;
+    if (this.#args === "") this.#args = "{}";
+    item.status = this.isComplete ? "completed" : status;
+    Object.assign(item, this.#form.end(this.#args));
+    if (this.#form === CALL_FORMS.function) this.#endFunction();
+    if (this.#form === CALL_FORMS.custom) this.#endCustom();
+    this.#list.end(this.#entry);
+  }
+
+  get #place(): JsonObject {
+    const { item, index } = this.#entry;
+    return { item_id: item.id, output_index: index };
+  }
+
+  #endFunction(): void {
+    const { name } = this.#entry.item;
+    const fields = { ...this.#place, name, arguments: this.#args };
+    this.#list.events.write("response.function_call_arguments.done", fields);
+  }
+
+  /** The text stands in a JSON object, so it is known at the end only. */
+  #endCustom(): void {
+    const { input } = this.#entry.item;
+    const { events } = this.#list;
+    const place = this.#place;
+    events.write("response.custom_tool_call_input.delta", { ...place, delta: input });
+    events.write("response.custom_tool_call_input.done", { ...place, input });
+  }
+}
+
+/** Fragments of parallel calls may come mixed: a call whose arguments are not complete stays open beside the next one. */
+export class CallItems {
+  readonly #list: ItemList;
+  readonly #toolOf: ToolOf;
+  readonly #calls = new Map<number, CallItem>();
+  readonly #open = new Set<CallItem>();
+  #latest: CallItem | undefined;
+
+  constructor(list: ItemList, toolOf: ToolOf) {
+    this.#list = list;
+    this.#toolOf = toolOf;
+  }
+
+  get all(): CallItem[] {
+    return [...this.#calls.values()];
+  }
+
+  begin(part: StreamedCallPart): void {
+    if (this.#latest?.isComplete) this.#end(this.#latest, "completed");
+    const call = new CallItem(this.#list, part, this.#toolOf(part.name));
+    this.#calls.set(part.index, call);
+    this.#open.add(call);
+    this.#latest = call;
+  }
+
+  write(index: number, args: string): void {
+    const call = this.#calls.get(index);
+    if (call === undefined || args === "" || !this.#open.has(call)) return;
+    call.write(args);
+  }
+
+  get(index: number): CallItem | undefined {
+    return this.#calls.get(index);
+  }
+
+  /** Ends every call that is open. */
+  end(status: "completed" | "incomplete"): void {
+    for (const call of this.#open) this.#end(call, status);
+  }
+
+  #end(call: CallItem, status: string): void {
+    if (this.#open.delete(call)) call.end(status);
+  }
+}
