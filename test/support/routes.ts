@@ -13,6 +13,8 @@ export interface Line {
 /** What the tests use of the gateway that serves their routes. */
 export interface RouteGateway extends Mount, RawServer {
   url: string;
+  /** What the plugin got in its setup. */
+  plugin: PluginContext;
   /** Requests that are under way. */
   readonly active: number;
   /** Every log line so far. */
@@ -59,6 +61,7 @@ export async function startRoutes(options: RouteGatewayOptions = {}): Promise<Ro
   return {
     port: gateway.port,
     url: gateway.url,
+    plugin: ctx,
     route: (...route) => ctx.route(...route),
     upgrade: (...upgrade) => ctx.upgrade(...upgrade),
     errors: (...form) => ctx.errors(...form),

@@ -19,7 +19,6 @@ export interface TestServer extends RawServer {
 export interface TestServerOptions {
   settings?: Partial<TestServer["settings"]>;
   auth?: AuthSettings;
-  authenticators?: AuthOptions["authenticators"];
   throttle?: AuthOptions["throttle"];
   origins?: readonly string[];
   loopbackOnly?: boolean;
@@ -53,7 +52,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   };
   const auth = new Auth({
     settings: () => credentials,
-    authenticators: options.authenticators ?? (() => []),
+    authenticators: () => [],
     log,
     ...(options.throttle && { throttle: options.throttle }),
   });
