@@ -24,6 +24,8 @@ export interface TestOptions {
   port?: number;
   /** In this process only: no other plugins run. */
   only?: readonly string[];
+  /** In this process only: called with each log line. */
+  onLine?: (line: Record<string, unknown>) => void;
 }
 
 export interface TestGateway {
@@ -73,7 +75,11 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
     port: options.port,
     only: options.only,
     loader: loaderFor({ package: packageDir, state: join(home, "state") }),
-    write: (line) => lines.push(JSON.parse(line)),
+    write(text) {
+      const line = JSON.parse(text) as Record<string, unknown>;
+      lines.push(line);
+      options.onLine?.(line);
+    },
   });
   const token = gateway.token ?? "";
   return {

@@ -2,13 +2,8 @@
 import type { Mount, PluginContext } from "portico";
 import { type InProcessGateway, startGateway } from "./gateway.ts";
 import { inject } from "./inject.ts";
+import type { Line } from "./collect-log.ts";
 import type { RawServer } from "./raw-http.ts";
-
-export interface Line {
-  level: string;
-  fields: Record<string, unknown>;
-  message: string | undefined;
-}
 
 /** What the tests use of the gateway that serves their routes. */
 export interface RouteGateway extends Mount, RawServer {

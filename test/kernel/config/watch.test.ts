@@ -7,8 +7,7 @@ import type { ConfigOptions } from "../../../kernel/config/read.ts";
 import type { ConfigChange } from "../../../kernel/config/diff.ts";
 import type { Dispose } from "../../../kernel/contract/index.ts";
 import { until } from "../../support/until.ts";
-import { collectLog } from "../http/harness.ts";
-import type { Line } from "../../support/routes.ts";
+import { collectLog, type Line } from "../../support/collect-log.ts";
 import { openWith } from "./store.ts";
 
 async function watching(

@@ -1,10 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { loaderFor } from "../../../kernel/package-loader.ts";
-import { startGateway as boot } from "../../../kernel/gateway/gateway.ts";
-import { resolvePaths } from "../../../kernel/files/paths.ts";
-import { makeHome, packageDir, startGateway } from "../../support/gateway.ts";
+import { makeHome, startGateway } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
 
@@ -44,16 +41,12 @@ test("a start that fails late leaves nothing running", async () => {
   const home = makeHome();
   let port = 0;
   try {
-    await boot({
-      paths: resolvePaths({ home }, {}),
-      env: process.env,
-      version: "0.0.0-test",
-      loader: loaderFor({ package: packageDir, state: join(home, "state") }),
+    await startGateway({
+      home,
       port: 0,
-      write(line) {
-        const { msg, port: told } = JSON.parse(line) as { msg: string; port: number };
-        if (msg !== "portico is running") return;
-        port = told;
+      onLine(line) {
+        if (line["msg"] !== "portico is running") return;
+        port = line["port"] as number;
         throw new Error("standard output is gone");
       },
     });

@@ -3,10 +3,9 @@ import { type AuthOptions, type AuthSettings, Auth } from "../../../kernel/http/
 import { HttpServer } from "../../../kernel/http/server.ts";
 import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import type { HttpSettings } from "../../../kernel/config/schema.ts";
-import type { Logger } from "../../../kernel/contract/index.ts";
 import { inject } from "../../support/inject.ts";
 import type { RawServer } from "../../support/raw-http.ts";
-import type { Line } from "../../support/routes.ts";
+import { collectLog, type Line } from "../../support/collect-log.ts";
 
 export interface TestServer extends RawServer {
   server: HttpServer;
@@ -75,22 +74,4 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
 /** For `test.after`: what a failed test left open must not keep the process alive. */
 export async function closeAll(): Promise<void> {
   await Promise.all(open.splice(0).map((server) => server.close(0)));
-}
-
-export function collectLog(lines: Line[], bindings: Record<string, unknown> = {}): Logger {
-  const at = (level: string) => (fields: object | string, message?: string) =>
-    void lines.push(
-      typeof fields === "string"
-        ? { level, fields: bindings, message: fields }
-        : { level, fields: { ...bindings, ...fields }, message },
-    );
-  return {
-    trace: at("trace"),
-    debug: at("debug"),
-    info: at("info"),
-    warn: at("warn"),
-    error: at("error"),
-    fatal: at("fatal"),
-    child: (more) => collectLog(lines, { ...bindings, ...more }),
-  };
 }

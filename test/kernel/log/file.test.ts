@@ -1,7 +1,6 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   renameSync,
   rmdirSync,
@@ -10,16 +9,15 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { LogFile } from "../../../kernel/log/file.ts";
 import { createLog } from "../../../kernel/log/log.ts";
 import { test } from "../../support/suite.ts";
+import { temporaryDir } from "../../support/temporary.ts";
 import { until } from "../../support/until.ts";
 
-const root = mkdtempSync(join(tmpdir(), "portico-log-"));
-test.after(() => rmSync(root, { recursive: true, force: true }));
+const root = temporaryDir("portico-log-");
 
 const read = (file: string) => (existsSync(file) ? readFileSync(file, "utf8") : "");
 

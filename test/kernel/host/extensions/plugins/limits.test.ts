@@ -1,8 +1,8 @@
 /** Plugins that hang: none of them keeps the others, or the host, from going on. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "../../../../support/suite.ts";
+import { temporaryDir } from "../../../../support/temporary.ts";
 import * as assert from "uvu/assert";
 import { Bus } from "../../../../../kernel/host/bus.ts";
 import { Loader } from "../../../../../kernel/loader/load.ts";
@@ -13,8 +13,7 @@ import { PluginHost } from "../../../../../kernel/host/extensions/plugins/host.t
 import { createContributions, createServices } from "../../../../../kernel/host/registry.ts";
 
 const test = suite("hanging plugins");
-const home = mkdtempSync(join(tmpdir(), "portico-limits-"));
-test.after(() => rmSync(home, { recursive: true, force: true }));
+const home = temporaryDir("portico-limits-");
 
 const undone: string[] = [];
 Object.assign(globalThis, { undone });
