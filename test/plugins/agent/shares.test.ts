@@ -1,7 +1,7 @@
 /** However many turns clients have, one place is the owner's, and no client has all of the others. */
 import * as assert from "uvu/assert";
-import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { clientKey, secretOfKey } from "../../support/principals.ts";
 import { suite } from "../../support/suite.ts";
 import {
   completion,
@@ -34,11 +34,10 @@ test.after(async () => {
 });
 
 async function start(maxConcurrentTurns: number): Promise<void> {
-  const key = (name: string) => ({ hash: hashOf(`pk_${name}`), models: ["agent"] });
   gateway = await startGateway({
     config: {
       channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0 } },
-      gateway: { keys: { a: key("a"), b: key("b") } },
+      gateway: { keys: { ...clientKey("a"), ...clientKey("b") } },
       agents: { defaults: { model: "main/m", maxConcurrentTurns, heartbeat: { every: "0" } } },
       webhooks: {
         enabled: true,
@@ -54,7 +53,7 @@ const chat = (name: string, i: number) =>
     "POST",
     "/v1/chat/completions",
     { model: "agent", messages: [{ role: "user", content: `task ${i}` }] },
-    { token: `pk_${name}`, headers: { "x-portico-session": `s${i}` } },
+    { token: secretOfKey(name), headers: { "x-portico-session": `s${i}` } },
   );
 const own = () =>
   gateway.json("POST", "/agent", { message: "a task of the owner", session: "main", wait: true });

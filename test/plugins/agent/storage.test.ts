@@ -1,7 +1,7 @@
 /** What a client's turns may keep has an end, which is told to the model and at the door. */
 import * as assert from "uvu/assert";
-import { hashOf } from "../../../plugins/keys/grant.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
+import { clientKey, secretOfKey } from "../../support/principals.ts";
 import { suite } from "../../support/suite.ts";
 import {
   completion,
@@ -44,12 +44,14 @@ const WEBHOOK_TOKEN = "webhook-token-of-the-quota-test";
 
 test.before(async () => {
   up = await startUpstream(({ body }, res) => json(res, obey(body.messages)));
-  const key = (name: string) => ({ hash: hashOf(`pk_${name}`), models: ["agent"] });
   gateway = await startGateway({
     config: {
       channels: { main: { provider: "openai", baseUrl: up.url, maxRetries: 0 } },
       gateway: {
-        keys: { files: key("files"), talk: key("talk"), notes: key("notes"), big: key("big") },
+        keys: Object.assign(
+          {},
+          ...["files", "talk", "notes", "big"].map((name) => clientKey(name)),
+        ),
       },
       agents: { defaults: { model: "main/m", quotaBytes: QUOTA, heartbeat: { every: "0" } } },
       webhooks: {
@@ -72,7 +74,7 @@ async function chat(key: string, content: string, session = "s") {
   const body = { model: "agent", messages: [{ role: "user", content }] };
   const headers = { "x-portico-session": session };
   const response = await gateway.request("POST", "/v1/chat/completions", body, {
-    token: `pk_${key}`,
+    token: secretOfKey(key),
     headers,
   });
   const { error } = (await response.json()) as { error?: { code: string; message: string } };
