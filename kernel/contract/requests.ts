@@ -54,6 +54,8 @@ export interface Call {
   readonly limits: BodyLimits;
   /** The whole body, decompressed, within the limit (413 beyond it). May be called again. */
   body(): Promise<Buffer>;
+  /** The whole body as it was sent, still compressed: a sender may have signed these bytes. Same limits as `body`. */
+  wireBody(): Promise<Buffer>;
   /** The body as it comes, decompressed, for bodies that are too large to be held. Its reader bounds it. */
   chunks(): AsyncIterable<Buffer>;
   /**

@@ -69,6 +69,10 @@ class EntryReading implements Call {
     return Buffer.alloc(0);
   }
 
+  wireBody(): Promise<Buffer> {
+    return this.body();
+  }
+
   async *chunks(): AsyncIterable<Buffer> {}
 
   async json<T = unknown>(): Promise<T> {

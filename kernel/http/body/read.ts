@@ -16,33 +16,39 @@ export interface ReadBodyOptions {
   timeoutMs: number;
 }
 
+interface BodySource {
+  readonly req: HttpRequest;
+  /** Tells the client that the body may come, right before its first byte is awaited. */
+  sendContinue(): void;
+}
+
 /**
- * The whole body, decompressed. Rejects with `body_too_large`, `request_timeout`, `unsupported_media_type` (an unknown
- * compression), `invalid_request_error` (a broken one), or `client_closed` when the client leaves. Right before the
- * first byte is awaited, the source may say that it can come.
+ * Reads the whole body as it was sent. Rejects with `body_too_large`, `request_timeout`, or `client_closed` when the
+ * client leaves.
  */
-export function readBody(
-  source: { readonly req: HttpRequest; sendContinue(): void },
+export function readWireBody(
+  source: BodySource,
   { maxBytes, timeoutMs }: ReadBodyOptions,
 ): Promise<Buffer> {
   const { req } = source;
   if (!hasBody(req)) return Promise.resolve(Buffer.alloc(0));
   if (Number(req.headers["content-length"]) > maxBytes)
     return Promise.reject(errors.bodyTooLarge({ maxBytes }));
-  const encoding = contentEncoding(req);
-  if (encoding === undefined) {
-    source.sendContinue();
-    return req.whole(maxBytes, timeoutMs);
-  }
-  return readCompressed(source, encoding, { maxBytes, timeoutMs });
+  source.sendContinue();
+  return req.whole(maxBytes, timeoutMs);
 }
 
-async function readCompressed(
-  source: { readonly req: HttpRequest; sendContinue(): void },
-  encoding: string,
-  { maxBytes, timeoutMs }: ReadBodyOptions,
+/**
+ * Decompresses a body that `readWire` reads. Rejects also with `unsupported_media_type` (an unknown compression) before
+ * anything is read, and with `invalid_request_error` (a broken one).
+ */
+export async function readBody(
+  req: IncomingMessage,
+  readWire: () => Promise<Buffer>,
+  maxBytes: number,
 ): Promise<Buffer> {
+  const encoding = hasBody(req) ? contentEncoding(req) : undefined;
+  if (encoding === undefined) return readWire();
   const decompress = decompressorOf(encoding);
-  source.sendContinue();
-  return decompress(await source.req.whole(maxBytes, timeoutMs), maxBytes);
+  return decompress(await readWire(), maxBytes);
 }

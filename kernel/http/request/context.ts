@@ -17,7 +17,7 @@ import { ANONYMOUS } from "../access/auth.ts";
 import { errors } from "../errors.ts";
 import { bodyChunks } from "../body/compressed.ts";
 import { checkJsonType, parseJson } from "../body/json.ts";
-import { readBody } from "../body/read.ts";
+import { readBody, readWireBody } from "../body/read.ts";
 import type { HttpRequest } from "../body/request.ts";
 import type { RouteInput } from "./declared-input.ts";
 
@@ -66,6 +66,7 @@ export class RequestContext implements Call {
   #watchers: (() => void)[] | undefined;
   #abort: AbortController | undefined;
   #body: Promise<Buffer> | undefined;
+  #wireBody: Promise<Buffer> | undefined;
 
   /** `plain` is the response for the server's own use, without the headers that every response has. */
   constructor(
@@ -159,10 +160,18 @@ export class RequestContext implements Call {
   }
 
   body(): Promise<Buffer> {
-    const { http } = this.server.settings();
-    const maxBytes = this.maxBodyBytes ?? http.maxBodyBytes;
-    this.#body ??= readBody(this, { maxBytes, timeoutMs: http.bodyTimeoutMs });
+    this.#body ??= readBody(this.req, () => this.wireBody(), this.#maxBytes);
     return this.#body;
+  }
+
+  wireBody(): Promise<Buffer> {
+    const timeoutMs = this.server.settings().http.bodyTimeoutMs;
+    this.#wireBody ??= readWireBody(this, { maxBytes: this.#maxBytes, timeoutMs });
+    return this.#wireBody;
+  }
+
+  get #maxBytes(): number {
+    return this.maxBodyBytes ?? this.server.settings().http.maxBodyBytes;
   }
 
   chunks(): AsyncIterable<Buffer> {

@@ -23,7 +23,8 @@ export interface Admission {
 export function identify(visit: Visit, refusals: Throttle): Admission {
   const { call, settings, target, headers } = visit;
   const token = presentedToken(settings, call.req);
-  const signed = { headers, body: visit.raw ?? Buffer.alloc(0), now: Date.now() };
+  const { raw = Buffer.alloc(0), wire } = visit;
+  const signed = { headers, body: raw, wire, now: Date.now() };
   if (target.kind === "mapping" && target.mapping.verifier) {
     const { mapping } = target;
     const { credential: known, problem } = presentedSignature(mapping, signed);

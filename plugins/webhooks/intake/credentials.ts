@@ -35,9 +35,17 @@ export function presentedToken(settings: Settings, req: IncomingMessage): Presen
 }
 
 /** The credential of a mapping that checks signatures. */
-export function presentedSignature(mapping: Mapping, signed: Signed): Presented {
-  const problem = mapping.verifier?.problem(signed);
-  return problem === undefined ? { credential: mapping.credential } : { problem };
+export function presentedSignature(
+  mapping: Mapping,
+  { wire, ...signed }: Signed & { wire: Buffer | undefined },
+): Presented {
+  const { verifier, credential } = mapping;
+  const problem = verifier?.problem(signed);
+  if (problem === undefined) return { credential };
+  // Senders that compress sign either the body or the bytes that they send.
+  const isWireSigned =
+    wire !== undefined && verifier?.problem({ ...signed, body: wire }) === undefined;
+  return isWireSigned ? { credential } : { problem };
 }
 
 /** Goes with every 401. */

@@ -262,6 +262,8 @@ class Intake {
   async #readRaw(visit: Visit): Promise<PorticoError | undefined> {
     try {
       visit.raw = await visit.call.body();
+      const wire = await visit.call.wireBody();
+      if (wire !== visit.raw) visit.wire = wire;
       return undefined;
     } catch (error) {
       if (isPorticoError(error) && UNREADABLE.has(error.code)) return error;

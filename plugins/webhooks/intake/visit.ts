@@ -21,6 +21,8 @@ export interface Visit {
   headers: Record<string, string>;
   query: Record<string, string>;
   raw?: Buffer;
+  /** The body as it was sent, where that is compressed. */
+  wire?: Buffer;
   credential?: Credential;
   /** What the answer says about limits. */
   limit?: LimitState;

@@ -82,6 +82,32 @@ for (const type of types)
     assert.ok(body.turnId, JSON.stringify(body));
   });
 
+test("a signature covers the compressed bytes or what they hold, and nothing else", async () => {
+  const issue = JSON.stringify({ action: "opened", issue: { title: "Bug" } });
+  const compressed = gzipSync(issue);
+  const send = async (path: string, signed: string | Buffer) => {
+    const signature = createHmac("sha256", SECRET).update(signed).digest("hex");
+    const { status, body } = await sendRaw(
+      path,
+      {
+        authorization: "",
+        "content-type": "application/json",
+        "content-encoding": "gzip",
+        "x-github-event": "issues",
+        "x-github-delivery": randomUUID(),
+        "x-hub-signature-256": `sha256=${signature}`,
+      },
+      compressed,
+    );
+    return [status, typeof body.turnId];
+  };
+  for (const path of ["/hooks/gh", "/hooks"]) {
+    assert.equal(await send(path, issue), [200, "string"], path);
+    assert.equal(await send(path, compressed), [200, "string"], path);
+    assert.is((await send(path, `${issue} `))[0], 401, path);
+  }
+});
+
 test("what is no JSON and has no known type is 415", async () => {
   const { status, body } = await sendRaw(
     "/hooks/note",
