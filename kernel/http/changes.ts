@@ -36,11 +36,16 @@ export function isOwners({ access }: Pick<RouteOptions, "access">): boolean {
 
 /** Whether requests with this method to this route are kept as changes. */
 export function isChange(
-  route: Pick<RouteOptions, "access" | "changes">,
+  route: Pick<RouteOptions, "access" | "changes" | "query">,
   { method, query }: Pick<RequestContext, "method" | "query">,
 ): boolean {
   if (method === "GET" || method === "HEAD" || route.changes === false) return false;
-  return isOwners(route) && query.get("dryRun") !== "true";
+  return isOwners(route) && !(knowsDryRun(route) && query.get("dryRun") === "true");
+}
+
+/** A route that does not declare `dryRun` makes the change whatever the query says. */
+function knowsDryRun({ query }: Pick<RouteOptions, "query">): boolean {
+  return typeof query === "object" && Object.hasOwn(query["properties"] ?? {}, "dryRun");
 }
 
 export function createChangeRecording(watchers: () => readonly ChangeWatcher[], log: Logger) {

@@ -216,4 +216,21 @@ test("the trail outlives the gateway, and knows what portico config did while no
   }
 });
 
+test("a route that knows no dry run is kept, whatever its query says", async () => {
+  await gateway.json("POST", "/keys", { name: "hidden" });
+  await gateway.json("DELETE", "/keys/hidden?dryRun=true");
+  assert.equal([(await newest()).action, (await newest()).entry], ["DELETE /keys/:name", "hidden"]);
+  const tried = await change([{ path: ["channels", "main", "weight"], value: 9 }], {});
+  assert.is(tried.status, 200);
+  const { id } = await newest();
+  const dry = await gateway.request(
+    "POST",
+    "/kernel/config?dryRun=true",
+    { key: "channels.main.weight", value: 8 },
+    { headers: { "if-match": "*" } },
+  );
+  assert.is(dry.status, 200);
+  assert.is((await newest()).id, id, "a dry run changes nothing, and is not kept");
+});
+
 test.run();
