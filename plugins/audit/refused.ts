@@ -29,18 +29,26 @@ export class RefusedAttempts {
   async add(entry: NewEntry): Promise<void> {
     const at = this.#trail.now();
     const span = Math.floor(at / SPAN_MS);
-    if (span !== this.#span) {
-      await this.flush();
-      this.#span = span;
-      this.#counted = new Map();
-    }
+    if (span !== this.#span) await this.#begin(span);
     const counted = this.#counterOf(entry, at);
     counted.count += 1;
     if (counted.count === 1) await this.#write(counted);
   }
 
-  async flush(): Promise<void> {
-    for (const counted of this.#counted.values())
+  flush(): Promise<void> {
+    return this.#writeCounts(this.#counted);
+  }
+
+  /** The new span begins before the first write, so that attempts that come together are counted together. */
+  #begin(span: number): Promise<void> {
+    const before = this.#counted;
+    this.#span = span;
+    this.#counted = new Map();
+    return this.#writeCounts(before);
+  }
+
+  async #writeCounts(all: ReadonlyMap<string, Counted>): Promise<void> {
+    for (const counted of all.values())
       if (counted.written < counted.count) await this.#write(counted);
   }
 
