@@ -93,7 +93,7 @@ export class PartWriter {
     this.#eventAt = this.#queue.length;
     read();
     const isEmpty = source.parts.length === 0 && this.#reserved?.source !== source;
-    if (isEmpty) this.raw("delta", {}, 0);
+    if (isEmpty && !source.split) this.raw("delta", {}, 0);
     this.#source = undefined;
     this.#eventAt = this.#queue.length;
   }
@@ -238,6 +238,9 @@ export class PartWriter {
         renamed: (call) => {
           const source = this.#sources.get(call);
           if (source !== undefined) source.split = true;
+        },
+        held: () => {
+          if (this.#source !== undefined) this.#source.split = true;
         },
         args: (call, text, isLate) => {
           // The event tells only the end of the text.

@@ -56,6 +56,8 @@ export interface CallEvents {
   skip(call: TrackedCall): void;
   /** A piece of the name came in another event than the first one. */
   renamed(call: TrackedCall): void;
+  /** The arguments of this event wait for the name of their call. */
+  held(): void;
   /** `isLate`: some of the text came in an earlier event. */
   args(call: TrackedCall, text: string, isLate: boolean): void;
 }
@@ -135,8 +137,10 @@ export class ToolCallTracker {
     call.args += text;
     if (call.args.length > MOST_ARGUMENTS) throw argumentsTooLarge();
     if (call.index === -1) {
-      // Without a name the call cannot begin: its arguments wait.
-      if (call.name === "") return;
+      if (call.name === "") {
+        this.#events.held();
+        return;
+      }
       this.#announce(call, true);
       this.#events.args(call, call.args, isLate);
       return;

@@ -217,6 +217,23 @@ const cases: Record<string, { streamed: Fragment[]; calls: Omit<Called, "id">[] 
     ],
     calls: [{ name: "calc", args: '{"x":"1"}' }],
   },
+  "a name behind arguments in several events": {
+    streamed: [
+      { index: 0, id: "call_1", args: "" },
+      { index: 0, args: '{"x"' },
+      { index: 0, args: ':"1"' },
+      { index: 0, name: "calc", args: "}" },
+    ],
+    calls: [{ name: "calc", args: '{"x":"1"}' }],
+  },
+  "a name behind all arguments": {
+    streamed: [
+      { index: 0, id: "call_1", args: '{"x":' },
+      { index: 0, args: '"1"}' },
+      { index: 0, name: "calc" },
+    ],
+    calls: [{ name: "calc", args: '{"x":"1"}' }],
+  },
   "a name in pieces": {
     streamed: [
       { index: 0, id: "call_1", name: "ca", args: "" },
