@@ -78,7 +78,7 @@ export async function createResponse(
   const ended =
     opened.native === undefined
       ? responseOf(response, opened.completion, toolOf, makeOutput)
-      : nativeResponse(opened.native, response);
+      : nativeResponse(opened.native, opened.completion, response);
   await keep(ended);
   return ended;
 }

@@ -1,5 +1,6 @@
-/** Responses of a channel that speaks the format itself: they go out as they came, with what the gateway keeps put right. */
+/** Responses of a channel that speaks the format itself. They go out unchanged but for the members that the gateway owns. */
 import {
+  type ChatCompletion,
   isObject,
   type JsonObject,
   openExtras,
@@ -24,8 +25,27 @@ export function withOwnMembers(upstream: JsonObject, own: JsonObject): JsonObjec
   return { ...upstream, ...Object.fromEntries(members) };
 }
 
-export function nativeResponse(body: Buffer, own: JsonObject): JsonObject {
-  return withOwnMembers(parseExact(body.toString("utf8")) as JsonObject, own);
+/** A response as its channel sent it, with ids of calls that the conversation does not hold yet: those of `completion`. */
+export function nativeResponse(
+  body: Buffer,
+  completion: ChatCompletion,
+  own: JsonObject,
+): JsonObject {
+  const response = parseExact(body.toString("utf8")) as JsonObject;
+  const ids = (completion.choices[0]?.message.tool_calls ?? []).map(({ id }) => id);
+  const items = Array.isArray(response.output) ? response.output.filter(isModelCall) : [];
+  for (const [i, item] of items.entries()) setCallId(item, ids[i]);
+  return withOwnMembers(response, own);
+}
+
+/** A call that stands in the completion as well. */
+function isModelCall(item: unknown): boolean {
+  if (!isObject(item)) return false;
+  return item["type"] === "function_call" || item["type"] === "custom_tool_call";
+}
+
+function setCallId(item: unknown, id: string | undefined): void {
+  if (id !== undefined && isModelCall(item)) (item as JsonObject).call_id = id;
 }
 
 /** Items as an upstream of the format takes them: without what this gateway has sealed for itself. */
@@ -47,8 +67,9 @@ export function isNativePart(part: StreamPart): boolean {
 }
 
 /**
- * Writes the events of such a stream, numbered from 0. The last one waits for `end`. Texts that events repeat are written
- * as they went out piece by piece: a hook or a mask may have changed the pieces.
+ * Writes the events of such a stream, numbered from 0. The last one waits for `end`. Where events repeat texts as a whole,
+ * they repeat the pieces that went out, since a hook or a mask may have changed them. The same holds for the id of a call
+ * that was replaced.
  */
 export class NativeEvents {
   readonly #own: JsonObject;
@@ -58,6 +79,10 @@ export class NativeEvents {
   #at: JsonObject = {};
   /** The texts that went out so far, by their place. */
   readonly #texts = new Map<string, string>();
+  /** Ids of calls that replace the upstream's own ones, by the place of the item in the output. */
+  readonly #callIds = new Map<number, string>();
+  /** The id of the call whose item begins with the next event. */
+  #nextCallId: string | undefined;
 
   constructor(own: JsonObject) {
     this.#own = own;
@@ -73,15 +98,17 @@ export class NativeEvents {
     return this.#last;
   }
 
-  /** An event that comes as it is to go out. */
+  /** An event that goes out as it came, but for what it repeats. */
   event({ value, json, parts }: SourceEvent): string {
     const event = value as JsonObject;
     const type = String(event.type);
     for (const part of parts) if (isText(part)) this.#addText(placeOf(event), part.text);
     this.#remember(type, event);
     if (isEnd(type)) return this.#finish(parseExact(json) as JsonObject);
-    const isAsItIs = event.sequence_number === this.#number && !isObject(event.response);
-    if (isAsItIs && !this.#repeatsOther(type, event)) return this.#write(type, json);
+    const isNumbered = event.sequence_number === this.#number && !isObject(event.response);
+    const isUnchanged =
+      isNumbered && !this.#repeatsOtherText(type, event) && !this.#namesOtherCall(event);
+    if (isUnchanged) return this.#write(type, json);
     return this.#writeWhole(type, parseExact(json) as JsonObject);
   }
 
@@ -104,6 +131,10 @@ export class NativeEvents {
           annotation,
         });
       }
+      case "tool-call":
+        // The event that begins the item follows as a part of its own.
+        this.#nextCallId = part.id;
+        return "";
       case "raw":
         return this.#raw(part);
       default:
@@ -121,22 +152,37 @@ export class NativeEvents {
     const event = structuredClone(part.members) as JsonObject;
     const type = String(event.type);
     this.#remember(type, event);
+    if (type === "response.output_item.added") this.#assignCallId(event);
     return isEnd(type) ? this.#finish(event) : this.#writeWhole(type, event);
   }
 
+  #assignCallId({ output_index: index }: JsonObject): void {
+    if (this.#nextCallId === undefined) return;
+    this.#callIds.set(Number(index ?? 0), this.#nextCallId);
+    this.#nextCallId = undefined;
+  }
+
   #finish({ response }: JsonObject): string {
-    this.#last = response as JsonObject;
-    this.#setTexts(textsInResponse(this.#last));
+    const last = response as JsonObject;
+    this.#last = last;
+    this.#setTexts(textsInResponse(last));
+    const items = Array.isArray(last.output) ? last.output : [];
+    for (const [i, item] of items.entries()) setCallId(item, this.#callIds.get(i));
     return "";
   }
 
+  #namesOtherCall({ item, output_index: index }: JsonObject): boolean {
+    return isObject(item) && this.#callIds.has(Number(index ?? 0));
+  }
+
   /** The event holds texts other than those that went out. */
-  #repeatsOther(type: string, event: JsonObject): boolean {
+  #repeatsOtherText(type: string, event: JsonObject): boolean {
     return textsInEvent(type, event).some(({ place, text }) => text !== this.#texts.get(place));
   }
 
   #writeWhole(type: string, event: JsonObject): string {
     this.#setTexts(textsInEvent(type, event));
+    setCallId(event.item, this.#callIds.get(Number(event.output_index ?? 0)));
     return this.#writeValue(event);
   }
 

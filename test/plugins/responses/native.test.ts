@@ -338,6 +338,53 @@ test("where hooks put texts in front of what leaves, the request is translated",
   }
 });
 
+const call = (id: string, call_id: string) => ({
+  ...{ id, type: "function_call", call_id, name: "calc" },
+  ...{ arguments: "{}", status: "completed", made_up: 1 },
+});
+
+/** The id of each call, from all events or the whole response that name it. */
+function callIdsOf(items: any[]): Set<string>[] {
+  const ids = new Map<string, Set<string>>();
+  for (const { id, call_id } of items) ids.set(id, (ids.get(id) ?? new Set()).add(call_id));
+  return [...ids.values()];
+}
+
+test("an id of a call that the conversation or the response holds already is replaced everywhere", async () => {
+  output = [
+    message("Hello"),
+    call("fc_1", "call_0"),
+    call("fc_2", "call_1"),
+    call("fc_3", "call_1"),
+  ];
+  const input = [
+    { type: "message", role: "user", content: "Hi" },
+    { type: "function_call", call_id: "call_0", name: "calc", arguments: "{}" },
+    { type: "function_call_output", call_id: "call_0", output: "r" },
+  ];
+  const whole = await ask({ input });
+  const events = await stream({ input });
+  const streamed = events.flatMap(({ data }) => data.item ?? data.response?.output ?? []);
+  for (const items of [whole.body.output, streamed]) {
+    const calls = items.filter(({ type }: any) => type === "function_call");
+    const [first, second, third] = callIdsOf(calls);
+    for (const ids of [first, second, third]) assert.is(ids!.size, 1, "one id throughout");
+    assert.not.ok(first!.has("call_0"));
+    assert.ok(second!.has("call_1"), "an id that is new stays");
+    assert.not.ok(third!.has("call_1"));
+    for (const { made_up } of calls) assert.is(made_up, 1);
+  }
+});
+
+test("an upstream that counts its calls from 0 in each response gets ids that differ", async () => {
+  output = [call("fc_1", "call_0")];
+  const first = await ask({});
+  const next = { type: "function_call_output", call_id: "call_0", output: "r" };
+  const second = await ask({ previous_response_id: first.body.id, input: [next] });
+  assert.equal([first.body.output[0].call_id, second.status], ["call_0", 200]);
+  assert.is.not(second.body.output[0].call_id, "call_0");
+});
+
 test("compressed requests are read", async () => {
   const json = Buffer.from(JSON.stringify({ model: "up/gpt-5", input: "Hi" }));
   const zstd = (zlib as { zstdCompressSync?: (bytes: Buffer) => Buffer }).zstdCompressSync;
