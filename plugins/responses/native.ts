@@ -98,7 +98,7 @@ export class NativeEvents {
     return this.#last;
   }
 
-  /** An event that goes out as it came, but for what it repeats. */
+  /** An event that goes out unchanged, except for the texts and ids that it repeats. */
   event({ value, json, parts }: SourceEvent): string {
     const event = value as JsonObject;
     const type = String(event.type);
