@@ -95,7 +95,7 @@ test("what is missing from a call, and what is not there, is said", async () => 
   assert.match(await files({ action: "read", path: "notes/a.md", offset: 9 }), "has 4 lines");
 });
 
-test("memory is appended to and found again; MEMORY.md is told in the next turn", async () => {
+test("memory is appended to and found again; MEMORY.md stands in the prompt of the next turn", async () => {
   const memory = (args: object) => useTool(g, "memory", args);
   assert.is(await memory({ action: "append", text: "Ann likes tea." }), "Kept in MEMORY.md.");
   assert.is(await memory({ action: "append", text: "Bob likes coffee." }), "Kept in MEMORY.md.");

@@ -134,7 +134,7 @@ test("a caller who disconnects cancels the turn, running or queued", async () =>
   assert.not(g.asked.map(lastOf).includes("second"));
 });
 
-test("a chat that fails is told at once, and not tried again", async () => {
+test("a chat that fails gets its error at once, and is not tried again", async () => {
   g.script(() => {
     throw Object.assign(new Error("down"), {});
   });

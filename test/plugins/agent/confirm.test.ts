@@ -92,7 +92,7 @@ test("other actions of the tool do not wait", async () => {
   assert.is(turn.result, "read");
 });
 
-test("the model is told of a no with its reason, and of a time-out", async () => {
+test("the model reads a denial with its reason, and a time-out", async () => {
   const gateway = await confirming();
   const id = await start(gateway, "write b.txt", "one");
   await inState(gateway, id, "waiting");

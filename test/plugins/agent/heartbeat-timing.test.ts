@@ -35,7 +35,7 @@ function heartbeatOver(change: (store: Store) => Partial<Store>, every = "1h") {
   };
 }
 
-test("the next beat is told before the first look as well", async () => {
+test("the time of the next beat is known before the first round", async () => {
   const h = heartbeatOver(() => ({}));
   const { nextAt, everyMs } = await h.heartbeat.state();
   assert.is(everyMs, 3_600_000);

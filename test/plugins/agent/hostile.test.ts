@@ -9,7 +9,7 @@ import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { assertLinear } from "../../support/growth.ts";
 import { suite } from "../../support/suite.ts";
 
-const test = suite("what the agent is told from outside");
+const test = suite("what the agent reads from outside");
 let g: InProcessGateway;
 test.before(async () => {
   g = await startGateway();

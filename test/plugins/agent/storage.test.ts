@@ -81,7 +81,7 @@ async function chat(key: string, content: string, session = "s") {
   return { status: response.status, error };
 }
 
-test("a client's files end at its quota, and the model is told", async () => {
+test("a client's files end at its quota, and the model reads why", async () => {
   // What a turn writes stands in its transcript as well.
   assert.is((await chat("files", "FILE f1 15000")).status, 200);
   assert.match(result, "Wrote f1");

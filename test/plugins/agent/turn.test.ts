@@ -93,7 +93,7 @@ for (const [what, said, expected] of [
   ["a tool that hangs", call("hang", {}), /did not answer within 50 ms/],
   ["a tool that throws", call("explode", {}), /kaboom/],
 ] as const) {
-  test(`${what} is told to the model, and the turn goes on`, async () => {
+  test(`the model reads about ${what}, and the turn continues`, async () => {
     g.script((request) => (request.messages.at(-1)?.role === "tool" ? "I see." : said));
     assert.is((await ask("go")).result, "I see.");
     assert.match(lastOf(g.asked[1] as never), expected);
@@ -268,7 +268,7 @@ test("a running turn can be cancelled", async () => {
   assert.equal(await g.json("POST", `/turns/${turnId}/cancel`), { ok: false });
 });
 
-test("/new hands the old conversation to the hooks and begins anew; /stop stops what runs", async () => {
+test("/new hands the old conversation to the hooks and begins a new one; /stop stops the running turn", async () => {
   const commands: {
     command: string;
     previousSession?: { messages: { role: string; content: string }[] };
@@ -496,7 +496,7 @@ test("what a turn does before its response has begun is streamed too", async () 
   }
 });
 
-test("a failed attempt is told at once, and a new one before its first words", async () => {
+test("a failed attempt is reported at once, and a new one before its first words", async () => {
   let attempts = 0;
   g.script(async function* () {
     yield ++attempts === 1 ? "Half an" : "The whole answer.";
@@ -571,7 +571,7 @@ test("the event feed shows turns, without secrets", async () => {
   await reading;
 });
 
-test("sessions are listed, shown and removed, and their end is told", async () => {
+test("sessions are listed, shown and removed, and an event reports their end", async () => {
   const session = newSession();
   const deleted: string[] = [];
   const quiet = g.gateway.bus.on(

@@ -57,7 +57,7 @@ test("bad definitions are refused with the field", async () => {
   await cron.close();
 });
 
-test("what is wrong with an expression is told in its own numbers and names", async () => {
+test("an error of an expression uses the numbers and names of that expression", async () => {
   const cron = makeCron(START);
   for (const [expr, told] of [
     ["0 0 32 * *", "day: 32"],

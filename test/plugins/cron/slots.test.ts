@@ -226,7 +226,7 @@ test("a step back brings no slot again; a step forward is a sleep", async () => 
   await cron.close();
 });
 
-test("an interval starts anew after a step back, instead of waiting for the old date", async () => {
+test("after the clock steps back, an interval starts again instead of waiting for the old date", async () => {
   const cron = makeCron("2027-01-01T00:00:00Z");
   await cron.jobs.add(
     { name: "it", schedule: { kind: "every", everyMs: 60_000 }, payload: text },

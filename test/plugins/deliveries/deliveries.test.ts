@@ -136,7 +136,7 @@ test("a result arrives once, signed by Standard Webhooks, with the headers that 
   assert.match(shown, /"Authorization":"\*+"/);
 });
 
-test("a failed turn is told as well", async () => {
+test("a failed turn is delivered as well", async () => {
   const turnId = await start({ url: `${target}/failed` }, { model: "no-such-model" });
   await ended(turnId);
   const [one] = at("/failed");

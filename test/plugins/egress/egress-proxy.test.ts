@@ -197,7 +197,7 @@ test("a name that changes its address is judged at each connection", async () =>
   answers["pub.test"] = "127.0.0.1";
 });
 
-test("a host that cannot be reached is told apart from one that may not", async () => {
+test("an unreachable host and a forbidden one get different replies", async () => {
   const closed = createServer();
   await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
   const nobody = (closed.address() as AddressInfo).port;

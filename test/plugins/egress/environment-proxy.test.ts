@@ -18,7 +18,7 @@ test("the scheme chooses the variable, small letters come first, empty ones do n
   assert.is(through("ws://a.b"), undefined);
 });
 
-test("a proxy's address: with credentials, without a scheme, over TLS; anything else is told without its value", () => {
+test("a proxy's address: with credentials, without a scheme, over TLS; an error about anything else leaves out its value", () => {
   const url = proxyFor("https://a.b", { HTTPS_PROXY: "https://me:s3cret@p.example" })!;
   assert.equal(
     [url.protocol, url.username, url.password, url.hostname],

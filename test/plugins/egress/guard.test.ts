@@ -319,7 +319,7 @@ test("a name without addresses is not a refusal", async () => {
   assert.is(error.status, 502);
 });
 
-test("the policy is asked anew at each check", async () => {
+test("each check asks the policy again", async () => {
   let allowPrivate = false;
   const guard = createGuard({ policy: () => ({ allowPrivate }), resolve, ownPorts: () => [] });
   assert.is(await reasonOf(guard.checkUrl("http://10.0.0.1/")), "private_address");

@@ -57,7 +57,7 @@ function loopOver(
   return createClaimLoop({ store, log: silent, kinds: ["k"], leaseMs, most: () => most, run });
 }
 
-test("work that is told of while it looks for the next time is taken at once", async () => {
+test("work that is announced while the loop looks for the next time is claimed at once", async () => {
   const looked = gate();
   const answer = gate();
   const taken = gate<string>();

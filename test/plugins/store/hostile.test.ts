@@ -52,7 +52,7 @@ test("a file that others could read is closed to them when it is opened", async 
   await store.close();
 });
 
-test("a payload comes back as it came, NUL and all", async () => {
+test("a payload comes back unchanged, with its NUL characters", async () => {
   const store = openStore({ url: join(temporaryDir("portico-nul-"), "a.db"), log: quietLog() });
   const payload = "before \0 after";
   await store.deliveries.append({ id: "d", source: "s", outcome: "accepted", payload });
@@ -96,7 +96,7 @@ for (const [what, url, says] of [
   });
 }
 
-test("sessions that nobody named go, and their end is told; named ones stay, whatever their name", async () => {
+test("unnamed sessions are removed, and an event reports it; named ones stay, whatever their name", async () => {
   const t = temporaryStore();
   const { store, clock } = t;
   for (const id of ["main", "webhook:ci"]) await store.sessions.put(id, {});

@@ -71,7 +71,7 @@ test("a one-shot schedule disables itself; a disabled one is never due", async (
   assert.not((await store.schedules.get("cron", "j"))?.enabled);
 });
 
-test("schedules whose last run failed are told apart by their state, whatever their errors quote", async () => {
+test("schedules whose last run failed are found by their state, whatever their errors quote", async () => {
   const put = (id: string, state?: object) =>
     store.schedules.put({
       kind: "cron",

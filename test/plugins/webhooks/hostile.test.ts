@@ -167,7 +167,7 @@ test("a signing secret that anybody could guess is an error of the configuration
   }
 });
 
-test("a verify of a wrong type is told as that", async () => {
+test("a verify of a wrong type is reported as a wrong type", async () => {
   for (const [verify, at] of [
     [null, "verify"],
     ["github", "verify"],

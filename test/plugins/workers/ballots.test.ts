@@ -152,7 +152,7 @@ test("what was refused and comes again is voted on again", async () => {
   assert.equal(it.problems(), [undefined, undefined, undefined]);
 });
 
-test("a vote that another one comes before is told from one that is refused", async () => {
+test("a vote that another one overtakes differs from one that is refused", async () => {
   const codes = async (vote: Partial<Vote>) => {
     const votes = createVotes(0, () => {});
     const decided = votes

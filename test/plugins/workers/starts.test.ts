@@ -22,7 +22,7 @@ for (const [what, config, says] of [
   ],
   ["an unset variable", { gateway: { bind: "${UNHEARD}" } }, /gateway\.bind.*UNHEARD/],
 ] as const) {
-  test(`${what} ends the start, and is told once`, async () => {
+  test(`${what} ends the start, and is reported once`, async () => {
     const home = makeHome();
     const gateway = { workers: 2, port: 0, ...("gateway" in config ? config.gateway : {}) };
     writeFileSync(join(home, "portico.json"), JSON.stringify({ ...config, gateway }));
@@ -124,7 +124,7 @@ function forkWorker(home: string, ...early: object[]) {
   return { child, ended, next: (type: string) => Promise.race([heard(type), ended]) };
 }
 
-test("one begins whatever it is told of the others before", async () => {
+test("a worker begins, whatever it hears of the others before", async () => {
   const home = makeHome();
   writeFileSync(
     join(home, "portico.json"),

@@ -214,7 +214,7 @@ test("the feed shows the events of both", async () => {
   feed.close();
 });
 
-test("a webhook's sample is caught by whoever waits, whichever worker its request comes to", async () => {
+test("a waiting caller catches a webhook's sample, whichever worker gets the request", async () => {
   let waiting = 2;
   const caught = times(2, () =>
     ask(gateway, "POST", "/webhooks/samples/build").finally(() => waiting--),

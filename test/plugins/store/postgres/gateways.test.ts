@@ -72,7 +72,7 @@ for (const [what, schema] of [
   ["55 bytes", "s".repeat(55)],
   ["quotes", `"a""b""c"`],
 ] as const) {
-  test(`stores in a schema whose name has ${what} hear each other, and are seen by whoever would move them`, async () => {
+  test(`stores in a schema whose name has ${what} hear each other, and are seen by a command that would move them`, async () => {
     const url = server.emptyUrl(schema);
     const [a, b] = (await open(2, url)) as [Store, Store];
     const heard = new Promise<void>((resolve) => b.onWork("turn", resolve));

@@ -385,7 +385,7 @@ test("of a damaged source nothing is moved", async () => {
   assert.not.ok(existsSync(to.replace("file:", "")));
 });
 
-test("a source that is not there is told, and neither made nor moved", async () => {
+test("a missing source is reported, and neither made nor moved", async () => {
   const [missing, target] = [fileUrl(), fileUrl()];
   for (const from of [missing, missing.replace("file:", "file://"), missing.replace("file:", "")]) {
     const moved = await porticoHere(makeHome(), [
