@@ -9,10 +9,10 @@ const handler: HookHandler<"agent:bootstrap"> = async (event, ctx) => {
   const maxBytes = Number(ctx.config["maxBytes"] ?? 65_536);
   const maxFiles = Number(ctx.config["maxFiles"] ?? 20);
   const there = new Set(event.context.bootstrapFiles.map((file) => file.path));
-  const found = await matching(workspace, patterns);
-  if (found.length > maxFiles)
-    ctx.log.warn({ found: found.length, maxFiles }, "more files match than are added");
-  for (const path of found.slice(0, maxFiles)) {
+  const paths = await matching(workspace, patterns);
+  if (paths.length > maxFiles)
+    ctx.log.warn({ matches: paths.length, maxFiles }, "more files match than are added");
+  for (const path of paths.slice(0, maxFiles)) {
     const file = join(workspace, path);
     if (there.has(file) || there.has(path)) continue;
     try {

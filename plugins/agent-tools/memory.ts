@@ -88,18 +88,22 @@ async function search(
     const text = await readText(path).catch(() => "");
     for (const paragraph of text.split(/\n[ \t\r]*\n/)) {
       const lower = paragraph.toLowerCase();
-      const found = words.filter((word) => lower.includes(word)).length;
-      if (found > 0)
-        hits.push({ path: relative(ground.root, path), paragraph: paragraph.trim(), words: found });
+      const matching = words.filter((word) => lower.includes(word)).length;
+      if (matching > 0)
+        hits.push({
+          path: relative(ground.root, path),
+          paragraph: paragraph.trim(),
+          words: matching,
+        });
     }
   }
   hits.sort((one, other) => other.words - one.words);
-  const shown = hits
+  const paragraphs = hits
     .slice(0, MOST_FOUND)
     .map(({ path, paragraph }) => `${path}:\n${clip(paragraph, NOTE_CHARS)}`);
   if (hits.length > MOST_FOUND)
-    shown.push(`(${hits.length - MOST_FOUND} more: ask with more words)`);
-  return shown.length === 0 ? ownWords("(nothing found)") : shown.join("\n\n");
+    paragraphs.push(`(${hits.length - MOST_FOUND} more: ask with more words)`);
+  return paragraphs.length === 0 ? ownWords("(nothing found)") : paragraphs.join("\n\n");
 }
 
 /** Notes of days have names in their order: of too many the first are left out. */

@@ -14,19 +14,19 @@ export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
   const { items, enqueue } = lazyStore(ctx);
 
   ctx.route("GET", "/deliveries", deliveryRoutes.list, async ({ query }) => {
-    const found = await items().list({
+    const listed = await items().list({
       kind: DELIVERY,
       state: choiceIn(query, "state", STATES),
       before: numberIn(query, "before"),
       limit: limitIn(query, 50),
     });
-    return { deliveries: found.map((item) => shown(item as WorkItem<DeliveryBody>)) };
+    return { deliveries: listed.map((item) => viewDelivery(item as WorkItem<DeliveryBody>)) };
   });
 
   ctx.route("GET", "/deliveries/:id", deliveryRoutes.show, async ({ params }) => {
     const item = await find(params["id"] ?? "");
     const { target, message } = item.body;
-    return { ...shown(item), ...signing(target), message };
+    return { ...viewDelivery(item), ...signing(target), message };
   });
 
   ctx.route("POST", "/deliveries/:id/replay", deliveryRoutes.replay, async ({ params }) => {
@@ -73,7 +73,7 @@ function lazyStore(ctx: PluginContext) {
   };
 }
 
-function shown({
+function viewDelivery({
   id,
   seq,
   state,

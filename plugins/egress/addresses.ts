@@ -72,7 +72,7 @@ function rangeOf(address: IPv4 | IPv6): AddressKind {
 }
 
 /** The IPv4 address in two groups of an IPv6 one. */
-const carried = (high = 0, low = 0): IPv4 =>
+const embeddedAddress = (high = 0, low = 0): IPv4 =>
   new ipaddr.IPv4([high >> 8, high & 255, low >> 8, low & 255]);
 
 /** What a NAT64 prefix of 48, 56 or 64 bits carries (RFC 6052): the address is split by an octet of zeros. */
@@ -91,7 +91,7 @@ function kindOfV6(address: IPv6): AddressKind {
   const g = address.parts;
   const zeros = (from: number, to: number): boolean =>
     g.slice(from, to).every((group) => group === 0);
-  const last = carried(g[6], g[7]);
+  const last = embeddedAddress(g[6], g[7]);
   // Mapped: the connection is made over IPv4.
   if (address.isIPv4MappedAddress()) return rangeOf(last);
   const own = rangeOf(address);
@@ -102,9 +102,9 @@ function kindOfV6(address: IPv6): AddressKind {
   if (zeros(0, 6)) inner.push(last); // compatible (deprecated)
   if (zeros(0, 4) && g[4] === 0xffff && g[5] === 0) inner.push(last); // SIIT
   if (g[0] === 0x64 && g[1] === 0xff9b) inner.push(...translated(g), last); // NAT64 with a local prefix
-  if (g[0] === 0x2002) inner.push(carried(g[1], g[2])); // 6to4
+  if (g[0] === 0x2002) inner.push(embeddedAddress(g[1], g[2])); // 6to4
   if (g[0] === 0x2001 && g[1] === 0)
-    inner.push(carried(g[2], g[3]), carried(~g[6]! & 0xffff, ~g[7]! & 0xffff)); // Teredo
+    inner.push(embeddedAddress(g[2], g[3]), embeddedAddress(~g[6]! & 0xffff, ~g[7]! & 0xffff)); // Teredo
   if ((g[4]! & 0xfdff) === 0 && g[5] === 0x5efe) inner.push(last); // ISATAP
   return inner.map(rangeOf).reduce(worst, own);
 }

@@ -142,12 +142,12 @@ export function previewDates(
   count: number,
   anchor?: number,
 ): number[] {
-  const found: number[] = [];
-  for (let at = nextDate(schedule, after, anchor); at !== undefined && found.length < count; ) {
-    found.push(at);
+  const dates: number[] = [];
+  for (let at = nextDate(schedule, after, anchor); at !== undefined && dates.length < count; ) {
+    dates.push(at);
     at = nextDate(schedule, at, anchor);
   }
-  return found;
+  return dates;
 }
 
 export function describeSchedule(schedule: ScheduleSpec): string {

@@ -22,17 +22,17 @@ export function parseDuration(value: string | number, param?: string, least = 1)
   if (ms >= least && ms <= LONGEST_MS) return ms;
   const subject = param === undefined ? "" : `${param}: `;
   const options = param === undefined ? {} : { param };
-  throw errors.badDuration({ subject, value: shown(value), problem: whyNot(ms, least) }, options);
+  throw errors.badDuration({ subject, value: quote(value), problem: whyNot(ms, least) }, options);
 }
 
 /** For a schema's `refuse`: what is wrong with a length of time, or 0, to be read after its key. */
 export function refuseDuration(value: unknown): string | undefined {
   if (typeof value !== "string" && typeof value !== "number") return undefined;
   const ms = msOf(value);
-  return ms >= 0 && ms <= LONGEST_MS ? undefined : `is ${shown(value)}, which ${whyNot(ms, 0)}`;
+  return ms >= 0 && ms <= LONGEST_MS ? undefined : `is ${quote(value)}, which ${whyNot(ms, 0)}`;
 }
 
-const shown = (value: string | number): string => shorten(JSON.stringify(value), 60);
+const quote = (value: string | number): string => shorten(JSON.stringify(value), 60);
 
 function whyNot(ms: number, least: number): string {
   if (ms > LONGEST_MS) return "is longer than 100 years";

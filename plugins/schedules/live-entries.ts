@@ -62,10 +62,10 @@ export async function openLiveEntries<
   return {
     /** Throws where a definition is wrong that was not so, word for word, at the start. */
     async apply(next: C): Promise<void> {
-      const found = entries.problems(definitions(next));
-      for (const [name, problem] of found)
+      const problems = entries.problems(definitions(next));
+      for (const [name, problem] of problems)
         if (!isKnown(name, definitions(next)[name])) throw problem;
-      wrong = found;
+      wrong = problems;
       tellWrong();
       await entries.sync(definitions(next));
       await turn(next.enabled);

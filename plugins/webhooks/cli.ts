@@ -72,9 +72,9 @@ const delivery = { name: "delivery", description: "Its id, or the end or beginni
 function pairs(given: unknown, option: string): Record<string, string> {
   return Object.fromEntries(
     ((given as string[] | undefined) ?? []).map((text) => {
-      const found = /^([^:=\s]+)\s*[:=]\s*(.*)$/.exec(text);
-      if (!found) throw new Error(`--${option} takes NAME: VALUE, not "${text}".`);
-      return [found[1] as string, found[2] as string];
+      const pair = /^([^:=\s]+)\s*[:=]\s*(.*)$/.exec(text);
+      if (!pair) throw new Error(`--${option} takes NAME: VALUE, not "${text}".`);
+      return [pair[1] as string, pair[2] as string];
     }),
   );
 }

@@ -152,11 +152,11 @@ const MOST_FENCES = 50;
 export function turnOf(deliveries: readonly Rendering[]): TurnRequest & { principal: Principal } {
   const last = deliveries.at(-1) as Rendering;
   const count = deliveries.length;
-  const shown = deliveries.slice(-MOST_FENCES);
+  const newest = deliveries.slice(-MOST_FENCES);
   const label = (i: number) =>
     count === 1
       ? `webhook ${last.mapping}`
-      : `webhook ${last.mapping}, ${count - shown.length + i + 1} of ${count}`;
+      : `webhook ${last.mapping}, ${count - newest.length + i + 1} of ${count}`;
   const more =
     count === 1
       ? ""
@@ -164,8 +164,8 @@ export function turnOf(deliveries: readonly Rendering[]): TurnRequest & { princi
   const { session, temporary, model, channel, delivery } = last;
   return {
     message: last.task + more,
-    untrusted: shown.map(({ text }, i) => ({ label: label(i), text })),
-    content: last.filled ? shown.map(({ text }) => text).join("\n\n") : undefined,
+    untrusted: newest.map(({ text }, i) => ({ label: label(i), text })),
+    content: last.filled ? newest.map(({ text }) => text).join("\n\n") : undefined,
     source: SOURCE,
     principal: principalOfMapping({ name: last.mapping }),
     session,

@@ -47,14 +47,14 @@ export function addWeb(
       };
       const response = await guardedFetch(guard, url, { headers, maxBytes, timeoutMs, signal });
       const { title, text } = await textOf(response);
-      const shown = text.slice(offset, offset + MOST_CHARS);
-      const end = offset + shown.length;
+      const part = text.slice(offset, offset + MOST_CHARS);
+      const end = offset + part.length;
       // where a redirect leads is the server's word
       const from = response.url === url ? [] : [`(redirected to ${response.url})`];
       const head = offset === 0 && title !== "" ? [title, ""] : [];
       return [
         ownWords(`${response.status} ${url}`),
-        { type: "text", text: [...from, ...head, shown].join("\n") },
+        { type: "text", text: [...from, ...head, part].join("\n") },
         ...(end < text.length ? [ownWords(`(goes on: offset ${end} of ${text.length})`)] : []),
       ];
     },

@@ -94,11 +94,11 @@ export async function takeEvents(store: Store, turnId: string, chars: number): P
     chars - lengthOf(now),
   );
   const events = [...now, ...later].sort((a, b) => a.seq - b.seq);
-  const shown = events.map((item) => show(item, chars));
+  const parts = events.map((item) => show(item, chars));
   return {
     count: events.length,
-    text: shown.map(({ text }) => text).join("\n\n"),
-    rest: shown.flatMap(({ rest }) => rest ?? []),
+    text: parts.map(({ text }) => text).join("\n\n"),
+    rest: parts.flatMap(({ rest }) => rest ?? []),
     isMore: await isAnyQueued(store),
   };
 }
@@ -128,8 +128,8 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
     ...(isNamed(principal) ? [` as ${principal}`] : []),
     ` (${part.of}${isPart ? `, part ${part.number}` : ""}${cut < words.length ? ", the rest follows" : ""}):`,
   ].join("");
-  const shown = `${head}\n${words.slice(0, cut)}`;
-  if (cut === words.length) return { text: shown };
+  const beginning = `${head}\n${words.slice(0, cut)}`;
+  if (cut === words.length) return { text: beginning };
   const body: WakeBody = {
     text: words.slice(cut),
     source,
@@ -138,7 +138,7 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
   };
   // of the kind that is taken first: one part comes after the other
   return {
-    text: shown,
+    text: beginning,
     rest: {
       id: newId("evt"),
       lane: MAIN_SESSION,

@@ -39,8 +39,8 @@ export function errorMessages(
 ): ChatMessage[] {
   const reason = clip(error instanceof Error ? error.message : String(error), ERROR_CHARS);
   const isOwn = error instanceof ToolRefusal || tool?.ownErrors === true;
-  const shown = isOwn ? reason : fence(`error of ${name}`, reason);
-  return [{ role: "tool", tool_call_id: id, content: `Error: ${shown}` }];
+  const text = isOwn ? reason : fence(`error of ${name}`, reason);
+  return [{ role: "tool", tool_call_id: id, content: `Error: ${text}` }];
 }
 
 /** Neighbouring texts from outside share a fence. */

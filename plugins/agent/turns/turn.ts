@@ -63,12 +63,12 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
     isResumed,
   );
   if (!isResumed) for (const note of body.notes ?? []) onDelta()?.(note);
-  const said =
+  const answer =
     body.reply === undefined
       ? await askAgent(agent, input, { prompt, onDelta, edit })
       : await sayReply(body.reply, { prompt, onDelta, edit });
-  if ("until" in said) return { pause: said, prompt };
-  const { content, ...rest } = await offered(agent, input.sessionId, body, said);
+  if ("until" in answer) return { pause: answer, prompt };
+  const { content, ...rest } = await offered(agent, input.sessionId, body, answer);
   const text = [...(body.notes ?? []), content].filter((part) => part !== "").join("\n\n");
   // who listens to a chat completion hears it by no other way
   if (isHeld && body.chat !== undefined && text !== "") input.onDelta()?.(text);

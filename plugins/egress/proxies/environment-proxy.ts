@@ -48,14 +48,14 @@ export function parseProxy(value: string, name: string): URL {
 export function proxyFor(url: string | URL, env: ProxyEnvironment): URL | undefined {
   const target = new URL(url);
   if (target.protocol !== "http:" && target.protocol !== "https:") return undefined;
-  const found = variable(env, target.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY");
-  if (found === undefined) return undefined;
+  const proxy = variable(env, target.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY");
+  if (proxy === undefined) return undefined;
   const host = plainHost(target.hostname);
   if (isLoopbackName(host) || addressKind(host) === "loopback") return undefined;
   const port = target.port || (target.protocol === "https:" ? "443" : "80");
   const exceptions = variable(env, "NO_PROXY")?.value.split(/[\s,]+/) ?? [];
   if (exceptions.some((entry) => entry !== "" && isException(entry, host, port))) return undefined;
-  return parseProxy(found.value, found.name);
+  return parseProxy(proxy.value, proxy.name);
 }
 
 /** `*`, a name (with what is below it), `.name` and `*.name` (the same), an address, a network, each with a port or without. */

@@ -106,8 +106,8 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
     secrets,
     problem(signed) {
       // all of them are tried, so that the time does not tell which one fits
-      const found = secrets.map((secret) => check(signed, secret));
-      return found.includes(undefined) ? undefined : found[0];
+      const problems = secrets.map((secret) => check(signed, secret));
+      return problems.includes(undefined) ? undefined : problems[0];
     },
     idHeaders,
     signedId,
@@ -117,17 +117,17 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
 function byHmac(config: Partial<HmacConfig> & { header: string }): Check {
   const { header, algorithm = "sha256", encoding = "hex", prefix = "" } = config;
   return ({ headers, body }, secret) => {
-    const given = headers[header.toLowerCase()];
-    if (given === undefined) return MISSING;
-    if (!given.startsWith(prefix)) return WRONG;
+    const signature = headers[header.toLowerCase()];
+    if (signature === undefined) return MISSING;
+    if (!signature.startsWith(prefix)) return WRONG;
     const digest = createHmac(algorithm, secret).update(body).digest();
-    return sameBytes(given.slice(prefix.length), encoding, digest) ? undefined : WRONG;
+    return sameBytes(signature.slice(prefix.length), encoding, digest) ? undefined : WRONG;
   };
 }
 
-function sameText(given: string | undefined, secret: string): string | undefined {
-  if (given === undefined) return MISSING;
-  return secretOf(secret).equals(given) ? undefined : "The secret token is wrong.";
+function sameText(token: string | undefined, secret: string): string | undefined {
+  if (token === undefined) return MISSING;
+  return secretOf(secret).equals(token) ? undefined : "The secret token is wrong.";
 }
 
 function stripe({ headers, body, now }: Signed, secret: string): string | undefined {
@@ -146,12 +146,12 @@ function stripe({ headers, body, now }: Signed, secret: string): string | undefi
 }
 
 function slack({ headers, body, now }: Signed, secret: string): string | undefined {
-  const given = headers["x-slack-signature"];
+  const signature = headers["x-slack-signature"];
   const time = headers["x-slack-request-timestamp"];
-  if (given === undefined || time === undefined) return MISSING;
-  if (!given.startsWith("v0=")) return WRONG;
+  if (signature === undefined || time === undefined) return MISSING;
+  if (!signature.startsWith("v0=")) return WRONG;
   const digest = createHmac("sha256", secret).update(`v0:${time}:`).update(body).digest();
-  return sameBytes(given.slice(3), "hex", digest) ? lateness(time, now) : WRONG;
+  return sameBytes(signature.slice(3), "hex", digest) ? lateness(time, now) : WRONG;
 }
 
 /** The time stands in the signed body. */
@@ -172,14 +172,14 @@ function linear(signed: Signed, secret: string): string | undefined {
 
 /** Standard Webhooks: `v1` is an HMAC (`whsec_…`), `v1a` an Ed25519 signature (`whpk_…`); several may stand side by side. */
 function standard({ headers, body, now }: Signed, secret: string): string | undefined {
-  const [id, time, given] = ["id", "timestamp", "signature"].map(
+  const [id, time, signature] = ["id", "timestamp", "signature"].map(
     (name) => headers[`webhook-${name}`] ?? headers[`svix-${name}`],
   );
-  if (id === undefined || time === undefined || given === undefined) return MISSING;
+  if (id === undefined || time === undefined || signature === undefined) return MISSING;
   const content = Buffer.concat([Buffer.from(`${id}.${time}.`), body]);
   const asymmetric = secret.startsWith("whpk_");
   const version = asymmetric ? "v1a," : "v1,";
-  const candidates = given.split(" ", MOST_SIGNATURES).filter((one) => one.startsWith(version));
+  const candidates = signature.split(" ", MOST_SIGNATURES).filter((one) => one.startsWith(version));
   const digest = createHmac("sha256", standardKey(secret)).update(content).digest();
   const fits = candidates.filter((one) => {
     const value = one.slice(version.length);
@@ -217,10 +217,10 @@ function lateness(time: string, now: number): string | undefined {
 
 const FORMS = { hex: /^[0-9a-f]*$/i, base64: /^[A-Za-z0-9+/_-]*={0,2}$/ };
 
-function sameBytes(given: string, encoding: "hex" | "base64", digest: Buffer): boolean {
+function sameBytes(signature: string, encoding: "hex" | "base64", digest: Buffer): boolean {
   // Buffer.from takes whatever precedes the first wrong character
-  if (!FORMS[encoding].test(given)) return false;
-  const bytes = Buffer.from(given, encoding);
+  if (!FORMS[encoding].test(signature)) return false;
+  const bytes = Buffer.from(signature, encoding);
   return bytes.length === digest.length && timingSafeEqual(bytes, digest);
 }
 

@@ -26,9 +26,9 @@ export function readPath(text: string): Path | undefined {
   const steps: (string | number)[] = [];
   STEP.lastIndex = root.length;
   while (STEP.lastIndex < text.length) {
-    const found = STEP.exec(text);
-    if (!found) return undefined;
-    const [, name, index, quoted] = found;
+    const step = STEP.exec(text);
+    if (!step) return undefined;
+    const [, name, index, quoted] = step;
     steps.push(
       index === undefined ? (name ?? (quoted as string).replace(/\\(.)/g, "$1")) : Number(index),
     );

@@ -63,10 +63,10 @@ export function readChange(answer: unknown, mapping: string): Change {
     !FIELDS.some((name) => Object.hasOwn(answer, name))
   )
     return { body: answer, overrides: {} };
-  const given = answer as Record<string, unknown>;
+  const fields = answer as Record<string, unknown>;
   const change: Change = { overrides: {} };
   for (const name of FIELDS) {
-    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
     if (value === undefined) continue;
     if (name === "body") change.body = value;
     else if (typeof value === "string") change.overrides[name] = value;
@@ -78,13 +78,13 @@ export function readChange(answer: unknown, mapping: string): Change {
 /** `keySessions`: patterns of the sessions that webhook keys have. */
 export function render(
   mapping: Mapping,
-  given: Request,
+  original: Request,
   change: Change,
   keySessions: readonly string[],
 ): Rendering {
   const { config, name } = mapping;
   const { overrides } = change;
-  const request = change.body === undefined ? given : { ...given, body: change.body };
+  const request = change.body === undefined ? original : { ...original, body: change.body };
   const missing: string[] = [];
   const words = overrides.message ?? overrides.text;
   const session = oneLine(

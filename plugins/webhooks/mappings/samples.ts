@@ -30,7 +30,7 @@ interface Offered {
 
 export function createSamples(ctx: PluginContext): Samples {
   const waiting = new Map<string, Set<(offered: Offered) => void>>();
-  const elsewhere = new Set<(found: unknown) => void>();
+  const elsewhere = new Set<(offered: unknown) => void>();
   ctx.add("feed", {
     name: FEED,
     begin(send) {
@@ -64,7 +64,7 @@ export function createSamples(ctx: PluginContext): Samples {
             if (offered.mapping === mapping && (offered.fits || any)) resolve(offered.sample);
           };
           waiters.add(look);
-          const found = ctx.find("cluster")?.watch(FEED, (one) => look(one as Offered));
+          const stopWatching = ctx.find("cluster")?.watch(FEED, (one) => look(one as Offered));
           const noRequest = any ? errors.nothingCaught : errors.nothingFitCaught;
           const late = () => reject(noRequest({ mapping }));
           const timer = setTimeout(late, timeoutMs);
@@ -72,7 +72,7 @@ export function createSamples(ctx: PluginContext): Samples {
           signal.addEventListener("abort", left);
           undo.push(
             () => waiters.delete(look),
-            () => found?.(),
+            () => stopWatching?.(),
             () => clearTimeout(timer),
             () => signal.removeEventListener("abort", left),
           );

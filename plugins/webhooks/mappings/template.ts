@@ -36,15 +36,15 @@ export function readTemplate(source: string, key: string): Template {
   const segments: Segment[] = [];
   let at = 0;
   const add = (words: string): void => {
-    for (const found of words.matchAll(ATTEMPT)) checkAttempt(found, key);
+    for (const attempt of words.matchAll(ATTEMPT)) checkAttempt(attempt, key);
     segments.push(words);
   };
-  for (const found of source.matchAll(PLACEHOLDER)) {
-    const path = readPath(found[2] ?? "");
+  for (const match of source.matchAll(PLACEHOLDER)) {
+    const path = readPath(match[2] ?? "");
     if (!path) continue;
-    add(source.slice(at, found.index));
-    segments.push({ path, json: found[1] !== undefined, placeholder: found[0] });
-    at = found.index + found[0].length;
+    add(source.slice(at, match.index));
+    segments.push({ path, json: match[1] !== undefined, placeholder: match[0] });
+    at = match.index + match[0].length;
   }
   add(source.slice(at));
   return {
@@ -58,7 +58,7 @@ export function readTemplate(source: string, key: string): Template {
         if (typeof segment === "string") return names ? named(segment, names) : segment;
         const value = lookUp(request, segment.path);
         if (value === undefined) missing.push(segment.placeholder);
-        const text = segment.json ? (exactJson.stringify(value, 2) ?? "") : shown(value);
+        const text = segment.json ? (exactJson.stringify(value, 2) ?? "") : textOf(value);
         isBlank &&= text.trim() === "";
         return text;
       });
@@ -100,7 +100,7 @@ function named(words: string, names: Readonly<Record<string, string>>): string {
   );
 }
 
-function shown(value: unknown): string {
+function textOf(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? exactJson.stringify(value)! : String(value);
 }
