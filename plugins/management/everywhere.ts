@@ -1,7 +1,8 @@
-/** What is shown and steered counts for all workers: here it is asked of this process, and of the others where there are any. */
+/** Shows and operates the extensions of all workers: of this process, and of the others where there are any. */
 import {
   type Dispose,
   type GatewayState,
+  type HookLogLine,
   type Management,
   PorticoError,
   type Workers,
@@ -10,7 +11,7 @@ import { describeHook, type HookRecord } from "./hooks/record.ts";
 import { disableHook, enableHook } from "./hooks/switch.ts";
 
 const TOPIC = "management";
-/** Loading extensions takes as long as it takes. */
+/** Loading extensions may take long. */
 const ACTION_MS = 60_000;
 
 export interface WorkerStatus {
@@ -32,12 +33,19 @@ export interface WorkerStatus {
   hooks: readonly HookStanding[];
 }
 
-/** How a hook is, and where. */
+/** The state of a hook in one directory. */
 type HookStanding = Pick<HookRecord, "name" | "dir" | "state" | "error">;
 
-interface Asked {
+/** A call that one worker makes in another. */
+interface WorkerCall {
   call: string;
   args: readonly unknown[];
+}
+
+/** A record of one worker's hook. */
+interface WorkerHook {
+  worker: number;
+  record: HookRecord;
 }
 
 type Action =
@@ -49,91 +57,104 @@ type Action =
   | "plugins.reload"
   | "plugins.rescan";
 
-export function createEverywhere(
-  own: Management,
-  state: () => GatewayState,
-  workers: Workers | undefined,
-) {
-  const { hooks, plugins } = own;
-  const number = (workers?.index ?? 0) + 1;
-  const calls: Record<string, (...args: never[]) => unknown> = {
-    "hooks.list": () =>
-      hooks.list().map((info) => ({ worker: number, record: describeHook(info, own.events()) })),
-    "hooks.logs": (name: string, count: number) => hooks.logs(name, count),
-    "log.recent": () => own.log.recent(),
-    status: () => statusOf(own, state(), number),
-  };
-  const actions: Record<Action, (name: string) => Promise<unknown>> = {
-    "hooks.enable": (name) => enableHook(own, name),
-    "hooks.disable": (name) => disableHook(own, name),
-    "hooks.approve": (name) => hooks.approve(name),
-    "hooks.reload": (name?: string) => hooks.reload(name),
-    "hooks.rescan": () => hooks.rescan(),
-    "plugins.reload": (name) => plugins.reload(name),
-    "plugins.rescan": () => plugins.rescan(),
-  };
-  async function here(call: string, args: readonly unknown[]): Promise<unknown> {
-    const action = (actions as Record<string, (name: string) => Promise<unknown>>)[call];
-    if (!action) return calls[call]?.(...(args as never[]));
-    await action(args[0] as string); // what it resolves with may hold what cannot leave its process
+export class Everywhere {
+  readonly #own: Management;
+  readonly #workers: Workers | undefined;
+  /** What this process answers to itself and to other workers. */
+  readonly #calls: Record<string, (...args: never[]) => unknown>;
+  readonly #actions: Record<Action, (name: string) => Promise<unknown>>;
+
+  constructor(own: Management, state: () => GatewayState, workers: Workers | undefined) {
+    const { hooks, plugins } = own;
+    const worker = (workers?.index ?? 0) + 1;
+    this.#own = own;
+    this.#workers = workers;
+    this.#calls = {
+      "hooks.list": () =>
+        hooks.list().map((info) => ({ worker, record: describeHook(info, own.events()) })),
+      "hooks.logs": (name: string, count: number) => hooks.logs(name, count),
+      "log.recent": () => own.log.recent(),
+      status: () => statusOf(own, state(), worker),
+    };
+    this.#actions = {
+      "hooks.enable": (name) => enableHook(own, name),
+      "hooks.disable": (name) => disableHook(own, name),
+      "hooks.approve": (name) => hooks.approve(name),
+      "hooks.reload": (name?: string) => hooks.reload(name),
+      "hooks.rescan": () => hooks.rescan(),
+      "plugins.reload": (name) => plugins.reload(name),
+      "plugins.rescan": () => plugins.rescan(),
+    };
+  }
+
+  /** Answers the other workers, until the result is called. */
+  answer(): Dispose {
+    const undo = this.#workers?.on(TOPIC, ({ call, args }: WorkerCall) => this.#here(call, args));
+    return undo ?? (() => {});
+  }
+
+  /** Acts here first, then in the others. Rejects with the error of the first that fails. */
+  async act(call: Action, ...args: unknown[]): Promise<void> {
+    await this.#here(call, args);
+    const others = (this.#workers?.ready() ?? []).filter((to) => to !== this.#workers?.index);
+    for (const to of others) await this.#actIn(to, { call, args });
+  }
+
+  async hooks(): Promise<HookRecord[]> {
+    const [first = [], ...others] = await this.#all<WorkerHook[]>("hooks.list");
+    const elsewhere = others.flat();
+    const sameAs = ({ name, dir }: HookRecord) =>
+      elsewhere.filter(({ record }) => record.name === name && record.dir === dir);
+    return first.map(({ record }) => sameAs(record).reduce(together, record));
+  }
+
+  async hook(name: string): Promise<HookRecord> {
+    const own = describeHook(this.#own.hooks.info(name), this.#own.events());
+    const all = await this.hooks();
+    return all.find((record) => record.name === own.name && record.dir === own.dir) ?? own;
+  }
+
+  async hookLines(name: string, count: number): Promise<HookLogLine[]> {
+    const lines = await this.#all<HookLogLine[]>("hooks.logs", name, count);
+    return lines
+      .flat()
+      .sort(byTime(({ at }) => at))
+      .slice(-count);
+  }
+
+  /** The last lines of the log as JSON, oldest first. */
+  async lines(): Promise<string[]> {
+    const lines = await this.#all<readonly string[]>("log.recent");
+    if (lines.length === 1) return [...(lines[0] ?? [])];
+    return lines.flat().sort(byTime((line) => /"time":"([^"]*)"/.exec(line)?.[1] ?? ""));
+  }
+
+  status(): Promise<WorkerStatus[]> {
+    return this.#all<WorkerStatus>("status");
+  }
+
+  async #here(call: string, args: readonly unknown[]): Promise<unknown> {
+    if (!Object.hasOwn(this.#actions, call)) return this.#calls[call]?.(...(args as never[]));
+    // The result of an action may hold what cannot leave its process.
+    await this.#actions[call as Action](args[0] as string);
     return undefined;
   }
 
-  /** What all workers answer, this one first. */
-  async function all<T>(call: string, ...args: unknown[]): Promise<T[]> {
-    const others = workers ? workers.askAll<T>(TOPIC, { call, args } satisfies Asked) : [];
-    return [(await here(call, args)) as T, ...(await others)];
+  async #actIn(to: number, call: WorkerCall): Promise<void> {
+    try {
+      await this.#workers?.ask(to, TOPIC, call, ACTION_MS);
+    } catch (error) {
+      const { code, message, status } = error as PorticoError;
+      throw new PorticoError(code, `worker ${to + 1}: ${message}`, { status });
+    }
   }
 
-  return {
-    /** Answers the other workers. */
-    answer: (): Dispose =>
-      workers?.on(TOPIC, ({ call, args }: Asked) => here(call, args)) ?? (() => {}),
-    /** Here first, then in the others; rejects with what one of them says. */
-    async act(call: Action, ...args: unknown[]): Promise<void> {
-      await here(call, args);
-      for (const to of workers?.ready() ?? []) {
-        if (to === workers?.index) continue;
-        await workers
-          ?.ask(to, TOPIC, { call, args } satisfies Asked, ACTION_MS)
-          .catch((error: PorticoError) => {
-            const { code, message, status } = error;
-            throw new PorticoError(code, `worker ${to + 1}: ${message}`, { status });
-          });
-      }
-    },
-    async hooks(): Promise<HookRecord[]> {
-      const [first = [], ...others] =
-        await all<{ worker: number; record: HookRecord }[]>("hooks.list");
-      const elsewhere = others.flat();
-      const sameAs = (one: HookRecord) =>
-        elsewhere.filter(({ record }) => record.name === one.name && record.dir === one.dir);
-      return first.map(({ record }) => sameAs(record).reduce(together, record));
-    },
-    async hook(name: string): Promise<HookRecord> {
-      const one = describeHook(hooks.info(name), own.events());
-      return (
-        (await this.hooks()).find((record) => record.name === one.name && record.dir === one.dir) ??
-        one
-      );
-    },
-    async hookLines(name: string, count: number) {
-      const lines = await all<ReturnType<typeof hooks.logs>>("hooks.logs", name, count);
-      return lines
-        .flat()
-        .sort(byTime(({ at }) => at))
-        .slice(-count);
-    },
-    /** The last lines of the log as JSON, oldest first. */
-    async lines(): Promise<string[]> {
-      const lines = await all<readonly string[]>("log.recent");
-      if (lines.length === 1) return [...(lines[0] ?? [])];
-      return lines.flat().sort(byTime((line) => /"time":"([^"]*)"/.exec(line)?.[1] ?? ""));
-    },
-    status: () => all<WorkerStatus>("status"),
-  };
+  /** The answers of all workers, this one's first. */
+  async #all<T>(call: string, ...args: unknown[]): Promise<T[]> {
+    const others = this.#workers?.askAll<T>(TOPIC, { call, args } satisfies WorkerCall);
+    return [(await this.#here(call, args)) as T, ...((await others) ?? [])];
+  }
 }
-export type Everywhere = ReturnType<typeof createEverywhere>;
 
 function byTime<T>(time: (one: T) => string) {
   return (a: T, b: T) => {

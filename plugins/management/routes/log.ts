@@ -11,7 +11,7 @@ type Lines = Pick<Everywhere, "lines">;
 
 export function mountLogRoute(mount: Mounting, { log }: { log: Log }, everywhere: Lines): void {
   mount.add("feed", { name: "log", ofOneGateway: true, begin: (send) => log.follow(send) });
-  const parts = { find: mount.find, log, lines: everywhere.lines, open: feedsOf(mount) };
+  const parts = { find: mount.find, log, lines: () => everywhere.lines(), open: feedsOf(mount) };
   mount.route("GET", "/kernel/logs", gatewayRoutes.logs, (call) => respond(call, parts));
 }
 

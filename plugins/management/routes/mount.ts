@@ -1,6 +1,6 @@
 /** All of `/kernel/*`. */
 import type { PluginContext } from "portico";
-import { createEverywhere } from "../everywhere.ts";
+import { Everywhere } from "../everywhere.ts";
 import { mountConfigRoutes } from "./config.ts";
 import { mountGatewayRoutes } from "./gateway.ts";
 import { mountHookRoutes } from "./hooks.ts";
@@ -9,7 +9,7 @@ import { mountPluginRoutes } from "./plugins.ts";
 
 export function mountRoutes(ctx: PluginContext): void {
   const management = ctx.use("host");
-  const everywhere = createEverywhere(management, () => ctx.use("gateway"), ctx.find("workers"));
+  const everywhere = new Everywhere(management, () => ctx.use("gateway"), ctx.find("workers"));
   ctx.defer(everywhere.answer());
   mountGatewayRoutes(ctx, management, everywhere);
   mountLogRoute(ctx, management, everywhere);
