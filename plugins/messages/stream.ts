@@ -30,6 +30,8 @@ interface OpenBlock {
   index: number;
 }
 
+const COUNTS = ["input_tokens", "output_tokens"] as const;
+
 /** `model` is what the caller asked for: clients compare it with what the response names. */
 export class MessagesEncoder implements StreamEncoder {
   readonly #model: string;
@@ -265,10 +267,8 @@ export class MessagesEncoder implements StreamEncoder {
         this.#stopLike(event, index ?? 0);
         return;
       case "message_delta":
-        this.#close();
-        this.#closeCalls();
-        this.#closing.delta = true;
-        break;
+        this.#deltaOfMessageLike(event);
+        return;
       case "message_stop":
         if (!this.#closing.delta) return;
         this.#closing.stop = true;
@@ -337,6 +337,22 @@ export class MessagesEncoder implements StreamEncoder {
       this.#open = undefined;
     }
     if (index !== undefined) this.#writeAt(event, sourceIndex, index);
+  }
+
+  /** Clients take the last count that they see, so zeros do not follow real numbers. */
+  #deltaOfMessageLike({ json, value }: SourceEvent): void {
+    this.#close();
+    this.#closeCalls();
+    this.#closing.delta = true;
+    const usage = value["usage"] as Record<string, unknown> | undefined;
+    const known = usageOf(this.#usage);
+    const lost = COUNTS.filter((name) => usage?.[name] === 0 && known[name] > 0);
+    if (lost.length === 0) {
+      this.#writeJson("message_delta", json);
+      return;
+    }
+    const counts = Object.fromEntries(lost.map((name) => [name, known[name]]));
+    this.#write("message_delta", { ...value, usage: { ...usage, ...counts } });
   }
 
   #writeAt(event: SourceEvent, sourceIndex: number, index: number): void {

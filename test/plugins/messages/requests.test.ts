@@ -172,4 +172,35 @@ test("usage is estimated where the channel does not count, whole and streamed al
   assert.ok(input! > 0 && output! >= 40 && output! <= 60, String(usages[0]));
 });
 
+test("zeros behind real counts leave the counts of a message as they are", async () => {
+  const usage = { input_tokens: 30, output_tokens: 1 };
+  const text = { type: "text_delta", text: "ok" };
+  const events = [
+    { type: "message_start", message: { ...message, content: [], stop_reason: null, usage } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: text },
+    { type: "content_block_stop", index: 0 },
+    {
+      ...{ type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null } },
+      usage: { input_tokens: 0, output_tokens: 20 },
+    },
+    { type: "message_delta", delta: {}, usage: { input_tokens: 0, output_tokens: 0 } },
+    { type: "message_stop" },
+  ];
+  up.answer = (_, res) =>
+    stream(
+      res,
+      ...events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`),
+    );
+  const client = new Anthropic({ baseURL: gateway.url, apiKey: gateway.token, maxRetries: 0 });
+  const asked = {
+    model: "claude-opus-5",
+    max_tokens: 9,
+    messages: [{ role: "user", content: "hi" }],
+  };
+  const final = await client.messages.stream(asked as any).finalMessage();
+  const { input_tokens, output_tokens } = final.usage;
+  assert.equal([input_tokens, output_tokens], [30, 20]);
+});
+
 test.run();
