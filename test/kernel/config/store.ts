@@ -1,10 +1,10 @@
 /** A configuration file in a directory of its own, opened as the gateway does. */
+import type { ConfigSchemas } from "portico";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { type ConfigStore, openConfig } from "../../../kernel/config/config.ts";
 import type { ConfigOptions } from "../../../kernel/config/read.ts";
-import type { ConfigSchemas } from "../../../kernel/contract/index.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
 /** Sections as plugins would define them. */

@@ -1,11 +1,9 @@
+import { type Dispose, PorticoError, type WorkerLink } from "portico";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { PorticoError } from "../../../kernel/errors.ts";
-import type { WorkerLink } from "../../../kernel/contract/workers.ts";
 import type { ConfigOptions } from "../../../kernel/config/read.ts";
 import type { ConfigChange } from "../../../kernel/config/diff.ts";
-import type { Dispose } from "../../../kernel/contract/index.ts";
 import { until } from "../../support/until.ts";
 import { collectLog, type Line } from "../../support/collect-log.ts";
 import { openWith } from "./store.ts";

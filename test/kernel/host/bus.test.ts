@@ -1,8 +1,8 @@
+import type { BusHandler, EventMode } from "portico";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { Bus } from "../../../kernel/host/bus.ts";
 import { createLog } from "../../../kernel/log/log.ts";
-import type { BusHandler, EventMode } from "../../../kernel/contract/index.ts";
 
 declare module "portico" {
   interface EventEffects {

@@ -1,9 +1,9 @@
+import type { Call } from "portico";
 import { connect } from "node:net";
 import zlib from "node:zlib";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { heard, until } from "../../support/until.ts";
-import type { Call } from "../../../kernel/contract/index.ts";
 import {
   ask,
   codeOf,

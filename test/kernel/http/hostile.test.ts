@@ -1,11 +1,10 @@
 /** Links, pages and heads of strangers; and whether reading them takes time in line with their size. */
+import { bearerOf, checkJsonType, occursTwice, parseJson } from "portico";
 import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { addressOf, callerOf, parseNetworks } from "../../../kernel/net/address.ts";
-import { bearerOf, occursTwice } from "../../../kernel/http/access/auth.ts";
-import { checkJsonType, parseJson } from "../../../kernel/http/body/json.ts";
 import { endBroken } from "../../../kernel/http/protocol-errors.ts";
 import { createErrorForms } from "../../../kernel/http/response/errors.ts";
 import { createRouter } from "../../../kernel/http/router.ts";

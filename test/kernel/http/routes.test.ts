@@ -1,9 +1,7 @@
+import { type Call, type ErrorForm, PorticoError, reply } from "portico";
 import { connect } from "node:net";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { PorticoError } from "../../../kernel/errors.ts";
-import { reply } from "../../../kernel/http/response/reply.ts";
-import type { Call, ErrorForm } from "../../../kernel/contract/index.ts";
 import { until } from "../../support/until.ts";
 import { ask, codeOf, collect } from "../../support/raw-http.ts";
 import { stopRoutes, startRoutes } from "../../support/routes.ts";

@@ -1,6 +1,6 @@
 /** A map that is bounded by the number of its entries and by what they take. */
+import { BoundedMap } from "portico";
 import * as assert from "uvu/assert";
-import { BoundedMap } from "../../../kernel/memory/bounded-map.ts";
 import { suite } from "../../support/suite.ts";
 
 const test = suite("bounded map");

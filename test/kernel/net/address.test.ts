@@ -1,8 +1,8 @@
+import { createThrottle } from "portico";
 import type { IncomingMessage } from "node:http";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { addressOf, isLoopback, parseNetworks } from "../../../kernel/net/address.ts";
-import { createThrottle } from "../../../kernel/http/access/throttle.ts";
 
 function from(peer: string, forwarded?: string): IncomingMessage {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };

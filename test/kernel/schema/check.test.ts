@@ -1,8 +1,7 @@
+import { compile, isPorticoError, type PorticoError } from "portico";
 import { Type } from "@sinclair/typebox";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isPorticoError, type PorticoError } from "../../../kernel/errors.ts";
-import { compile } from "../../../kernel/schema/check.ts";
 
 const schema = Type.Object({
   model: Type.String({ minLength: 1 }),

@@ -1,6 +1,6 @@
+import { didYouMean } from "portico";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { didYouMean } from "../../../kernel/text/nearest.ts";
 
 const events = [
   "message:received",

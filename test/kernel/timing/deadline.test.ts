@@ -1,7 +1,6 @@
+import { compile, timerMs } from "portico";
 import * as assert from "uvu/assert";
 import { LONGEST_TIMER_MS, withDeadline } from "../../../kernel/timing/deadline.ts";
-import { timerMs } from "../../../kernel/schema/timer.ts";
-import { compile } from "../../../kernel/schema/check.ts";
 import { test } from "../../support/suite.ts";
 
 test("work that may take longer than any timer is waited for", async () => {

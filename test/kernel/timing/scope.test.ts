@@ -1,6 +1,6 @@
+import { Scope } from "portico";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { Scope } from "../../../kernel/timing/scope.ts";
 
 test("undos run last to first, awaited, and only once", async () => {
   const scope = new Scope();

@@ -1,9 +1,8 @@
 /** Credentials against those of the owner, and how often a stranger may try: with settings and a clock of the test. */
+import { type Access, createThrottle } from "portico";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { AuthSettings } from "../../../../kernel/http/access/auth.ts";
-import { createThrottle } from "../../../../kernel/http/access/throttle.ts";
-import type { Access } from "../../../../kernel/contract/index.ts";
 import { ask, codeOf } from "../../../support/raw-http.ts";
 import { closeAll, startServer, type TestServerOptions } from "../harness.ts";
 

@@ -1,4 +1,5 @@
 /** A hook host over the real file system and the real bus, loader and log, in a home of its own. */
+import type { EmitResult, EventName, EventSpec, HookContextMember, HookInfo, Paths } from "portico";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import * as assert from "uvu/assert";
@@ -7,20 +8,12 @@ import { kernelEvents } from "../../../../../kernel/gateway/events.ts";
 import { Loader } from "../../../../../kernel/loader/load.ts";
 import { cacheName } from "../../../../../kernel/package-loader.ts";
 import { HookHost } from "../../../../../kernel/host/extensions/hooks/host.ts";
-import type { HookInfo } from "../../../../../kernel/host/extensions/hooks/record.ts";
 import type { HookSettings } from "../../../../../kernel/host/extensions/hooks/settings.ts";
 import { checkHook } from "../../../../../plugins/management/hooks/check.ts";
 import { describeHook } from "../../../../../plugins/management/hooks/record.ts";
 import { type HookRunRequest, runHook } from "../../../../../plugins/management/hooks/run.ts";
 import { disableHook, enableHook } from "../../../../../plugins/management/hooks/switch.ts";
 import { createLog } from "../../../../../kernel/log/log.ts";
-import type {
-  EmitResult,
-  EventName,
-  EventSpec,
-  HookContextMember,
-  Paths,
-} from "../../../../../kernel/contract/index.ts";
 import { temporaryDir } from "../../../../support/temporary.ts";
 
 process.setSourceMapsEnabled(true);

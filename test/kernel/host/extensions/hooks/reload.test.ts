@@ -1,3 +1,4 @@
+import { PorticoError } from "portico";
 import {
   mkdirSync,
   readdirSync,
@@ -11,7 +12,6 @@ import {
 import { join } from "node:path";
 import { suite } from "../../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { PorticoError } from "../../../../../kernel/errors.ts";
 import { answering, descriptor, type HookHome, makeHookHome } from "./hook-home.ts";
 import { untilRight } from "../../../../support/until.ts";
 
