@@ -31,7 +31,7 @@ function sessionFor({ hook, principal }: HookCall): string {
   return principal === "owner" ? `hook:${hook}` : `${principal}:hook:${hook}`;
 }
 
-/** The hook's own `model` option, else the agent's, else what is asked where nobody has named one. */
+/** The hook's own `model` option, else the agent's, else the default of the `models` service. */
 async function defaultModel(chat: ModelsService, { options, config }: HookCall): Promise<string> {
   const own = options["model"] ?? config("agents.defaults.model");
   if (typeof own === "string") return own;

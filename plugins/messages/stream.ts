@@ -56,7 +56,7 @@ export class MessagesEncoder implements StreamEncoder {
   #extra: unknown;
   #finish: string | null = null;
   #usage: Usage | undefined;
-  /** What the model has said and written into calls, in characters. */
+  /** Characters of the model's texts and arguments so far. */
   #characters = 0;
 
   /** `estimate`: the tokens of the prompt, for channels that count them at the end only. */
@@ -100,7 +100,7 @@ export class MessagesEncoder implements StreamEncoder {
     return `event: error\ndata: ${JSON.stringify(data)}\n\n`;
   }
 
-  // ---------------------------------------------------------------- what comes from other formats, or was changed
+  // ---------------------------------------------------------------- parts of other formats, and parts that were changed
 
   #part(part: StreamPart): void {
     switch (part.type) {
@@ -246,7 +246,7 @@ export class MessagesEncoder implements StreamEncoder {
     this.#write("message_delta", { delta, usage: this.#usageSoFar() });
   }
 
-  // ------------------------------------------------------------------------ what comes as it is to go out
+  // ------------------------------------------------------------------------ events of a channel that speaks the format
 
   /** An event of a channel that speaks the Messages API. Only its block's index and the model's name may differ here. */
   #event(event: SourceEvent): void {

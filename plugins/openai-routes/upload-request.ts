@@ -35,7 +35,7 @@ export async function forwardUpload(
       model,
       stream,
       text: fields.get("prompt")?.value,
-      // Of what else it says nothing is known here.
+      // The meaning of the other fields is not known here.
       contentType: `multipart/form-data; boundary="${boundary}"`,
       body: (own, text) =>
         spool.source(

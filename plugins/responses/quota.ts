@@ -1,7 +1,7 @@
 /** How much of one client key's responses is kept: the oldest make room for the newest. */
 import type { Store } from "portico/store";
 
-/** One response that is kept, as its row in the store's list says it. */
+/** One response that is kept, read from its row in the store's list. */
 interface Entry {
   row: string;
   id: string;

@@ -1,4 +1,4 @@
-/** What the translation of one request into chat's form leaves out, and what it cannot do without. */
+/** Members that the translation of one request into chat's form leaves out, and reasons why it cannot be translated. */
 import type { PorticoError } from "portico";
 import { refused } from "portico/provider";
 
@@ -14,7 +14,7 @@ export class Reading {
     this.dropped.push(path);
   }
 
-  /** The first refusal is the one that the client hears of. */
+  /** The client gets the first refusal. */
   refuse(param: string, why: string): void {
     this.refusal ??= refused(param, why);
   }

@@ -1,14 +1,14 @@
-/** What of an upstream's error body may be read and told: no secret in it, whole, cut, or spread over several texts. */
+/** The part of an upstream's error body that may be shown: without secrets, be they whole, cut or spread over several texts. */
 import { jsonLines, parseJsonObject } from "portico/provider";
 import type { SecretMask } from "./secret-mask.ts";
 
-/** What lies deeper is told to nobody. */
+/** Deeper values are not shown. */
 const DEPTH = 50;
 const WITHHELD = Buffer.from(
   JSON.stringify({
     error: {
       message:
-        "What the upstream said is withheld: put together, its texts spell a secret of the gateway's.",
+        "The upstream's message is withheld: its texts together spell a secret of the gateway.",
     },
   }),
 );

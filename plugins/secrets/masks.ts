@@ -35,8 +35,10 @@ export function createMasks({ configured, provided }: MasksOptions): Masks {
       let found = known.get(config);
       if (found?.own !== own) {
         const texts = textsIn(config);
-        const given = configured().filter((secret) => texts.some((text) => text.includes(secret)));
-        found = { own, mask: new SecretMask(withoutScheme([...given, ...others])) };
+        const configuredHere = configured().filter((secret) =>
+          texts.some((text) => text.includes(secret)),
+        );
+        found = { own, mask: new SecretMask(withoutScheme([...configuredHere, ...others])) };
         known.set(config, found);
       }
       return found!.mask;

@@ -122,7 +122,7 @@ export class PartMask {
     return hidden;
   }
 
-  /** A part that says all it has to say by itself. */
+  /** A part whose texts are complete in themselves. */
   #whole(part: StreamPart): StreamPart {
     const { source, ...own } = part;
     const hidden = this.#hidden(own);
@@ -216,7 +216,7 @@ export class PartMask {
 
 type Place = Pick<RawPart, "at" | "choice" | "index">;
 
-/** What it says is changed, so that neither its event nor its tokens go out. */
+/** A part with a changed text. Neither its event nor its tokens may go out, since they hold the old text. */
 function partLike<P extends StreamPart>(part: P, text: string, logprobs: unknown): P {
   const { source: _, logprobs: __, ...rest } = part as P & { logprobs?: unknown };
   return { ...rest, text, ...(logprobs != null && { logprobs }) } as unknown as P;

@@ -1,4 +1,4 @@
-/** The beginning of an event whose end has not come: kept as it came, and only joined when it has. */
+/** The beginning of an event whose end has not arrived: the chunks stay apart until it arrives. */
 
 const LF = 10;
 const CR = 13;
@@ -16,24 +16,24 @@ export class PartialEvent {
     this.#tail = this.#chunks[0]!.subarray(-2);
   }
 
-  /** All that is held with `given`, where an event ends in it; else undefined, and it is held as well. */
-  join(given: Buffer): Buffer | undefined {
-    if (this.size === 0) return given;
-    const ended = this.endIn(given) !== -1;
-    this.#chunks.push(ended ? given : Buffer.from(given));
-    this.size += given.length;
+  /** All held bytes and `bytes`, where an event ends in `bytes`; otherwise undefined, and `bytes` is held as well. */
+  join(bytes: Buffer): Buffer | undefined {
+    if (this.size === 0) return bytes;
+    const ended = this.endIn(bytes) !== -1;
+    this.#chunks.push(ended ? bytes : Buffer.from(bytes));
+    this.size += bytes.length;
     return ended ? this.take() : undefined;
   }
 
   /** Where the first event ends in what comes next, or -1. */
-  endIn(given: Buffer): number {
+  endIn(bytes: Buffer): number {
     const before = this.#tail.length;
     // The blank line may stand on both sides of the cut.
-    const across = Buffer.concat([this.#tail, given.subarray(0, 2)]);
-    this.#tail = Buffer.concat([this.#tail, given.subarray(-2)]).subarray(-2);
+    const across = Buffer.concat([this.#tail, bytes.subarray(0, 2)]);
+    this.#tail = Buffer.concat([this.#tail, bytes.subarray(-2)]).subarray(-2);
     const end = blockEnd(across, 0);
     if (end > before) return end - before;
-    return blockEnd(given, 0);
+    return blockEnd(bytes, 0);
   }
 
   take(): Buffer {

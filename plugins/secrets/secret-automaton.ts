@@ -4,7 +4,7 @@
  * tokens have thousands of them.
  */
 
-/** So much of a secret may go out before it is told from other text: it is no secret yet. */
+/** So many characters of a secret may go out: a beginning this short cannot be distinguished from other text. */
 export const LEAD = 3;
 
 export class SecretAutomaton {

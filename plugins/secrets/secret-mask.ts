@@ -62,7 +62,7 @@ export class SecretMask {
     return out + text.slice(from);
   }
 
-  /** A text that a model said, or a piece of one. */
+  /** A text of a model, or a piece of one. */
   content(text: string): string {
     return this.mayStandInText(text) ? this.text(text) : text;
   }
@@ -90,7 +90,7 @@ export class SecretMask {
     }
   }
 
-  /** Quick, and right where it says no: a secret's letters, or letters that are escaped, stand in the bytes. */
+  /** A quick check that never misses a secret: whether the bytes hold a secret's letters, or escaped letters. */
   mayStandIn(bytes: Buffer, latin1?: string): boolean {
     // Quicker than to look through the bytes for each.
     if (this.#needles.length === 0) return false;
@@ -142,7 +142,7 @@ export class SecretMask {
   }
 }
 
-/** Of what says a changed text, in itself or in its choices: the tokens would say once more, in pieces, what stood there. */
+/** Removes the tokens beside a changed text, in an object or in its choices: they would repeat the old text in pieces. */
 export function withoutTokens(holder: JsonMembers): JsonMembers {
   if (holder["logprobs"] != null) holder["logprobs"] = null;
   const { choices } = holder;

@@ -154,7 +154,7 @@ test("Python: the standard library, and the packages openai, anthropic and coher
   );
 });
 
-test("a base address without its /v1, or with two, is told", async () => {
+test("the error for a base address without its /v1, or with two, explains it", async () => {
   for (const [base, said] of [
     ["", /Write \/v1\/chat\/completions: the path lacks its \/v1/],
     ["/v1/v1", /Write \/v1\/chat\/completions: the path has its \/v1 twice/],

@@ -86,7 +86,7 @@ test("lists models, each once; one by its name, raw or encoded", async () => {
   assert.is(((await missing.json()) as { error: { code: string } }).error.code, "model_not_found");
 });
 
-test("bad requests are told by field", async () => {
+test("a bad request is refused with the name of the field", async () => {
   const cases: [object, string | null][] = [
     [{ model: 3 }, "model"],
     [{ model: "echo", messages: [] }, "messages"],

@@ -27,7 +27,7 @@ test("a stream passes byte for byte", async () => {
   assert.is(await answer.text(), hello.join(""));
 });
 
-test("an answer that deviates is mended", async () => {
+test("a response that deviates from the format is repaired", async () => {
   up.answer = (_, res) =>
     json(res, {
       choices: [
@@ -56,7 +56,7 @@ test("an answer that deviates is mended", async () => {
   assert.match(choice.message.tool_calls[0].id, /^call_/);
 });
 
-test("what is no choice, no call and no count is mended too, in every client's format, whole and as a stream", async () => {
+test("malformed choices, calls and counts are repaired in every client's format, whole and streamed", async () => {
   const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
   up.answer = (seen, res) =>
     json(res, {
@@ -368,7 +368,7 @@ test("the headers of a stream wait for the first byte and not longer", async () 
   assert.is(rest, hello.slice(1).join(""));
 });
 
-test("a large answer is passed on as it comes", async () => {
+test("a large response is passed on while it arrives", async () => {
   const content = "z".repeat(8 * 1024 * 1024);
   const whole = JSON.stringify(completion(content));
   const half = whole.length / 2;

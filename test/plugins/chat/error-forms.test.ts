@@ -209,7 +209,7 @@ for (const [provider, status, body, [tokens, limit]] of TOO_LONG) {
   });
 }
 
-test("a prompt that is too long is told in a stream as well, in the caller's own form", async () => {
+test("an error about a prompt that is too long has the caller's own form in a stream as well", async () => {
   const body = openai(
     "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
     "context_length_exceeded",
@@ -224,7 +224,7 @@ test("a prompt that is too long is told in a stream as well, in the caller's own
     assert.match(await streamOf(path, { input: "hi" }), '"code":"context_length_exceeded"', path);
 });
 
-test("what only sounds alike is no prompt that is too long", async () => {
+test("similar messages are not taken for a prompt that is too long", async () => {
   for (const [status, body] of [
     [
       400,

@@ -193,7 +193,7 @@ test("a chat:request hook that only watches leaves the request's bytes as they a
   assert.is(up.seen[0]?.raw, raw.replace("main/m", "m"));
 });
 
-test("chat:response and message:sent tell of answers, streams, failures and leavers", async () => {
+test("chat:response and message:sent report responses, streams, failures and clients that leave", async () => {
   await (await ask("x")).text();
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
   up.answer = (_, res) =>
@@ -282,7 +282,7 @@ test("the chat service completes, streams, stops early and lists", async () => {
     seen.body.stream ? stream(res, ...hello) : json(res, completion("Hello"));
 });
 
-test("the chat service takes an answer of any size, whether or not it tells of it", async () => {
+test("the chat service takes a response of any size, with and without a listener that reads it", async () => {
   const content = "z".repeat(3 * 1024 * 1024);
   up.answer = (_, res) => json(res, completion(content));
   for (const events of [true, false]) {

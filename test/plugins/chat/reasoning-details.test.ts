@@ -68,7 +68,7 @@ const ask = (gateway: InProcessGateway, body: object) =>
     ...body,
   });
 
-test("a stream brings every piece as it came, also where a hook changes the text beside it", async () => {
+test("a stream passes every piece unchanged, also where a hook changes the text beside it", async () => {
   const pieces = [[{ ...text, signature: null }], [{ ...text, text: "" }], [sealed], [summary]];
   const events = [
     chunk({
@@ -95,7 +95,7 @@ test("a stream brings every piece as it came, also where a hook changes the text
   }
 });
 
-test("a whole response brings them as they came, also where a hook changes its text", async () => {
+test("a whole response passes them unchanged, also where a hook changes its text", async () => {
   const message = { role: "assistant", content: "bad", reasoning: "Let me see" };
   const choice = { index: 0, message: { ...message, reasoning_details: details } };
   for (const gateway of [plain, hooked]) {

@@ -166,7 +166,7 @@ test("Messages: an id that the conversation holds already is replaced in its eve
   assert.match(text, "citations_delta");
 });
 
-test("OpenAI: members that nobody knows pass, also beside a text that a hook changes", async () => {
+test("OpenAI: unknown members pass, also beside a text that a hook changes", async () => {
   const odd = (delta: object, finish: string | null = null) =>
     chunk(delta, finish, { system_fingerprint: "fp_1", obfuscation: "x", provider: { name: "p" } });
   const events = [
@@ -256,7 +256,7 @@ test("Messages: of a whole response only the text changes", () =>
     }
   }));
 
-test("OpenAI: a stream that was held keeps what nobody knows", () =>
+test("OpenAI: a stream that was held keeps unknown members", () =>
   whileHeld(async () => {
     const events = (text: string) => [
       chunk({ role: "assistant", content: "" }, null, { provider: { name: "p" } }),

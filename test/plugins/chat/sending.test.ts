@@ -297,7 +297,7 @@ test("chat:request can be answered and refused", async () => {
   await mode("");
 });
 
-test("an upstream that breaks off says so behind a handler too", async () => {
+test("the error of an upstream that breaks off passes a handler too", async () => {
   up.answer = (_, res) =>
     stream(
       res,

@@ -204,7 +204,7 @@ for (const name of names) {
     }
   });
 
-  test(`${name}: what cut an answer off is told`, async () => {
+  test(`${name}: a response that was cut off names the reason`, async () => {
     const { model, script } = way();
     script({ answer: { text: ["Hel"], finish: "length" } });
     assert.is(

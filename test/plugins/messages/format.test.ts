@@ -154,7 +154,7 @@ test("a whole answer is a Message, a stream its events", async () => {
   );
 });
 
-test("the first event tells how long the prompt is, where the channel counts at the end", async () => {
+test("the first event estimates the tokens of the prompt where the channel counts at the end", async () => {
   const asked = { model: "other/gpt-4o", messages: user("word ".repeat(200)), stream: true };
   const events = (await (await ask(asked)).text()).trim().split("\n\n");
   const data = events.map((event) => JSON.parse(/^data: (.*)$/m.exec(event)![1]!));
@@ -335,7 +335,7 @@ test("count_tokens guesses", async () => {
   assert.is(bad.status, 400);
 });
 
-test("a request that is wrong is told where", () => {
+test("a request that is wrong is refused with the place of the error", () => {
   const rows: [object, string][] = [
     [{ model: 3 }, "model"],
     [{ model: "" }, "model"],
@@ -401,7 +401,7 @@ test("a request that is wrong is told where", () => {
   }
 });
 
-test("settings are said in OpenAI's words", () => {
+test("settings become the members of a request in OpenAI's format", () => {
   const read = (body: object) =>
     asJson(readMessages({ model: "m", max_tokens: 5, messages: user("Hi"), ...body }).request);
   const tools = [{ name: "a", description: "d", input_schema: { type: "object" } }];

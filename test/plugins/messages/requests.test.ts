@@ -58,7 +58,7 @@ const message = {
   usage: { input_tokens: 5, output_tokens: 1 },
 };
 
-test("a thread goes to a channel that speaks Messages; any other refuses it in the words that SDKs look for", async () => {
+test("a thread goes to a channel that speaks Messages; any other refuses it with the error code that SDKs look for", async () => {
   const thread = { type: "continue", previous_message_id: "msg_0" };
   up.answer = (_, res) => json(res, message);
   const native = await gateway.request("POST", "/v1/messages", {

@@ -229,7 +229,7 @@ function upload(chunks: number, token = gateway.token): Promise<Response> {
   return fetch(`${gateway.url}/v1/audio/transcriptions`, options as unknown as RequestInit);
 }
 
-test("what another user has put in the temporary directory is in nobody's way", async () => {
+test("files of another user in the temporary directory do not disturb an upload", async () => {
   const tmp = temporaryDir();
   writeFileSync(join(tmp, "portico"), "");
   const before = process.env["TMPDIR"];

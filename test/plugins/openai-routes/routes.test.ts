@@ -289,7 +289,7 @@ test("errors are the upstream's; what fails is tried again with the whole file",
   );
 });
 
-test("a stream that begins with an error has not begun: the request is tried again, or told the error", async () => {
+test("a stream whose first event is an error is tried again, or becomes an HTTP error", async () => {
   const begin = (res: ServerResponse) =>
     res.writeHead(200, { "content-type": "text/event-stream" });
   const failing = 'data: {"error":{"message":"busy","code":503}}\n\n';
@@ -357,7 +357,7 @@ test("hooks see a key's request in a session of the key's own", async () => {
   assert.equal([await named("pk_any"), await named(gateway.token)], ["key:any:main", "main"]);
 });
 
-test("a channel that has no such route says who has; an alias goes on to one that does", async () => {
+test("the error of a channel without the route names a channel that has it; an alias continues with the next target", async () => {
   for (const model of ["claude-x", "echo"]) {
     const error = await refusal(client.audio.speech.create({ model, voice: "x", input: "Hi" }));
     assert.equal([error.status, error.code], [400, "unsupported_endpoint"]);
@@ -558,7 +558,7 @@ test("a body is cut anywhere, as any client may write it", async () => {
   }
 });
 
-test("what hooks are to hear of is heard of, changed and refused here too", async () => {
+test("hooks see, change and refuse requests and responses here too", async () => {
   const blocked = await refusal(
     client.moderations.create({ model: "main/m", input: ["a", "forbidden"] }),
   );

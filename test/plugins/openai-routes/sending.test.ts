@@ -182,7 +182,7 @@ test("transcriptions as JSON, verbose, as text and as subtitles", async () => {
   assert.is(await response.text(), subtitles.replace("SECRET", "[gone]"));
 });
 
-test("what tells a changed text a second time goes: tokens, and segments that it is spread over", async () => {
+test("members that repeat a changed text are removed: its tokens and segments", async () => {
   const pieces = ["a SEC", "RET is", " out"];
   const probabilities = pieces.map((token) => ({
     token,
@@ -240,7 +240,7 @@ test("what tells a changed text a second time goes: tokens, and segments that it
   assert.match(await (await complete(true)).text(), /"tokens":\["fine"\]/);
 });
 
-test("words and tokens of no text do not go out where somebody judges, and segments without a whole are judged", async () => {
+test("words and tokens without a text are removed where a hook judges texts, and segments without a whole text are judged", async () => {
   const words = [{ word: "SECRET" }];
   const logprobs = [{ token: "SECRET" }];
   await mode("sending");

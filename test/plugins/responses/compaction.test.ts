@@ -93,7 +93,7 @@ test("a request that ends with a compaction trigger is answered with the item", 
   assert.match(texts[0]!, /The user likes tea\./);
 });
 
-test("a model that says nothing compacts nothing", async () => {
+test("a compaction fails where the model returns no summary", async () => {
   up.next = { answer: { text: [] } };
   const response = await gateway.request("POST", "/v1/responses/compact", { model, input: "Hi" });
   assert.is(response.status, 502);

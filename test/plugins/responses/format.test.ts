@@ -61,7 +61,7 @@ async function raised(work: Promise<unknown>): Promise<InstanceType<typeof OpenA
   throw new Error("nothing was raised");
 }
 
-test("a conversation goes on by previous_response_id; instructions stay behind", async () => {
+test("previous_response_id continues a conversation, without its earlier instructions", async () => {
   const model = "up/gpt-4o";
   const first = await client.responses.create({ model, instructions: "Be kind.", input: "One" });
   const stream = await client.responses.create({
@@ -299,7 +299,7 @@ test("answers name the channel; what was left out is named; errors have OpenAI's
   );
 });
 
-test("a request that is wrong is told where", async () => {
+test("a request that is wrong is refused with the place of the error", async () => {
   const paramOf = async (body: object): Promise<unknown> => {
     const answer = await gateway.request("POST", "/v1/responses", { model: "echo", ...body });
     const { error } = (await answer.json()) as { error: { param?: unknown } };
@@ -361,7 +361,7 @@ test("a request that is wrong is told where", async () => {
     assert.is(await paramOf({ input: [item] }), param, JSON.stringify(item));
 });
 
-test("settings are said in chat's words", () => {
+test("settings become the members of a chat request", () => {
   const input = [{ role: "user", content: "Hi" }];
   const read = (body: object): Record<string, any> => {
     const asked = { model: "m", input, ...body };
@@ -407,7 +407,7 @@ test("settings are said in chat's words", () => {
   );
 });
 
-test("what an assistant said in a row is one message; results and their images follow", () => {
+test("consecutive items of the assistant become one message; results and their images follow", () => {
   const url = "data:image/png;base64,AA";
   const messages = readItems(
     [

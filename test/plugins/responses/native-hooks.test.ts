@@ -234,7 +234,7 @@ test("a refusal in place of a text is judged like one", async () => {
   assert.equal(body.output[0], search);
 });
 
-test("a secret that is hidden leaves every other event as it came", async () => {
+test("masking a secret leaves every other event unchanged", async () => {
   await setMode("piece");
   const pieces = ["it is ", "secret-key-", "of-the-channel", " indeed"];
   const came = await askStream(allEvents(pieces, ["end with ", SECRET]));

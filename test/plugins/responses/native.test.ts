@@ -239,7 +239,7 @@ test("the gateway keeps the conversation, with its encrypted reasoning", async (
   assert.equal([gone.status, gone.body.error.param], [400, "input[0].id"]);
 });
 
-test("what another channel answered goes on here, without what only the gateway can read", async () => {
+test("a conversation that began on another channel continues here, without the items that only the gateway can read", async () => {
   const sealed = `portico.${Buffer.from("{}").toString("base64url")}`;
   const { status } = await ask({
     input: [

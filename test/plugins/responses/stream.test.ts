@@ -138,7 +138,7 @@ test("a cut answer is incomplete, and its last item too", async () => {
   }
 });
 
-test("a failure is told by error and response.failed, with what had come", () => {
+test("a failure ends the stream with error and response.failed, which holds the output so far", () => {
   const translator = takingChunks(createEncoder(response(), () => undefined, toolOf));
   translator.chunk(chunk({ content: "A" }));
   const [error, failed] = readNamedEvents(

@@ -82,7 +82,7 @@ test("a key never goes out, however it is spread over events and reads", () => {
   }
 });
 
-test("everything else arrives as it was said, and byte for byte where nothing was held back", () => {
+test("all other texts arrive unchanged, and byte for byte where nothing was held back", () => {
   const texts = [
     "Words",
     " and",
@@ -104,7 +104,7 @@ test("everything else arrives as it was said, and byte for byte where nothing wa
   assert.is(shown(plain, 50, reading), plain.join(""));
 });
 
-test("what is held back goes out before the finish reason, and before another field goes on", () => {
+test("text that is held back goes out before the finish reason and before the next field", () => {
   const events = [
     chunk({ role: "assistant", content: "" }),
     chunk({ content: "sk-pro" }),
@@ -265,7 +265,7 @@ test("an event of any size is passed on, in pieces of any size, without the key"
   }
 });
 
-test("many texts that may be about to say a key cost no more than they are", () => {
+test("many texts that could be the beginning of a key take time in proportion to their size", () => {
   const begun = key.slice(0, 9);
   const times = <T>(n: number, make: (i: number) => T) =>
     Array.from({ length: n }, (_, i) => make(i));
@@ -329,7 +329,7 @@ test("a text of one letter, or of backslashes, takes a time in proportion to its
 
 const TOKENS = `< > [ ] { } " ' \\ % & # + a <title <title> data: {"a":1} {"a": "a":[ \\u00 %25 &# &amp; &amp;#x sk- sk-proj/ \\u{0 c C 63 ["",`;
 
-test("error bodies are read in time with their size, whatever they are", () => {
+test("error bodies of any kind are read in time proportional to their size", () => {
   const masks = new SecretMask([key, "c".repeat(3000)]);
   for (const token of [
     ...TOKENS.split(" "),

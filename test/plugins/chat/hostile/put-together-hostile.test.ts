@@ -108,7 +108,7 @@ for (const streamed of [false, true]) {
     }
   });
 
-  test(`tokens beside a text that says a secret, ${streamed ? "streamed" : "whole"}`, async () => {
+  test(`tokens beside a text that holds a secret, ${streamed ? "streamed" : "whole"}`, async () => {
     for (const size of [1, 3, 8, 60]) {
       const choice = {
         index: 0,

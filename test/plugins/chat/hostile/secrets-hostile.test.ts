@@ -205,7 +205,7 @@ for (const [name, body] of Object.entries(spread)) {
   });
 }
 
-test("an error that says why in a stream, or in lines, is told", async () => {
+test("an error in a stream, or in lines of JSON, keeps its reason", async () => {
   for (const body of [
     data({ error: { message: "Why not", code: "odd" } }),
     `: a comment\n\nevent: error\n${data({ type: "error", error: { message: "Why not" } })}`,
@@ -270,7 +270,7 @@ for (const [name, answer] of Object.entries(contents)) {
   });
 }
 
-test("credentials of the environment, in errors and in what a model says", async () => {
+test("credentials of the environment are hidden in errors and in the model's texts", async () => {
   const kept = { ...process.env };
   Object.assign(process.env, {
     AWS_ACCESS_KEY_ID: "AKIA1",

@@ -102,7 +102,7 @@ for (const status of failures) {
 }
 
 for (const dialect of dialects) {
-  test(`${dialect.name} is told what was asked for, or the caller that it was not`, async () => {
+  test(`${dialect.name} gets each setting that the caller sent, or the caller learns that it was dropped`, async () => {
     const fake = fakes.get(dialect)!;
     const model = `${dialect.name}/${dialect.model}`;
     for (const temperature of [0, 0.3, 1, 1.01, 1.5, 2]) {
