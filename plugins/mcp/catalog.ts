@@ -5,12 +5,14 @@
  */
 import { UriTemplate } from "@modelcontextprotocol/sdk/shared/uriTemplate.js";
 import { ErrorCode, LoggingLevelSchema } from "@modelcontextprotocol/sdk/types.js";
-import type { Logger } from "portico";
-import { runBounded } from "./bounded.ts";
+import { type Logger, runBounded } from "portico";
 import { uniqueName } from "./names.ts";
 import { type Json, type Remote, RpcError } from "./remote.ts";
 
 const SCHEME = "portico://";
+const MAX_TEMPLATE_EXPRESSIONS = 20;
+/** The longest time for the match of one address, in milliseconds. */
+const MATCH_MS = 50;
 const RESOURCE_NOT_FOUND = -32002;
 
 interface CatalogOptions {
@@ -199,12 +201,16 @@ function withOwnNames(entries: readonly Entry[], key: "uri" | "uriTemplate"): Js
   });
 }
 
-/** The library makes a regular expression of the server's template. */
+/**
+ * The library makes a regular expression of the server's template. V8 interrupts it in time where it has few groups, so
+ * that templates with more expressions match nothing.
+ */
 function fitsTemplate({ listed }: Entry, uri: string): boolean {
   const { uriTemplate } = listed;
   if (typeof uriTemplate !== "string") return false;
+  if (uriTemplate.split("{").length > MAX_TEMPLATE_EXPRESSIONS) return false;
   try {
-    return runBounded(() => new UriTemplate(uriTemplate).match(uri) !== null);
+    return runBounded(() => new UriTemplate(uriTemplate).match(uri) !== null, MATCH_MS);
   } catch {
     return false;
   }

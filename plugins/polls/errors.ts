@@ -50,7 +50,7 @@ export const errors = PorticoError.table({
   badSelector: { ...INVALID, message: "{selector} is not a valid CSS selector." },
   badPattern: {
     ...INVALID,
-    message: "{pattern} is not a regular expression that polls support: {problem}.",
+    message: "{pattern} is not a regular expression that polls support: it {problem}.",
   },
   pathOutside: {
     ...INVALID,

@@ -2,18 +2,17 @@
  * A small value for a JSON Schema: what `const`, `enum`, `type`, `required`, bounds and `format` ask for. Other keywords
  * (`pattern`, `not`, `uniqueItems` and so on) are not made for, but the finished value is checked against all of them.
  */
-import { type Schema as CheckedSchema, Validator } from "@cfworker/json-schema";
-import { runBounded } from "portico";
+import { createSchemaCheck } from "portico/json-schemas";
 import { refused } from "portico/provider";
 import { Maker, Unmet } from "./maker.ts";
-import { isSchema, type Schema } from "./schema.ts";
+import { isSchema } from "./schema.ts";
 
 /** Members and characters of all that is visited and made for one schema, which comes from a client. */
 const MAX_WORK = 100_000;
 /** How deep the value may nest. The shallowest value is searched first, so that lists of links end soon. */
 const DEPTHS = [1, 2, 4, 8, 16, 32];
-/** A pattern of a client may backtrack without end. */
-const CHECK_MS = 250;
+/** The longest time for the check of one value, in milliseconds. */
+const CHECK_MS = 100;
 
 /** Throws 400 with `param`, the schema's place in the request, if echo makes no value that the schema accepts. */
 export function smallestValue(schema: unknown, param: string): unknown {
@@ -47,18 +46,13 @@ function makeShallowest(schema: unknown): unknown {
 /** Throws `Unmet` where the value breaks a keyword, and for schemas that cannot be checked. */
 function check(schema: unknown, value: unknown): void {
   if (!isSchema(schema)) return;
-  let problem: string | undefined;
+  const checkValue = createSchemaCheck(schema, { unsupportedPattern: "fails", limitMs: CHECK_MS });
+  let innermost: { keyword: string } | undefined;
   try {
-    problem = runBounded(() => problemOf(schema, value), CHECK_MS);
+    innermost = checkValue(value).at(-1);
   } catch (error) {
     throw new Unmet(`it cannot be checked (${(error as Error).message.slice(0, 200)})`);
   }
-  if (problem !== undefined) throw new Unmet(problem);
-}
-
-function problemOf(schema: Schema, value: unknown): string | undefined {
-  const { valid, errors } = new Validator(schema as CheckedSchema, "2020-12").validate(value);
-  if (valid) return undefined;
-  const innermost = errors.at(-1);
-  return `${JSON.stringify(value).slice(0, 100)} breaks its ${innermost?.keyword}`;
+  if (innermost !== undefined)
+    throw new Unmet(`${JSON.stringify(value).slice(0, 100)} breaks its ${innermost.keyword}`);
 }

@@ -37,7 +37,7 @@ export async function readMatch(match: Record<string, Condition>, key: string): 
       text,
       path: pathAt(text, at),
       expected,
-      holds: await readCondition(expected, at),
+      holds: readCondition(expected, at),
     });
   }
   const withoutBody = tests.filter(({ path }) => path.root !== "body");
@@ -64,17 +64,14 @@ function shorten(value: unknown): unknown {
   return clip(exactJson.stringify(value) ?? "", SHOWN_CHARS);
 }
 
-async function readCondition(
-  condition: Condition,
-  key: string,
-): Promise<(value: unknown) => boolean> {
+function readCondition(condition: Condition, key: string): (value: unknown) => boolean {
   if (typeof condition !== "object" || condition === null)
     return (value) => isSame(value, condition);
   if ("in" in condition) return (value) => condition.in.some((option) => isSame(value, option));
   if ("prefix" in condition)
     return (value) => typeof value === "string" && value.startsWith(condition.prefix);
   if ("exists" in condition) return (value) => (value !== undefined) === condition.exists;
-  const pattern = await readPattern(condition.regex, key);
+  const pattern = readPattern(condition.regex, key);
   return (value) => isText(value) && pattern(String(value));
 }
 

@@ -1,31 +1,22 @@
-/** Regular expressions of the configuration, in an engine whose time is linear. The only importer of `re2js`. */
+/** Regular expressions of mappings. */
+import { compilePattern, type Pattern } from "portico/json-schemas";
 import { errors } from "../errors.ts";
-
-/** True where the text holds a match. */
-export type Pattern = (text: string) => boolean;
-
-/** Longest text that is searched. */
-const MOST_CHARS = 64 * 1024;
 
 /**
  * Refuses back-references and assertions, and a repetition of a group that repeats itself, such as `(a+)+`. Such a
  * repetition would do no harm here, but it hangs in the engine that its author has probably tested it with.
  */
-export async function readPattern(source: string, key: string): Promise<Pattern> {
+export function readPattern(source: string, key: string): Pattern {
   const refuse = (problem: string) => errors.badPattern({ key, problem }, { param: key });
-  if (source.length > 1000) throw refuse("is longer than 1000 characters");
   if (nests(source))
     throw refuse(
       "repeats a group that repeats itself, which most engines take for ever to match: write it flat",
     );
-  const { RE2JS } = await import("re2js");
-  let compiled: { matcher(text: string): { find(): boolean } };
   try {
-    compiled = RE2JS.compile(source);
+    return compilePattern(source);
   } catch (error) {
-    throw refuse(`is not valid (${error instanceof Error ? error.message : String(error)})`);
+    throw refuse((error as Error).message);
   }
-  return (text) => compiled.matcher(text.slice(0, MOST_CHARS)).find();
 }
 
 /** True where an unbounded repetition applies to a group that holds another one. */

@@ -120,6 +120,8 @@ const strictSchema = {
     kind: { enum: ["small", "large"] },
     address: { $ref: "#/$defs/address" },
     slow: { type: "string", pattern: "^(a|a)*$" },
+    optional: { type: "string", pattern: `^(?:${"a?".repeat(40)}){25}$` },
+    ahead: { type: "string", pattern: "^(?=x)y$" },
   },
   required: ["name"],
   additionalProperties: false,

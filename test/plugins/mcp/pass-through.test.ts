@@ -120,13 +120,13 @@ test("arguments that do not fit the server's schema are not sent", async () => {
   }
 });
 
-test("a pattern of a schema cannot hold the process up: the call is left to the server", async () => {
-  const slow = `${"a".repeat(60)}b`;
-  const answer = await result("tools/call", {
-    name: "two_strict",
-    arguments: { name: "ada", slow },
-  });
-  assert.not(answer.isError);
+test("patterns of a schema are matched in linear time, and those that look ahead are left to the server", async () => {
+  const call = (args: object) =>
+    result("tools/call", { name: "two_strict", arguments: { name: "ada", ...args } });
+  assert.is((await call({ slow: `${"a".repeat(60)}b` })).isError, true);
+  assert.is((await call({ optional: `${"a".repeat(300)}b` })).isError, true);
+  assert.not((await call({ slow: "a".repeat(60), optional: "a".repeat(300) })).isError);
+  assert.not((await call({ ahead: "y" })).isError);
 });
 
 test("broken JSON, no JSON-RPC, unknown methods and unknown tools have the protocol's codes", async () => {

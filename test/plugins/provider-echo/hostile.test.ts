@@ -64,6 +64,75 @@ test("a pattern that backtracks without end holds nobody up", async () => {
   assert.is((await withSchema({ properties: many, required: names })).status, 400);
 });
 
+/** V8 does not notice its time limit in these for minutes. */
+const UNINTERRUPTIBLE = [
+  `(${"a?".repeat(3000)}){50}b{1000}`,
+  `(${"a?".repeat(100)}){50}b{1000}`,
+  `(${"a?".repeat(400)})*b`,
+  `^(?:${"a?".repeat(300)}){30}$`,
+  "^(?:[a-z]{1,50}[0-9]{1,50}){1,20}$",
+];
+
+test("a pattern that V8 cannot interrupt is never given to V8", async () => {
+  const text = { type: "string", minLength: 5000 };
+  for (const pattern of UNINTERRUPTIBLE) {
+    const shapes: object[] = [
+      { ...text, pattern },
+      { allOf: [{ $ref: "#/$defs/p" }, text], $defs: { p: { pattern } } },
+      { type: "array", minItems: 3, items: { ...text, pattern } },
+      { type: "object", required: ["a".repeat(3000)], patternProperties: { [pattern]: false } },
+      { type: "object", required: ["a".repeat(3000)], propertyNames: { pattern } },
+      { type: "object", properties: { pattern: { ...text, pattern } }, required: ["pattern"] },
+    ];
+    for (const schema of shapes) {
+      const { status } = await property(schema);
+      assert.ok(
+        [200, 400].includes(status),
+        `${status} for ${JSON.stringify(schema).slice(0, 99)}`,
+      );
+    }
+  }
+  assert.is((await ask({})).status, 200);
+});
+
+test("patterns keep their meaning", async () => {
+  const rows: [number, object][] = [
+    [200, { type: "string", minLength: 3, pattern: "^a+$" }],
+    [400, { type: "string", minLength: 3, pattern: "^b+$" }],
+    [200, { type: "string", minLength: 1, pattern: "\\u0061" }],
+    [200, { type: "string", enum: ["a.c"], pattern: "^a\\.c$" }],
+    [400, { type: "string", enum: ["abc"], pattern: "^a\\.c$" }],
+    [400, { type: "string", not: { pattern: "" } }],
+    [200, { type: "string", const: "x\n(y)", pattern: "\\(y\\)" }],
+    [200, { type: "object", properties: { pattern: { type: "string" } }, required: ["pattern"] }],
+    [200, { type: "object", required: ["x1"], patternProperties: { "^x": { type: "null" } } }],
+    [
+      400,
+      {
+        type: "object",
+        required: ["y1"],
+        patternProperties: { "^x": {} },
+        additionalProperties: false,
+      },
+    ],
+    [
+      400,
+      {
+        type: "object",
+        required: ["x1"],
+        patternProperties: { "^x": {}, "1$": { type: "number" } },
+      },
+    ],
+    [
+      200,
+      { type: "object", properties: { secret: { type: "string", pattern: "^(?=.*[A-Z]).+$" } } },
+    ],
+    [400, { type: "string", pattern: "^(?=.*[a-z]).+$", minLength: 2 }],
+  ];
+  for (const [status, schema] of rows)
+    assert.is((await property(schema)).status, status, JSON.stringify(schema));
+});
+
 test("values that would be large are refused with the schema's place", async () => {
   const large: object[] = [
     { type: "array", minItems: 1e9 },

@@ -1,26 +1,13 @@
-/** Lines that do not count. Patterns run in an engine whose time is linear: the text they are tried on is anybody's. */
-import { createRequire } from "node:module";
-import type { RE2JS } from "re2js";
+/** Lines that do not count. */
+import { compilePattern } from "portico/json-schemas";
 import { errors } from "../../errors.ts";
 import { changeLines } from "../lines.ts";
-
-let engine: typeof RE2JS | undefined;
-
-/** Loaded at first use: its tables of Unicode take megabytes, and few polls have patterns. */
-function loadEngine(): typeof RE2JS {
-  engine ??= (createRequire(import.meta.url)("re2js") as { RE2JS: typeof RE2JS }).RE2JS;
-  return engine;
-}
-
-/** Of one line; what lies beyond tells nothing more. */
-const MOST_CHARS = 64 * 1024;
 
 /** The patterns of `source.ignore`; throws 400 for one that is none, or that looks ahead, behind or back. */
 export function compileIgnored(patterns: readonly string[] = []): ((line: string) => boolean)[] {
   return patterns.map((pattern, i) => {
     try {
-      const compiled = loadEngine().compile(pattern);
-      return (line) => compiled.matcher(line.slice(0, MOST_CHARS)).find();
+      return compilePattern(pattern);
     } catch (cause) {
       throw errors.badPattern(
         { pattern: JSON.stringify(pattern), problem: (cause as Error).message },
