@@ -10,6 +10,10 @@ export function svg(tag, attributes = {}, ...children) {
   return dress(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
+/** Text whose parts in backticks become code elements. A backtick without a partner stays. */
+export const withCode = (text) =>
+  text.split(/`([^`\n]+)`/).map((part, at) => (at % 2 === 1 ? h("code", {}, part) : part));
+
 const isPresent = (value) => value !== undefined && value !== null && value !== false;
 
 function dress(element, attributes, children) {

@@ -1,5 +1,5 @@
 /** Parts that pages are made of: sections, states, facts and form rows. */
-import { h, svg } from "./elements.js";
+import { h, svg, withCode } from "./elements.js";
 
 /** A titled part of a page. `result` is what `attempt` returned; its error is shown in place of the content. */
 export function section(title, result, render, ...aside) {
@@ -47,7 +47,7 @@ export function badge(state, kind = kindOf(state)) {
 }
 
 export function problem(text) {
-  return text ? h("p", { class: "problem" }, String(text)) : null;
+  return text ? h("p", { class: "problem" }, withCode(String(text))) : null;
 }
 
 /** How much of a limit is used, as a bar; `label` is read out. */

@@ -3,7 +3,8 @@
  * was read, and the change can be undone.
  */
 import { change, get } from "./api.js";
-import { h, problem, say, showError } from "./dom.js";
+import { h, problem } from "./dom.js";
+import { closeUndoBar, offerUndo } from "./undo-bar.js";
 import { differences } from "./views/configuration-changes.js";
 
 const PATH = "/kernel/config";
@@ -79,7 +80,7 @@ class Review {
       this.isWritten = true;
       this.written();
       this.dialog.close();
-      offerUndo(written);
+      offerUndoOf(written);
       dispatchEvent(new Event("portico:changed"));
     } catch (error) {
       this.refuse(error);
@@ -131,34 +132,11 @@ export const nextStart = (keys) =>
 const startNotice = (keys = []) =>
   keys.length === 0 ? null : h("p", { class: "notice" }, nextStart(keys));
 
-const closeUndoBar = () => document.querySelector(".undo-bar")?.remove();
-
-/** Stays until it is used, closed, or another page or review is opened. */
-function offerUndo({ changes, version, atNextStart }) {
-  closeUndoBar();
-  const close = () => bar.remove();
-  const undo = async () => {
-    try {
-      await change("POST", `${PATH}/undo`, {}, version);
-      say("Undone");
-      dispatchEvent(new Event("portico:changed"));
-    } catch (error) {
-      showError(error);
-    }
-    close();
-  };
+/** The undo is bound to the version that was written: it takes back nothing that was saved since. */
+function offerUndoOf({ changes, version, atNextStart }) {
   const keys = changes.map(({ key }) => key).join(", ") || "no value differs";
-  const bar = h(
-    "div",
-    { class: "save-bar undo-bar", role: "status" },
-    h("span", {}, `Saved: ${keys}.`),
-    startNotice(atNextStart),
-    button("Undo", undo),
-    button("Close", close),
-  );
-  document.getElementById("main").append(bar);
-  addEventListener("hashchange", close, { once: true });
-  addEventListener("portico:signed-out", close, { once: true });
+  const undo = () => change("POST", `${PATH}/undo`, {}, version);
+  offerUndo(undo, h("span", {}, `Saved: ${keys}.`), startNotice(atNextStart));
 }
 
 /** Off while it works, so that nothing is done twice. */

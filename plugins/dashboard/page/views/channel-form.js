@@ -3,6 +3,7 @@ import { get, post } from "../api.js";
 import { say, showError } from "../dom.js";
 import { openForm } from "../forms.js";
 import { memberEdits, readConfig, reviewEdits } from "../review.js";
+import { budgetFields, limitsOf } from "./budget-fields.js";
 
 const REFERENCE = "${NAME}";
 const SECRET_HINT = `The key itself, or ${REFERENCE} for an environment variable or a line of the home's .env file.`;
@@ -72,20 +73,8 @@ function limitFields(channel) {
     number("requestsPerMinute", "Requests a minute"),
     number("tokensPerMinute", "Tokens a minute"),
     number("maxConcurrent", "Requests at once"),
-    { name: "usd", label: "Budget in US dollars", kind: "number", value: channel.budget?.usd },
-    {
-      name: "per",
-      label: "Budget per",
-      kind: "choice",
-      options: ["day", "month"],
-      value: channel.budget?.per ?? "month",
-      when: ({ usd }) => usd !== "",
-    },
+    ...budgetFields(channel.budget),
   ];
-}
-
-function channelOf({ usd, per, name: _name, ...members }) {
-  return { ...members, budget: usd === undefined ? undefined : { usd, per } };
 }
 
 async function readState() {
@@ -106,7 +95,7 @@ export async function addChannel() {
       const { name } = values;
       if (Object.hasOwn(written.channels ?? {}, name))
         throw Object.assign(new Error(`There is a channel ${name} already.`), { field: "name" });
-      const value = withoutUndefined(channelOf(values));
+      const value = withoutUndefined(limitsOf(values));
       const edits = [{ path: ["channels", name], value }];
       const title = `Add the channel ${name}`;
       if (await reviewEdits({ title, edits, version })) void testNow(name);
@@ -122,7 +111,7 @@ export async function editChannel(name) {
     fields: fieldsOf(channel, providers, false),
     save: "Review",
     async submit(values) {
-      const { apiKey, ...members } = channelOf(values);
+      const { apiKey, ...members } = limitsOf(values);
       const changed = apiKey === undefined ? members : { ...members, apiKey };
       const edits = memberEdits(["channels", name], channel, changed);
       if (edits.length === 0) return;

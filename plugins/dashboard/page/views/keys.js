@@ -20,6 +20,8 @@ import {
   table,
 } from "../dom.js";
 import { openForm } from "../forms.js";
+import { offerUndo } from "../undo-bar.js";
+import { budgetFields, limitsOf } from "./budget-fields.js";
 
 const pathOf = (name) => `/keys/${encodeURIComponent(name)}`;
 
@@ -137,8 +139,9 @@ function buttonsOf(key) {
   const { name, enabled } = key;
   const turn = enabled ? "Disable" : "Enable";
   const switchKey = async () => {
-    await change("PATCH", pathOf(name), { enabled: !enabled }, key.version);
-    return `${name} is ${enabled ? "disabled" : "enabled"}`;
+    const done = `${name} is ${enabled ? "disabled" : "enabled"}.`;
+    await changeKey(key, { enabled: !enabled }, done);
+    return false;
   };
   return h(
     "div",
@@ -182,15 +185,7 @@ const fieldsOf = (key = {}) => [
     value: key.requestsPerMinute,
   },
   { name: "tokensPerMinute", label: "Tokens a minute", kind: "number", value: key.tokensPerMinute },
-  { name: "usd", label: "Budget in US dollars", kind: "number", value: key.budget?.usd },
-  {
-    name: "per",
-    label: "Budget per",
-    kind: "choice",
-    options: ["day", "month"],
-    value: key.budget?.per ?? "month",
-    when: ({ usd }) => usd !== "",
-  },
+  ...budgetFields(key.budget),
   {
     name: "expiresAt",
     label: "Expires",
@@ -215,10 +210,6 @@ const fieldsOf = (key = {}) => [
     hint: "Names, one a line.",
   },
 ];
-
-function limitsOf({ usd, per, name: _name, ...limits }) {
-  return { ...limits, budget: usd === undefined ? undefined : { usd, per } };
-}
 
 function createKey() {
   const name = {
@@ -249,18 +240,29 @@ function editKey(key) {
         ([name, value]) => JSON.stringify(value) !== JSON.stringify(key[name]),
       );
       if (changes.length === 0) return;
-      const body = Object.fromEntries(changes.map(([name, value]) => [name, value ?? null]));
-      await change("PATCH", pathOf(key.name), body, key.version);
-      dispatchEvent(new Event("portico:changed"));
-      say(`${key.name}: saved ${changes.map(([name]) => name).join(", ")}`);
+      const names = changes.map(([name]) => name).join(", ");
+      await changeKey(key, Object.fromEntries(changes), `${key.name}: saved ${names}.`);
     },
   });
+}
+
+/** Changes members of a key and offers to restore them; the undo refuses where somebody changed the key since. */
+async function changeKey(key, changes, done) {
+  const names = Object.keys(changes);
+  const path = pathOf(key.name);
+  const membersOf = (source) =>
+    Object.fromEntries(names.map((name) => [name, source[name] ?? null]));
+  const { version } = await change("PATCH", path, membersOf(changes), key.version);
+  dispatchEvent(new Event("portico:changed"));
+  offerUndo(() => change("PATCH", path, membersOf(key), version), h("span", {}, done));
 }
 
 function rotateKey(name) {
   openForm({
     title: `Give ${name} a new secret`,
-    note: "Its limits and its usage stay. The old secret works on for the time that you choose.",
+    note:
+      "Its limits and its usage stay. The old secret works on for the time that you choose. " +
+      "This cannot be undone: a secret that has stopped working cannot be restored.",
     fields: [
       {
         name: "overlap",

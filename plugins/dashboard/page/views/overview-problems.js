@@ -1,5 +1,5 @@
 /** Everything that `portico status` calls wrong, each with what to do about it. */
-import { badge, h, href, section } from "../dom.js";
+import { badge, h, href, section, withCode } from "../dom.js";
 
 /** What to do about a notice, by the part of the gateway that gives it: the page, its name, and a sentence. */
 const REMEDIES = {
@@ -26,7 +26,7 @@ export function problemsSection(status) {
   return section("What is wrong", status, (value) => {
     const problems = problemsOf(value);
     if (problems.length === 0)
-      return h("p", {}, badge("ok"), " Nothing. `portico status` says the same.");
+      return h("p", {}, badge("ok"), withCode(" Nothing. `portico status` says the same."));
     return h("ul", { class: "problems" }, problems.map(problemItem));
   });
 }
@@ -35,8 +35,8 @@ function problemItem({ what, text, remedy: [page, title, advice], id }) {
   return h(
     "li",
     {},
-    h("p", {}, h("strong", {}, what), h("span", {}, ` ${text}`)),
-    h("p", { class: "small" }, `${advice} `, h("a", { href: href(page, id) }, title)),
+    h("p", {}, h("strong", {}, what), h("span", {}, withCode(` ${text}`))),
+    h("p", { class: "small" }, withCode(`${advice} `), h("a", { href: href(page, id) }, title)),
   );
 }
 

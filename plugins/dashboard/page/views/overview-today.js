@@ -26,28 +26,31 @@ export function todaySection({ today, yesterday }) {
     return h(
       "dl",
       { class: "figures" },
-      figure("Requests", total.requests, before?.requests, count),
-      figure("Errors", total.errors, before?.errors, count),
-      figure("Cost", total.costUsd, before?.costUsd, costText(total.unpriced)),
-      figure("Average time", total.averageMs, before?.averageMs, duration),
+      figure("Requests", total, before, ({ requests }) => requests, count),
+      figure("Errors", total, before, ({ errors }) => errors, count),
+      figure("Cost", total, before, ({ costUsd }) => costUsd, costText),
+      figure("Average time", total, before, ({ averageMs }) => averageMs, duration),
     );
   });
 }
 
-/** The sum leaves out requests whose price is unknown. */
-const costText = (unpriced) => (usd) =>
-  usd !== null && unpriced > 0 ? `${dollars(usd)} or more` : dollars(usd);
+/** The sum of a day leaves out its requests whose price is unknown. */
+function costText(usd, { unpriced }) {
+  return usd !== null && unpriced > 0 ? `${dollars(usd)} or more` : dollars(usd);
+}
 
-function figure(name, value, before, format) {
+function figure(name, today, yesterday, select, format) {
+  const value = select(today);
+  const before = yesterday && select(yesterday);
   return h(
     "div",
     {},
     h("dt", {}, name),
-    h("dd", { class: "figure" }, format(value)),
+    h("dd", { class: "figure" }, format(value, today)),
     h(
       "dd",
       { class: "muted small" },
-      `yesterday by this time ${format(before)}`,
+      `yesterday by this time ${yesterday ? format(before, yesterday) : "not known"}`,
       changeText(value, before),
     ),
   );

@@ -128,6 +128,8 @@ function channelState(channel) {
 }
 
 function latencyPlot({ name, latencyMs }, { latency }) {
+  const isUnused = latency.every((value) => value === null);
+  if (isUnused) return h("span", { class: "muted small" }, "no response yet");
   const text = duration(latencyMs);
   return [line(latency, `Latency of ${name}: ${text}`), h("span", {}, text)];
 }

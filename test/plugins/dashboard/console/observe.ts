@@ -13,6 +13,7 @@ export const observePages: PageRow[] = [
     async change({ page }) {
       const requests = page.locator(".figures > div").filter({ hasText: "Requests" });
       await requests.getByText("3", { exact: true }).waitFor();
+      assert.not.match(await page.locator("main").innerText(), /`|\$0(\.0+)? or more/);
       const wrong = page.getByRole("listitem").filter({ hasText: "ECONNREFUSED" });
       await wrong.getByRole("link", { name: "Polls" }).waitFor();
       await page.getByRole("button", { name: "Test echo" }).click();

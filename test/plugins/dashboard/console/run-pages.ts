@@ -159,6 +159,10 @@ async function createAndChangeAKey({ page }: Visitor, { gateway }: Setting): Pro
   await page.locator(".detail").getByText("30 requests a minute").waitFor();
   const { requestsPerMinute, budget } = await gateway.json("GET", "/keys/laptop");
   assert.equal([requestsPerMinute, budget], [30, { usd: 5, per: "month" }]);
+  await page.getByRole("button", { name: "Undo" }).click();
+  const limit = async () => (await gateway.json("GET", "/keys/laptop")).requestsPerMinute;
+  await until("the undo of the edit", async () => (await limit()) === undefined);
+  assert.equal((await gateway.json("GET", "/keys/laptop")).budget, budget, "the rest stays");
 }
 
 async function rotateAndRevoke({ page }: Visitor, { gateway }: Setting): Promise<void> {
