@@ -206,7 +206,7 @@ export function asError(thrown: unknown): Error {
     return placeless(
       typeof thrown === "string"
         ? thrown
-        : `threw ${JSON.stringify(thrown) ?? String(thrown)}, which is no Error`,
+        : `threw ${JSON.stringify(thrown) ?? String(thrown)}, which is not an Error`,
     );
   } catch {
     return placeless(UNREADABLE);

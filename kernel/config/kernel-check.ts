@@ -43,6 +43,6 @@ function missingOr(error: unknown): string {
 
 /** A device such as /dev/zero never ends. */
 function readRegularFile(path: string): Buffer {
-  if (!statSync(path).isFile()) throw new Error("it is no file");
+  if (!statSync(path).isFile()) throw new Error("it is not a file");
   return readFileSync(path);
 }

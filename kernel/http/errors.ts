@@ -50,11 +50,11 @@ export const errors = PorticoError.table({
   unknownHost: {
     code: "forbidden_host",
     message:
-      "This gateway is not reached under that Host name. Use 127.0.0.1 or localhost with its port, or name the host in gateway.http.allowedHosts.",
+      "The gateway does not accept this Host name. Use 127.0.0.1 or localhost with its port, or name the host in gateway.http.allowedHosts.",
   },
   notThisMachine: {
     code: "forbidden",
-    message: "This server takes calls from its own machine only.",
+    message: "This server accepts requests from its own machine only.",
   },
   foreignOrigin: {
     code: "forbidden_origin",
@@ -125,7 +125,7 @@ export const errors = PorticoError.table({
   },
   needsUtf8: {
     code: "unsupported_media_type",
-    message: "JSON is taken in UTF-8 only: leave the charset out.",
+    message: "JSON must be in UTF-8. Leave the charset out of Content-Type.",
   },
   emptyBody: {
     code: "invalid_json",

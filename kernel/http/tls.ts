@@ -42,7 +42,7 @@ function readFiles(files: TlsFiles, log: Logger): { cert: Buffer; key: Buffer } 
   const pair = { cert: readOne(files, "cert"), key: readOne(files, "key") };
   try {
     if (pair.key.includes("ENCRYPTED"))
-      throw new Error("the key needs a passphrase: store it without one");
+      throw new Error("the key is encrypted with a passphrase: store it without one");
     createSecureContext(pair);
     const own = new X509Certificate(pair.cert);
     // a key of another kind (RSA, elliptic) would only show in the handshakes
@@ -59,7 +59,7 @@ function readFiles(files: TlsFiles, log: Logger): { cert: Buffer; key: Buffer } 
 function readOne(files: TlsFiles, key: keyof TlsFiles): Buffer {
   const path = absolutePath(files[key]);
   try {
-    if (!statSync(path).isFile()) throw new Error("it is no file"); // a pipe or a device is never read to its end
+    if (!statSync(path).isFile()) throw new Error("it is not a file"); // a pipe or a device is never read to its end
     return readFileSync(path);
   } catch (cause) {
     throw unusable(`.${key}: ${path} cannot be read`, cause);

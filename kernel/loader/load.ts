@@ -147,7 +147,7 @@ export class Loader {
 
   /** Throws for a package that was not approved, or that another user could replace. */
   #checkPackage(id: string, { entry, whole }: Source, require: NodeJS.Require): void {
-    if (whole) throw new LoadError(`${id}: is not part of what was approved`, entry);
+    if (whole) throw new LoadError(`${id}: is not among the approved files`, entry);
     const file = require.resolve(id);
     this.#recordLinkedPackage(entry, file);
     // The owner of a directory on the way can replace its contents.

@@ -52,7 +52,7 @@ export function createLoopGuard(limitMs: number): LoopGuard {
       } else if (now - since > guard.limitMs) {
         late = true;
         throw new EndlessLoopError(
-          `a loop kept the gateway from everything else for ${guard.limitMs} ms and was ended`,
+          `a loop blocked the gateway for ${guard.limitMs} ms and was stopped`,
         );
       }
       return true;

@@ -60,7 +60,8 @@ export const errors = PorticoError.table({
   sendToItself: { ...INVALID, message: "That is this session itself. Just answer." },
   mayNotSend: {
     ...INVALID,
-    message: "A turn of a client, a webhook or a poll starts no turns in other sessions.",
+    message:
+      "A turn that a client, a webhook or a poll started cannot start turns in other sessions.",
   },
   sendFromSent: {
     ...INVALID,

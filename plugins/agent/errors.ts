@@ -47,7 +47,7 @@ export const errors = PorticoError.table({
   },
   noWorkingKey: {
     code: "forbidden",
-    message: "There is no working client key for {principal}, so nothing runs on its account.",
+    message: "There is no working client key for {principal}, so nothing can run on its behalf.",
   },
   unknownPrincipal: { code: "not_found", message: "There is no {principal}." },
   notAPrincipal: {

@@ -27,7 +27,7 @@ export const errors = PorticoError.table({
     status: 503,
     message: "The browser is disabled. Set browser.enabled to true and restart the gateway.",
   },
-  notAHandshake: { ...INVALID, message: "This is no WebSocket handshake: {problem}." },
+  notAHandshake: { ...INVALID, message: "This is not a WebSocket handshake: {problem}." },
   socketLeft: {
     code: "client_closed",
     status: 499,
@@ -46,7 +46,7 @@ export const errors = PorticoError.table({
     ...FAILED,
     message: "{what} was cut off because the page navigated. Take a new snapshot.",
   },
-  frameGone: { ...NO_REF, message: "The frame of this ref is gone. Take a new snapshot." },
+  frameGone: { ...NO_REF, message: "The frame of this ref no longer exists. Take a new snapshot." },
   tabEnded: {
     ...NO_TAB,
     message:
@@ -54,7 +54,7 @@ export const errors = PorticoError.table({
   },
   browserGone: {
     ...NOT_RUNNING,
-    message: "{what} ended because the browser is gone. Start it again with POST /start.",
+    message: "{what} ended because the browser has exited. Start it again with POST /start.",
   },
   workerSilent: { ...TIMEOUT, message: "The browser has not answered in time. Try again." },
   diskFull: {
@@ -116,7 +116,7 @@ export const errors = PorticoError.table({
   endpointNoBrowser: {
     ...NOT_RUNNING,
     message:
-      "What answers at {address} is no browser: its response is larger than {bytes} bytes. Correct the profile's cdpUrl.",
+      "The server at {address} is not a browser: its response is larger than {bytes} bytes. Correct the profile's cdpUrl.",
   },
   endpointUnreachable: {
     ...NOT_RUNNING,
@@ -238,7 +238,8 @@ export const errors = PorticoError.table({
   sandboxesBusy: {
     code: "service_unavailable",
     status: 503,
-    message: "{most} sandboxed sessions use a browser now, which is the maximum. Try again later.",
+    message:
+      "{most} sandboxed sessions are using a browser, which is the maximum. Try again later.",
   },
   noSandboxPort: {
     ...CONFLICT,
@@ -356,7 +357,10 @@ export const errors = PorticoError.table({
   resultTooLarge: { ...FAILED, message: "The result of fn is too large. Return less of it." },
   elementHindered: { ...FAILED, message: "{what} failed: the {element} {reason}." },
   notItsKind: { ...FAILED, message: "{what} failed: the {element} does not take it: {reason}" },
-  labelGone: { ...FAILED, message: "The label of the element is gone." },
+  labelGone: {
+    ...FAILED,
+    message: "The label of the element is no longer on the page. Take a new snapshot.",
+  },
   labelWithoutEffect: { ...FAILED, message: "A click on its label did not change the box." },
   clickWithoutPlace: {
     ...INVALID,
@@ -373,7 +377,7 @@ export const errors = PorticoError.table({
     message:
       "startRef and endRef name the same element. Name the element to drag, and the one to drop it on.",
   },
-  dragGoalHidden: { ...FAILED, message: "The drag failed: its goal is not visible." },
+  dragGoalHidden: { ...FAILED, message: "The drag failed: the element to drop on is not visible." },
   highlightHidden: {
     ...FAILED,
     message: "The highlight failed: the element of ref {ref} is not visible.",
@@ -387,7 +391,7 @@ export const errors = PorticoError.table({
   fieldStaysEmpty: {
     ...FAILED,
     message:
-      "The typing failed: the field is as empty as before. The page takes no such text there.",
+      "The typing failed: the field is still empty. The page does not accept this text there.",
   },
   fieldKeepsText: {
     ...FAILED,
@@ -422,7 +426,7 @@ export const errors = PorticoError.table({
     message: "wait needs one of text, textGone, url, loadState, fn, timeMs.",
   },
   textNotShown: { ...TIMEOUT, message: "The text {text} did not appear within {ms} ms." },
-  textNotGone: { ...TIMEOUT, message: "The text {text} did not go within {ms} ms." },
+  textNotGone: { ...TIMEOUT, message: "The text {text} did not disappear within {ms} ms." },
   waitedInVain: { ...TIMEOUT, message: "Waited {ms} ms for {condition}." },
 
   // files: uploads, downloads, and the paths that callers name
@@ -435,7 +439,7 @@ export const errors = PorticoError.table({
   pathOutside: {
     ...INVALID,
     message:
-      "The path lies outside the directory that is allowed for it. Give a name relative to that directory.",
+      "The path is outside the directory that is allowed for it. Give a name relative to that directory.",
   },
   pathNotDirectory: {
     ...INVALID,
@@ -459,12 +463,12 @@ export const errors = PorticoError.table({
   },
   uploadRefused: {
     ...INVALID,
-    message: "{reason} Files for pages must lie in <tmp>/portico/uploads.",
+    message: "{reason} Files for pages must be in <tmp>/portico/uploads.",
   },
   takesNoFiles: {
     ...FAILED,
     message:
-      "The upload failed: the element is no file input, a click on it opens no file chooser, and it takes no files that are dropped on it.",
+      "The upload failed: the element is not a file input, a click on it opens no file chooser, and it takes no files that are dropped on it.",
   },
   oneFileOnly: { ...FAILED, message: "The upload failed: the input takes one file only." },
   downloadTooLarge: {

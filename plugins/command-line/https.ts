@@ -40,8 +40,11 @@ function read(file: string): string {
     return new X509Certificate(readFileSync(file)).fingerprint256;
   } catch (cause) {
     const why = `${file} (gateway.tls.cert) is no certificate that can be read (${(cause as Error).message})`;
-    throw new Error(`The gateway cannot be recognised: ${why}. Mend the file, and try again.`, {
-      cause,
-    });
+    throw new Error(
+      `The gateway's certificate cannot be checked: ${why}. Repair the file, and try again.`,
+      {
+        cause,
+      },
+    );
   }
 }

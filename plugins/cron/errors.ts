@@ -5,7 +5,7 @@ export const errors = PorticoError.table({
   idMissing: { code: "invalid_request_error", message: "The action {action} needs an id." },
   datePast: {
     code: "invalid_request_error",
-    message: "The date is in the past. Use one that is still to come.",
+    message: "The date is in the past. Use a date in the future.",
   },
 
   // hooks that a job or a poll runs

@@ -24,7 +24,7 @@ export const errors = PorticoError.table({
   rotatedAway: {
     code: "unauthorized",
     type: "authentication_error",
-    message: "This secret of the key was rotated away. Use the new one.",
+    message: "This secret is no longer valid, because the key was rotated. Use the new secret.",
   },
   unknownKey: {
     code: "not_found",

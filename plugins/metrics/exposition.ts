@@ -13,7 +13,7 @@ const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 export function render(families: readonly MetricFamily[]): string {
   const byName = new Map<string, { head: string; lines: Map<string, string> }>();
   for (const { name, type, help, samples } of families) {
-    if (!NAME.test(name)) throw new TypeError(`${name} is no name of a metric`);
+    if (!NAME.test(name)) throw new TypeError(`${name} is not a valid metric name`);
     const head = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`;
     const family = byName.get(name) ?? { head, lines: new Map<string, string>() };
     byName.set(name, family);
@@ -31,7 +31,7 @@ export function render(families: readonly MetricFamily[]): string {
 function labelsOf({ labels }: MetricSample): string {
   if (labels === undefined) return "";
   const pairs = Object.entries(labels).map(([name, value]) => {
-    if (!LABEL.test(name)) throw new TypeError(`${name} is no name of a label`);
+    if (!LABEL.test(name)) throw new TypeError(`${name} is not a valid label name`);
     return `${name}="${escapeValue(value)}"`;
   });
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;

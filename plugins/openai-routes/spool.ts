@@ -114,7 +114,7 @@ function onDisk(file: FileHandle, size: number): Spool {
         const bytes = Buffer.allocUnsafe(Math.min(CHUNK, end - start));
         for (let at = start; at < end; ) {
           const { bytesRead } = await file.read(bytes, 0, Math.min(CHUNK, end - at), at);
-          if (bytesRead === 0) throw new Error("the kept body is shorter than it was");
+          if (bytesRead === 0) throw new Error("the stored body is shorter than expected");
           at += bytesRead;
           yield bytes.subarray(0, bytesRead);
         }

@@ -54,7 +54,7 @@ export const errors = PorticoError.table({
   },
   pathOutside: {
     ...INVALID,
-    message: "The path lies outside the workspace and the directories of polls.roots.",
+    message: "The path is outside the workspace and the directories of polls.roots.",
   },
   pathUnreadable: { ...INVALID, message: "The path cannot be read: {reason}." },
 });

@@ -57,7 +57,7 @@ const MAX_LENGTH = 16 * 1024 * 1024;
 function repeatable(text: string, request: ChatRequest): string {
   const n = choiceCount(request);
   if (n > 1 && n * text.length > MAX_LENGTH)
-    throw refused("n", "The message is too long to be said that often");
+    throw refused("n", "The message is too long to be repeated that often");
   return text;
 }
 

@@ -46,7 +46,7 @@ export const completions: RouteForm = {
     if (n != null && n !== 1)
       throw refused("n", "This channel gives one answer per request: n must be 1");
     if (echo === true)
-      throw refused("echo", "This channel does not say the prompt again: leave echo out");
+      throw refused("echo", "This channel cannot repeat the prompt: leave echo out");
     const body = {
       model,
       prompt: onePrompt(prompt),

@@ -85,7 +85,7 @@ export function readSettings(body: JsonObject, reading: Reading): ReadSettings {
 
 function refuseWhatIsNotKept(body: JsonObject, reading: Reading): void {
   if (body.conversation != null)
-    throw refused("conversation", "Conversations are not kept here: use previous_response_id");
+    throw refused("conversation", "Conversations are not supported: use previous_response_id");
   if (body.prompt != null)
     reading.refuse("prompt", "Prompt templates are not kept here: send instructions and input");
   if (optionalBoolean(body.background, "background") === true)

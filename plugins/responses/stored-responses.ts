@@ -7,7 +7,7 @@ import { errors } from "./errors.ts";
 export async function getResponse(archive: Archive, call: Call): Promise<JsonObject> {
   // A client that waits for events would take a whole response for a stream without any.
   if (call.query.get("stream") === "true")
-    throw refused("stream", "A stored response comes whole: leave `stream` out");
+    throw refused("stream", "A stored response cannot be streamed: leave `stream` out");
   return (await archive.get(call.client, idOf(call))).response;
 }
 

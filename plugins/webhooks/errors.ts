@@ -82,7 +82,7 @@ export const errors = PorticoError.table({
   },
   unreadableXml: {
     code: "invalid_request_error",
-    message: "The body is not XML that can be read: it {problem}.",
+    message: "The body cannot be read as XML: it {problem}.",
   },
   unreadableMultipart: {
     code: "invalid_request_error",

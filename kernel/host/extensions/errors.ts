@@ -41,7 +41,7 @@ export const errors = PorticoError.table({
   /** The event belongs to the gateway or to another plugin. */
   foreignEvent: {
     code: "internal_error",
-    message: "{event} is an event of {owner}: declare one such as {plugin}:done",
+    message: "{event} belongs to {owner}: declare an event of your own, such as {plugin}:done",
   },
   unfitContribution: {
     code: "internal_error",

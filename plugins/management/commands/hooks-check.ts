@@ -81,7 +81,7 @@ async function askGateway(
 
 async function checkDirectory(dir: string, io: CommandIO): Promise<HookCheckReport> {
   const [report] = await onDisk(io, async (hooks) => [(await hooks.directory(dir)) ?? []].flat());
-  if (!report) throw new Error(`${dir} is no hook: it has neither HOOK.md nor a handler.`);
+  if (!report) throw new Error(`${dir} is not a hook: it has neither HOOK.md nor a handler.`);
   return report;
 }
 

@@ -29,7 +29,7 @@ export const hookEvents: Command = {
 export function unknownEvent(event: string, known: readonly string[]): Error {
   const near = didYouMean(event, known);
   return new Error(
-    `Nobody emits ${event}.${near ? ` Did you mean ${near}?` : ""} See portico hooks events.`,
+    `Nothing emits ${event}.${near ? ` Did you mean ${near}?` : ""} See portico hooks events.`,
   );
 }
 

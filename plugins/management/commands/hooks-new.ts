@@ -31,7 +31,7 @@ async function run(io: CommandIO): Promise<void> {
   const hook = io.args["name"] ?? "";
   if (!isHookName(hook))
     throw new Error(
-      `"${hook}" is no hook name: use letters, digits, dots, dashes and underscores.`,
+      `"${hook}" is not a hook name: use letters, digits, dots, dashes and underscores.`,
     );
   const wanted =
     (io.options["event"] as string[] | undefined)?.flatMap((event) => event.split(",")) ?? [];
@@ -42,7 +42,7 @@ async function run(io: CommandIO): Promise<void> {
   for (const event of wanted) {
     if (!/^[\w.-]+:[\w.-]+$/.test(event))
       throw new Error(
-        `"${event}" is no event name: events are called noun:verb, such as gateway:startup.`,
+        `"${event}" is not an event name: events are called noun:verb, such as gateway:startup.`,
       );
     if (!Object.hasOwn(events, event)) throw unknownEvent(event, names);
   }

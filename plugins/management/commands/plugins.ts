@@ -125,7 +125,7 @@ function runLines(effect: string, { runs, failures, lastError }: ShownRuns): str
 async function makePlugin(io: CommandIO): Promise<void> {
   const plugin = io.args["name"] ?? "";
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(plugin))
-    throw new Error(`"${plugin}" is no plugin name: use lower-case letters, digits and dashes.`);
+    throw new Error(`"${plugin}" is not a plugin name: use lower-case letters, digits and dashes.`);
   const home = io.home();
   const dir = join(home.paths.home, "plugins", plugin);
   const template = await templateFor(home, io.options["kind"] as string | undefined);

@@ -154,7 +154,7 @@ function idIn(io: CommandIO, name: string): number | undefined {
   const word = io.args[name];
   if (word === undefined) return undefined;
   if (/^[1-9]\d{0,8}$/.test(word)) return Number(word);
-  throw new Error(`"${word}" is not a version: write a number of portico config history.`);
+  throw new Error(`"${word}" is not a version. Use a number that portico config history lists.`);
 }
 
 async function validate(io: CommandIO): Promise<void> {

@@ -87,7 +87,7 @@ export class FileDoor implements ConfigDoor {
     await changed.undo?.();
     await this.#refresh();
     throw new Error(
-      `The running gateway rejected the change, and the file is as it was: ${after.problem.message}`,
+      `The running gateway rejected the change, and the file is unchanged: ${after.problem.message}`,
     );
   }
 

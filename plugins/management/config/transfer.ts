@@ -78,7 +78,9 @@ async function confirm(
   changes: Parameters<typeof differenceLines>[0],
 ): Promise<void> {
   if (io.json || process.stdin.isTTY !== true)
-    throw new Error("Nobody can be asked here. Look with --dry-run, then write with --yes.");
+    throw new Error(
+      "There is no terminal to ask for confirmation. Check with --dry-run, then write with --yes.",
+    );
   for (const line of differenceLines(changes)) io.print(line);
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   try {

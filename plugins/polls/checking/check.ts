@@ -100,7 +100,8 @@ function compareText(found: FoundText, options: CheckOptions, moment: Moment): C
   const before = options.cursor?.kind === "text" ? options.cursor : undefined;
   const isFirst = before === undefined;
   const isAbsent = hash === "absent";
-  if (isAbsent && !isFirst && before.hash !== "absent") throw new CheckFailed("The file is gone.");
+  if (isAbsent && !isFirst && before.hash !== "absent")
+    throw new CheckFailed("The file no longer exists.");
   const isChanged = isFirst ? fireOnFirst && !isAbsent : before.hash !== hash;
   return {
     status: statusOf(isChanged, isFirst),

@@ -293,7 +293,7 @@ function readCalls(message: MessageLike, path: string, dropped: string[]): CallP
     }
     const id = stringAt(call.id, `${at}.id`);
     if (id === "" || seen.has(id))
-      throw refused(`${at}.id`, "Each tool call of a message needs an id of its own");
+      throw refused(`${at}.id`, "Each tool call of a message needs a unique id");
     seen.add(id);
     const fn = objectAt(call.function, `${at}.function`);
     const args = readArguments(fn.arguments, `${at}.function.arguments`);

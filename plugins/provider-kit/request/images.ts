@@ -61,7 +61,7 @@ export function webImage(
   } catch (error) {
     throw refused(
       `${part.path}.url`,
-      `An image cannot be fetched from there: ${(error as Error).message}`,
+      `The image cannot be fetched from this URL: ${(error as Error).message}`,
     );
   }
   return part.url;

@@ -16,7 +16,7 @@ export async function check(io: CommandIO): Promise<void> {
   const url = urlOf((await home.config()).current, home.paths.state);
   const name = isPostgres(url) ? "store.url" : fileOf(url);
   if (!isPostgres(url) && !existsSync(name))
-    throw new Error(`${name} is not there: the first start makes it.`);
+    throw new Error(`${name} does not exist yet. The first start creates it.`);
   return show(io, name, url);
 }
 

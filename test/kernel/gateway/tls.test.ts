@@ -144,8 +144,8 @@ test("files that cannot be used stop the start, by name", async () => {
     [{ cert: key, key }, /gateway\.tls: /],
     [{ cert, key: join(home, "rsa.pem") }, /gateway\.tls: .*mismatch/],
     [{ cert, key: join(home, "locked.pem") }, /gateway\.tls: .*passphrase/],
-    [{ cert: home, key }, /gateway\.tls\.cert: .*it is no file/],
-    [{ cert, key: "/dev/zero" }, /gateway\.tls\.key: .*it is no file/],
+    [{ cert: home, key }, /gateway\.tls\.cert: .*it is not a file/],
+    [{ cert, key: "/dev/zero" }, /gateway\.tls\.key: .*it is not a file/],
   ] as const) {
     let message = "";
     try {

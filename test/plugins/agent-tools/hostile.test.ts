@@ -159,7 +159,7 @@ test("a client's or sender's turn sees its own sessions alone, and sends nowhere
       session: "key:ann:1",
       message: "x",
     }),
-    "starts no turns",
+    "cannot start turns",
   );
 });
 

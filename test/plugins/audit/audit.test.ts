@@ -58,7 +58,7 @@ test("a change of the configuration is kept with who, from where, and before and
   assert.not.match(JSON.stringify(await gateway.json("GET", "/audit")), SECRET);
 });
 
-test("a job's life is told by the same mechanism: made, edited, switched off, deleted", async () => {
+test("the audit trail holds each change of a cron job: created, edited, disabled, deleted", async () => {
   const schedule = { kind: "cron", expr: "0 8 * * *", tz: "UTC" };
   const payload = { kind: "systemEvent", text: "good morning" };
   const job = await gateway.json("POST", "/cron/jobs", {

@@ -97,7 +97,7 @@ async function answersTo(events: string[]): Promise<string[]> {
   return answers;
 }
 
-/** Ids and times that each response gets anew. */
+/** Each response gets new ids and times. */
 function withoutOwnIds(text: string): string {
   return text
     .replace(/"(?:id|item_id|call_id|request_id)":"[^"]*"/g, '"id":""')

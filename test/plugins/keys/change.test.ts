@@ -144,7 +144,7 @@ test("a key that is revoked while it is changed or rotated is gone for good", as
   }
 });
 
-test("two changes of one key at once: one is made, and the other is told to try again", async () => {
+test("of two changes of one key at once, one succeeds, and the other is refused with a request to try again", async () => {
   const { key: _, ...made } = await gateway.json("POST", "/keys", { name: "twice" });
   const both = await Promise.all(
     [3, 4].map((requestsPerMinute) => change("twice", { requestsPerMinute }, made.version)),

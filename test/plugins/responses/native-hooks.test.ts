@@ -1,4 +1,4 @@
-/** Hooks and masks over channels that speak the Responses format: what they do not change goes out as it came. */
+/** Hooks and masks over channels that speak the Responses format. They leave the events that they do not change byte for byte. */
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";

@@ -30,7 +30,9 @@ export async function setUp(
     if (definition.errors) scope.add("error codes", declareErrors(definition.errors));
     const work = async () => definition.setup(ctx, config);
     const late = () =>
-      new Error(`it did not finish in ${setupTimeoutMs / 1000} s: does it await what never ends?`);
+      new Error(
+        `it did not finish in ${setupTimeoutMs / 1000} s: look for an await that never settles`,
+      );
     await withDeadline(
       bundled ? work() : runAs(`plugin:${definition.name}`, work, { principal: "owner" }),
       setupTimeoutMs,

@@ -29,7 +29,7 @@ export interface ModelsService {
   open(call: Call, request: ChatRequest, options: OpenOptions): Promise<OpenedChat>;
   /**
    * The same for `POST /v1/chat/completions`, whose form is the engine's own. `body` is what `raw` says. Where nothing
-   * has to look into the request or the response, their bytes go on as they came.
+   * has to look into the request or the response, their bytes are passed on unchanged.
    */
   openCompletion(call: Call, body: unknown, raw: RawBody): Promise<OpenedCompletion>;
   /**

@@ -56,7 +56,7 @@ async function oldestFirst(items: FeedItem[]): Promise<FeedItem[]> {
 /** `base`: what the feed says its links begin at. */
 async function xmlFeed(text: string): Promise<{ items: FeedItem[]; base: string | undefined }> {
   if (!text.startsWith("<"))
-    throw new CheckFailed("The response is no feed: it is neither XML nor JSON.");
+    throw new CheckFailed("The response is not a feed: it is neither XML nor JSON.");
   if (/^<(!doctype\s+html|html[\s>])/i.test(text))
     throw new CheckFailed("The response is a web page, not a feed.");
   const root = await parseXml(text);
@@ -67,7 +67,7 @@ async function xmlFeed(text: string): Promise<{ items: FeedItem[]; base: string 
     return { items: await TimeSlices.map(entries, (entry) => atomEntry(entry, core)), base };
   }
   if (!["rss", "rdf", "channel"].includes(root.name))
-    throw new CheckFailed("The response is no feed: it has no rss, RDF or feed element.");
+    throw new CheckFailed("The response is not a feed: it has no rss, RDF or feed element.");
   const core = coreOf(root, "rss");
   const places = [root, ...childrenOf(root, "channel", ...core)];
   const rows = countable(itemsIn(places, "item", core));

@@ -26,7 +26,7 @@ export function jsonFeed(text: string): Promise<FeedItem[]> {
   }
   const items = isObject(document) ? document["items"] : undefined;
   if (!Array.isArray(items))
-    throw new CheckFailed("The response is no JSON Feed: it has no items.");
+    throw new CheckFailed("The response is not a JSON Feed: it has no items.");
   return TimeSlices.map(countable(items.filter(isObject)), (item) => {
     const author = asList(item["authors"])[0] ?? item["author"];
     return filled({

@@ -45,7 +45,7 @@ export async function pageText(
     wanted.selector === undefined ? [page] : outermost(compileSelector(wanted.selector)(page));
   if (picked.length === 0)
     throw new CheckFailed(
-      `The page has nothing that the selector ${JSON.stringify(wanted.selector)} picks.`,
+      `No element of the page matches the selector ${JSON.stringify(wanted.selector)}.`,
     );
   const parts: TextPart[] = picked.flatMap((node) => [...textParts(node, removed), LINE_BREAK]);
   const texts = await TimeSlices.map(piecesOf(parts), (part) =>

@@ -102,8 +102,8 @@ test("accepting fails where the handshake is none, or the other side has left", 
   assert.match(head, /^x-request-id: /m);
   const { error } = JSON.parse(body);
   assert.is(error.code, "invalid_request_error");
-  assert.match(error.message, "no WebSocket handshake");
-  assert.match((await accepted[0]?.then(String, String)) ?? "", "no WebSocket handshake");
+  assert.match(error.message, "not a WebSocket handshake");
+  assert.match((await accepted[0]?.then(String, String)) ?? "", "not a WebSocket handshake");
   const gone = connect(port, "127.0.0.1").destroy();
   const accepting = acceptSocket(
     {} as IncomingMessage,

@@ -66,7 +66,7 @@ export async function checkConsole(
   return findings;
 }
 
-/** A page of the navigation that the table lacks would never be checked. */
+/** A page of the navigation that is not in the table would never be checked. */
 async function missingRows(page: Page): Promise<string[]> {
   const titles = await page.locator("#nav a").allTextContents();
   return titles

@@ -215,7 +215,7 @@ test("one that gives what is no response has failed", async () => {
       assert.is(response.status, 502, name);
       assert.match(
         ((await response.json()) as { error: { message: string } }).error.message,
-        /^The provider `strange` failed: it gave neither a text nor a chat completion\.$/,
+        /^The provider `strange` failed: it returned neither a text nor a chat completion\.$/,
       );
     }
   // An empty list is a read that brought no parts.
@@ -224,7 +224,7 @@ test("one that gives what is no response has failed", async () => {
     assert.is(response.status, 502, name);
     assert.match(
       await response.text(),
-      /`strangestreams` failed: it gave neither parts, a text nor a chunk\./,
+      /`strangestreams` failed: it returned neither parts, a text nor a chunk\./,
     );
   }
 });

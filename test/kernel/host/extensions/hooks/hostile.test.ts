@@ -211,7 +211,7 @@ test("what is not in the bundle is not required behind its back", async ({ make 
   await home.host.approve("w");
   const { outcomes, reply } = await home.ask(join(home.dir, "workspace/evil.cjs"));
   assert.is(reply, undefined);
-  assert.match(outcomes[0]?.error?.message ?? "", /not part of what was approved/);
+  assert.match(outcomes[0]?.error?.message ?? "", /not among the approved files/);
   assert.is(g.evil, undefined);
 });
 

@@ -180,7 +180,7 @@ test("an endless loop is ended, its place named, and the gateway goes on", async
       assert.is((await home.ask("q")).reply, "next");
       return home.host.info("a").lastError?.message;
     });
-    assert.match(message, /a loop kept the gateway/);
+    assert.match(message, /a loop blocked the gateway/);
     const { lastError } = home.host.info("a");
     assert.ok(
       [line, line + 1].includes(lastError?.line ?? 0),
@@ -211,7 +211,7 @@ test("an endless loop while loading is a failure to load", async ({ home }) => {
     return home.host.info("a").error;
   });
   assert.is(home.host.info("a").state, "stale");
-  assert.match(error, /^handler\.ts:1.*a loop kept the gateway/);
+  assert.match(error, /^handler\.ts:1.*a loop blocked the gateway/);
   assert.is((await home.ask("q")).reply, "good");
   await home.host.rescan();
   assert.is(g.evaluated, 1, "the same content is not evaluated again");

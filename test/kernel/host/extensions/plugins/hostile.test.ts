@@ -160,7 +160,7 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     /service chat: it must be an object/,
   ],
   ["a throw", 'throw new Error("no luck");', /no luck/],
-  ["a loop without an end", endlessLoop, /kept the gateway from everything else/],
+  ["a loop without an end", endlessLoop, /a loop blocked the gateway/],
   ["a rejection", 'return Promise.reject(new TypeError("late"));', /late/],
 ];
 
@@ -339,7 +339,10 @@ test("an event of another owner cannot be declared again: it stays as its owner 
         const { state, error } = await gateway.json("GET", "/kernel/plugins/p");
         assert.is(state, owner ? "stale" : "active", error);
         if (owner)
-          assert.match(error, `${event} is an event of ${owner}: declare one such as p:done`);
+          assert.match(
+            error,
+            `${event} belongs to ${owner}: declare an event of your own, such as p:done`,
+          );
         assert.is(await ask(gateway), "the hook");
       }
     // nor does it come before its owner at a start, or count where the other is switched off
