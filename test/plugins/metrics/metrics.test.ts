@@ -178,7 +178,7 @@ test("writes families of one name as one, and a series once", () => {
     render([{ name: "y", type: "gauge", help: "none", samples: [] }]),
     "# HELP y none\n# TYPE y gauge\n",
   );
-  assert.throws(() => render([{ ...family(1), name: "1x" }]), /no name/);
+  assert.throws(() => render([{ ...family(1), name: "1x" }]), /not a valid (?:metric|label) name/);
 });
 
 test("tells keys, their budgets and costs, and turns", async () => {

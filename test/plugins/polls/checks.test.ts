@@ -297,7 +297,7 @@ test("files and directories below the workspace, and nothing else", async () => 
   writeFileSync(file, "hello\nworld\n");
   assert.equal(await p.texts(await p.run()), ["+ world"]);
   rmSync(file);
-  assert.match((await p.run()).error!, "gone");
+  assert.match((await p.run()).error!, "no longer exists");
   mkdirSync(join(dir, "in"));
   writeFileSync(join(dir, "in", "a.csv"), "1");
   const d = await poll({

@@ -238,7 +238,10 @@ test("pages: text as a reader sees it, selectors, ignored lines, removed parts",
   ];
   for (const [selector, text] of picks)
     assert.is(await pageText(PAGE, { selector }), text, selector);
-  assert.match(await refusal(pageText(PAGE, { selector: ".gone" })), "nothing that the selector");
+  assert.match(
+    await refusal(pageText(PAGE, { selector: ".gone" })),
+    "No element of the page matches",
+  );
   for (const bad of ["", "a[", "a >", "::before", "a:hover(", ",", "a b[x='1]"]) {
     const { code, param } = (await errorOf(pageText(PAGE, { selector: bad }))) as PorticoError;
     assert.equal([code, param], ["invalid_request_error", "source.selector"], bad);

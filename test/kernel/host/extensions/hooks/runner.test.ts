@@ -287,7 +287,7 @@ test("things that are thrown and are no errors", async ({ home }) => {
   assert.is(home.host.info("a").lastError?.message, "just text");
   await put(home, "export default () => Promise.reject(undefined);");
   await home.ask("q");
-  assert.match(home.host.info("a").lastError?.message ?? "", /no Error/);
+  assert.match(home.host.info("a").lastError?.message ?? "", /not an Error/);
   assert.is((await home.ask("q")).outcomes[0]?.ok, false);
 });
 
