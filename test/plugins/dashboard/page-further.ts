@@ -1,5 +1,8 @@
 /** The dashboard beside its usual ways: the browser's picture, a part that is off, a narrow and dark screen. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
@@ -321,10 +324,14 @@ testSignedIn(
     await review.getByText(/body\.order\.idd.*body\.order\.id/).waitFor();
     await review.getByRole("button", { name: "Cancel" }).click();
 
+    const receiver = createServer((_request, response) => response.writeHead(410).end());
+    receiver.listen(0, "127.0.0.1").unref();
+    await once(receiver, "listening");
+    const { port } = receiver.address() as AddressInfo;
     await gateway.json("POST", "/agent", {
       message: "hi",
       wait: true,
-      delivery: { url: `${gateway.url}/nowhere` },
+      delivery: { url: `http://127.0.0.1:${port}/nowhere` },
     });
     await openSection(visitor, "Deliveries");
     const out = page.getByRole("row").filter({ hasText: "nowhere" });
@@ -336,6 +343,7 @@ testSignedIn(
     await page.getByText("turn.completed", { exact: true }).waitFor();
     await picture(page, "delivery");
     assert.is(await page.evaluate("window.hacked"), undefined);
+    receiver.close();
   },
 );
 
