@@ -5,16 +5,20 @@ const QUOTE = 34;
 const COLON = 58;
 const BACKSLASH = 92;
 
-/** The body of a request in JSON. `exact`: large whole numbers keep their digits. Throws `unsupported_media_type`, `invalid_json`, or 400 for one beyond the limits. */
+/**
+ * The body of a request in JSON. `exact`: large whole numbers keep their digits. Throws `unsupported_media_type`,
+ * `invalid_json`, or 400 for one beyond the limits.
+ */
 export async function jsonBody(call: Call, { exact = false } = {}): Promise<unknown> {
   checkJsonType(call.req);
   const body = await call.body();
-  return exact ? parseJson(body, { limits: call.limits, exact }) : parseBody(body, call.limits);
+  return parseJson(body, { limits: call.limits, exact });
 }
 
-/** The value of a body. Throws as `jsonBody` does. */
+/** The value of a body, in which large whole numbers keep their digits. Throws as `jsonBody` does. */
 export function parseBody(bytes: Buffer, limits: BodyLimits, raw: RawBody = bytes): unknown {
-  return parseJson(bytes, typeof raw === "string" ? { latin1: raw, limits } : { limits });
+  const latin1 = typeof raw === "string" ? { latin1: raw } : {};
+  return parseJson(bytes, { ...latin1, limits, exact: true });
 }
 
 /** A caller's own bytes; short ones as a text with a character for each, which is quicker to search, cut and send. */

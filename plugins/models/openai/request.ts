@@ -2,6 +2,7 @@
  * Checks a chat completions request by hand: a good one costs a few property reads, and a bad one is told exactly which
  * field is wrong. Unknown fields stay. `null` means unset everywhere.
  */
+import { exactJson } from "portico";
 import type { ChatMessage, ChatRequest } from "portico/provider";
 import { type Fields, isObject } from "./fields.ts";
 import { errors } from "../errors.ts";
@@ -218,8 +219,13 @@ function checkResponseFormat(format: Fields): void {
   }
 }
 
+/** The value of a member; of a whole number beyond 2^53 the nearest double, which every limit refuses. */
+function plainNumber(value: unknown): unknown {
+  return exactJson.isNumber(value) ? Number(value) : value;
+}
+
 function numberIn(v: Fields, key: string, low: number, high: number): void {
-  const n = v[key];
+  const n = plainNumber(v[key]);
   if (n == null) return;
   if (typeof n !== "number") fail(`\`${key}\` must be a number.`, key);
   if (!(n >= low && n <= high))
@@ -227,7 +233,7 @@ function numberIn(v: Fields, key: string, low: number, high: number): void {
 }
 
 function integerIn(v: Fields, key: string, low: number, high: number): void {
-  const n = v[key];
+  const n = plainNumber(v[key]);
   if (n == null) return;
   if (typeof n !== "number" || !Number.isInteger(n)) fail(`\`${key}\` must be an integer.`, key);
   if (n < low) fail(`\`${key}\` must be at least ${low}, not ${n}.`, key);

@@ -1,5 +1,5 @@
 /** Puts the upstream's name of the model into the caller's own bytes, which avoids serialising the request again. */
-import type { ChatRequest } from "portico/provider";
+import { type ChatRequest, stringifyExact } from "portico/provider";
 import { eachMember, latin1Of, type RawBody } from "./members.ts";
 
 /** The caller's bytes with another model; serialised again only if the position of the name is ambiguous. */
@@ -8,7 +8,7 @@ export function sendableBytes(raw: RawBody, request: ChatRequest, model: string)
   const { old, put, head } = literalsOf(request.model, model);
   const text = latin1Of(raw);
   const from = text.slice(0, head.length) === head ? HEAD.length : placeOf(old, text);
-  if (from === -1) return Buffer.from(JSON.stringify({ ...request, model }));
+  if (from === -1) return Buffer.from(stringifyExact({ ...request, model }));
   const to = from + old.length;
   if (typeof raw === "string") return raw.slice(0, from) + put + raw.slice(to);
   return Buffer.concat([raw.subarray(0, from), Buffer.from(put, "latin1"), raw.subarray(to)]);

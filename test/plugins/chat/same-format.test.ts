@@ -322,6 +322,31 @@ test("a whole number beyond 2^53 keeps its digits between formats, in answers an
   assert.match(up.seen.at(-1)!.raw.replaceAll("\\", ""), `{"n":${digits}}`);
 });
 
+test("a whole number beyond 2^53 keeps its digits in the schemas of tools, between formats", async () => {
+  up.answer = (_, res) => json(res, { error: { message: "enough" } }, 400);
+  const schema = `{"type":"object","properties":{"n":{"type":"integer","enum":[${digits}]}}}`;
+  const turn = `"max_tokens":9,"messages":[{"role":"user","content":"go"}]`;
+  for (const model of ["oai/m", "claude/claude-x", "google/gemini-2.5-pro"]) {
+    const tools = `[{"type":"function","function":{"name":"calc","parameters":${schema}}}]`;
+    for (const body of [
+      `{"model":"${model}",${turn},"tools":${tools}}`,
+      `{"model":"\\u006d${model}","models":["${model}"],${turn},"tools":${tools}}`,
+    ]) {
+      await gateway.request("POST", "/v1/chat/completions", body);
+      assert.match(up.seen.at(-1)!.raw, digits, body);
+    }
+    const ownTools = `[{"name":"calc","input_schema":${schema}}]`;
+    await gateway.request(
+      "POST",
+      "/v1/messages",
+      `{"model":"${model}",${turn},"tools":${ownTools}}`,
+    );
+    assert.match(up.seen.at(-1)!.raw, digits, model);
+  }
+  const odd = `{"model":"oai/m",${turn},"seed":${digits}}`;
+  assert.is((await gateway.request("POST", "/v1/chat/completions", odd)).status, 400);
+});
+
 test("ids of calls stay as the channel of Anthropic's format sent them, unless the history holds one already", async () => {
   const use = (id: string) => ({ type: "tool_use", id, name: "f", input: {} });
   const start = { id: "msg_up", type: "message", role: "assistant", model: "claude-x", usage: {} };
