@@ -6,7 +6,7 @@ import { isTimeout } from "../failures.ts";
 /** A page that says nothing for so long runs a script that has no end in sight. */
 const BUSY_MS = 1_000;
 
-/** Clicks that were sent to a busy page wait in line, and each may start such a script again. */
+/** Input that waits for a busy page, such as the second press of a double click, may start such a script again. */
 const MOST_SCRIPTS = 5;
 
 /** Ends scripts of the page that do not let it leave. A page that answers is left alone. */

@@ -77,12 +77,13 @@ test("a page that hangs can be left: by navigating, and after an evaluation with
   }
 });
 
-test("a page can be left where clicks that wait in line hang it again", async () => {
+test("a page can be left where the second press of a double click hangs it again", async () => {
   await browser.visit(`${site.url}/loop`);
   const ref = await browser.ref("Freeze");
-  // The first one hangs the page, and the others wait for its script to end.
-  const clicks = [1, 2, 3].map(() => browser.act("click", { ref, timeoutMs: 3000 }));
-  for (const click of await Promise.all(clicks)) failed(click, 504, "timeout");
+  const frozen = site.hits.filter(isFreeze).length;
+  // As above: of the first limit within which it comes to the page.
+  for (let timeoutMs = 800; site.hits.filter(isFreeze).length === frozen; timeoutMs *= 4)
+    failed(await browser.act("click", { ref, doubleClick: true, timeoutMs }), 504, "timeout");
   assert.is((await browser.post("/navigate", { url: site.url })).status, 200);
   assert.is((await browser.act("evaluate", { fn: "6 * 7" })).body.result, 42);
 });
