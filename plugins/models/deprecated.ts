@@ -24,7 +24,7 @@ import {
   type StreamPart,
   type Target,
   type ThinkingBlock,
-  toldArguments,
+  completeArguments,
   type Usage,
 } from "portico/provider";
 
@@ -320,7 +320,7 @@ export function createBlockStream(
     if (ended === undefined) return;
     blocks.delete(block);
     const { call, input, fragments, signature } = ended;
-    if (call >= 0 && !fragments) out().toolArguments(call, toldArguments(input));
+    if (call >= 0 && !fragments) out().toolArguments(call, completeArguments(input));
     if (signature !== "") thinking.push({ text: ended.thinking, signature });
   }
 

@@ -15,7 +15,7 @@ import {
   upstreamError,
   type Usage,
   type WireRequest,
-  toldArguments,
+  completeArguments,
   toldCount,
   toldIndex,
 } from "portico/provider";
@@ -139,7 +139,7 @@ function readCall(part: GeneratedPart, { origin, names }: BlockOptions): ToolCal
   return {
     id: clientCallId(call.id),
     type: "function",
-    function: { name: names.original(call.name ?? ""), arguments: toldArguments(call.args) },
+    function: { name: names.original(call.name ?? ""), arguments: completeArguments(call.args) },
     extra_content: part.thoughtSignature
       ? carrySignature(origin, part.thoughtSignature)
       : undefined,

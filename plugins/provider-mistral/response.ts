@@ -13,7 +13,7 @@ import {
   type UpstreamError,
   type Usage,
   type WireRequest,
-  toldArguments,
+  completeArguments,
   toldCount,
 } from "portico/provider";
 import { readProblem } from "./problem.ts";
@@ -98,7 +98,7 @@ export function readContent(content: Message["content"]): { text: string; reason
 function readCall(call: MistralCall, names: ToolNames): ToolCallPart {
   const fn = {
     name: names.original(call.function?.name ?? ""),
-    arguments: toldArguments(call.function?.arguments),
+    arguments: completeArguments(call.function?.arguments),
   };
   return {
     id: clientCallId(call.id === "null" ? undefined : call.id),

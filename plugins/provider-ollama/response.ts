@@ -11,7 +11,7 @@ import {
   type ToolCallPart,
   type Usage,
   type WireRequest,
-  toldArguments,
+  completeArguments,
   toldCount,
 } from "portico/provider";
 
@@ -47,7 +47,11 @@ export function decodeResponse(body: Buffer, _sent: WireRequest, target: Target)
 /** The upstream gives calls no ids, and arguments as an object. */
 function readCall(call: { function?: { name?: string; arguments?: unknown } }): ToolCallPart {
   const { name = "", arguments: args } = call.function ?? {};
-  return { id: mintCallId(), type: "function", function: { name, arguments: toldArguments(args) } };
+  return {
+    id: mintCallId(),
+    type: "function",
+    function: { name, arguments: completeArguments(args) },
+  };
 }
 
 /** The upstream says `stop` after calls too. */

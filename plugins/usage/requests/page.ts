@@ -86,16 +86,20 @@ function filterOf({ from, to, before, status, filter }: RequestsQuery): (line: L
   const names = (["channel", "model", "key"] as const).flatMap((name) =>
     filter[name] === undefined ? [] : [[name, escapeName(filter[name])] as const],
   );
-  const statuses =
-    status === undefined ? undefined : new RegExp(`^${status.replace("xx", "\\d\\d")}$`);
   return (line) => {
     if (line.at < from || line.at > to) return false;
     if (before && (line.at > before.at || (line.at === before.at && line.number >= before.number)))
       return false;
-    if (statuses && !statuses.test(fieldOf(line, "status"))) return false;
+    if (status !== undefined && !matchesStatus(fieldOf(line, "status"), status)) return false;
     if (filter.tag !== undefined && tagsIn(line)?.includes(filter.tag) !== true) return false;
     return names.every(([name, wanted]) => fieldOf(line, name) === wanted);
   };
+}
+
+/** `wanted` is a status (429) or a class of statuses (4xx). */
+function matchesStatus(status: string, wanted: string): boolean {
+  if (!wanted.endsWith("xx")) return status === wanted;
+  return status.length === wanted.length && status.charAt(0) === wanted.charAt(0);
 }
 
 /** Undefined where there are none. */

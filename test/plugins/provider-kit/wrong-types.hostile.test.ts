@@ -45,15 +45,15 @@ const answers: Record<string, [Wire, (odd: unknown) => object]> = {
 };
 
 for (const [name, [wire, answer]] of Object.entries(answers)) {
-  test(`${name}: what is of another type than it must be counts as not told`, async () => {
+  test(`${name}: a value of the wrong type counts as absent`, async () => {
     const sent = await wire.encode(request, target);
     for (const value of odd) {
       const { model, choices, usage } = asJson(
         wire.decode!(Buffer.from(JSON.stringify(answer(value))), sent, target),
       ) as any;
-      const told = JSON.stringify(value);
-      assert.is(model, typeof value === "string" ? value : "own", told);
-      assert.equal([choices[0].index, choices[0].message.content], [0, "Hi"], told);
+      const label = JSON.stringify(value);
+      assert.is(model, typeof value === "string" ? value : "own", label);
+      assert.equal([choices[0].index, choices[0].message.content], [0, "Hi"], label);
       const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
       assert.ok([prompt, completion, total].every(isCount), JSON.stringify(usage));
       if (value === "7") assert.equal([prompt, completion], [7, 7]);
@@ -61,7 +61,7 @@ for (const [name, [wire, answer]] of Object.entries(answers)) {
   });
 }
 
-test("OpenAI's format: calls that are no list, content that is no text and usage that is no object go", () => {
+test("OpenAI's format: calls that are not a list, content that is not text and usage that is not an object are dropped", () => {
   const defaults = { id: "chatcmpl-own", created: 1, model: "own" };
   for (const value of odd.filter((one) => !Array.isArray(one))) {
     const message = {
@@ -89,7 +89,7 @@ test("OpenAI's format: calls that are no list, content that is no text and usage
   }
 });
 
-test("an index that is none does not break the events of a stream", async () => {
+test("an invalid index does not break the events of a stream", async () => {
   const sent = await gemini.encode({ ...request, stream: true }, target);
   for (const value of odd) {
     const event = {
