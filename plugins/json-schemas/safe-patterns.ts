@@ -4,13 +4,15 @@
  * and the validator only sees patterns that list the texts which match.
  */
 import { ignoredKeyword, schemaMapKeyword } from "@cfworker/json-schema";
-import { compileScriptPattern, loadEngine, type Pattern } from "./pattern.ts";
+import { compileScriptPattern, type Pattern } from "./pattern.ts";
 
 type Members = Record<string, unknown>;
 
 /** The most characters of all texts that one pattern is replaced by. */
 const MAX_LISTED_CHARS = 64 * 1024;
-const NOTHING = "^(?!)";
+const MATCHES_NOTHING = "^(?!)";
+/** Of draft 7; the validator applies it without listing it among the others. */
+const OLD_MAP_KEYWORD = "dependencies";
 
 /** A value has too much text for the patterns of its schema. */
 export class TooMuchText extends Error {
@@ -25,11 +27,6 @@ export class SafePatterns {
   /** `matchesUnsupported` says whether a pattern that the engine does not support matches every text or none. */
   constructor({ matchesUnsupported }: { matchesUnsupported: boolean }) {
     this.#matchesUnsupported = matchesUnsupported;
-  }
-
-  /** Loads the engine where the schema has patterns, so that the loading does not count as time of the check. */
-  prepare(schema: unknown): void {
-    if (hasPattern(schema)) loadEngine();
   }
 
   /** The schema for this value; throws `TooMuchText`. */
@@ -51,9 +48,9 @@ export class SafePatterns {
     return Object.fromEntries(members);
   }
 
-  /** Names in a map of schemas are no keywords: a property may be called `pattern`. */
+  /** Names in a map of schemas are not keywords: a property may be called `pattern`. */
   #rewriteMember(key: string, member: unknown, texts: readonly string[]): unknown {
-    const isMap = Object.hasOwn(schemaMapKeyword, key) || key === "dependencies";
+    const isMap = Object.hasOwn(schemaMapKeyword, key) || key === OLD_MAP_KEYWORD;
     if (!isMap || !isObject(member)) return this.#rewriteSchema(member, texts);
     const entries = Object.entries(member);
     return Object.fromEntries(
@@ -104,7 +101,7 @@ export class SafePatterns {
 
 /** A pattern for exactly these texts. */
 function listTexts(texts: readonly string[]): string {
-  if (texts.length === 0) return NOTHING;
+  if (texts.length === 0) return MATCHES_NOTHING;
   const length = texts.reduce((sum, text) => sum + text.length, 0);
   if (length > MAX_LISTED_CHARS)
     throw new TooMuchText(`its patterns apply to more than ${MAX_LISTED_CHARS} characters`);
@@ -113,12 +110,6 @@ function listTexts(texts: readonly string[]): string {
 
 function escapeText(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
-}
-
-function hasPattern(schema: unknown): boolean {
-  if (typeof schema !== "object" || schema === null) return false;
-  if ("pattern" in schema || "patternProperties" in schema) return true;
-  return Object.values(schema).some(hasPattern);
 }
 
 /** Every text in the value, names of members included. */
