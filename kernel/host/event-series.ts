@@ -1,5 +1,6 @@
 /** Runs the handlers of an event that lets them change or end it, one after another. */
 import { isDeepStrictEqual } from "node:util";
+import { exactJson } from "../text/exact-json.ts";
 import type {
   BusEvent,
   EmitResult,
@@ -131,7 +132,7 @@ function changeableView(
   for (const key in context) {
     const writable = changes.includes(key);
     const value =
-      writable && context[key] instanceof Object ? structuredClone(context[key]) : context[key];
+      writable && context[key] instanceof Object ? exactJson.copy(context[key]) : context[key];
     Object.defineProperty(view, key, { value, writable, enumerable: true, configurable: false });
   }
   for (const key of changes)

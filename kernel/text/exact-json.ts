@@ -7,29 +7,32 @@ import { scanJson } from "./json-scan.ts";
 
 /** A whole number beyond 2^53, as it was written. As text it is its digits, in arithmetic the nearest double. */
 export class ExactNumber {
-  readonly #digits: string;
+  /** Not private, so that comparisons member by member see it. */
+  readonly digits: string;
 
   constructor(digits: string) {
-    this.#digits = digits;
+    this.digits = digits;
   }
 
   toString(): string {
-    return this.#digits;
+    return this.digits;
   }
 
   valueOf(): number {
-    return Number(this.#digits);
+    return Number(this.digits);
   }
 
   /** For a `JSON.stringify` that is not `exactJson.stringify`: the digits survive, as a text. */
   toJSON(): string {
-    return this.#digits;
+    return this.digits;
   }
 }
 
 /** Stands before the digits while they pass through the engine as a text. Nobody outside can know it. */
 const MARK = `exact number ${randomUUID()} `;
 const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, "g");
+/** What `JSON.stringify` makes of an `ExactNumber`; a text of digits looks the same. */
+const QUOTED_DIGITS = /"-?\d{16,}"/;
 const UNLIMITED = {
   maxValues: Number.POSITIVE_INFINITY,
   maxMembers: Number.POSITIVE_INFINITY,
@@ -47,13 +50,19 @@ export const exactJson = {
     return marked === undefined ? value : JSON.parse(marked, unmark);
   },
 
-  /** As `JSON.stringify`. */
+  /** As `JSON.stringify`. Costs little more than that for a value without such numbers. */
   stringify(value: unknown, indent?: number): string | undefined {
-    const text = JSON.stringify(value, mark, indent) as string | undefined;
-    return text?.includes(MARK) ? text.replace(MARKED, "$1") : text;
+    const plain = JSON.stringify(value, undefined, indent) as string | undefined;
+    if (plain === undefined || !QUOTED_DIGITS.test(plain)) return plain;
+    return JSON.stringify(value, mark, indent).replace(MARKED, "$1");
   },
 
   isNumber: (value: unknown): value is ExactNumber => value instanceof ExactNumber,
+
+  /** As `structuredClone`, which would make an empty object of such a number. */
+  copy<T>(value: T): T {
+    return copyOf(value, new Map()) as T;
+  },
 
   /** A copy for code that takes plain values only (a structured clone, a user's function): digits as texts. */
   toPlain(value: unknown): unknown {
@@ -65,6 +74,30 @@ export const exactJson = {
     );
   },
 };
+
+function copyOf(value: unknown, copies: Map<object, object>): unknown {
+  if (value instanceof ExactNumber) return value;
+  if (!isPlain(value)) return structuredClone(value);
+  const known = copies.get(value);
+  if (known !== undefined) return known;
+  const copy = Array.isArray(value) ? [] : {};
+  copies.set(value, copy);
+  for (const [name, member] of Object.entries(value))
+    Object.defineProperty(copy, name, {
+      value: copyOf(member, copies),
+      writable: true,
+      enumerable: true,
+      configurable: true,
+    });
+  return copy;
+}
+
+/** A list, or an object without a class of its own: only those can hold an `ExactNumber`. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null;
+}
 
 /** The text with each whole number that no double holds as a marked text; undefined where there is none. */
 function markUnsafe(text: string, longIntegers: readonly number[]): string | undefined {

@@ -11,7 +11,7 @@ const OWN_HEADERS = ["anthropic-version", "anthropic-beta"];
 
 export async function createMessage(chat: ModelsService, call: Call): Promise<unknown> {
   call.res.setHeader("request-id", call.id);
-  const body = objectAt(await jsonBody(call, { exact: true }), "body");
+  const body = objectAt(await jsonBody(call), "body");
   const { request, dropped } = readMessages(body);
   const opened = await chat.open(call, request, {
     body,
@@ -47,7 +47,7 @@ export async function countTokens(
   call: Call,
 ): Promise<{ input_tokens: number }> {
   call.res.setHeader("request-id", call.id);
-  const body = objectAt(await jsonBody(call, { exact: true }), "body");
+  const body = objectAt(await jsonBody(call), "body");
   // The limit is of no interest here; all else must be well-formed.
   const { request } = readMessages({ ...body, max_tokens: 1 });
   const counted = await chat.countTokens(call, request, nativeOf(call, body));

@@ -9,6 +9,7 @@ import {
   optionalBoolean,
   refused,
   stringAt,
+  stringifyExact,
 } from "portico/provider";
 import { type ModelsService, jsonBody } from "portico/models";
 import { completionReply } from "./completion-reply.ts";
@@ -49,7 +50,7 @@ export async function forwardJson(chat: ModelsService, call: Call, route: ApiRou
     stream,
     text: textOf(body[name]),
     contentType: "application/json",
-    body: (own, text) => JSON.stringify({ ...fields(text), model: own }),
+    body: (own, text) => stringifyExact({ ...fields(text), model: own }),
     fields,
     reply:
       route === "completions" ? (text) => completionReply(call.id, model, text, stream) : undefined,

@@ -12,6 +12,7 @@ import {
   type WireProvider,
   type WireRequest,
   withHeaders,
+  stringifyExact,
 } from "portico/provider";
 import { azureRules } from "./rules.ts";
 
@@ -67,7 +68,7 @@ export const azure: WireProvider = {
 };
 
 function post(method: string, request: object, target: Target): WireRequest {
-  const body = JSON.stringify(request);
+  const body = stringifyExact(request);
   return {
     method: "POST",
     url: addressOf(method, target),

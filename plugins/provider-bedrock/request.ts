@@ -27,6 +27,7 @@ import {
   type Turn,
   wantsUsage,
   type WireRequest,
+  stringifyExact,
 } from "portico/provider";
 import type { Surroundings } from "./address.ts";
 import { authorize, methodUrl } from "./address.ts";
@@ -166,7 +167,7 @@ function encodeFormat(
   }
   const { name, description, schema } = format;
   // Converse wants the schema as text.
-  const text = JSON.stringify(claude === undefined ? schema : strictSchema(schema));
+  const text = stringifyExact(claude === undefined ? schema : strictSchema(schema));
   return { type: "json_schema", structure: { jsonSchema: { schema: text, name, description } } };
 }
 

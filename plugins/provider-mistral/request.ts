@@ -23,6 +23,7 @@ import {
   wantsUsage,
   webImage,
   type WireRequest,
+  stringifyExact,
 } from "portico/provider";
 import { ID_LENGTH } from "./rules.ts";
 
@@ -112,7 +113,7 @@ async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, un
     const calls = turn.calls.map((call) => ({
       id: shortCallId(call.id, ID_LENGTH),
       type: "function",
-      function: { name: call.name, arguments: JSON.stringify(call.args) },
+      function: { name: call.name, arguments: stringifyExact(call.args) },
     }));
     const message = { role: "assistant", content: text, tool_calls: filled(calls) };
     return [{ ...message, prefix: turn.prefix }];

@@ -12,6 +12,7 @@ import {
   readOpenAiProblem,
   type Target,
   type WireRequest,
+  stringifyExact,
 } from "portico/provider";
 import { OPENAI_URL, type Preset } from "./presets.ts";
 
@@ -75,7 +76,7 @@ function post(target: Target, path: string, body: object): WireRequest {
     method: "POST",
     url: target.baseUrl + path,
     headers: headersOf(target),
-    body: JSON.stringify(body),
+    body: stringifyExact(body),
     dropped: [],
   };
 }

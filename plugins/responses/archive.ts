@@ -1,6 +1,6 @@
 /** Responses that are kept, so that a later request can go on from one by its id. Each client sees its own only. */
 import type { Client } from "portico";
-import type { JsonObject } from "portico/provider";
+import { type JsonObject, parseExact, stringifyExact } from "portico/provider";
 import type { Store } from "portico/store";
 import { errors } from "./errors.ts";
 import type { Quota } from "./quota.ts";
@@ -40,7 +40,11 @@ export interface ArchiveServices {
 }
 
 export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
-  const find = (client: Client, id: string) => kv().get<Kept>(namespaceOf(client), id);
+  async function find(client: Client, id: string): Promise<Kept | undefined> {
+    const row = await kv().get<string | Kept>(namespaceOf(client), id);
+    // Earlier versions stored the value itself. A text keeps the digits of large whole numbers.
+    return typeof row === "string" ? (parseExact(row) as Kept) : row;
+  }
 
   /** With the names of its items, which would outlive it. */
   async function forget(client: Client, id: string): Promise<boolean> {
@@ -66,9 +70,10 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
       const id = String(kept.response.id);
       const ttlMs = days() * DAY_MS;
       const limited = client.kind === "key";
-      const bytes = limited ? sizeOf(kept) : 0;
+      const text = stringifyExact(kept);
+      const bytes = limited ? Buffer.byteLength(text) : 0;
       if (!quota.fits(bytes)) return false;
-      await kv().set(namespace, id, kept, { ttlMs });
+      await kv().set(namespace, id, text, { ttlMs });
       for (const item of foreignIds(kept.response))
         await kv().set(namespace, aliasOf(item), id, { ttlMs });
       if (limited)

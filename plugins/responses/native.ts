@@ -1,4 +1,5 @@
 /** Responses of a channel that speaks the format itself. They go out unchanged but for the members that the gateway owns. */
+import { exactJson } from "portico";
 import {
   type ChatCompletion,
   isObject,
@@ -149,7 +150,7 @@ export class NativeEvents {
 
   #raw(part: RawPart): string {
     if (!isNativePart(part)) return "";
-    const event = structuredClone(part.members) as JsonObject;
+    const event = exactJson.copy(part.members) as JsonObject;
     const type = String(event.type);
     this.#remember(type, event);
     if (type === "response.output_item.added") this.#assignCallId(event);

@@ -4,6 +4,7 @@ import {
   type JsonObject,
   type StreamEncoder,
   type StreamPart,
+  stringifyExact,
   type Usage,
   writeParts,
 } from "portico/provider";
@@ -161,5 +162,5 @@ function errorFields({ code, message, param }: PorticoError): JsonObject {
 }
 
 function eventText(type: string, number: number, fields: JsonObject): string {
-  return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...fields })}\n\n`;
+  return `event: ${type}\ndata: ${stringifyExact({ type, sequence_number: number, ...fields })}\n\n`;
 }

@@ -1,4 +1,6 @@
 /** Responses as values: a handler returns one, the server writes it. */
+import { exactJson } from "../../text/exact-json.ts";
+
 const MARK = Symbol.for("portico.reply"); // registered: plugins may bundle a second copy of this module
 
 export type ReplyHeaders = Record<string, string | number | readonly string[]>;
@@ -78,7 +80,7 @@ export const isBodiless = (status: number): boolean =>
 
 /** Throws where `JSON.stringify` would give no text. */
 function toJson(value: unknown): string {
-  const text = JSON.stringify(value) as string | undefined;
+  const text = exactJson.stringify(value);
   if (text === undefined) throw new TypeError(`a ${typeof value} cannot be sent as JSON`);
   return text;
 }

@@ -6,16 +6,15 @@ const COLON = 58;
 const BACKSLASH = 92;
 
 /**
- * The body of a request in JSON. `exact`: large whole numbers keep their digits. Throws `unsupported_media_type`,
- * `invalid_json`, or 400 for one beyond the limits.
+ * The body of a request in JSON, in which whole numbers beyond 2^53 keep their digits. Throws
+ * `unsupported_media_type`, `invalid_json`, or 400 for one beyond the limits.
  */
-export async function jsonBody(call: Call, { exact = false } = {}): Promise<unknown> {
+export async function jsonBody(call: Call): Promise<unknown> {
   checkJsonType(call.req);
-  const body = await call.body();
-  return parseJson(body, { limits: call.limits, exact });
+  return parseBody(await call.body(), call.limits);
 }
 
-/** The value of a body, in which large whole numbers keep their digits. Throws as `jsonBody` does. */
+/** The value of a body, read as `jsonBody` reads it. */
 export function parseBody(bytes: Buffer, limits: BodyLimits, raw: RawBody = bytes): unknown {
   const latin1 = typeof raw === "string" ? { latin1: raw } : {};
   return parseJson(bytes, { ...latin1, limits, exact: true });

@@ -1,5 +1,5 @@
 /** Streams of texts in other forms than chat's: edited as they flow, or rewritten when they have come whole. */
-import { createSseParser } from "portico/provider";
+import { createSseParser, parseExact, stringifyExact } from "portico/provider";
 import type { Edit, FlowEditor } from "./edited-stream.ts";
 import { dropStray, slotsOfEvent, type TextSlot } from "./text-slots.ts";
 
@@ -60,7 +60,7 @@ export class EventEditor implements FlowEditor<Buffer> {
       this.#add(slot.key, edited);
       put(slot, edited);
     }
-    return [...before, encode(JSON.stringify(value))];
+    return [...before, encode(stringifyExact(value))];
   }
 
   #add(key: number, text: string): void {
@@ -82,7 +82,7 @@ export class EventEditor implements FlowEditor<Buffer> {
     if (text === "") return Buffer.alloc(0);
     const value = eventOf(like).value!;
     for (const slot of slotsOfEvent(value)) slot.set(slot.key === key ? text : "");
-    return encode(JSON.stringify(value));
+    return encode(stringifyExact(value));
   }
 }
 
@@ -124,7 +124,7 @@ export async function rewritten(
         slots[i]!.length > 0 &&
         pieces === slots[i]!.length &&
         slots[i]!.every(({ last }) => last !== true);
-      return emptied && value.usage == null ? [] : [encode(JSON.stringify(value))];
+      return emptied && value.usage == null ? [] : [encode(stringifyExact(value))];
     }),
   );
 }
@@ -142,7 +142,7 @@ function replace(slot: TextSlot, changed: ReadonlyMap<number, string>, told: Set
 
 function eventOf(data: string): Event {
   try {
-    const value: unknown = JSON.parse(data);
+    const value = parseExact(data);
     return {
       data,
       value: typeof value === "object" && value !== null ? (value as Event["value"]) : undefined,

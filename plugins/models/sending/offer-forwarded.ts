@@ -1,6 +1,6 @@
 /** What handlers may do to the texts that OpenAI's routes beside chat give: completions, transcriptions, translations. */
 import type { PorticoError } from "portico";
-import type { ApiRoute } from "portico/provider";
+import { type ApiRoute, parseExact, stringifyExact } from "portico/provider";
 import type { ChatResponse } from "../chat-response.ts";
 import { clientDisconnected, type Job } from "../job.ts";
 import type { ByteStream } from "../streams/flow.ts";
@@ -89,13 +89,13 @@ async function offerBody(bytes: Buffer, type: string, offer: Offer): Promise<Buf
   if (!/json/i.test(type)) return text === "" ? bytes : Buffer.from(await offer(text));
   let members: unknown;
   try {
-    members = JSON.parse(text);
+    members = parseExact(text);
   } catch {
     members = undefined;
   }
   if (typeof members !== "object" || members === null) return Buffer.from(await offer(text));
   return (await offerSlots(members as Members, offer))
-    ? Buffer.from(JSON.stringify(members))
+    ? Buffer.from(stringifyExact(members))
     : bytes;
 }
 

@@ -3,6 +3,7 @@ import type { Call } from "portico";
 import {
   type ApiRoute,
   type ChatProvider,
+  stringifyExact,
   upstreamError,
   type Usage,
   wellFormedValue,
@@ -100,7 +101,7 @@ function shapedBy(job: Job, request: ForwardRequest): ForwardRequest {
   const { fields: given } = request;
   if (shape === undefined || given === undefined) return request;
   const fields = (text: string | undefined) => shape(given(text));
-  return { ...request, fields, body: (model, text) => JSON.stringify({ ...fields(text), model }) };
+  return { ...request, fields, body: (model, text) => stringifyExact({ ...fields(text), model }) };
 }
 
 /** Undefined where hooks left the text as it was. */

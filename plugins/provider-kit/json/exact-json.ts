@@ -2,8 +2,6 @@
 import { exactJson } from "portico";
 
 const RUN_OF_DIGITS = /\d{16}/;
-/** What `JSON.stringify` makes of a number that is kept exactly. */
-const QUOTED_DIGITS = /"-?\d{16,}"/;
 
 /** As `JSON.parse`. Throws where the text is no JSON. */
 export function parseExact(text: string): unknown {
@@ -31,6 +29,5 @@ export function parseCounted(text: string): unknown {
 
 /** As `JSON.stringify`, of a value that has a text. */
 export function stringifyExact(value: unknown): string {
-  const text = JSON.stringify(value);
-  return QUOTED_DIGITS.test(text) ? (exactJson.stringify(value) ?? text) : text;
+  return exactJson.stringify(value) as string;
 }

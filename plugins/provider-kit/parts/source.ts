@@ -1,3 +1,4 @@
+import { parseExact, stringifyExact } from "../json/exact-json.ts";
 import type { SourceEvent, StreamPart } from "../types/parts.ts";
 
 /** A `SourceEvent` whose parts are still being read. */
@@ -22,12 +23,12 @@ export class OpenSource implements SourceEvent {
   }
 
   get value(): Readonly<Record<string, unknown>> {
-    this.#value ??= JSON.parse(this.#json!) as Record<string, unknown>;
+    this.#value ??= parseExact(this.#json!) as Record<string, unknown>;
     return this.#value;
   }
 
   get json(): string {
-    this.#json ??= JSON.stringify(this.#value);
+    this.#json ??= stringifyExact(this.#value);
     return this.#json;
   }
 }

@@ -1,4 +1,5 @@
 /** Reads `tools`, `tool_choice`, `response_format` and `reasoning_effort` of a request in OpenAI's form. */
+import { stringifyExact } from "../json/exact-json.ts";
 import type { Fields, RequestLike } from "./fields.ts";
 import { refused } from "./fields.ts";
 
@@ -173,7 +174,7 @@ export function functionTool({
 export function jsonInstruction(format: ResponseFormat): string {
   if (format.kind === "json")
     return "Answer with one valid JSON object and nothing else: no prose, no code fence.";
-  return `Answer with one JSON value that fits this JSON Schema, and nothing else: no prose, no code fence.\n${JSON.stringify(format.schema)}`;
+  return `Answer with one JSON value that fits this JSON Schema, and nothing else: no prose, no code fence.\n${stringifyExact(format.schema)}`;
 }
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;

@@ -9,6 +9,7 @@ import {
   objectAt,
   parseCounted,
   stringAt,
+  stringifyExact,
 } from "portico/provider";
 import type { ItemKind } from "../archive.ts";
 
@@ -84,14 +85,14 @@ export const CALL_FORMS: Readonly<Record<ToolKind, CallForm>> = {
     idKind: "apc",
     begin: () => ({ operation: {} }),
     end: (args) => ({ operation: membersIn(args) }),
-    argumentsOf: (item, path) => JSON.stringify(objectAt(item.operation, `${path}.operation`)),
+    argumentsOf: (item, path) => stringifyExact(objectAt(item.operation, `${path}.operation`)),
   },
   tool_search: {
     itemType: "tool_search_call",
     idKind: "tsc",
     begin: () => ({ execution: "client", arguments: {} }),
     end: (args) => ({ arguments: membersIn(args) }),
-    argumentsOf: (item) => JSON.stringify(item.arguments ?? {}),
+    argumentsOf: (item) => stringifyExact(item.arguments ?? {}),
   },
 };
 

@@ -333,7 +333,7 @@ test("a whole number beyond 2^53 keeps its digits in the schemas of tools, betwe
       `{"model":"\\u006d${model}","models":["${model}"],${turn},"tools":${tools}}`,
     ]) {
       await gateway.request("POST", "/v1/chat/completions", body);
-      assert.match(up.seen.at(-1)!.raw, digits, body);
+      assert.match(up.seen.at(-1)!.raw, `[${digits}]`, body);
     }
     const ownTools = `[{"name":"calc","input_schema":${schema}}]`;
     await gateway.request(
@@ -341,7 +341,7 @@ test("a whole number beyond 2^53 keeps its digits in the schemas of tools, betwe
       "/v1/messages",
       `{"model":"${model}",${turn},"tools":${ownTools}}`,
     );
-    assert.match(up.seen.at(-1)!.raw, digits, model);
+    assert.match(up.seen.at(-1)!.raw, `[${digits}]`, model);
   }
   const odd = `{"model":"oai/m",${turn},"seed":${digits}}`;
   assert.is((await gateway.request("POST", "/v1/chat/completions", odd)).status, 400);

@@ -1,6 +1,7 @@
 /** Calls one handler with an event of its own, and returns what the handler asks for. Changes nothing by itself. */
 import { isDeepStrictEqual } from "node:util";
 import { typeName } from "../../../schema/problems.ts";
+import { exactJson } from "../../../text/exact-json.ts";
 import type { BusEvent, EventSpec, HookContext } from "../../../contract/index.ts";
 
 export type Handler = (event: BusEvent, ctx: HookContext) => unknown;
@@ -53,7 +54,7 @@ function addPackNames(context: Record<string, unknown>): void {
 function copyOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   try {
-    return structuredClone(value);
+    return exactJson.copy(value);
   } catch {
     // A socket, or an object with functions, has no copy: the handler gets the value itself.
     return value;
