@@ -105,6 +105,13 @@ test("the response repeats them, and so does what is stored", async () => {
   }
 });
 
+test("responses that an earlier version stored as values can still be read", async () => {
+  const response = { id: "resp_ab12", object: "response", output: [] };
+  const { kv } = gateway.gateway.use("store");
+  await kv.set("responses", response.id, { response, input: [] }, { ttlMs: 60_000 });
+  assert.equal(await gateway.json("GET", `/v1/responses/${response.id}`), response);
+});
+
 test("the events of a stream repeat them", async () => {
   const response = await gateway.request(
     "POST",
