@@ -1,5 +1,5 @@
 /** The fields of the configuration's form, made from its schema. Each change goes into `drafts`, by its key. */
-import { h, problem } from "../dom.js";
+import { h, problem, withCode } from "../dom.js";
 
 const MASKED = "********";
 
@@ -25,7 +25,7 @@ function isOpen({ written }, drafts, name) {
   return hasDraft || Object.hasOwn(written, name);
 }
 
-const muted = (text) => h("span", { class: "muted small" }, text ?? "");
+const muted = (text) => h("span", { class: "muted small" }, withCode(text ?? ""));
 
 /** A section's members, a map's entries, or one field. */
 function partsOf(form, schema, path) {
@@ -227,7 +227,7 @@ function field(form, schema, path) {
     { class: "field", "data-key": key },
     h("label", { for: `config-${key}` }, key),
     marks.length > 0 && muted(` ${marks.join(", ")}`),
-    h("div", { class: "muted small" }, schema.description ?? ""),
+    h("div", { class: "muted small" }, withCode(schema.description ?? "")),
     h("div", { class: "row" }, element, isWritten && resetButton(key, element, remember)),
     trouble,
   );

@@ -13,6 +13,7 @@ import {
   href,
   problem,
   section,
+  withCode,
 } from "../dom.js";
 
 const pathOf = (name) => `/kernel/plugins/${encodeURIComponent(name)}`;
@@ -52,7 +53,7 @@ function columnsOf(openName) {
       cell: ({ name, root, description }) => [
         entryLink("plugins", name, name, { isCurrent: name === openName }),
         h("span", { class: "muted" }, ` ${root}`),
-        h("div", { class: "muted small" }, description ?? ""),
+        h("div", { class: "muted small" }, withCode(description ?? "")),
       ],
     },
     { title: "state", value: ({ state }) => state, cell: stateOf },
@@ -68,7 +69,7 @@ function stateOf({ state, error, reason }) {
 function renderDetail(plugin) {
   const { name, loaded, effects = [], runs = {} } = plugin;
   return [
-    h("p", {}, plugin.description ?? ""),
+    h("p", {}, withCode(plugin.description ?? "")),
     stateOf(plugin),
     facts([
       ["from", plugin.root],
