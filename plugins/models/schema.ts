@@ -1,5 +1,5 @@
 /** The engine's sections of the configuration. */
-import { type Static, timerMs, Type } from "portico";
+import { type ConfigOf, type PluginContext, type Static, timerMs, Type } from "portico";
 import { WEB_ADDRESS } from "portico/strings";
 
 const MIB = 1024 * 1024;
@@ -176,3 +176,8 @@ export type AliasConfig = Static<typeof AliasConfig>;
 
 export type Channels = Record<string, ChannelConfig>;
 export type Aliases = ReadonlyMap<string, AliasConfig>;
+
+/** The sections that the engine owns: `*` stands for the names of channels and aliases. */
+export const sections = { "channels.*": ChannelConfig, "models.*": AliasConfig };
+export type EngineConfig = ConfigOf<typeof sections>;
+export type EngineContext = PluginContext<typeof sections>;
