@@ -1,4 +1,4 @@
-/** `portico/cluster`: what the processes of a gateway, and the gateways that share a store, tell each other. Types only. */
+/** `portico/cluster`: what the processes of a gateway, and the gateways that share a store, tell and know of each other. Types only. */
 
 declare module "portico" {
   interface Services {
@@ -21,6 +21,30 @@ export interface ClusterService {
 export interface Signal {
   name: string;
   take(data: never): void;
+}
+
+/** A gateway that uses the store, as `GET /gateways` lists it. JSON-ready: times are ISO 8601. */
+export interface GatewayEntry {
+  /** New at each start. */
+  id: string;
+  /** `gateway.name`, or the name of its machine. */
+  name: string;
+  /** The name of its machine. */
+  host: string;
+  /** Where it listens: `http://10.0.0.7:18789`. */
+  url: string;
+  version: string;
+  /** The process to send signals to. */
+  pid: number;
+  /** How many processes do its work. */
+  workers: number;
+  startedAt: string;
+  /** Its last sign of life. */
+  seenAt: string;
+  /** Milliseconds since then, by the clock of the store. */
+  ageMs: number;
+  /** Whether it is the one that responds. */
+  isThis: boolean;
 }
 
 /** Something that flows in each process, for those who look at it elsewhere. */

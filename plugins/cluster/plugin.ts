@@ -1,19 +1,23 @@
 /** Makes the workers of a gateway, and the gateways that share a store, hear of each other. */
 import { randomUUID } from "node:crypto";
-import { definePlugin } from "portico";
+import { definePlugin, type PluginContext } from "portico";
 import type { Message, Way } from "./messages.ts";
+import { nameSchema } from "./schema.ts";
 
 export default definePlugin({
   name: "cluster",
   description: "Lets the workers of a gateway, and gateways that share a store, hear of each other",
+  config: { "gateway.name": nameSchema },
+  commands: { gateways: () => import("./cli.ts") },
   needs: ["store"],
   contributions: {
     signal: { fields: { name: "string", take: "function" } },
     feed: { fields: { name: "string", begin: "function" } },
   },
-  async setup(ctx) {
+  async setup(ctx, config) {
     const { Feeds } = await import("./feeds.ts");
     const workers = ctx.find("workers");
+    const gateway = workers?.gateway ?? randomUUID();
     const store = () => ctx.use("store");
 
     function hear(message: Message, way: Way): void {
@@ -36,7 +40,7 @@ export default definePlugin({
       store().sharedBy === "gateways"
         ? new Board({
             store,
-            gateway: workers?.gateway ?? randomUUID(),
+            gateway,
             hear: (message) => hear(message, "gateways"),
             log: ctx.log,
           })
@@ -53,8 +57,42 @@ export default definePlugin({
     }
     ctx.provide("cluster", { tell, watch: feeds.watch });
 
+    await registerGateway(ctx, gateway, config["gateway.name"]);
+
     const { attempts } = ctx.use("gateway");
     attempts.share((address) => tell("failed attempt", address));
     ctx.add("signal", { name: "failed attempt", take: attempts.note });
   },
 });
+
+/** Lists this gateway among those that share the store. */
+async function registerGateway(
+  ctx: PluginContext,
+  gateway: string,
+  name: string | undefined,
+): Promise<void> {
+  const { Register } = await import("./register.ts");
+  const { gatewaysRoute } = await import("./routes-schema.ts");
+  const register = new Register({
+    store: () => ctx.use("store"),
+    workers: ctx.find("workers"),
+    gateway,
+    name,
+    version: ctx.version,
+    url: () => ctx.url(),
+  });
+  ctx.route("GET", "/gateways", gatewaysRoute, async () => ({ gateways: await register.list() }));
+  if (!register.isWriter) return;
+  const renew = async () => {
+    // The address is known once the gateway listens.
+    if (ctx.ports()[0] === 0) return;
+    await register.renew().catch((err: unknown) => {
+      // The exchange of messages warns of a store that does not respond.
+      ctx.log.debug({ err }, "The gateway's entry in the list of gateways was not renewed.");
+    });
+  };
+  // Undone after the task, so that no renewal writes the entry again.
+  ctx.defer(() => register.remove());
+  ctx.on("gateway:startup", renew);
+  ctx.task("sign of life", { everyMs: Register.renewMs, immediately: true }, renew);
+}

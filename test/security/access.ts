@@ -244,9 +244,10 @@ export const ROUTES: readonly RouteRows[] = [
     ],
   },
   {
-    about: "the store",
+    about: "the store, and the gateways that share it",
     allowed: OWNER,
     routes: [
+      "GET /gateways",
       "GET /store",
       "GET /store/lanes",
       "POST /store/backup",

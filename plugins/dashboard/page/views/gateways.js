@@ -1,6 +1,7 @@
-/** What runs: this gateway, its workers with their memory and load, and its store. */
+/** What runs: the gateways that share the store, this one with its workers, memory and load, and its store. */
 import { attempt, get } from "../api.js";
 import {
+  ago,
   badge,
   bytes,
   count,
@@ -8,6 +9,7 @@ import {
   duration,
   emptyText,
   facts,
+  h,
   problem,
   section,
 } from "../dom.js";
@@ -16,18 +18,51 @@ export const gateways = {
   id: "gateways",
   title: "Gateways and workers",
   async load() {
-    const [status, store] = await Promise.all([
+    const [list, status, store] = await Promise.all([
+      attempt(get("/gateways")),
       attempt(get("/kernel/status")),
       attempt(get("/store")),
     ]);
-    return { status, store, load: status.value && loadSinceLast(status.value) };
+    return { list, status, store, load: status.value && loadSinceLast(status.value) };
   },
-  render: ({ status, store, load }) => [
+  render: ({ list, status, store, load }) => [
+    section("Gateways that share the store", list, gatewayTable),
     section("This gateway", status, (value) => gatewayFacts(value, load)),
     section("Workers", status, ({ workers }) => workerTable(workers, load)),
     section("Store", store, storeFacts),
   ],
 };
+
+function gatewayTable({ gateways: rows }) {
+  return dataTable({
+    key: "gateways",
+    rows,
+    empty: "No gateway is running.",
+    columns: [
+      { title: "gateway", value: ({ name }) => name, cell: nameCell },
+      { title: "address", value: ({ url }) => url, cell: ({ url }) => url },
+      { title: "version", value: ({ version }) => version, cell: ({ version }) => version },
+      numberColumn("process", ({ pid }) => pid, String),
+      numberColumn("workers", ({ workers }) => workers, count),
+      { title: "started", value: ({ startedAt }) => startedAt, cell: (row) => ago(row.startedAt) },
+      {
+        title: "last sign of life",
+        kind: "number",
+        value: ({ ageMs }) => ageMs,
+        cell: ({ ageMs, seenAt }) => h("span", { title: seenAt }, `${duration(ageMs)} ago`),
+      },
+    ],
+  });
+}
+
+/** The machine's name stands below where the gateway has another one. */
+function nameCell({ name, host, isThis }) {
+  return [
+    name,
+    isThis ? h("span", { class: "muted" }, " (this one)") : null,
+    host === name ? null : h("div", { class: "muted small" }, host),
+  ];
+}
 
 /** The last reading: `{ at, status }`. Load is the difference between two readings. */
 let previous;

@@ -57,7 +57,7 @@ export const runPages: PageRow[] = [
   {
     title: "Gateways and workers",
     path: "gateways",
-    shows: (page) => page.getByText("One process does all the work"),
+    shows: (page) => page.getByRole("cell", { name: /this one/ }),
   },
   {
     title: "Audit trail",

@@ -1,0 +1,27 @@
+/** `portico gateways`. */
+import type { GatewayEntry } from "portico/cluster";
+import { commandFor } from "portico/command-line";
+import { gatewaysRoute } from "./routes-schema.ts";
+
+export default commandFor<{ gateways: GatewayEntry[] }>("GET /gateways", gatewaysRoute, {
+  name: "gateways",
+  summary: "The gateways that share the store",
+  description:
+    "Each gateway gives a sign of life every 5 seconds. One that was killed leaves the list 15 seconds after its last. The star marks the gateway that responds.",
+  examples: ["portico gateways", "portico gateways --json"],
+  view: ({ gateways }, io) =>
+    io.table(
+      ["", "NAME", "HOST", "ADDRESS", "VERSION", "PID", "WORKERS", "STARTED", "LAST SEEN"],
+      gateways.map((entry) => [
+        entry.isThis ? "*" : "",
+        entry.name,
+        entry.host,
+        entry.url,
+        entry.version,
+        entry.pid,
+        entry.workers,
+        entry.startedAt,
+        `${Math.round(entry.ageMs / 1000)} s ago`,
+      ]),
+    ),
+});

@@ -1,0 +1,115 @@
+/**
+ * The gateways that share a store. Each keeps an entry in the store and renews it; an entry that nobody renews expires. So
+ * a gateway that was killed leaves the list by itself, and one that stops cleanly removes its entry.
+ */
+import { hostname } from "node:os";
+import type { Workers } from "portico";
+import type { Store } from "portico/store";
+import type { GatewayEntry } from "./index.ts";
+
+const NAMESPACE = "gateways";
+const RENEW_MS = 5_000;
+/** Two renewals may fail or come late before the entry expires. */
+const EXPIRE_MS = 15_000;
+
+/** What an entry holds in the store. Times are milliseconds of the store's clock. */
+interface StoredEntry
+  extends Pick<GatewayEntry, "name" | "host" | "url" | "version" | "pid" | "workers"> {
+  startedAt: number;
+  seenAt: number;
+}
+
+interface RegisterOptions {
+  store: () => Store;
+  workers: Workers | undefined;
+  /** The id of this gateway, the same in all of its workers. */
+  gateway: string;
+  name: string | undefined;
+  version: string;
+  url: () => string;
+}
+
+export class Register {
+  static readonly renewMs = RENEW_MS;
+
+  readonly #options: RegisterOptions;
+  readonly #startedAt: number;
+
+  constructor(options: RegisterOptions) {
+    this.#options = options;
+    this.#startedAt = options.store().now();
+  }
+
+  /** Whether this process writes the gateway's entry: one of its workers does. */
+  get isWriter(): boolean {
+    const { store, workers } = this.#options;
+    return store().sharedBy === "gateways" && (workers === undefined || workers.index === 0);
+  }
+
+  async renew(): Promise<void> {
+    const { store, gateway } = this.#options;
+    // The worker may have replaced one that was killed; the gateway itself did not start again.
+    const { startedAt } = (await this.#read(gateway)) ?? this.#own();
+    await store().kv.set(NAMESPACE, gateway, { ...this.#own(), startedAt }, { ttlMs: EXPIRE_MS });
+  }
+
+  async remove(): Promise<void> {
+    const { store, gateway } = this.#options;
+    await store().kv.delete(NAMESPACE, gateway);
+  }
+
+  /** This gateway comes first, then the others by name and address. */
+  async list(): Promise<GatewayEntry[]> {
+    const { store, gateway } = this.#options;
+    const isShared = store().sharedBy === "gateways";
+    const own = (isShared ? await this.#read(gateway) : undefined) ?? this.#own();
+    const others = isShared ? await this.#others() : [];
+    return [this.#describe(gateway, own), ...others.sort(byNameAndUrl)];
+  }
+
+  async #others(): Promise<GatewayEntry[]> {
+    const { store, gateway } = this.#options;
+    const ids = (await store().kv.list(NAMESPACE)).filter((id) => id !== gateway);
+    const entries = await Promise.all(
+      ids.map(async (id) => {
+        const entry = await this.#read(id);
+        return entry === undefined ? [] : [this.#describe(id, entry)];
+      }),
+    );
+    return entries.flat();
+  }
+
+  #read(id: string): Promise<StoredEntry | undefined> {
+    return this.#options.store().kv.get<StoredEntry>(NAMESPACE, id);
+  }
+
+  #own(): StoredEntry {
+    const { store, workers, name = hostname(), version, url } = this.#options;
+    return {
+      name,
+      host: hostname(),
+      url: url(),
+      version,
+      // The process that runs the workers is the one to send signals to.
+      pid: workers === undefined ? process.pid : process.ppid,
+      workers: workers?.count ?? 1,
+      startedAt: this.#startedAt,
+      seenAt: store().now(),
+    };
+  }
+
+  #describe(id: string, { startedAt, seenAt, ...entry }: StoredEntry): GatewayEntry {
+    return {
+      id,
+      ...entry,
+      startedAt: new Date(startedAt).toISOString(),
+      seenAt: new Date(seenAt).toISOString(),
+      ageMs: Math.max(0, this.#options.store().now() - seenAt),
+      isThis: id === this.#options.gateway,
+    };
+  }
+}
+
+function byNameAndUrl(a: GatewayEntry, b: GatewayEntry): number {
+  return a.name.localeCompare(b.name) || a.url.localeCompare(b.url);
+}
