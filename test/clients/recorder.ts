@@ -10,7 +10,7 @@ import {
 } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { ClientProgram } from "./programs/program.ts";
+import { type ClientProgram, labelOf } from "./programs/program.ts";
 
 export interface Recording {
   method: string;
@@ -30,8 +30,9 @@ export interface Recorder {
 
 export const recordingsDir = join(import.meta.dirname, "recordings");
 
-export function recordingOf({ name, wayIn }: ClientProgram): string {
-  const text = `${name} ${wayIn.replace("/v1/", "")}`;
+/** Returns the name of the file that holds the program's requests. */
+export function recordingOf(program: ClientProgram): string {
+  const text = `${labelOf(program)} ${program.wayIn.replace("/v1/", "")}`;
   const words = text.toLowerCase().match(/[a-z0-9]+/g)!;
   return `${words.join("-")}.json`;
 }

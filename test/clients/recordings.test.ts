@@ -11,7 +11,7 @@ import { mistral } from "../support/upstreams/mistral.ts";
 import { type FakeProvider, startProvider, type Step } from "../support/upstreams/server.ts";
 import { actAsModel } from "./model.ts";
 import { programs } from "./programs/index.ts";
-import type { ClientProgram } from "./programs/program.ts";
+import { type ClientProgram, labelOf } from "./programs/program.ts";
 import { type Recording, recordingOf, recordingsDir } from "./recorder.ts";
 import { strictAnthropic } from "./upstreams/strict-anthropic.ts";
 import { strictOpenai } from "./upstreams/strict-openai.ts";
@@ -46,12 +46,12 @@ test.after(async () => {
 
 for (const program of programs) {
   const file = join(recordingsDir, recordingOf(program));
-  test(`${program.name}, ${program.wayIn}: there is a recording`, () =>
+  test(`${labelOf(program)}, ${program.wayIn}: there is a recording`, () =>
     assert.ok(existsSync(file)));
   if (!existsSync(file)) continue;
   const requests = JSON.parse(readFileSync(file, "utf8")) as Recording[];
   for (const dialect of dialects)
-    test(`${program.name}, ${program.wayIn}, over ${dialect.name}`, () =>
+    test(`${labelOf(program)}, ${program.wayIn}, over ${dialect.name}`, () =>
       replay(program, requests, dialect));
 }
 

@@ -16,7 +16,7 @@ import { type FakeProvider, startProvider } from "../support/upstreams/server.ts
 import { cacheOf, install, whyMissing } from "./install.ts";
 import { isIsolated, runIsolated } from "./isolate.ts";
 import { programs } from "./programs/index.ts";
-import type { ClientProgram, Place } from "./programs/program.ts";
+import { type ClientProgram, labelOf, type Place } from "./programs/program.ts";
 import { actAsModel } from "./model.ts";
 import { startRecorder, writeRecording } from "./recorder.ts";
 import { type Row, writeTable } from "./table.ts";
@@ -31,7 +31,8 @@ const TASK_MS = 180_000;
 
 const words = process.argv.slice(2).map((word) => word.toLowerCase());
 const chosen = programs.filter(
-  ({ name }) => words.length === 0 || words.some((word) => name.toLowerCase().includes(word)),
+  (program) =>
+    words.length === 0 || words.some((word) => labelOf(program).toLowerCase().includes(word)),
 );
 process.exit(await main());
 
@@ -64,7 +65,9 @@ async function runOverEach(program: ClientProgram): Promise<Record<string, strin
     }
     const fault = await runOver(program, dialect).catch((error: Error) => error.message);
     cells[dialect.name] = fault === undefined ? "works" : `fails: ${fault}`;
-    console.log(`${program.name}, ${program.wayIn}, over ${dialect.name}: ${cells[dialect.name]}`);
+    console.log(
+      `${labelOf(program)}, ${program.wayIn}, over ${dialect.name}: ${cells[dialect.name]}`,
+    );
   }
   return cells;
 }

@@ -1,7 +1,7 @@
 /** The table of clients and upstreams in the documentation: a run replaces the rows of the programs that it tried. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { ClientProgram } from "./programs/program.ts";
+import { type ClientProgram, labelOf } from "./programs/program.ts";
 
 const page = join(import.meta.dirname, "../../plugins/docs/guides/clients.md");
 const BEGIN = "<!-- clients: begin -->\n";
@@ -37,9 +37,10 @@ export function writeTable(
   writeFileSync(page, text.slice(0, before) + BEGIN + table + text.slice(after));
 }
 
-function titleOf({ name, packages, wayIn }: ClientProgram): [string, string] {
-  const version = packages[0].split(/==|(?!^)@/)[1];
-  return [`${name} ${version}`, `\`${wayIn}\``];
+function titleOf(program: ClientProgram): [string, string] {
+  const version = program.packages[0].split(/==|(?!^)@/)[1];
+  const label = labelOf({ ...program, name: `${program.name} ${version}` });
+  return [label, `\`${program.wayIn}\``];
 }
 
 function rowOf(cells: readonly string[]): string {
@@ -50,8 +51,8 @@ function withKey(line: string): [string, string] {
   return [keyOf(line), line];
 }
 
-/** A new version of a program takes the place of the old one. */
+/** The row without the version: a new version of a program replaces the old one. */
 function keyOf(line: string): string {
   const [, client = "", way = ""] = line.split("|");
-  return `${client.trim().replace(/ \S+$/, "")} ${way.trim()}`;
+  return `${client.trim().replace(/ \d+\.[\w.]+/, "")} ${way.trim()}`;
 }

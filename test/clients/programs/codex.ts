@@ -16,6 +16,7 @@ function start({ url, token, model, dir, home, cache }: Place) {
 }
 
 const common = {
+  name: "Codex CLI",
   wayIn: "/v1/responses",
   registry: "npm",
   packages: ["@openai/codex@0.171.0"],
@@ -24,7 +25,6 @@ const common = {
 
 export const codex: ClientProgram = {
   ...common,
-  name: "Codex CLI",
   ...agentTask((command, view, { dir }) => {
     const name = toolNamed(view, "exec_command", "shell_command", "shell", "local_shell");
     if (name === undefined) return undefined;
@@ -37,7 +37,7 @@ export const codex: ClientProgram = {
 /** With a model for which Codex brings its tools in an `additional_tools` item, and runs JavaScript that the model writes. */
 export const codexWithCode: ClientProgram = {
   ...common,
-  name: "Codex CLI, a model that it knows",
+  variant: "known model",
   model: "gpt-6.1-sol",
   ...agentTask((command, view) => {
     const name = view.tools.find((tool) => tool.endsWith("exec"));

@@ -38,6 +38,8 @@ export interface Outcome {
 
 export interface ClientProgram {
   name: string;
+  /** What differs from the program's plain task, in a few words: "two rate limits". */
+  variant?: string;
   /** What is installed, with pinned versions; the first one is the program. */
   packages: readonly [string, ...string[]];
   registry: "npm" | "pip";
@@ -48,4 +50,9 @@ export interface ClientProgram {
   act: Model;
   /** What went wrong, in a few words; `undefined` where the task is done. */
   findFault(outcome: Outcome): string | undefined;
+}
+
+/** Returns the name of the program, with that of its variant. */
+export function labelOf({ name, variant }: ClientProgram): string {
+  return variant === undefined ? name : `${name}, ${variant}`;
 }

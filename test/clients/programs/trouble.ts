@@ -1,9 +1,13 @@
-/** The same task where the upstream refuses requests on the way, as far as agents know what to do then. */
+/** Variants of a program's task in which the upstream refuses requests, for agents that know what to do then. */
 import type { Problem } from "../../support/upstreams/dialect.ts";
 import type { ClientProgram } from "./program.ts";
 
-/** Refuses so many requests, from the one that brings the first result on. */
-function refusing(program: ClientProgram, problem: Problem, times: number): ClientProgram["act"] {
+/** Refuses `times` requests, beginning with the one that brings the first result of a tool. */
+function refuseRequests(
+  program: ClientProgram,
+  problem: Problem,
+  times: number,
+): ClientProgram["act"] {
   const refused = new WeakMap<object, number>();
   return (request, place) => {
     const count = refused.get(place) ?? 0;
@@ -16,16 +20,17 @@ function refusing(program: ClientProgram, problem: Problem, times: number): Clie
 
 /** The program waits, and does its task. */
 export function withRateLimits(program: ClientProgram): ClientProgram {
-  const name = `${program.name}, with two rate limits on the way`;
-  return { ...program, name, act: refusing(program, "rate_limit", 2) };
+  const act = refuseRequests(program, "rate_limit", 2);
+  return { ...program, variant: "two rate limits", act };
 }
 
-/** The program sees what the matter is, and says so in words of its own; a longer history it would have compacted. */
+/** The program understands the refusal, and reports it in its own `words`. It would compact a longer history. */
 export function withLongPrompt(program: ClientProgram, words: string): ClientProgram {
   return {
     ...program,
-    name: `${program.name}, told that its prompt is too long`,
-    act: refusing(program, "context_length", Number.POSITIVE_INFINITY),
-    findFault: ({ output }) => (output.includes(words) ? undefined : "no word of it"),
+    variant: "prompt too long",
+    act: refuseRequests(program, "context_length", Number.POSITIVE_INFINITY),
+    findFault: ({ output }) =>
+      output.includes(words) ? undefined : "The output does not say that the prompt is too long.",
   };
 }
