@@ -1,5 +1,5 @@
 /** Routes: how they are declared, mounted and listed. */
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { TSchema } from "@sinclair/typebox";
 import type { Dispose } from "./common.ts";
@@ -67,6 +67,8 @@ export type ErrorForm = (error: {
 }) => unknown;
 
 export interface ErrorFormOptions {
+  /** The form is only for requests with such headers, where clients of two formats use one path. */
+  when?(headers: IncomingHttpHeaders): boolean;
   /** Clients have the prefix in their base address: an error says so where a path lacks it, or has it twice. */
   isBase?: boolean;
   /** What the form renders, for listings. */
@@ -92,7 +94,7 @@ export interface Mount {
     handler: UpgradeHandler,
   ): Dispose;
   /**
-   * The form of errors below a prefix; the longest prefix wins.
+   * The form of errors below a prefix; the longest prefix wins whose form is for the request.
    */
   errors(prefix: string, form: ErrorForm, options?: ErrorFormOptions): Dispose;
 }

@@ -4,7 +4,7 @@ import type { PorticoError } from "../errors.ts";
 import { errors } from "./errors.ts";
 import type { Running } from "./connections.ts";
 import { mintId } from "./request/context.ts";
-import type { ErrorForms } from "./response/errors.ts";
+import { type ErrorForms, UNREAD_REQUEST } from "./response/errors.ts";
 import { endRaw } from "./response/raw.ts";
 
 /** Ends their connection: with the error as the response where none has begun, behind the responses to what came whole. */
@@ -24,7 +24,7 @@ export function endBroken(
   else {
     const id = call?.id ?? mintId();
     const error = protocolError(failure.code);
-    endRaw(socket, error, id, forms.render(call?.path ?? "", error, id));
+    endRaw(socket, error, id, forms.render(call ?? UNREAD_REQUEST, error, id));
   }
 }
 

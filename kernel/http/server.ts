@@ -31,7 +31,7 @@ import { endBroken } from "./protocol-errors.ts";
 import { errors } from "./errors.ts";
 import { type Expectation, type RequestCounts, Requests } from "./requests.ts";
 import { listenError } from "./listen-error.ts";
-import { createErrorForms, type ErrorForms } from "./response/errors.ts";
+import { createErrorForms, type ErrorForms, UNREAD_REQUEST } from "./response/errors.ts";
 import { createRouter } from "./router.ts";
 import { serveCertificate, type TlsFiles } from "./tls.ts";
 import { handleUpgrade, ignoreUpgrade, isWebSocket, type UpgradeRoute } from "./upgrades.ts";
@@ -275,7 +275,7 @@ export class HttpServer implements Mount {
     }
     const id = mintId();
     const error = errors.tooManyConnections({ headers: { "retry-after": "1" } });
-    endRaw(socket, error, id, this.#forms.render("", error, id));
+    endRaw(socket, error, id, this.#forms.render(UNREAD_REQUEST, error, id));
   }
 
   #take(req: HttpRequest, res: http.ServerResponse, expectation?: Expectation): void {

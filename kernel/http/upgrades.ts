@@ -38,7 +38,7 @@ export async function handleUpgrade(
     logFailure(server.log, failure, id, path);
     const error = publicError(failure, id);
     server.log.info({ id, method: "GET", path, status: error.status }, "request");
-    endRaw(socket, error, id, forms.render(path, error, id));
+    endRaw(socket, error, id, forms.render({ path, req }, error, id));
   }
 }
 

@@ -1,5 +1,6 @@
 /** Anthropic's Messages API as a way in to all channels. */
 import { definePlugin } from "portico";
+import { isAnthropicClient } from "portico/models";
 
 export default definePlugin({
   name: "messages",
@@ -10,6 +11,7 @@ export default definePlugin({
     const { anthropicError, messageRoutes } = await import("./routes-schema.ts");
     const { countTokens, createMessage } = await import("./endpoint.ts");
     ctx.errors("/v1/messages", anthropicForm, { schema: anthropicError });
+    ctx.errors("/v1/models", anthropicForm, { schema: anthropicError, when: isAnthropicClient });
     ctx.route("POST", "/v1/messages", messageRoutes.create, (call) =>
       createMessage(ctx.use("models"), call),
     );

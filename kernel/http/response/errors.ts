@@ -1,4 +1,5 @@
 /** Turns whatever was thrown into a response in the form of the surface it happened on. */
+import type { IncomingHttpHeaders } from "node:http";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { isPorticoError, type PorticoError } from "../../errors.ts";
 import { errors } from "../errors.ts";
@@ -23,11 +24,25 @@ interface Entry extends ErrorFormOptions {
   form: ErrorForm;
 }
 
-/** Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. */
+/** The request that an error answers, as far as it was read. */
+export interface FailedRequest {
+  path: string;
+  req: { headers: IncomingHttpHeaders };
+}
+
+/** The request could not be read. */
+export const UNREAD_REQUEST: FailedRequest = { path: "", req: { headers: {} } };
+
+/**
+ * Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. A form that is only for
+ * some requests leaves the others to the next one.
+ */
 export function createErrorForms(log: Logger) {
   let forms: Entry[] = [];
-  const formFor = (path: string): Entry | undefined =>
-    forms.find(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
+  const formsBelow = (path: string): Entry[] =>
+    forms.filter(({ prefix }) => path === prefix || path.startsWith(`${prefix}/`));
+  const formFor = ({ path, req }: FailedRequest): Entry | undefined =>
+    formsBelow(path).find(({ when }) => when === undefined || when(req.headers));
 
   return {
     add(prefix: string, form: ErrorForm, options: ErrorFormOptions = {}): Dispose {
@@ -43,15 +58,19 @@ export function createErrorForms(log: Logger) {
 
     /** What errors on this path look like; a form that says nothing of it may be anything. */
     schemaOf(path: string): TSchema {
-      const entry = formFor(path);
-      return entry === undefined ? plainSchema : (entry.schema ?? Type.Unknown());
+      const below = formsBelow(path);
+      const last = below.findIndex(({ when }) => when === undefined);
+      const possible = last === -1 ? below : below.slice(0, last + 1);
+      const schemas = possible.map(({ schema }) => schema ?? Type.Unknown());
+      if (last === -1) schemas.push(plainSchema);
+      return schemas.length === 1 ? (schemas[0] as TSchema) : Type.Union(schemas);
     },
 
-    /** The body of the response to an error on this path. */
-    render(path: string, error: PorticoError, requestId?: string): string {
+    /** The body of the response to an error of this request. */
+    render(request: FailedRequest, error: PorticoError, requestId?: string): string {
       const { code, message, status, type, param, details } = error;
       const shown = { code, message, status, type, param, details, requestId };
-      const entry = formFor(path);
+      const entry = formFor(request);
       if (entry) {
         try {
           return JSON.stringify(entry.form(shown));

@@ -47,7 +47,7 @@ export function createResponder(log: Logger, forms: ErrorForms) {
       const error = publicError(failure, id);
       call.error = error;
       const status = error.status >= 400 && error.status <= 599 ? error.status : 500;
-      const body = forms.render(path, error, id);
+      const body = forms.render(call, error, id);
       res.removeHeader("content-type");
       try {
         send(call, jsonResponse(status, body, error.headers), error.code === "request_timeout");

@@ -1,5 +1,4 @@
 /** The list of models in Anthropic's form, for clients that send `anthropic-version`. */
-import type { Call } from "portico";
 import { refused } from "portico/provider";
 import type { ModelEntry } from "../routing/models.ts";
 
@@ -14,10 +13,6 @@ const DEFAULT_LIMIT = 20;
 const MOST = 1000;
 /** Anthropic's clients keep only such names of a list, and show them as they are. */
 const OWN_NAME = /^(?:claude|anthropic)/;
-
-export function isAnthropicClient({ req }: Call): boolean {
-  return req.headers["anthropic-version"] !== undefined;
-}
 
 export function anthropicModel({
   id,

@@ -4,18 +4,14 @@ import type { ModelFacts } from "portico/models";
 import type { ModelEntry, ModelPricing } from "../routing/models.ts";
 import { type Candidate, candidatesOf } from "../routing/router.ts";
 import { type Endpoint, mayUse, usable } from "./access.ts";
-import {
-  anthropicModel,
-  anthropicModels,
-  bareNames,
-  isAnthropicClient,
-} from "./anthropic-models.ts";
+import { anthropicModel, anthropicModels, bareNames } from "./anthropic-models.ts";
+import { isAnthropicClient } from "../kit/anthropic-client.ts";
 import { errors } from "../errors.ts";
 
 /** `GET /v1/models`, in the form of the client. */
 export async function modelList(endpoint: Endpoint, call: Call): Promise<object> {
   const models = await usableModels(endpoint, call.client);
-  if (!isAnthropicClient(call))
+  if (!isAnthropicClient(call.req.headers))
     return { object: "list", data: await describeModels(endpoint, models) };
   const bare = bareNames(models);
   const names = bare.map(({ id }) => id);
@@ -26,7 +22,7 @@ export async function modelList(endpoint: Endpoint, call: Call): Promise<object>
 /** `GET /v1/models/{id}`, in the form of the client. */
 export async function modelDetails(endpoint: Endpoint, call: Call): Promise<object> {
   const model = await oneModel(endpoint, call.client, call.path.slice("/v1/models/".length));
-  return isAnthropicClient(call) ? anthropicModel(model) : model;
+  return isAnthropicClient(call.req.headers) ? anthropicModel(model) : model;
 }
 
 /** All that a client may use. */

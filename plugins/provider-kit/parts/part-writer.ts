@@ -26,7 +26,6 @@ interface ChoiceState {
 /** A place for a call whose name may still grow. All that was read since its event waits for it. */
 interface Reserved {
   call: TrackedCall;
-  choice: number;
   at: number;
   /** Where the parts of its event begin. */
   eventAt: number;
@@ -42,7 +41,8 @@ export class PartWriter {
   /** The event that each call was first mentioned in. */
   readonly #sources = new Map<TrackedCall, OpenSource>();
   #queue: StreamPart[] = [];
-  #reserved: Reserved | undefined;
+  /** In the order of their places. */
+  #reserved: Reserved[] = [];
   #eventAt = 0;
   #source: OpenSource | undefined;
   #started = false;
@@ -92,7 +92,8 @@ export class PartWriter {
     this.#source = source;
     this.#eventAt = this.#queue.length;
     read();
-    const isEmpty = source.parts.length === 0 && this.#reserved?.source !== source;
+    const isEmpty =
+      source.parts.length === 0 && !this.#reserved.some((place) => place.source === source);
     if (isEmpty && !source.split) this.raw("delta", {}, 0);
     this.#source = undefined;
     this.#eventAt = this.#queue.length;
@@ -188,14 +189,14 @@ export class PartWriter {
 
   /** The parts since the last call, up to a call whose name may still grow. */
   take(): StreamPart[] {
-    const end = this.#reserved?.eventAt ?? this.#queue.length;
+    const end = this.#reserved[0]?.eventAt ?? this.#queue.length;
     if (end === 0) return NONE;
     const taken = this.#queue.slice(0, end);
     this.#queue = this.#queue.slice(end);
     this.#eventAt -= end;
-    if (this.#reserved !== undefined) {
-      this.#reserved.at -= end;
-      this.#reserved.eventAt = 0;
+    for (const place of this.#reserved) {
+      place.at -= end;
+      place.eventAt -= end;
     }
     return taken;
   }
@@ -232,7 +233,7 @@ export class PartWriter {
   #trackerFor(choice: number): ToolCallTracker {
     return new ToolCallTracker(
       {
-        reserve: (call) => this.#reserve(call, choice),
+        reserve: (call) => this.#reserve(call),
         announce: (call, withArguments) => this.#announce(call, choice, withArguments),
         skip: (call) => this.#skip(call),
         renamed: (call) => {
@@ -252,19 +253,13 @@ export class PartWriter {
     );
   }
 
-  #reserve(call: TrackedCall, choice: number): void {
+  #reserve(call: TrackedCall): void {
     if (!this.#started) this.start();
     const source = this.#source;
     if (source !== undefined) this.#sources.set(call, source);
-    // Only one call at a time can wait for its name.
-    if (this.#reserved !== undefined) this.#choices.get(this.#reserved.choice)?.calls.settle();
-    this.#reserved = {
-      call,
-      choice,
-      at: this.#queue.length,
-      eventAt: this.#eventAt,
-      source,
-    };
+    const at = this.#queue.length;
+    const eventAt = source === undefined ? at : this.#eventAt;
+    this.#reserved.push({ call, at, eventAt, source });
   }
 
   #announce(call: TrackedCall, choice: number, withArguments: boolean): void {
@@ -278,29 +273,45 @@ export class PartWriter {
       ...(call.custom && { custom: true }),
       ...(call.extra != null && { extra: call.extra }),
     };
-    if (this.#reserved?.call !== call) {
-      const first = this.#sources.get(call);
-      // This event tells only the rest of what an earlier one began.
-      if (this.#source !== undefined && first !== undefined && first !== this.#source)
+    const source = this.#sources.get(call);
+    const position = this.#placeOf(call);
+    if (position === -1) {
+      // This event contains only the rest of what an earlier one began.
+      if (this.#source !== undefined && source !== undefined && source !== this.#source)
         this.#source.split = true;
       this.#push(part);
       return;
     }
-    const { at, source } = this.#reserved;
-    this.#reserved = undefined;
+    this.#fill(position, part);
+    // The event names the call by the place that it had at first.
+    if (source !== undefined && call.index !== call.order) source.split = true;
+  }
+
+  #placeOf(call: TrackedCall): number {
+    return this.#reserved.findIndex((place) => place.call === call);
+  }
+
+  /** Puts a part into the place that was reserved for it. */
+  #fill(position: number, part: StreamPart): void {
+    const [{ at, source }] = this.#reserved.splice(position, 1) as [Reserved];
     this.#queue.splice(at, 0, part);
+    const isOtherEvent = (other: OpenSource | undefined) =>
+      source === undefined || other !== source;
+    if (isOtherEvent(this.#source)) this.#eventAt++;
+    for (const later of this.#reserved.slice(position)) {
+      later.at++;
+      if (isOtherEvent(later.source)) later.eventAt++;
+    }
     if (source === undefined) return;
     part.source = source;
-    source.parts = this.#queue.filter((one) => one.source === source);
-    // The event names the call by the place that it had at first.
-    if (call.index !== call.order) source.split = true;
+    source.parts = this.#queue.filter((queued) => queued.source === source);
   }
 
   #skip(call: TrackedCall): void {
-    if (this.#reserved?.call !== call) return;
-    const { source } = this.#reserved;
+    const position = this.#placeOf(call);
+    if (position === -1) return;
+    const source = this.#reserved.splice(position, 1)[0]?.source;
     if (source !== undefined) source.split = true;
-    this.#reserved = undefined;
   }
 }
 

@@ -6,7 +6,7 @@ import { mintCallId } from "../response/call-ids.ts";
 import { ResponseTooLarge } from "../stream/response-too-large.ts";
 import { isCompleteJson, missingClosers } from "../response/arguments.ts";
 
-/** What one event says of a call. Empty strings count as absent. */
+/** What one event contains of a call. Empty strings count as absent. */
 export interface CallFragment {
   /** The upstream's index; several calls may have the same, or none. */
   index?: number | undefined;
@@ -67,7 +67,7 @@ export interface TrackerOptions {
   idOf?: (upstreamId: string | undefined) => string;
   /** The name for clients. */
   nameOf?: (name: string) => string;
-  /** Arguments stay as they come: the events go on in the upstream's own format, where nothing needs completing. */
+  /** The tracker completes no arguments: the events are passed on in the upstream's own format. */
   isNative?: boolean;
 }
 
@@ -80,8 +80,11 @@ export class ToolCallTracker {
   readonly #calls: TrackedCall[] = [];
   readonly #byIndex = new Map<number, TrackedCall>();
   readonly #byId = new Map<string, TrackedCall>();
-  /** The latest call, while its name may still grow. */
-  #pending: TrackedCall | undefined;
+  /**
+   * Calls that are not announced yet, in the order in which they were mentioned: the name of the first one may still grow,
+   * and calls are announced in their order. Several calls may send the pieces of their names in turn.
+   */
+  #pending: TrackedCall[] = [];
   #announced = 0;
 
   constructor(events: CallEvents, options: TrackerOptions = {}) {
@@ -106,7 +109,6 @@ export class ToolCallTracker {
     const known = this.#find(fragment);
     if (known === undefined) return this.#begin(fragment);
     if (fragment.index !== undefined) this.#byIndex.set(fragment.index, known);
-    if (this.#pending !== known) this.settle();
     if (fragment.name && known.index === -1) this.#growName(known, fragment.name);
     if (fragment.extra != null) known.extra = fragment.extra;
     this.append(known, fragment.args);
@@ -121,7 +123,7 @@ export class ToolCallTracker {
     return call;
   }
 
-  /** A call that is there as a whole. */
+  /** A call that one event contains as a whole. */
   whole(id: string | undefined, name: string, args: string, more: CallExtras = {}): void {
     this.settle();
     const call = this.#create({ id: id || undefined, name, args, ...more });
@@ -136,25 +138,20 @@ export class ToolCallTracker {
     const isLate = call.args !== "";
     call.args += text;
     if (call.args.length > MOST_ARGUMENTS) throw argumentsTooLarge();
-    if (call.index === -1) {
-      if (call.name === "") {
-        this.#events.held();
-        return;
-      }
-      this.#announce(call, true);
-      this.#events.args(call, call.args, isLate);
-      return;
-    }
-    this.#events.args(call, text, false);
+    if (call.index !== -1) this.#events.args(call, text, false);
+    else if (this.#mayAnnounce(call)) this.#announceWithNext(call, isLate);
+    else this.#events.held();
   }
 
-  /** Something else than the latest call comes: its name does not grow any more. */
+  /** Something else than a call comes: the names of the calls so far are complete. */
   settle(): void {
-    const call = this.#pending;
-    if (call === undefined) return;
-    this.#pending = undefined;
-    if (call.name === "") this.#events.skip(call);
-    else this.#announce(call, false);
+    const pending = this.#pending;
+    if (pending.length === 0) return;
+    this.#pending = [];
+    for (const call of pending) {
+      if (call.name === "") this.#events.skip(call);
+      else this.#announceWithArguments(call, true);
+    }
   }
 
   /** The choice is finished. `cut`: by a limit or a filter, so that arguments may be incomplete. */
@@ -164,8 +161,7 @@ export class ToolCallTracker {
       if (call.index === -1) {
         // A place without a name and arguments was no call.
         if (call.name === "" && call.args === "") continue;
-        this.#announce(call, call.args !== "");
-        if (call.args !== "") this.#events.args(call, call.args, true);
+        this.#announceWithArguments(call, true);
       }
       if (!call.custom && !this.#isNative) this.#completeArguments(call, cut);
     }
@@ -181,15 +177,16 @@ export class ToolCallTracker {
   }
 
   #begin(fragment: CallFragment): TrackedCall {
-    this.settle();
     const call = this.#create(fragment);
-    if (fragment.args !== "" && call.name !== "") {
+    const isReady = fragment.args !== "" && call.name !== "";
+    if (isReady && this.#pending.length === 0) {
       this.append(call, fragment.args);
       return call;
     }
     call.args = fragment.args;
-    this.#pending = call;
+    this.#pending.push(call);
     this.#events.reserve(call);
+    if (isReady) this.#events.held();
     return call;
   }
 
@@ -211,20 +208,39 @@ export class ToolCallTracker {
   }
 
   #growName(call: TrackedCall, piece: string): void {
-    const first = call.name === "" && call.args === "";
-    // Some servers tell the whole name with each fragment.
+    // Some servers repeat the whole name in each fragment.
     if (call.name === piece) return;
     call.name += piece;
     this.#events.renamed(call);
-    if (!first && call.args !== "") {
-      this.#announce(call, true);
-      this.#events.args(call, call.args, true);
+    if (call.args !== "" && this.#mayAnnounce(call)) this.#announceWithNext(call, true);
+  }
+
+  /** The call has a name, and no earlier call waits for the rest of its own. */
+  #mayAnnounce(call: TrackedCall): boolean {
+    const [first] = this.#pending;
+    return call.name !== "" && (first === undefined || first.order >= call.order);
+  }
+
+  /** Announces a call whose arguments have begun, and the calls behind it that waited only for this. */
+  #announceWithNext(call: TrackedCall, isLate: boolean): void {
+    if (this.#pending[0] === call) this.#pending.shift();
+    this.#announceWithArguments(call, isLate);
+    for (;;) {
+      const [next] = this.#pending;
+      if (next === undefined || next.name === "" || next.args === "") return;
+      this.#pending.shift();
+      this.#announceWithArguments(next, true);
     }
   }
 
+  /** `isLate`: some of the arguments came in an earlier event. */
+  #announceWithArguments(call: TrackedCall, isLate: boolean): void {
+    const hasArguments = call.args !== "";
+    this.#announce(call, hasArguments);
+    if (hasArguments) this.#events.args(call, call.args, isLate);
+  }
+
   #announce(call: TrackedCall, withArguments: boolean): void {
-    if (call.index !== -1) return;
-    if (this.#pending === call) this.#pending = undefined;
     call.index = this.#announced++;
     call.name = this.#nameOf(call.name);
     this.#events.announce(call, withArguments);

@@ -242,6 +242,22 @@ const cases: Record<string, { streamed: Fragment[]; calls: Omit<Called, "id">[] 
     ],
     calls: [{ name: "calc", args: '{"x":"1"}' }],
   },
+  "names whose pieces alternate": {
+    streamed: [
+      { index: 0, id: "call_1", name: "get_", args: "" },
+      { index: 1, id: "call_2", name: "set_", args: "" },
+      { index: 0, name: "time" },
+      { index: 1, name: "clock" },
+      { index: 1, args: '{"x":' },
+      { index: 0, args: '{"x":' },
+      { index: 1, args: '"2"}' },
+      { index: 0, args: '"1"}' },
+    ],
+    calls: [
+      { name: "get_time", args: '{"x":"1"}' },
+      { name: "set_clock", args: '{"x":"2"}' },
+    ],
+  },
   "arguments without their last bracket": {
     streamed: [{ index: 0, id: "call_1", name: "calc", args: '{"x":"1"' }],
     calls: [{ name: "calc", args: '{"x":"1"}' }],

@@ -145,12 +145,39 @@ test("the list of models in Anthropic's form, page by page", async () => {
   assert.is((await client.models.retrieve("claude-opus-5")).id, "claude-opus-5");
   const last = await client.models.list({ limit: 1, before_id: ids[1] });
   assert.equal([last.data[0]!.id, last.has_more], [ids[0], false]);
-  const refused = await fetch(`${gateway.url}/v1/models?limit=0`, {
-    headers: { authorization: `Bearer ${gateway.token}`, "anthropic-version": "2023-06-01" },
-  });
-  assert.is(refused.status, 400);
   const plain = await gateway.json("GET", "/v1/models");
   assert.is(plain.object, "list");
+});
+
+test("errors of the routes of models are in the form of the client", async () => {
+  const authorization = `Bearer ${gateway.token}`;
+  const version = { "anthropic-version": "2023-06-01" };
+  const refusals: [string, Record<string, string>, number, string][] = [
+    ["/v1/models?limit=0", { authorization }, 400, "invalid_request_error"],
+    ["/v1/models?after_id=none", { authorization }, 400, "invalid_request_error"],
+    ["/v1/models/no-such-model", { authorization }, 404, "not_found_error"],
+    ["/v1/models", { authorization: "Bearer wrong" }, 401, "authentication_error"],
+    ["/v1/models", {}, 401, "authentication_error"],
+  ];
+  for (const [path, headers, status, type] of refusals) {
+    const response = await fetch(gateway.url + path, { headers: { ...headers, ...version } });
+    const body = (await response.json()) as any;
+    assert.equal([response.status, body.type, body.error.type], [status, "error", type], path);
+    assert.is(body.request_id, response.headers.get("x-request-id"));
+    const plain = await fetch(gateway.url + path, { headers });
+    if (!plain.ok) assert.ok("code" in ((await plain.json()) as any).error, path);
+  }
+  const post = await fetch(`${gateway.url}/v1/models`, {
+    method: "POST",
+    headers: { authorization, ...version },
+  });
+  assert.equal([post.status, ((await post.json()) as any).type], [405, "error"]);
+  const chat = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization, ...version, "content-type": "application/json" },
+    body: "{",
+  });
+  assert.is(((await chat.json()) as any).error.code, "invalid_json");
 });
 
 test("usage is estimated where the channel does not count, whole and streamed alike", async () => {

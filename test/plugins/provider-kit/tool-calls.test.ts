@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { createOpenAiDecoder, type StreamPart } from "portico/provider";
 import { Recoded } from "../../support/recoded.ts";
 import { suite } from "../../support/suite.ts";
-import { chunk, DONE, eventsOf } from "../../support/upstreams/upstream.ts";
+import { chunk, data, DONE, eventsOf } from "../../support/upstreams/upstream.ts";
 
 const test = suite("tool calls of a stream");
 
@@ -98,6 +98,83 @@ const streams: Record<string, { events: string[]; calls: string[][] }> = {
       ["c2", "b", "{}"],
     ],
   },
+  "two names whose pieces alternate": {
+    events: [
+      call({ index: 0, id: "c1", name: "get_" }),
+      call({ index: 1, id: "c2", name: "set_" }),
+      call({ index: 0, name: "time" }),
+      call({ index: 1, name: "clock" }),
+      call({ index: 0, args: '{"x"' }),
+      call({ index: 1, args: '{"x":2}' }),
+      call({ index: 0, args: ":1}" }),
+    ],
+    calls: [
+      ["c1", "get_time", '{"x":1}'],
+      ["c2", "set_clock", '{"x":2}'],
+    ],
+  },
+  "two names whose pieces come in one event": {
+    events: [
+      ...[
+        [{ name: "get_" }, { name: "set_" }],
+        [{ name: "time" }, { name: "clock", args: "{" }],
+        [{ args: "{}" }, { args: "}" }],
+      ].map((pair) =>
+        chunk({
+          tool_calls: pair.map(({ name, args }: Fragment, index) => ({
+            index,
+            ...(name?.endsWith("_") && { id: `c${index + 1}`, type: "function" }),
+            function: { name, arguments: args },
+          })),
+        }),
+      ),
+    ],
+    calls: [
+      ["c1", "get_time", "{}"],
+      ["c2", "set_clock", "{}"],
+    ],
+  },
+  "the second name is complete before the first": {
+    events: [
+      call({ index: 0, id: "c1", name: "get_" }),
+      call({ index: 1, id: "c2", name: "b", args: '{"x"' }),
+      call({ index: 1, args: ":2}" }),
+      call({ index: 0, name: "time" }),
+      call({ index: 2, id: "c3", name: "c", args: "{}" }),
+      call({ index: 0, args: '{"x":1}' }),
+    ],
+    calls: [
+      ["c1", "get_time", '{"x":1}'],
+      ["c2", "b", '{"x":2}'],
+      ["c3", "c", "{}"],
+    ],
+  },
+  "a late name of the first call while the second goes on": {
+    events: [
+      call({ index: 0, id: "c1" }),
+      call({ index: 1, id: "c2", name: "b", args: "{" }),
+      call({ index: 0, name: "a" }),
+      call({ index: 1, args: "}" }),
+    ],
+    calls: [
+      ["c1", "a", "{}"],
+      ["c2", "b", "{}"],
+    ],
+  },
+  "names whose pieces only the ids assign to calls": {
+    events: [
+      call({ id: "c1", name: "get_" }),
+      call({ id: "c2", name: "set_" }),
+      call({ id: "c1", name: "time" }),
+      call({ id: "c2", name: "clock" }),
+      call({ id: "c1", args: "{}" }),
+      call({ id: "c2", args: "{}" }),
+    ],
+    calls: [
+      ["c1", "get_time", "{}"],
+      ["c2", "set_clock", "{}"],
+    ],
+  },
   "no arguments at all": {
     events: [call({ index: 0, id: "c1", name: "a" }), call({ index: 1, id: "c2", name: "b" })],
     calls: [
@@ -152,18 +229,26 @@ for (const [name, { events, calls }] of Object.entries(streams)) {
   });
 
   test(`${name}: a client of OpenAI's format puts the same together`, () => {
-    const recoded = new Recoded({ ...defaults, includeUsage: false });
-    const text = recoded.push(Buffer.from([...events, DONE].join("")))!.toString();
-    const put: string[][] = [];
-    for (const event of eventsOf(text).slice(0, -1)) {
-      for (const { index, id, function: fn } of event.choices[0]?.delta.tool_calls ?? []) {
-        assert.is.not(id, "", "an id is absent, never empty");
-        const [ids = "", names = "", args = ""] = put[index] ?? [];
-        put[index] = [ids + (id ?? ""), names + (fn.name ?? ""), args + (fn.arguments ?? "")];
-      }
-    }
-    assert.equal(put, calls);
+    const all = Buffer.from([...events, DONE].join(""));
+    assert.equal(callsOfClient([all]), calls);
+    const singly = [...events, DONE].map((event) => Buffer.from(event));
+    assert.equal(callsOfClient(singly), calls, "each event in a network read of its own");
   });
+}
+
+/** Id, name and arguments of each call as a client of OpenAI's format collects them. */
+function callsOfClient(reads: readonly Buffer[]): string[][] {
+  const recoded = new Recoded({ ...defaults, includeUsage: false });
+  const text = reads.map((bytes) => recoded.push(bytes)?.toString() ?? "").join("");
+  const calls: string[][] = [];
+  for (const event of eventsOf(text).slice(0, -1)) {
+    for (const { index, id, function: fn } of event.choices[0]?.delta.tool_calls ?? []) {
+      assert.is.not(id, "", "an id is absent, never empty");
+      const [ids = "", names = "", args = ""] = calls[index] ?? [];
+      calls[index] = [ids + (id ?? ""), names + (fn.name ?? ""), args + (fn.arguments ?? "")];
+    }
+  }
+  return calls;
 }
 
 test("a call is announced once its name is complete, at the place where it began", () => {
@@ -174,6 +259,31 @@ test("a call is announced once its name is complete, at the place where it began
   assert.equal(types(call({ index: 1, id: "c2", name: "calc", args: "{}" })), [
     "tool-call",
     "tool-arguments",
+  ]);
+});
+
+test("names whose pieces alternate between two choices", () => {
+  const piece = (index: number, name: string | undefined, args = "") => ({
+    index,
+    delta: { tool_calls: [{ index: 0, id: `c${index}`, function: { name, arguments: args } }] },
+  });
+  const events = [
+    [piece(0, "get_")],
+    [piece(1, "set_")],
+    [piece(0, "time")],
+    [{ index: 2, delta: { content: "text" } }],
+    [piece(1, "clock")],
+    [piece(1, undefined, "{}")],
+    [piece(0, undefined, "{}")],
+  ].map((choices) => data({ id: "chatcmpl-1", object: "chat.completion.chunk", choices }));
+  const decoder = createOpenAiDecoder(defaults);
+  const parts = [...events, DONE].flatMap((event) => decoder.push(Buffer.from(event)));
+  const names = parts.flatMap((part) =>
+    part.type === "tool-call" ? [[part.choice, part.name]] : [],
+  );
+  assert.equal(names, [
+    [0, "get_time"],
+    [1, "set_clock"],
   ]);
 });
 
