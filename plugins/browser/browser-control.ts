@@ -11,17 +11,12 @@ import { libraryUnavailable, loadLibrary } from "./drivers/playwright.ts";
 import { type Profile, Profiles } from "./profiles.ts";
 import { prepareRelay } from "./relay/prepare.ts";
 import type { RelayControl } from "./relay-control.ts";
-import { control } from "./routes/control.ts";
-import { data } from "./routes/data.ts";
+import { aboutOf, type Route, ROUTES } from "./declarations/routes.ts";
 import type { WhyProtected } from "./files/confine.ts";
-import { page } from "./routes/page.ts";
-import { aboutOf } from "./paths.ts";
-import type { Route } from "./routes/route.ts";
+import { operationOf } from "./routes/operations.ts";
 import { type BrowserConfig, isStrict } from "./schema.ts";
 import { Session } from "./session/session.ts";
 import type { BrowserRequest, BrowserResponse } from "./types.ts";
-
-export const ROUTES: readonly Route[] = [...control, ...page, ...data];
 
 export interface ServiceOptions {
   config(): BrowserConfig;
@@ -168,7 +163,7 @@ export class BrowserControl {
       const run = async (): Promise<object> => {
         if (profile.driver === "extension") await prepareRelay(op, route.path);
         await checkTab(op, route.path, parsed["targetId"] as string | undefined);
-        return route.run(op, input as never);
+        return operationOf(route.name)(op, input as never);
       };
       const body = await within(limit, route.what, run());
       return body instanceof Bytes ? { bytes: body.content, type: body.type } : { body };

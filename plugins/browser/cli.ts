@@ -1,6 +1,6 @@
 import { defineCommand } from "portico/command-line";
 import { actCommands } from "./cli/act.ts";
-import { COMMON } from "./cli/command.ts";
+import { PROFILE } from "./cli/command.ts";
 import { controlCommands } from "./cli/control.ts";
 import { extensionCommand } from "./cli/extension.ts";
 import { lookCommands } from "./cli/look.ts";
@@ -12,7 +12,7 @@ export default defineCommand({
   description:
     "Take a snapshot first: it shows the page as text with refs such as 12 or e12, and every action takes a ref. " +
     "All commands take --browser-profile NAME and --json.",
-  options: COMMON,
+  options: PROFILE,
   examples: [
     "portico browser open https://example.com",
     "portico browser snapshot --efficient",

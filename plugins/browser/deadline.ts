@@ -1,9 +1,5 @@
 /** Time limits: whatever a page or a remote browser does, a caller gets an answer in time. */
-import { Type } from "portico";
 import { errors } from "./errors.ts";
-
-/** As a caller may set it, of a request or of one action of a batch. */
-export const TimeoutMs = Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 }));
 
 /**
  * The work's result, or 504 `timeout` after `ms`. The work itself cannot be stopped from here; a late failure of it is

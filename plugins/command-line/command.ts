@@ -31,6 +31,8 @@ export interface Command {
   commands?: readonly Command[];
   /** The route that it asks, where `commandFor` made it of one. */
   route?: string;
+  /** The server that has this route. Default: the gateway's own. */
+  server?: string;
   /** Throw an Error for failure: its message goes to stderr in one line and the exit code is 1. */
   run?(io: CommandIO): Promise<void> | void;
 }

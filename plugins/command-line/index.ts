@@ -22,7 +22,13 @@ export type {
   PluginTemplate,
 } from "./offers.ts";
 export { nextPageLines, pageOptions, periodOptions } from "./page-options.ts";
-export { commandFor, type RouteCommand, type RouteOption } from "./route-command.ts";
+export {
+  commandFor,
+  type RouteArgument,
+  type RouteCommand,
+  type RouteOption,
+  type RoutePlace,
+} from "./route-command.ts";
 
 declare module "portico" {
   interface PluginDefinition<C extends ConfigSchemas> {

@@ -3,33 +3,48 @@ import type { Method, RouteOptions, TSchema } from "portico";
 import type { ArgSpec, Command, CommandIO, OptionSpec } from "./command.ts";
 
 /** Where a route is mounted: `GET /turns/:id`. */
-type RoutePlace = `${Method} /${string}`;
+export type RoutePlace = `${Method} /${string}`;
 
 /** The part of a route's declaration that a command is made from. */
-type DeclaredRoute = Pick<RouteOptions, "summary" | "query" | "body">;
+export interface DeclaredRoute extends Pick<RouteOptions, "summary" | "query" | "body"> {
+  /** The server on which the route is mounted. Default: the gateway's own. */
+  server?: string;
+}
 
-/** An option that sets a member of the query or the body. What it leaves out is taken from that member's schema. */
-export interface RouteOption extends Partial<OptionSpec> {
-  /** Default: the option's own name. */
+/** What an argument or an option sets. Where it has no value, it sets nothing. */
+interface SetsMember {
+  /** Default: the name of the argument or option. */
   member?: string;
-  /** Turns the option's value into the member's. Throw an Error for a value that is wrong. */
+  /** Turns what the user typed into the member's value. Throw an Error for a value that is wrong. */
   read?(value: never): unknown;
-  /** The member's value where the option is not given. */
+  /** The member's value where the user typed none. */
   fallback?: unknown;
 }
+
+/** An argument that sets a parameter of the path, or a member of the query or the body. */
+export interface RouteArgument extends ArgSpec, SetsMember {}
+
+/** An option that sets a member of the query or the body. What it leaves out is taken from that member's schema. */
+export interface RouteOption extends Partial<OptionSpec>, SetsMember {}
 
 export interface RouteCommand<Result>
   extends Pick<Command, "name" | "description" | "examples" | "commands"> {
   /** Default: the route's summary. */
   summary?: string;
-  /** The first ones fill the path's parameters in order, further ones the members of their name. */
-  args?: readonly ArgSpec[];
   /**
-   * Each member of the query is an option, by its own name or by one listed here. A member of the body is one only if it
-   * is listed here, since many bodies have members that no single word can say.
+   * What the command always sends: parameters of the path, members of the query or the body. A command for one kind of
+   * what a route takes says the kind here.
+   */
+  constants?: Readonly<Record<string, string>>;
+  /** The first ones fill the path's parameters in order, further ones set members. */
+  args?: readonly RouteArgument[];
+  /**
+   * Each member of the query that neither a constant nor an argument sets is an option, by its own name or by one listed
+   * here. A member of the body is one only if it is listed here, since many bodies have members that no single word can
+   * say. Of several options that set one member, the last one counts.
    */
   options?: Record<string, RouteOption>;
-  /** All members, in place of those that arguments and options would set one by one. */
+  /** All members, in place of those that constants, arguments and options would set one by one. */
   members?(io: CommandIO): Record<string, unknown>;
   headers?: Record<string, string>;
   /** Printed while the gateway works. */
@@ -47,7 +62,7 @@ export function commandFor<Result>(
   route: DeclaredRoute,
   command: RouteCommand<Result>,
 ): Command {
-  const options = optionsOf(route, command.options ?? {});
+  const options = optionsOf(route, command);
   return {
     name: command.name,
     summary: command.summary ?? route.summary ?? "",
@@ -57,6 +72,7 @@ export function commandFor<Result>(
     args: command.args,
     options: Object.fromEntries(options.map(({ name, spec }) => [name, spec])),
     route: place,
+    ...(route.server !== undefined && { server: route.server }),
     async run(io) {
       const request = requestOf(place, route, command, options, io);
       const { method, path, query, body } = request;
@@ -65,6 +81,7 @@ export function commandFor<Result>(
         io.progress(typeof progress === "string" ? progress : progress(io));
       const result = await io.gateway.request<Result>(method, path, body, {
         query,
+        ...(route.server !== undefined && { server: route.server }),
         ...(headers && { headers }),
         ...(timeoutMs !== undefined && { timeoutMs }),
       });
@@ -75,34 +92,39 @@ export function commandFor<Result>(
   };
 }
 
-interface NamedOption {
+interface NamedOption extends SetsMember {
   name: string;
   member: string;
   spec: OptionSpec;
-  read?(value: never): unknown;
-  fallback?: unknown;
 }
 
-function optionsOf(
-  route: DeclaredRoute,
-  listed: Readonly<Record<string, RouteOption>>,
-): NamedOption[] {
+function optionsOf(route: DeclaredRoute, command: RouteCommand<never>): NamedOption[] {
   const inQuery = membersOf(route.query);
   const schemas = { ...membersOf(route.body), ...inQuery };
-  const named = Object.entries(listed).map(
+  const listed = Object.entries(command.options ?? {}).map(
     ([name, { member = name, read, fallback, ...spec }]) => ({
       name,
       member,
       read,
       fallback,
-      spec: { ...specOf(schemas[member]), ...spec },
+      spec: completeSpec(spec, specOf(schemas[member])),
     }),
   );
-  const setByName = new Set(named.map(({ member }) => member));
+  const alreadySet = new Set([
+    ...Object.keys(command.constants ?? {}),
+    ...(command.args ?? []).map(({ name, member = name }) => member),
+    ...listed.map(({ member }) => member),
+  ]);
   const further = Object.entries(inQuery)
-    .filter(([member]) => !setByName.has(member))
+    .filter(([member]) => !alreadySet.has(member))
     .map(([member, schema]) => ({ name: member, member, spec: specOf(schema) }));
-  return [...named, ...further];
+  return [...listed, ...further];
+}
+
+/** An option with a type of its own takes no choices from the schema of its member. */
+function completeSpec(own: Partial<OptionSpec>, ofMember: OptionSpec): OptionSpec {
+  const { description } = ofMember;
+  return own.type === undefined ? { ...ofMember, ...own } : { description, type: own.type, ...own };
 }
 
 /** The members that a route declares. Declarations that are loaded later have none yet: their options are listed in full. */
@@ -146,27 +168,65 @@ function requestOf(
   io: CommandIO,
 ): RouteRequest {
   const [method = "GET", pattern = "/"] = place.split(" ");
-  const parameters = [...pattern.matchAll(/:(\w+)/g)].map(([, name]) => name as string);
-  const names = (command.args ?? []).map(({ name }) => name);
-  const values = parameters.map((_, index) => io.args[names[index] as string] ?? "");
-  const path = pattern.replace(/:\w+/g, () => encodeURIComponent(values.shift() ?? ""));
-  const further = names.slice(parameters.length).map((name) => [name, io.args[name]] as const);
-  const set = options.map((option) => [option.member, memberValue(option, io)] as const);
-  const members = command.members?.(io) ?? Object.fromEntries([...further, ...set]);
+  const members = Object.entries(
+    command.members?.(io) ?? membersOfWords(pattern, command, options, io),
+  ).filter(([, value]) => value !== undefined);
   const inQuery = membersOf(route.query);
   const isInQuery = (name: string) => !route.body || Object.hasOwn(inQuery, name);
   const part = (keep: (name: string) => boolean) =>
-    Object.fromEntries(Object.entries(members).filter(([name]) => keep(name)));
+    Object.fromEntries(members.filter(([name]) => keep(name)));
   return {
     method,
-    path,
+    path: pathOf(pattern, command, io),
     query: part(isInQuery) as RouteRequest["query"],
     body: route.body ? part((name) => !isInQuery(name)) : undefined,
   };
 }
 
-function memberValue({ name, read, fallback }: NamedOption, io: CommandIO): unknown {
-  const value = io.options[name];
+const PARAMETER = /:(\w+)/g;
+
+function parametersOf(pattern: string): string[] {
+  return [...pattern.matchAll(PARAMETER)].map(([, name]) => name as string);
+}
+
+/** Those parameters of the path that no constant fills. */
+function parametersOfArguments(pattern: string, { constants }: RouteCommand<never>): string[] {
+  return parametersOf(pattern).filter((name) => !Object.hasOwn(constants ?? {}, name));
+}
+
+function pathOf(pattern: string, command: RouteCommand<never>, io: CommandIO): string {
+  const parameters: Record<string, unknown> = { ...command.constants };
+  for (const [index, name] of parametersOfArguments(pattern, command).entries())
+    parameters[name] = argumentValue(command.args?.[index], io);
+  return pattern.replace(PARAMETER, (_, name) =>
+    encodeURIComponent(String(parameters[name] ?? "")),
+  );
+}
+
+/** Members that constants, arguments and options set one by one. */
+function membersOfWords(
+  pattern: string,
+  command: RouteCommand<never>,
+  options: readonly NamedOption[],
+  io: CommandIO,
+): Record<string, unknown> {
+  const { constants = {}, args = [] } = command;
+  const inPath = parametersOf(pattern);
+  const further = args.slice(parametersOfArguments(pattern, command).length);
+  const members = [
+    ...Object.entries(constants).filter(([name]) => !inPath.includes(name)),
+    ...further.map((spec) => [spec.member ?? spec.name, argumentValue(spec, io)] as const),
+    ...options.map((spec) => [spec.member, readValue(spec, io.options[spec.name])] as const),
+  ];
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
+}
+
+function argumentValue(argument: RouteArgument | undefined, io: CommandIO): unknown {
+  if (!argument) return undefined;
+  return readValue(argument, argument.rest ? io.args.rest : io.args[argument.name]);
+}
+
+function readValue({ read, fallback }: SetsMember, value: unknown): unknown {
   if (value === undefined) return fallback;
   return read === undefined ? value : read(value as never);
 }

@@ -1,40 +1,80 @@
-/** How a subcommand of `portico browser` becomes a request to the control API. */
-import type { ArgSpec, Command, CommandIO, OptionSpec } from "portico/command-line";
+/** Commands of `portico browser`: made from the routes of the control API. */
+import { Type } from "portico";
+import {
+  type Command,
+  commandFor,
+  type CommandIO,
+  type OptionSpec,
+  type RouteArgument,
+  type RouteCommand,
+  type RouteOption,
+} from "portico/command-line";
+import { COMMON_TEXTS } from "../declarations/declare.ts";
+import { type RouteName, ROUTES } from "../declarations/routes.ts";
 
-interface ApiRequest {
-  method: "GET" | "POST" | "DELETE";
-  path: string;
-  body?: Record<string, unknown>;
-  query?: Record<string, string | number | boolean | undefined>;
+interface BrowserCommand<Result> extends Omit<RouteCommand<Result>, "view"> {
+  /** Default: a line that says "Done." */
+  view?: RouteCommand<Result>["view"];
 }
 
-export interface Definition<T> {
-  name: string;
-  summary: string;
-  args?: readonly ArgSpec[];
-  options?: Record<string, OptionSpec>;
-  examples?: readonly string[];
-  request(io: CommandIO): ApiRequest;
-  /** The response's body for people; default: one line that says "done". */
-  human?(body: T, io: CommandIO): string | readonly string[];
-}
+export const SERVER = "browser";
 
-export const COMMON: Record<string, OptionSpec> = {
+export const PROFILE = {
   "browser-profile": {
     type: "string",
     value: "NAME",
-    description: "The browser profile (default: browser.defaultProfile)",
+    description: COMMON_TEXTS.profile,
   },
-};
+} satisfies Record<string, OptionSpec>;
 
-export const TAB: Record<string, OptionSpec> = {
+export const TIMEOUT = {
+  timeout: {
+    member: "timeoutMs",
+    type: "number",
+    value: "MS",
+    description: COMMON_TEXTS.timeoutMs,
+  },
+} satisfies Record<string, RouteOption>;
+
+/** Options of commands that are about one tab. */
+export const TAB: Record<string, RouteOption> = {
   "target-id": {
+    member: "targetId",
     type: "string",
     value: "ID",
-    description: "The tab, or the beginning of its id (default: the last used one)",
+    description: COMMON_TEXTS.targetId,
   },
-  timeout: { type: "number", value: "MS", description: "Give up after so many milliseconds" },
+  ...TIMEOUT,
 };
+
+export const REF: RouteArgument = { name: "ref", description: "From a snapshot: 12 or e12" };
+
+/** Makes a command from a route of the control API. */
+export function browserCommand<Result>(name: RouteName, command: BrowserCommand<Result>): Command {
+  const { method, summary, schema, fields } = ROUTES.find((route) => route.name === name)!;
+  const input = method === "POST" ? { body: schema } : { query: Type.Object(fields) };
+  return commandFor<Result>(
+    name,
+    { server: SERVER, summary, ...input },
+    {
+      ...command,
+      options: {
+        ...command.options,
+        "browser-profile": { ...PROFILE["browser-profile"], member: "profile" },
+      },
+      view: command.view ?? (() => "Done."),
+    },
+  );
+}
+
+/** The members that all routes take, for a command that makes the others of several options. */
+export function commonMembers({ options }: CommandIO): Record<string, unknown> {
+  return {
+    profile: options["browser-profile"],
+    targetId: options["target-id"],
+    timeoutMs: options["timeout"],
+  };
+}
 
 export const text = (description: string, value = "TEXT"): OptionSpec => ({
   type: "string",
@@ -48,60 +88,33 @@ export const number = (description: string, value = "N"): OptionSpec => ({
 });
 export const flag = (description: string): OptionSpec => ({ type: "boolean", description });
 
-/** A JSON option's value, or a line that says what is wrong with it. */
-export function jsonOption(io: CommandIO, name: string): unknown {
-  const given = io.options[name];
-  if (given === undefined) return undefined;
-  try {
-    return JSON.parse(String(given));
-  } catch (error) {
-    throw new Error(`--${name} is not JSON: ${(error as Error).message}.`);
-  }
-}
-
-/** An argument that is a number, or a line that says what is wrong with it. */
-export function numberArg(io: CommandIO, name: string): number | undefined {
-  const given = io.args[name];
-  if (given === undefined) return undefined;
-  if (given.trim() !== "" && Number.isFinite(Number(given))) return Number(given);
-  throw new Error(`${name} must be a number, not "${given}".`);
-}
-
-const defined = (fields: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-
-/** Fields that every command can send along. */
-function common(io: CommandIO): Record<string, unknown> {
-  return defined({
-    profile: io.options["browser-profile"],
-    targetId: io.options["target-id"],
-    timeoutMs: io.options["timeout"],
-  });
-}
-
-/** Sends the request; the fields that all commands share go where the method has its fields. */
-async function send<T>(io: CommandIO, { method, path, body, query }: ApiRequest): Promise<T> {
-  const shared = common(io);
-  const server = "browser";
-  if (method === "POST")
-    return io.gateway.request<T>(method, path, { ...shared, ...defined(body ?? {}) }, { server });
-  return io.gateway.request<T>(method, path, undefined, {
-    server,
-    query: { ...shared, ...query } as ApiRequest["query"] & object,
-  });
-}
-
-export function command<T>(definition: Definition<T>): Command {
-  const { name, summary, args, examples, human } = definition;
+/** An option whose value is JSON. */
+export function jsonOption(name: string, description?: string): RouteOption {
   return {
+    type: "string",
+    value: "JSON",
+    ...(description !== undefined && { description }),
+    read(value: string): unknown {
+      try {
+        return JSON.parse(value);
+      } catch (error) {
+        throw new Error(`--${name} is not JSON: ${(error as Error).message}.`);
+      }
+    },
+  };
+}
+
+/** An argument that is a number. */
+export function numberArgument(
+  name: string,
+  argument: Omit<RouteArgument, "name"> = {},
+): RouteArgument {
+  return {
+    ...argument,
     name,
-    summary,
-    args,
-    examples,
-    options: { ...definition.options, ...COMMON },
-    async run(io) {
-      const body = await send<T>(io, definition.request(io));
-      io.show(body, (value) => (human === undefined ? "Done." : human(value, io)));
+    read(value: string): number {
+      if (value.trim() !== "" && Number.isFinite(Number(value))) return Number(value);
+      throw new Error(`${name} must be a number, not "${value}".`);
     },
   };
 }

@@ -1,6 +1,6 @@
 /** `portico browser`: status, start and stop, profiles, tabs, navigation. */
-import type { Command } from "portico/command-line";
-import { command, flag, jsonOption, TAB, text } from "./command.ts";
+import type { Command, CommandIO } from "portico/command-line";
+import { browserCommand, jsonOption, TAB, TIMEOUT } from "./command.ts";
 
 interface TabView {
   targetId: string;
@@ -15,177 +15,151 @@ interface ProfileView {
   tabCount: number;
   isDefault: boolean;
 }
+interface Trashed {
+  trashed: string | null;
+}
 
-const tabLine = ({ targetId, title, url }: TabView): string =>
-  `${targetId.slice(0, 8)}  ${title || "(no title)"}  ${url}`;
+const status = browserCommand("GET /", {
+  name: "status",
+  summary: "Whether the browser runs, and which one it is",
+  view: statusLines,
+});
 
-function statusLines(status: Record<string, unknown>): string[] {
-  const running = status["running"] ? `yes${status["pid"] ? ` (pid ${status["pid"]})` : ""}` : "no";
+const start = browserCommand("POST /start", {
+  name: "start",
+  options: { headless: { description: "Without a window (--no-headless: with one)" } },
+  view: ({ profile, pid }: { profile: string; pid: number | null }) =>
+    `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`,
+});
+
+const stop = browserCommand("POST /stop", {
+  name: "stop",
+  view: ({ stopped }: { stopped: boolean }) => (stopped ? "Stopped." : "It was not running."),
+});
+
+const profiles = browserCommand("GET /profiles", { name: "profiles", view: profileTable });
+
+const createProfile = browserCommand("POST /profiles/create", {
+  name: "create-profile",
+  args: [{ name: "name" }],
+  options: {
+    color: { value: "#RRGGBB" },
+    "cdp-url": { member: "cdpUrl", value: "URL" },
+    driver: { description: "Default: managed, or remote with --cdp-url" },
+    proxy: {
+      value: "URL",
+      description: "Of a managed one: a further proxy behind the filtering one",
+    },
+    "user-agent": {
+      member: "userAgent",
+      value: "TEXT",
+      description: "Of a managed one: in place of the browser's own",
+    },
+    args: jsonOption("args", "Of a managed one: a list of further switches"),
+  },
+  view: ({ profile }: { profile: string }) => `Made profile ${profile}.`,
+});
+
+const deleteProfile = browserCommand("DELETE /profiles/:name", {
+  name: "delete-profile",
+  args: [{ name: "name" }],
+  view: trashLine,
+});
+
+const resetProfile = browserCommand("POST /reset-profile", {
+  name: "reset-profile",
+  args: [{ name: "name", optional: true }],
+  view: trashLine,
+});
+
+const tabs = browserCommand("GET /tabs", {
+  name: "tabs",
+  view({ running, tabs: open }: { running: boolean; tabs: TabView[] }) {
+    if (!running) return "The browser is not running.";
+    return open.length === 0 ? "No tab is open." : open.map(tabLine);
+  },
+});
+
+const open = browserCommand("POST /tabs/open", {
+  name: "open",
+  summary: "Open a page in a new tab (default: an empty one)",
+  args: [{ name: "address", member: "url", optional: true, fallback: "about:blank" }],
+  options: TIMEOUT,
+  view: tabLine,
+});
+
+const focus = browserCommand("POST /tabs/focus", {
+  name: "focus",
+  args: [{ name: "tab", member: "targetId" }],
+});
+
+const navigate = browserCommand("POST /navigate", {
+  name: "navigate",
+  summary: "Load a page",
+  args: [{ name: "address", member: "url" }],
+  options: { ...TAB, "wait-until": { member: "waitUntil" } },
+  view: ({ url, status: code }: { url: string; status: number | null }) =>
+    `${url}${code === null ? "" : ` (${code})`}`,
+});
+
+const TAB_TO_CLOSE = { name: "tab", member: "targetId", optional: true };
+const closeTab = browserCommand("DELETE /tabs/:targetId", { name: "close", args: [TAB_TO_CLOSE] });
+const closeLastTab = browserCommand("POST /act", { name: "close", constants: { kind: "close" } });
+
+/** Of two routes: only an action can close the tab that was used last, which no path names. */
+const close: Command = {
+  ...closeTab,
+  summary: "Close a tab (default: the last used one)",
+  run: (io: CommandIO) => (io.args["tab"] === undefined ? closeLastTab : closeTab).run?.(io),
+};
+
+export const controlCommands: Command[] = [
+  status,
+  start,
+  stop,
+  profiles,
+  createProfile,
+  deleteProfile,
+  resetProfile,
+  tabs,
+  open,
+  focus,
+  close,
+  navigate,
+];
+
+function tabLine({ targetId, title, url }: TabView): string {
+  return `${targetId.slice(0, 8)}  ${title || "(no title)"}  ${url}`;
+}
+
+function statusLines(state: Record<string, unknown>): string[] {
+  const running = state["running"] ? `yes${state["pid"] ? ` (pid ${state["pid"]})` : ""}` : "no";
   return [
-    `profile    ${status["profile"]} (${status["driver"]})`,
+    `profile    ${state["profile"]} (${state["driver"]})`,
     `running    ${running}`,
-    `debugging  ${status["cdpUrl"]}`,
-    ...(status["executablePath"] ? [`browser    ${status["executablePath"]}`] : []),
-    ...(status["userDataDir"] ? [`user data  ${status["userDataDir"]}`] : []),
-    `headless   ${status["headless"] ?? "unknown"}`,
-    `egress     ${status["egress"]}`,
-    `library    ${status["library"] ? "present" : "not installed"}`,
-    ...((status["tabs"] ?? []) as TabView[]).map((tab) => `attached   ${tabLine(tab)}`),
+    `debugging  ${state["cdpUrl"]}`,
+    ...(state["executablePath"] ? [`browser    ${state["executablePath"]}`] : []),
+    ...(state["userDataDir"] ? [`user data  ${state["userDataDir"]}`] : []),
+    `headless   ${state["headless"] ?? "unknown"}`,
+    `egress     ${state["egress"]}`,
+    `library    ${state["library"] ? "present" : "not installed"}`,
+    ...((state["tabs"] ?? []) as TabView[]).map((tab) => `attached   ${tabLine(tab)}`),
   ];
 }
 
-const trashed = ({ trashed: path }: { trashed: string | null }): string =>
-  path === null ? "There were no data." : `Its data lie in ${path} now.`;
+function profileTable({ profiles: all }: { profiles: ProfileView[] }, io: CommandIO): string[] {
+  return io.table(
+    ["NAME", "DRIVER", "RUNNING", "TABS", "DEBUGGING"],
+    all.map(({ name, isDefault, driver, running, tabCount, cdpUrl }) => [
+      `${name}${isDefault ? " (default)" : ""}`,
+      driver,
+      running ? "yes" : "no",
+      String(tabCount),
+      cdpUrl,
+    ]),
+  );
+}
 
-export const controlCommands: Command[] = [
-  command({
-    name: "status",
-    summary: "Whether the browser runs, and which it is",
-    request: () => ({ method: "GET", path: "/" }),
-    human: statusLines,
-  }),
-  command({
-    name: "start",
-    summary: "Start the browser",
-    options: { headless: flag("Without a window (--no-headless: with one)") },
-    request: (io) => ({
-      method: "POST",
-      path: "/start",
-      body: { headless: io.options["headless"] },
-    }),
-    human: ({ profile, pid }: { profile: string; pid: number | null }) =>
-      `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`,
-  }),
-  command({
-    name: "stop",
-    summary: "Stop the browser",
-    request: () => ({ method: "POST", path: "/stop" }),
-    human: ({ stopped }: { stopped: boolean }) => (stopped ? "Stopped." : "It was not running."),
-  }),
-  command({
-    name: "profiles",
-    summary: "All profiles",
-    request: () => ({ method: "GET", path: "/profiles" }),
-    human: ({ profiles }: { profiles: ProfileView[] }, io) =>
-      io.table(
-        ["NAME", "DRIVER", "RUNNING", "TABS", "DEBUGGING"],
-        profiles.map((one) => [
-          `${one.name}${one.isDefault ? " (default)" : ""}`,
-          one.driver,
-          one.running ? "yes" : "no",
-          String(one.tabCount),
-          one.cdpUrl,
-        ]),
-      ),
-  }),
-  command({
-    name: "create-profile",
-    summary: "Make a profile",
-    args: [{ name: "name" }],
-    options: {
-      color: text("Hex colour of its window", "#RRGGBB"),
-      "cdp-url": text("A browser that runs elsewhere", "URL"),
-      driver: {
-        type: "string",
-        choices: ["managed", "remote", "extension"],
-        description: "Default: managed, or remote with --cdp-url",
-      },
-      proxy: text("Of a managed one: a further proxy behind the filtering one", "URL"),
-      "user-agent": text("Of a managed one: in place of the browser's own", "TEXT"),
-      args: text("Of a managed one: a list of further switches", "JSON"),
-    },
-    request: (io) => ({
-      method: "POST",
-      path: "/profiles/create",
-      body: {
-        name: io.args["name"],
-        color: io.options["color"],
-        cdpUrl: io.options["cdp-url"],
-        driver: io.options["driver"],
-        proxy: io.options["proxy"],
-        userAgent: io.options["user-agent"],
-        args: jsonOption(io, "args"),
-      },
-    }),
-    human: ({ profile }: { profile: string }) => `Made profile ${profile}.`,
-  }),
-  command({
-    name: "delete-profile",
-    summary: "Delete a profile; its data go to the trash",
-    args: [{ name: "name" }],
-    request: ({ args }) => ({
-      method: "DELETE",
-      path: `/profiles/${encodeURIComponent(args["name"] ?? "")}`,
-    }),
-    human: trashed,
-  }),
-  command({
-    name: "reset-profile",
-    summary: "Stop the browser and move its data into the trash",
-    args: [{ name: "name", optional: true }],
-    request: ({ args }) => ({
-      method: "POST",
-      path: "/reset-profile",
-      body: { name: args["name"] },
-    }),
-    human: trashed,
-  }),
-  command({
-    name: "tabs",
-    summary: "All tabs",
-    request: () => ({ method: "GET", path: "/tabs" }),
-    human: ({ running, tabs }: { running: boolean; tabs: TabView[] }) => {
-      if (!running) return "The browser is not running.";
-      return tabs.length === 0 ? "No tab is open." : tabs.map(tabLine);
-    },
-  }),
-  command({
-    name: "open",
-    summary: "Open a page in a new tab",
-    args: [{ name: "address", optional: true }],
-    options: { timeout: TAB["timeout"]! },
-    request: ({ args }) => ({ method: "POST", path: "/tabs/open", body: { url: args["address"] } }),
-    human: tabLine,
-  }),
-  command({
-    name: "focus",
-    summary: "Bring a tab to the front",
-    args: [{ name: "tab" }],
-    request: ({ args }) => ({
-      method: "POST",
-      path: "/tabs/focus",
-      body: { targetId: args["tab"] },
-    }),
-  }),
-  {
-    ...command({
-      name: "close",
-      summary: "Close a tab (default: the last used one)",
-      args: [{ name: "tab", optional: true }],
-      request: ({ args }) =>
-        args["tab"] === undefined
-          ? { method: "POST", path: "/act", body: { kind: "close" } }
-          : { method: "DELETE", path: `/tabs/${encodeURIComponent(args["tab"])}` },
-    }),
-  },
-  command({
-    name: "navigate",
-    summary: "Load a page",
-    args: [{ name: "address" }],
-    options: {
-      ...TAB,
-      "wait-until": {
-        type: "string",
-        choices: ["load", "domcontentloaded", "networkidle", "commit"],
-        description: "When it counts as loaded",
-      },
-    },
-    request: ({ args, options }) => ({
-      method: "POST",
-      path: "/navigate",
-      body: { url: args["address"], waitUntil: options["wait-until"] },
-    }),
-    human: ({ url, status }: { url: string; status: number | null }) =>
-      `${url}${status === null ? "" : ` (${status})`}`,
-  }),
-];
+function trashLine({ trashed }: Trashed): string {
+  return trashed === null ? "There were no data." : `Its data lie in ${trashed} now.`;
+}

@@ -1,7 +1,8 @@
 /** POST /act: one action, or several, on a tab. */
 import { compile, didYouMean, PorticoError, Type } from "portico";
 import { errors } from "../errors.ts";
-import { attempt, left, TimeoutMs } from "../deadline.ts";
+import { attempt, left } from "../deadline.ts";
+import { COMMON } from "../declarations/declare.ts";
 import { failure, isGone } from "../failures.ts";
 import type { Page } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -39,7 +40,7 @@ function checkAction(
   const kind = KINDS[name]!;
   let check = checks.get(name);
   if (check === undefined) {
-    check = compile(Type.Object({ ...kind.schema["properties"], timeoutMs: TimeoutMs }));
+    check = compile(Type.Object({ ...kind.schema["properties"], timeoutMs: COMMON.timeoutMs }));
     checks.set(name, check);
   }
   const members = check.merge({ body: given }, at);

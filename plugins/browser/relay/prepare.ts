@@ -1,6 +1,6 @@
 /** What browser control does before it acts on tabs of the relay. */
 import type { Op } from "../op.ts";
-import { aboutOf } from "../paths.ts";
+import { aboutOf } from "../declarations/routes.ts";
 import { libraryUnavailable } from "../drivers/playwright.ts";
 import type { Session } from "../session/session.ts";
 import type { RelayControl } from "../relay-control.ts";

@@ -1,45 +1,47 @@
 /** The control API on its server: one thin handler for all routes. */
-import { type Call, type Method, type Mount, reply, type RouteOptions } from "portico";
+import {
+  type Call,
+  type Method,
+  type Mount,
+  reply,
+  type RouteOptions,
+  type TSchema,
+} from "portico";
+import { inputOf, ROUTES } from "../declarations/routes.ts";
 import { errors } from "../errors.ts";
-import { PATHS } from "../paths.ts";
-import { SUMMARIES } from "./summaries.ts";
 import type { BrowserRequest } from "../types.ts";
 import type { Targets } from "../targets/targets.ts";
 
-/** What outlasts the use of a browser. The rest shows pages and works in them. */
-const LASTING = new Set(["POST /profiles/create", "DELETE /profiles/:name", "POST /reset-profile"]);
-
 export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): void {
-  for (const [method, path] of PATHS) {
-    const described = async () => (await import("./described.ts")).describeInput(method, path);
-    const params = async () => (await described()).params;
-    const query = async () => (await described()).query;
-    const body = method === "POST" ? async () => (await described()).body : null;
-    const name = `${method} ${path}`;
+  for (const route of ROUTES) {
+    const { method, path, name, summary, response, isLasting } = route;
     const options: RouteOptions = {
       access: "control",
-      summary: SUMMARIES[name] ?? name,
-      params,
-      query,
-      body,
+      summary,
+      ...inputOf(route),
+      ...(name === "POST /act" && { body: loadActionBody }),
       optionalBody: true,
-      response: async () => (await import("./responses.ts")).responseOf(name),
+      response,
       // the process that has the browser checks: this one, a node or another process
       checkedBy: "handler",
-      ...(LASTING.has(name) ? {} : { changes: false as const }),
+      ...(isLasting ? {} : { changes: false as const }),
     };
-    server.route(method, path, options, (call) => answer(call, method, path, targets));
+    server.route(method, path, options, (call) => respond(call, method, path, targets));
   }
 }
 
-async function answer(
+async function loadActionBody(): Promise<TSchema> {
+  return (await import("./action-body.ts")).describeActionBody();
+}
+
+async function respond(
   call: Call,
   method: Method,
   route: string,
   targets: Pick<Targets, "route">,
 ): Promise<unknown> {
   const body = method === "POST" ? await bodyOf(call) : undefined;
-  const answered = await targets.route({
+  const response = await targets.route({
     method,
     route,
     params: call.params,
@@ -47,8 +49,8 @@ async function answer(
     accept: call.req.headers.accept ?? "",
     body,
   });
-  if ("body" in answered) return answered.body;
-  return reply(200, answered.bytes, { "content-type": answered.type });
+  if ("body" in response) return response.body;
+  return reply(200, response.bytes, { "content-type": response.type });
 }
 
 /** A name that occurs several times has a list, of which a route that takes no list takes the first. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Logger, Paths, Principal } from "portico";
 import { errors } from "../errors.ts";
 import { portFree } from "../net/free-port.ts";
-import { aboutOf } from "../paths.ts";
+import { aboutOf } from "../declarations/routes.ts";
 import type { WhyProtected } from "../files/confine.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import { BrowserControl, type ServiceOptions } from "../browser-control.ts";

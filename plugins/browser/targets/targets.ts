@@ -3,7 +3,7 @@ import { compile, type PluginContext, Type } from "portico";
 import type { Access } from "portico/agent";
 import { errors } from "../errors.ts";
 import { policyOf } from "./imposed-policy.ts";
-import { aboutOf } from "../paths.ts";
+import { aboutOf } from "../declarations/routes.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import type { BrowserControl } from "../browser-control.ts";

@@ -5,8 +5,7 @@ import type { Command, CommandIO } from "portico/command-line";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import command from "../../../plugins/browser/cli.ts";
-import { ROUTES } from "../../../plugins/browser/browser-control.ts";
-import { PATHS } from "../../../plugins/browser/paths.ts";
+import { ROUTES } from "../../../plugins/browser/declarations/routes.ts";
 import { Parameters, requestOf } from "../../../plugins/browser/tool.ts";
 import { KINDS } from "../../../plugins/browser/actions/kinds.ts";
 import { portico, porticoHere } from "../../support/portico.ts";
@@ -118,11 +117,11 @@ test("each route and each kind of action has a command", async () => {
         new RegExp(`^${route.path.replace(/:[a-zA-Z]+/g, "[^/]+")}$`).test(url),
     );
     assert.ok(known, `${path.join(" ")} asks for ${method} ${url}`);
-    routes.add(`${known.method} ${known.path}`);
+    routes.add(known.name);
     if (known.path === "/act") kinds.add(body?.["kind"]);
   }
   assert.equal(
-    ROUTES.map(({ method, path }) => `${method} ${path}`).filter((one) => !routes.has(one)),
+    ROUTES.map(({ name }) => name).filter((name) => !routes.has(name)),
     [],
   );
   const otherwise = new Set(["upload", "close"]);
@@ -282,7 +281,7 @@ test("every route of the control API, and every kind of action, is a call of the
   const asked = actions.map((action) => requestOf({ action, input: given }, "main"));
   const routes = new Set(asked.map(({ method, route }) => `${method} ${route}`));
   assert.equal(
-    PATHS.map(([method, path]) => `${method} ${path}`).filter((path) => !routes.has(path)),
+    ROUTES.map(({ name }) => name).filter((name) => !routes.has(name)),
     [],
   );
   assert.equal(

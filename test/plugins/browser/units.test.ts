@@ -14,9 +14,8 @@ import {
 } from "../../../plugins/browser/drivers/process-record.ts";
 import { failure, headline, plainText } from "../../../plugins/browser/failures.ts";
 import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
-import { PATHS } from "../../../plugins/browser/paths.ts";
 import { shownUrl } from "../../../plugins/browser/profiles.ts";
-import { ROUTES } from "../../../plugins/browser/browser-control.ts";
+import { ROUTES } from "../../../plugins/browser/declarations/routes.ts";
 import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
 import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
 import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
@@ -62,18 +61,9 @@ test("what stands in the way at the end of the time is told, though the last loo
   );
 });
 
-test("the list of paths is the list of routes", () => {
-  const named = (method: string, path: string): string => `${method} ${path}`;
-  assert.equal(
-    PATHS.map(([method, path]) => named(method, path)).sort(),
-    ROUTES.map(({ method, path }) => named(method, path)).sort(),
-  );
-  assert.ok(PATHS.length > 40);
-});
-
 test("the README names every route", () => {
   const readme = readFileSync(join(packageDir, "plugins/browser/README.md"), "utf8");
-  for (const [, path] of PATHS) assert.match(readme, new RegExp(`\`(?:[A-Z]+ )?${path}\``), path);
+  for (const { path } of ROUTES) assert.match(readme, new RegExp(`\`(?:[A-Z]+ )?${path}\``), path);
 });
 
 test("a ref may be written in every form, and nothing else passes for one", () => {

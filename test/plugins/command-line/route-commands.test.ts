@@ -34,12 +34,17 @@ test("each asks a route of the gateway, and each option says what it is for", as
     gateway.gateway
       .use("gateway")
       .routes()
-      .flatMap(({ routes }) => routes.map(({ method, path }) => `${method} ${path}`)),
+      .flatMap(({ server, routes }) =>
+        routes.map(({ method, path }) => `${server} ${method} ${path}`),
+      ),
   );
   const commands = (await allCommands()).filter(({ route }) => route !== undefined);
-  assert.ok(commands.length > 5, `${commands.length} commands`);
+  const servers = new Set(commands.map(({ server = "gateway" }) => server));
+  assert.equal([...servers].sort(), ["browser", "gateway"]);
   assert.equal(
-    commands.filter(({ route }) => !mounted.has(route!)).map(({ name, route }) => [name, route]),
+    commands
+      .filter(({ server = "gateway", route }) => !mounted.has(`${server} ${route}`))
+      .map(({ name, route }) => [name, route]),
     [],
   );
   const silent = commands.flatMap(({ name, route, options = {} }) =>
@@ -157,8 +162,78 @@ test("members that a command makes of several options are sent alone", async () 
   await made.run!({ ...io({ kind: "cow" }), args: { name: "Eve" } } as never);
   assert.equal(sent, [
     ["POST", "/pets/a%2Fb/feed", { food: "hay" }, { query: { times: 30 } }],
-    ["POST", "/pets/a%2Fb/feed", { food: undefined }, { query: { times: 2 } }],
+    ["POST", "/pets/a%2Fb/feed", {}, { query: { times: 2 } }],
     ["POST", "/pets", { pet: "Eve, a cow" }, { query: {} }],
+  ]);
+});
+
+test("constants, arguments and options set members of the path, the query and the body", async () => {
+  const sent: unknown[] = [];
+  const run = (command: Command, args: object, options: object = {}) =>
+    command.run!({
+      args,
+      options,
+      gateway: { request: async (...request: unknown[]) => void sent.push(request) },
+      show() {},
+    } as never);
+  const Size = Type.Union([Type.Literal("small"), Type.Literal("large")], { description: "Size" });
+  const draw = commandFor<object>(
+    "POST /drawings/:kind/:id",
+    { server: "studio", body: Type.Object({ size: Size }) },
+    {
+      name: "draw",
+      constants: { kind: "circle", tool: "pen" },
+      args: [
+        { name: "id" },
+        { name: "width", member: "widthPx", read: (width: string) => Number(width) },
+        { name: "colour", optional: true, fallback: "black" },
+        { name: "layers", rest: true },
+      ],
+      options: {
+        size: {},
+        large: {
+          type: "boolean",
+          description: "The same as --size large",
+          member: "size",
+          read: (isSet: boolean) => (isSet ? "large" : undefined),
+        },
+      },
+      view: () => [],
+    },
+  );
+  assert.equal(draw.server, "studio");
+  assert.equal(draw.options, {
+    size: { type: "string", choices: ["small", "large"], description: "Size" },
+    large: { type: "boolean", description: "The same as --size large" },
+  });
+  const list = commandFor<object>(
+    "GET /drawings/:kind",
+    { query: Type.Object({ kind: Type.String(), owner: Type.String(), page: Type.Integer() }) },
+    {
+      name: "list",
+      constants: { kind: "circle" },
+      args: [{ name: "of", member: "owner" }],
+      view: () => [],
+    },
+  );
+  assert.equal(Object.keys(list.options!), ["page"]);
+  await run(draw, { id: "a/b", width: "3", rest: ["top", "left"] }, { large: true });
+  await run(draw, { id: "c", width: "4", colour: "red" }, { size: "small", large: false });
+  await run(list, { of: "Ada" }, { page: 2 });
+  assert.equal(sent, [
+    [
+      "POST",
+      "/drawings/circle/a%2Fb",
+      { tool: "pen", widthPx: 3, colour: "black", layers: ["top", "left"], size: "large" },
+      { query: {}, server: "studio" },
+    ],
+    [
+      "POST",
+      "/drawings/circle/c",
+      { tool: "pen", widthPx: 4, colour: "red", size: "small" },
+      { query: {}, server: "studio" },
+    ],
+    ["GET", "/drawings/circle", undefined, { query: { owner: "Ada", page: 2 } }],
   ]);
 });
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { PATHS } from "../../../plugins/browser/paths.ts";
+import { ROUTES } from "../../../plugins/browser/declarations/routes.ts";
 import {
   type Answer,
   type BrowserGateway,
@@ -269,9 +269,7 @@ test("errors of the node are the route's own", async () => {
 test("stop, and no route was forgotten", async () => {
   assert.is((await post("/stop")).stopped, true);
   assert.is((await browser.get("/snapshot")).body.error.code, "browser_not_running");
-  const missing = PATHS.map(([method, path]) => `${method} ${path}`).filter(
-    (route) => !used.has(route),
-  );
+  const missing = ROUTES.map(({ name }) => name).filter((name) => !used.has(name));
   assert.equal(missing, []);
 });
 
