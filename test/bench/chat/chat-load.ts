@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import type { Subject } from "../harness/built.ts";
 import type { StreamPlan } from "./chat-parts.ts";
 
-/** A format of clients: its route, a streamed request in it, and what the last bytes of a whole stream hold. */
+/** A format of clients: its route, a streamed request in it, and a text that only the last event of a whole stream holds. */
 interface ClientFormat {
   path: string;
   body(text: string): object;
@@ -23,7 +23,7 @@ const CLIENTS = {
   responses: {
     path: "/v1/responses",
     body: (text) => ({ input: text, store: false }),
-    end: '"completed_at":',
+    end: "event: response.completed",
   },
 } satisfies Record<string, ClientFormat>;
 
@@ -109,6 +109,7 @@ export async function streamOn(
   let firstMs = 0;
   let bytes = 0;
   let tail = "";
+  let complete = false;
   // upstreams of other formats find the plan in the message
   const own = body(`${JSON.stringify(plan)} ${"hello ".repeat(54)}`);
   const bench = client === "chat" ? plan : undefined;
@@ -118,6 +119,8 @@ export async function streamOn(
       if (firstMs === 0) firstMs = performance.now() - began;
       bytes += part.length;
       read?.(part);
+      // A text that lies across two reads is in the end of the first and the beginning of the second.
+      complete ||= part.includes(end) || (tail + part.toString("latin1", 0, 40)).includes(end);
       tail = (tail + part.toString("latin1", Math.max(0, part.length - 40))).slice(-40);
       if (!tail.endsWith("0\r\n\r\n")) return;
       for (const [event, listener] of listeners) socket.off(event, listener);
@@ -130,5 +133,5 @@ export async function streamOn(
     ] as const;
     for (const [event, listener] of listeners) socket.on(event, listener);
   });
-  return { firstMs, bytes, complete: tail.includes(end) };
+  return { firstMs, bytes, complete };
 }

@@ -30,7 +30,7 @@ const chromium: Need = {
 const postgres: Need = {
   programs: ["initdb"],
   package: "postgresql",
-  for: /^(plugins\/(store\/postgres\/|cluster\/(budgets|limits))|examples\/deploy\/rolling)/,
+  for: /^(plugins\/(store\/postgres\/|cluster\/)|examples\/deploy\/rolling)/,
 };
 const needs: readonly Need[] = [
   chromium,

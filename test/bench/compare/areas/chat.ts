@@ -133,6 +133,8 @@ async function idleConnections(subject: Subject): Promise<Reading> {
   while (sockets.length < 10_000) {
     const fresh = await Promise.all(Array.from({ length: 100 }, () => open(subject)));
     await Promise.all(fresh.map((socket) => exchange(socket, requestOf(subject, {}))));
+    // A connection that the server resets while it is idle counts as closed.
+    for (const socket of fresh) socket.on("error", () => socket.destroy());
     sockets.push(...fresh);
   }
   await new Promise((resolve) => setTimeout(resolve, 1000));
