@@ -39,7 +39,7 @@ async function hostModule(id: string, packageDir: string): Promise<unknown> {
   const file = faces.map((face) => join(packageDir, face)).find((path) => existsSync(path));
   if (!/^portico\/[a-z0-9-]+$/.test(id) || file === undefined)
     throw new LoadError(
-      `no plugin publishes ${id}: a plugin's face is its index.ts, listed in the package's exports`,
+      `no plugin publishes ${id}. A plugin publishes its index.ts, and "exports" in package.json must list it`,
     );
   return import(pathToFileURL(file).href);
 }

@@ -75,7 +75,7 @@ function endOfAssignment(text: string, start: number, name: string): number {
   const behind = value + quoted.length;
   const rest = matchAt(NOTHING, text, behind);
   if (rest === undefined)
-    throw wrongLine(text, behind, "there is text behind the closing quote", name);
+    throw wrongLine(text, behind, "there is text after the closing quote", name);
   return behind + rest.length;
 }
 

@@ -186,7 +186,7 @@ export class ConfigFollower {
       await announce({ keys, next: next(), previous: refused, back: true }).catch((error: Error) =>
         this.#log?.error(
           { err: error },
-          `not everything went back to the active configuration: ${error.message}`,
+          `some parts could not return to the active configuration: ${error.message}`,
         ),
       );
       throw errors.notApplied({ name, reason: (cause as Error).message }, { cause });

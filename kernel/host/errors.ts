@@ -22,6 +22,6 @@ export const errors = PorticoError.table({
   },
   serviceMissing: {
     code: "service_unavailable",
-    message: "The {name} service is not running: see `portico plugins list`.",
+    message: "The service {name} is not running. See `portico plugins list`.",
   },
 });

@@ -112,7 +112,7 @@ export const errors = PorticoError.table({
   unknownEncoding: {
     code: "unsupported_media_type",
     message:
-      "Content-Encoding {encoding} is not supported. Send the body as it is, or in one of: {supported}.",
+      "Content-Encoding {encoding} is not supported. Send the body without an encoding, or with one of: {supported}.",
   },
   wrongEncoding: {
     code: "invalid_request_error",
@@ -185,7 +185,7 @@ export const errors = PorticoError.table({
   },
   serverOpen: {
     code: "port_in_use",
-    message: "The server {name} is open already.",
+    message: "The server {name} is already open.",
   },
   /** `what`: `.cert: /tls/cert.pem cannot be read`. */
   unusableTls: {

@@ -42,7 +42,7 @@ export function createRouter<R>() {
   return {
     /** `path`: `/a/:b`, `/a/:b?`, a trailing `*`. Of two routes that match, the more literal one wins, then the later one. */
     add(method: string, path: string, route: R): Dispose {
-      if (!path.startsWith("/")) throw new TypeError(`a route's path begins with "/": ${path}`);
+      if (!path.startsWith("/")) throw new TypeError(`a route's path must begin with "/": ${path}`);
       const entry = { method, path, route, ...patternOf(path) };
       change([entry, ...entries]);
       return () => change(entries.filter((other) => other !== entry));

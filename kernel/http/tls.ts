@@ -47,7 +47,7 @@ function readFiles(files: TlsFiles, log: Logger): { cert: Buffer; key: Buffer } 
     const own = new X509Certificate(pair.cert);
     // a key of another kind (RSA, elliptic) would only show in the handshakes
     if (!own.checkPrivateKey(createPrivateKey(pair.key)))
-      throw new Error("mismatch: the key is of another certificate");
+      throw new Error("the key does not belong to the certificate");
     if (Date.parse(own.validTo) < Date.now())
       log.warn(`gateway.tls: the certificate has expired (${own.validTo})`);
     return pair;

@@ -68,5 +68,7 @@ async function findCommandLine(loaderFor: LoaderFor, paths: Paths): Promise<Comm
   for (const only of [pluginWithWord("", paths.package), undefined])
     for (const { meta } of await readPlugins(roots, loaderFor(paths), only))
       if (meta?.commandLine) return (await meta.commandLine()).default;
-  throw new Error("This installation has lost its command line: install Portico again.");
+  throw new Error(
+    "The plugin command-line is missing from this installation. Install Portico again.",
+  );
 }

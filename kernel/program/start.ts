@@ -68,7 +68,7 @@ function placesOf(paths: Paths, isPart: boolean): Paths {
   if (!isPart) return paths;
   if (readRunning(paths.state) !== undefined)
     throw new Error(
-      `Another Portico runs from ${paths.home}: give this one a home of its own with --home DIR.`,
+      `Another gateway already runs from ${paths.home}. Stop it, or choose another home with --home DIR.`,
     );
   return { ...paths, tmp: join(paths.state, "tmp") };
 }

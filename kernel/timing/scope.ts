@@ -74,7 +74,7 @@ export class Scope {
           await withDeadline(
             undone,
             limitMs,
-            () => new Error(`"${label}" was not undone in ${limitMs} ms`),
+            () => new Error(`"${label}" could not be undone within ${limitMs} ms`),
           );
       } catch (error) {
         errors.push(asError(error));

@@ -10,7 +10,7 @@ export const errors = PorticoError.table({
   unknownFile: { code: "not_found", message: "There is no {path} in the workspace." },
   outsideWorkspace: {
     ...INVALID,
-    message: "The path leads out of the workspace. Name one inside it.",
+    message: "The path leads out of the workspace. Use a path inside it.",
   },
   barredPath: {
     ...INVALID,
@@ -51,13 +51,16 @@ export const errors = PorticoError.table({
   },
   textNotUnique: {
     ...INVALID,
-    message: "The text of `old` occurs {times} times. Give more of it, or set all: true.",
+    message: "The text of `old` occurs {times} times. Quote more of the text, or set all: true.",
   },
   noteFull: { ...INVALID, message: "{path} is full. Use another note." },
 
   // sessions
   unknownSession: { code: "not_found", message: "There is no session {session}." },
-  sendToItself: { ...INVALID, message: "That is this session itself. Just answer." },
+  sendToItself: {
+    ...INVALID,
+    message: "This is the current session. Respond here instead of sending a message.",
+  },
   mayNotSend: {
     ...INVALID,
     message:
@@ -65,7 +68,8 @@ export const errors = PorticoError.table({
   },
   sendFromSent: {
     ...INVALID,
-    message: "Another session started this turn, and reads its answer here.",
+    message:
+      "Another session started this turn and reads its response here. Respond instead of sending a message to it.",
   },
 
   // web
@@ -74,5 +78,8 @@ export const errors = PorticoError.table({
     status: 502,
     message: "The server answered {status}: {text}",
   },
-  notATextPage: { ...INVALID, message: "The page is not text but {type} ({bytes} bytes)." },
+  notATextPage: {
+    ...INVALID,
+    message: "The page is not text. Its type is {type} ({bytes} bytes).",
+  },
 });

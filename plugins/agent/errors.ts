@@ -21,7 +21,8 @@ export const errors = PorticoError.table({
   cutOffTooOften: {
     code: "attempts_exhausted",
     status: 500,
-    message: "The gateway ended {times} times while the turn was running. It is not started again.",
+    message:
+      "The gateway ended {times} times while the turn was running. The turn is not started again.",
   },
   neitherDeadNorCancelled: {
     code: "conflict",
@@ -34,7 +35,10 @@ export const errors = PorticoError.table({
     message: "No tool call of the turn {id} is waiting for a decision.",
   },
   alreadyDecided: { code: "conflict", message: "The call {callId} of {tool} is already {answer}." },
-  unknownCall: { code: "not_found", message: "No call {callId} is waiting. There are: {waiting}." },
+  unknownCall: {
+    code: "not_found",
+    message: "No call {callId} is waiting. The waiting calls are: {waiting}.",
+  },
   severalCalls: {
     code: "conflict",
     message: "Several calls are waiting. Name one of them: {waiting}.",
@@ -49,7 +53,7 @@ export const errors = PorticoError.table({
     code: "forbidden",
     message: "There is no working client key for {principal}, so nothing can run on its behalf.",
   },
-  unknownPrincipal: { code: "not_found", message: "There is no {principal}." },
+  unknownPrincipal: { code: "not_found", message: "The principal {principal} does not exist." },
   notAPrincipal: {
     code: "invalid_request_error",
     message: "{text} is not a principal. Use owner, outside, key:NAME, webhook:NAME or poll:NAME.",

@@ -65,7 +65,7 @@ export const errors = PorticoError.table({
   ownMistake: {
     code: "internal_error",
     status: 500,
-    message: "{what} failed because of a mistake in the gateway. Its log says more.",
+    message: "{what} failed because of an error in the gateway. See the gateway's log for details.",
   },
 
   // starting and reaching a browser
@@ -107,7 +107,8 @@ export const errors = PorticoError.table({
   endpointStatus: { ...NOT_RUNNING, message: "The browser at {address} answered {status}.{hint}" },
   noDebuggingSocket: {
     ...NOT_RUNNING,
-    message: "{address} names no debugging socket yet: no browser (or no tab) is attached there.",
+    message:
+      "{address} offers no debugging socket yet, because no browser or no tab is attached there.",
   },
   endpointSilent: {
     ...TIMEOUT,
@@ -142,15 +143,18 @@ export const errors = PorticoError.table({
   stillStarting: { ...NOT_RUNNING, message: "The browser is starting. Try again in a moment." },
   otherBrowser: {
     ...NOT_FOUND,
-    message: "This is not the browser that runs here. GET /json/version names it.",
+    message: "This is not the id of the running browser. GET /json/version shows it.",
   },
-  unknownTarget: { ...NO_TAB, message: "There is no such target. GET /json/list names them." },
+  unknownTarget: {
+    ...NO_TAB,
+    message: "There is no such target. GET /json/list lists the targets.",
+  },
 
   // the extension relay
   relayTokenWrong: {
     ...UNAUTHORIZED,
     message:
-      "The token is missing or wrong. 'portico browser extension pair' prints the right one, and the port that it is for.",
+      "The token is missing or wrong. 'portico browser extension pair' prints the right token and its port.",
   },
   extensionOnly: {
     ...FORBIDDEN_ORIGIN,
@@ -168,11 +172,12 @@ export const errors = PorticoError.table({
   },
   otherClient: {
     ...CONFLICT,
-    message: "Another client controls the relay's tabs, and only one may at a time.",
+    message:
+      "Another client controls the relay's tabs. Only one client can control them at a time.",
   },
   otherClientBusy: {
     ...CONFLICT,
-    message: "Another client controls the relay's tabs. End it first (POST /stop).",
+    message: "Another client controls the relay's tabs. Stop it first (POST /stop).",
   },
 
   // profiles
@@ -194,7 +199,7 @@ export const errors = PorticoError.table({
   profileConfigured: {
     ...CONFLICT,
     message:
-      "Profile {profile} stands in the configuration (browser.profiles): remove it there. POST /reset-profile discards its data.",
+      "Profile {profile} is defined in the configuration (browser.profiles). Remove it there. POST /reset-profile discards its data.",
   },
   profileBuiltIn: {
     ...CONFLICT,
@@ -207,12 +212,12 @@ export const errors = PorticoError.table({
   },
   toolsPort: {
     ...INVALID,
-    message: "Port {port} is where other tools look for a browser. Set another cdpPort.",
+    message: "Other tools expect their browser on port {port}. Set another cdpPort.",
   },
   toolsPortOfProfile: {
     ...CONFLICT,
     message:
-      "Port {port} is where other tools look for a browser. Set another cdpPort for profile {profile}.",
+      "Other tools expect their browser on port {port}. Set another cdpPort for profile {profile}.",
   },
   portInUse: {
     ...CONFLICT,
@@ -266,7 +271,7 @@ export const errors = PorticoError.table({
   unknownTab: { ...NO_TAB, message: "There is no tab {tab}. List the tabs with GET /tabs." },
   severalTabs: {
     ...NO_TAB,
-    message: "{count} tabs have an id that begins with {tab}. Give more of the id.",
+    message: "{count} tabs have an id that begins with {tab}. Pass more characters of the id.",
   },
   tabJustClosed: {
     ...NO_TAB,
@@ -301,7 +306,7 @@ export const errors = PorticoError.table({
   },
   wentElsewhere: {
     ...FAILED,
-    message: "The page went elsewhere while it was loading. It is at {url} now.",
+    message: "The page navigated to {url} while it was loading.",
   },
   closedWhileLoading: {
     ...NO_TAB,
@@ -313,7 +318,7 @@ export const errors = PorticoError.table({
   notARef: {
     ...INVALID,
     message:
-      '{given} is not a ref. Give a number or e<n> from a snapshot (12, "e12"). CSS selectors are not supported in actions.',
+      '{given} is not a ref. Use a number or e<n> from a snapshot (12, "e12"). CSS selectors are not supported in actions.',
   },
   unknownRef: { ...NO_REF, message: "There is no ref {ref} in this tab. Take a new snapshot." },
   staleRef: {
@@ -344,7 +349,7 @@ export const errors = PorticoError.table({
   selectorInAction: {
     ...INVALID,
     message:
-      "selector is not supported in actions: CSS selectors break when a page changes and can hit the wrong element. Take a snapshot and give its ref.",
+      "selector is not supported in actions: CSS selectors break when a page changes and can hit the wrong element. Take a snapshot and pass the ref of the element.",
   },
   badSnapshotMode: { ...INVALID, message: 'snapshot must be "efficient" or "ai".' },
   nestedBatch: { ...INVALID, message: "A batch cannot hold a batch." },
@@ -356,7 +361,10 @@ export const errors = PorticoError.table({
   notJavaScript: { ...INVALID, message: "{param} is not JavaScript: {reason}." },
   resultTooLarge: { ...FAILED, message: "The result of fn is too large. Return less of it." },
   elementHindered: { ...FAILED, message: "{what} failed: the {element} {reason}." },
-  notItsKind: { ...FAILED, message: "{what} failed: the {element} does not take it: {reason}" },
+  notItsKind: {
+    ...FAILED,
+    message: "{what} failed: the {element} does not accept the value: {reason}",
+  },
   labelGone: {
     ...FAILED,
     message: "The label of the element is no longer on the page. Take a new snapshot.",
@@ -386,7 +394,7 @@ export const errors = PorticoError.table({
   // fields, lists and keys
   valueNotTaken: {
     ...FAILED,
-    message: "The field is of type {type} and does not take {value}. Give it {form}.",
+    message: "The field is of type {type} and does not accept {value}. Use {form}.",
   },
   fieldStaysEmpty: {
     ...FAILED,
@@ -401,7 +409,7 @@ export const errors = PorticoError.table({
   nothingFocused: {
     ...FAILED,
     message:
-      "The typing failed: nothing that takes a text has the focus. Click into a field first, or give its ref.",
+      "The typing failed: no text field has the focus. Click into a field first, or pass its ref.",
   },
   notAKey: {
     ...INVALID,
@@ -409,15 +417,15 @@ export const errors = PorticoError.table({
   },
   boxNeedsBoolean: {
     ...INVALID,
-    message: "A box is checked or not: its value must be true or false.",
+    message: "The value of a checkbox must be true or false.",
   },
   textTakesOneValue: {
     ...INVALID,
-    message: "Only a list takes several values: this field takes a text.",
+    message: "Only a list accepts several values. This field accepts one text.",
   },
   listTakesOneValue: {
     ...FAILED,
-    message: "The list takes one value only, and the action gave {count}.",
+    message: "The list accepts only one value, but the action has {count}.",
   },
 
   // waiting
@@ -427,19 +435,22 @@ export const errors = PorticoError.table({
   },
   textNotShown: { ...TIMEOUT, message: "The text {text} did not appear within {ms} ms." },
   textNotGone: { ...TIMEOUT, message: "The text {text} did not disappear within {ms} ms." },
-  waitedInVain: { ...TIMEOUT, message: "Waited {ms} ms for {condition}." },
+  waitedInVain: {
+    ...TIMEOUT,
+    message: "The wait of {ms} ms for {condition} has ended without success.",
+  },
 
   // files: uploads, downloads, and the paths that callers name
   pathEmpty: { ...INVALID, message: "The path is empty or holds a NUL character." },
   pathWithDots: { ...INVALID, message: "The path must not hold '..'." },
   pathTooLong: {
     ...INVALID,
-    message: "A name in the path may have {nameBytes} bytes, and the path {pathBytes}.",
+    message:
+      "The path is too long. A name in it may have at most {nameBytes} bytes, and the whole path {pathBytes}.",
   },
   pathOutside: {
     ...INVALID,
-    message:
-      "The path is outside the directory that is allowed for it. Give a name relative to that directory.",
+    message: "The path is outside the allowed directory. Use a name relative to that directory.",
   },
   pathNotDirectory: {
     ...INVALID,
@@ -447,11 +458,11 @@ export const errors = PorticoError.table({
   },
   pathLeadsOut: {
     ...INVALID,
-    message: "The path leads out of the directory that is allowed for it.",
+    message: "The path leads out of the allowed directory.",
   },
   pathOccupied: {
     ...INVALID,
-    message: "Something that is not a regular file is in the place of the path.",
+    message: "The path already exists, but it is not a regular file.",
   },
   pathProtected: { ...INVALID, message: "Nothing may be written there: {reason}." },
   fileMissing: { ...INVALID, message: "There is no such file in that directory." },
@@ -468,9 +479,9 @@ export const errors = PorticoError.table({
   takesNoFiles: {
     ...FAILED,
     message:
-      "The upload failed: the element is not a file input, a click on it opens no file chooser, and it takes no files that are dropped on it.",
+      "The upload failed: the element is not a file input, a click on it opens no file chooser, and it accepts no dropped files.",
   },
-  oneFileOnly: { ...FAILED, message: "The upload failed: the input takes one file only." },
+  oneFileOnly: { ...FAILED, message: "The upload failed: the input accepts only one file." },
   downloadTooLarge: {
     ...FAILED,
     message:
@@ -485,7 +496,7 @@ export const errors = PorticoError.table({
 
   // pictures, traces and what the page did
   fullPageWithRef: { ...INVALID, message: "fullPage and ref exclude each other." },
-  qualityWithPng: { ...INVALID, message: "quality is for type jpeg only." },
+  qualityWithPng: { ...INVALID, message: "quality can only be used with type jpeg." },
   badPaper: {
     ...INVALID,
     message: "{format} is not a paper format. Use A0 to A6, Letter, Legal, Tabloid or Ledger.",
@@ -528,18 +539,18 @@ export const errors = PorticoError.table({
   stateTooLarge: { ...INVALID, message: "The file is larger than {bytes} bytes." },
   stateNotJson: {
     ...INVALID,
-    message: "The file is not JSON. Give one that POST /state/save has written.",
+    message: "The file is not JSON. Use a file that POST /state/save wrote.",
   },
   notAState: {
     ...INVALID,
-    message: "The file is not a state that POST /state/save has written: {reason}",
+    message: "The file is not a state that POST /state/save wrote: {reason}",
   },
 
   // what the browser pretends (POST /set/*)
   overrideRefused: { ...INVALID, message: "The browser refused the value: {reason}" },
   headersMissing: {
     ...INVALID,
-    message: "headers is missing. Give an object of names and values, or clear.",
+    message: "headers is missing. Send an object of names and values, or clear.",
   },
   badHeaderName: { ...INVALID, message: "{name} is not a header name." },
   connectionHeader: {
@@ -550,21 +561,27 @@ export const errors = PorticoError.table({
     ...INVALID,
     message: "The value of {name} holds a line break or another control character.",
   },
-  credentialsMissing: { ...INVALID, message: "username and password are needed, or clear." },
-  positionMissing: { ...INVALID, message: "latitude and longitude are needed, or clear." },
+  credentialsMissing: {
+    ...INVALID,
+    message: "username or password is missing. Send both, or clear.",
+  },
+  positionMissing: {
+    ...INVALID,
+    message: "latitude or longitude is missing. Send both, or clear.",
+  },
   badOrigin: { ...INVALID, message: "origin must be like https://example.com." },
   permissionsMissing: {
     ...INVALID,
     message:
-      "permissions is missing. Give a list (clipboard-read, notifications, camera, …), or clear.",
+      "permissions is missing. Send a list (clipboard-read, notifications, camera, …), or clear.",
   },
   colorSchemeMissing: {
     ...INVALID,
-    message: "colorScheme is missing. Give light, dark, no-preference or none.",
+    message: "colorScheme is missing. Send light, dark, no-preference or none.",
   },
   timezoneMissing: {
     ...INVALID,
-    message: "timezoneId is missing. Give one such as Europe/Berlin, or clear.",
+    message: "timezoneId is missing. Send a time zone such as Europe/Berlin, or clear.",
   },
   unknownTimezone: {
     ...INVALID,
@@ -574,7 +591,10 @@ export const errors = PorticoError.table({
     ...INVALID,
     message: "{timezone} is not a time zone that the browser knows (Europe/Berlin, UTC, …).",
   },
-  localeMissing: { ...INVALID, message: "locale is missing. Give one such as de-DE, or clear." },
+  localeMissing: {
+    ...INVALID,
+    message: "locale is missing. Send a locale such as de-DE, or clear.",
+  },
   unknownLocale: { ...INVALID, message: "{locale} is not a locale (en-GB, de-DE, …)." },
   localeNotSupported: {
     ...INVALID,
@@ -582,7 +602,7 @@ export const errors = PorticoError.table({
   },
   deviceMissing: {
     ...INVALID,
-    message: "name is missing. Give one such as iPhone 14, or clear.",
+    message: "name is missing. Send the name of a device, such as iPhone 14, or clear.",
   },
   unknownDevice: { ...INVALID, message: "There is no device {device}.{hint}" },
 });

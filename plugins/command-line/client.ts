@@ -95,7 +95,7 @@ export function createClient(options: ClientOptions): GatewayClient {
     const url = servers[server];
     if (!url)
       throw new GatewayError(
-        `The gateway at ${base} runs no ${server} server: see portico plugins list.`,
+        `The gateway at ${base} does not run the server "${server}". See portico plugins list.`,
       );
     return url;
   }
@@ -203,10 +203,10 @@ function unreachable(error: NodeJS.ErrnoException, base: string): Error {
     return new GatewayError(`The gateway at ${base}: ${error.message}.`);
   const isSecure = /^https:/i.test(base);
   if (isSecure && /wrong version number|packet length too long/.test(error.message))
-    return new GatewayError(`The server at ${base} does not speak TLS: write http:// instead.`);
+    return new GatewayError(`The server at ${base} does not speak TLS. Use http:// instead.`);
   if (!isSecure && error.code === "ECONNRESET")
     return new GatewayError(
-      `The server at ${base} cut the connection: if it speaks TLS, write https:// instead.`,
+      `The server at ${base} closed the connection. If it speaks TLS, use https:// instead.`,
     );
   if (error.code?.startsWith("HPE_")) return notPortico(base, "it does not speak HTTP");
   const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(

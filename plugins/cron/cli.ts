@@ -83,8 +83,8 @@ export default defineCommand({
 function newJob(io: CommandIO): Record<string, unknown> {
   const body = bodyOf(io, io.args["name"]);
   if (!isWhole(body["schedule"]))
-    throw new Error("Say when: --cron EXPR, --every TIME or --at DATE.");
+    throw new Error("Pass a date: --cron EXPR, --every TIME or --at DATE.");
   if (!isWhole(body["payload"]))
-    throw new Error("Say what: --message TEXT, --text TEXT or --hook EVENT.");
+    throw new Error("Pass what the job does: --message TEXT, --text TEXT or --hook EVENT.");
   return body;
 }

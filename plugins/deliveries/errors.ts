@@ -19,7 +19,7 @@ export const errors = PorticoError.table({
   },
   notEnded: {
     code: "conflict",
-    message: "The delivery {id} has not ended yet. It is tried again by itself.",
+    message: "The delivery {id} has not ended yet. The gateway tries it again automatically.",
   },
   placeholderInHost: {
     code: "invalid_request_error",

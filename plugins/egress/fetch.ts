@@ -35,7 +35,9 @@ export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunct
     const first = fitting[0];
     if (first === undefined)
       done(
-        Object.assign(new Error("no checked address of this family"), { code: "ENOTFOUND" }),
+        Object.assign(new Error("the name has no allowed address of this family"), {
+          code: "ENOTFOUND",
+        }),
         "",
       );
     else if (options.all) done(null, [...fitting]);

@@ -118,7 +118,7 @@ function readBudget(text: string): { usd: number; per: string } {
   const found = /^\$?(\d+(?:\.\d+)?)\/(day|month)$/.exec(text);
   if (!found)
     throw new Error(
-      `--budget takes an amount in US dollars and a period, as 5/day or 100/month: ${text}`,
+      `--budget takes an amount in US dollars and a period, such as 5/day or 100/month: ${text}`,
     );
   return { usd: Number(found[1]), per: found[2]! };
 }

@@ -66,7 +66,7 @@ export const errors = PorticoError.table({
   },
   costsNotCounted: {
     code: "service_unavailable",
-    message: "This key has a budget, and the plugin that counts costs is off.",
+    message: "This key has a budget, but the plugin that counts costs is off.",
   },
   tooManyRequests: {
     code: "rate_limit_exceeded",

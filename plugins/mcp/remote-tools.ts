@@ -53,7 +53,8 @@ function toolFrom(
     timeoutMs: server.timeoutMs,
     async handler(args, { signal, onProgress, onLog, askClient }) {
       const problem = check(args);
-      if (problem !== undefined) throw new Error(`The arguments do not fit: ${problem}`);
+      if (problem !== undefined)
+        throw new Error(`The arguments do not match the tool's schema: ${problem}`);
       const result = await remote.request(
         "tools/call",
         { name, arguments: args },

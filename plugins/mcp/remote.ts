@@ -104,7 +104,7 @@ export class Remote {
     if (only?.askClient === undefined || others.length > 0)
       throw new RpcError(
         ErrorCode.InvalidRequest,
-        "No MCP client can be asked: exactly one call must be running, of a client with a session.",
+        "The request cannot be passed to an MCP client. That needs exactly one running call, from a client that has a session.",
       );
     return only.askClient(method, params);
   }
@@ -179,7 +179,7 @@ export class Remote {
       const params = cursor === undefined ? {} : { cursor };
       const result = await this.request(method, params, { signal });
       const listed = result[member];
-      if (!Array.isArray(listed)) throw new Error(`its answer to ${method} has no ${member}`);
+      if (!Array.isArray(listed)) throw new Error(`its response to ${method} has no ${member}`);
       entries.push(...listed.filter((entry) => typeof entry === "object" && entry !== null));
       cursor = result["nextCursor"];
     }

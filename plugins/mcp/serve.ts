@@ -88,7 +88,11 @@ async function readMessage(call: Call): Promise<unknown> {
   const isValid =
     messages.length > 0 && messages.every((each) => JSONRPCMessageSchema.safeParse(each).success);
   if (isValid) return message;
-  return refuse(call, ErrorCode.InvalidRequest, "Invalid Request: this is no JSON-RPC 2.0 message");
+  return refuse(
+    call,
+    ErrorCode.InvalidRequest,
+    "Invalid Request: this is not a JSON-RPC 2.0 message",
+  );
 }
 
 function refuse({ res }: Call, code: number, message: string): undefined {

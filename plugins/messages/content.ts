@@ -38,7 +38,7 @@ export function readSystem(value: unknown, path: string): string | ContentPart[]
   const parts = listAt(value, path).map((block, i) => {
     const fields = objectAt(block, `${path}[${i}]`);
     if (fields.type !== "text")
-      throw refused(`${path}[${i}].type`, "A system prompt holds blocks of type text only");
+      throw refused(`${path}[${i}].type`, "A system prompt may contain only blocks of type text");
     const text = stringAt(fields.text, `${path}[${i}].text`);
     return { type: "text", text, ...markOf(fields) };
   });
@@ -73,7 +73,7 @@ function readUser(content: unknown, path: string): ChatMessage[] {
   const only = all.length === 1 ? all[0] : undefined;
   if (all.length > 0)
     results.push({ role: "user", content: isPlainText(only) ? (only.text as string) : all });
-  if (results.length === 0) throw refused(path, `\`${path}\` is empty: give at least one block`);
+  if (results.length === 0) throw refused(path, `\`${path}\` is empty: send at least one block`);
   return results;
 }
 

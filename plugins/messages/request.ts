@@ -58,11 +58,11 @@ export function readMessages(body: JsonObject): ReadRequest {
   const model = modelAt(body);
   const maxTokens = optionalNumber(body.max_tokens, "max_tokens", 0, Number.MAX_SAFE_INTEGER);
   if (maxTokens === undefined)
-    throw refused("max_tokens", "`max_tokens` is missing: give a number of tokens");
+    throw refused("max_tokens", "`max_tokens` is missing: send a number of tokens");
   if (!Number.isInteger(maxTokens)) throw refused("max_tokens", "`max_tokens` must be an integer");
   const list = listAt(body.messages, "messages");
   if (list.length === 0)
-    throw refused("messages", "`messages` is empty: give at least one message");
+    throw refused("messages", "`messages` is empty: send at least one message");
 
   const messages = list.flatMap((message, i) => {
     const path = `messages[${i}]`;

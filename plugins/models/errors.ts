@@ -147,7 +147,7 @@ export const errors = PorticoError.table({
   responseTooLarge: {
     code: "upstream_error",
     status: 502,
-    message: "The response {excess}, which is too large for hooks to judge.",
+    message: "The response {excess}, which is too large for hooks to check.",
   },
 
   // responses that have begun

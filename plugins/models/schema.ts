@@ -129,7 +129,7 @@ export const AliasConfig = Type.Union([
       Type.Object({
         default: Type.Optional(
           Type.Record(Type.String(), Type.Unknown(), {
-            description: "where the request says none",
+            description: "for requests that set none",
           }),
         ),
         force: Type.Optional(

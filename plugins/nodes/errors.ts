@@ -37,7 +37,7 @@ export const errors = PorticoError.table({
   noNodeAnyMore: {
     ...UNAVAILABLE,
     message:
-      "No node is connected any more. These were: {names}. A node reconnects by itself while 'portico node' runs on its machine.",
+      "No node is connected any more. The last ones were: {names}. A node reconnects automatically while 'portico node' runs on its machine.",
   },
   nodeNotConnected: {
     ...UNAVAILABLE,
@@ -54,7 +54,7 @@ export const errors = PorticoError.table({
   connectionEnded: {
     ...UNAVAILABLE,
     message:
-      "The connection to node {name} ended before it answered. The node reconnects by itself: try again in a moment.",
+      "The connection to node {name} ended before it answered. The node reconnects automatically. Try again in a moment.",
   },
   tooManyRequests: {
     ...UNAVAILABLE,
@@ -90,7 +90,10 @@ export const errors = PorticoError.table({
   },
   receivedFileTooLarge: { ...INVALID, message: "A file has more than {limit} bytes." },
   filesStalled: { code: "timeout", message: "The files of the request did not arrive." },
-  wrongFileSize: { ...UNAVAILABLE, message: "A file arrived with another size than announced." },
+  wrongFileSize: {
+    ...UNAVAILABLE,
+    message: "A file arrived with a size that differs from the announced one.",
+  },
   answerTooLarge: {
     code: "action_failed",
     message: "The answer has {bytes} bytes. A node may send at most {limit}.",
@@ -100,12 +103,12 @@ export const errors = PorticoError.table({
   gatewayMissing: {
     ...INVALID,
     message:
-      "The gateway's address is missing. Give it with --gateway, such as https://gateway.example:18789, or set nodeHost.gateway.",
+      "The gateway's address is missing. Pass it with --gateway, such as https://gateway.example:18789, or set nodeHost.gateway.",
   },
   tokenMissing: {
     ...INVALID,
     message:
-      "The gateway's token is missing. Give it with --token or in PORTICO_TOKEN, or set nodeHost.token.",
+      "The gateway's token is missing. Pass it with --token or in PORTICO_TOKEN, or set nodeHost.token.",
   },
   unusableNodeName: {
     ...INVALID,
@@ -139,7 +142,7 @@ export const errors = PorticoError.table({
   notAGateway: {
     code: "not_found",
     message:
-      "What answers at {gateway} accepts no nodes. Is it a Portico gateway whose nodes plugin is on?",
+      "The server at {gateway} does not accept nodes. Check that it is a Portico gateway and that its nodes plugin is on.",
   },
   nodeRefused: {
     code: "forbidden",

@@ -61,7 +61,7 @@ export async function forwardJson(chat: ModelsService, call: Call, route: ApiRou
 function fallbacksOf(models: unknown): string[] {
   const list = models == null ? [] : listAt(models, "models");
   if (list.length > MOST_MODELS)
-    throw refused("models", `\`models\` names too many models: at most ${MOST_MODELS} fit`);
+    throw refused("models", `\`models\` names too many models: at most ${MOST_MODELS} are allowed`);
   return list.map((one, i) => stringAt(one, `models[${i}]`));
 }
 

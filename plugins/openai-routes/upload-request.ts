@@ -58,10 +58,10 @@ function byName(fields: readonly Field[]): Map<string, Field> {
   for (const field of fields) {
     const { name, file } = field;
     if (NAMES_A_MODEL.test(decoded(name)) && (name !== "model" || file))
-      throw refused(name, `\`${name}\` is not a field of this request: write \`model\``);
+      throw refused(name, `\`${name}\` is not a field of this request: use \`model\``);
     if (file) continue;
     if (known.has(name) && (name === "model" || name === "prompt"))
-      throw refused(name, `\`${name}\` comes twice`);
+      throw refused(name, `\`${name}\` occurs twice`);
     known.set(name, field);
   }
   return known;

@@ -4,6 +4,6 @@ import { PorticoError } from "portico";
 export const errors = PorticoError.table({
   unknownServer: {
     code: "not_found",
-    message: "There is no server {server}. There are: {names}.",
+    message: "There is no server {server}. The servers are: {names}.",
   },
 });

@@ -104,7 +104,8 @@ const test = defineCommand({
 
 function newPoll(io: CommandIO): Record<string, unknown> {
   const body = bodyOf(io, io.args["name"]);
-  if (body["source"] === undefined) throw new Error("Say what to watch: --url URL or --path PATH.");
+  if (body["source"] === undefined)
+    throw new Error("Pass what to watch: --url URL or --path PATH.");
   return body;
 }
 

@@ -18,7 +18,7 @@ export const errors = PorticoError.table({
   },
 
   // the agent's tool
-  idMissing: { ...INVALID, message: "The action {action} needs `id`, a poll's id or name." },
+  idMissing: { ...INVALID, message: "The action {action} needs `id`, the id or name of a poll." },
 
   // schedules and payloads
   everyAndSchedule: { ...INVALID, message: "Set either `every` or `schedule`, not both." },
@@ -29,7 +29,7 @@ export const errors = PorticoError.table({
   announceNotAllowed: {
     ...INVALID,
     message:
-      "A poll's turns may not post to the main session, since strangers write what the poll finds. Use a payload of kind systemEvent, which reaches the heartbeat of the main session.",
+      "A poll's turns may not post to the main session, because the content that a poll finds comes from outside. Use a payload of kind systemEvent, which reaches the heartbeat of the main session.",
   },
 
   // sources

@@ -111,7 +111,7 @@ async function encodePart(part: Part, target: Target): Promise<Block> {
     case "file":
       return fileBlock(part);
     default:
-      throw refused(part.path, "Claude does not take audio");
+      throw refused(part.path, "Claude does not accept audio");
   }
 }
 
@@ -120,7 +120,7 @@ async function imageSource(part: ImagePart, target: Target): Promise<Block> {
   if (url !== undefined) return { type: "url", url };
   const { mediaType, base64 } = await readImage(part, target);
   if (!IMAGES.includes(mediaType))
-    throw refused(`${part.path}.url`, `Claude takes images of type ${IMAGES.join(", ")}`);
+    throw refused(`${part.path}.url`, `Claude accepts images of type ${IMAGES.join(", ")}`);
   return { type: "base64", media_type: mediaType, data: base64 };
 }
 
@@ -151,7 +151,7 @@ function fileBlock(part: FilePart): Block {
   }
   throw refused(
     `${part.path}.file_data`,
-    "Claude takes files of type application/pdf, text and images",
+    "Claude accepts files of type application/pdf, text and images",
   );
 }
 

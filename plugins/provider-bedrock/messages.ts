@@ -107,7 +107,7 @@ async function encodePart(part: Part, target: Target): Promise<Block> {
         ? image({ kind: "image", url: part.data!, path: part.path }, target)
         : document(part);
     default:
-      throw refused(part.path, "Bedrock's Converse does not take audio");
+      throw refused(part.path, "Bedrock's Converse does not accept audio");
   }
 }
 
@@ -126,7 +126,7 @@ async function image(part: ImagePart, target: Target): Promise<Block> {
   const { mediaType, base64 } = await readImage(part, target);
   const format = IMAGES[mediaType];
   if (format === undefined)
-    throw refused(`${part.path}.url`, "Bedrock takes images of type png, jpeg, gif and webp");
+    throw refused(`${part.path}.url`, "Bedrock accepts images of type png, jpeg, gif and webp");
   return { image: { format, source: { bytes: base64 } } };
 }
 
@@ -150,7 +150,7 @@ function document(part: FilePart): Block {
   if (file === undefined || format === undefined) {
     throw refused(
       `${part.path}.file_data`,
-      `Bedrock takes files of type ${Object.values(DOCUMENTS).join(", ")}`,
+      `Bedrock accepts files of type ${Object.values(DOCUMENTS).join(", ")}`,
     );
   }
   return {

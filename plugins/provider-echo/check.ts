@@ -22,7 +22,7 @@ function checkMessages({ messages }: ChatRequest): void {
     for (const [k, part] of content.entries()) {
       if (!PARTS.has(part?.type)) {
         const type = JSON.stringify(part?.type ?? null).slice(0, 100);
-        throw refused(`${path}.content[${k}].type`, `echo does not take content of type ${type}`);
+        throw refused(`${path}.content[${k}].type`, `echo does not accept content of type ${type}`);
       }
     }
   }

@@ -20,9 +20,9 @@ export class Maker {
 
   /** `fallback` is the type where the schema names none. */
   make(schema: unknown, fallback: string, depth = 0): unknown {
-    if (schema === false) throw new Unmet("nothing fits `false`");
+    if (schema === false) throw new Unmet("no value matches the schema `false`");
     if (!isSchema(schema)) return fallback === "object" ? {} : null;
-    if (depth > this.#maxDepth) throw new Unmet("it nests too deep");
+    if (depth > this.#maxDepth) throw new Unmet("it is nested too deeply");
     this.#take(1 + Object.keys(schema).length);
     const flat = this.#flatten(schema, 0);
     for (const key of ["anyOf", "oneOf"])
@@ -34,7 +34,7 @@ export class Maker {
 
   #take(amount: number): void {
     this.#budget.left -= amount;
-    if (!(this.#budget.left >= 0)) throw new Unmet("it asks for a large value");
+    if (!(this.#budget.left >= 0)) throw new Unmet("it requires a value that is too large");
   }
 
   /** A value that the schema holds may be long, and may be referred to often. */
@@ -65,12 +65,12 @@ export class Maker {
   #flatten(schema: Schema, depth: number): Schema {
     const { $ref, allOf, ...rest } = schema;
     if ($ref === undefined && allOf === undefined) return schema;
-    if (depth > this.#maxDepth) throw new Unmet("its references nest too deep");
+    if (depth > this.#maxDepth) throw new Unmet("its references are nested too deeply");
     const parts = Array.isArray(allOf) ? [...allOf] : [];
     if (typeof $ref === "string") parts.push(this.#follow($ref));
     let flat: Schema = rest;
     for (const part of parts) {
-      if (part === false) throw new Unmet("nothing fits `false`");
+      if (part === false) throw new Unmet("no value matches the schema `false`");
       if (!isSchema(part)) continue;
       this.#take(1 + Object.keys(part).length + Object.keys(flat).length);
       flat = merge(flat, this.#flatten(part, depth + 1));
@@ -98,7 +98,7 @@ export class Maker {
     if (type === "string") return this.#string(schema);
     if (type === "number" || type === "integer") {
       const number = smallestNumber(schema, type === "integer");
-      if (number === undefined) throw new Unmet("no number lies within its bounds");
+      if (number === undefined) throw new Unmet("no number is within its bounds");
       return number + 0; // not -0, which JSON does not have
     }
     return type === "boolean" ? false : null;
@@ -194,14 +194,14 @@ function firstType(schema: Schema): unknown {
 
 function firstTypeIn(type: unknown): unknown {
   if (!Array.isArray(type)) return type;
-  if (type.length === 0) throw new Unmet("no type fits all of its parts");
+  if (type.length === 0) throw new Unmet("no type matches all of its parts");
   return type[0];
 }
 
 function firstOfType(values: readonly unknown[], type: unknown): unknown {
   const types = [type].flat();
   const index = values.findIndex((value) => type === undefined || types.some(isType(value)));
-  if (index < 0) throw new Unmet("nothing in its enum is of its type");
+  if (index < 0) throw new Unmet("no value of its enum has its type");
   return values[index];
 }
 

@@ -44,7 +44,7 @@ export const completions: RouteForm = {
     target,
   ) {
     if (n != null && n !== 1)
-      throw refused("n", "This channel gives one answer per request: n must be 1");
+      throw refused("n", "This channel returns one response per request: n must be 1");
     if (echo === true)
       throw refused("echo", "This channel cannot repeat the prompt: leave echo out");
     const body = {
@@ -82,7 +82,7 @@ export const completions: RouteForm = {
 function onePrompt(prompt: unknown): string {
   const only = Array.isArray(prompt) && prompt.length === 1 ? (prompt[0] as unknown) : prompt;
   if (typeof only === "string") return only;
-  throw refused("prompt", "This channel completes one text: give `prompt` as a string");
+  throw refused("prompt", "This channel completes one text: send `prompt` as a string");
 }
 
 /** Each event of the upstream is one of ours. */

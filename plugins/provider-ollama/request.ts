@@ -87,7 +87,7 @@ async function imagesOf(
     if (part.kind !== "image") {
       throw refused(
         part.path,
-        `Ollama takes text and images only, not ${part.kind === "file" ? "files" : "audio"}`,
+        `Ollama accepts only text and images, not ${part.kind === "file" ? "files" : "audio"}`,
       );
     }
     images.push((await readImage(part, target)).base64);

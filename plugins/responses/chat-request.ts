@@ -39,7 +39,7 @@ export function readConversation(
   const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
   const messages = readItems(items, { pathOf, tools, reading });
   if (instructions !== undefined) messages.unshift({ role: "system", content: instructions });
-  if (messages.length === 0) reading.refuse("input", "`input` holds nothing to answer");
+  if (messages.length === 0) reading.refuse("input", "`input` contains nothing to respond to");
   // A channel that speaks the format may know what to make of the items.
   if (messages.length === 0) messages.push({ role: "user", content: "" });
   const functions = tools.functions;

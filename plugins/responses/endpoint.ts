@@ -142,7 +142,8 @@ export async function compactConversation(
     refusal: reading.refusal,
     dropped: reading.dropped,
   });
-  if (opened.kind === "stream") throw new Error("a whole response was asked for");
+  if (opened.kind === "stream")
+    throw new Error("the upstream streamed a response that the gateway had requested whole");
   const id = newResponseId();
   if (opened.native !== undefined)
     return { ...(parseExact(opened.native.toString("utf8")) as JsonObject), id };

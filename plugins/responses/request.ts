@@ -87,13 +87,13 @@ function refuseWhatIsNotKept(body: JsonObject, reading: Reading): void {
   if (body.conversation != null)
     throw refused("conversation", "Conversations are not supported: use previous_response_id");
   if (body.prompt != null)
-    reading.refuse("prompt", "Prompt templates are not kept here: send instructions and input");
+    reading.refuse("prompt", "Prompt templates are not supported: send instructions and input");
   if (optionalBoolean(body.background, "background") === true)
     throw refused("background", "Background responses are not supported: use stream");
 }
 
 function refuseEmptyInput({ input }: JsonObject): never {
-  if (input == null) throw refused("input", "`input` is missing: give a text or a list of items");
+  if (input == null) throw refused("input", "`input` is missing: send a text or a list of items");
   throw refused("input", "`input` is empty");
 }
 

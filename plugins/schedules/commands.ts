@@ -39,7 +39,7 @@ export function payloadFromOptions({ options: given }: CommandIO): unknown {
   const { message, hook, model, channel, session, now, announce } = given;
   const text = given["text"] ?? given["system-event"];
   if ([message, text, hook].filter((value) => value !== undefined).length > 1)
-    throw new Error("Give only one of --message, --text and --hook.");
+    throw new Error("Pass only one of --message, --text and --hook.");
   const mode = choose(now, "now", "next-heartbeat");
   const delivery = choose(announce, "announce", "none");
   const turn = { message, model, channel, session, delivery };
@@ -154,7 +154,7 @@ function editCommand<V extends { name: string }>(
       const path = schedulePath(io, options);
       const change = await options.changeOf(io);
       if (Object.values(change).every((value) => value === undefined))
-        throw new Error("Nothing to change: give an option.");
+        throw new Error("Nothing to change. Pass an option.");
       const hasParts = change["schedule"] !== undefined || change["payload"] !== undefined;
       const body = hasParts
         ? completed(change, await io.gateway.request<object>("GET", path))

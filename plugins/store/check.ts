@@ -9,7 +9,9 @@ const check: HealthCheck = async ({ config, gateway, paths }) => {
   if (gateway === undefined) return checkWithout(urlOf(config, paths.state));
   const { ok, problem } = await gateway.request<{ ok: boolean; problem?: string }>("GET", "/store");
   if (!ok)
-    return [{ level: "error", message: problem ?? "it is not well", mend: "portico store check" }];
+    return [
+      { level: "error", message: problem ?? "it does not work", mend: "portico store check" },
+    ];
   const { problems } = await gateway.request<{ problems: string[] }>(
     "POST",
     "/store/check",

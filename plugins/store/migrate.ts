@@ -12,14 +12,15 @@ import { isEmpty, transfer } from "./transfer/transfer.ts";
 export async function migrate(io: CommandIO): Promise<void> {
   const to = io.options["to"];
   const from = io.options["from"] ?? (await ownUrl(io));
-  if (typeof to !== "string" || typeof from !== "string") throw wrong("say where to: --to URL");
+  if (typeof to !== "string" || typeof from !== "string")
+    throw wrong("the target is missing: pass --to URL");
   if (to === from) throw wrong("the source and the target are the same");
   const home = io.home();
   if (home.running()) throw wrong(`a gateway runs from ${home.paths.home}: stop it first`);
   const engines: Engine[] = [];
   const open = async (url: string, option: "--from" | "--to"): Promise<Engine> => {
     try {
-      if (option === "--from" && !storeExists(url)) throw wrong(`there is none at ${url}`);
+      if (option === "--from" && !storeExists(url)) throw wrong(`there is no store at ${url}`);
       const engine = openEngine({ url, log: silent, isPart: option === "--to" });
       engines.push(engine);
       await engine.open();
@@ -32,7 +33,7 @@ export async function migrate(io: CommandIO): Promise<void> {
     const source = await open(from, "--from");
     if (await isUsed(source, from)) throw wrong("a gateway uses the source: stop it first");
     if (await isEmpty(source))
-      throw wrong("there is nothing in the source; see whether --from names the right one");
+      throw wrong("the source is empty; check that --from names the right store");
     if (!isPostgres(from)) await refuseDamaged(io, source);
     const target = await open(to, "--to");
     if (await isUsed(target, to)) throw wrong("a gateway uses the target: stop it first");
@@ -42,7 +43,7 @@ export async function migrate(io: CommandIO): Promise<void> {
       async confirm() {
         if (await isUsed(source, from))
           throw wrong(
-            "a gateway was started with the source meanwhile. Stop it, and call this again",
+            "a gateway has started on the source in the meantime. Stop it, and run the command again",
           );
       },
     });
@@ -63,7 +64,7 @@ async function refuseDamaged(io: CommandIO, source: Engine): Promise<void> {
   const [first, ...more] = await source.check();
   if (first === undefined) return;
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
-  throw wrong(`the source is damaged: ${first}${others}. Move a sound copy of it, with --from`);
+  throw wrong(`the source is damaged: ${first}${others}. Pass an undamaged copy with --from`);
 }
 
 /** By another process: what it wrote meanwhile would be lost. */

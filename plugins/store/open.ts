@@ -40,7 +40,7 @@ export function openEngine(options: StoreOptions): Engine {
     makePrivateDir(dirname(file));
   } catch (error) {
     throw wrongUrl(
-      `its directory cannot be made (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`,
+      `its directory cannot be created (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`,
     );
   }
   const found = statSync(file, { throwIfNoEntry: false });

@@ -84,7 +84,7 @@ function bodyFrom(io: CommandIO): unknown {
   const { file, body } = io.options;
   if (file === undefined && body === undefined) return undefined;
   if (file !== undefined && body !== undefined)
-    throw new Error("Give one body: --body JSON or --file FILE.");
+    throw new Error("Pass either --body JSON or --file FILE.");
   const text = file === undefined ? String(body) : readFileSync(String(file), "utf8");
   try {
     return exactJson.parse(text);

@@ -133,10 +133,10 @@ export const errors = PorticoError.table({
     code: "invalid_request_error",
     message: "There is no sample. Send a body, or name a mapping that has one.",
   },
-  nothingCaught: { code: "timeout", message: "No request came for the mapping {mapping}." },
+  nothingCaught: { code: "timeout", message: "No request arrived for the mapping {mapping}." },
   nothingFitCaught: {
     code: "timeout",
-    message: "No request came that matches the mapping {mapping}.",
+    message: "No request arrived that matches the mapping {mapping}.",
   },
 
   // configuration: each message begins with the key, which `param` names as well
@@ -146,7 +146,7 @@ export const errors = PorticoError.table({
   },
   reservedName: {
     ...CONFIGURATION,
-    message: "{key} cannot be a mapping's name: {reserved} are taken.",
+    message: "{key} cannot be a mapping's name: {reserved} are reserved.",
   },
   badName: {
     ...CONFIGURATION,

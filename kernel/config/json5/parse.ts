@@ -214,7 +214,7 @@ function checkValues(node: Node, text: string, depth: number): void {
   keepDigits(node, text);
   const keys = new Set<string | number>();
   for (const { key, start, node: below } of entriesOf(node)) {
-    if (keys.has(key)) throw fault(`"${key}" is given twice in one object`, start);
+    if (keys.has(key)) throw fault(`"${key}" occurs twice in one object`, start);
     keys.add(key);
     checkValues(below, text, depth + 1);
   }

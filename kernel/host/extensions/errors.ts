@@ -26,12 +26,12 @@ export const errors = PorticoError.table({
   },
   doesNotLoad: {
     code: "conflict",
-    message: "{name} does not load: {problem}.",
+    message: "{name} cannot be loaded: {problem}.",
   },
   /** A hook uses a member of its `ctx` that a plugin provides. */
   memberMissing: {
     code: "service_unavailable",
-    message: "ctx.{name} comes from a plugin that does not run: see `portico plugins list`.",
+    message: "ctx.{name} comes from a plugin that is not running. See `portico plugins list`.",
   },
   /** A plugin calls its context with something that the call does not take. */
   misusedCall: {

@@ -34,7 +34,8 @@ export class Swap<V extends Version, S extends Slot<V>> {
       // Awaited only where it takes time: otherwise old and new version change places within this tick.
       if (starting) await starting;
       if (options.agree) await options.agree();
-      if (options.isMeant?.() === false) throw new Error("another version is meant by now");
+      if (options.isMeant?.() === false)
+        throw new Error("a later change of the files replaced this version before it started");
       scope.takeUp();
     } catch (thrown) {
       await this.#end(scope, slot.log);

@@ -158,7 +158,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
   #report(slot: S, top: Candidate, problem: Problem, err: unknown): void {
     const report = (): void => {
       if (slot.attempt.problem !== problem || this.#phase.stopped) return;
-      const text = `does not load: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
+      const text = `cannot be loaded: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
       slot.log.error({ ...problem, err }, text);
     };
     const rescanAndReport = () => void this.#rescan([top.dir]).then(report, report);

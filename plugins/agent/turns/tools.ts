@@ -102,7 +102,7 @@ function parseArguments(text: string): unknown {
     return text.trim() === "" ? {} : JSON.parse(text);
   } catch {
     throw new ToolRefusal(
-      "the arguments are no JSON; send one JSON object that fits the tool's parameters",
+      "the arguments are not valid JSON; send one JSON object that matches the tool's parameters",
     );
   }
 }

@@ -214,7 +214,7 @@ function actLines({ url, result, snapshot, dialogs = [] }: ActView): string[] {
 
 function dialogMembers(io: CommandIO): Record<string, unknown> {
   const { accept = false, dismiss = false, "prompt-text": promptText } = io.options;
-  if (accept === dismiss) throw new Error("Give --accept or --dismiss.");
+  if (accept === dismiss) throw new Error("Pass --accept or --dismiss.");
   return { ...commonMembers(io), accept, promptText };
 }
 

@@ -220,5 +220,5 @@ function cookieMembers(io: CommandIO): Record<string, unknown> {
 function readSwitch(state: string): boolean {
   if (/^(on|true)$/.test(state)) return true;
   if (/^(off|false)$/.test(state)) return false;
-  throw new Error("Say on or off.");
+  throw new Error("Pass on or off.");
 }

@@ -206,7 +206,7 @@ async function answer({ ask, tabId, sessionId, method, params }) {
     await chrome.windows.update(windowId, { focused: true }).catch(() => {});
     return {};
   }
-  throw new Error(`This extension does not know "${ask}": update it.`);
+  throw new Error(`This version of the extension does not support "${ask}". Update the extension.`);
 }
 
 /** The browser wraps the protocol's own error into JSON. */

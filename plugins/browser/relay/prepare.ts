@@ -49,7 +49,7 @@ export async function prepareRelay(op: Op, path: string): Promise<void> {
   const needsNoTab = about === "browser" || about === "profiles";
   if (!op.deps.libraryPresent() && about === "page") {
     throw libraryUnavailable({
-      still: "Tabs of the extension relay can only be listed without it.",
+      still: "Without it, the tabs of the extension relay can only be listed.",
     });
   }
   if (relay === undefined) return;

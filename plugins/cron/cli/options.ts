@@ -58,7 +58,7 @@ function scheduleOf({ options: given }: CommandIO): unknown {
   const kinds = ["cron", "every", "at", "schedule"].filter((kind) => given[kind] !== undefined);
   if (kinds.length > 1)
     throw new Error(
-      `Give only one of --cron, --every, --at and --schedule, not ${kinds.map((k) => `--${k}`).join(" and ")}.`,
+      `Pass only one of --cron, --every, --at and --schedule, not ${kinds.map((k) => `--${k}`).join(" and ")}.`,
     );
   if (given["every"] !== undefined)
     return { kind: "every", everyMs: parseDuration(String(given["every"])) };

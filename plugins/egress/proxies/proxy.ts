@@ -193,7 +193,7 @@ class SocksProxy implements EgressProxy {
     const opening = tunnel(upstream, proxy, addresses[0]!.address, target.port);
     await withDeadline(opening, this.#connectTimeoutMs, () => {
       upstream.destroy();
-      return Object.assign(new Error("the upstream proxy is silent"), { code: "ETIMEDOUT" });
+      return Object.assign(new Error("the upstream proxy does not respond"), { code: "ETIMEDOUT" });
     });
     return upstream;
   }

@@ -52,7 +52,7 @@ async function checkByName(wanted: string | undefined, io: CommandIO): Promise<H
   const reports =
     (await askGateway(wanted, io)) ?? (await onDisk(io, (hooks) => hooks.byName(wanted)));
   if (wanted !== undefined && reports.length === 0)
-    throw new Error(`There is no hook ${wanted}. Give its directory, or see portico hooks list.`);
+    throw new Error(`There is no hook ${wanted}. Pass its directory, or see portico hooks list.`);
   return reports;
 }
 

@@ -38,7 +38,9 @@ async function run(io: CommandIO): Promise<void> {
   const events = await declaredEvents(io);
   const names = Object.keys(events);
   if (wanted.length === 0)
-    throw new Error(`Say which event it handles: --event E, with E one of ${names.join(", ")}.`);
+    throw new Error(
+      `Name the event that it handles: --event E, where E is one of ${names.join(", ")}.`,
+    );
   for (const event of wanted) {
     if (!/^[\w.-]+:[\w.-]+$/.test(event))
       throw new Error(

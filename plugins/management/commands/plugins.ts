@@ -154,7 +154,7 @@ async function templateFor(home: HomeOnDisk, kind: string | undefined): Promise<
   const hint = near ? `did you mean ${near}?` : `there is ${names.join(", ") || "none"}.`;
   throw new Error(
     kind === undefined
-      ? `Say which kind: --kind ${names.join(", ")}.`
+      ? `Choose a kind: --kind ${names.join(", ")}.`
       : `There is no kind ${kind}: ${hint}`,
   );
 }

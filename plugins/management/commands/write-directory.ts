@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 /** Puts a directory with its files in place at once: a gateway that watches never reads a part of it. */
 export function writeDirectory(dir: string, files: Readonly<Record<string, string>>): void {
   if (existsSync(dir))
-    throw new Error(`${dir} is there already: choose another name, or remove it first.`);
+    throw new Error(`${dir} already exists. Choose another name, or remove it first.`);
   mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
   const temporary = mkdtempSync(join(dirname(dir), `.${basename(dir)}-`));
   try {

@@ -28,7 +28,11 @@ export async function checkHook(
   )) {
     const near = didYouMean ? `; did you mean ${didYouMean}?` : "";
     if (!known)
-      problems.push({ message: `nobody emits ${event}${near}`, file, line: lineOf(text, event) });
+      problems.push({
+        message: `no plugin emits ${event}${near}`,
+        file,
+        line: lineOf(text, event),
+      });
   }
   for (const message of hook.missing())
     problems.push({

@@ -21,7 +21,7 @@ async function servedUntil({ hostname, port }: URL): Promise<string> {
   const { connect } = await import("node:tls");
   const socket = connect({ host, port: Number(port) || 443, rejectUnauthorized: false });
   socket.setTimeout(HANDSHAKE_MS, () =>
-    socket.destroy(new Error("the gateway's own TLS does not answer")),
+    socket.destroy(new Error("the gateway's HTTPS server does not respond")),
   );
   try {
     await once(socket, "secureConnect");

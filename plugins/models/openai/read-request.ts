@@ -96,7 +96,7 @@ function refuseNearModels(keys: readonly string[]): void {
     if (harmless.has(key)) continue;
     if (namesAModel(key))
       fail(
-        `\`${shown(key)}\` is not a member here: write \`${/models/iu.test(key) ? "models" : "model"}\`.`,
+        `\`${shown(key)}\` is not a field of this request: use \`${/models/iu.test(key) ? "models" : "model"}\`.`,
         shown(key),
       );
     if (key.length <= LONGEST_HARMLESS && harmless.size < MOST_HARMLESS) harmless.add(key);
@@ -110,7 +110,7 @@ function refuseMergedModels(value: Fields): void {
     const found = Object.keys(merged).find(namesAModel);
     if (found !== undefined)
       fail(
-        `\`${name}.${shown(found)}\` must not name models: write \`model\` or \`models\`.`,
+        `\`${name}.${shown(found)}\` must not name models: use \`model\` or \`models\`.`,
         `${name}.${shown(found)}`,
       );
   }

@@ -39,12 +39,12 @@ function checkMessages(messages: unknown): void {
   if (!Array.isArray(messages)) {
     fail(
       messages == null
-        ? "`messages` is missing: give a list with at least one message."
+        ? "`messages` is missing: send a list with at least one message."
         : "`messages` must be an array.",
       "messages",
     );
   }
-  if (messages.length === 0) fail("`messages` is empty: give at least one message.", "messages");
+  if (messages.length === 0) fail("`messages` is empty: send at least one message.", "messages");
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], i);
 }
 
@@ -102,7 +102,7 @@ function checkMessage(value: unknown, i: number): void {
   if (content != null) checkContent(content, at(".content"));
   else if (!mayLackContent(value))
     fail(
-      `\`${at(".content")}\` is missing: give a string or an array of content parts.`,
+      `\`${at(".content")}\` is missing: send a string or an array of content parts.`,
       at(".content"),
     );
 }

@@ -68,6 +68,6 @@ function pageOf(all: AnthropicModel[], query: URLSearchParams, limit: number) {
 
 function placeOf(all: readonly AnthropicModel[], id: string, param: string): number {
   const place = all.findIndex((model) => model.id === id);
-  if (place === -1) throw refused(param, `\`${param}\` names no model of the list`);
+  if (place === -1) throw refused(param, `\`${param}\` does not name a model of the list`);
   return place;
 }

@@ -44,6 +44,6 @@ export class ResponseExtent {
     if (this.#size > most) this.excess = `is larger than ${Math.floor(most / MIB)} MiB`;
     else if (this.#json.values > values) this.excess = `holds more than ${values} values`;
     else if (this.#json.depth > MOST_DEPTH)
-      this.excess = `holds objects and lists more than ${MOST_DEPTH} deep`;
+      this.excess = `holds objects and lists nested more than ${MOST_DEPTH} levels deep`;
   }
 }

@@ -21,13 +21,13 @@ export function checkTranslated({ request, refusal }: Translated): void {
       if (PARTS.has(type)) continue;
       throw refused(
         `messages[${i}].content[${j}].type`,
-        `This channel does not take content of type ${JSON.stringify(type)}`,
+        `This channel does not accept content of type ${JSON.stringify(type)}`,
       );
     }
   }
   for (const [i, { type }] of (tools ?? []).entries())
     if (type !== "function")
-      throw refused(`tools[${i}].type`, "This channel takes tools of type function only");
+      throw refused(`tools[${i}].type`, "This channel accepts only tools of type function");
 }
 
 /** Anthropic's SDKs look for the code, and go on without a thread: with the whole conversation in each request. */

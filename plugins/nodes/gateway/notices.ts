@@ -28,7 +28,7 @@ function problemOf(
   mode: "auto" | "off",
   nodes: readonly NodeStatus[],
 ): string | undefined {
-  if (mode === "off") return "it names a node, and gateway.nodes.browser.mode is off";
+  if (mode === "off") return "it names a node, but gateway.nodes.browser.mode is off";
   const node = nodes.find((one) => one.name === name);
   if (node?.state !== "connected") {
     const seen = node === undefined ? "" : ` (last seen ${node.lastSeen})`;

@@ -95,7 +95,7 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
     });
   if (status === 206 && !("range" in wanted.headers))
     throw new CheckFailed(
-      "The server answered with a part of the document (206), although the whole was requested.",
+      "The server answered with a part of the document (206), although the request was for the whole document.",
       { status },
     );
   if (body.length === 0) throw new CheckFailed("The response is empty.", { status });

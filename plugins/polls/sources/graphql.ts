@@ -24,7 +24,7 @@ export function refuseErrors({ body, items }: Source, response: Buffer): void {
   )
     return;
   const { message } = (errors[0] ?? {}) as { message?: unknown };
-  const why = typeof message === "string" ? message.slice(0, 200) : "it does not say which";
+  const why = typeof message === "string" ? message.slice(0, 200) : "the server does not say which";
   throw new CheckFailed(`The server answered the query with an error: ${why}.`);
 }
 

@@ -37,7 +37,7 @@ export async function jsonItems(
     if (list === undefined)
       throw new CheckFailed(`The document has nothing at ${JSON.stringify(path)}.`);
     if (!Array.isArray(list))
-      throw new CheckFailed(`What the document has at ${JSON.stringify(path)} is not a list.`);
+      throw new CheckFailed(`The value at ${JSON.stringify(path)} of the document is not a list.`);
   }
   const values: unknown[] = Array.isArray(list) ? list.flat(path?.includes("[*]") ? 1 : 0) : [list];
   return TimeSlices.map(countable(values), (value) => {

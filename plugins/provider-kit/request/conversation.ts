@@ -256,7 +256,7 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
     default:
       throw refused(
         `${path}.type`,
-        `This channel does not take content of type ${JSON.stringify(part.type)}`,
+        `This channel does not accept content of type ${JSON.stringify(part.type)}`,
       );
   }
 }
@@ -267,7 +267,7 @@ function textOrNone(value: unknown): string | undefined {
 
 function textOnly(part: Part): TextPart {
   if (part.kind === "text") return part;
-  throw refused(part.path, "A system message holds text only");
+  throw refused(part.path, "A system message may contain only text");
 }
 
 const OF_CALLS = new Set(["id", "type", "index", "function", "extra_content", "cache_control"]);
@@ -289,7 +289,7 @@ function readCalls(message: MessageLike, path: string, dropped: string[]): CallP
     const call = objectAt(value, at);
     dropUnknown(call, OF_CALLS, at, dropped);
     if (call.type !== undefined && call.type !== "function") {
-      throw refused(`${at}.type`, "This channel takes calls of type function only");
+      throw refused(`${at}.type`, "This channel accepts only calls of type function");
     }
     const id = stringAt(call.id, `${at}.id`);
     if (id === "" || seen.has(id))
@@ -338,7 +338,7 @@ function readResult(
   if (call === undefined || (legacy && call.name !== message.name)) {
     throw refused(
       param,
-      "This tool message answers no open call of the assistant message before it",
+      "This tool message does not belong to an open call of the assistant message before it",
     );
   }
   const parts = readParts(message.content, `${path}.content`, dropped);

@@ -50,7 +50,7 @@ export function readFields(request: RequestLike): Fields {
   }
   const modalities = request.modalities;
   if (Array.isArray(modalities) && modalities.some((one) => one !== "text")) {
-    throw refused("modalities", "This channel answers with text only");
+    throw refused("modalities", "This channel responds only with text");
   }
 
   function take(name: string): unknown {
@@ -104,7 +104,7 @@ export function readFields(request: RequestLike): Fields {
 export function onlyOneChoice(fields: Fields): void {
   const n = fields.number("n");
   if (n !== undefined && n !== 1)
-    throw refused("n", "This channel gives one answer per request: n must be 1");
+    throw refused("n", "This channel returns one response per request: n must be 1");
 }
 
 /** True where the stream shall end with a usage chunk. */

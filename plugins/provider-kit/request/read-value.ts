@@ -10,7 +10,7 @@ export function objectAt(value: unknown, path: string): JsonObject {
     return value as JsonObject;
   throw refused(
     path,
-    value == null ? `\`${path}\` is missing: give an object` : `\`${path}\` must be an object`,
+    value == null ? `\`${path}\` is missing: send an object` : `\`${path}\` must be an object`,
   );
 }
 
@@ -19,7 +19,7 @@ export function stringAt(value: unknown, path: string): string {
   if (typeof value === "string") return value;
   throw refused(
     path,
-    value == null ? `\`${path}\` is missing: give a string` : `\`${path}\` must be a string`,
+    value == null ? `\`${path}\` is missing: send a string` : `\`${path}\` must be a string`,
   );
 }
 
@@ -28,7 +28,7 @@ export function listAt(value: unknown, path: string): unknown[] {
   if (Array.isArray(value)) return value;
   throw refused(
     path,
-    value == null ? `\`${path}\` is missing: give a list` : `\`${path}\` must be a list`,
+    value == null ? `\`${path}\` is missing: send a list` : `\`${path}\` must be a list`,
   );
 }
 

@@ -73,7 +73,7 @@ function readTool(value: unknown, i: number, fields: Pick<Fields, "drop"> | unde
   } | null;
   if (typeof tool !== "object" || tool === null) throw refused(path, `${path} must be an object`);
   if (tool.type !== "function")
-    throw refused(`${path}.type`, "This channel takes tools of type function only");
+    throw refused(`${path}.type`, "This channel accepts only tools of type function");
   const fn = tool.function;
   if (typeof fn?.name !== "string" || fn.name === "")
     throw refused(`${path}.function.name`, "A tool needs a name");
@@ -81,7 +81,7 @@ function readTool(value: unknown, i: number, fields: Pick<Fields, "drop"> | unde
   if (parameters !== undefined && (typeof parameters !== "object" || Array.isArray(parameters))) {
     throw refused(
       `${path}.function.parameters`,
-      "The parameters of a tool are a JSON Schema object",
+      "The parameters of a tool must be a JSON Schema object",
     );
   }
   dropUnknown(tool, OF_TOOLS, path, fields);

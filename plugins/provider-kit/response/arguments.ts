@@ -54,7 +54,7 @@ export function isJson(text: string): boolean {
   } catch (error) {
     if (!(error instanceof TooManyValues)) return false;
     throw new ResponseTooLarge(
-      `The upstream sent a tool call whose arguments are too much to read. ${error.message}`,
+      `The upstream sent a tool call whose arguments are too large to read. ${error.message}`,
     );
   }
 }

@@ -141,7 +141,7 @@ function endsWithServerTool({ content }: RuleMessage): boolean {
 }
 
 function prefillRefused(at: number, { target }: RuleNotes): PorticoError {
-  const message = `The model \`${target.model}\` does not go on with the beginning of an answer (assistant prefill). End \`messages\` with a message of the user.`;
+  const message = `The model \`${target.model}\` does not continue a partial response (assistant prefill). End \`messages\` with a user message.`;
   return refused(`messages[${at}]`, message);
 }
 

@@ -63,7 +63,8 @@ export class HeldBytes {
     } else this.#extent.push(bytes);
     const { values, depth } = this.#extent;
     if (values > MOST_VALUES) throw tooMuch(`more than ${MOST_VALUES} values`);
-    if (depth > MOST_DEPTH) throw tooMuch(`objects and lists more than ${MOST_DEPTH} deep`);
+    if (depth > MOST_DEPTH)
+      throw tooMuch(`objects and lists nested more than ${MOST_DEPTH} levels deep`);
   }
 }
 

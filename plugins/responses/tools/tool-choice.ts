@@ -28,7 +28,7 @@ export function readToolChoice(value: unknown, tools: ToolTable, reading: Readin
 
 /** The model is made to use a tool that only OpenAI can run. */
 function refuseHosted(what: string, reading: Reading): void {
-  const why = `\`tool_choice\` demands ${JSON.stringify(what)}, and this channel has no tool for it: it takes functions only`;
+  const why = `\`tool_choice\` demands ${JSON.stringify(what)}, but this channel supports only functions`;
   reading.refuse("tool_choice", why);
 }
 

@@ -23,7 +23,7 @@ export function strangeness(present: ReadonlySet<string>, version: number) {
   const expected = tablesOf(version).map(({ name }) => name);
   const missing = expected.filter((name) => !present.has(name));
   if (version < 1 || missing.length > expected.length / 2)
-    return { problems: ["it is a database, but no store of a gateway"], mend: ANOTHER };
+    return { problems: ["it is a database, but not the store of a gateway"], mend: ANOTHER };
   if (version > migrations.length) {
     const problem = `it was written by a newer portico (schema ${version}, known here: ${migrations.length})`;
     return { problems: [problem], mend: "update portico before you start a gateway with it" };

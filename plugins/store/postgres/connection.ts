@@ -140,7 +140,7 @@ function checked(url: string): string {
   }
   for (const value of query.getAll("query_timeout"))
     if (!/^[1-9]\d{0,8}$/.test(value))
-      throw wrong("query_timeout is no number of milliseconds above 0");
+      throw wrong("query_timeout must be a number of milliseconds above 0");
   // the driver checks as much for these names too, and warns that it may not always do so
   return url.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }

@@ -56,7 +56,7 @@ export function problemOf(error: unknown): string | undefined {
   const known = reasons.find(([pattern]) => pattern.test(code));
   if (known) return known[1];
   if (NO_PASSWORD.test(messageOf(error)))
-    return "the server asks for a password, and the address has none";
+    return "the server asks for a password, but the address has none";
   if (/certificate|SSL|TLS/i.test(messageOf(error))) return `TLS failed (${messageOf(error)})`;
   if (SILENT.test(messageOf(error))) return "the server does not answer";
   if (isBroken(error)) return "the connection is broken";

@@ -28,7 +28,7 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
     const problem =
       problemOf(error) ??
       "the address cannot be read (postgres://user:password@host:port/database)";
-    return found({ problems: [problem], mend: "see to the server, or name another one" });
+    return found({ problems: [problem], mend: "check the server, or name another one" });
   } finally {
     await pool.end();
   }
@@ -50,7 +50,7 @@ async function look(client: Client): Promise<Partial<Inspection>> {
     schemaVersion: version,
     rows: held.rows,
     problems: [...invalid, ...held.problems],
-    mend: held.mend ?? "see what the server's log says, or restore a copy of before",
+    mend: held.mend ?? "check the server's log, or restore an earlier copy",
   };
 }
 

@@ -17,7 +17,7 @@ export async function migrate(client: Client): Promise<void> {
     throw wrong(`the server is older than PostgreSQL 13 (${String(version)})`);
   if (!ENCODINGS.includes(String(encoding)))
     throw wrong(
-      `the database is in ${String(encoding)}, which lacks characters: make one with ENCODING 'UTF8'`,
+      `the database is in ${String(encoding)}, which cannot store every character: create the database with ENCODING 'UTF8'`,
     );
   await client.query("BEGIN");
   try {

@@ -169,7 +169,7 @@ export class Writer {
       await client.query(this.#options.notifications.commitAndNotify(touched));
     } catch (error) {
       if (!isBroken(error)) throw error;
-      throw new UncertainCommit("the commit was not answered", { cause: error });
+      throw new UncertainCommit("the server did not confirm the commit", { cause: error });
     }
   }
 }

@@ -51,8 +51,8 @@ function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspectio
   }
   if (head.toString("latin1") === MAGIC) return undefined;
   return {
-    problems: ["it is no database"],
-    mend: "a packed copy is to be unpacked first; else name another one",
+    problems: ["it is not a database"],
+    mend: "decompress a compressed copy first, or name another file",
   };
 }
 
@@ -90,7 +90,7 @@ async function look(file: string, withLog: boolean): Promise<Partial<Inspection>
 async function perform<T>(connection: BackgroundConnection, operation: Operation<T>): Promise<T> {
   let step = operation.next();
   while (!step.done) {
-    if (!("sql" in step.value)) throw new Error("an inspection takes no locks");
+    if (!("sql" in step.value)) throw new Error("an inspection must not take locks");
     const { sql, params } = step.value;
     step = operation.next({ rows: await connection.all(sql, params), changes: 0 });
   }
@@ -98,14 +98,17 @@ async function perform<T>(connection: BackgroundConnection, operation: Operation
 }
 
 const LOGLESS =
-  "the file alone is no copy while a gateway runs: what is new stands in its -wal. Make copies with: portico store backup";
+  "the file alone is not a complete copy while a gateway runs, because its -wal file holds the newest data. Make copies with: portico store backup";
 const CONTRADICTORY =
-  "a gateway starts with it, but this work is never done: take an older copy, or live with that";
+  "a gateway starts with it but never does this work: use an older copy, or accept the loss";
 
 function failed(error: unknown): Partial<Inspection> {
   const { code } = error as { code?: string };
   if (code === "EACCES" || code === "EPERM")
-    return { problems: ["this user may not read it"], mend: "be another user" };
+    return {
+      problems: ["this user may not read it"],
+      mend: "run the command as the user who owns the file",
+    };
   if (isBusy(error))
     return { problems: ["another process is writing to it"], mend: "try again later" };
   const damaged = /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
@@ -113,7 +116,7 @@ function failed(error: unknown): Partial<Inspection> {
     problemOf(error)?.problem ?? (error instanceof Error ? error.message : String(error));
   return {
     problems: [damaged ? "it is damaged" : problem],
-    mend: damaged ? OLDER : "see to its disk",
+    mend: damaged ? OLDER : "check the disk that holds it",
   };
 }
 

@@ -70,7 +70,7 @@ export function readXml(text: string, limits: BodyLimits): unknown {
   parser.end(text);
   if (open.length > 1) throw wrong("does not end");
   if (top.fields.size !== 1 || top.texts.join("").trim() !== "")
-    throw wrong("must hold one element and nothing beside it");
+    throw wrong("must contain exactly one element");
   return Object.fromEntries(top.fields);
 }
 

@@ -24,7 +24,7 @@ export function presentedToken(settings: Settings, req: IncomingMessage): Presen
   const service = headerOf(req, "x-service-token");
   if (authorization === undefined && service === undefined) return {};
   if (authorization === TWICE || service === TWICE)
-    return { problem: "The request has a credential's header twice. Send it once." };
+    return { problem: "The request contains a credential header twice. Send it once." };
   const bearer = authorization && bearerOf(authorization);
   const credential = credentialOf(settings, service) ?? credentialOf(settings, bearer);
   if (credential) return { credential };

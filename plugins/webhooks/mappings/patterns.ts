@@ -10,7 +10,7 @@ export function readPattern(source: string, key: string): Pattern {
   const refuse = (problem: string) => errors.badPattern({ key, problem }, { param: key });
   if (nests(source))
     throw refuse(
-      "repeats a group that repeats itself, which most engines take for ever to match: write it flat",
+      "repeats a group that itself contains a repetition, which can take extremely long to match: write it without the nesting",
     );
   try {
     return compilePattern(source);

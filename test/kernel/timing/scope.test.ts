@@ -42,7 +42,10 @@ test("an undo that never ends is named, and the others still run", async () => {
   scope.add("stuck", () => new Promise<void>(() => {}));
   const errors = await scope.dispose(5);
   assert.equal(undone, ["first"]);
-  assert.match(errors.map(({ message }) => message).join(), '"stuck" was not undone in 5 ms');
+  assert.match(
+    errors.map(({ message }) => message).join(),
+    '"stuck" could not be undone within 5 ms',
+  );
 });
 
 test("what is registered after disposal is undone at once", async () => {

@@ -157,7 +157,7 @@ test("sessions are listed and read, and one sends to another", async () => {
   assert.match(JSON.stringify(messages), "water the plants");
   assert.match(
     await useTool(g, "sessions", { action: "send", session: "tools", message: "x" }),
-    "this session itself",
+    "the current session",
   );
 });
 

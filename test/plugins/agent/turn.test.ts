@@ -87,7 +87,7 @@ test("a session remembers; another one does not", async () => {
 
 for (const [what, said, expected] of [
   ["a tool that is not there", call("nope", {}), /no tool named "nope"; there are: .*lookup/],
-  ["arguments that are no JSON", call("lookup", "{key:"), /no JSON/],
+  ["arguments that are no JSON", call("lookup", "{key:"), /not valid JSON/],
   ["arguments that do not fit", call("lookup", { key: 5 }), /key/],
   ["arguments that are a list", call("lookup", "[1]"), /one JSON object/],
   ["a tool that hangs", call("hang", {}), /did not answer within 50 ms/],

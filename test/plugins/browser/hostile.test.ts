@@ -115,7 +115,7 @@ test("an action that cannot be done says which: covered, disabled, not editable,
   failed(await tab.act("check", { ref: ref("Read only") }), 422, "action_failed");
   failed(await tab.act("select", { ref: ref("Tick"), values: ["a"] }), 422, "action_failed");
   const fake = await tab.act("type", { ref: ref("Fake box"), text: "y" });
-  failed(fake, 422, "action_failed", "does not take it");
+  failed(fake, 422, "action_failed", "does not accept the value");
   assert.is(
     (
       await tab.act("evaluate", {

@@ -113,11 +113,11 @@ test("whoever speaks TLS to one that does not, or the other way round, is told s
       .request<string>("GET", "/")
       .catch((error: Error) => error.message);
   try {
-    assert.match(await complaint(url.replace("http:", "https:")), "write http:// instead");
+    assert.match(await complaint(url.replace("http:", "https:")), "Use http:// instead");
     const at = `http://127.0.0.1:${(cut.address() as AddressInfo).port}`;
     assert.match(
       await complaint(at),
-      "cut the connection: if it speaks TLS, write https:// instead",
+      "closed the connection. If it speaks TLS, use https:// instead",
     );
   } finally {
     cut.close();

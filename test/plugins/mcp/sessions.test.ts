@@ -73,7 +73,7 @@ test("without a session nobody can be asked, and the tool says so", async () => 
   const response = await gateway.request("POST", "/mcp", body, { headers });
   const message = await response.text();
   assert.match(message, /isError|error/);
-  assert.match(message, /No MCP client/);
+  assert.match(message, /cannot be passed to an MCP client/);
 });
 
 test("a client hears of a resource that it follows until it does not any more", async () => {

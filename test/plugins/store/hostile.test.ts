@@ -82,8 +82,8 @@ for (const [what, url, says] of [
   ["a host in a file's address", "file://elsewhere/portico.db", /store\.url/],
   ["a directory", "/tmp", /names a directory/],
   ["a pipe", pipe, /a device or a pipe/],
-  ["a path below a file", `${taken}/portico.db`, /cannot be made \((EEXIST|ENOTDIR)\)/],
-  ["a path that cannot be made", "/proc/nowhere/portico.db", /cannot be made/],
+  ["a path below a file", `${taken}/portico.db`, /cannot be created \((EEXIST|ENOTDIR)\)/],
+  ["a path that cannot be created", "/proc/nowhere/portico.db", /cannot be created/],
 ] as const) {
   test(`a gateway does not start with a store.url that is ${what}`, async () => {
     try {

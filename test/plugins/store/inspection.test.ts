@@ -96,7 +96,7 @@ for (const [name, says] of [
     "no text.db",
     /the table kv is damaged: 1 row holds bytes that are no text.*; take an older copy/,
   ],
-  ["packed.db", /it is no database; a packed copy is to be unpacked first/],
+  ["packed.db", /it is not a database; a packed copy is to be unpacked first/],
   ["without its log.db", /it holds no tables; the file alone is no copy .* portico store backup/],
   ["foreign.db", /no store of a gateway; name another one/],
   ["newer.db", /by a newer portico \(schema 999, known here: \d+\); update portico/],

@@ -195,7 +195,7 @@ function metadataLayers(metadata: unknown, lineOf: LineOf): Layer[] {
     // JSON, and JSON with the liberties that packs take, are YAML.
     const inside = parseDocument(value, { schema: "core", prettyErrors: false });
     if (inside.errors.length > 0)
-      throw wrong('"metadata" is a text that is not JSON', lineOf(["metadata"]));
+      throw wrong('"metadata" is a string, but not valid JSON', lineOf(["metadata"]));
     value = valuesOf(inside);
   }
   if (!isRecord(value)) throw wrong('"metadata" must be a map', lineOf(["metadata"]));

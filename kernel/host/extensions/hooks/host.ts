@@ -113,7 +113,7 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
   #warnOfUnknownEvents({ meta }: HookVersion, { log, name }: HookSlot): void {
     for (const event of meta.events)
       if (!this.#isDeclared(event))
-        log.warn(`nobody emits ${event}: see \`portico hooks info ${name}\``);
+        log.warn(`no plugin emits ${event}: see \`portico hooks info ${name}\``);
   }
 
   /** `command:*` is declared where any command is. */

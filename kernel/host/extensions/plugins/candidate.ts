@@ -83,10 +83,10 @@ function faultOf(definition: PluginDefinition | undefined): string | undefined {
     return "plugin.ts must have a default export made by definePlugin({ name, setup })";
   if (!Array.isArray(definition.needs ?? [])) return "needs must be a list of services";
   if (Object.values(definition.events ?? {}).some((spec) => !spec?.mode))
-    return "events needs a mode for each: { name: { mode } }";
+    return "each event needs a mode: events: { name: { mode } }";
   const members = Object.keys(definition.hookContext ?? {});
   const taken = members.find((member) => KERNEL_MEMBERS.test(member));
-  return taken && `hookContext cannot give ${taken}: hooks have it from the gateway`;
+  return taken && `hookContext cannot provide ${taken}: the gateway already provides it to hooks`;
 }
 
 /** The whole configuration is read by the schemas: one that is no schema would keep it from being read at all. */
@@ -95,7 +95,7 @@ function schemaFaultOf(definition: PluginDefinition | undefined): string | undef
     for (const schema of Object.values(definition?.config ?? {})) TypeCompiler.Code(schema);
     return undefined;
   } catch {
-    return "config needs a schema of Type for each section: { name: Type.Object({}) }";
+    return "each section of config needs a schema made with Type: config: { name: Type.Object({}) }";
   }
 }
 

@@ -229,5 +229,9 @@ function isBelow(path: readonly (string | number)[], section: string): boolean {
 
 /** A duration that a timer can keep. */
 function requireTime(call: string, name: string, ms: number | undefined): void {
-  if (!isTimerMs(ms)) throw errors.misusedCall({ call, why: `its ${name} must be 1 to 2e9` });
+  if (!isTimerMs(ms))
+    throw errors.misusedCall({
+      call,
+      why: `its ${name} must be a number of milliseconds from 1 to 2000000000`,
+    });
 }

@@ -129,7 +129,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     if (!version.onConfig) return restart({ ...version });
     const { parts, limits } = this.#options;
     const next = sectionsOf(definition, parts.config.section);
-    const late = () => new Error(`its onConfig was not done in ${limits.configMs} ms`);
+    const late = () => new Error(`its onConfig did not finish in ${limits.configMs} ms`);
     await withDeadline(version.onConfig(next, version.config ?? {}), limits.configMs, late);
     version.config = next;
   }

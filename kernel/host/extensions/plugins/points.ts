@@ -20,7 +20,8 @@ const kernelPoints: Points = {
     fields: { name: "string", parameters: "object", handler: "function" },
     check({ name, parameters, timeoutMs = 1 }) {
       if (parameters["type"] !== "object") return "its parameters must be the schema of an object";
-      if (!isTimerMs(timeoutMs)) return "its timeoutMs must be 1 to 2e9";
+      if (!isTimerMs(timeoutMs))
+        return "its timeoutMs must be a number of milliseconds from 1 to 2000000000";
       const fits = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name);
       return fits ? undefined : "its name must be letters, digits, - and _, at most 64";
     },

@@ -130,7 +130,7 @@ export class ChunkedBody {
     if (this.#sizeDigits === 0) throw new ProtocolError("a chunk without a size");
     if (byte === CR) this.#state = State.SizeEnd;
     else if (byte === SEMICOLON) this.#state = State.SizeExtension;
-    else throw new ProtocolError("a chunk's size that is no number");
+    else throw new ProtocolError("a chunk's size that is not a number");
   }
 
   /** A chunk of size 0 is the last one. */

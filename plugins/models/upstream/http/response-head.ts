@@ -16,7 +16,7 @@ export function lengthOf(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   const [first = "", ...others] = text.split(",").map((item) => item.trim());
   if (!/^\d{1,15}$/.test(first) || others.some((other) => other !== first))
-    throw new ProtocolError("a response whose length is no number");
+    throw new ProtocolError("a response whose length is not a number");
   return Number(first);
 }
 

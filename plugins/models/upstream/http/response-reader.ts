@@ -147,7 +147,8 @@ export class ResponseReader {
     if (this.#interimCount > MAX_INTERIM)
       throw new ProtocolError(`more than ${MAX_INTERIM} interim responses`);
     if (minor === 0) throw new ProtocolError("an interim response of HTTP/1.0");
-    if (status === 101) throw new ProtocolError("a switch of protocols that was not asked for");
+    if (status === 101)
+      throw new ProtocolError("a switch of protocols that the request did not ask for");
   }
 
   /** Decides where the body ends (RFC 9112, section 6.3), and whether the connection may carry another response. */
@@ -157,7 +158,7 @@ export class ResponseReader {
     const length = text === undefined ? undefined : lengthOf(text);
     const isEmpty = status === 204 || status === 304;
     if (coding !== undefined && coding !== "identity" && coding !== "chunked")
-      throw new ProtocolError("a transfer coding that was not asked for");
+      throw new ProtocolError("a transfer coding that the request did not ask for");
     // A proxy on the way may have read another end.
     const isAmbiguous = coding !== undefined && (length !== undefined || minor === 0 || isEmpty);
     this.#reusable = isPersistent(minor, headers) && !isAmbiguous;

@@ -136,7 +136,7 @@ class EventBound {
     if (this.#size <= this.#most) return;
     throw new ResponseTooLarge(
       `The upstream of channel \`${this.#channel}\` sent one event of more than ${this.#most} bytes. ` +
-        `If such events are meant, raise channels.${this.#channel}.maxEventBytes.`,
+        `If the upstream has to send such events, raise channels.${this.#channel}.maxEventBytes.`,
     );
   }
 

@@ -88,7 +88,7 @@ function itemsIn(places: readonly XmlElement[], name: string, core: Core): XmlEl
   const [foreign] = items;
   if (own.length === 0 && foreign)
     throw new CheckFailed(
-      `The feed has items, but in the namespace ${shorten(String(foreign.vocabulary), 100)}, which is none of a feed's.`,
+      `The feed has items, but in the namespace ${shorten(String(foreign.vocabulary), 100)}, which no feed format uses.`,
     );
   return own;
 }

@@ -101,7 +101,7 @@ function metered(selector: string, page: Document) {
     left -= more;
     if (left < 0)
       throw new CheckFailed(
-        `The selector ${JSON.stringify(selector)} takes too long on this page: make it narrower.`,
+        `The selector ${JSON.stringify(selector)} takes too long on this page. Make it more specific.`,
       );
   };
   return {

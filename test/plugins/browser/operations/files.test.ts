@@ -231,7 +231,7 @@ test("upload: into the input, through what opens the chooser, or armed beforehan
     const { errors } = (await browser.get("/errors", { clear: "true" })).body;
     return errors.length > 0 ? errors : undefined;
   });
-  assert.match(failedUpload.message, "takes one file only");
+  assert.match(failedUpload.message, "accepts only one file");
   assert.equal(
     (
       await browser.post("/hooks/file-chooser", {

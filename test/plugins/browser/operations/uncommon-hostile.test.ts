@@ -77,10 +77,10 @@ test("a list that holds one value does not take the first of several", async () 
     await browser.act("select", { ref: one, values: ["b", "a"] }),
     422,
     "action_failed",
-    "takes one",
+    "accepts only one",
   );
   const fields = [{ ref: two, value: ["b", "a"] }];
-  failed(await browser.act("fill", { fields }), 422, "action_failed", "takes one");
+  failed(await browser.act("fill", { fields }), 422, "action_failed", "accepts only one");
   const chosen = async (ref: string): Promise<unknown> =>
     (
       await browser.act("evaluate", {

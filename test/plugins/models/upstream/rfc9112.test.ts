@@ -77,7 +77,7 @@ const rows: Row[] = [
     kept(""),
   ],
   ["4", "the status has three digits", "HTTP/1.1 20 OK\r\n\r\n", "not an HTTP/1.1"],
-  ["4", "a status that is no number is refused", "HTTP/1.1 2oo OK\r\n\r\n", "not an HTTP/1.1"],
+  ["4", "a status that is not a number is refused", "HTTP/1.1 2oo OK\r\n\r\n", "not an HTTP/1.1"],
   [
     "5",
     "white space around a value is no part of it",
@@ -130,13 +130,13 @@ const rows: Row[] = [
     "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
     last("x"),
   ],
-  ["6.2", "a length is digits", `${ok}Content-Length: +1\r\n\r\nx`, "no number"],
-  ["6.2", "a length is no hexadecimal number", `${ok}Content-Length: 0x1\r\n\r\nx`, "no number"],
+  ["6.2", "a length is digits", `${ok}Content-Length: +1\r\n\r\nx`, "not a number"],
+  ["6.2", "a length is no hexadecimal number", `${ok}Content-Length: 0x1\r\n\r\nx`, "not a number"],
   [
     "6.2",
     "a length that no number holds is refused",
     `${ok}Content-Length: 99999999999999999999\r\n\r\nx`,
-    "no number",
+    "not a number",
   ],
   [
     "6.3 (1)",
@@ -166,7 +166,7 @@ const rows: Row[] = [
     "6.3 (5)",
     "two lengths are none",
     `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nx`,
-    "no number",
+    "not a number",
   ],
   [
     "6.3 (5)",
@@ -193,10 +193,10 @@ const rows: Row[] = [
     kept("01234567890123456789"),
   ],
   ["7.1", "a size that overflows is refused", `${chunked}FFFFFFFFFFFFFFFFF\r\n`, "impossible size"],
-  ["7.1", "a size that is no number is refused", `${chunked}0x1\r\nx\r\n`, "no number"],
+  ["7.1", "a size that is not a number is refused", `${chunked}0x1\r\nx\r\n`, "not a number"],
   ["7.1", "a chunk without a size is refused", `${chunked}\r\nx\r\n`, "without a size"],
   ["7.1", "a chunk ends with CR LF", `${chunked}1\r\nxy`, "does not end"],
-  ["7.1", "a size ends with CR LF", `${chunked}1\nx`, "no number"],
+  ["7.1", "a size ends with CR LF", `${chunked}1\nx`, "not a number"],
   ["7.1.1", "an extension is ignored", `${chunked}1;a=b;c="d e"\r\nx\r\n0;f\r\n\r\n`, kept("x")],
   [
     "7.1.1",

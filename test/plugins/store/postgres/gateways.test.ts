@@ -278,7 +278,7 @@ test("a server that asks for a password which the address has not is not kept wa
     await open(1, url).then(
       () => assert.unreachable(),
       ({ message }: Error) =>
-        assert.match(message, /asks for a password, and the address has none/),
+        assert.match(message, /asks for a password, but the address has none/),
     );
     await Promise.all(ended);
     assert.is(ended.length, 1);
@@ -402,7 +402,7 @@ for (const [what, url, says] of [
   [
     "a time that is none",
     () => `${server.tcpUrl()}?query_timeout=0`,
-    /query_timeout is no number of milliseconds/,
+    /query_timeout must be a number of milliseconds/,
   ],
   [
     "another setting",

@@ -262,7 +262,7 @@ test("portico store check looks into a database without a gateway, and changes n
   const schema = /search_path%3D(\w+)/.exec(url)?.[1] ?? assert.unreachable(url);
   const check = (address = url) => porticoHere(makeHome(), ["store", "check", address]);
   const empty = await check();
-  assert.match(empty.stderr, /it is a database, but no store of a gateway; name another one/);
+  assert.match(empty.stderr, /it is a database, but not the store of a gateway; name another one/);
   assert.match(server.sql(`SELECT count(*) FROM pg_tables WHERE schemaname = '${schema}'`), /^0$/m);
   await fill(url);
   const sound = await check();
@@ -322,7 +322,7 @@ test("a source that somebody uses, or that holds nothing, is not moved", async (
       await store.kv.set("n", "k", 1);
       await store.kv.delete("n", "k");
     });
-    assert.match((await moved()).stderr, "nothing in the source", name);
+    assert.match((await moved()).stderr, "the source is empty", name);
     assert.not.ok(existsSync(target.replace("file:", "")));
     await fill(from);
     assert.is((await moved()).code, 0, name);
@@ -397,7 +397,7 @@ test("a missing source is reported, and neither made nor moved", async () => {
       target,
     ]);
     assert.is(moved.code, 1, moved.stdout);
-    assert.match(moved.stderr, `there is none at ${from}`);
+    assert.match(moved.stderr, `there is no store at ${from}`);
   }
   const relative = await porticoHere(makeHome(), [
     "store",
@@ -409,7 +409,7 @@ test("a missing source is reported, and neither made nor moved", async () => {
   ]);
   assert.match(relative.stderr, "--from cannot be used");
   const unnamed = await porticoHere(makeHome(), ["store", "migrate", "--to", target]);
-  assert.match(unnamed.stderr, "there is none at file:", "a home that never ran");
+  assert.match(unnamed.stderr, "there is no store at file:", "a home that never ran");
   for (const url of [missing, target]) assert.not.ok(existsSync(url.replace("file:", "")));
 });
 

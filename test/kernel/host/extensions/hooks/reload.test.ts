@@ -234,7 +234,7 @@ test("a broken save keeps the old version and shows file and line; mending loads
   assert.is(stale.loaded?.generation, 1);
   assert.is((await home.ask("q")).reply, "one");
   await untilRight(
-    () => home.lines.find((line) => /does not load/.test(String(line["msg"]))),
+    () => home.lines.find((line) => /cannot be loaded/.test(String(line["msg"]))),
     Boolean,
   );
   home.write("hooks/a/handler.ts", answering("mended"));
@@ -261,7 +261,7 @@ test("before a broken save is told of, the disk is looked at again, whether or n
     await replies(home, "two");
     assert.is(home.host.info("a").state, "active");
   }
-  assert.not(home.lines.some((line) => /does not load/.test(String(line["msg"]))));
+  assert.not(home.lines.some((line) => /cannot be loaded/.test(String(line["msg"]))));
 });
 
 test("a missing export, a throw at load and a wrong export are failures of the new version only", async ({

@@ -331,21 +331,21 @@ test("a hook that does not load cannot be run by hand, and says why", async ({ h
   await put(home, "\nthrow new Error('not today');");
   await rejects(
     () => home.host.run("a", {}),
-    /^a does not load: handler\.ts:2(:\d+)?: not today\.$/,
+    /^a cannot be loaded: handler\.ts:2(:\d+)?: not today\.$/,
   );
   await put(home, 'import "no-such-package";\nexport default () => {};');
   await rejects(
     () => home.host.run("a", {}),
-    /^a does not load: handler\.ts:1:\d+: Cannot find module 'no-such-package'\.$/,
+    /^a cannot be loaded: handler\.ts:1:\d+: Cannot find module 'no-such-package'\.$/,
   );
   await put(home, answering("x"), "enabled: 5");
   await rejects(
     () => home.host.run("a", {}),
-    /^a does not load: HOOK\.md:\d+: "enabled" must be true or false\.$/,
+    /^a cannot be loaded: HOOK\.md:\d+: "enabled" must be true or false\.$/,
   );
   home.remove("hooks/a/handler.ts");
   await home.host.rescan();
-  await rejects(() => home.host.run("a", {}), /^a does not load: /);
+  await rejects(() => home.host.run("a", {}), /^a cannot be loaded: /);
 });
 
 test("a disabled hook can be run by hand", async ({ home }) => {

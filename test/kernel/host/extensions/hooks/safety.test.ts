@@ -129,7 +129,9 @@ test("a broken override at start does not fall back silently", async ({ make }) 
   assert.is((await home.ask("q")).reply, undefined);
   assert.ok(
     home.lines.some((line) =>
-      /does not load: .*it shadows .*hooks\/a, which does not run either/.test(String(line["msg"])),
+      /cannot be loaded: .*it shadows .*hooks\/a, which does not run either/.test(
+        String(line["msg"]),
+      ),
     ),
   );
   home.remove("workspace/hooks/a");

@@ -244,7 +244,7 @@ test("what is written is valid, private, and never written over", () => {
   );
   assert.throws(
     () => writeHook(join(root, "hooks"), editorConfig(packageDir), hook),
-    /there already/,
+    /already exists/,
   );
 });
 

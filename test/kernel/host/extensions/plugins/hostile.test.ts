@@ -119,26 +119,26 @@ const wrong: [what: string, body: string, message: RegExp][] = [
   [
     "a task without times",
     'ctx.task("t", undefined as never, () => {});',
-    /everyMs must be 1 to 2e9/,
+    /everyMs must be a number of milliseconds from 1 to 2000000000/,
   ],
   ...["0", "-1", "NaN", "Infinity", "2 ** 31", '"soon" as never'].map(
     (every): (typeof wrong)[number] => [
       `a task of every ${every}`,
       `ctx.task("t", { everyMs: ${every} }, () => {});`,
-      /everyMs must be 1 to 2e9/,
+      /everyMs must be a number of milliseconds from 1 to 2000000000/,
     ],
   ),
   ...["0", "-1", "NaN", "Infinity", "2 ** 31", '"soon" as never'].map(
     (timeout): (typeof wrong)[number] => [
       `a handler with a timeout of ${timeout}`,
       `ctx.on("chat:request", () => {}, { timeoutMs: ${timeout} });`,
-      /on chat:request: its timeoutMs must be 1 to 2e9/,
+      /on chat:request: its timeoutMs must be a number of milliseconds from 1 to 2000000000/,
     ],
   ),
   ...["0", "Infinity"].map((timeout): (typeof wrong)[number] => [
     `a tool with a timeout of ${timeout}`,
     `ctx.tool({ name: "t", description: "", parameters: Type.Object({}), timeoutMs: ${timeout}, handler() {} });`,
-    /its timeoutMs must be 1 to 2e9/,
+    /its timeoutMs must be a number of milliseconds from 1 to 2000000000/,
   ]),
   [
     "a task without work",
@@ -232,9 +232,9 @@ test("a section of the configuration without a schema, needs that are no list, o
   }
   for (const [member, why] of [
     ['needs: "store"', "needs must be a list"],
-    ['events: { "p:said": null }', "events needs a mode"],
-    ['events: { "p:said": { description: "" } }', "events needs a mode"],
-    ['events: "p:said"', "events needs a mode"],
+    ['events: { "p:said": null }', "each event needs a mode"],
+    ['events: { "p:said": { description: "" } }', "each event needs a mode"],
+    ['events: "p:said"', "each event needs a mode"],
   ]) {
     gateway.write(
       file,
@@ -303,7 +303,7 @@ test("a member of hooks' ctx that is there already breaks no hook: the gateway's
     const { state, error } = await gateway.json("GET", "/kernel/plugins/p");
     const isOurs = !["kv", "chat", "own"].includes(member);
     assert.is(state, isOurs ? "stale" : "active", member);
-    if (isOurs) assert.match(error, `plugin.ts:1: hookContext cannot give ${member}: `);
+    if (isOurs) assert.match(error, `plugin.ts:1: hookContext cannot provide ${member}: `);
     assert.is(
       await ask(gateway),
       `function,function,boolean,${member === "own" ? "made" : ""}`,

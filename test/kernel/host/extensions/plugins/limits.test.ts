@@ -129,7 +129,8 @@ test("a clean-up that never ends is named and left behind", async () => {
   assert.equal(undone, ["a last", "a first"]);
   assert.ok(
     lines.some(
-      ({ msg, plugin }) => plugin === "a" && /clean-up" was not undone in 20 ms/.test(String(msg)),
+      ({ msg, plugin }) =>
+        plugin === "a" && /clean-up" could not be undone within 20 ms/.test(String(msg)),
     ),
   );
   await host.stop();
@@ -155,7 +156,7 @@ test("one that never takes a changed configuration refuses it", async () => {
     "home/b": plugin("b", {}),
   });
   const refusal = await host.reconfigure(["section"]).catch((error: Error) => error.message);
-  assert.match(String(refusal), "plugin a: its onConfig was not done in 20 ms");
+  assert.match(String(refusal), "plugin a: its onConfig did not finish in 20 ms");
   await host.rescan();
   assert.is(host.info("a").state, "active");
   await host.stop();
