@@ -4,6 +4,7 @@ import {
   type ChatMessage,
   parseCounted,
   parseExact,
+  repairCounts,
   sealExtras,
   tokensOfCharacters,
   type Usage,
@@ -54,7 +55,7 @@ export function messageOf(
     content,
     stop_reason: stopReason(choice?.finish_reason, calls.length > 0),
     stop_sequence: null,
-    usage: completion.usage
+    usage: hasCounted(completion.usage)
       ? usageOf(completion.usage)
       : estimatedUsage(estimate(), charactersIn(message)),
   };
@@ -67,6 +68,7 @@ export function nativeMessage(
   model: string,
 ): Record<string, unknown> {
   const message = parseExact(body.toString("utf8")) as Record<string, unknown>;
+  repairCounts(message["usage"]);
   const ids = (choices[0]?.message.tool_calls ?? []).map(({ id }) => id);
   const content = message["content"];
   if (!Array.isArray(content)) return { ...message, model };
@@ -111,6 +113,11 @@ export function stopReason(reason: string | null | undefined, called: boolean): 
 export function estimatedUsage(promptTokens: number, characters: number): MessageUsage {
   const output_tokens = tokensOfCharacters(characters);
   return { ...usageOf(undefined), input_tokens: promptTokens, output_tokens };
+}
+
+/** Zeros alone mean that the channel does not count. */
+export function hasCounted(usage: Usage | null | undefined): usage is Usage {
+  return usage != null && usage.prompt_tokens + usage.completion_tokens > 0;
 }
 
 function charactersIn({ content, reasoning_content: reasoning, tool_calls: calls }: ChatMessage) {

@@ -12,7 +12,14 @@ import {
   type Usage,
   writeParts,
 } from "portico/provider";
-import { type MessageUsage, messageId, stopReason, estimatedUsage, usageOf } from "./response.ts";
+import {
+  estimatedUsage,
+  hasCounted,
+  type MessageUsage,
+  messageId,
+  stopReason,
+  usageOf,
+} from "./response.ts";
 import { errorType } from "./errors.ts";
 
 /** A content block of type `tool_use`. */
@@ -177,7 +184,7 @@ export class MessagesEncoder implements StreamEncoder {
 
   /** Clients show by it how full the context is: an estimate stands until the channel has counted. */
   #usageSoFar(): MessageUsage {
-    if (this.#usage !== undefined) return usageOf(this.#usage);
+    if (hasCounted(this.#usage)) return usageOf(this.#usage);
     return estimatedUsage(this.#estimate(), this.#characters);
   }
 

@@ -11,6 +11,7 @@ import {
   type PartDecoder,
   parseResponse,
   PartWriter,
+  repairCounts,
   type Target,
   toldText,
   type TrackerOptions,
@@ -97,8 +98,11 @@ class EventReader {
       this.#read(type, event);
       return;
     }
+    const repaired = [event.message?.usage, event.usage].map(repairCounts);
     // JSON may stand over several lines of data; between its tokens a line end is but a space.
-    const json = data.toString("utf8").replace(/[\r\n]/g, " ");
+    const json = repaired.includes(true)
+      ? undefined
+      : data.toString("utf8").replace(/[\r\n]/g, " ");
     const source = new OpenSource("anthropic", { ...event, type }, json);
     this.#out.event(source, () => this.#read(type, event));
   }

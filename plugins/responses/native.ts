@@ -8,6 +8,7 @@ import {
   parseExact,
   placeOf,
   type RawPart,
+  repairCounts,
   type ResponseText,
   type SourceEvent,
   type StreamPart,
@@ -33,6 +34,7 @@ export function nativeResponse(
   own: JsonObject,
 ): JsonObject {
   const response = parseExact(body.toString("utf8")) as JsonObject;
+  repairCounts(response.usage);
   const ids = (completion.choices[0]?.message.tool_calls ?? []).map(({ id }) => id);
   const items = Array.isArray(response.output) ? response.output.filter(isModelCall) : [];
   for (const [i, item] of items.entries()) setCallId(item, ids[i]);

@@ -4,6 +4,8 @@ import {
   type ChatProvider,
   type ChatRequest,
   readOpenAiProblem,
+  repairCounts,
+  toldCount,
   upstreamError,
   type Usage,
   wellFormedUnicode,
@@ -67,6 +69,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     report({ status, error: isPorticoError(error) ? error.message : "internal error" });
     throw await withNearest(endpoint, call.client, error);
   }
+  repairCounts(response["usage"]);
   const usage = usageOf(response["usage"]);
   const told = response["usage"] == null ? undefined : usage;
   await meter?.({ status: 200, firstByteMs, usage: told, output: NO_OUTPUT });
@@ -200,8 +203,10 @@ function unpack(text: string): number[] {
 }
 
 function usageOf(value: unknown): Usage {
-  const { prompt_tokens = 0, total_tokens = prompt_tokens } = (value ?? {}) as Partial<Usage>;
-  return { prompt_tokens, completion_tokens: 0, total_tokens };
+  const { prompt_tokens, total_tokens } = (value ?? {}) as Partial<Usage>;
+  const prompt = toldCount(prompt_tokens);
+  const total = Math.max(prompt, toldCount(total_tokens));
+  return { prompt_tokens: prompt, completion_tokens: 0, total_tokens: total };
 }
 
 function fail(message: string, param?: string): never {

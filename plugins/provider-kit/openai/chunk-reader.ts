@@ -8,6 +8,7 @@ import type { Usage } from "../types/format.ts";
 import {
   dropOthers,
   finishReasonOf,
+  hasCounts,
   isCompletionId,
   repairOwnText,
   repairText,
@@ -54,12 +55,13 @@ export class ChunkReader {
   /** `json`: the text that the chunk was parsed from. The chunk is repaired in place. */
   read(chunk: JsonMembers, json?: string): void {
     this.#changed = false;
-    const usage = isObject(chunk["usage"]) ? chunk["usage"] : undefined;
+    const counts = chunk["usage"];
+    const usage = isObject(counts) && hasCounts(counts) ? counts : undefined;
     if (repairUsage(usage)) this.#changed = true;
     const list = chunk["choices"];
     const choices = Array.isArray(list) ? list.filter(isObject) : [];
     // Azure's annotation frames have no choices, and clients look at `choices[0]`.
-    if (choices.length > 0) this.#readChoices(chunk, choices, usage !== undefined, json);
+    if (choices.length > 0) this.#readChoices(chunk, choices, counts != null, json);
     if (usage !== undefined) this.#readUsage(chunk, usage, choices.length === 0, json);
   }
 

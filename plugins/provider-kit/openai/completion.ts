@@ -9,6 +9,7 @@ import { errorIn } from "./errors.ts";
 import {
   dropOthers,
   finishReasonOf,
+  hasCounts,
   isCompletionId,
   repairOwnText,
   repairText,
@@ -62,8 +63,9 @@ function repairCompletion(response: JsonMembers, defaults: PartDefaults): boolea
   for (const [i, choice] of (response["choices"] as JsonMembers[]).entries())
     changes.push(repairChoice(choice, i));
   const { usage } = response;
-  if (usage != null && !isObject(usage)) changes.push(put(response, "usage", undefined));
-  changes.push(repairUsage(usage));
+  const isUsage = isObject(usage) && hasCounts(usage);
+  if (usage != null && !isUsage) changes.push(put(response, "usage", undefined));
+  if (isUsage) changes.push(repairUsage(usage));
   return changes.includes(true);
 }
 

@@ -1,24 +1,39 @@
 /** Deviations of servers of OpenAI's format, repaired in place. Each function tells whether it changed something. */
 import { isObject, type JsonMembers } from "../request/is-object.ts";
+import { readCount, repairCounts } from "../response/token-counts.ts";
+import { toldCount } from "../response/told.ts";
 
 /** True for an id that may be passed on: OpenAI's begin so, and others may mean something where they come from. */
 export function isCompletionId(id: unknown): id is string {
   return typeof id === "string" && id.startsWith("chatcmpl-") && id.length > 9;
 }
 
-/** Some upstreams leave `total_tokens` or another count out, or write them as texts. */
+/** Some upstreams leave `total_tokens` or another count out, or write counts that cannot be true. */
 export function repairUsage(usage: unknown): boolean {
   if (!isObject(usage)) return false;
-  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = usage;
-  if (typeof prompt === "number" && typeof completion === "number" && typeof total === "number")
-    return false;
-  usage["prompt_tokens"] = count(prompt);
-  usage["completion_tokens"] = count(completion);
-  usage["total_tokens"] = total == null ? count(prompt) + count(completion) : count(total);
-  return true;
+  const changes = [
+    repairCounts(usage),
+    putCount(usage, "prompt_tokens", 0),
+    putCount(usage, "completion_tokens", 0),
+  ];
+  const sum = (usage["prompt_tokens"] as number) + (usage["completion_tokens"] as number);
+  const isTooLow = toldCount(usage["total_tokens"]) < sum;
+  if (isTooLow) usage["total_tokens"] = sum;
+  return isTooLow || putCount(usage, "total_tokens", sum) || changes.includes(true);
 }
 
-const count = (value: unknown) => Math.max(0, Number(value ?? 0) || 0);
+/** False for usage that counts as absent: it has no count of tokens, or one that cannot be true. */
+export function hasCounts({ prompt_tokens, completion_tokens }: JsonMembers): boolean {
+  const counts = [prompt_tokens, completion_tokens].filter((count) => count != null);
+  return counts.length > 0 && counts.every((count) => readCount(count) !== undefined);
+}
+
+/** Sets a count that is missing. */
+function putCount(usage: JsonMembers, name: string, count: number): boolean {
+  if (typeof usage[name] === "number") return false;
+  usage[name] = count;
+  return true;
+}
 
 /** Of a list of objects, what is none goes; so does what is no list. */
 export function dropOthers(holder: JsonMembers, name: string): boolean {

@@ -1,4 +1,5 @@
-/** What an upstream tells of a response. Servers that imitate a format get its types wrong: what is none counts as not told. */
+/** Values of an upstream's response. Servers that imitate a format get its types wrong: a value of another type counts as absent. */
+import { readCount } from "./token-counts.ts";
 
 export function toldText(value: unknown, otherwise: string): string {
   return typeof value === "string" && value !== "" ? value : otherwise;
@@ -8,8 +9,7 @@ export function toldIndex(value: unknown, otherwise: number): number {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : otherwise;
 }
 
-/** A number of tokens; some write it as a text. */
+/** A number of tokens; 0 where it is missing or cannot be true. */
 export function toldCount(value: unknown): number {
-  const count = typeof value === "string" ? Number(value) : value;
-  return typeof count === "number" && count > 0 && Number.isFinite(count) ? Math.round(count) : 0;
+  return readCount(value) ?? 0;
 }

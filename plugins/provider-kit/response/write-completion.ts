@@ -2,6 +2,7 @@
 import type { ChatCompletion, ChatMessage, Usage } from "../types/format.ts";
 import type { Target } from "../types/provider.ts";
 import { toldIndex, toldText } from "./told.ts";
+import { readCount } from "./token-counts.ts";
 
 /** What a model said, in parts. */
 interface Answered<C> {
@@ -33,18 +34,22 @@ export interface TokenCounts {
   reasoning?: number | null | undefined;
 }
 
-/** `usage`; counts that are not known are left out. */
-export function tokenUsage({ prompt, completion, total, cached, written, reasoning }: TokenCounts) {
+/** `usage`; details that are not known, or cannot be true, are left out. */
+export function tokenUsage(counts: TokenCounts) {
+  const prompt = readCount(counts.prompt) ?? 0;
+  const completion = readCount(counts.completion) ?? 0;
+  const cached = readCount(counts.cached);
+  const reasoning = readCount(counts.reasoning);
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
-    total_tokens: total ?? prompt + completion,
+    total_tokens: readCount(counts.total) ?? prompt + completion,
     prompt_tokens_details:
-      typeof cached === "number"
-        ? { cached_tokens: cached, cache_write_tokens: written }
-        : undefined,
+      cached === undefined
+        ? undefined
+        : { cached_tokens: cached, cache_write_tokens: readCount(counts.written) },
     completion_tokens_details:
-      typeof reasoning === "number" ? { reasoning_tokens: reasoning } : undefined,
+      reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
   };
 }
 

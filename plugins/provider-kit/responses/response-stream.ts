@@ -6,6 +6,7 @@ import { OpenSource } from "../parts/source.ts";
 import { isObject } from "../request/is-object.ts";
 import { cutShort, notJson } from "../response/errors-in-response.ts";
 import { parseResponse } from "../response/parse-response.ts";
+import { repairCounts } from "../response/token-counts.ts";
 import { toldText } from "../response/told.ts";
 import { createSseParser } from "../stream/sse-parser.ts";
 import type { PartDecoder } from "../types/parts.ts";
@@ -62,8 +63,9 @@ class EventReader {
     const type = event.type ?? name;
     if (type === "error") throw responseError(event as Record<string, unknown>);
     if (type === "response.failed") throw responseError(membersOf(event.response));
+    const isRepaired = repairCounts(event.response?.["usage"]);
     // JSON may stand over several lines of data; between its tokens a line end is but a space.
-    const json = data.toString("utf8").replace(/[\r\n]/g, " ");
+    const json = isRepaired ? undefined : data.toString("utf8").replace(/[\r\n]/g, " ");
     const source = new OpenSource("responses", { ...event, type }, json);
     this.#out.event(source, () => {
       this.#readUnsaid(type, event);

@@ -1,0 +1,34 @@
+/** Counts of tokens in an upstream's response. Servers send negative numbers, fractions, texts and nonsense. */
+import { isObject, type JsonMembers } from "../request/is-object.ts";
+
+/** A count as a whole number from 0 to 2^53 - 1; some servers write it as a text. Undefined for anything else. */
+export function readCount(value: unknown): number | undefined {
+  const isText = typeof value === "string" && value.trim() !== "";
+  const count = isText ? Number(value) : value;
+  return Number.isSafeInteger(count) && (count as number) >= 0 ? (count as number) : undefined;
+}
+
+/**
+ * Repairs the counts of a `usage` of any format in place, details included: what cannot be a count becomes 0. Returns whether
+ * something was changed. Members that are no counts of tokens (a price, a word) stay as they are.
+ */
+export function repairCounts(usage: unknown): boolean {
+  if (!isObject(usage)) return false;
+  let changed = false;
+  for (const [name, value] of Object.entries(usage)) {
+    if (isObject(value)) {
+      if (repairCounts(value)) changed = true;
+    } else if (value !== null && name.endsWith("_tokens")) {
+      if (setCount(usage, name, value)) changed = true;
+    }
+  }
+  return changed;
+}
+
+function setCount(usage: JsonMembers, name: string, value: unknown): boolean {
+  const count = readCount(value) ?? 0;
+  // Whole numbers beyond 2^53 may be objects that hold their digits.
+  if (count === value) return false;
+  usage[name] = count;
+  return true;
+}
