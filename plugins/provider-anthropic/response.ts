@@ -10,7 +10,7 @@ import {
   tokenUsage,
   type Usage,
   type WireRequest,
-  toldCount,
+  readCountOrZero,
 } from "portico/provider";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -105,13 +105,13 @@ export function finishReason(reason: string | null | undefined, called: boolean)
 
 /** OpenAI's prompt tokens include those read from and written to the cache; Anthropic's do not. */
 export function readUsage(usage: MessageUsage): Usage {
-  const read = toldCount(usage.cache_read_input_tokens);
-  const written = toldCount(usage.cache_creation_input_tokens);
-  const prompt = toldCount(usage.input_tokens) + read + written;
+  const read = readCountOrZero(usage.cache_read_input_tokens);
+  const written = readCountOrZero(usage.cache_creation_input_tokens);
+  const prompt = readCountOrZero(usage.input_tokens) + read + written;
   const reasoning = usage.output_tokens_details?.thinking_tokens;
   return tokenUsage({
     prompt,
-    completion: toldCount(usage.output_tokens),
+    completion: readCountOrZero(usage.output_tokens),
     cached: read,
     written,
     reasoning,

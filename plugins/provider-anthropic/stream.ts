@@ -13,7 +13,7 @@ import {
   PartWriter,
   repairCounts,
   type Target,
-  toldText,
+  readText,
   type TrackerOptions,
   type WireRequest,
 } from "portico/provider";
@@ -139,7 +139,7 @@ class EventReader {
   #begin({ id, model, usage }: NonNullable<Event["message"]>): void {
     this.#out.start({
       id: id ? `chatcmpl-${id}` : this.#target.id,
-      model: toldText(model, this.#target.model),
+      model: readText(model, this.#target.model),
     });
     this.#out.begin(0);
     this.#count(usage);

@@ -9,7 +9,7 @@ import {
   upstreamError,
   type Usage,
   type WireRequest,
-  toldCount,
+  readCountOrZero,
 } from "portico/provider";
 import { readException } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -88,8 +88,13 @@ export function finishReason(reason: string | undefined, called: boolean): strin
 
 /** OpenAI's prompt tokens include those read from and written to the cache; Converse's do not. */
 export function readUsage(usage: TokenUsage): Usage {
-  const read = toldCount(usage.cacheReadInputTokens);
-  const written = toldCount(usage.cacheWriteInputTokens);
-  const prompt = toldCount(usage.inputTokens) + read + written;
-  return tokenUsage({ prompt, completion: toldCount(usage.outputTokens), cached: read, written });
+  const read = readCountOrZero(usage.cacheReadInputTokens);
+  const written = readCountOrZero(usage.cacheWriteInputTokens);
+  const prompt = readCountOrZero(usage.inputTokens) + read + written;
+  return tokenUsage({
+    prompt,
+    completion: readCountOrZero(usage.outputTokens),
+    cached: read,
+    written,
+  });
 }

@@ -16,8 +16,8 @@ import {
   type Usage,
   type WireRequest,
   completeArguments,
-  toldCount,
-  toldIndex,
+  readCountOrZero,
+  readIndex,
 } from "portico/provider";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -72,7 +72,7 @@ function joined(events: (Generated | null)[]): Generated {
     const { candidates = [], ...said } = event ?? {};
     Object.assign(all, said);
     for (const [i, { content, ...more }] of candidates.entries()) {
-      const index = toldIndex(more.index, i);
+      const index = readIndex(more.index, i);
       const candidate = byIndex.get(index) ?? { index, content: { parts: [] } };
       byIndex.set(index, Object.assign(candidate, more));
       for (const part of content?.parts ?? []) candidate.content?.parts?.push(part);
@@ -184,14 +184,15 @@ function malformed(reason: string, detail: string | undefined): Error {
 
 /** OpenAI counts thinking as completion; Gemini counts it apart. */
 export function readUsage(usage: UsageMetadata): Usage {
-  const prompt = toldCount(usage.promptTokenCount) + toldCount(usage.toolUsePromptTokenCount);
-  const reasoning = toldCount(usage.thoughtsTokenCount);
-  const completion = toldCount(usage.candidatesTokenCount) + reasoning;
-  const cached = toldCount(usage.cachedContentTokenCount);
+  const prompt =
+    readCountOrZero(usage.promptTokenCount) + readCountOrZero(usage.toolUsePromptTokenCount);
+  const reasoning = readCountOrZero(usage.thoughtsTokenCount);
+  const completion = readCountOrZero(usage.candidatesTokenCount) + reasoning;
+  const cached = readCountOrZero(usage.cachedContentTokenCount);
   return tokenUsage({
     prompt,
     completion,
-    total: toldCount(usage.totalTokenCount) || undefined,
+    total: readCountOrZero(usage.totalTokenCount) || undefined,
     cached,
     reasoning,
   });

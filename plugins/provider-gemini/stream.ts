@@ -9,8 +9,8 @@ import {
   type PartDecoder,
   PartWriter,
   type Target,
-  toldIndex,
-  toldText,
+  readIndex,
+  readText,
   upstreamError,
   type WireRequest,
 } from "portico/provider";
@@ -68,7 +68,7 @@ class EventReader {
     if (event.usageMetadata !== undefined) this.out.tell(readUsage(event.usageMetadata));
     if (event.promptFeedback?.blockReason !== undefined) this.#isBlocked = true;
     for (const [i, candidate] of (event.candidates ?? []).entries())
-      this.#candidate(candidate, toldIndex(candidate.index, i));
+      this.#candidate(candidate, readIndex(candidate.index, i));
   }
 
   /** The format has no last event: a clean end of the body is the end of the response. */
@@ -86,7 +86,7 @@ class EventReader {
     const { id, model } = this.#target;
     this.out.start({
       id: responseId ? `chatcmpl-${responseId}` : id,
-      model: toldText(modelVersion, model),
+      model: readText(modelVersion, model),
     });
   }
 

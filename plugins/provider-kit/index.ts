@@ -105,8 +105,8 @@ export {
   isJson,
 } from "./response/arguments.ts";
 export { laterUsage } from "./response/later-usage.ts";
+export { readCountOrZero, readIndex, readText } from "./response/read-members.ts";
 export { readCount, repairCounts } from "./response/token-counts.ts";
-export { toldCount, toldIndex, toldText } from "./response/told.ts";
 export { assistantMessage, completionFrom, tokenUsage } from "./response/write-completion.ts";
 export {
   clientCallId,

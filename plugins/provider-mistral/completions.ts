@@ -10,8 +10,8 @@ import {
   type RouteForm,
   type StreamDecoder,
   type Target,
-  toldIndex,
-  toldText,
+  readIndex,
+  readText,
   upstreamError,
   type Usage,
   wantsUsage,
@@ -164,14 +164,14 @@ function headOf({ model }: Response, { id, created, model: asked }: Target) {
     id: id.replace(/^chatcmpl-/, "cmpl-"),
     object: "text_completion",
     created,
-    model: toldText(model, asked),
+    model: readText(model, asked),
   };
 }
 
 function choicesOf({ choices }: Response) {
   return choices.map(({ index, message, delta, finish_reason }, i) => ({
     text: readContent((message ?? delta)?.content).text,
-    index: toldIndex(index, i),
+    index: readIndex(index, i),
     finish: finish_reason ? finishReason(finish_reason, false) : undefined,
   }));
 }

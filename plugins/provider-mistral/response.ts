@@ -14,7 +14,7 @@ import {
   type Usage,
   type WireRequest,
   completeArguments,
-  toldCount,
+  readCountOrZero,
 } from "portico/provider";
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
@@ -128,9 +128,9 @@ export function finishReason(reason: string | null | undefined, called: boolean)
 
 export function readUsage(usage: MistralUsage): Usage {
   return tokenUsage({
-    prompt: toldCount(usage.prompt_tokens),
-    completion: toldCount(usage.completion_tokens),
-    total: toldCount(usage.total_tokens) || undefined,
+    prompt: readCountOrZero(usage.prompt_tokens),
+    completion: readCountOrZero(usage.completion_tokens),
+    total: readCountOrZero(usage.total_tokens) || undefined,
     cached: usage.prompt_tokens_details?.cached_tokens,
     reasoning: usage.completion_tokens_details?.reasoning_tokens,
   });

@@ -7,8 +7,8 @@ import {
   parseResponse,
   PartWriter,
   type Target,
-  toldIndex,
-  toldText,
+  readIndex,
+  readText,
   upstreamError,
   type WireRequest,
 } from "portico/provider";
@@ -69,11 +69,11 @@ class ChunkReader {
   #chunk({ id, model, usage }: ChatResponse, choices: NonNullable<ChatResponse["choices"]>): void {
     this.out.start({
       id: id ? `chatcmpl-${id}` : this.#target.id,
-      model: toldText(model, this.#target.model),
+      model: readText(model, this.#target.model),
     });
     if (usage) this.out.tell(readUsage(usage));
     for (const [i, { index: told, delta, finish_reason: reason }] of choices.entries()) {
-      const index = toldIndex(told, i);
+      const index = readIndex(told, i);
       this.#delta(delta ?? {}, index);
       if (reason) this.out.finish(finishReason(reason, false), index);
     }

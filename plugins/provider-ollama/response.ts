@@ -12,7 +12,7 @@ import {
   type Usage,
   type WireRequest,
   completeArguments,
-  toldCount,
+  readCountOrZero,
 } from "portico/provider";
 
 /** A whole response, or one line of a stream. */
@@ -62,8 +62,8 @@ export function finishReason(reason: string | undefined, called: boolean): strin
 
 export function readUsage(response: ChatResponse): Usage {
   return tokenUsage({
-    prompt: toldCount(response.prompt_eval_count),
-    completion: toldCount(response.eval_count),
+    prompt: readCountOrZero(response.prompt_eval_count),
+    completion: readCountOrZero(response.eval_count),
   });
 }
 

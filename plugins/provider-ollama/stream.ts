@@ -8,7 +8,7 @@ import {
   parseResponse,
   PartWriter,
   type Target,
-  toldText,
+  readText,
   type WireRequest,
 } from "portico/provider";
 import type { ChatResponse } from "./response.ts";
@@ -24,7 +24,7 @@ export function decodeStream(_sent: WireRequest, target: Target): PartDecoder {
     const response = parseResponse(line) as ChatResponse | undefined;
     if (response === undefined) throw notJson();
     if (response.error !== undefined) throw failureIn(line, 0);
-    out.start({ model: toldText(response.model, model) });
+    out.start({ model: readText(response.model, model) });
     out.begin(0);
     onResponse(response);
   }

@@ -5,7 +5,7 @@ import {
   type ChatRequest,
   readOpenAiProblem,
   repairCounts,
-  toldCount,
+  readCountOrZero,
   upstreamError,
   type Usage,
   wellFormedUnicode,
@@ -204,8 +204,8 @@ function unpack(text: string): number[] {
 
 function usageOf(value: unknown): Usage {
   const { prompt_tokens, total_tokens } = (value ?? {}) as Partial<Usage>;
-  const prompt = toldCount(prompt_tokens);
-  const total = Math.max(prompt, toldCount(total_tokens));
+  const prompt = readCountOrZero(prompt_tokens);
+  const total = Math.max(prompt, readCountOrZero(total_tokens));
   return { prompt_tokens: prompt, completion_tokens: 0, total_tokens: total };
 }
 

@@ -1,7 +1,7 @@
 /** Deviations of servers of OpenAI's format, repaired in place. Each function tells whether it changed something. */
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 import { readCount, repairCounts } from "../response/token-counts.ts";
-import { toldCount } from "../response/told.ts";
+import { readCountOrZero } from "../response/read-members.ts";
 
 /** True for an id that may be passed on: OpenAI's begin so, and others may mean something where they come from. */
 export function isCompletionId(id: unknown): id is string {
@@ -17,7 +17,7 @@ export function repairUsage(usage: unknown): boolean {
     putCount(usage, "completion_tokens", 0),
   ];
   const sum = (usage["prompt_tokens"] as number) + (usage["completion_tokens"] as number);
-  const isTooLow = toldCount(usage["total_tokens"]) < sum;
+  const isTooLow = readCountOrZero(usage["total_tokens"]) < sum;
   if (isTooLow) usage["total_tokens"] = sum;
   return isTooLow || putCount(usage, "total_tokens", sum) || changes.includes(true);
 }

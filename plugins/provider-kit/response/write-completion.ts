@@ -1,7 +1,7 @@
 /** Pieces of a response in OpenAI's form, for the formats that are translated into it. */
 import type { ChatCompletion, ChatMessage, Usage } from "../types/format.ts";
 import type { Target } from "../types/provider.ts";
-import { toldIndex, toldText } from "./told.ts";
+import { readIndex, readText } from "./read-members.ts";
 import { readCount } from "./token-counts.ts";
 
 /** What a model said, in parts. */
@@ -67,9 +67,9 @@ export function completionFrom(
     id: told.id ? `chatcmpl-${told.id}` : target.id,
     object: "chat.completion",
     created: target.created,
-    model: toldText(told.model, target.model),
+    model: readText(told.model, target.model),
     choices: told.choices.map(({ index, message, finish }, i) => ({
-      index: toldIndex(index, i),
+      index: readIndex(index, i),
       message,
       logprobs: null,
       finish_reason: finish,

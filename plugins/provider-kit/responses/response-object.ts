@@ -1,7 +1,7 @@
 /** What the object of a response tells, in chat's words. */
 import { isObject } from "../request/is-object.ts";
 import { errorInResponse } from "../response/errors-in-response.ts";
-import { toldCount } from "../response/told.ts";
+import { readCountOrZero } from "../response/read-members.ts";
 import { tokenUsage } from "../response/write-completion.ts";
 import {
   readOpenAiProblem,
@@ -22,11 +22,11 @@ export function responseUsage(usage: unknown): Usage | undefined {
   const input = membersOf(usage["input_tokens_details"]);
   const output = membersOf(usage["output_tokens_details"]);
   return tokenUsage({
-    prompt: toldCount(usage["input_tokens"]),
-    completion: toldCount(usage["output_tokens"]),
-    cached: toldCount(input["cached_tokens"]),
-    written: toldCount(input["cache_write_tokens"]),
-    reasoning: toldCount(output["reasoning_tokens"]),
+    prompt: readCountOrZero(usage["input_tokens"]),
+    completion: readCountOrZero(usage["output_tokens"]),
+    cached: readCountOrZero(input["cached_tokens"]),
+    written: readCountOrZero(input["cache_write_tokens"]),
+    reasoning: readCountOrZero(output["reasoning_tokens"]),
   });
 }
 

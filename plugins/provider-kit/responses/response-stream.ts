@@ -7,7 +7,7 @@ import { isObject } from "../request/is-object.ts";
 import { cutShort, notJson } from "../response/errors-in-response.ts";
 import { parseResponse } from "../response/parse-response.ts";
 import { repairCounts } from "../response/token-counts.ts";
-import { toldText } from "../response/told.ts";
+import { readText } from "../response/read-members.ts";
 import { createSseParser } from "../stream/sse-parser.ts";
 import type { PartDecoder } from "../types/parts.ts";
 import type { Target, WireRequest } from "../types/provider.ts";
@@ -85,7 +85,7 @@ class EventReader {
 
   #read(type: string, event: Event): void {
     const index = event.output_index ?? 0;
-    const delta = toldText(event.delta, "");
+    const delta = readText(event.delta, "");
     switch (type) {
       case "response.created":
         this.#begin(membersOf(event.response));
@@ -132,14 +132,14 @@ class EventReader {
   #begin({ id, model }: Record<string, unknown>): void {
     this.#out.start({
       id: typeof id === "string" ? `chatcmpl-${id}` : this.#target.id,
-      model: toldText(model, this.#target.model),
+      model: readText(model, this.#target.model),
     });
     this.#out.begin(0);
   }
 
   #item(index: number, { type, call_id: id, name }: Record<string, unknown>): void {
     if (type !== "function_call" && type !== "custom_tool_call") return;
-    this.#blocks.toolCall(index, toldText(id, ""), toldText(name, ""));
+    this.#blocks.toolCall(index, readText(id, ""), readText(name, ""));
   }
 
   #annotate(annotation: unknown): void {
