@@ -5,12 +5,25 @@
 # The third argument names a configuration outside the home, which becomes the portico.json of the archive.
 set -euo pipefail
 umask 077
+# The command is that of PORTICO, else `portico` on the PATH, else the program of the checkout or package that has this script.
+program=$(dirname "${BASH_SOURCE[0]}")/../../.build/portico.cjs
+if [[ -n ${PORTICO:-} ]]; then
+  read -ra portico <<<"$PORTICO"
+elif [[ -n $(type -P portico) ]]; then
+  portico=(portico)
+elif [[ -e $program ]]; then
+  portico=(node "$(realpath "$program")")
+else
+  echo "There is no portico on the PATH. Set PORTICO to the command, such as PORTICO='npx portico'." >&2
+  exit 1
+fi
+
 home=${1:?the home} archive=${2:?the archive to write} config=${3:-}
 home=$(cd "$home" && pwd)
 [[ $archive == /* ]] || archive=$PWD/$archive
 [[ -z $config || $config == /* ]] || config=$PWD/$config
 
-copy=$(PORTICO_HOME=$home ${PORTICO:-portico} store backup --json | sed -n 's/.*"name": *"\([^"]*\)".*/\1/p')
+copy=$(PORTICO_HOME=$home "${portico[@]}" store backup --json | sed -n 's/.*"name": *"\([^"]*\)".*/\1/p')
 trap 'rm -f "$home/state/backups/$copy" "$archive.part"' EXIT
 cd "$home"
 leave_out=(

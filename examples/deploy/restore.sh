@@ -3,6 +3,19 @@
 #   restore.sh /backups/portico-monday.tar.gz ~/.portico
 set -euo pipefail
 umask 077
+# The command is that of PORTICO, else `portico` on the PATH, else the program of the checkout or package that has this script.
+program=$(dirname "${BASH_SOURCE[0]}")/../../.build/portico.cjs
+if [[ -n ${PORTICO:-} ]]; then
+  read -ra portico <<<"$PORTICO"
+elif [[ -n $(type -P portico) ]]; then
+  portico=(portico)
+elif [[ -e $program ]]; then
+  portico=(node "$(realpath "$program")")
+else
+  echo "There is no portico on the PATH. Set PORTICO to the command, such as PORTICO='npx portico'." >&2
+  exit 1
+fi
+
 archive=${1:?the archive} home=${2:?the home to make}
 home=${home%/}
 
@@ -15,7 +28,7 @@ part=$home.part-$$
 trap 'rm -rf "$part"' EXIT
 mkdir -p "$part"
 tar -xzf "$archive" -C "$part"
-${PORTICO:-portico} store check "$part"/state/backups/*.db
+"${portico[@]}" store check "$part"/state/backups/*.db
 # from a store on PostgreSQL too this is a file, which `portico store migrate --from file:… --to postgres://…` takes back
 mv "$part"/state/backups/*.db "$part/state/portico.db"
 mkdir -p "$home"

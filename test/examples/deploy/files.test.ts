@@ -1,7 +1,16 @@
 /** The files of `examples/deploy` that need an engine for containers or a supervisor are checked as far as that goes. */
 import { execFile, execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import * as assert from "uvu/assert";
 import { parse } from "yaml";
@@ -208,6 +217,32 @@ test("a home is backed up while its gateway runs, and made anew from that", asyn
     execFileSync("tar", ["-tzf", archive], { encoding: "utf8" }).match(/backups\/\S+\.db/g)?.length,
     1,
   );
+});
+
+test("the scripts of a checkout or package that is not on the PATH take its own program", async () => {
+  const dir = temporaryDir("portico-checkout-");
+  const [scripts, build] = [join(dir, "examples", "deploy"), join(dir, ".build")];
+  cpSync(deployDir, scripts, { recursive: true });
+  mkdirSync(build);
+  // It stands in for the program, which it starts.
+  const words = JSON.stringify([...porticoProgram()]);
+  const program = `require("node:child_process").spawnSync(process.execPath, [...${words}, ...process.argv.slice(2)], { stdio: "inherit" });\n`;
+  writeFileSync(join(build, "portico.cjs"), program);
+  const { PORTICO: _, ...env } = process.env;
+  const options = { cwd: dir, env: { ...env, PATH: `${dirname(process.execPath)}:/usr/bin:/bin` } };
+
+  const gateway = await start({ home: makeHome(), config: {} });
+  await run(join(scripts, "backup.sh"), [gateway.home, "home.tar.gz"], options);
+  await gateway.stop();
+  await run(join(scripts, "restore.sh"), ["home.tar.gz", "restored"], options);
+  assert.ok(existsSync(join(dir, "restored", "state", "portico.db")));
+
+  rmSync(build, { recursive: true });
+  const error = await run(join(scripts, "backup.sh"), [gateway.home, "x.tar.gz"], options).then(
+    () => assert.unreachable("There is no program.") as never,
+    ({ stderr }: { stderr: string }) => stderr,
+  );
+  assert.match(error, "PORTICO");
 });
 
 test.run();
