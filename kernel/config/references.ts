@@ -78,4 +78,4 @@ const describeMalformed = (written: string): string =>
   `holds "${written}", which names no environment variable; write $\${ for a literal \${`;
 
 const describeUnset = (name: string): string =>
-  `refers to the environment variable ${name}, which is not set`;
+  `refers to the environment variable ${name}, which is not set; set it, or write ${name}=… into .env in the home`;

@@ -76,6 +76,8 @@ const wire: WireProvider = {
 export default definePlugin({
   name: "${name}",
   description: "Chat models of ${name}",
+  // The names that setup adds: commands check the configuration by them, without running the plugin.
+  names: { provider: ["${name}"], builtinChannel: ["${name}"] },
   async setup(ctx) {
     // Its own channel needs no configuration; others name it as their provider, with a baseUrl and a key.
     const defaultBaseUrl = await startStandIn(ctx); // your server's address: "https://api.example.com"

@@ -44,6 +44,7 @@ function lastText(request: ChatRequest): string {
 export default definePlugin({
   name: "dice-provider",
   description: "Dice as chat models",
+  names: { provider: ["dice"], builtinChannel: ["dice"] },
   config: { dice: Type.Object({ maxSides: Type.Integer({ default: 100, minimum: 2 }) }) },
   setup(ctx, config) {
     ctx.add("provider", provider(config.dice.maxSides));

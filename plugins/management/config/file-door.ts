@@ -1,9 +1,23 @@
 /** The configuration file of a home, whether or not a gateway runs from it. */
-import type { ConfigDifference, ConfigWritten, PortableConfig, VersionInfo } from "portico";
+import {
+  type ConfigDifference,
+  type ConfigProblem,
+  type ConfigWritten,
+  type PortableConfig,
+  problemText,
+  type VersionInfo,
+} from "portico";
 import type { CommandIO } from "portico/command-line";
 import type { Change, ConfigDoor } from "./change.ts";
 
-type Refreshed = { problem: { message: string } | null } | { failure: Error & { status?: number } };
+/** What a running gateway makes of the file. */
+interface GatewayView {
+  problem: { message: string } | null;
+  /** What it leaves out of the file, because it is wrong. A gateway of an earlier version does not say. */
+  leftOut?: ConfigProblem[];
+}
+
+type Refreshed = GatewayView | { failure: Error & { status?: number } };
 
 const REFRESH_MS = 20_000;
 
@@ -81,28 +95,41 @@ export class FileDoor implements ConfigDoor {
       const unconfirmed = status === undefined ? "it does not answer." : message;
       return { ...withoutUndo(changed), unconfirmed };
     }
-    if (!after.problem) return withoutUndo(changed);
+    const rejection = rejectionOf(before, after);
+    if (rejection === undefined) return withoutUndo(changed);
     if ("failure" in before || before.problem)
-      throw new Error(`Saved, but the running gateway rejected it: ${after.problem.message}`);
+      throw new Error(`Saved, but the running gateway rejected it: ${rejection}`);
     await changed.undo?.();
     await this.#refresh();
     throw new Error(
-      `The running gateway rejected the change, and the file is unchanged: ${after.problem.message}`,
+      `The running gateway rejected the change, and the file is unchanged: ${rejection}`,
     );
   }
 
   /** Lets the gateway read the file. */
   #refresh(): Promise<Refreshed> {
     return this.#io.gateway
-      .request<{ problem: { message: string } | null }>(
-        "POST",
-        "/kernel/config/refresh",
-        undefined,
-        { timeoutMs: REFRESH_MS },
-      )
+      .request<GatewayView>("POST", "/kernel/config/refresh", undefined, {
+        timeoutMs: REFRESH_MS,
+      })
       .catch((failure) => ({ failure }));
   }
 }
+
+/**
+ * Why the gateway does not take the change. It knows more than the file says: what a user's plugin provides, for one.
+ * What it left out before says nothing against the change.
+ */
+function rejectionOf(before: Refreshed, after: GatewayView): string | undefined {
+  if (after.problem) return after.problem.message;
+  if ("failure" in before) return undefined;
+  const known = new Set(before.leftOut?.map(identityOf));
+  const added = (after.leftOut ?? []).filter((problem) => !known.has(identityOf(problem)));
+  return added.length === 0 ? undefined : added.map(problemText).join("; ");
+}
+
+/** The same problem may move to another line. */
+const identityOf = ({ key, message }: ConfigProblem): string => `${key} ${message}`;
 
 function withoutUndo<T extends ConfigWritten>({ undo: _, ...written }: T) {
   return written;

@@ -76,7 +76,8 @@ export function mountGatewayRoutes(
   mount.route("GET", "/kernel/status", gatewayRoutes.status, status);
   mount.route("POST", "/kernel/config/refresh", configRoutes.refresh, async () => {
     await gateway.config.refresh();
-    return { problem: gateway.config.problem() ?? null };
+    const leftOut = await gateway.config.leftOut();
+    return { problem: gateway.config.problem() ?? null, leftOut };
   });
   mount.route("GET", "/kernel/events", gatewayRoutes.events, () => ({
     events: [...gateway.events()].map(([name, { mode, description, changes, effects, sample }]) => {

@@ -138,7 +138,10 @@ export const configRoutes = {
     changes: false,
     body: null,
     response: jsonResponse(
-      Type.Object({ problem: Type.Union([AnyObject, Type.String(), Type.Null()]) }),
+      Type.Object({
+        problem: Type.Union([AnyObject, Type.String(), Type.Null()]),
+        leftOut: Type.Array(Type.Unknown()),
+      }),
     ),
   },
 } satisfies Record<string, RouteOptions>;

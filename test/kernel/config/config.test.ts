@@ -71,7 +71,7 @@ test("an unset variable is named with its key and line", async () => {
   const error = await complaint(() => config.check());
   assert.is(
     error.message,
-    "portico.json: line 2: channels.main.apiKey refers to the environment variable NOT_SET, which is not set",
+    "portico.json: line 2: channels.main.apiKey refers to the environment variable NOT_SET, which is not set; set it, or write NOT_SET=… into .env in the home",
   );
   await complaint(() => config.section("channels"));
   config.section("webhooks");

@@ -1,5 +1,5 @@
 /** What a start would leave out is named by `validate`, refused by `set`, and shown by `status` and `doctor`. */
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { makeHome, startGateway } from "../../support/gateway.ts";
@@ -166,6 +166,35 @@ test("a running gateway refuses each over HTTP, and goes on", async () => {
       assert.match(await response.text(), JSON.stringify(at).slice(1, -1));
       assert.is((await gateway.json("GET", "/kernel/config")).version, version);
     }
+  } finally {
+    await gateway.stop();
+  }
+});
+
+test("the command line refuses what the running gateway knows to be wrong, beside a plugin that declares no names", async () => {
+  const plugin = `import { definePlugin } from "portico";
+export default definePlugin({
+  name: "acme",
+  setup(ctx) {
+    ctx.add("provider", { name: "acme", complete: async () => "Hello" });
+  },
+});`;
+  const gateway = await startGateway({ config: base, files: { "plugins/acme/plugin.ts": plugin } });
+  const file = join(gateway.home, "portico.json");
+  const set = (value: unknown) =>
+    porticoHere(gateway.home, ["config", "set", "channels.odd", JSON.stringify(value)]);
+  try {
+    const before = readFileSync(file, "utf8");
+    const refused = await set({ provider: "opnai" });
+    assert.is(refused.code, 1);
+    assert.match(refused.stderr, "channels.odd.provider");
+    assert.match(refused.stderr, "did you mean openai");
+    assert.is(readFileSync(file, "utf8"), before);
+    assert.equal(await set({ provider: "acme" }), {
+      code: 0,
+      stdout: "Set channels.odd.\n",
+      stderr: "",
+    });
   } finally {
     await gateway.stop();
   }

@@ -128,7 +128,7 @@ test("a changed configuration is in force in both once it was set", async () => 
   const file = join(gateway.home, "portico.json");
   const config = JSON.parse(readFileSync(file, "utf8"));
   writeFileSync(file, JSON.stringify({ ...config, models: { nick: "echo" } }));
-  assert.equal((await ask(gateway, "POST", "/kernel/config/refresh")).json, { problem: null });
+  assert.is((await ask(gateway, "POST", "/kernel/config/refresh")).json.problem, null);
   assert.is((await said("nick")).length, 6);
   writeFileSync(file, JSON.stringify({ ...config, models: 7 }));
   assert.ok((await ask(gateway, "POST", "/kernel/config/refresh")).json.problem);
@@ -138,7 +138,7 @@ test("a changed configuration is in force in both once it was set", async () => 
   );
   assert.equal(problems.filter((one) => /models/.test(one)).length, 4);
   writeFileSync(file, JSON.stringify({ ...config, models: { nick: "echo" } }));
-  assert.equal((await ask(gateway, "POST", "/kernel/config/refresh")).json, { problem: null });
+  assert.is((await ask(gateway, "POST", "/kernel/config/refresh")).json.problem, null);
 });
 
 test("a hook that is switched off and on is so in both", async () => {
