@@ -42,7 +42,7 @@ export const errors = PorticoError.table({
   changedMeanwhile: {
     code: "precondition_failed",
     message:
-      "The key `{name}` has changed since you read it. Read it again, and send the change with its new version.",
+      "Somebody has changed the key `{name}` since you read it. Read it again, and send the request with its new version.",
   },
   notInForce: {
     code: "internal_error",

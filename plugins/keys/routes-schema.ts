@@ -51,7 +51,7 @@ export const keyRoutes = {
   },
   revoke: {
     ...owner,
-    summary: "Revokes a client key",
+    summary: "Revokes a client key; with If-Match only as the version that was read",
     response: jsonResponse(Type.Object({ name: Type.String(), revoked: Type.Literal(true) })),
   },
 } satisfies Record<string, RouteOptions>;

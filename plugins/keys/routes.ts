@@ -134,22 +134,25 @@ class KeyManagement {
 
   /**
    * Waits for a change of the same key, which would write the key back. What a crash has locked must not keep anybody
-   * from revoking a key: after a while the key is revoked all the same.
+   * from revoking a key: after a while the key is revoked all the same. A caller who names a version, such as one who
+   * takes the creation of a key back, revokes the key only as that version.
    */
-  async revoke({ params }: Call) {
-    const name = params["name"] ?? "";
+  async revoke(call: Call) {
+    const name = call.params["name"] ?? "";
+    const isConditional = call.req.headers["if-match"] !== undefined;
+    const expected = isConditional ? expectedVersions(call, "GET /keys/:name") : ["*"];
     const isLocked = await this.#waitForLock(name);
     try {
-      return await this.#revoke(name);
+      return await this.#revoke(name, expected);
     } finally {
       if (isLocked) await this.#unlock(name);
     }
   }
 
-  async #revoke(name: string) {
+  async #revoke(name: string, expected: readonly string[]) {
     const { keys, stored } = this.#options;
     await stored.refresh();
-    this.#keyNamed(name);
+    checkVersion(name, this.#keyNamed(name), expected);
     await stored.remove(name);
     if (Object.hasOwn(keys(), name)) await this.#configure(name, undefined);
     return { name, revoked: true };

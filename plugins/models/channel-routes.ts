@@ -3,7 +3,7 @@ import type { Call, Dispose, Workers } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
 import type { ModelTarget } from "portico/models";
 import type { ChatProvider } from "portico/provider";
-import { type ChannelState, restingAlone } from "./routing/channel-state.ts";
+import { type ChannelState, stateProblem } from "./routing/channel-state.ts";
 import { completionOf } from "./chat-response.ts";
 import { Job } from "./job.ts";
 import { candidatesOf } from "./routing/router.ts";
@@ -14,7 +14,7 @@ import { errors } from "./errors.ts";
 export interface ChannelEntry extends ChannelState {
   name: string;
   provider: string;
-  /** Where the provider is not loaded. */
+  /** What is wrong with it, in words: `portico status` and the console say the same. Absent where nothing is. */
   problem?: string;
   baseUrl?: string;
   models?: string[];
@@ -28,16 +28,17 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
     const { config } = channel;
     const provider = engine.provider(config.provider);
     const baseUrl = config.baseUrl ?? provider?.defaultBaseUrl;
+    const state = channel.describe();
     return {
       name: channel.name,
       provider: config.provider,
       builtin: channel.builtin,
       priority: channel.priority,
       weight: channel.weight,
-      problem: problemOf(engine, config),
+      problem: provider ? stateProblem(state) : `there is no provider "${config.provider}"`,
       baseUrl: baseUrl === undefined ? undefined : withoutSecrets(baseUrl),
       models: config.models,
-      ...channel.describe(),
+      ...state,
     };
   });
   return { channels };
@@ -52,10 +53,6 @@ export function describeProvider({
   composite,
 }: ChatProvider) {
   return { name, description, baseUrl: defaultBaseUrl, builtinChannel, composite };
-}
-
-function problemOf(engine: Engine, { provider }: { provider: string }): string | undefined {
-  return engine.provider(provider) === undefined ? `there is no provider "${provider}"` : undefined;
 }
 
 /** Where a model's name leads. */
@@ -85,29 +82,44 @@ export function offerChannels(engine: Engine, workers: Workers): Dispose {
   return workers.on(TOPIC, () => describeChannels(engine).channels);
 }
 
-/** What all workers' channels have done; the rest is the same in all of them, or learned within a moment. */
+/** How bad each state is. */
+const SEVERITY = { ok: 0, disabled: 0, failing: 1, resting: 2 };
+
+/**
+ * What all workers' channels have done, and how they do: the worst state that one of them knows. The rest is the same in
+ * all of them.
+ */
 export async function describeEverywhere(
   engine: Engine,
   workers?: Workers,
 ): Promise<{ channels: ChannelEntry[] }> {
   const { channels } = describeChannels(engine);
   const others = (await workers?.askAll<ChannelEntry[]>(TOPIC))?.flat() ?? [];
-  for (const channel of channels) {
-    for (const other of others) {
-      if (other.name !== channel.name) continue;
-      for (const count of ["inFlight", "queued", "requests", "errors"] as const)
-        channel[count] += other[count];
-      if ((other.lastErrorAt ?? "") <= (channel.lastErrorAt ?? "")) continue;
-      Object.assign(channel, { lastError: other.lastError, lastErrorAt: other.lastErrorAt });
-    }
-  }
+  for (const channel of channels)
+    for (const other of others) if (other.name === channel.name) addWorker(channel, other);
   return { channels };
 }
 
-/** For `portico status`. */
-export async function channelNotices(engine: Engine): Promise<string[]> {
+function addWorker(channel: ChannelEntry, other: ChannelEntry): void {
+  for (const count of ["inFlight", "queued", "requests", "errors"] as const)
+    channel[count] += other[count];
+  if (SEVERITY[other.state] > SEVERITY[channel.state]) {
+    const { state, problem, failures, restingUntil, restingModels, failingModels } = other;
+    const worse = { state, problem, failures, restingUntil, restingModels, failingModels };
+    Object.assign(channel, worse);
+  }
+  if ((other.lastErrorAt ?? "") > (channel.lastErrorAt ?? ""))
+    Object.assign(channel, { lastError: other.lastError, lastErrorAt: other.lastErrorAt });
+}
+
+/** For `portico status`: the problem of each channel, as the list of channels has it. */
+export async function channelNotices(engine: Engine, workers?: Workers): Promise<string[]> {
   await updateBudgets(engine);
-  return [...stateNotices(engine), ...(await budgetNotices(engine))];
+  const { channels } = await describeEverywhere(engine, workers);
+  const problems = channels.flatMap(({ name, problem }) =>
+    problem ? [`${name}: ${problem}`] : [],
+  );
+  return [...problems, ...(await budgetNotices(engine))];
 }
 
 /** Channels whose budget does not count what is asked of them. */
@@ -124,25 +136,6 @@ async function budgetNotices({ routing }: Engine): Promise<string[]> {
       );
   }
   return notices;
-}
-
-function stateNotices(engine: Engine): string[] {
-  return [...engine.routing.channels().values()].flatMap((channel) => {
-    const { name, config } = channel;
-    const problem = problemOf(engine, config);
-    if (problem) return [`${name}: ${problem}`];
-    const described = channel.describe();
-    const { state, restingUntil, lastError, overLimit, budget } = described;
-    if (state !== "resting") return [];
-    if (overLimit === "budget")
-      return [
-        `${name} is over its budget of $${budget?.usd} per ${budget?.per}: not asked until ${restingUntil}`,
-      ];
-    if (overLimit !== undefined) return [];
-    const models = restingAlone(described);
-    const until = restingUntil ? ` until ${restingUntil}` : "";
-    return [`${name}${models && ` (${models})`} cools down${until}: ${lastError ?? "it failed"}`];
-  });
 }
 
 function withoutSecrets(url: string): string {

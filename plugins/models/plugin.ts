@@ -63,7 +63,7 @@ export default definePlugin({
       targets: (model) => targetsOf(engine, model),
       runs: (name) => runsEverywhere(runs, name, workers),
     });
-    ctx.add("notice", { name: "channels", list: () => channelNotices(engine) });
+    ctx.add("notice", { name: "channels", list: () => channelNotices(engine, workers) });
     const models = createModelsService(endpoint, (channel) =>
       defaultModel(routing.channels().values(), { listings, provider, channel }),
     );

@@ -32,6 +32,9 @@ export function notice(error) {
 
 export const emptyText = (text) => h("p", { class: "empty" }, text);
 
+/** How many characters fit beside another fact on a narrow screen. */
+const LONG_FACT = 24;
+
 const GOOD = /^(ok|active|done|enabled|accepted|running|ready|changed|baseline|unchanged|200)$/;
 const BAD =
   /^(failed|error|fatal|dead|refused|resting|failing|timeout|unauthorized|not ready|rejected)$/;
@@ -62,16 +65,15 @@ export function meter(value, limit, label) {
   );
 }
 
+/** A path or an address has the width of two facts, so that it need not be broken. */
+const isLong = (value) => typeof value === "string" && value.length > LONG_FACT;
+
 /** Names and values. Rows without a value are left out. `rows`: `[name, value]`. */
 export function facts(rows) {
   const isKnown = ([, value]) => value !== undefined && value !== null && value !== "";
-  return h(
-    "dl",
-    { class: "facts" },
-    rows
-      .filter(isKnown)
-      .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
-  );
+  const fact = ([name, value]) =>
+    h("div", { class: isLong(value) && "wide" }, h("dt", {}, name), h("dd", {}, value));
+  return h("dl", { class: "facts" }, rows.filter(isKnown).map(fact));
 }
 
 /**

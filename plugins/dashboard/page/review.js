@@ -132,11 +132,15 @@ export const nextStart = (keys) =>
 const startNotice = (keys = []) =>
   keys.length === 0 ? null : h("p", { class: "notice" }, nextStart(keys));
 
-/** The undo is bound to the version that was written: it takes back nothing that was saved since. */
-function offerUndoOf({ changes, version, atNextStart }) {
+/** Writes edits that need no review, such as a switch, and offers to take them back. `done` says what was done. */
+export async function writeEdits({ edits, version, done }) {
+  offerUndoOf(await change("PATCH", PATH, { edits }, version), done);
+}
+
+function offerUndoOf({ changes, version, atNextStart }, done) {
   const keys = changes.map(({ key }) => key).join(", ") || "no value differs";
   const undo = () => change("POST", `${PATH}/undo`, {}, version);
-  offerUndo(undo, h("span", {}, `Saved: ${keys}.`), startNotice(atNextStart));
+  offerUndo({ undo }, h("span", {}, done ?? `Saved: ${keys}.`), startNotice(atNextStart));
 }
 
 /** Off while it works, so that nothing is done twice. */

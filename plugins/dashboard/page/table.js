@@ -4,6 +4,8 @@ import { emptyText } from "./layout.js";
 
 /** From how many rows on a table has a search field of its own. */
 const SEARCH_FROM = 8;
+/** From how many rows on a narrow screen offers orders. */
+const SORT_FROM = 3;
 
 /** How the reader sorted and searched each table, while the page is open. */
 const states = new Map();
@@ -16,8 +18,8 @@ function stateOf(key, sort) {
 
 /**
  * A table that a reader sorts and searches. `key` names it on this page, so that a later rendering keeps the reader's
- * choice. `columns`: `{ title, cell: row => node, kind?: "number" | "word" | "plot" | "actions", value?: row => number |
- * string }`; a column with `value` can be sorted by it. `sort`: `{ column: title, down: true }`, the initial order;
+ * choice. `columns`: `{ title, cell: row => node, kind?: "number" | "word" | "plot" | "text" | "actions", value?: row =>
+ * number | string }`; a column with `value` can be sorted by it; one of the kind `text` has a line of its own in a card. `sort`: `{ column: title, down: true }`, the initial order;
  * without it the rows stay in the given order. The arrow keys move through the links of the first column.
  */
 export function dataTable({ key, columns, rows, empty, sort, caption }) {
@@ -40,11 +42,12 @@ export function dataTable({ key, columns, rows, empty, sort, caption }) {
   };
   draw();
   const hasSearch = rows.length >= SEARCH_FROM || state.text !== "";
+  const isSortable = rows.length >= SORT_FROM && columns.some(({ value }) => value);
   const tools = h(
     "div",
     { class: "row table-tools" },
     hasSearch && searchField(key, state, draw),
-    columns.some(({ value }) => value) && sortField(key, columns, state, draw),
+    isSortable && sortField(key, columns, state, draw),
     matches,
   );
   const label = caption && h("caption", { class: "visually-hidden" }, caption);

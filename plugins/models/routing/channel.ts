@@ -293,6 +293,9 @@ export class Channel {
     const over = this.overLimit();
     if (over !== undefined) restEnds.push(over.until);
     const failures = Math.max(0, ...[...this.#health.values()].map((health) => health.failures));
+    const failing = [...this.#health]
+      .filter(([model, health]) => health.failures > 0 && !resting.includes(model))
+      .map(([model]) => model);
     return {
       state: this.#stateOf(restEnds.length > 0, failures > 0),
       failures,
@@ -300,6 +303,7 @@ export class Channel {
       overLimit: over?.name,
       budget: this.#limits?.describe(),
       restingModels: resting.length > 0 ? resting : undefined,
+      failingModels: failing.length > 0 ? failing : undefined,
       inFlight: this.#places.inFlight,
       queued: this.#places.queued,
       keys: this.#keys.filter((key) => key.value !== undefined).length,

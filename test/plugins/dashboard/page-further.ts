@@ -9,6 +9,7 @@ import { until } from "../../support/until.ts";
 import {
   EVIL,
   openSection,
+  openSetting,
   order,
   picture,
   testSignedIn,
@@ -161,6 +162,7 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
     await page.getByText(/^Saved: /).waitFor();
   };
+  await openSetting(visitor, "agents.defaults.maxSteps");
   await page.getByLabel("agents.defaults.maxSteps", { exact: true }).fill("7");
   const bar = page.getByRole("region", { name: "Changes" });
   assert.is(await bar.textContent(), "1 change, not saved yetReview and saveDiscard");
@@ -176,12 +178,14 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
   await page.getByRole("button", { name: "Undo", exact: true }).click();
   await until("the undo", () => !/maxSteps/.test(written()));
   // A secret is not read over a shoulder, whether or not there is one yet.
+  await openSetting(visitor, "gateway.auth");
   for (const key of ["gateway.auth.token", "gateway.auth.password"]) {
     const field = page.getByLabel(key, { exact: true });
     assert.is(await field.inputValue(), "");
     assert.is(await field.getAttribute("type"), "password", key);
   }
   // What may be a number or a word is written as either.
+  await openSetting(visitor, "agents.defaults.heartbeat.every");
   for (const value of ["45m", "0"]) {
     await page.getByLabel("agents.defaults.heartbeat.every", { exact: true }).fill(value);
     await save();
@@ -190,6 +194,7 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
       return String(config.agents.defaults.heartbeat.every) === value;
     });
   }
+  await openSetting(visitor, "gateway.port");
   await page.getByLabel("gateway.port", { exact: true }).fill("18799");
   await page.getByRole("button", { name: "Review and save" }).click();
   await dialog.getByText("gateway.port takes effect at the next start.").waitFor();
@@ -198,6 +203,124 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
   const shown = await gateway.request("GET", "/kernel/config");
   assert.not.match(await shown.text(), gateway.token);
 });
+
+testSignedIn(
+  "the sections of the configuration are closed until an address, a search or a change opens one, and remember it",
+  async (visitor) => {
+    const { page } = visitor;
+    const level = page.getByLabel("log.level", { exact: true });
+    const steps = page.getByLabel("agents.defaults.maxSteps", { exact: true });
+    const search = page.getByRole("searchbox", { name: "Filter" });
+    const sections = page.getByRole("navigation", { name: "Sections" });
+    await openSection(visitor, "Configuration");
+    await sections.getByRole("link", { name: "log", exact: true }).waitFor();
+    assert.is(await level.isVisible(), false);
+
+    await search.fill("maxsteps");
+    await steps.waitFor();
+    await page.getByText("1 setting matches.").waitFor();
+    assert.equal(await sections.getByRole("link").allTextContents(), ["agents"]);
+    await search.fill("no such setting");
+    await page.getByText("No settings match.").waitFor();
+    await search.fill("");
+    await steps.waitFor({ state: "hidden" });
+
+    await sections.getByRole("link", { name: "log", exact: true }).click();
+    await level.waitFor();
+    await openSection(visitor, "Overview");
+    await page.reload();
+    await openSection(visitor, "Configuration");
+    await level.waitFor();
+    await page.locator("[data-key='section-log'] > summary").click();
+    await level.waitFor({ state: "hidden" });
+
+    await openSetting(visitor, "agents.defaults.maxSteps");
+    await steps.fill("9");
+    await sections.getByText("1 changed").waitFor();
+    await openSection(visitor, "Overview");
+    await openSection(visitor, "Configuration");
+    assert.is(await steps.inputValue(), "9", "a change that is not saved keeps its section open");
+    await steps.waitFor();
+    await page.getByRole("button", { name: "Discard" }).click();
+
+    await page.getByLabel("Only what the file sets").check();
+    await sections.getByRole("link", { name: "webhooks", exact: true }).waitFor();
+    assert.is(await sections.getByRole("link", { name: "telemetry" }).count(), 0);
+  },
+);
+
+testSignedIn(
+  "creating and disabling a key, and disabling a channel, are undone, but not what somebody else changed since",
+  async (visitor, { gateway }) => {
+    const { page } = visitor;
+    const stateOfBob = async () => {
+      const { keys } = await gateway.json("GET", "/keys");
+      return keys.find(({ name }: { name: string }) => name === "bob")?.state ?? "none";
+    };
+    const create = async () => {
+      await page.getByRole("button", { name: "Create a key" }).click();
+      await page.getByRole("dialog").getByLabel("Name").fill("bob");
+      await page.getByRole("button", { name: "Create", exact: true }).click();
+      const secret = page.getByRole("dialog", { name: "The secret of bob" });
+      await secret.getByRole("button", { name: "Done" }).click();
+    };
+    const changeElsewhere = async (limits: object) => {
+      const { version } = await gateway.json("GET", "/keys/bob");
+      const headers = { "if-match": `"${version}"` };
+      const changed = await gateway.request("PATCH", "/keys/bob", limits, { headers });
+      assert.is(changed.status, 200);
+    };
+    const seeRefusal = async () => {
+      await page
+        .getByRole("alert")
+        .getByText(/^Nothing was undone: /)
+        .waitFor();
+      await page.getByRole("alert").getByRole("button", { name: "Close" }).click();
+      // The browser notes the refusal by itself.
+      visitor.complaints.splice(0);
+    };
+    const undo = page.getByRole("button", { name: "Undo", exact: true });
+
+    await openSection(visitor, "Keys");
+    await create();
+    assert.is(await stateOfBob(), "active");
+    await page.getByRole("button", { name: "Undo: revoke bob" }).click();
+    await until("the key to be gone", async () => (await stateOfBob()) === "none");
+    await create();
+    await changeElsewhere({ requestsPerMinute: 7 });
+    await page.getByRole("button", { name: "Undo: revoke bob" }).click();
+    await seeRefusal();
+    assert.is(await stateOfBob(), "active");
+
+    await page.getByRole("link", { name: "bob", exact: true }).click();
+    const toggle = (label: string) => page.getByRole("button", { name: label, exact: true });
+    await toggle("Disable").click();
+    await undo.click();
+    await until("the key to be enabled", async () => (await stateOfBob()) === "active");
+    await toggle("Disable").click();
+    await undo.waitFor();
+    await changeElsewhere({ requestsPerMinute: 8 });
+    await undo.click();
+    await seeRefusal();
+    assert.is(await stateOfBob(), "disabled");
+
+    const away = async () =>
+      (await gateway.json("GET", "/kernel/config")).value.channels.away.enabled;
+    await openSection(visitor, "Channels and models");
+    await page.getByRole("link", { name: "away", exact: true }).click();
+    await toggle("Disable").click();
+    await undo.click();
+    await until("the channel to be enabled", async () => (await away()) !== false);
+    await toggle("Disable").click();
+    await undo.waitFor();
+    await gateway.gateway.config.set("requests.keep", 321);
+    await undo.click();
+    await seeRefusal();
+    assert.is(await away(), false);
+    await gateway.gateway.config.unset("channels.away.enabled");
+    await gateway.gateway.config.unset("requests.keep");
+  },
+);
 
 testSignedIn(
   "an entry of a map is changed beside its secret and its neighbours, and only removed by name",
@@ -211,7 +334,12 @@ testSignedIn(
       await dialog.getByRole("button", { name: "Save" }).click();
       await page.getByText(/^Saved: /).waitFor();
     };
-    await page.locator("[data-key='entry-channels.away'] > summary").click();
+    await openSetting(visitor, "channels.away");
+    assert.is(
+      await page.evaluate("document.activeElement.textContent"),
+      "channels.away",
+      "the address opens the entry and moves the focus there",
+    );
     await page.getByLabel("Add a setting to channels.away").selectOption("timeoutMs");
     await page.getByLabel("channels.away.timeoutMs", { exact: true }).fill("4321");
     await save();
@@ -249,7 +377,8 @@ testSignedIn(
     const other = await visitSignedIn(setting);
     const stored = () =>
       JSON.parse(readFileSync(join(setting.gateway.home, "portico.json"), "utf8"));
-    for (const each of [visitor, other]) await openSection(each, "Configuration");
+    await openSetting(visitor, "agents.defaults.maxSteps");
+    await openSection(other, "Configuration");
     await page.getByLabel("agents.defaults.maxSteps", { exact: true }).fill("11");
     await other.page.getByRole("searchbox", { name: "Filter" }).fill("log.level");
     await other.page.getByLabel("log.level", { exact: true }).selectOption("debug");

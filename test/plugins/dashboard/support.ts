@@ -187,6 +187,12 @@ export async function openSection({ page }: Visitor, section: string): Promise<v
   await page.getByRole("navigation").getByRole("link", { name: section, exact: true }).click();
 }
 
+/** Opens the configuration at a setting, an entry or a section, as a link to it does. */
+export async function openSetting({ page }: Visitor, key: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(`#/configuration/${key}`)}`);
+  await page.getByRole("region", { name: "Changes" }).waitFor({ state: "attached" });
+}
+
 /** A picture for a person's eyes, where `PORTICO_PICTURES` names a directory. */
 export async function picture(page: Page, name: string): Promise<void> {
   const dir = process.env["PORTICO_PICTURES"];

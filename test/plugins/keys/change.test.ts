@@ -32,6 +32,30 @@ const chat = async (token: string) => {
   return (await gateway.request("POST", "/v1/chat/completions", body, { token })).status;
 };
 
+/** What the console's undo sends after it has created or disabled a key. */
+test("a creation and a disabling are taken back, unless somebody has changed the key since", async () => {
+  const created = await gateway.json("POST", "/keys", { name: "ann" });
+  const revoke = (version: string) =>
+    gateway.request("DELETE", "/keys/ann", undefined, { headers: { "if-match": `"${version}"` } });
+  const disabled = await change("ann", { enabled: false }, created.version);
+  const { version } = (await disabled.json()) as { version: string };
+  assert.is(await chat(created.key), 401);
+
+  const refused = await revoke(created.version);
+  const { error } = (await refused.json()) as { error: Record<string, unknown> };
+  assert.equal(
+    [refused.status, error["code"], error["version"]],
+    [412, "precondition_failed", version],
+  );
+  assert.is((await change("ann", { enabled: true }, created.version)).status, 412);
+  assert.is((await gateway.json("GET", "/keys/ann")).state, "disabled", "both left it as it was");
+
+  assert.is((await change("ann", { enabled: true }, version)).status, 200);
+  assert.is(await chat(created.key), 200);
+  assert.is((await revoke(await versionOf("ann"))).status, 200);
+  assert.is(await chat(created.key), 401);
+});
+
 test("a budget beyond the whole numbers that the configuration holds is refused", async () => {
   const budget = { usd: 2 ** 54, per: "month" };
   const made = await gateway.request("POST", "/keys", { name: "rich", budget });

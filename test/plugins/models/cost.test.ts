@@ -98,7 +98,7 @@ test("its budget shows, and that it is over it", async () => {
   assert.match(list.stdout, /poor .*over its budget until .*\$0\.002 of \$0\.0015 per day/);
   assert.match(
     (await porticoHere(gateway.home, ["status"])).stdout,
-    /poor is over its budget of \$0\.0015 per day/,
+    /poor: it is over its budget of \$0\.0015 per day/,
   );
 });
 

@@ -203,6 +203,29 @@ test("three failures rest a channel; resting, it is passed over, alone it is tri
   assert.equal(told(await ask()), [200, "one", "1"]);
 });
 
+test("the status and the list of channels name the same problems, from the first failure to the first success", async () => {
+  await start();
+  const problems = async () => {
+    const { notices } = await gateway!.json("GET", "/kernel/status");
+    const { channels } = await gateway!.json("GET", "/channels");
+    const known = channels.filter(({ problem }: { problem?: string }) => problem !== undefined);
+    assert.equal(
+      notices.filter(({ from }: any) => from === "channels").map(({ text }: any) => text),
+      known.map(({ name, problem }: any) => `${name}: ${problem}`),
+    );
+    return known.map(({ name, state }: any) => [name, state]);
+  };
+  assert.equal(await problems(), []);
+  first.answer = broken;
+  await ask();
+  assert.equal(await problems(), [["one", "failing"]]);
+  for (let i = 0; i < 2; i++) await ask();
+  assert.equal(await problems(), [["one", "resting"]]);
+  first.answer = ok;
+  await ask({ model: "one/m" });
+  assert.equal(await problems(), []);
+});
+
 test("keys are used in turn; a refused one rests and the next is tried", async () => {
   await start({ apiKey: ["a", "bad", "c"] });
   first.answer = (seen, res, count) =>
@@ -355,20 +378,20 @@ test("list and status name the models that cool down, not the channel where its 
   assert.equal(told(await ask()), [200, "one", "1"]);
   let [row = "", notice = ""] = await shown();
   assert.match(row, /^a: resting for \d+ s$/);
-  assert.match(notice, /^one \(a\) cools down until \S+Z: slow down$/);
+  assert.match(notice, /^one: a cools down until \S+Z: slow down$/);
 
   limited(["b", "c", "d", "e"]);
   for (const model of ["b", "c", "d", "e"])
     for (let i = 0; i < 3; i++) await (await ask({ model: `one/${model}` })).text();
   [row = "", notice = ""] = await shown();
   assert.match(row, /^a, b, c and 2 more: resting for \d+ s$/);
-  assert.match(notice, /^one \(a, b, c and 2 more\) cools down until/);
+  assert.match(notice, /^one: a, b, c and 2 more cool down until/);
 
   first.answer = (_, res) => json(res, { error: { message: "bad key" } }, 401);
   for (let i = 0; i < 2; i++) await (await ask({ model: "one/m" })).text();
   [row = "", notice = ""] = await shown();
   assert.match(row, /^resting for \d+ s$/, "both keys: all models");
-  assert.match(notice, /^one cools down until/);
+  assert.match(notice, /^one: it cools down until/);
 });
 
 test.run();

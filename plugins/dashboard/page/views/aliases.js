@@ -3,6 +3,7 @@ import { get } from "../api.js";
 import { badge, dataTable, h, section, showError } from "../dom.js";
 import { openForm } from "../forms.js";
 import { memberEdits, readConfig, reviewEdits } from "../review.js";
+import { channelBadge } from "./channel-state.js";
 
 /** `aliases`: as `attempt` returned them; `channels`: to show how each target does. */
 export function aliasSection(aliases, channels) {
@@ -53,7 +54,8 @@ function stateOf(target, channels) {
   const channel = channels.find(({ name }) => target.startsWith(`${name}/`));
   if (!channel) return null;
   const model = target.slice(channel.name.length + 1);
-  return badge(channel.restingModels?.includes(model) ? "resting" : channel.state);
+  if (channel.restingModels?.includes(model)) return badge("resting");
+  return channelBadge(channel);
 }
 
 function extrasOf({ system, params, cache, fallbackOn }) {

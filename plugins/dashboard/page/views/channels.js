@@ -1,5 +1,5 @@
 /** Channels and models: where requests can go, how each place does, and the names that clients use. */
-import { attempt, change, get, post } from "../api.js";
+import { attempt, get, post } from "../api.js";
 import {
   action,
   ago,
@@ -20,9 +20,10 @@ import {
   showError,
   table,
 } from "../dom.js";
-import { readConfig, reviewEdits } from "../review.js";
+import { readConfig, reviewEdits, writeEdits } from "../review.js";
 import { aliasSection } from "./aliases.js";
 import { addChannel, editChannel } from "./channel-form.js";
+import { channelState } from "./channel-state.js";
 import { tryBox } from "./try-box.js";
 
 export const channels = {
@@ -82,12 +83,16 @@ function columnsOf(openName) {
         h("div", { class: "muted small" }, builtin ? `${provider}, built in` : provider),
       ],
     },
-    { title: "state", value: ({ state }) => state, cell: stateOf },
+    { title: "state", value: ({ state }) => state, cell: channelState },
   ];
   if (openName !== undefined) return columns;
   return [
     ...columns,
-    { title: "models", cell: ({ models }) => models?.join(", ") ?? "all that it lists" },
+    {
+      title: "models",
+      kind: "text",
+      cell: ({ models }) => models?.join(", ") ?? "all that it lists",
+    },
     {
       title: "priority",
       kind: "number",
@@ -117,12 +122,6 @@ function columnsOf(openName) {
     },
     { title: "", kind: "actions", cell: testButton },
   ];
-}
-
-function stateOf({ state, problem: why, restingUntil, overLimit }) {
-  const until = restingUntil ? [" until ", ago(restingUntil)] : null;
-  const limit = overLimit ? ` over its ${overLimit}` : null;
-  return [badge(state), limit, until, problem(why)];
 }
 
 function testButton({ name }) {
@@ -164,7 +163,7 @@ function renderDetail({ channel, sums }, name) {
   const { budget } = channel;
   return [
     facts([
-      ["state", stateOf(channel)],
+      ["state", channelState(channel)],
       ["provider", channel.provider],
       ["address", channel.baseUrl],
       ["models", channel.models?.join(", ") ?? "all that it lists"],
@@ -242,8 +241,8 @@ function buttonsOf(channel) {
 async function switchChannel(name, enabled) {
   const { version } = await readConfig();
   const edits = [{ path: ["channels", name, "enabled"], value: enabled }];
-  await change("PATCH", "/kernel/config", { edits }, version);
-  return `${name} is ${enabled ? "enabled" : "disabled"}`;
+  await writeEdits({ edits, version, done: `${name} is ${enabled ? "enabled" : "disabled"}.` });
+  return false;
 }
 
 async function removeChannel(name) {

@@ -1,39 +1,57 @@
-/** The fields of the configuration's form, made from its schema. Each change goes into `drafts`, by its key. */
+/**
+ * The fields of the configuration's form, made from its schema. Each change goes into `drafts`, by its key. Every section,
+ * group, entry and field names its key in `data-setting`.
+ */
 import { h, problem, withCode } from "../dom.js";
 
 const MASKED = "********";
 
-/** One part of the page for each section; those that the file speaks of are open. */
-export function sectionsOf(config, drafts, changed) {
+/** The names of the sections: those with settings of their own come before a plain value such as `$schema`. */
+export function sectionNames({ schema }) {
+  const sections = Object.entries(schema.properties ?? {});
+  const isPlain = ([, { type }]) => type !== "object";
+  return sections.sort((a, b) => isPlain(a) - isPlain(b)).map(([name]) => name);
+}
+
+/** One collapsible part of the page for each section. `isOpen(name)` says whether it is open when it is first drawn. */
+export function sectionsOf(config, { drafts, changed, isOpen }) {
   const form = { ...config, drafts, changed };
-  return Object.entries(config.schema.properties ?? {}).map(([name, schema]) =>
-    h(
+  return sectionNames(config).map((name) => {
+    const schema = config.schema.properties[name];
+    return h(
       "details",
       {
         class: "config-section",
         "data-key": `section-${name}`,
-        open: isOpen(config, drafts, name),
+        "data-setting": name,
+        open: isOpen(name),
       },
       h("summary", {}, h("strong", {}, name), " ", muted(schema.description)),
       partsOf(form, schema, [name]),
-    ),
-  );
-}
-
-function isOpen({ written }, drafts, name) {
-  const hasDraft = [...drafts.values()].some(({ path }) => path[0] === name);
-  return hasDraft || Object.hasOwn(written, name);
+    );
+  });
 }
 
 const muted = (text) => h("span", { class: "muted small" }, withCode(text ?? ""));
 
-/** A section's members, a map's entries, or one field. */
+/** A section's members, a map's entries, a group of settings, or one field. */
 function partsOf(form, schema, path) {
   const entry = entrySchema(schema);
-  if (entry) return mapOf(form, schema, entry, path);
+  if (entry) return groupOf(path, mapOf(form, schema, entry, path));
   const inner = schema.type === "object" ? Object.entries(schema.properties ?? {}) : [];
   if (inner.length === 0) return field(form, schema, path);
-  return inner.map(([name, below]) => partsOf(form, below, [...path, name]));
+  const parts = inner.flatMap(([name, below]) => partsOf(form, below, [...path, name]));
+  // What stands below a heading belongs to it, so the settings without a group come first.
+  const isGroup = (part) => part.matches(".setting-group");
+  return groupOf(path, [...parts.filter((part) => !isGroup(part)), ...parts.filter(isGroup)]);
+}
+
+/** Puts parts below a heading. Those of a whole section stand below its summary already. */
+function groupOf(path, parts) {
+  if (path.length === 1) return parts;
+  const key = keyOf(path);
+  const heading = h("h3", {}, key);
+  return h("div", { class: "setting-group", "data-setting": key }, heading, parts);
 }
 
 /** The schema of a map's entries that have members of their own; undefined for anything else. */
@@ -74,7 +92,7 @@ function mapOf(form, schema, entry, path) {
   list.append(...names.map((name) => entryOf(form, entry, [...path, name])));
   list.append(...added.map((name) => newEntry(form, entry, [...path, name])));
   const fixed = named.map((name) => partsOf(form, schema.properties[name], [...path, name]));
-  return h("div", {}, fixed, list, adder(form, entry, path, names, list));
+  return [fixed, list, adder(form, entry, path, names, list)].flat();
 }
 
 function adder(form, entry, path, names, list) {
@@ -92,7 +110,7 @@ function adder(form, entry, path, names, list) {
   };
   return h(
     "div",
-    { class: "row" },
+    { class: "row adder", "data-setting": key },
     name,
     h("button", { type: "button", onclick: add, "aria-label": `Add to ${key}` }, "Add"),
     trouble,
@@ -126,7 +144,7 @@ function newEntry(form, schema, path) {
   );
   const box = h(
     "div",
-    { class: "field entry", "data-key": key },
+    { class: "field entry", "data-key": key, "data-setting": key },
     h("label", { for: `config-${key}` }, `${key} (new)`),
     h("div", { class: "muted small" }, settingsOf(schema)),
     h("div", { class: "row" }, element, drop),
@@ -160,7 +178,13 @@ function entryOf(form, schema, path) {
     form.changed();
   });
   show();
-  return h("details", { class: "entry", "data-key": `entry-${key}` }, summary, body, remove);
+  return h(
+    "details",
+    { class: "entry", "data-key": `entry-${key}`, "data-setting": key },
+    summary,
+    body,
+    remove,
+  );
 }
 
 /** What the entry says, and the other settings on demand. An entry that may also be a text is one field. */
@@ -224,15 +248,35 @@ function field(form, schema, path) {
   ].filter(Boolean);
   const row = h(
     "div",
-    { class: "field", "data-key": key },
-    h("label", { for: `config-${key}` }, key),
-    marks.length > 0 && muted(` ${marks.join(", ")}`),
-    h("div", { class: "muted small" }, withCode(schema.description ?? "")),
-    h("div", { class: "row" }, element, isWritten && resetButton(key, element, remember)),
-    trouble,
+    {
+      class: "field setting",
+      "data-key": key,
+      "data-setting": key,
+      "data-written": isWritten,
+    },
+    h(
+      "div",
+      {},
+      h("label", { for: `config-${key}` }, labelOf(path)),
+      marks.length > 0 && muted(` ${marks.join(", ")}`),
+      h("div", { class: "muted small" }, withCode(schema.description ?? "")),
+    ),
+    h(
+      "div",
+      {},
+      h("div", { class: "row" }, element, isWritten && resetButton(key, element, remember)),
+      trouble,
+    ),
   );
   row.classList.toggle("changed", draft !== undefined);
   return row;
+}
+
+/** The whole key, so that it can be searched and copied; its own name stands out. */
+function labelOf(path) {
+  const key = keyOf(path);
+  const before = keyOf(path.slice(0, -1));
+  return [h("span", { class: "muted" }, before), h("strong", {}, key.slice(before.length))];
 }
 
 /** Removes the key from the file. */

@@ -1,14 +1,18 @@
 /**
  * The configuration as a form made from its schema. Changes are collected, shown as a difference, and saved together,
- * bound to the version that the form was read at; maps are edited entry by entry.
+ * bound to the version that the form was read at; maps are edited entry by entry. The sections are collapsed until the
+ * reader opens one, or until an address, a search or a problem names one of its settings.
  */
 import { attempt, get } from "../api.js";
-import { fill, h, notice, problem } from "../dom.js";
+import { fill, h, href, notice, problem } from "../dom.js";
 import { nextStart, reviewEdits, reviewRestore } from "../review.js";
 import { versionsTable } from "./configuration-changes.js";
-import { sectionsOf } from "./configuration-fields.js";
+import { sectionNames, sectionsOf } from "./configuration-fields.js";
+import { isSectionOpen, rememberSection } from "./configuration-sections.js";
 
 const PATH = "/kernel/config";
+/** What the list calls the part with the versions. */
+const HISTORY = "history";
 
 /** Edits that are not saved yet, by key: they outlive a look at another page. */
 const drafts = new Map();
@@ -17,30 +21,40 @@ addEventListener("beforeunload", (event) => {
   if (drafts.size > 0) event.preventDefault();
 });
 
+/** `#/configuration/log.level` opens the section `log` at its setting `level`. */
 export const configuration = {
   id: "configuration",
   title: "Configuration",
-  async mount(root, signal) {
+  async mount(root, signal, key) {
     const page = new ConfigurationPage(root, signal);
     addEventListener("portico:changed", () => page.load(), { signal });
     await page.load();
+    if (key !== undefined) page.reveal(key);
   },
 };
+
+/** Whether a key is that of a section, a group or an entry, or stands in it. */
+const isWithin = (key, setting) =>
+  key === setting || (key.startsWith(setting) && /^[.[]/.test(key.slice(setting.length)));
 
 class ConfigurationPage {
   constructor(root, signal) {
     this.root = root;
     this.signal = signal;
     this.bar = h("div", { class: "save-bar", role: "region", "aria-label": "Changes" });
-    this.form = h("div", {});
-    this.history = h("section", {});
+    this.form = h("div", { onclick: (event) => this.rememberOpen(event) });
+    this.history = h("section", { "data-setting": HISTORY });
     this.notices = h("div", {});
+    this.hits = h("p", { class: "muted small", role: "status" });
+    this.list = h("ul", {});
+    const oninput = () => this.filter();
     this.search = h("input", {
       type: "search",
       "aria-label": "Filter",
-      placeholder: "Filter by key",
-      oninput: () => this.filter(),
+      placeholder: "Search settings",
+      oninput,
     });
+    this.onlyWritten = h("input", { type: "checkbox", onchange: oninput });
   }
 
   /** Reads the configuration again and keeps the drafts. */
@@ -54,30 +68,132 @@ class ConfigurationPage {
 
   show(config) {
     this.config = config;
-    const { root, search, notices, form, history, bar } = this;
-    fill(notices, ...noticesOf(config));
+    fill(this.notices, ...noticesOf(config));
     fill(
-      form,
-      sectionsOf(config, drafts, () => this.showBar()),
+      this.form,
+      sectionsOf(config, {
+        drafts,
+        changed: () => this.showChanges(),
+        isOpen: (name) => isSectionOpen(name) || this.needsAttention(name),
+      }),
     );
-    if (!root.contains(form))
-      fill(root, h("p", { class: "row" }, search), notices, form, history, bar);
+    fill(
+      this.list,
+      [...sectionNames(config), HISTORY].map((name) => this.listItem(name)),
+    );
+    if (!this.root.contains(this.form)) fill(this.root, this.layout());
     this.filter();
-    this.showBar();
+    this.showChanges();
   }
 
+  layout() {
+    return h(
+      "div",
+      { class: "settings" },
+      h(
+        "div",
+        { class: "settings-list" },
+        this.search,
+        h("label", { class: "small" }, this.onlyWritten, " Only what the file sets"),
+        this.hits,
+        h("nav", { "aria-label": "Sections" }, this.list),
+      ),
+      h("div", {}, this.notices, this.form, this.history, this.bar),
+    );
+  }
+
+  listItem(name) {
+    const onclick = (event) => {
+      event.preventDefault();
+      // Without a step in the browser's history, and without drawing the page anew.
+      history.replaceState(null, "", href("configuration", name));
+      rememberSection(name, true);
+      this.reveal(name);
+    };
+    const isWritten = Object.hasOwn(this.config.written, name);
+    return h(
+      "li",
+      { "data-section": name },
+      h("a", { href: href("configuration", name), "data-key": `list-${name}`, onclick }, name),
+      isWritten && h("span", { class: "muted small", title: "The file sets it" }, " in the file"),
+      h("span", { class: "count" }),
+    );
+  }
+
+  /** A section with a change that is not saved, or with a setting that the gateway ignores. */
+  needsAttention(name) {
+    const isIgnored = this.config.leftOut.some(({ key }) => isWithin(key, name));
+    return isIgnored || [...drafts.values()].some(({ path }) => path[0] === name);
+  }
+
+  /** Remembers which sections the reader opens and closes; the state changes after this event. */
+  rememberOpen({ target }) {
+    const section = target.closest("summary")?.parentElement;
+    if (section?.matches(".config-section"))
+      rememberSection(section.dataset.setting, !section.open);
+  }
+
+  /** Opens whatever stands around a setting, an entry or a section, and moves the focus to it. */
+  reveal(key) {
+    const element = this.elementOf(key);
+    if (element === undefined) return;
+    for (let each = element.closest("details"); each; each = each.parentElement.closest("details"))
+      each.open = true;
+    const control = element.matches(".field") ? "input, select, textarea" : "summary";
+    element.scrollIntoView({ block: "start" });
+    element.querySelector(control)?.focus({ preventScroll: true });
+  }
+
+  /** The element of a key; where it has none, that of the entry, group or section that it stands in. */
+  elementOf(key) {
+    return [...this.root.querySelectorAll("[data-setting]:not(.adder)")]
+      .filter(({ dataset: { setting } }) => isWithin(key, setting))
+      .sort((a, b) => b.dataset.setting.length - a.dataset.setting.length)[0];
+  }
+
+  /** Hides what does not match; a match is visible. Without a filter the sections are as the reader left them. */
   filter() {
-    const wanted = this.search.value.toLowerCase();
-    for (const each of this.form.querySelectorAll(".field"))
-      each.hidden = !each.dataset.key.toLowerCase().includes(wanted);
-    for (const each of this.form.querySelectorAll("details")) {
-      each.hidden = !each.querySelector(".field:not([hidden])");
-      if (wanted !== "" && !each.hidden) each.open = true;
+    const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const isFiltered = words.length > 0 || this.onlyWritten.checked;
+    const items = [...this.form.querySelectorAll(".field, .adder")];
+    for (const item of items) item.hidden = isFiltered && !this.isHit(item, words);
+    for (const each of this.form.querySelectorAll("details, .setting-group")) {
+      each.hidden = isFiltered && !each.querySelector(":is(.field, .adder):not([hidden])");
+      if (each.matches("details") && isFiltered) each.open = !each.hidden;
     }
+    if (!isFiltered && this.isFiltered)
+      for (const each of this.form.querySelectorAll(".config-section")) {
+        const name = each.dataset.setting;
+        each.open = isSectionOpen(name) || this.needsAttention(name);
+      }
+    this.isFiltered = isFiltered;
+    this.history.hidden = isFiltered;
+    this.showHits(items.filter(({ hidden }) => !hidden).length);
   }
 
-  /** What is to be done with the changes. */
-  showBar() {
+  isHit(item, words) {
+    if (this.onlyWritten.checked && item.dataset.written === undefined) return false;
+    const description = item.matches(".field") ? item.firstElementChild.textContent : "";
+    const text = `${item.dataset.setting} ${description}`.toLowerCase();
+    return words.every((word) => text.includes(word));
+  }
+
+  showHits(count) {
+    for (const item of this.list.children) {
+      const section = this.elementOf(item.dataset.section);
+      item.hidden = section === undefined || section.hidden;
+    }
+    const noun = count === 1 ? "setting matches" : "settings match";
+    this.hits.textContent = this.isFiltered ? `${count === 0 ? "No" : count} ${noun}.` : "";
+  }
+
+  /** What is to be done with the changes, and which sections have some. */
+  showChanges() {
+    for (const item of this.list.children) {
+      const { section } = item.dataset;
+      const changes = [...drafts.values()].filter(({ path }) => path[0] === section).length;
+      item.querySelector(".count").textContent = changes === 0 ? "" : ` ${changes} changed`;
+    }
     if (drafts.size === 0) return fill(this.bar);
     const wrong = [...drafts.values()].filter(({ error }) => error);
     const count = drafts.size === 1 ? "1 change" : `${drafts.size} changes`;
@@ -130,7 +246,15 @@ function noticesOf({ problem: wrong, leftOut, awaitingStart }) {
   const lines = [];
   if (wrong) lines.push(problem(`The file on disk is not active: ${wrong.message}`));
   for (const { key, message, line } of leftOut)
-    lines.push(problem(`Ignored${line ? ` (line ${line})` : ""}: ${key} ${message}`));
+    lines.push(
+      h(
+        "p",
+        { class: "problem" },
+        `Ignored${line ? ` (line ${line})` : ""}: `,
+        h("a", { href: href("configuration", key) }, key),
+        ` ${message}`,
+      ),
+    );
   if (awaitingStart.length > 0) lines.push(h("p", { class: "notice" }, nextStart(awaitingStart)));
   return lines;
 }

@@ -89,6 +89,7 @@ function incomingColumns(openId) {
     ...columns,
     {
       title: "became",
+      kind: "text",
       value: ({ action: what }) => what,
       cell: ({ action: what, itemId, replayOf }) => [
         what ?? "–",

@@ -68,7 +68,7 @@ function columnsOf(openName) {
   return [
     ...columns,
     { title: "models", cell: ({ models }) => models?.join(", ") ?? "all but agents" },
-    { title: "limits", cell: limitsText },
+    { title: "limits", kind: "text", cell: limitsText },
   ];
 }
 
@@ -225,9 +225,15 @@ function createKey() {
     async submit(values) {
       const made = await post("/keys", { name: values.name, ...limitsOf(values) });
       dispatchEvent(new Event("portico:changed"));
-      showSecret(made);
+      showSecret(made, () => offerRevocation(made));
     },
   });
+}
+
+/** To undo a creation is to revoke the key, so the button says that. */
+function offerRevocation({ name, version }) {
+  const undo = () => change("DELETE", pathOf(name), undefined, version);
+  offerUndo({ undo, label: `Undo: revoke ${name}` }, h("span", {}, `The key ${name} is created.`));
 }
 
 /** Only what differs is sent, bound to the version that the form was made from. */
@@ -254,7 +260,8 @@ async function changeKey(key, changes, done) {
     Object.fromEntries(names.map((name) => [name, source[name] ?? null]));
   const { version } = await change("PATCH", path, membersOf(changes), key.version);
   dispatchEvent(new Event("portico:changed"));
-  offerUndo(() => change("PATCH", path, membersOf(key), version), h("span", {}, done));
+  const undo = () => change("PATCH", path, membersOf(key), version);
+  offerUndo({ undo }, h("span", {}, done));
 }
 
 function rotateKey(name) {
@@ -286,8 +293,8 @@ function rotateKey(name) {
   });
 }
 
-/** The gateway keeps only its hash. */
-function showSecret({ name, key, warnings = [] }) {
+/** The gateway keeps only its hash. Runs `closed` once the reader has closed the dialog. */
+function showSecret({ name, key, warnings = [] }, closed = () => {}) {
   const secret = h("pre", { class: "secret", tabindex: "0" }, key);
   const copy = async () => {
     await navigator.clipboard.writeText(key);
@@ -307,7 +314,10 @@ function showSecret({ name, key, warnings = [] }) {
       h("button", { type: "button", class: "primary", onclick: () => dialog.close() }, "Done"),
     ),
   );
-  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    closed();
+  });
   document.body.append(dialog);
   dialog.showModal();
 }

@@ -21,17 +21,32 @@ export async function loadToday() {
 const iso = (ms) => new Date(ms).toISOString();
 
 export function todaySection({ today, yesterday }) {
-  return section("Today", today, ({ total }) => {
-    const before = yesterday.value?.total;
-    return h(
-      "dl",
-      { class: "figures" },
-      figure("Requests", total, before, ({ requests }) => requests, count),
-      figure("Errors", total, before, ({ errors }) => errors, count),
-      figure("Cost", total, before, ({ costUsd }) => costUsd, costText),
-      figure("Average time", total, before, ({ averageMs }) => averageMs, duration),
-    );
-  });
+  const before = comparable(yesterday.value?.total);
+  return section(
+    "Today",
+    today,
+    ({ total }) =>
+      h(
+        "dl",
+        { class: "figures" },
+        figure("Requests", total, before, ({ requests }) => requests, count),
+        figure("Errors", total, before, ({ errors }) => errors, count),
+        figure("Cost", total, before, ({ costUsd }) => costUsd, costText),
+        figure("Average time", total, before, ({ averageMs }) => averageMs, duration),
+      ),
+    h("span", { class: "muted small" }, comparisonText(yesterday, before)),
+  );
+}
+
+/** A day without requests has nothing to compare with. */
+const comparable = (total) => (total?.requests > 0 ? total : undefined);
+
+/** Says once for all figures what they are compared with. */
+function comparisonText({ value, error }, before) {
+  if (error) return "Yesterday is not known";
+  const time = new Date(value.to).toLocaleTimeString(undefined, { timeStyle: "short" });
+  if (before) return `Compared with yesterday until ${time}`;
+  return `There were no requests yesterday until ${time}`;
 }
 
 /** The sum of a day leaves out its requests whose price is unknown. */
@@ -41,20 +56,23 @@ function costText(usd, { unpriced }) {
 
 function figure(name, today, yesterday, select, format) {
   const value = select(today);
-  const before = yesterday && select(yesterday);
   return h(
     "div",
     {},
     h("dt", {}, name),
     h("dd", { class: "figure" }, format(value, today)),
-    h(
-      "dd",
-      { class: "muted small" },
-      `yesterday by this time ${yesterday ? format(before, yesterday) : "not known"}`,
-      changeText(value, before),
-    ),
+    yesterday &&
+      h(
+        "dd",
+        { class: "muted small" },
+        `yesterday ${formatKnown(select(yesterday), yesterday, format)}`,
+        changeText(value, select(yesterday)),
+      ),
   );
 }
+
+const formatKnown = (value, total, format) =>
+  value === null || value === undefined ? "unknown" : format(value, total);
 
 function changeText(value, before) {
   if (!value || !before) return "";

@@ -13,11 +13,11 @@ import {
   facts,
   h,
   href,
-  problem,
   section,
   table,
 } from "../dom.js";
 import { events } from "../feed.js";
+import { channelState } from "./channel-state.js";
 import { problemsSection } from "./overview-problems.js";
 import { loadToday, todaySection } from "./overview-today.js";
 
@@ -113,18 +113,6 @@ function channelTable(channels, history) {
 
 function numberColumn(title, value, format) {
   return { title, kind: "number", value, cell: (row) => format(value(row)) };
-}
-
-function channelState(channel) {
-  return [
-    badge(channel.state),
-    channel.restingUntil ? [" asked again ", ago(channel.restingUntil)] : null,
-    channel.queued > 0 ? h("div", { class: "muted small" }, `${channel.queued} wait`) : null,
-    channel.restingModels?.length
-      ? h("div", { class: "muted small" }, channel.restingModels.join(", "))
-      : null,
-    problem(channel.problem ?? channel.lastError),
-  ];
 }
 
 function latencyPlot({ name, latencyMs }, { latency }) {

@@ -111,7 +111,11 @@ const mappingColumns = [
       h(
         "div",
         { class: "row" },
-        h("a", { class: "button", href: href("mapping", name) }, `Edit ${name}`),
+        h(
+          "a",
+          { class: "button", href: href("mapping", name), "aria-label": `Edit ${name}` },
+          "Edit",
+        ),
         button("Settings", () => editMapping(name), { "aria-label": `Settings of ${name}` }),
         button("Remove", () => removeEntry("mappings", name), { "aria-label": `Remove ${name}` }),
       ),

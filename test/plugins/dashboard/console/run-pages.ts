@@ -34,6 +34,11 @@ export const runPages: PageRow[] = [
   {
     title: "Configuration",
     path: "configuration",
+    shows: (page) => page.getByRole("button", { name: /^Restore version/ }).first(),
+  },
+  {
+    title: "One setting",
+    path: "configuration/agents.defaults.maxSteps",
     shows: (page) => page.getByLabel("agents.defaults.maxSteps", { exact: true }),
     change: saveTwiceAtOnce,
   },
