@@ -105,7 +105,7 @@ class ConfigurationPage {
   listItem(name) {
     const onclick = (event) => {
       event.preventDefault();
-      // Without a step in the browser's history, and without drawing the page anew.
+      // Without a step in the browser's history, and without drawing the page again.
       history.replaceState(null, "", href("configuration", name));
       rememberSection(name, true);
       this.reveal(name);
