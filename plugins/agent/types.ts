@@ -248,6 +248,7 @@ export interface TurnStatus {
   retryAt?: string;
   /** The final answer of a turn that is done. */
   result?: string;
+  /** Model, steps and usage of a turn that runs are those so far. */
   model?: string;
   steps?: number;
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
@@ -275,30 +276,55 @@ export interface WaitingCall {
 /** One request to the model, and the tool calls that it answered with. */
 export interface TracedStep {
   model: string;
-  /** Of the request to the model, as in `GET /requests`. */
+  /** Of the request to the model, as in `GET /requests`, where it is listed once it has ended. */
   requestId: string;
+  /** When the request began. Turns of earlier versions have none. */
+  startedAt?: string;
+  /** The response is not complete: `ms` is the time so far. */
+  isRunning?: true;
   ms: number;
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
   /** US dollars; absent where the price is not known. */
   cost?: number;
   error?: string;
   calls: TracedCall[];
+  /** So many earlier calls had no room. */
+  omittedCalls?: number;
 }
 
 export interface TracedCall {
   tool: string;
-  /** Both are cut where they are long. */
+  /** Cut where it is long, as is `outcome`. */
   arguments: string;
-  outcome: string;
-  ok: boolean;
+  startedAt?: string;
+  /** The call has not ended: it has no `outcome` and no `ok`, and `ms` is the time so far. */
+  isRunning?: true;
+  outcome?: string;
+  ok?: boolean;
   ms: number;
   /** Where the call had to wait for the owner. `interrupted`: it was allowed, and cut off while it ran. */
   decision?: "confirmed" | "denied" | "expired" | "interrupted";
 }
 
+/** An attempt at a turn that failed, or was cut off by a stop of its gateway (code `interrupted` or `shutdown`). */
+export interface FailedAttempt {
+  /** From 1. */
+  attempt: number;
+  error: { code: string; message: string };
+  /** The newest of its steps. */
+  trace: TracedStep[];
+  /** So many earlier steps had no room. */
+  omittedSteps: number;
+}
+
 /** A turn with what it did. JSON-ready. */
 export interface TurnReport extends TurnStatus {
+  /** Of the latest attempt; while the turn runs, with what runs now. */
   trace: TracedStep[];
+  /** So many earlier steps of a running turn had no room. */
+  omittedSteps?: number;
+  /** The attempts before that, oldest first: the last ten. */
+  failedAttempts: FailedAttempt[];
   /** Of the whole trace, in US dollars; absent where no price is known. */
   cost?: number;
 }

@@ -1,5 +1,5 @@
 /** A turn in words, for `portico turns show`. */
-import type { TracedCall, TracedStep, TurnReport, WaitingCall } from "portico/agent";
+import type { FailedAttempt, TracedCall, TracedStep, TurnReport, WaitingCall } from "portico/agent";
 import { shorten } from "portico/strings";
 
 const ARGUMENTS_CHARS = 300;
@@ -9,7 +9,8 @@ const RESULT_CHARS = 2_000;
 export function describeTurn(turn: TurnReport): string {
   const sections = [
     headOf(turn),
-    turn.trace.map((step, index) => describeStep(step, index + 1)).join("\n"),
+    ...turn.failedAttempts.map(describeFailedAttempt),
+    describeSteps(turn.trace, turn.omittedSteps),
     waitingOf(turn),
     turn.error === undefined ? "" : `Error ${turn.error.code}: ${turn.error.message}`,
     turn.result ? `Result:\n${shorten(turn.result, RESULT_CHARS)}` : "",
@@ -58,14 +59,37 @@ function tokensOf(trace: readonly TracedStep[]) {
   return sum;
 }
 
+function describeFailedAttempt({ attempt, error, trace, omittedSteps }: FailedAttempt): string {
+  const head = `Attempt ${attempt} failed: ${error.message} (${error.code})`;
+  const steps = describeSteps(trace, omittedSteps);
+  return steps === "" ? head : `${head}\n${steps.replace(/^/gm, "  ")}`;
+}
+
+function describeSteps(trace: readonly TracedStep[], omittedSteps = 0): string {
+  const steps = trace.map((step, index) => describeStep(step, omittedSteps + index + 1));
+  if (omittedSteps > 0) steps.unshift(`Earlier steps that are not kept: ${omittedSteps}`);
+  return steps.join("\n");
+}
+
 function describeStep(step: TracedStep, number: number): string {
-  const facts = [seconds(step.ms)];
+  const facts = [timeOf(step)];
   if (step.usage)
     facts.push(`${step.usage.prompt_tokens} + ${step.usage.completion_tokens} tokens`);
   if (step.cost !== undefined) facts.push(dollars(step.cost));
-  const outcome = step.error === undefined ? sayCalls(step.calls) : `failed: ${step.error}`;
-  const head = `Step ${number}: ${step.model} ${outcome} (${facts.join(", ")})`;
-  return [head, ...step.calls.map(describeCall)].join("\n");
+  const head = `Step ${number}: ${step.model} ${outcomeOf(step)} (${facts.join(", ")})`;
+  const { calls, omittedCalls = 0 } = step;
+  const omitted = omittedCalls > 0 ? [`  Earlier calls that are not kept: ${omittedCalls}`] : [];
+  return [head, ...omitted, ...calls.map(describeCall)].join("\n");
+}
+
+function outcomeOf({ isRunning, error, calls }: TracedStep): string {
+  if (isRunning) return "is responding";
+  return error === undefined ? sayCalls(calls) : `failed: ${error}`;
+}
+
+/** Of what still runs, the time so far. */
+function timeOf({ isRunning, ms }: Pick<TracedStep, "isRunning" | "ms">): string {
+  return isRunning ? `${seconds(ms)} so far` : seconds(ms);
 }
 
 function sayCalls({ length }: readonly TracedCall[]): string {
@@ -74,13 +98,12 @@ function sayCalls({ length }: readonly TracedCall[]): string {
 }
 
 function describeCall(call: TracedCall): string {
-  const { tool, ok, ms, decision } = call;
-  const facts = [ok ? "ok" : "failed", seconds(ms)];
+  const { tool, isRunning, ok, outcome = "", decision } = call;
+  const head = `  ${tool} ${shorten(call.arguments, ARGUMENTS_CHARS)}`;
+  if (isRunning) return `${head}\n    running, ${timeOf(call)}`;
+  const facts = [ok ? "ok" : "failed", timeOf(call)];
   if (decision !== undefined) facts.unshift(decision);
-  return [
-    `  ${tool} ${shorten(call.arguments, ARGUMENTS_CHARS)}`,
-    `    ${facts.join(", ")}: ${shorten(call.outcome.replace(/\s+/g, " "), OUTCOME_CHARS)}`,
-  ].join("\n");
+  return `${head}\n    ${facts.join(", ")}: ${shorten(outcome.replace(/\s+/g, " "), OUTCOME_CHARS)}`;
 }
 
 function waitingOf({ turnId, waitingCalls = [] }: TurnReport): string {

@@ -8,6 +8,7 @@ import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { type History, loadHistory } from "../turns/history.ts";
 import { channelOf, modelOf } from "../turns/model.ts";
 import { type LoopState, newLoopState } from "../turns/loop-state.ts";
+import { StepRecorder } from "../turns/step-records.ts";
 import { runTurn, type TurnPause } from "../turns/turn.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import { errors } from "../errors.ts";
@@ -28,6 +29,7 @@ interface RunScope {
   settings: AgentSettings;
   access: Access;
   loop: LoopState;
+  steps: StepRecorder;
   signal: AbortSignal;
 }
 
@@ -38,6 +40,7 @@ interface RunningTurn {
   /** With the words that the model is to hear, once they are prepared. */
   body: TurnBody;
   loop: LoopState;
+  steps: StepRecorder;
   followUp: NewItem[];
 }
 
@@ -61,7 +64,8 @@ export class Conductor {
     const principal = principalOfTurn(claim.item);
     const body: TurnBody = { ...claim.item.body, principal };
     const loop = body.paused?.loop ?? newLoopState("");
-    const turn: RunningTurn = { claim, principal, body, loop, followUp: [] };
+    const steps = await this.#recordSteps(claim, loop);
+    const turn: RunningTurn = { claim, principal, body, loop, steps, followUp: [] };
     const late = new AbortController();
     const signal = AbortSignal.any([stop, late.signal]);
     this.#progress.started(id);
@@ -69,10 +73,17 @@ export class Conductor {
       await this.#run(turn, late, signal);
     } catch (error) {
       const reason = signal.aborted ? signal.reason : error;
-      await this.#ending.failed(claim, turn.body, reason, loop.trace);
+      await this.#ending.failed(claim, turn.body, reason, { trace: loop.trace, steps });
     } finally {
       this.#progress.ended(id);
     }
+  }
+
+  #recordSteps({ item }: Claim<TurnBody>, { trace }: LoopState): Promise<StepRecorder> {
+    const { ctx, store } = this.#agent;
+    const isFirst = item.attempts === 1 && trace.length === 0;
+    const turn = { turnId: item.id, attempt: item.attempts, trace, isFirst };
+    return StepRecorder.start(store, ctx.log, turn);
   }
 
   async #run(turn: RunningTurn, late: AbortController, signal: AbortSignal): Promise<void> {
@@ -88,11 +99,11 @@ export class Conductor {
       await this.#agent.storage.admit(turn.principal, bytes, "transcript");
       const run = await unlessAborted(signal, async () =>
         (await this.#prepare(turn))
-          ? this.#runOnce(turn, { settings, access, loop: turn.loop, signal })
+          ? this.#runOnce(turn, { settings, access, loop: turn.loop, steps: turn.steps, signal })
           : undefined,
       );
       clearTimeout(deadline);
-      if (run === undefined) return await this.#ending.nothing(claim);
+      if (run === undefined) return await this.#ending.nothing(claim, turn.steps);
       await this.#end(turn, run, access, performance.now() - began);
     } finally {
       clearTimeout(deadline);
@@ -100,7 +111,7 @@ export class Conductor {
   }
 
   async #end(
-    { claim, body, loop, followUp }: RunningTurn,
+    { claim, body, loop, steps, followUp }: RunningTurn,
     { end, history }: Run,
     access: Access,
     ms: number,
@@ -108,7 +119,7 @@ export class Conductor {
     const { meta } = history;
     if ("pause" in end) {
       const paused = { loop, prompt: end.prompt, followUp };
-      return this.#ending.paused(claim, { ...body, paused }, end.pause, meta);
+      return this.#ending.paused(claim, { ...body, paused }, end.pause, { meta, steps });
     }
     return this.#ending.completed({
       claim,
@@ -119,6 +130,7 @@ export class Conductor {
       followUp,
       ms,
       trace: loop.trace,
+      steps,
     });
   }
 
@@ -168,6 +180,7 @@ export class Conductor {
       access,
       signal,
       onDelta: () => this.#progress.listener(item.id, item.attempts),
+      onTrace: () => scope.steps.changed(),
     });
     return { end, history };
   }

@@ -15,6 +15,8 @@ import { waitingMark } from "./decisions.ts";
 import { outcomeOf } from "./outcome.ts";
 import { principalOfTurn } from "./principal-of.ts";
 import type { Progress } from "../turns/progress.ts";
+import type { StepRecorder } from "../turns/step-records.ts";
+import { closeTrace } from "../turns/trace.ts";
 import { iso } from "./status.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
@@ -32,6 +34,13 @@ interface Completed {
   followUp: NewItem[];
   ms: number;
   trace: TracedStep[];
+  steps: StepRecorder;
+}
+
+/** What an attempt did until it failed. */
+interface FailedSteps {
+  trace: TracedStep[];
+  steps: StepRecorder;
 }
 
 /** Writes how turns end, and emits the events of their ends. */
@@ -45,12 +54,14 @@ export class Ending {
   }
 
   /** Ends a heartbeat that had nothing to do. */
-  async nothing(claim: Claim<TurnBody>): Promise<void> {
+  async nothing(claim: Claim<TurnBody>, steps: StepRecorder): Promise<void> {
     await this.#finish(claim, { state: "done", result: { text: "", steps: 0 } });
+    await steps.ended();
   }
 
   async completed(turn: Completed): Promise<void> {
-    const { claim, body, end, trace } = turn;
+    const { claim, body, end, trace, steps: recorder } = turn;
+    const { failedAttempts } = recorder;
     const { item } = claim;
     const text = textToKeep(turn);
     const isAnnounced = mustAnnounce(turn, text);
@@ -58,11 +69,13 @@ export class Ending {
     this.#progress.callerOf(item.id)?.settle({ end });
     const outcome = {
       state: "done",
-      result: { text, model, steps, usage, ended, trace },
+      result: { text, model, steps, usage, ended, trace, failedAttempts },
       body: bodyToKeep(body),
     } as const;
-    if (!(await this.#finish(claim, outcome, batchOf(turn, text, isAnnounced)))) return;
+    if (!(await this.#finish(claim, outcome, batchOf(turn, text, isAnnounced))))
+      return recorder.abandon();
     this.#emitCompleted(turn, text, isAnnounced);
+    await recorder.ended();
   }
 
   #emitCompleted({ claim, body, end, ms }: Completed, content: string, isAnnounced: boolean): void {
@@ -101,7 +114,7 @@ export class Ending {
     claim: Claim<TurnBody>,
     body: TurnBody,
     { until, asked }: LoopPause,
-    meta: Record<string, unknown> | undefined,
+    { meta, steps }: Pick<Completed, "meta" | "steps">,
   ): Promise<void> {
     const { item } = claim;
     const now = this.#agent.store().now();
@@ -109,6 +122,8 @@ export class Ending {
       messages: meta === undefined ? [] : [{ session: item.lane, messages: [], meta }],
       kv: until === undefined ? [] : [waitingMark(item.id, until - now)],
     };
+    // Before the turn is free: the process that takes it up reads the record.
+    await steps.paused();
     if (!(await this.#finish(claim, { state: "paused", at: until ?? now, body }, batch))) return;
     for (const { callId, tool, arguments: args, until: end } of asked) {
       void this.#agent.ctx.emit(
@@ -123,13 +138,14 @@ export class Ending {
     claim: Claim<TurnBody>,
     body: TurnBody,
     reason: unknown,
-    trace: TracedStep[],
+    { trace, steps }: FailedSteps,
   ): Promise<void> {
     const { ctx, store, defaults } = this.#agent;
     const { item } = claim;
     const stopped = reason instanceof Stopped ? reason.why : undefined;
     if (stopped === "lost") {
       ctx.log.warn({ turn: item.id }, "Another worker has taken this turn over.");
+      steps.abandon();
       return;
     }
     const error = stopped
@@ -140,14 +156,34 @@ export class Ending {
     const callerError = stopped ? stoppedError(stopped) : reason;
     this.#progress.callerOf(item.id)?.settle({ error: callerError });
     const { retryDelayMs } = defaults();
-    const outcome = outcomeOf(item, reason, error, { now: store().now(), retryDelayMs, trace });
+    const outcome = outcomeOf(item, reason, error, {
+      now: store().now(),
+      retryDelayMs,
+      trace: closeTrace(trace),
+      failedAttempts: steps.failedAttempts,
+    });
     const willRetry = outcome.state === "retry";
     const batch: Batch = {
       messages: isFailureNoted(body, error, willRetry) ? [failureNote(item, body, error)] : [],
       items: willRetry ? [] : deliveryOf(claim, "turn.failed", { error }),
     };
-    if (!(await this.#finish(claim, outcome, batch)) || stopped) return;
-    void ctx.emit(
+    // Before the turn is free: the process that takes it up reads the record.
+    if (willRetry) await steps.failed(error);
+    const isWritten = await this.#finish(claim, outcome, batch);
+    if (!isWritten) steps.abandon();
+    if (isWritten && !stopped) this.#emitFailed(claim, body, error, outcome);
+    if (isWritten && !willRetry) await steps.ended();
+  }
+
+  #emitFailed(
+    claim: Claim<TurnBody>,
+    body: TurnBody,
+    error: ReturnType<typeof shownError>,
+    outcome: ClaimOutcome,
+  ): void {
+    const { item } = claim;
+    const willRetry = outcome.state === "retry";
+    void this.#agent.ctx.emit(
       "agent:failed",
       {
         ...namesOf(claim, body),

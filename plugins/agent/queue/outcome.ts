@@ -1,17 +1,25 @@
 /** What becomes of a turn that did not end well. */
-import type { TracedStep } from "portico/agent";
+import type { FailedAttempt, TracedStep } from "portico/agent";
 import { Stopped } from "portico/schedules";
 import type { ClaimOutcome, WorkItem } from "portico/store";
 import type { TurnBody } from "../turns/turn-body.ts";
+
+interface FailedRun {
+  now: number;
+  retryDelayMs: number;
+  trace: TracedStep[];
+  /** The attempts before this one. */
+  failedAttempts: readonly FailedAttempt[];
+}
 
 /** Tried again, dead or cancelled. */
 export function outcomeOf(
   item: WorkItem<TurnBody>,
   reason: unknown,
   error: { code: string; message: string },
-  { now, retryDelayMs, trace }: { now: number; retryDelayMs: number; trace: TracedStep[] },
+  { now, retryDelayMs, trace, failedAttempts }: FailedRun,
 ): ClaimOutcome {
-  const result = { trace };
+  const result = { trace, failedAttempts };
   if (reason instanceof Stopped) {
     if (reason.why === "cancelled") return { state: "cancelled", error, result };
     // nobody waits for a chat completion any more

@@ -1,9 +1,18 @@
 /** How turns and wakes stand, as callers are told: JSON-ready, times in ISO 8601. */
-import type { TracedStep, TurnReport, TurnStatus, WaitingCall, WakeStatus } from "portico/agent";
+import type {
+  FailedAttempt,
+  TracedStep,
+  TurnReport,
+  TurnStatus,
+  WaitingCall,
+  WakeStatus,
+} from "portico/agent";
 import type { Usage } from "portico/provider";
 import type { WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { principalOfTurn } from "./principal-of.ts";
+import { failedBefore, readSteps, type StepRecord } from "../turns/step-records.ts";
+import { closeTrace, timedTrace } from "../turns/trace.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
 interface TurnResult {
@@ -12,6 +21,7 @@ interface TurnResult {
   steps?: number;
   usage?: Usage;
   trace?: TracedStep[];
+  failedAttempts?: FailedAttempt[];
 }
 
 export function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
@@ -47,13 +57,72 @@ export function waitingCallsOf({ state, body }: WorkItem<TurnBody>): WaitingCall
   return waiting.length === 0 ? undefined : waiting;
 }
 
-/** With what it did, as far as that was kept: of a turn that runs, up to its last pause. */
-export function turnReport(item: WorkItem<TurnBody>): TurnReport {
-  const { trace = item.body.paused?.loop.trace ?? [] } =
-    (item.result as TurnResult | undefined) ?? {};
+/** With what it did: of a turn that has not ended, as its record in the store has it. */
+export async function turnReport(
+  { store }: Pick<AgentContext, "store">,
+  item: WorkItem<TurnBody>,
+): Promise<TurnReport> {
+  const status = turnStatus(item);
+  const result = (item.result as TurnResult | undefined) ?? {};
+  if (hasEnded(status) && result.trace !== undefined) {
+    const { trace, failedAttempts = [] } = result;
+    return { ...status, trace, failedAttempts, cost: costOf(trace) };
+  }
+  const record = await readSteps(store(), item.id);
+  const { trace, omittedSteps } = stepsOf(item, record, store().now());
+  return {
+    ...status,
+    ...(trace.length > 0 && amountsOf(trace, omittedSteps)),
+    trace,
+    ...(omittedSteps > 0 && { omittedSteps }),
+    failedAttempts: failedBefore(record, item.attempts),
+    cost: costOf(trace),
+  };
+}
+
+/** With the model, steps and tokens so far, where it has not ended. */
+export async function progressingTurn(
+  { store }: Pick<AgentContext, "store">,
+  item: WorkItem<TurnBody>,
+): Promise<TurnStatus> {
+  const status = turnStatus(item);
+  if (hasEnded(status)) return status;
+  const isRunning = status.state === "running";
+  const record = isRunning ? await readSteps(store(), item.id) : undefined;
+  const { trace, omittedSteps } = stepsOf(item, record, store().now());
+  return trace.length > 0 ? { ...status, ...amountsOf(trace, omittedSteps) } : status;
+}
+
+/** The steps of the latest attempt, or those until its last pause where it has done nothing since. */
+function stepsOf(
+  { attempts, body, state }: WorkItem<TurnBody>,
+  record: StepRecord | undefined,
+  now: number,
+): Pick<StepRecord, "trace" | "omittedSteps"> {
+  const isLatest = record?.attempt === attempts && record.trace.length > 0;
+  if (!isLatest) return { trace: body.paused?.loop.trace ?? [], omittedSteps: 0 };
+  const trace = state === "running" ? timedTrace(record.trace, now) : closeTrace(record.trace);
+  return { trace, omittedSteps: record.omittedSteps };
+}
+
+function amountsOf(
+  trace: readonly TracedStep[],
+  omittedSteps: number,
+): Pick<TurnStatus, "model" | "steps" | "usage"> {
+  const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  for (const step of trace) {
+    usage.prompt_tokens += step.usage?.prompt_tokens ?? 0;
+    usage.completion_tokens += step.usage?.completion_tokens ?? 0;
+    usage.total_tokens += step.usage?.total_tokens ?? 0;
+  }
+  const model = trace.at(-1)?.model;
+  return { ...(model !== undefined && { model }), steps: trace.length + omittedSteps, usage };
+}
+
+/** US dollars; undefined where no price is known. */
+function costOf(trace: readonly TracedStep[]): number | undefined {
   const costs = trace.flatMap(({ cost }) => cost ?? []);
-  const cost = costs.length === 0 ? undefined : costs.reduce((sum, each) => sum + each, 0);
-  return { ...turnStatus(item), trace, cost };
+  return costs.length === 0 ? undefined : costs.reduce((sum, each) => sum + each, 0);
 }
 
 /** Whether nothing more comes of the turn, unless somebody replays it. */

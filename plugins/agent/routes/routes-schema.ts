@@ -42,28 +42,47 @@ const turn = {
   waitingCalls: Type.Optional(Type.Array(AnyObject)),
 };
 const Turn = Type.Object(turn);
+const Running = Type.Optional(
+  Type.Literal(true, { description: "It has not ended: `ms` is the time so far" }),
+);
+const Trace = Type.Array(
+  Type.Object({
+    model: Type.String(),
+    requestId: Type.String({ description: "As in GET /requests" }),
+    startedAt: Type.Optional(Time),
+    isRunning: Running,
+    ms: Count,
+    usage: Type.Optional(AnyObject),
+    cost: Type.Optional(Type.Number({ description: "US dollars" })),
+    error: Text,
+    calls: Type.Array(
+      Type.Object({
+        tool: Type.String(),
+        arguments: Type.String(),
+        startedAt: Type.Optional(Time),
+        isRunning: Running,
+        outcome: Text,
+        ok: Type.Optional(Type.Boolean()),
+        ms: Count,
+        decision: Type.Optional(choice(["confirmed", "denied", "expired", "interrupted"])),
+      }),
+    ),
+    omittedCalls: Type.Optional(Count),
+  }),
+  { description: "Each request to the model, and the tool calls that it answered with" },
+);
 const TurnReport = Type.Object({
   ...turn,
-  trace: Type.Array(
+  trace: Trace,
+  omittedSteps: Type.Optional(Count),
+  failedAttempts: Type.Array(
     Type.Object({
-      model: Type.String(),
-      requestId: Type.String({ description: "As in GET /requests" }),
-      ms: Count,
-      usage: Type.Optional(AnyObject),
-      cost: Type.Optional(Type.Number({ description: "US dollars" })),
-      error: Text,
-      calls: Type.Array(
-        Type.Object({
-          tool: Type.String(),
-          arguments: Type.String(),
-          outcome: Type.String(),
-          ok: Type.Boolean(),
-          ms: Count,
-          decision: Type.Optional(choice(["confirmed", "denied", "expired", "interrupted"])),
-        }),
-      ),
+      attempt: Type.Integer({ minimum: 1 }),
+      error: Type.Object({ code: Type.String(), message: Type.String() }),
+      trace: Trace,
+      omittedSteps: Count,
     }),
-    { description: "Each request to the model, and the tool calls that it answered with" },
+    { description: "The attempts before the latest one" },
   ),
   cost: Type.Optional(Type.Number({ description: "US dollars, of all steps with a known price" })),
 });

@@ -5,7 +5,7 @@ import { choiceIn, limitIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { decide, waitingTurns, withDecisions } from "../queue/decisions.ts";
-import { turnReport, turnStatus } from "../queue/status.ts";
+import { progressingTurn, turnReport, turnStatus } from "../queue/status.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 import { errors } from "../errors.ts";
 import { agentRoutes, type confirmBody, type denyBody, TURN_STATES } from "./routes-schema.ts";
@@ -19,7 +19,7 @@ const MOST_PAGES = 20;
 export function mountTurns(agent: AgentContext, service: AgentService): void {
   const { ctx } = agent;
   ctx.route("GET", "/turns/:id", agentRoutes.turn, async ({ params }): Promise<TurnReport> => {
-    const report = turnReport(await find(params["id"] ?? ""));
+    const report = await turnReport(agent, await find(params["id"] ?? ""));
     if (report.waitingCalls === undefined) return report;
     return { ...report, waitingCalls: await withDecisions(agent, report.waitingCalls) };
   });
@@ -75,21 +75,19 @@ async function listTurns(agent: AgentContext, query: URLSearchParams): Promise<T
   };
   const { state, limit } = filter;
   if (state === "waiting") {
-    const waiting = (await waitingTurns(agent)).map(turnStatus);
-    return waiting
-      .filter((turn) => passes(filter, turn))
-      .reverse()
-      .slice(0, limit);
+    const waiting = (await waitingTurns(agent)).filter((item) => passes(filter, turnStatus(item)));
+    const newest = waiting.reverse().slice(0, limit);
+    return Promise.all(newest.map((item) => progressingTurn(agent, item)));
   }
-  const turns: TurnStatus[] = [];
+  const passing: WorkItem<TurnBody>[] = [];
   let before: number | undefined;
-  for (let page = 0; page < MOST_PAGES && turns.length < limit; page++) {
+  for (let page = 0; page < MOST_PAGES && passing.length < limit; page++) {
     const items = await pageOfTurns(agent, filter, before);
-    turns.push(...items.map(turnStatus).filter((turn) => passes(filter, turn)));
+    passing.push(...items.filter((item) => passes(filter, turnStatus(item))));
     if (items.length < pageSizeOf(filter)) break;
     before = items.at(-1)?.seq;
   }
-  return turns.slice(0, limit);
+  return Promise.all(passing.slice(0, limit).map((item) => progressingTurn(agent, item)));
 }
 
 function passes({ state, principal, session }: TurnFilter, turn: TurnStatus): boolean {

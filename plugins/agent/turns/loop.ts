@@ -13,7 +13,7 @@ import type { LoopState, OpenCalls } from "./loop-state.ts";
 import type { Edit } from "./sending.ts";
 import { describeTools } from "./tool-descriptions.ts";
 import { callTool, refusedRun, type ToolRun } from "./tools.ts";
-import { type StepCosts, traceCall } from "./trace.ts";
+import { type StepCosts, traceEnd, traceStart } from "./trace.ts";
 
 export interface LoopOptions {
   chat: ChatService;
@@ -32,6 +32,10 @@ export interface LoopOptions {
   confirmations: Confirmations;
   costs: StepCosts;
   onTool(run: ToolRun): void;
+  /** The trace has changed. */
+  onTrace(): void;
+  /** Milliseconds since 1970, by the store's clock. */
+  now(): number;
   /** Returns the listener that gets the next paragraph of the answer. */
   onDelta(): Listen | undefined;
   /** Makes an editor of one answer's text, before listeners get it. */
@@ -115,8 +119,17 @@ async function askModel(
   const { request, signal } = options;
   const stepNumber = state.trace.length + 1;
   const requestId = newId("int");
-  const step: TracedStep = { model: state.model, requestId, ms: 0, calls: [] };
+  const startedAt = new Date(options.now()).toISOString();
+  const step: TracedStep = {
+    model: state.model,
+    requestId,
+    startedAt,
+    isRunning: true,
+    ms: 0,
+    calls: [],
+  };
   state.trace.push(step);
+  options.onTrace();
   options.costs.follow(step);
   const began = performance.now();
   try {
@@ -147,6 +160,8 @@ async function askModel(
     throw error;
   } finally {
     step.ms = Math.round(performance.now() - began);
+    delete step.isRunning;
+    options.onTrace();
   }
 }
 
@@ -161,16 +176,31 @@ async function answerCalls(
     const asked = openWaiting(options, open);
     const verdict = await verdictOn(options, open);
     if (verdict.may === "wait") return { until: verdict.until, asked };
-    const run =
-      verdict.may === "run" ? await callTool(call, options) : refusedRun(call, verdict.reason);
+    const run = await runTraced(options, state, call, verdict);
     options.onTool(run);
-    state.trace.at(-1)?.calls.push(traceCall(call, run, verdict.decision));
     state.added.push(...run.messages.filter((message) => message.role === "tool"));
     open.images.push(...run.messages.filter((message) => message.role !== "tool"));
     if (verdict.decision === "confirmed") open.hasRunConfirmed = true;
     if (countRepeat(state, call, run) >= CIRCLE) open.isCircling = true;
   }
   return undefined;
+}
+
+/** Runs or refuses a call, and keeps in the trace that it has begun and how it ended. */
+async function runTraced(
+  options: LoopOptions,
+  state: LoopState,
+  call: ToolCallPart,
+  verdict: Exclude<Verdict, { may: "wait" }>,
+): Promise<ToolRun> {
+  const traced = traceStart(call, options.now());
+  state.trace.at(-1)?.calls.push(traced);
+  options.onTrace();
+  const run =
+    verdict.may === "run" ? await callTool(call, options) : refusedRun(call, verdict.reason);
+  traceEnd(traced, run, verdict.decision);
+  options.onTrace();
+  return run;
 }
 
 /** Once a call has to wait, the owner is asked for all of its step together. Returns what was not asked before. */

@@ -38,6 +38,8 @@ export interface TurnInput {
   loop: LoopState;
   signal: AbortSignal;
   onDelta(): Listen | undefined;
+  /** `loop.trace` has changed. */
+  onTrace(): void;
 }
 
 /** A turn that has to wait: it is to be stored, and run again with the same `loop` and `prompt`. */
@@ -132,6 +134,8 @@ async function askAgent(
         { sessionKey: sessionId, principal: access.principal },
       );
     },
+    onTrace: () => input.onTrace(),
+    now: () => agent.store().now(),
     onDelta,
     edit,
   };

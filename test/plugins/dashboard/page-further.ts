@@ -77,6 +77,46 @@ testSignedIn(
   },
 );
 
+const PENDING = `import { definePlugin } from "portico";
+export default definePlugin({ name: "pending", setup(ctx) {
+  ctx.add("provider", { name: "pending", builtinChannel: "pending", models: () => ["pending"],
+    async complete(_request, info) {
+      const content = await globalThis[Symbol.for("portico.test.pending")];
+      return { id: info.id, object: "chat.completion", created: info.created, model: "pending",
+        choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }] };
+    } });
+} });`;
+
+testSignedIn(
+  "a running turn shows its steps, also on a page that is loaded again",
+  async (visitor, { gateway }) => {
+    const { page } = visitor;
+    let respond = (_content: string): void => {};
+    (globalThis as Record<symbol, unknown>)[Symbol.for("portico.test.pending")] = new Promise(
+      (resolve) => {
+        respond = resolve;
+      },
+    );
+    gateway.write("plugins/pending/plugin.ts", PENDING);
+    await until("the model", async () => {
+      const { data } = await gateway.json("GET", "/v1/models");
+      return data.some(({ id }: { id: string }) => id.endsWith("pending"));
+    });
+    const body = { message: "wait", model: "pending", session: "a-live-turn" };
+    const { turnId } = await gateway.json("POST", "/agent", body);
+    await openSection(visitor, "Turns");
+    await page.getByRole("link", { name: "a-live-turn" }).click();
+    const step = page.locator(".detail .timeline li").filter({ hasText: "pending" });
+    await step.getByText("running").waitFor();
+    await page.reload();
+    await step.getByText("so far").waitFor();
+    respond("the end");
+    await page.locator(".detail pre").getByText("the end").waitFor();
+    await step.getByRole("link", { name: "request" }).waitFor();
+    assert.is((await gateway.json("GET", `/turns/${turnId}`)).state, "done");
+  },
+);
+
 testSignedIn("turns, usage, keys and logs", async (visitor, { gateway }) => {
   const { page } = visitor;
   await gateway.json("POST", "/keys", {

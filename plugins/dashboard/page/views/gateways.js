@@ -49,7 +49,8 @@ function gatewayTable({ gateways: rows }) {
         title: "last sign of life",
         kind: "number",
         value: ({ ageMs }) => ageMs,
-        cell: ({ ageMs, seenAt }) => h("span", { title: seenAt }, `${duration(ageMs)} ago`),
+        cell: ({ ageMs, seenAt }) =>
+          h("span", { title: seenAt }, `${Math.round(ageMs / 1000)} s ago`),
       },
     ],
   });
@@ -89,7 +90,7 @@ function loadSinceLast(status) {
 
 const totalOf = ({ requests }) => requests.total ?? requests;
 const percent = (share) => (share === undefined ? "–" : `${Math.round(100 * share)} %`);
-const perSecond = (rate) => (rate === undefined ? "–" : `${rate.toFixed(1)} a second`);
+const perSecond = (rate) => `${rate.toFixed(1)} a second`;
 
 function gatewayFacts(status, load) {
   const { version, pid, uptimeMs, url, servers, home, workspace, memory } = status;
@@ -99,8 +100,11 @@ function gatewayFacts(status, load) {
     ["process", pid],
     ["running for", duration(uptimeMs)],
     ["memory", `${bytes(memory.rssBytes)} (heap ${bytes(memory.heapBytes)})`],
-    ["processor", `${percent(load?.cpu)} of one core`],
-    ["requests", `${count(requests.total)}, ${perSecond(load?.requests)}`],
+    ["processor", load && `${percent(load.cpu)} of one core`],
+    [
+      "requests",
+      load ? `${count(requests.total)}, ${perSecond(load.requests)}` : count(requests.total),
+    ],
     ["active requests", count(requests.active)],
     ["connections", `${count(connections.open)} of ${count(connections.limit)}`],
     ["refused connections", count(connections.refused)],

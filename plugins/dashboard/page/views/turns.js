@@ -18,7 +18,6 @@ import {
   section,
   table,
 } from "../dom.js";
-import { events } from "../feed.js";
 import { openForm } from "../forms.js";
 import { lengthOf, more } from "../lists.js";
 
@@ -56,22 +55,10 @@ export const turns = {
   ],
   detail: {
     everyMs: 1000,
-    async load(id) {
-      const turn = await get(pathOf(id));
-      return { turn, live: liveCalls(turn) };
-    },
+    load: (id) => get(pathOf(id)),
     render: renderDetail,
   },
 };
-
-/** A turn that runs has stored no step yet: its tool calls are known from the event feed. */
-function liveCalls({ turnId, state }) {
-  if (state !== "running") return [];
-  return events
-    .filter(({ name, context }) => name === "agent:tool" && context?.turnId === turnId)
-    .map(({ key, context }) => ({ key, ...context }))
-    .reverse();
-}
 
 function waitingCalls(rows) {
   const calls = rows.flatMap((turn) => turn.waitingCalls.map((call) => ({ turn, call })));
@@ -106,6 +93,13 @@ function waitingCall({ turn, call }) {
   );
 }
 
+/** The error is that of the attempt before, as long as another one runs. */
+function stateCell({ state, attempts, error }) {
+  if (state === "running" && attempts > 1)
+    return [badge(state), h("span", { class: "muted small" }, ` attempt ${attempts}`)];
+  return [badge(state), state === "done" ? null : problem(error?.message)];
+}
+
 function columnsOf(openId) {
   const columns = [
     {
@@ -119,7 +113,7 @@ function columnsOf(openId) {
     {
       title: "state",
       value: ({ state }) => state,
-      cell: ({ state, error }) => [badge(state), state === "done" ? null : problem(error?.message)],
+      cell: stateCell,
     },
   ];
   if (openId !== undefined) return columns;
@@ -148,15 +142,19 @@ function tookMs({ createdAt, finishedAt }) {
   return finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt);
 }
 
-function renderDetail({ turn, live }) {
-  const { turnId, sessionId, trace, waitingCalls: waiting = [] } = turn;
+function renderDetail(turn) {
+  const { turnId, sessionId, failedAttempts, waitingCalls: waiting = [] } = turn;
+  const hasError = turn.state !== "done" && turn.state !== "running";
   return [
-    problem(turn.state === "done" ? undefined : turn.error?.message),
+    problem(hasError ? turn.error?.message : undefined),
     facts(factsOf(turn)),
     buttonsOf(turn),
     waiting.length > 0 ? waitingCalls([turn]) : null,
-    h("h3", {}, "Steps"),
-    stepsOf(trace, live, turn),
+    failedAttempts.length > 0
+      ? [h("h3", {}, "Attempts that failed"), failedAttempts.map(failedAttempt)]
+      : null,
+    h("h3", {}, failedAttempts.length > 0 ? "Steps of the latest attempt" : "Steps"),
+    stepsOf(turn),
     turn.result ? [h("h3", {}, "Result"), h("pre", {}, turn.result)] : null,
     h("p", {}, h("a", { href: href("sessions", sessionId) }, "The whole session")),
     h("p", { class: "muted small" }, turnId),
@@ -180,26 +178,38 @@ function factsOf(turn) {
   ];
 }
 
-function stepsOf(trace, live, { state }) {
-  const steps = trace.map((step, index) => stepOf(step, index + 1));
-  const calls = live.map((call) =>
-    h(
-      "li",
-      {},
-      badge(call.ok ? "ok" : "failed"),
-      ` ${call.tool}, ${duration(call.ms)}`,
-      problem(call.error),
-    ),
+/** An attempt that another one followed, closed: what counts is the latest one. */
+function failedAttempt({ attempt: number, error, trace, omittedSteps }) {
+  return h(
+    "details",
+    { "data-key": `attempt-${number}` },
+    h("summary", {}, badge("failed"), ` attempt ${number}: ${error.code}`),
+    problem(error.message),
+    timelineOf(trace, omittedSteps, `attempt-${number}`),
   );
-  const isEmpty = steps.length + calls.length === 0;
-  if (isEmpty && state === "running") return emptyText("It runs. Tool calls appear here.");
-  if (isEmpty) return emptyText("It has taken no step yet.");
-  return h("ol", { class: "timeline" }, steps, calls);
 }
 
-function stepOf({ model, requestId, ms, usage, cost, error, calls }, number) {
+function stepsOf({ trace, omittedSteps = 0, state }) {
+  if (trace.length > 0) return timelineOf(trace, omittedSteps, "latest");
+  if (state === "running") return emptyText("It runs. Its steps appear here.");
+  return emptyText("It has taken no step yet.");
+}
+
+function timelineOf(trace, omittedSteps, key) {
+  return [
+    omittedSteps > 0 ? emptyText(`Earlier steps that are not kept: ${count(omittedSteps)}`) : null,
+    h(
+      "ol",
+      { class: "timeline" },
+      trace.map((step, index) => stepOf(step, omittedSteps + index + 1, key)),
+    ),
+  ];
+}
+
+function stepOf(step, number, key) {
+  const { model, requestId, isRunning, usage, cost, error, calls, omittedCalls = 0 } = step;
   const amounts = [
-    duration(ms),
+    timeOf(step),
     usage ? `${count(usage.prompt_tokens)} + ${count(usage.completion_tokens)} tokens` : null,
     cost === undefined ? null : dollars(cost),
   ];
@@ -208,27 +218,39 @@ function stepOf({ model, requestId, ms, usage, cost, error, calls }, number) {
     {},
     h("strong", {}, `${number}. ${model}`),
     " ",
-    h("a", { class: "small", href: href("requests", requestId) }, "request"),
+    isRunning
+      ? badge("running")
+      : h("a", { class: "small", href: href("requests", requestId) }, "request"),
     h("div", { class: "muted small" }, amounts.filter(Boolean).join(", ")),
     problem(error),
-    calls.map((call, index) => callOf(call, `${number}-${index}`)),
+    omittedCalls > 0 ? emptyText(`Earlier calls that are not kept: ${count(omittedCalls)}`) : null,
+    calls.map((call, index) => callOf(call, `${key}-${number}-${omittedCalls + index}`)),
   );
 }
 
-function callOf({ tool, arguments: given, ok, ms, outcome, decision }, key) {
+/** Of what still runs, the time so far. */
+const timeOf = ({ isRunning, ms }) => (isRunning ? `${duration(ms)} so far` : duration(ms));
+
+function callOf(call, key) {
+  const { tool, arguments: given, outcome, decision } = call;
   return h(
     "details",
     { "data-key": `call-${key}` },
     h(
       "summary",
       {},
-      badge(ok ? "ok" : "failed"),
-      ` ${tool}, ${duration(ms)}${decision ? `, ${decision}` : ""} `,
+      badge(callState(call)),
+      ` ${tool}, ${timeOf(call)}${decision ? `, ${decision}` : ""} `,
       h("span", { class: "muted small" }, beginning(given, 80)),
     ),
     h("pre", {}, given),
-    h("pre", {}, outcome),
+    outcome === undefined ? null : h("pre", {}, outcome),
   );
+}
+
+function callState({ isRunning, ok }) {
+  if (isRunning) return "running";
+  return ok ? "ok" : "failed";
 }
 
 function buttonsOf({ turnId, state }) {

@@ -1,0 +1,216 @@
+/** What a turn has done is seen while it runs, from every gateway of its store, and an attempt that failed is not lost. */
+import * as assert from "uvu/assert";
+import type { TurnReport, TurnStatus } from "portico/agent";
+import {
+  type InProcessGateway,
+  type SpawnedGateway,
+  spawnGateway,
+  startGateway,
+  type TestGateway,
+} from "../../support/gateway.ts";
+import { startPostgres, type TestPostgres } from "../../support/machine/postgres.ts";
+import { porticoHere } from "../../support/portico.ts";
+import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
+import {
+  completion,
+  json,
+  startUpstream,
+  type Upstream,
+} from "../../support/upstreams/upstream.ts";
+import { boundTrace } from "../../../plugins/agent/turns/trace.ts";
+import { call, type ScriptedGateway, scriptedGateway } from "./scripted.ts";
+
+const test = suite("live steps");
+let g: ScriptedGateway | undefined;
+test.after.each(async () => {
+  await g?.stop();
+  g = undefined;
+});
+
+const WAITING_TOOL = `import { definePlugin, Type } from "portico";
+export default definePlugin({
+  name: "waiting",
+  setup(ctx) {
+    ctx.tool({
+      name: "wait", description: "Waits for the test", parameters: Type.Object({}),
+      handler: () => globalThis[Symbol.for("portico.test.wait")],
+    });
+  },
+});
+`;
+
+const start = async (gateway: TestGateway, message = "go"): Promise<string> =>
+  (await gateway.json("POST", "/agent", { message, session: "live" })).turnId;
+const show = (gateway: TestGateway, id: string) => gateway.json<TurnReport>("GET", `/turns/${id}`);
+
+function promised(): { promise: Promise<string>; resolve(value: string): void } {
+  let resolve = (_value: string): void => {};
+  const promise = new Promise<string>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+/** The report once it fits. */
+const seen = (gateway: TestGateway, id: string, fits: (turn: TurnReport) => boolean | undefined) =>
+  until("the turn to be seen so", async () => {
+    const turn = await show(gateway, id);
+    return fits(turn) ? turn : undefined;
+  });
+const ended = (gateway: TestGateway, id: string) =>
+  seen(gateway, id, ({ state }) => state === "done");
+
+test("a running turn shows its steps, and which call of a model or a tool runs now", async () => {
+  const tool = promised();
+  const model = promised();
+  (globalThis as Record<symbol, unknown>)[Symbol.for("portico.test.wait")] = tool.promise;
+  g = await scriptedGateway({ files: { "plugins/waiting/plugin.ts": WAITING_TOOL } });
+  const calls = [call("lookup", { key: "a" }), call("wait", {}), model.promise];
+  g.script(() => calls.shift() ?? "late");
+  const id = await start(g);
+
+  const inTool = await seen(g, id, ({ trace }) => trace[1]?.calls[0]?.isRunning);
+  assert.is(inTool.state, "running");
+  const [first, second] = inTool.trace;
+  assert.is(first?.isRunning, undefined);
+  assert.is(first?.usage?.total_tokens, 15);
+  assert.is(first?.calls[0]?.ok, true);
+  assert.is(first?.calls[0]?.outcome, "value of a");
+  assert.is(second?.isRunning, undefined, "the model has responded");
+  assert.is(second?.calls[0]?.tool, "wait");
+  assert.is(second?.calls[0]?.ok, undefined);
+  assert.is(inTool.usage?.total_tokens, 30);
+  const { turns } = await g.json<{ turns: TurnStatus[] }>("GET", "/turns?session=live");
+  assert.is(turns[0]?.steps, 2);
+  assert.is(turns[0]?.usage?.total_tokens, 30);
+  const inWords = await porticoHere(g.home, ["turns", "show", id]);
+  assert.match(inWords.stdout, /wait \{\}\n.*running/);
+
+  tool.resolve("waited");
+  const inModel = await seen(g, id, ({ trace }) => trace[2]?.isRunning);
+  assert.is(inModel.trace[1]?.calls[0]?.outcome, "waited");
+  assert.ok(Date.parse(inModel.trace[2]?.startedAt ?? "") > 0);
+  assert.type(inModel.trace[2]?.ms, "number");
+
+  model.resolve("the end");
+  const done = await ended(g, id);
+  assert.is(done.result, "the end");
+  assert.is(done.trace.length, 3);
+  assert.not(JSON.stringify(done.trace).includes("isRunning"));
+  assert.equal(done.failedAttempts, []);
+});
+
+test("a failed attempt keeps its error and its steps, while the turn waits for the next and after its end", async () => {
+  g = await scriptedGateway({ config: { agents: { defaults: { retryDelayMs: 300 } } } });
+  let isBroken = true;
+  g.script((request) => {
+    const last = request.messages.at(-1);
+    if (last?.role !== "tool") return call("lookup", { key: "a" });
+    if (!isBroken) return "done after all";
+    isBroken = false;
+    throw new Error("the model is broken");
+  });
+  const id = await start(g);
+  const between = await seen(g, id, ({ failedAttempts }) => failedAttempts.length > 0);
+  const failure = between.failedAttempts[0];
+  assert.is(failure?.attempt, 1);
+  assert.type(failure?.error.code, "string");
+  assert.equal(
+    failure?.trace.map((step) => [step.calls.length, step.error === undefined]),
+    [
+      [1, true],
+      [0, false],
+    ],
+  );
+  const done = await ended(g, id);
+  assert.is(done.attempts, 2);
+  assert.equal(done.failedAttempts, between.failedAttempts);
+  assert.is(done.trace.length, 2, "the steps of the attempt that went well");
+  const { stdout } = await porticoHere(g.home, ["turns", "show", id]);
+  assert.match(stdout, /Attempt 1 failed/);
+});
+
+test("what ran when a turn is stopped is shown as ended", async () => {
+  g = await scriptedGateway();
+  g.script(() => new Promise<string>(() => {}));
+  const id = await start(g);
+  await seen(g, id, ({ trace }) => trace[0]?.isRunning);
+  await g.json("POST", `/turns/${id}/cancel`);
+  const stopped = await seen(g, id, ({ state }) => state === "cancelled");
+  assert.is(stopped.trace[0]?.isRunning, undefined);
+  assert.type(stopped.trace[0]?.error, "string");
+});
+
+test("a trace that is kept is bounded: the newest steps and calls stay, and the others are counted", () => {
+  const text = "x".repeat(100);
+  const calls = Array.from({ length: 10 }, (_, n) => ({
+    tool: `t${n}`,
+    arguments: text,
+    outcome: text,
+    ok: true,
+    ms: 1,
+  }));
+  const step = { model: "m", requestId: "r", ms: 1, calls };
+  const { trace, omittedSteps } = boundTrace([step, step, step, step], 5_500);
+  assert.is(omittedSteps, 2);
+  assert.is(trace.length, 2);
+  assert.equal(
+    trace[0]?.calls.map(({ tool }) => tool),
+    ["t8", "t9"],
+  );
+  assert.is(trace[0]?.omittedCalls, 8);
+  assert.is(trace[1]?.omittedCalls, undefined);
+  assert.equal(boundTrace([step], 10_000), { trace: [step], omittedSteps: 0 });
+});
+
+const together = suite("live steps over two gateways");
+let postgres: TestPostgres;
+let upstream: Upstream;
+let killed: SpawnedGateway | undefined;
+let other: InProcessGateway | undefined;
+let isAnswering = false;
+together.before(async () => {
+  postgres = await startPostgres();
+  upstream = await startUpstream((_request, res) => {
+    if (isAnswering) json(res, completion("Hello"));
+  });
+});
+together.after(async () => {
+  await killed?.kill("SIGKILL");
+  await other?.stop();
+  await upstream.close();
+  await postgres.stop();
+});
+
+together(
+  "another gateway shows what runs, and tells of the attempt that a kill has cut off",
+  async () => {
+    const config = {
+      channels: {
+        up: { provider: "openai", baseUrl: upstream.url, models: ["up"], maxRetries: 0 },
+      },
+      agents: { defaults: { model: "up", retryDelayMs: 20 } },
+      store: { url: postgres.emptyUrl() },
+    };
+    killed = await spawnGateway({ config });
+    const id = await start(killed);
+    await seen(killed, id, ({ trace }) => trace[0]?.isRunning);
+    other = await startGateway({ config });
+    const elsewhere = await show(other, id);
+    assert.is(elsewhere.state, "running");
+    assert.is(elsewhere.trace[0]?.isRunning, true);
+    await killed.kill("SIGKILL");
+    isAnswering = true;
+    const done = await ended(other, id);
+    assert.is(done.result, "Hello");
+    assert.equal(
+      done.failedAttempts.map(({ attempt, error }) => [attempt, error.code]),
+      [[1, "interrupted"]],
+    );
+    assert.type(done.failedAttempts[0]?.trace[0]?.error, "string");
+  },
+);
+
+test.run();
+together.run();
