@@ -35,8 +35,6 @@ export interface RouteOptions {
   body?: Declared<TSchema> | null;
   /** Without a body, `call.json()` is `{}`. */
   optionalBody?: boolean;
-  /** Whole numbers beyond 2^53 in the body are read as `ExactNumber`, which keeps their digits. */
-  exactNumbers?: boolean;
   /** The content types of a body that is not (only) JSON. */
   bodyTypes?: readonly string[];
   response?: Declared<ResponseDeclarations>;

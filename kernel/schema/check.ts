@@ -2,6 +2,7 @@ import { FormatRegistry, type Static, type TSchema } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { fillDefaults } from "./defaults.ts";
 import { errors } from "./errors.ts";
+import { withSymbols } from "../text/exact-json.ts";
 import { formatKeyPath } from "../text/key-path.ts";
 import { mergeParts } from "./merge.ts";
 import { problemsIn, sentence } from "./problems.ts";
@@ -29,7 +30,8 @@ function isUrl(text: string): boolean {
 /**
  * Turns a TypeBox schema into a check of values from outside. The code is generated at the first `parse` and kept.
  * `parse` fills in defaults, takes an optional `null` for absent (the value handed in stays as it was) and throws
- * `invalid_request_error` about the first problem, with its place in `param`: `messages[2].role`.
+ * `invalid_request_error` about the first problem, with its place in `param`: `messages[2].role`. An `ExactNumber` fits
+ * only where every value does: a number of the schema is one that a double holds exactly.
  */
 export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   let check: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
@@ -39,11 +41,12 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
     parse(input) {
       check ??= TypeCompiler.Compile(schema);
       let value = fillDefaults(schema, input);
-      if (check.Check(value)) return value as Static<S>;
+      if (check.Check(withSymbols(value))) return value as Static<S>;
       // Only now: a value that fits with its nulls need not be searched for them.
       value = fillDefaults(schema, input, "nulls");
-      if (check.Check(value)) return value as Static<S>;
-      const [problem] = problemsIn(check.Errors(value), value);
+      const checkedValue = withSymbols(value);
+      if (check.Check(checkedValue)) return value as Static<S>;
+      const [problem] = problemsIn(check.Errors(checkedValue), checkedValue);
       if (!problem) throw errors.unexplained();
       const param = problem.path.length > 0 ? formatKeyPath(problem.path) : undefined;
       throw errors.invalidValue({ problem: sentence(problem, "The input") }, { param });

@@ -160,8 +160,18 @@ function wanted(schema: TSchema): string[] {
   return [names[type] ?? (schema["type"] ? `a ${type}` : type)];
 }
 
-const typeOrFraction = (value: unknown): string =>
-  typeof value === "number" && !Number.isInteger(value) ? String(value) : typeName(value);
+function typeOrFraction(value: unknown): string {
+  if (typeof value === "symbol") return describeExactNumber(value);
+  return typeof value === "number" && !Number.isInteger(value) ? String(value) : typeName(value);
+}
+
+const SHOWN_DIGITS = 40;
+
+/** Checks see an `ExactNumber` as a symbol of its digits: see `withSymbols`. */
+function describeExactNumber({ description: digits = "" }: symbol): string {
+  const number = digits.length > SHOWN_DIGITS ? `a number of ${digits.length} digits` : digits;
+  return `${number}, which is beyond ±${Number.MAX_SAFE_INTEGER}`;
+}
 
 /** What kind of value it is, in words. */
 export function typeName(value: unknown): string {

@@ -1,6 +1,7 @@
 /** A query holds only text: numbers, booleans and lists are read from it as a schema asks for them. */
 import type { TSchema } from "@sinclair/typebox";
 import type { QueryParameters } from "../contract/index.ts";
+import { ExactNumber } from "../text/exact-json.ts";
 
 type Kind = string | undefined;
 
@@ -19,7 +20,14 @@ function readText(text: string, schema: TSchema): unknown {
     if (/^(false|0|no|off)$/i.test(text)) return false;
   }
   const isNumeric = kinds.includes("integer") || kinds.includes("number");
-  return isNumeric && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+  return isNumeric && /^-?\d+(\.\d+)?$/.test(text) ? readNumber(text) : text;
+}
+
+/** A whole number that no double holds is read as in a JSON body: the check refuses it by its digits. */
+function readNumber(text: string): unknown {
+  const number = Number(text);
+  const isRounded = !text.includes(".") && !Number.isSafeInteger(number);
+  return isRounded ? new ExactNumber(text) : number;
 }
 
 function textsOf(query: QueryParameters, name: string): readonly string[] {

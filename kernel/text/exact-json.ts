@@ -75,6 +75,28 @@ export const exactJson = {
   },
 };
 
+/**
+ * The value with a symbol of its digits in place of each `ExactNumber`, for a check by a schema: a schema library takes
+ * such a number for an object, since it is one, while a symbol fits only a schema that takes every value. A value without
+ * such numbers is returned as it is.
+ */
+export function withSymbols(value: unknown): unknown {
+  if (value instanceof ExactNumber) return Symbol(value.digits);
+  if (Array.isArray(value)) {
+    const items = value.map(withSymbols);
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  if (!isPlain(value)) return value;
+  let copy: Record<string, unknown> | undefined;
+  for (const [name, member] of Object.entries(value)) {
+    const seen = withSymbols(member);
+    if (seen === member) continue;
+    copy ??= { ...value };
+    copy[name] = seen;
+  }
+  return copy ?? value;
+}
+
 function copyOf(value: unknown, copies: Map<object, object>): unknown {
   if (value instanceof ExactNumber) return value;
   if (!isPlain(value)) return structuredClone(value);

@@ -118,7 +118,7 @@ class WebhookPlanner implements Planner {
 
   read(target: Target, source: BodySource): Reading | Promise<Reading> {
     if (target.kind === "wake" || target.kind === "agent")
-      return { body: parseJson(source.bytes, { limits: source.limits, exact: true }) };
+      return { body: parseJson(source.bytes, { limits: source.limits }) };
     if (target.kind === "mapping") return readFor(target.mapping, source);
     return readForRoot([...this.#options.settings().mappings.values()], source);
   }

@@ -26,24 +26,22 @@ export interface ParseOptions {
   latin1?: string;
   /** Those of the request (`call.limits`), so that the owner's settings count; otherwise the defaults. */
   limits?: BodyLimits;
-  /** Whole numbers beyond 2^53 keep their digits: see `exactJson`. */
-  exact?: boolean;
 }
 
 /**
- * The value of a JSON text in UTF-8, with or without a byte order mark. Keys called `__proto__` are left out. Throws
- * `invalid_json`, and `invalid_request_error` for a text that breaks one of the limits, which are counted before
+ * The value of a JSON text in UTF-8, with or without a byte order mark. Whole numbers beyond 2^53 are `ExactNumber`s,
+ * which keep their digits (see `exactJson`). Keys called `__proto__` are left out. Throws `invalid_json`, and `invalid_request_error` for a text that breaks one of the limits, which are counted before
  * anything is parsed. The messages tell the place, never the text around it, which may be a secret.
  */
 export function parseJson(
   bytes: Buffer,
-  { latin1, limits = DEFAULT_BODY_LIMITS, exact = false }: ParseOptions = {},
+  { latin1, limits = DEFAULT_BODY_LIMITS }: ParseOptions = {},
 ): unknown {
   if (bytes.length === 0) throw errors.emptyBody();
   const text = latin1 !== undefined && isAscii(bytes) ? latin1 : decoded(bytes);
   const { longIntegers } = checkJsonLimits(text, limits);
   try {
-    if (!exact || longIntegers.length === 0)
+    if (longIntegers.length === 0)
       return JSON.parse(text, hasProtoKey(text) ? withoutProto : undefined);
     const value = exactJson.parse(text, longIntegers);
     return hasProtoKey(text) ? withoutProtoKeys(value) : value;

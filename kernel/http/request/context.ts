@@ -205,9 +205,8 @@ export class RequestContext implements Call {
   async #parsedBody(): Promise<unknown> {
     checkJsonType(this.req);
     const bytes = await this.body();
-    const { optionalBody = false, exactNumbers = false } = this.declared ?? {};
-    if (bytes.length === 0 && optionalBody) return {};
-    return parseJson(bytes, { limits: this.limits, exact: exactNumbers });
+    if (bytes.length === 0 && this.declared?.optionalBody) return {};
+    return parseJson(bytes, { limits: this.limits });
   }
 
   async #jsonObject(): Promise<Record<string, unknown>> {

@@ -6,7 +6,6 @@ import { readQuery } from "../../schema/query.ts";
 
 export interface RouteInput {
   optionalBody: boolean;
-  exactNumbers: boolean;
   /** The check of the body; undefined where the kernel does not check it. */
   body(): Promise<Check<unknown> | undefined>;
   /** The check of path, query and body as one input. */
@@ -26,9 +25,8 @@ const UNCHECKED = {
 };
 
 export function declaredInput(options: RouteOptions): RouteInput {
-  const { params, query, body, checkedBy = "kernel" } = options;
-  const { optionalBody = false, exactNumbers = false } = options;
-  const reading = { optionalBody, exactNumbers, merged: () => mergedInput(options) };
+  const { params, query, body, optionalBody = false, checkedBy = "kernel" } = options;
+  const reading = { optionalBody, merged: () => mergedInput(options) };
   if (checkedBy === "handler") return { ...UNCHECKED, ...reading };
   return {
     ...reading,

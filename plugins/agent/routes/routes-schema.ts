@@ -136,7 +136,6 @@ export const agentRoutes = {
     summary: "Start a turn",
     changes: false,
     body: agentRequest,
-    exactNumbers: true,
     response: streamableResponse(
       Type.Object({
         status: Type.Integer(),

@@ -17,7 +17,7 @@ export async function jsonBody(call: Call): Promise<unknown> {
 /** The value of a body, read as `jsonBody` reads it. */
 export function parseBody(bytes: Buffer, limits: BodyLimits, raw: RawBody = bytes): unknown {
   const latin1 = typeof raw === "string" ? { latin1: raw } : {};
-  return parseJson(bytes, { ...latin1, limits, exact: true });
+  return parseJson(bytes, { ...latin1, limits });
 }
 
 /** A caller's own bytes; short ones as a text with a character for each, which is quicker to search, cut and send. */

@@ -84,7 +84,7 @@ function collect(pairs: Iterable<[string, unknown]>, limits: BodyLimits): Record
 function readPayload(value: unknown, limits: BodyLimits): unknown {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {
-    return parseJson(Buffer.from(value), { limits, exact: true });
+    return parseJson(Buffer.from(value), { limits });
   } catch (error) {
     if (isPorticoError(error) && error.code === "invalid_json") return value;
     throw error;

@@ -31,7 +31,7 @@ export function isBinary(type: string | undefined, bytes: Buffer): boolean {
 
 const readJsonBody: Reader = ({ bytes, type = "", limits }) => {
   const isUtf8Json = !/charset\s*=\s*"?(?!utf-?8)/i.test(type);
-  return parseJson(isUtf8Json ? bytes : Buffer.from(textOf(bytes, type)), { limits, exact: true });
+  return parseJson(isUtf8Json ? bytes : Buffer.from(textOf(bytes, type)), { limits });
 };
 
 const readXmlBody: Reader = async ({ bytes, type = "", limits }) =>
@@ -76,7 +76,7 @@ function readUnnamed(source: BodySource): unknown {
 function readObject({ bytes, limits }: BodySource): object | undefined {
   if (!/^\s*[[{]/.test(bytes.toString("latin1", 0, 64))) return undefined;
   try {
-    return parseJson(bytes, { limits, exact: true }) as object;
+    return parseJson(bytes, { limits }) as object;
   } catch (error) {
     if (isPorticoError(error) && error.code === "invalid_json") return undefined;
     throw error;

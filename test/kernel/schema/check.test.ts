@@ -2,6 +2,7 @@ import { compile, isPorticoError, type PorticoError } from "portico";
 import { Type } from "@sinclair/typebox";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
+import { ExactNumber } from "../../../kernel/text/exact-json.ts";
 
 const schema = Type.Object({
   model: Type.String({ minLength: 1 }),
@@ -88,12 +89,8 @@ test("null is absent for what may be absent, unless it may be null; what came in
   );
 });
 
-test("what fits, and has no defaults, is not gone through for its nulls", () => {
-  const looked: PropertyKey[] = [];
-  const message = new Proxy(
-    { role: "user" },
-    { getOwnPropertyDescriptor: (_, key) => void looked.push(key) },
-  );
+test("what fits, and has no defaults, is returned as it is", () => {
+  const message = { role: "user", extra: { id: new ExactNumber("9007199254740993") } };
   const list = compile(
     Type.Object({
       messages: Type.Array(
@@ -104,7 +101,6 @@ test("what fits, and has no defaults, is not gone through for its nulls", () => 
   );
   const given = { messages: [message] };
   assert.is(list.parse(given), given);
-  assert.equal(looked, []);
 });
 
 test("a union's variant gets its defaults", () => {
