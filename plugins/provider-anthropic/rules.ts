@@ -3,7 +3,9 @@ import {
   claudeModel,
   functionCallsAsTools,
   imageTypes,
+  noBlankTexts,
   noPrefill,
+  noTrailingSpace,
   type RequestRule,
   systemNotAlone,
   toolSchemas,
@@ -15,9 +17,11 @@ import {
 export const anthropicRules: readonly RequestRule[] = [
   wellFormedUnicode,
   functionCallsAsTools,
+  noBlankTexts,
   uniqueToolIds(upstreamCallId),
   toolSchemas(),
   imageTypes,
   systemNotAlone,
   noPrefill((model) => claudeModel(model).prefill),
+  noTrailingSpace,
 ];

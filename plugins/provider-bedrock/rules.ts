@@ -9,7 +9,9 @@ import {
   type JsonObject,
   MISTRAL_MODELS,
   noCacheMarks,
+  noBlankTexts,
   noPrefill,
+  noTrailingSpace,
   type RequestRule,
   systemNotAlone,
   textBesideDocuments,
@@ -28,6 +30,7 @@ const NOVA_ROOT = ["type", "properties", "required"];
 export const bedrockRules: readonly RequestRule[] = [
   wellFormedUnicode,
   functionCallsAsTools,
+  noBlankTexts,
   uniqueToolIds(upstreamCallId),
   toolSchemas({ rootMembers: { names: NOVA_ROOT, test: ({ model }) => isNova(model) } }),
   imageTypes,
@@ -47,6 +50,7 @@ export const bedrockRules: readonly RequestRule[] = [
   userTurnFirst("any"),
   { ...assistantAfterTool, only: MISTRAL_MODELS },
   noPrefill((model) => claudeModel(model).prefill),
+  noTrailingSpace,
 ];
 
 /** Images that come as files go out as images. */

@@ -2,6 +2,7 @@
 import {
   functionCallsAsTools,
   imageTypes,
+  noBlankTexts,
   noCacheMarks,
   type RequestRule,
   systemNotAlone,
@@ -13,6 +14,7 @@ import {
 export const geminiRules: readonly RequestRule[] = [
   wellFormedUnicode,
   functionCallsAsTools,
+  noBlankTexts,
   toolSchemas(),
   imageTypes,
   noCacheMarks(),

@@ -4,12 +4,13 @@ import { errorTold } from "../response/errors-in-response.ts";
 import {
   readOpenAiProblem,
   type UpstreamError,
+  type UpstreamKind,
   upstreamError,
   type UpstreamProblem,
 } from "../stream/upstream-error.ts";
 
 /**
- * The error that a 200 response or a stream's event holds: one that `errorTold` finds, vLLM's `{"object":"error"}`, a bare
+ * The error in a 200 response or in an event of a stream: one that `errorTold` returns, vLLM's `{"object":"error"}`, a bare
  * `{"detail"}` or `{"message"}` without choices.
  */
 export function errorIn(value: unknown): UpstreamError | undefined {
@@ -24,10 +25,20 @@ export function errorIn(value: unknown): UpstreamError | undefined {
   return upstreamError(asFailure(readOpenAiProblem(200, body)), 200);
 }
 
-/** An error inside a response is the upstream's failure; a numeric code may tell overload and limits apart. */
+/** Codes and types of errors about the upstream's capacity. Some servers send the status as the code. */
+const CAPACITY = new Map<string | undefined, UpstreamKind>([
+  ...["429", "rate_limit_exceeded", "rate_limit_error", "insufficient_quota", "slow_down"].map(
+    (name) => [name, "rate_limit"] as const,
+  ),
+  ...["503", "529", "server_is_overloaded", "overloaded_error", "service_unavailable_error"].map(
+    (name) => [name, "overloaded"] as const,
+  ),
+]);
+
+/** An error inside a response is the upstream's failure, unless its code or type is about limits or overload. */
 export function asFailure(problem: UpstreamProblem): UpstreamProblem {
   const { code, ...rest } = problem;
-  if (code === "429" || problem.type === "rate_limit_error") return { ...rest, kind: "rate_limit" };
-  const isOverloaded = code === "503" || code === "529";
-  return { ...rest, kind: isOverloaded ? "overloaded" : "upstream" };
+  const kind = CAPACITY.get(code) ?? CAPACITY.get(problem.type) ?? "upstream";
+  const isNamedLimit = kind === "rate_limit" && code !== undefined && !/^\d+$/.test(code);
+  return { ...rest, kind, ...(isNamedLimit && { code }) };
 }

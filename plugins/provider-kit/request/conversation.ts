@@ -134,8 +134,7 @@ function markLast(parts: Part[], message: MessageLike): Part[] {
 
 /**
  * The turns as user and assistant in strict alternation, with the system texts apart. Blank texts and turns without any
- * content are left out, since no strict format takes them, nor white space at the end of an answer that the model shall
- * go on with.
+ * content are left out, since no strict format takes them.
  */
 export function alternate(turns: readonly Turn[]): {
   system: TextPart[];
@@ -148,15 +147,7 @@ export function alternate(turns: readonly Turn[]): {
     else if (turn.role === "user") addUser(merged, turn);
     else addAssistant(merged, turn);
   }
-  trimBeginning(merged.at(-1));
   return { system, turns: merged };
-}
-
-function trimBeginning(last: UserTurn | AssistantTurn | undefined): void {
-  if (last?.role !== "assistant" || last.calls.length > 0) return;
-  const part = last.parts.at(-1);
-  if (part?.kind === "text")
-    last.parts[last.parts.length - 1] = { ...part, text: part.text.trimEnd() };
 }
 
 function addUser(merged: (UserTurn | AssistantTurn)[], { results, parts }: UserTurn): void {

@@ -1,13 +1,9 @@
-/** What the object of a response tells, in chat's words. */
+/** Reads the object of a response into chat's terms: usage, finish reason, error. */
 import { isObject } from "../request/is-object.ts";
-import { errorInResponse } from "../response/errors-in-response.ts";
+import { asFailure } from "../openai/errors.ts";
 import { readCountOrZero } from "../response/read-members.ts";
 import { tokenUsage } from "../response/write-completion.ts";
-import {
-  readOpenAiProblem,
-  type UpstreamError,
-  type UpstreamKind,
-} from "../stream/upstream-error.ts";
+import { readOpenAiProblem, type UpstreamError, upstreamError } from "../stream/upstream-error.ts";
 import type { Usage } from "../types/format.ts";
 
 type Members = Record<string, unknown>;
@@ -37,15 +33,9 @@ export function responseFinish(response: Members): string {
   return reason === "content_filter" ? "content_filter" : "stop";
 }
 
-/** The error that a response, or an event of type `error`, holds. */
+/** The error in a response, or in an event of type `error`. */
 export function responseError(holder: Members): UpstreamError {
   const error = isObject(holder["error"]) ? holder["error"] : holder;
   const problem = readOpenAiProblem(200, Buffer.from(JSON.stringify({ error })));
-  return errorInResponse({ ...problem, kind: KINDS.get(error["code"]) ?? problem.kind });
+  return upstreamError(asFailure(problem), 200);
 }
-
-/** Codes of a response that failed. */
-const KINDS = new Map<unknown, UpstreamKind>([
-  ["rate_limit_exceeded", "rate_limit"],
-  ["server_is_overloaded", "overloaded"],
-]);

@@ -14,13 +14,17 @@ const FIT_NAME = /^[a-zA-Z0-9()[\]-]+(?: [a-zA-Z0-9()[\]-]+)*$/;
 export function documentName(filename: unknown): string {
   const name = typeof filename === "string" ? filename : "";
   if (name.length <= LONGEST_NAME && FIT_NAME.test(name)) return name;
-  const fitted = name
-    .replace(/\.[a-z0-9]{1,5}$/i, "")
+  const fitted = withoutEnding(name)
     .replace(/[^a-zA-Z0-9\s()[\]-]+/g, "-")
     .replace(/\s+/g, " ")
     .trim()
     .slice(0, LONGEST_NAME - NUMBER_LENGTH);
   return fitted === "" ? "document" : fitted;
+}
+
+/** The format of a document is a member of its own, so that a name without its ending has lost nothing. */
+function withoutEnding(filename: unknown): string {
+  return typeof filename === "string" ? filename.replace(/\.[a-z0-9]{1,5}$/i, "") : "";
 }
 
 /** `isDocument`: the file goes out as a document, and not as an image. */
@@ -40,7 +44,7 @@ export function documentNames(isDocument: (file: JsonObject) => boolean): Reques
           const name = unusedName(fitted, taken);
           taken.add(name);
           if (name === file["filename"]) return part;
-          if (name !== fitted) notes.change(`${at}.file.filename`);
+          if (name !== withoutEnding(file["filename"])) notes.change(`${at}.file.filename`);
           return { ...part, file: { ...file, filename: name } };
         }),
       );

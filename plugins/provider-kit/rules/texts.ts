@@ -24,10 +24,15 @@ export function isBlank(message: RuleMessage): boolean {
   return content.every((part) => !isFilled(part));
 }
 
+/** True for a text part of white space alone. */
+export function isBlankText(part: unknown): boolean {
+  return !isFilled(part);
+}
+
 /** True for a part that is no text, or a text that says something. */
 function isFilled(part: unknown): boolean {
   if (typeof part === "string") return part.trim() !== "";
-  const { type, text, refusal } = part as JsonObject;
+  const { type, text, refusal } = (part ?? {}) as JsonObject;
   if (type === "text") return typeof text === "string" && text.trim() !== "";
   return type !== "refusal" || (typeof refusal === "string" && refusal.trim() !== "");
 }

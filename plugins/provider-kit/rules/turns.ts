@@ -2,10 +2,11 @@
 import type { PorticoError } from "portico";
 import { refused } from "../request/fields.ts";
 import { insertMessage, rememberPlaces } from "./places.ts";
-import { FILLER, hasCalls, isBlank, isSystem, messageText } from "./texts.ts";
+import { FILLER, hasCalls, isBlank, isBlankText, isSystem, messageText } from "./texts.ts";
 import { eachMessage } from "./tool-ids.ts";
+import { isObject } from "../request/is-object.ts";
 import type { JsonObject } from "../request/read-value.ts";
-import type { RequestRule, RuleMessage, RuleNotes } from "../types/rules.ts";
+import type { RequestRule, RuleMessage, RuleMessages, RuleNotes } from "../types/rules.ts";
 
 /** `before`: `any` turn of the assistant needs a user's turn before it, or only `calls`. */
 export function userTurnFirst(before: "any" | "calls"): RequestRule {
@@ -90,6 +91,76 @@ export const prefixLastAssistant: RequestRule = {
     return isSame ? request : { ...request, messages };
   },
 };
+
+/** "text content blocks must be non-empty"; Gemini answers such a part with 400, too. */
+export const noBlankTexts: RequestRule = {
+  name: "no-blank-texts",
+  demand: "No text is empty or white space alone.",
+  remedy: "Leaves out such texts, and messages that have nothing else.",
+  chat(request, notes) {
+    if (!request.messages.some(hasBlankText)) return request;
+    const filled = rememberPlaces(request.messages).filter((message) => !isBlank(message));
+    // The provider says what it thinks of a request without any text.
+    if (filled.length === 0) return request;
+    for (const [i, message] of request.messages.entries()) {
+      if (isBlank(message)) notes.change(`messages[${i}]`);
+      else noteBlankParts(message, `messages[${i}].content`, notes);
+    }
+    return { ...request, messages: filled.map(withoutBlankParts) };
+  },
+};
+
+function hasBlankText(message: RuleMessage): boolean {
+  const { role, content } = message;
+  if (role === "tool") return false;
+  return isBlank(message) || (Array.isArray(content) && content.some(isBlankText));
+}
+
+function noteBlankParts({ role, content }: RuleMessage, place: string, notes: RuleNotes): void {
+  if (role === "tool" || !Array.isArray(content)) return;
+  for (const [i, part] of content.entries()) if (isBlankText(part)) notes.change(`${place}[${i}]`);
+}
+
+function withoutBlankParts(message: RuleMessage): RuleMessage {
+  const { role, content } = message;
+  if (role === "tool" || !Array.isArray(content) || !content.some(isBlankText)) return message;
+  return { ...message, content: content.filter((part) => !isBlankText(part)) };
+}
+
+/** Anthropic: "final assistant content cannot end with trailing whitespace". */
+export const noTrailingSpace: RequestRule = {
+  name: "no-trailing-space",
+  demand: "The beginning of an answer does not end with white space (assistant prefill).",
+  remedy: "Removes the white space.",
+  chat: (request, notes) => trimLastMessage(request, notes),
+  messages: (request, notes) => trimLastMessage(request, notes),
+};
+
+function trimLastMessage<Request extends RuleMessages>(
+  request: Request,
+  notes: RuleNotes,
+): Request {
+  const { messages } = request;
+  if (!Array.isArray(messages)) return request;
+  const at = messages.length - 1;
+  const last = messages[at] as RuleMessage | undefined;
+  if (last?.role !== "assistant" || hasCalls(last)) return request;
+  const content = trimmedContent(last.content);
+  if (content === last.content) return request;
+  notes.change(`messages[${at}].content`);
+  return { ...request, messages: [...messages.slice(0, at), { ...last, content }] };
+}
+
+/** The same content where its last text does not end with white space. */
+function trimmedContent(content: unknown): unknown {
+  if (typeof content === "string") return content.trimEnd();
+  const part: unknown = Array.isArray(content) ? content.at(-1) : undefined;
+  if (!isObject(part) || part["type"] !== "text" || typeof part["text"] !== "string")
+    return content;
+  const text = part["text"].trimEnd();
+  if (text === part["text"]) return content;
+  return [...(content as unknown[]).slice(0, -1), { ...part, text }];
+}
 
 /** Anthropic, Bedrock and Gemini take system texts beside the conversation, which may not be empty. */
 export const systemNotAlone: RequestRule = {

@@ -267,6 +267,35 @@ test("rate limits keep their code and their time", async () => {
   assert.equal([status, error.type], [429, "rate_limit_error"]);
 });
 
+test("an error in a stream keeps what its code says of limits and overload, first or later", async () => {
+  const cases: [object, string, number, string][] = [
+    [{ message: "slow", code: "rate_limit_exceeded" }, "rate_limit_exceeded", 429, "rate_limit"],
+    [{ message: "slow", code: 429 }, "rate_limit_exceeded", 429, "rate_limit"],
+    [{ message: "none left", code: "insufficient_quota" }, "insufficient_quota", 429, "rate_limit"],
+    [{ message: "slow", type: "rate_limit_error" }, "rate_limit_exceeded", 429, "rate_limit"],
+    [{ message: "busy", code: "server_is_overloaded" }, "upstream_error", 503, "overloaded"],
+    [{ message: "busy", type: "overloaded_error" }, "upstream_error", 503, "overloaded"],
+    [{ message: "broken", code: "server_error" }, "upstream_error", 502, "api"],
+  ];
+  for (const [error, code, status, type] of cases) {
+    up.answer = (_, res) => stream(res, data({ error }));
+    const [answered, first] = await ask("/v1/chat/completions", "openai", { stream: true });
+    assert.equal([answered, first.code], [status, code], JSON.stringify(error));
+
+    up.answer = (_, res) => stream(res, chunk({ content: "a" }), data({ error }));
+    const body = { model: "openai/m", max_tokens: 9, messages, stream: true };
+    const chat = await gateway.request("POST", "/v1/chat/completions", body);
+    assert.match(await chat.text(), `"code":"${code}"`);
+    const anthropic = await gateway.request("POST", "/v1/messages", body);
+    assert.match(await anthropic.text(), `"type":"${type}_error"`);
+    const asked = { model: "openai/m", input: "hi", stream: true };
+    const responses = await (await gateway.request("POST", "/v1/responses", asked)).text();
+    const failed = JSON.parse(responses.trim().split("data: ").at(-1)!);
+    const expected = status === 429 ? code : "server_error";
+    assert.is(failed.response.error.code, expected);
+  }
+});
+
 test("other members of the error object pass, masked, on routes of the same format only", async () => {
   const metadata = { provider_name: "x", raw: `{"key":"${SECRET}"}`, list: [SECRET] };
   refuse(400, openai("no", null, { metadata }));

@@ -319,6 +319,70 @@ test("claude 4.5 goes on with the beginning of an answer", async () => {
   }
 });
 
+for (const channel of ["anthropic", "bedrock", "gemini"]) {
+  test(`${channel}: blank texts are left out and named, wherever they stand`, async () => {
+    const history = [
+      { role: "system", content: " " },
+      user([
+        { type: "text", text: "" },
+        { type: "text", text: "hi" },
+      ]),
+      { ...call("c1"), content: "" },
+      result("c1", ""),
+      { role: "assistant", content: "\n" },
+      user("go on"),
+    ];
+    const { status, changed, sent, body } = await chat(channel, {
+      messages: history,
+      tools: TOOLS,
+    });
+    assert.is(status, 200, JSON.stringify(body));
+    assert.is(
+      changed,
+      "no-blank-texts messages[0], no-blank-texts messages[1].content[0], no-blank-texts messages[4]",
+    );
+    assert.not.match(JSON.stringify(sent), /"text":"\s*"/);
+    const silent = await chat(channel, { messages: [user("hi")] });
+    assert.is(silent.changed, null);
+  });
+}
+
+for (const channel of ["anthropic", "bedrock"]) {
+  test(`${channel}: the beginning of an answer ends without white space`, async () => {
+    const text = (value: string) => ({ type: "text", text: value });
+    for (const begun of ["It is \n", [text("It is ")], [text("It is "), text(" ")]]) {
+      const history = [user("a"), { role: "assistant", content: begun }];
+      const { status, changed, sent, body } = await chat(channel, { messages: history });
+      assert.is(status, 200, JSON.stringify(body));
+      assert.match(changed ?? "", /no-trailing-space messages\[1\]\.content$/);
+      assert.match(JSON.stringify(sent.messages.at(-1)), '"It is"');
+      const native = await messages(channel, { messages: [user("a"), history[1]!] });
+      if (begun.length !== 2) assert.match(native.changed ?? "", "no-trailing-space messages[1]");
+      const later = await chat(channel, { messages: [...history, user("b")] });
+      assert.match(JSON.stringify(later.sent.messages[1]), "It is ");
+      assert.not.match(later.changed ?? "", "no-trailing-space");
+    }
+  });
+}
+
+test("bedrock: a document's name is named where characters of it are replaced", async () => {
+  const file = (filename: string) => ({
+    type: "file",
+    file: { filename, file_data: "data:application/pdf;base64,JVBERi0xLjQK" },
+  });
+  const content = [
+    file("report.pdf"),
+    file("a_b.c.pdf"),
+    file("report.pdf"),
+    { type: "text", text: "x" },
+  ];
+  const { changed } = await chat("bedrock", { messages: [user(content)] });
+  assert.is(
+    changed,
+    "unique-document-names messages[0].content[1].file.filename, unique-document-names messages[0].content[2].file.filename",
+  );
+});
+
 test("bedrock: the first turn is the user's", async () => {
   for (const first of [[], [{ role: "system", content: "S" }], [user(" ")]]) {
     const history = [...first, { role: "assistant", content: "Welcome!" }, user("hi")];
@@ -328,7 +392,9 @@ test("bedrock: the first turn is the user's", async () => {
       sent.messages.map((message: any) => message.role),
       ["user", "assistant", "user"],
     );
-    assert.is(changed, `user-turn-first messages[${first.length}]`);
+    const isBlank = JSON.stringify(first) === JSON.stringify([user(" ")]);
+    const blank = isBlank ? "no-blank-texts messages[0], " : "";
+    assert.is(changed, `${blank}user-turn-first messages[${first.length}]`);
   }
   const { status } = await messages("bedrock", {
     messages: [{ role: "assistant", content: "Welcome!" }, user("hi")],

@@ -390,7 +390,7 @@ test("turns of one role are merged, empty ones left out, a blank stop dropped", 
       user,
       { role: "user", content: "there" },
       { role: "assistant", content: "" },
-      { role: "assistant", content: "Sure: " },
+      { role: "assistant", content: "Sure:" },
     ],
     stop: [" ", "END"],
   });
