@@ -12,7 +12,13 @@ export {
   type DeliveryTarget,
   type StoredTarget,
 } from "./message.ts";
-export { openPayload, sealPayload, targetsIn, viewPayload } from "./stored-payload.ts";
+export {
+  openPayload,
+  payloadForEvent,
+  sealPayload,
+  targetsIn,
+  viewPayload,
+} from "./stored-payload.ts";
 export { checkTarget } from "./target.ts";
 export { eventPlaceholders, withEventValues } from "./templates.ts";
 

@@ -1,5 +1,5 @@
 /** What goes out, and the work item that carries it. */
-import type { Principal } from "portico";
+import type { PluginContext, Principal } from "portico";
 import type { NewItem } from "portico/store";
 
 /** Where a result goes. */
@@ -24,6 +24,8 @@ export interface StoredTarget
   from?: string;
   /** Its encrypted secret and headers. */
   sealed?: string;
+  /** The event's placeholders in its headers. Targets that an older version stored have none, whatever their headers. */
+  placeholders?: readonly string[];
 }
 
 /** What is posted, as Standard Webhooks has it. */
@@ -44,14 +46,22 @@ export interface DeliveryBody {
 export const DELIVERY = "delivery";
 const MOST_ATTEMPTS = 8;
 
-/** The durable work item of one delivery. `of` names what it is about: the same again is no second delivery. */
+interface NewDelivery {
+  /** What it is about: the same again is no second delivery. */
+  of: string;
+  /** Its secrets are sealed here, since those of a turn that an older version stored are not. */
+  target: DeliveryTarget | StoredTarget;
+  message: DeliveryMessage;
+  principal: Principal;
+}
+
+/** The durable work item of one delivery. */
 export function deliveryItem(
-  of: string,
-  target: StoredTarget,
-  message: DeliveryMessage,
-  principal: Principal,
+  ctx: Pick<PluginContext, "find">,
+  { of, target, message, principal }: NewDelivery,
 ): NewItem {
   const id = `dlv_${of}`;
-  const body: DeliveryBody = { target, message, principal };
+  const sealed = ctx.find("deliveries")?.seal(target) ?? target;
+  const body: DeliveryBody = { target: sealed, message, principal };
   return { id, lane: id, kind: DELIVERY, body, maxAttempts: MOST_ATTEMPTS };
 }

@@ -18,6 +18,16 @@ export function openPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
   return withTarget(ctx, payload, (deliveries, target) => deliveries.open(target));
 }
 
+/**
+ * The payload as an event fills it in. Its target stays sealed where the placeholders of its headers are stored beside
+ * them: another gateway at the same store may have the key. Throws as `openPayload` does for targets of older versions.
+ */
+export function payloadForEvent(ctx: Context, payload: PayloadSpec): PayloadSpec {
+  return withTarget(ctx, payload, (deliveries, target) =>
+    "placeholders" in target ? target : deliveries.open(target),
+  );
+}
+
 /** The payload as routes show it. Secrets that cannot be read, now or ever again, are left out. */
 export function viewPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
   try {
@@ -40,7 +50,7 @@ function withTarget(
 
 function withoutStoredSecrets(payload: PayloadSpec): PayloadSpec {
   if (payload.kind !== "agentTurn" || typeof payload.delivery !== "object") return payload;
-  const { from: _from, sealed: _sealed, ...readable } = payload.delivery as StoredTarget;
+  const { from, sealed, placeholders, ...readable } = payload.delivery as StoredTarget;
   return { ...payload, delivery: readable };
 }
 

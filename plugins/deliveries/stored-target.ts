@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { PluginContext, Principal } from "portico";
 import { errors } from "./errors.ts";
 import type { DeliveryTarget, StoredTarget } from "./message.ts";
+import { headerPlaceholders } from "./templates.ts";
 import type { Vault } from "./vault.ts";
 
 /** The service `deliveries`. */
@@ -25,8 +26,9 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
   return {
     seal(target) {
       if (isStored(target)) return target;
-      const { secret, headers, ...open } = target;
-      if (secret === undefined && Object.keys(headers ?? {}).length === 0) return open;
+      const { secret, headers, ...readable } = target;
+      if (secret === undefined && Object.keys(headers ?? {}).length === 0) return readable;
+      const open = { ...readable, placeholders: headerPlaceholders(headers) };
       const wanted = plain(target);
       const path = Object.entries(configured()).find(([, one]) =>
         isDeepStrictEqual(plain(one), wanted),
@@ -34,7 +36,7 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
       if (path !== undefined) return { ...open, from: path };
       return { ...open, sealed: vault.encrypt(JSON.stringify({ secret, headers })) };
     },
-    open({ from, sealed, ...target }) {
+    open({ from, sealed, placeholders: _placeholders, ...target }) {
       if (from !== undefined) return { ...target, ...targetAt(from) };
       if (sealed === undefined) return target;
       try {

@@ -6,7 +6,7 @@
  * and travel along as `values`. `{json …}` writes a value as JSON.
  */
 import { errors } from "./errors.ts";
-import type { DeliveryMessage, DeliveryTarget } from "./message.ts";
+import type { DeliveryMessage, DeliveryTarget, StoredTarget } from "./message.ts";
 
 const PLACEHOLDER = /\{(json\s+)?([A-Za-z][^{}]*)\}/g;
 const OWN_NAMES = ["result", "session", "sessionId", "turnId", "type", "status", "error"];
@@ -19,15 +19,29 @@ export interface RenderedDelivery {
 }
 
 /** The event's placeholders in a target, as they are written. Those of the turn itself are not among them. */
-export function eventPlaceholders({ url, headers, body }: DeliveryTarget): string[] {
-  const texts = [url, ...Object.values(headers ?? {}), ...textsIn(body)];
+export function eventPlaceholders(target: DeliveryTarget | StoredTarget): string[] {
+  const { url, body } = target;
+  const inHeaders =
+    "placeholders" in target
+      ? (target.placeholders ?? [])
+      : headerPlaceholders((target as DeliveryTarget).headers);
+  return [...new Set([...placeholdersIn([url, ...textsIn(body)]), ...inHeaders])];
+}
+
+/** Those of a target's headers alone. */
+export function headerPlaceholders(headers: DeliveryTarget["headers"] = {}): string[] {
+  return placeholdersIn(Object.values(headers));
+}
+
+function placeholdersIn(texts: readonly string[]): string[] {
   const all = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
-  const events = all.filter(([, , name = ""]) => !OWN_NAMES.includes(name));
-  return [...new Set(events.map(([placeholder]) => placeholder))];
+  return all
+    .filter(([, , name = ""]) => !OWN_NAMES.includes(name))
+    .map(([placeholder]) => placeholder);
 }
 
 /** Adds what an event has for its placeholders. A placeholder that the event does not know stays as it is written. */
-export function withEventValues<T extends DeliveryTarget>(
+export function withEventValues<T extends DeliveryTarget | StoredTarget>(
   target: T,
   render: (placeholder: string) => string,
 ): T {

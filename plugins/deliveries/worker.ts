@@ -2,7 +2,7 @@
 import { isPorticoError, maskAddress, type PluginContext } from "portico";
 import { createClaimLoop } from "portico/schedules";
 import { guardedFetch, retryAfterMs } from "portico/egress";
-import type { Claim, ClaimOutcome } from "portico/store";
+import type { Claim, ClaimOutcome, ItemError } from "portico/store";
 import { guardOf } from "./guard.ts";
 import { DELIVERY, type DeliveryBody } from "./message.ts";
 import type { Sealing } from "./stored-target.ts";
@@ -15,6 +15,11 @@ const SIDE_BY_SIDE = 8;
 const START_AFTER_MS = 70;
 const STOP_GRACE_MS = 2_000;
 const LONGEST_PAUSE_MS = 3_600_000;
+/** How long a delivery waits for a gateway that has its key before its attempts count. */
+const KEY_WAIT_MS = 24 * 3_600_000;
+/** A key that is copied into the home counts within this time. */
+const LONGEST_KEY_PAUSE_MS = 60_000;
+const KEY_UNKNOWN = "delivery_key_unknown";
 
 /** What the receiver said, or why there was nothing to hear. */
 interface Attempt {
@@ -85,12 +90,27 @@ class Sender {
 
   #outcomeOf({ item }: Claim, { status, error, final, retryAfterMs = 0 }: Attempt): ClaimOutcome {
     if (error === undefined) return { state: "done", result: { status } };
+    if (error.code === KEY_UNKNOWN && this.#mayKeyComeUp(item))
+      return this.#waitForKey(item, error);
     if (final || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
     const { retryMs } = this.#settings();
     const pause = retryMs[Math.min(item.failures, retryMs.length - 1)]!;
     const jittered = pause * (1 + Math.random() * 0.1);
     const waitMs = Math.max(jittered, Math.min(retryAfterMs, LONGEST_PAUSE_MS));
     return { state: "retry", at: this.#ctx.use("store").now() + waitMs, error };
+  }
+
+  #mayKeyComeUp({ createdAt }: Claim["item"]): boolean {
+    return this.#ctx.use("store").now() - createdAt < KEY_WAIT_MS;
+  }
+
+  /** This gateway cannot open what it has claimed, which is no failure of the receiver: another gateway may have the key. */
+  #waitForKey({ attempts }: Claim["item"], error: ItemError): ClaimOutcome {
+    const { retryMs } = this.#settings();
+    const pause = retryMs[Math.min(attempts, retryMs.length) - 1] ?? LONGEST_KEY_PAUSE_MS;
+    const waitMs = Math.min(pause, LONGEST_KEY_PAUSE_MS) * (1 + Math.random() * 0.1);
+    const at = this.#ctx.use("store").now() + waitMs;
+    return { state: "retry", at, error, interrupted: true };
   }
 
   async #post(id: string, body: DeliveryBody, signal: AbortSignal): Promise<Attempt> {

@@ -1,5 +1,5 @@
 /** Writes how a turn ended, and notifies those who wait for it. */
-import { exactJson, type PorticoError, type Principal } from "portico";
+import { exactJson, type PluginContext, type PorticoError, type Principal } from "portico";
 import { Stopped } from "portico/schedules";
 import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, ClaimOutcome, NewItem, NewMessage } from "portico/store";
@@ -72,7 +72,7 @@ export class Ending {
       result: { text, model, steps, usage, ended, trace, failedAttempts },
       body: bodyToKeep(body),
     } as const;
-    if (!(await this.#finish(claim, outcome, batchOf(turn, text, isAnnounced))))
+    if (!(await this.#finish(claim, outcome, batchOf(this.#agent.ctx, turn, text, isAnnounced))))
       return recorder.abandon();
     this.#emitCompleted(turn, text, isAnnounced);
     await recorder.ended();
@@ -165,7 +165,7 @@ export class Ending {
     const willRetry = outcome.state === "retry";
     const batch: Batch = {
       messages: isFailureNoted(body, error, willRetry) ? [failureNote(item, body, error)] : [],
-      items: willRetry ? [] : deliveryOf(claim, "turn.failed", { error }),
+      items: willRetry ? [] : deliveryOf(ctx, claim, "turn.failed", { error }),
     };
     // Before the turn is free: the process that takes it up reads the record.
     if (willRetry) await steps.failed(error);
@@ -245,7 +245,7 @@ function mustAnnounce({ claim, body, access }: Completed, text: string): boolean
 }
 
 /** What is written together with the end of a completed turn. */
-function batchOf(turn: Completed, text: string, isAnnounced: boolean): Batch {
+function batchOf(ctx: PluginContext, turn: Completed, text: string, isAnnounced: boolean): Batch {
   const { claim, body, end, meta, followUp } = turn;
   const { id: turnId, lane: sessionId } = claim.item;
   const isEmptyBeat = isQuietBeat(body, end) && (body.untrusted ?? []).length === 0;
@@ -259,7 +259,7 @@ function batchOf(turn: Completed, text: string, isAnnounced: boolean): Batch {
     isAnnounced && body.heartbeat === undefined
       ? [announcement(text, { source, turnId, sessionId, principal })]
       : [];
-  const delivery = deliveryOf(claim, "turn.completed", { result: text, model: end.model });
+  const delivery = deliveryOf(ctx, claim, "turn.completed", { result: text, model: end.model });
   return { messages: [transcript, ...announced], items: [...followUp, ...delivery] };
 }
 
@@ -293,6 +293,7 @@ function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
 
 /** The delivery of a turn's result, where the turn has a target for it. */
 function deliveryOf(
+  ctx: PluginContext,
   { item }: Claim<TurnBody>,
   type: string,
   end: Record<string, unknown>,
@@ -301,7 +302,8 @@ function deliveryOf(
   if (typeof delivery !== "object") return [];
   const data = { turnId: item.id, sessionId: item.lane, source, ...end };
   const message = { type, timestamp: new Date().toISOString(), data };
-  return [deliveryItem(item.id, delivery, message, principalOfTurn(item))];
+  const principal = principalOfTurn(item);
+  return [deliveryItem(ctx, { of: item.id, target: delivery, message, principal })];
 }
 
 function stoppedError(why: Stopped["why"]): PorticoError {

@@ -1,5 +1,5 @@
 /** What becomes of a poll after a check: its state, when it is looked at next, what the history keeps. */
-import type { ScheduleTools } from "portico/schedules";
+import type { PayloadSpec, ScheduleTools } from "portico/schedules";
 import type { CheckData, CheckStatus, Poll, PollState } from "../poll.ts";
 import { CheckFailed } from "../sources/source.ts";
 import { backoffMs, jittered } from "./backoff.ts";
@@ -11,6 +11,8 @@ const JITTER_FROM_MS = 60_000;
 /** One look at a source: what was found, or why it could not be had. Times are epoch ms. */
 export interface Outcome {
   checked?: Checked;
+  /** What is done with news, where there are some. */
+  payload?: PayloadSpec;
   failure?: Error;
   startedAt: number;
   endedAt: number;

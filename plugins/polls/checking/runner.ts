@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isPorticoError, type PluginContext } from "portico";
-import { openPayload } from "portico/deliveries";
+import { payloadForEvent } from "portico/deliveries";
 import { newWorker, type ScheduleTools } from "portico/schedules";
 import type { Run, Store } from "portico/store";
 import { guardOf } from "../policy.ts";
@@ -201,7 +201,11 @@ export class PollRunner {
     const stored = (await this.#store.schedules.cursor(KIND, row.id)) ?? undefined;
     try {
       const checked = await this.look(body, stored as Cursor | undefined);
-      return { checked, startedAt, endedAt: this.#store.now() };
+      const outcome = { checked, startedAt, endedAt: this.#store.now() };
+      // Where this gateway cannot read the payload, the check has failed: the news are there for the next one.
+      return checked.status === "changed"
+        ? { ...outcome, payload: payloadForEvent(ctx, body.payload) }
+        : outcome;
     } catch (error) {
       const failure = error as Error;
       const isExpected = failure instanceof CheckFailed || isPorticoError(failure);
@@ -218,7 +222,7 @@ export class PollRunner {
     const { id } = poll.row;
     const { startedAt, endedAt, checked } = outcome;
     const runId = `run_poll_${randomBytes(10).toString("hex")}`;
-    const deliveries = this.#deliveriesOf(poll, rev, checked, runId);
+    const deliveries = this.#deliveriesOf(poll, rev, outcome, runId);
     const data: CheckData = {
       ...dataOf(poll, ended.trigger, outcome),
       eventIds: listOf(deliveries.flatMap(({ eventId }) => eventId ?? [])),
@@ -239,9 +243,9 @@ export class PollRunner {
     return committed === undefined ? undefined : { poll, outcome, run, data, state, next };
   }
 
-  #deliveriesOf(poll: Poll, rev: number, checked: Checked | undefined, runId: string) {
-    if (checked?.status !== "changed") return [];
-    const { ctx, tools, settings } = this.#options;
+  #deliveriesOf(poll: Poll, rev: number, { checked, payload }: Outcome, runId: string) {
+    if (checked === undefined || payload === undefined) return [];
+    const { tools, settings } = this.#options;
     const { row, body } = poll;
     return deliverNews(tools, {
       pollId: row.id,
@@ -253,7 +257,7 @@ export class PollRunner {
       items: checked.news,
       diff: checked.diff,
       maxItems: body.maxItems ?? settings().maxItems,
-      payload: openPayload(ctx, body.payload),
+      payload,
     });
   }
 
