@@ -11,7 +11,7 @@ const handler: HookHandler<"agent:bootstrap"> = async (event, ctx) => {
   const there = new Set(event.context.bootstrapFiles.map((file) => file.path));
   const paths = await matching(workspace, patterns);
   if (paths.length > maxFiles)
-    ctx.log.warn({ matches: paths.length, maxFiles }, "more files match than are added");
+    ctx.log.warn({ matches: paths.length, maxFiles }, "more files match than the hook adds");
   for (const path of paths.slice(0, maxFiles)) {
     const file = join(workspace, path);
     if (there.has(file) || there.has(path)) continue;

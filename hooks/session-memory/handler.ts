@@ -28,7 +28,7 @@ const handler: HookHandler<"command:new" | "command:reset"> = async (event, ctx)
     nameOf(event.timestamp, messages),
     `${[...head, ...messages.map(paragraph)].join("\n")}\n`,
   );
-  ctx.log.info({ file, messages: messages.length }, "session kept");
+  ctx.log.info({ file, messages: messages.length }, "session saved");
 };
 
 export default handler;

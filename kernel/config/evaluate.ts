@@ -83,7 +83,7 @@ function guess(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "nearest" | 
   const isEntry = typeof entry === "string" && isMapOfEntries(schemaAt(schema, map));
   if (isName && isEntry && !namedKeys(schemaAt(schema, map)).includes(entry))
     return {
-      hint: `${formatKeyPath(map)} is a map by name, and this one's name is its key, ${entry}`,
+      hint: `${formatKeyPath(map)} is a map by name, and the name of this entry is its key, ${entry}`,
     };
   const nearest = nearestKey(path, schema);
   return nearest === undefined ? { hint: siblingsHint(path, schema) } : { nearest };

@@ -118,7 +118,7 @@ export class ConfigFollower {
     try {
       this.#refuseMissing(source);
       await this.#apply(source);
-      if (this.#problem) this.#log?.info(`${this.#parts.name} is right again and active`);
+      if (this.#problem) this.#log?.info(`${this.#parts.name} is valid again and active`);
       this.#problem = undefined;
       await this.#recordVersion(source);
       return undefined;

@@ -75,7 +75,7 @@ function expand(source: string, env: Record<string, string | undefined>): Expans
 }
 
 const describeMalformed = (written: string): string =>
-  `holds "${written}", which names no environment variable; write $\${ for a literal \${`;
+  `holds "${written}", which does not name an environment variable; write $\${ for a literal \${`;
 
 const describeUnset = (name: string): string =>
   `refers to the environment variable ${name}, which is not set; set it, or write ${name}=… into .env in the home`;

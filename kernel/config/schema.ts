@@ -24,14 +24,20 @@ const oneOf = <const W extends readonly string[]>(
 const secret = { minLength: 1, secret: true };
 const auth = {
   token: Type.Optional(
-    text("Bearer token of the owner. Generated where neither token nor password is set.", {
-      ...secret,
-      pattern: "^\\S+$",
-      expected: "free of white space",
-    }),
+    text(
+      "Bearer token of the owner. The gateway generates one if neither token nor password is set.",
+      {
+        ...secret,
+        pattern: "^\\S+$",
+        expected: "free of white space",
+      },
+    ),
   ),
   password: Type.Optional(
-    text("Password of the owner, for the browser control and HTTP basic.", secret),
+    text(
+      "Password of the owner, for the browser control server and for HTTP basic authentication.",
+      secret,
+    ),
   ),
 };
 
@@ -50,12 +56,13 @@ const http = {
   maxValues: Type.Integer({
     minimum: 1,
     default: DEFAULT_JSON_LIMITS.maxValues,
-    description: "Values that a request body may hold: strings, numbers, lists, form fields, …",
+    description: "How many values a request body may hold: strings, numbers, lists, form fields, …",
   }),
   maxMembers: Type.Integer({
     minimum: 1,
     default: DEFAULT_JSON_LIMITS.maxMembers,
-    description: "Members of one object, fields of one form, or attributes of one element.",
+    description:
+      "How many members one object, fields one form, or attributes one element may have.",
   }),
   maxDepth: Type.Integer({
     minimum: 1,
@@ -64,20 +71,20 @@ const http = {
     description: "How deeply the lists, objects and elements of a request body may be nested.",
   }),
   maxConnections: connections(
-    "Client connections at a time, of each worker: a number, or `auto`, by the process's limit of open files. Idle ones give way to new ones.",
+    "How many client connections each worker holds at a time: a number, or `auto`, which follows the process's limit of open files. A new connection replaces an idle one.",
   ),
   maxConnectionsPerAddress: connections(
-    "Of these, those of one client address: a number, or `auto`, half of them. Does not hold for gateway.trustedProxies.",
+    "How many of these may belong to one client address: a number, or `auto` for half of them. Addresses in gateway.trustedProxies are exempt.",
   ),
   allowedOrigins: texts("Origins of web pages that may call the gateway."),
   allowedHosts: texts("Further host names under which the gateway is reached."),
   headersTimeoutMs: milliseconds(
     15_000,
-    "How long (0: for ever) the headers of a request may take",
+    "How long (0: without a limit) the headers of a request may take",
   ),
   bodyTimeoutMs: milliseconds(
     60_000,
-    "How long (0: for ever) the body of a request may stay silent",
+    "How long (0: without a limit) the body of a request may stay silent",
   ),
 };
 
@@ -111,13 +118,16 @@ const gateway = {
   workers: Type.Union([Type.Integer({ minimum: 1, maximum: 64 }), Type.Literal("auto")], {
     default: 1,
     description:
-      "Processes that share the address and the store: a number, or `auto`, one for each core.",
+      "How many processes share the address and the store: a number, or `auto` for one per core.",
     atNextStart: true,
   }),
   shutdownTimeoutMs: milliseconds(10_000, "How long a stop waits for streams and turns"),
-  trustedProxies: texts("Addresses or CIDR ranges of proxies whose X-Forwarded-For counts.", {
-    refuse: refuseNetwork,
-  }),
+  trustedProxies: texts(
+    "Addresses or CIDR ranges of proxies whose X-Forwarded-For header the gateway trusts.",
+    {
+      refuse: refuseNetwork,
+    },
+  ),
   http: Type.Object(http, { description: "Limits and guards of the HTTP server." }),
 };
 
@@ -132,11 +142,11 @@ const hook = Type.Object(
       }),
     ),
     timeoutMs: Type.Optional(timerMs({ description: "Deadline of one call, in milliseconds." })),
-    priority: Type.Optional(Type.Number({ description: "Higher runs first." })),
+    priority: Type.Optional(Type.Number({ description: "Hooks with a higher number run first." })),
   },
   {
     additionalProperties: true,
-    description: "Any further key is an option that the hook gets as ctx.config.",
+    description: "Any further key is an option that the hook receives in ctx.config.",
   },
 );
 
@@ -150,7 +160,7 @@ const hooks = {
   trust: oneOf(
     ["bundled", "managed", "approved", "workspace", "all"],
     "all",
-    "Whose hooks run: `bundled`, the package's own; `managed`, those in <home>/hooks too; `approved`, those in <workspace>/hooks too, once their content was approved with `portico hooks approve`; `workspace` (or `all`), these without approval.",
+    "Which hooks run: `bundled`, only the package's own; `managed`, also those in <home>/hooks; `approved`, also those in <workspace>/hooks whose content was approved with `portico hooks approve`; `workspace` (or `all`), all of them without approval.",
   ),
 };
 
@@ -166,15 +176,15 @@ const plugins = {
   trust: oneOf(
     ["bundled", "managed", "workspace", "builtin", "home", "all"],
     "managed",
-    "Whose plugins are loaded: `bundled`, the package's own; `managed`, those in <home>/plugins too; `workspace`, those in <workspace>/plugins too. (`builtin`, `home` and `all` are older words for these.)",
+    "Which plugins are loaded: `bundled`, only the package's own; `managed`, also those in <home>/plugins; `workspace`, also those in <workspace>/plugins. (`builtin`, `home` and `all` are older words for these.)",
   ),
 };
 
 const levels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const log = {
-  level: oneOf(levels, "info", "Least level that is written."),
+  level: oneOf(levels, "info", "The lowest level that is written."),
   file: Type.Optional(
-    text("File that gets the log lines too; by default <home>/state/logs/portico.log.", {
+    text("A file that also receives the log lines; by default <home>/state/logs/portico.log.", {
       minLength: 1,
       atNextStart: true,
     }),

@@ -2,9 +2,9 @@ const REASONS: Record<string, string> = {
   EACCES: "permission denied",
   EPERM: "permission denied",
   EISDIR: "it is a directory",
-  EEXIST: "a file is in its place",
-  ENOTDIR: "a file is in its place",
-  ENOENT: "it cannot be made there",
+  EEXIST: "a file with this name exists",
+  ENOTDIR: "a file with this name exists",
+  ENOENT: "it cannot be created there",
   EROFS: "the disk is read-only",
   ENOSPC: "the disk is full",
 };

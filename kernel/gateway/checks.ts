@@ -20,6 +20,6 @@ export function checkAtStart(config: ConfigStore, log: Logger): void {
 
 /** What goes over the network in clear text, for those who listen there; none on loopback, with TLS, or behind a proxy. */
 export function exposureNotices({ bind, tls, trustedProxies }: KernelConfig["gateway"]): string[] {
-  const notice = `gateway.bind is ${bind} and tokens cross the network in clear text: set gateway.tls, or gateway.trustedProxies where a proxy in front speaks TLS.`;
+  const notice = `gateway.bind is ${bind} and tokens cross the network in clear text. Set gateway.tls, or gateway.trustedProxies if a proxy in front of the gateway speaks TLS.`;
   return isOwnMachine(bind) || tls !== undefined || trustedProxies.length > 0 ? [] : [notice];
 }

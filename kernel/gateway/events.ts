@@ -4,12 +4,12 @@ import type { PluginDefinition } from "../contract/index.ts";
 export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   "gateway:startup": {
     mode: "notify",
-    description: "The gateway answers.",
+    description: "The gateway accepts requests.",
     sample: { version: "0.1.0", port: 18789 },
   },
   "gateway:shutdown": {
     mode: "notify",
-    description: "The gateway stops accepting; running responses end first.",
+    description: "The gateway accepts no new requests; running responses end first.",
     sample: { reason: "SIGTERM" },
   },
   "config:changed": {
@@ -19,7 +19,7 @@ export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   },
   "hook:failed": {
     mode: "notify",
-    description: "A hook threw, rejected or overran its deadline.",
+    description: "A hook threw an error, rejected or exceeded its deadline.",
     sample: {
       hook: "hello",
       event: "message:received",

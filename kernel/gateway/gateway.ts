@@ -299,7 +299,7 @@ export class Gateway {
   stop(reason: string): Promise<void> {
     this.#stopping ??= (async () => {
       const graceMs = this.#settings.shutdownTimeoutMs;
-      this.log.log.info({ reason }, "portico stops");
+      this.log.log.info({ reason }, "portico is stopping");
       void this.bus.emit("gateway:shutdown", { reason }, OWN_DOING);
       await endOrLate(
         Promise.all([this.servers.drain(graceMs), this.#work.ended(), this.bus.drain()]),

@@ -1,4 +1,4 @@
-/** Whether the gateway is there, and whether it is ready: what a supervisor asks without a token. */
+/** Whether the gateway responds, and whether it is ready: what a supervisor asks without a token. */
 import { Type } from "@sinclair/typebox";
 import { reply } from "../http/response/reply.ts";
 import type { Mount, RouteOptions } from "../contract/index.ts";
@@ -8,10 +8,10 @@ type State = Pick<Management, "version" | "startedAt" | "notReady">;
 
 const health = {
   access: "public",
-  summary: "Whether the gateway is there",
+  summary: "Whether the gateway responds",
   response: {
     200: {
-      description: "It is.",
+      description: "The gateway responds.",
       content: {
         "application/json": Type.Object({
           status: Type.Literal("ok"),
@@ -26,7 +26,7 @@ const health = {
 const readiness = {
   "application/json": Type.Object({
     status: Type.String({ description: "ready or not ready" }),
-    plugins: Type.Array(Type.String(), { description: "Those that are not ready" }),
+    plugins: Type.Array(Type.String(), { description: "The plugins that are not ready" }),
   }),
 };
 
@@ -34,8 +34,8 @@ const ready = {
   access: "public",
   summary: "Whether every plugin is ready",
   response: {
-    200: { description: "Each is.", content: readiness },
-    503: { description: "Some are not.", content: readiness },
+    200: { description: "Every plugin is ready.", content: readiness },
+    503: { description: "Some plugins are not ready.", content: readiness },
   },
 } as const satisfies RouteOptions;
 

@@ -25,7 +25,7 @@ export function leaveTrace(stateDir: string, running: RunningGateway, log: Logge
   } catch (error) {
     log.warn(
       { err: error, file },
-      "commands will not find this gateway by themselves: give them --url and --token",
+      "commands cannot find this gateway automatically: pass --url and --token",
     );
   }
   return () => {

@@ -57,7 +57,7 @@ export function createChangeRecording(watchers: () => readonly ChangeWatcher[], 
         await withDeadline(work, WATCHER_MS, () => new Error("it took longer than 5 s"));
       } catch (error) {
         const { requestId: id } = attempt;
-        log.error({ err: error, id, watcher: watcher.name }, "a change could not be kept");
+        log.error({ err: error, id, watcher: watcher.name }, "a change could not be recorded");
       }
     }
   }

@@ -24,11 +24,11 @@ export function serveCertificate(server: Server, files: TlsFiles, log: Logger): 
   const changed = (): void => {
     try {
       server.setSecureContext(readFiles(files, log));
-      log.info({ cert: files.cert }, "the certificate was read again");
+      log.info({ cert: files.cert }, "the certificate was reloaded");
     } catch (error) {
       log.error(
         { err: error },
-        "the changed certificate cannot be used; the one before it goes on",
+        "the changed certificate cannot be used; the previous one stays active",
       );
     }
   };

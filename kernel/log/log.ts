@@ -28,7 +28,7 @@ export function createLog(options: LogOptions = {}) {
   const accessLines = new AccessLines(redaction);
   // Standard output still has the lines.
   const onError = (err: unknown) =>
-    log.warn({ err }, "the log file cannot be written: its lines are missing there");
+    log.warn({ err }, "the log file cannot be written; it lacks the lines of this time");
   const file =
     options.file === undefined ? undefined : new LogFile({ file: options.file, onError });
   const log = createPino(options.level ?? "info", (line) => keep(redaction.hide(line)));

@@ -28,7 +28,7 @@ const parameters = Type.Object({
       pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
       expected: "letters, digits, dashes and underscores, at most 100",
       description:
-        "append: the note in memory/ it belongs to, such as 2026-11-22 or travel; default: MEMORY.md",
+        "append: the note in memory/ for the text, such as 2026-11-22 or travel; default: MEMORY.md",
     }),
   ),
   query: Type.Optional(Type.String({ minLength: 1, maxLength: 500, description: "search: words" })),
@@ -38,7 +38,7 @@ export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
   ctx.tool({
     name: "memory",
     description:
-      "Your long-term memory. append keeps a text: in MEMORY.md, which you are told in every turn (keep it short), or in a note. search finds what was kept, by its words.",
+      "Your long-term memory. append saves a text in MEMORY.md, which every turn includes (keep it short), or in a note. search finds saved texts by their words.",
     parameters,
     principals: ["key", "webhook", "poll"],
     ownErrors: true,
@@ -48,7 +48,7 @@ export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
         return search(place, needed(args.query, "query", "search"), call.signal);
       const file = args.note === undefined ? MAIN : `${DIR}/${args.note}.md`;
       await append(place, file, needed(args.text, "text", "append"));
-      return ownWords(`Kept in ${file}.`);
+      return ownWords(`Saved in ${file}.`);
     },
   });
 }
@@ -102,8 +102,8 @@ async function search(
     .slice(0, MOST_FOUND)
     .map(({ path, paragraph }) => `${path}:\n${clip(paragraph, NOTE_CHARS)}`);
   if (hits.length > MOST_FOUND)
-    paragraphs.push(`(${hits.length - MOST_FOUND} more: ask with more words)`);
-  return paragraphs.length === 0 ? ownWords("(nothing found)") : paragraphs.join("\n\n");
+    paragraphs.push(`(${hits.length - MOST_FOUND} more: search with more words)`);
+  return paragraphs.length === 0 ? ownWords("(no match)") : paragraphs.join("\n\n");
 }
 
 /** Notes of days have names in their order: of too many the first are left out. */

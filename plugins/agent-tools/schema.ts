@@ -9,13 +9,17 @@ export const WebConfig = Type.Object(
     }),
     allowedHostnames: Type.Array(Type.String(), {
       default: [],
-      description: "Names (or *.d) that may lead to private addresses.",
+      description: "Host names (or *.d) that may resolve to private addresses.",
     }),
     hostnameAllowlist: Type.Array(Type.String(), {
       default: [],
-      description: "Where it is not empty, only these hosts are fetched from.",
+      description: "If this list is not empty, only these hosts can be fetched.",
     }),
-    maxBytes: Type.Integer({ default: 5_000_000, minimum: 1, description: "Of one page." }),
+    maxBytes: Type.Integer({
+      default: 5_000_000,
+      minimum: 1,
+      description: "The largest size of one page.",
+    }),
     timeoutMs: timerMs({ default: 30_000 }),
   },
   { description: "The agent's tool web." },
@@ -59,7 +63,7 @@ export const FilesConfig = Type.Object(
     deny: Type.Array(Type.String({ minLength: 1 }), {
       default: DENIED,
       description:
-        "Paths that the agent neither reads nor writes; `*` stands for any text in a name. A pattern without `/` fits a name at any depth. The list replaces the default one.",
+        "Paths that the agent neither reads nor writes; `*` stands for any text in a name. A pattern without `/` matches a name at any depth. The list replaces the default one.",
     }),
   },
   { default: {}, description: "The agent's tools files and memory." },

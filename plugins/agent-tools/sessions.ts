@@ -29,7 +29,7 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
   ctx.tool({
     name: "sessions",
     description:
-      "Conversations of this agent. list: which there are, last used first. history: what was said in one. send: starts a turn in another one, whose answer shows in its history.",
+      "Conversations of this agent. list: all of them, the last used first. history: the messages of one. send: starts a turn in another one; its response appears in that history.",
     parameters,
     principals: ["key", "webhook", "poll"],
     ownErrors: true,

@@ -96,6 +96,6 @@ export function shownError(error: unknown): { code: string; message: string; sta
   }
   return {
     code: "internal_error",
-    message: "The turn failed inside the gateway; the log has the details.",
+    message: "The turn failed because of an error in the gateway. See its log for details.",
   };
 }

@@ -54,7 +54,7 @@ export const events: PluginDefinition["events"] = {
   },
   "agent:confirm": {
     mode: "notify",
-    description: "A tool call waits for the owner's yes or no (portico turns confirm or deny).",
+    description: "A tool call waits for the owner's approval (portico turns confirm or deny).",
     sample: {
       ...turn,
       callId: "call_91d2",
@@ -75,14 +75,15 @@ export const events: PluginDefinition["events"] = {
   },
   "session:deleted": {
     mode: "notify",
-    description: "A session was deleted with its transcript: what was kept for it can go.",
+    description:
+      "A session was deleted with its transcript: data that belongs to it can be deleted.",
     sample: { sessionId: "main" },
   },
   "principal:forgotten": {
     // the next holder waits until its handlers have removed what the last one left
     mode: "change",
     description:
-      "A principal's name has another holder, or none: what was kept for the last one can go.",
+      "A principal's name has a new holder, or none: data of the previous holder can be deleted.",
     sample: { principal: "key:app" },
   },
   "command:new": commandEvent("new"),
@@ -106,7 +107,7 @@ function commandEvent(command: "new" | "reset" | "stop") {
     description:
       command === "stop"
         ? "A session's turns were stopped."
-        : "A session starts again; the old messages come along.",
+        : "A session starts again; the event carries its old messages.",
     sample,
   };
 }

@@ -11,12 +11,12 @@ const tools = Type.Object(
     }),
     deny: Type.Array(Type.String(), {
       default: [],
-      description: "Taken away again from what is allowed.",
+      description: "Tools that are removed from the allowed ones.",
     }),
     confirm: Type.Array(Type.String(), {
       default: [],
       description:
-        "Calls that wait for your yes (portico turns confirm): names of tools, or of one action such as files.write; * stands for any characters.",
+        "Calls that wait for your approval (portico turns confirm): names of tools, or of one action such as files.write; * stands for any characters.",
     }),
     confirmTimeoutMs: timerMs({
       default: 86_400_000,
@@ -46,7 +46,7 @@ const heartbeat = Type.Object({
     default: "30m",
     refuse: refuseDuration,
     description:
-      'How often queued events and HEARTBEAT.md are looked at: "30m", "1h30m"; "0" switches it off.',
+      'How often the agent reads queued events and HEARTBEAT.md: "30m", "1h30m"; "0" switches it off.',
   }),
   activeHours: Type.Optional(
     Type.Object(
@@ -59,10 +59,14 @@ const heartbeat = Type.Object({
     ),
   ),
   prompt: Type.Optional(
-    Type.String({ description: "Replaces the words that begin a heartbeat's turn." }),
+    Type.String({ description: "Replaces the text that begins the turn of a heartbeat." }),
   ),
-  model: Type.Optional(Type.String({ description: "A model of its own for heartbeats." })),
-  cooldownMs: timerMs({ default: 5000, minimum: 0, description: "Least time between two starts." }),
+  model: Type.Optional(Type.String({ description: "A separate model for heartbeats." })),
+  cooldownMs: timerMs({
+    default: 5000,
+    minimum: 0,
+    description: "The shortest time between two starts.",
+  }),
 });
 
 export const defaultsSchema = Type.Object({
@@ -70,49 +74,62 @@ export const defaultsSchema = Type.Object({
     Type.String({
       minLength: 1,
       description:
-        "Which model turns ask; by default the first of the highest channel, and echo where there is none.",
+        "The model that turns use. By default this is the first model of the channel with the highest priority, or echo if there is no channel.",
     }),
   ),
   channel: Type.Optional(Type.String({ description: "Only this channel." })),
   workspace: Type.Optional(
-    Type.String({ description: "The workspace; start --workspace wins.", atNextStart: true }),
+    Type.String({
+      description: "The workspace; `portico start --workspace` overrides it.",
+      atNextStart: true,
+    }),
   ),
   systemPrompt: Type.Optional(
     Type.String({ description: "Replaces the beginning of the system prompt." }),
   ),
-  maxSteps: Type.Integer({ default: 20, minimum: 1, description: "Model calls in one turn." }),
-  maxTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Tokens of one answer." })),
+  maxSteps: Type.Integer({
+    default: 20,
+    minimum: 1,
+    description: "The largest number of model calls in one turn.",
+  }),
+  maxTokens: Type.Optional(
+    Type.Integer({ minimum: 1, description: "The largest number of tokens in one response." }),
+  ),
   maxTurnTokens: Type.Optional(
-    Type.Integer({ minimum: 1, description: "Tokens of a whole turn, prompts included." }),
+    Type.Integer({
+      minimum: 1,
+      description: "The largest number of tokens in a whole turn, prompts included.",
+    }),
   ),
   temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
   timeoutMs: timerMs({ default: 600_000, description: "Deadline of a turn." }),
   maxAttempts: Type.Integer({
     default: 5,
     minimum: 1,
-    description: "Then a turn is dead, until it is replayed.",
+    description: "After this many attempts a turn is dead until it is replayed.",
   }),
   retryDelayMs: timerMs({
     default: 2000,
     minimum: 0,
-    description: "Before the second attempt; then four times more.",
+    description: "The pause before the second attempt. Each later pause is four times as long.",
   }),
   maxConcurrentTurns: Type.Integer({
     default: 4,
     minimum: 1,
     description:
-      "Turns side by side, of different sessions. From 2 on one place is the owner's, and no client, webhook or poll has more than half of the others.",
+      "How many turns of different sessions run at the same time. From 2 on, one place is reserved for the owner, and no client, webhook or poll gets more than half of the others.",
   }),
   quotaBytes: Type.Integer({
     default: 100_000_000,
     minimum: 0,
     description:
-      "Bytes that transcripts and files of one client key, webhook or poll may take together; 0: without a limit.",
+      "How many bytes the transcripts and files of one client key, webhook or poll may use together; 0: without a limit.",
   }),
   compactAtTokens: Type.Integer({
     default: 60_000,
     minimum: 500,
-    description: "A session longer than this (estimated) has its older part summed up.",
+    description:
+      "The gateway summarises the older part of a session that is longer than this (estimated).",
   }),
   heartbeat,
   tools,

@@ -7,13 +7,13 @@ export const auditSchema = Type.Object(
       minimum: 100,
       maximum: 1_000_000,
       default: 10_000,
-      description: "How many of the newest changes are kept.",
+      description: "How many changes the gateway keeps; the newest ones stay.",
     }),
     keepDays: Type.Number({
       exclusiveMinimum: 0,
       maximum: 3660,
       default: 365,
-      description: "No change is kept longer than this.",
+      description: "The gateway deletes a change after this time.",
     }),
   },
   { description: "The audit trail: who changed what." },
@@ -35,5 +35,5 @@ export const querySchema = Type.Object({
   since: text("A date, milliseconds since 1970, or how long ago (90m)."),
   until: text("A date, milliseconds since 1970, or how long ago."),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
-  before: text("The `next` of the page before."),
+  before: text("The `next` of the previous page."),
 });

@@ -16,13 +16,16 @@ const check: HealthCheck = async ({ config, env, paths, gateway }) => {
     return [
       {
         level: "warning",
-        message: `${found}; without playwright-core only a part of the routes work`,
+        message: `${found}; without playwright-core only some of the routes work`,
         mend,
       },
     ];
   } catch (error) {
     const node = await standIn(gateway);
-    if (node !== undefined) return [{ level: "ok", message: `none here: node ${node} stands in` }];
+    if (node !== undefined)
+      return [
+        { level: "ok", message: `there is no local browser; the gateway uses the node ${node}` },
+      ];
     const mend =
       "install a Chromium-based browser, set browser.executablePath, or set browser.enabled to false";
     return [{ level: "warning", message: (error as Error).message, mend }];

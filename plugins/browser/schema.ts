@@ -15,7 +15,7 @@ export const A_NAME =
 const color = Type.String({ ...COLOR, description: "Hex colour, #rrggbb." });
 
 const ALLOWED_ARGUMENT =
-  "a switch (--lang=de) that opens no port, passes no proxy, reads or writes no file and takes no protection away";
+  "a switch (--lang=de) that opens no port, bypasses no proxy, reads or writes no file and removes no protection";
 
 /** Of managed profiles only. */
 export const LaunchSettings = {
@@ -32,7 +32,7 @@ export const LaunchSettings = {
       pattern: "^[\\x20-\\x7e]+$",
       expected: "one line of ASCII",
       maxLength: 1000,
-      description: "In place of the browser's own.",
+      description: "Replaces the browser's own user agent.",
     }),
   ),
   args: optional(
@@ -41,7 +41,7 @@ export const LaunchSettings = {
       {
         maxItems: 100,
         description:
-          "Further --switches of the browser. Refused are those that would open a port, pass the proxy, read or write files, run programs, or take protection away.",
+          "Further --switches of the browser. The gateway refuses switches that open a port, bypass the proxy, read or write files, run programs, or remove a protection.",
       },
     ),
   ),
@@ -53,7 +53,8 @@ export const ProfileConfig = Type.Object(
       Type.Integer({
         minimum: 1024,
         maximum: 65535,
-        description: "Set only for special cases; one of 18800–18899 is assigned.",
+        description:
+          "Set it only in special cases; by default the gateway assigns a port from 18800 to 18899.",
       }),
     ),
     cdpUrl: optional(
@@ -63,7 +64,7 @@ export const ProfileConfig = Type.Object(
       }),
     ),
     color: optional(color),
-    node: optional(Type.String({ description: "The node host whose browser this profile is." })),
+    node: optional(Type.String({ description: "The node whose browser this profile uses." })),
     driver: optional(
       Type.Union([Type.Literal("managed"), Type.Literal("remote"), Type.Literal("extension")]),
     ),
@@ -79,18 +80,23 @@ export const BrowserConfig = Type.Object(
     ssrfPolicy: Type.Object(
       {
         dangerouslyAllowPrivateNetwork: optional(
-          Type.Boolean({ description: "Default true; false: public addresses only." }),
+          Type.Boolean({
+            description:
+              "Whether pages on private networks can be opened. Default true; false: public addresses only.",
+          }),
         ),
         allowPrivateNetwork: optional(
           Type.Boolean({ description: "Older name of dangerouslyAllowPrivateNetwork." }),
         ),
         hostnameAllowlist: Type.Array(Type.String(), {
           default: [],
-          description: "Where not empty, only these hosts: a name, or *.d for what is below d.",
+          description:
+            "If this list is not empty, only these hosts: a name, or *.d for the subdomains of d.",
         }),
         allowedHostnames: Type.Array(Type.String(), {
           default: [],
-          description: "Names that may be private though the policy is public only.",
+          description:
+            "Host names that may be private although the policy allows only public ones.",
         }),
       },
       { default: {}, additionalProperties: false },
@@ -104,15 +110,20 @@ export const BrowserConfig = Type.Object(
     remoteCdpTimeoutMs: timerMs({
       default: 1500,
       minimum: 50,
-      description: "For /json/version of a remote browser, ms.",
+      description: "Timeout for /json/version of a remote browser, in milliseconds.",
     }),
     remoteCdpHandshakeTimeoutMs: timerMs({
       default: 3000,
       minimum: 50,
-      description: "For the WebSocket handshake with a remote browser, ms.",
+      description: "Timeout for the WebSocket handshake with a remote browser, in milliseconds.",
     }),
     color: Type.String({ default: "#3B6EA8", ...COLOR }),
-    headless: optional(Type.Boolean({ description: "Default: true where there is no display." })),
+    headless: optional(
+      Type.Boolean({
+        description:
+          "Whether the browser runs without a window. Default: true if there is no display.",
+      }),
+    ),
     noSandbox: Type.Boolean({ default: false }),
     attachOnly: Type.Boolean({ default: false }),
     executablePath: optional(Type.String()),
@@ -126,12 +137,12 @@ export const BrowserConfig = Type.Object(
     ),
     evaluateEnabled: Type.Boolean({
       default: true,
-      description: "False refuses evaluate and wait.fn.",
+      description: "false refuses evaluate and wait.fn.",
     }),
     maxTabs: Type.Integer({
       default: 50,
       minimum: 1,
-      description: "Further windows are closed as they open.",
+      description: "The largest number of tabs. The gateway closes further windows as they open.",
     }),
     maxDownloadBytes: Type.Integer({ default: 1_073_741_824, minimum: 1 }),
     launchTimeoutMs: timerMs({ default: 30_000, minimum: 1000 }),

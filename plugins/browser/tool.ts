@@ -113,7 +113,7 @@ export const Parameters = Type.Object({
   ),
   target: optional(
     Type.Union([Type.Literal("host"), Type.Literal("sandbox"), Type.Literal("node")], {
-      description: "Which browser; leave it out unless told otherwise",
+      description: "Which browser; leave it out unless the task says otherwise",
     }),
   ),
   node: optional(Type.String({ description: "target node: which one" })),
@@ -148,7 +148,7 @@ export const Parameters = Type.Object({
   width: optional(Type.Integer()),
   height: optional(Type.Integer()),
   fn: optional(
-    Type.String({ description: "evaluate: JavaScript; gets the element where ref is given" }),
+    Type.String({ description: "evaluate: JavaScript; receives the element if ref is set" }),
   ),
   textGone: optional(Type.String()),
   loadState: optional(Type.String()),
@@ -160,12 +160,14 @@ export const Parameters = Type.Object({
   interactive: optional(Type.Boolean()),
   compact: optional(Type.Boolean()),
   depth: optional(Type.Integer()),
-  selector: optional(Type.String({ description: "snapshot only: a CSS selector to look below" })),
+  selector: optional(
+    Type.String({ description: "snapshot only: a CSS selector of the part to show" }),
+  ),
   frame: optional(Type.String()),
   labels: optional(Type.Boolean()),
   diff: optional(Type.Boolean({ description: "snapshot: only what changed since your last one" })),
   snapshot: optional(
-    Type.Literal("efficient", { description: "an action also answers a fresh snapshot" }),
+    Type.Literal("efficient", { description: "an action also returns a fresh snapshot" }),
   ),
   maxChars: optional(Type.Integer()),
   limit: optional(Type.Integer()),
@@ -176,7 +178,7 @@ export const Parameters = Type.Object({
   input: optional(
     Type.Record(Type.String(), Type.Unknown(), {
       description:
-        "Further fields: cookieSet {cookie}, storage {kind: local or session, key}, storageSet {kind, key, value}, setOffline {offline}, setHeaders {headers}, setCredentials {username, password}, setGeolocation {latitude, longitude}, setPermissions {permissions, origin}, setMedia {colorScheme}, setTimezone {timezoneId}, setLocale {locale}, setDevice {name}, profileCreate {name, color}, profileDelete {name}, batch {actions}; {clear: true} takes a setting back",
+        "Further fields: cookieSet {cookie}, storage {kind: local or session, key}, storageSet {kind, key, value}, setOffline {offline}, setHeaders {headers}, setCredentials {username, password}, setGeolocation {latitude, longitude}, setPermissions {permissions, origin}, setMedia {colorScheme}, setTimezone {timezoneId}, setLocale {locale}, setDevice {name}, profileCreate {name, color}, profileDelete {name}, batch {actions}; {clear: true} resets a setting",
     }),
   ),
 });

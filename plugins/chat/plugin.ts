@@ -5,14 +5,14 @@ import { errors } from "./errors.ts";
 
 export default definePlugin({
   name: "chat",
-  description: "POST /v1/chat/completions: clients of OpenAI's format over all channels",
+  description: "POST /v1/chat/completions: all channels for clients of OpenAI's format",
   needs: ["models"],
   errors,
   hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
   firstSteps: [
     [
       "portico hooks new hello --event message:received",
-      "a hook that sees every message, live at once",
+      "a hook that sees every message, active at once",
     ],
   ],
 

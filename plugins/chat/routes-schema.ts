@@ -25,7 +25,7 @@ const ChatRequest = Type.Object(
     response_format: Type.Optional(Type.Unknown()),
     user: orNull(Type.String()),
   },
-  { description: "As OpenAI's. Other members go on to the upstream." },
+  { description: "The same as OpenAI's. The gateway passes other members on to the upstream." },
 );
 
 const Completion = Type.Object({

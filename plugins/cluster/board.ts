@@ -94,7 +94,7 @@ export class Board {
       if (!this.#isFailing)
         this.#options.log.warn(
           { err: error },
-          "other gateways cannot be heard of: the store does not answer",
+          "no messages of other gateways arrive: the store does not respond",
         );
       this.#isFailing = true;
       return undefined;

@@ -6,7 +6,8 @@ import { nameSchema } from "./schema.ts";
 
 export default definePlugin({
   name: "cluster",
-  description: "Lets the workers of a gateway, and gateways that share a store, hear of each other",
+  description:
+    "Passes events between the workers of a gateway, and between gateways that share a store",
   config: { "gateway.name": nameSchema },
   commands: { gateways: () => import("./cli.ts") },
   needs: ["store"],

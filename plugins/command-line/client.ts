@@ -187,7 +187,7 @@ function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
   }
   const message = typeof body?.error === "string" ? body.error : body?.error?.message;
   let hint =
-    res.statusCode === 401 ? " Give --token, or run the command with the gateway's --home." : "";
+    res.statusCode === 401 ? " Pass --token, or run the command with the gateway's --home." : "";
   if (res.statusCode === 404 && message?.startsWith("There is nothing at "))
     hint = " Is this command's plugin off? See portico config get plugins.entries";
   return new GatewayError(

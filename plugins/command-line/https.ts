@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import tls from "node:tls";
 
 const UNTRUSTED =
-  "its certificate is not trusted: give the gateway's --home, or its authority's file in NODE_EXTRA_CA_CERTS";
+  "its certificate is not trusted: pass the gateway's --home, or set NODE_EXTRA_CA_CERTS to the file of its authority";
 
 /** Opens requests. With `cert` (a file), exactly that certificate is trusted, regardless of its issuer and age. */
 export function requestTrusting(cert: string | undefined) {
@@ -39,7 +39,7 @@ function read(file: string): string {
   try {
     return new X509Certificate(readFileSync(file)).fingerprint256;
   } catch (cause) {
-    const why = `${file} (gateway.tls.cert) is no certificate that can be read (${(cause as Error).message})`;
+    const why = `${file} (gateway.tls.cert) is not a readable certificate (${(cause as Error).message})`;
     throw new Error(
       `The gateway's certificate cannot be checked: ${why}. Repair the file, and try again.`,
       {

@@ -4,7 +4,8 @@ import type {} from "./index.ts";
 
 export default definePlugin({
   name: "command-line",
-  description: "The frame of all commands: words, help, output, and the process of `portico start`",
+  description:
+    "Common parts of all commands: arguments, help, output, and the process of `portico start`",
   contributions: { banner: { fields: { name: "string" } } },
   commandLine: () => import("./run.ts"),
   setup() {},

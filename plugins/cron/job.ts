@@ -42,7 +42,7 @@ export interface JobState {
   configured?: string;
 }
 
-/** `missed`: the slot came while nothing ran; `skipped`: the run before it was still going. */
+/** `missed`: the slot came while nothing ran; `skipped`: the previous run had not ended. */
 export type RunStatus =
   | "running"
   | "ok"

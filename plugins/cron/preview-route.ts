@@ -6,13 +6,13 @@ import { previewRequest } from "./schema.ts";
 
 export const previewRoute = {
   access: "gateway",
-  summary: "When a schedule would come next; keeps nothing",
+  summary: "The next dates of a schedule, without saving it",
   body: previewRequest,
   response: jsonResponse(
     Type.Object({
       schedule: ScheduleSchema,
       description: Type.Optional(Type.String({ description: "A cron expression in words" })),
-      timezone: Type.Optional(Type.String({ description: "In which it is read" })),
+      timezone: Type.Optional(Type.String({ description: "The time zone of the expression" })),
       dates: Type.Array(Time),
     }),
   ),

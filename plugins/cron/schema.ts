@@ -27,7 +27,10 @@ const definition = {
   ),
   jitterMs: Type.Optional(span("Each slot is delayed by up to this")),
   maxErrors: Type.Optional(
-    Type.Integer({ minimum: 0, description: "Failures in a row that disable the job; 0 never" }),
+    Type.Integer({
+      minimum: 0,
+      description: "How many failures in a row disable the job; 0: never",
+    }),
   ),
   deleteAfterRun: Type.Optional(Type.Boolean()),
 };
@@ -44,7 +47,7 @@ export const CronConfig = Type.Object(
   {
     enabled: Type.Boolean({
       default: true,
-      description: "false: no job runs; all can still be seen and edited",
+      description: "false: no job runs; jobs can still be listed and edited",
     }),
     timezone: Type.Optional(
       zoneSchema("IANA zone of schedules without one; default this machine's"),
@@ -52,7 +55,7 @@ export const CronConfig = Type.Object(
     maxErrors: Type.Integer({
       default: 10,
       minimum: 0,
-      description: "Failures in a row that disable a job; 0 never",
+      description: "How many failures in a row disable a job; 0: never",
     }),
     keepRuns: Type.Integer({
       default: 100,

@@ -57,7 +57,7 @@ export async function startCron(
 
   const guarded = (work: () => Promise<void>) => () =>
     work().catch((error: unknown) =>
-      ctx.log.warn({ err: error }, "cron runs could not be looked through"),
+      ctx.log.warn({ err: error }, "the unfinished cron runs could not be checked"),
     );
   const sweep = guarded(settler.sweep);
   const sweeper = setInterval(sweep, SWEEP_MS).unref();

@@ -11,7 +11,7 @@ const TOPIC = "channel history";
 
 export default definePlugin({
   name: "dashboard",
-  description: "A console at /: what the gateway does, and its settings",
+  description: "The console at /: what the gateway does, and its settings",
   setup(ctx) {
     ctx.add("banner", { name: "dashboard", rows: ({ url }) => [["Dashboard", `${url}/`]] });
     // The files are read when a reader first opens the page.

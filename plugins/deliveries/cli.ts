@@ -25,7 +25,7 @@ interface Replay {
   replayOf: string;
 }
 
-const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
+const delivery = { name: "delivery", description: "Its id, or the beginning or end of it" };
 
 function details(one: DeliveryView): string[] {
   const rows: [string, string | undefined][] = [
@@ -79,7 +79,7 @@ const show = commandFor<DeliveryView>("GET /deliveries/:id", deliveryRoutes.show
 const replay = commandFor<Replay>("POST /deliveries/:id/replay", deliveryRoutes.replay, {
   name: "replay",
   args: [delivery],
-  view: ({ replayOf, deliveryId }) => `${replayOf}: goes out again as ${deliveryId}`,
+  view: ({ replayOf, deliveryId }) => `${replayOf}: will be sent again as ${deliveryId}`,
 });
 
 export default defineCommand({

@@ -8,7 +8,7 @@ const owner = { access: "gateway" } as const;
 
 const Delivery = Type.Object({
   id: Type.String(),
-  seq: Type.Integer({ description: "Its number: `before` takes it" }),
+  seq: Type.Integer({ description: "Its number, for `before`" }),
   url: Type.String({ description: "Where it goes, with secrets masked" }),
   type: Type.Optional(Type.String()),
   principal: Type.Optional(Type.String()),
@@ -19,7 +19,7 @@ const Delivery = Type.Object({
   createdAt: Time,
   finishedAt: Type.Optional(Time),
   nextAttemptAt: Type.Optional(Time),
-  status: Type.Optional(Type.Integer({ description: "What the receiver answered" })),
+  status: Type.Optional(Type.Integer({ description: "The response of the receiver" })),
   error: Type.Optional(Type.Unknown()),
 });
 

@@ -5,19 +5,22 @@ const names = (description: string) => Type.Array(Type.String(), { default: [], 
 
 export const deliveriesSchema = Type.Object(
   {
-    timeoutMs: timerMs({ default: 15_000, description: "How long a receiver may take." }),
+    timeoutMs: timerMs({
+      default: 15_000,
+      description: "How long a receiver may take to respond.",
+    }),
     retryMs: Type.Array(timerMs({}), {
       minItems: 1,
       default: [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000],
       description:
-        "The pauses before the second attempt and those after it; the last one stands for all further.",
+        "The pauses before the second attempt and each later one; the last value also applies to all further attempts.",
     }),
     allowPrivateNetwork: Type.Boolean({
       default: false,
-      description: "Private addresses may be delivered to.",
+      description: "Allows deliveries to private addresses.",
     }),
-    allowedHostnames: names("Names that may be private."),
-    hostnameAllowlist: names("Where it is not empty, only these hosts are delivered to."),
+    allowedHostnames: names("Host names that may have private addresses."),
+    hostnameAllowlist: names("If this list is not empty, deliveries go only to these hosts."),
   },
   { description: "Results that are posted to a URL." },
 );

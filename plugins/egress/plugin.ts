@@ -12,7 +12,7 @@ const ADDRESS_MS = 1_000;
 
 export default definePlugin({
   name: "egress",
-  description: "Whom the gateway may reach: the guard of fetches and browsers",
+  description: "Which addresses the gateway may reach: the policy for fetches and browsers",
   errors,
   setup() {
     setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_MS);

@@ -10,7 +10,7 @@ const limit = (member: string, description: string) => ({ member, description })
 
 const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.make, {
   name: "create",
-  summary: "Make a key: it is shown once",
+  summary: "Create a key; its secret is shown only once",
   args: [{ name: "name", description: "the name of the new key" }],
   options: {
     models: {
@@ -61,7 +61,7 @@ const rotate = commandFor<KeyView & { key: string }>("POST /keys/:name/rotate", 
     "",
     SHOWN_ONCE,
     previousUntil === undefined
-      ? `The old secret of ${name} opens nothing any more.`
+      ? `The old secret of ${name} no longer works.`
       : `The old secret of ${name} works until ${previousUntil}.`,
   ],
 });
@@ -133,8 +133,8 @@ function readExpiry(text: string): string {
   const unit = /^\d+([a-z]+)$/i.exec(text)?.[1];
   const reason =
     unit && !/^[hdw]$/.test(unit)
-      ? `${unit} is no unit of time here: take h, d or w`
-      : `"${text}" is no time`;
+      ? `${unit} is not a unit of time here: use h, d or w`
+      : `"${text}" is not a time`;
   throw new Error(
     `${reason}. --expires takes a date (2026-12-31), a time, or how long from now (12h, 30d, 4w).`,
   );

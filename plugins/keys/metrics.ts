@@ -32,7 +32,7 @@ export async function keyMetrics(ctx: PluginContext, keys: KeysConfig): Promise<
     {
       name: "portico_key_budget_spent_usd",
       type: "gauge",
-      help: "What of it the current day or month has cost.",
+      help: "How much of the budget the current day or month has used.",
       samples: spent,
     },
   ];

@@ -16,7 +16,7 @@ const view = {
 };
 const withSecret = Type.Object({
   ...view,
-  key: Type.String({ description: "The secret: it is shown this once" }),
+  key: Type.String({ description: "The secret; the gateway shows it only in this response" }),
 });
 
 export const keyRoutes = {

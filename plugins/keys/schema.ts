@@ -17,17 +17,19 @@ const limits = {
   models: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "What it may use: names as clients write them, `*` stands for anything. Left out: everything but the agent.",
+        "The models that the key may use: names as clients write them; `*` matches any text. Default: all models except agents.",
     }),
   ),
   tools: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "Tools that its agent turns have beside files, memory, web, browser and sessions: names, `*` stands for anything.",
+        "Tools that its agent turns have in addition to files, memory, web, browser and sessions: names; `*` matches any text.",
     }),
   ),
-  requestsPerMinute: Type.Optional(count("Requests in any minute.")),
-  tokensPerMinute: Type.Optional(count("Tokens of prompts and answers in any minute.")),
+  requestsPerMinute: Type.Optional(count("How many requests the key may send in any minute.")),
+  tokensPerMinute: Type.Optional(
+    count("How many tokens of prompts and responses the key may use in any minute."),
+  ),
   budget: Type.Optional(
     Type.Object(
       {
@@ -38,10 +40,10 @@ const limits = {
           description: "US dollars.",
         }),
         per: Type.Union([Type.Literal("day"), Type.Literal("month")], {
-          description: "Of the calendar, in UTC.",
+          description: "The period of the calendar, in UTC.",
         }),
       },
-      { additionalProperties: false, description: "What it may cost." },
+      { additionalProperties: false, description: "What the key may cost in this period." },
     ),
   ),
   expiresAt: Type.Optional(
@@ -65,20 +67,21 @@ const hash = (description: string) =>
   });
 
 const Key = Type.Object({
-  hash: hash("SHA-256 of the key, in hex. The key itself is kept nowhere."),
+  hash: hash("SHA-256 of the key, in hex. The gateway stores the key itself nowhere."),
   previous: Type.Optional(
     Type.Object(
       {
-        hash: hash("SHA-256 of the secret before."),
-        until: time("Until then both secrets work."),
+        hash: hash("SHA-256 of the previous secret."),
+        until: time("Both secrets work until this time."),
       },
-      { description: "The secret that was rotated away, while it still works." },
+      { description: "The previous secret, as long as it still works." },
     ),
   ),
   id: Type.Optional(
     Type.String({
       pattern: "^[0-9a-f]{16}$",
-      description: "Who holds the key, whatever its secret; written when it is rotated.",
+      description:
+        "Identifies the holder of the key, whatever its secret; written when the key is rotated.",
     }),
   ),
   ...limits,
@@ -113,7 +116,7 @@ export const changeRequest = Type.Object(
     budget: orNull(limits.budget),
     expiresAt: orNull(limits.expiresAt),
     allowedIps: orNull(limits.allowedIps),
-    enabled: Type.Optional(Type.Boolean({ description: "false: it opens nothing" })),
+    enabled: Type.Optional(Type.Boolean({ description: "false: the key does not work" })),
   },
   { additionalProperties: false, minProperties: 1 },
 );

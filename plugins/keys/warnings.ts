@@ -29,7 +29,7 @@ export async function budgetWarnings(
   const named = unpriced.slice(0, SHOWN).join(", ");
   const more = unpriced.length > SHOWN ? ` and ${unpriced.length - SHOWN} more` : "";
   const what =
-    priced === 0 ? "its budget cannot bite" : "its budget does not count all of its models";
+    priced === 0 ? "its budget has no effect" : "its budget does not count all of its models";
   return [
     `${what}: the price of ${named}${more} is not known. Set usage.prices, or keep them out of its models.`,
   ];
@@ -59,7 +59,7 @@ export async function estimateWarnings(
   const where = estimated.map(({ channel, model }) => `${channel}/${model}`);
   const more = where.length > SHOWN ? ` and ${where.length - SHOWN} more` : "";
   return [
-    `its limits rest on estimates: ${some} of ${all} answers in 24 h came without usage that can be true (${where.slice(0, SHOWN).join(", ")}${more})`,
+    `its limits rely on estimates: ${some} of ${all} responses in 24 h came without plausible usage (${where.slice(0, SHOWN).join(", ")}${more})`,
   ];
 }
 

@@ -7,7 +7,7 @@ import { McpConfig } from "./schema.ts";
 
 export default definePlugin({
   name: "mcp",
-  description: "Offers the agent's tools over MCP, and brings those of MCP servers to the agent",
+  description: "Offers the agent's tools over MCP, and gives the agent the tools of MCP servers",
   errors,
   config: { mcp: McpConfig },
   configCheck: () => import("./config-check.ts"),

@@ -10,7 +10,7 @@ const NO_SESSION = { description: "Without an Mcp-Session-Id: use POST.", conten
 
 /** The client has to begin again with `initialize`. */
 const SESSION_NOT_FOUND = {
-  description: "There is no session of that Mcp-Session-Id.",
+  description: "There is no session with that Mcp-Session-Id.",
   content: JSON_RPC,
 };
 
@@ -26,7 +26,7 @@ export const mcpRoutes = {
     checkedBy: "handler",
     response: {
       200: {
-        description: "The answer as JSON, or as events where progress is asked for.",
+        description: "The response as JSON, or as events if the client asks for progress.",
         content: {
           "application/json": Type.Union([AnyObject, Type.Array(AnyObject)]),
           "text/event-stream": Type.Unknown(),
@@ -35,7 +35,7 @@ export const mcpRoutes = {
       404: SESSION_NOT_FOUND,
       202: { description: "The message was a notification." },
       400: {
-        description: "The message is no JSON-RPC.",
+        description: "The message is not JSON-RPC.",
         content: { "application/json": AnyObject },
       },
       406: {
@@ -46,7 +46,7 @@ export const mcpRoutes = {
   },
   listen: {
     ...owner,
-    summary: "What changes for an MCP client, as events",
+    summary: "Changes that concern an MCP client, as events",
     checkedBy: "handler",
     response: {
       200: { description: "Events.", content: { "text/event-stream": Type.Unknown() } },

@@ -12,7 +12,7 @@ const Server = Type.Object(
     args: Type.Array(Type.String(), { default: [], description: "Its arguments." }),
     env: Type.Record(Type.String(), Type.String(), {
       default: {},
-      description: "Its environment, beside PATH, HOME and the like.",
+      description: "Its environment variables, in addition to PATH, HOME and similar ones.",
     }),
     cwd: Type.Optional(Type.String({ description: "Its working directory." })),
     url: Type.Optional(
@@ -32,7 +32,8 @@ const Server = Type.Object(
     maxResponseBytes: Type.Integer({
       default: 16 * 1024 * 1024,
       minimum: 1024,
-      description: "Of one response or event over HTTP, decompressed; a larger one is an error.",
+      description:
+        "The largest size of one response or event over HTTP, decompressed; a larger one is an error.",
     }),
     enabled: Type.Boolean({ default: true }),
   },
@@ -51,7 +52,7 @@ export const McpConfig = Type.Object(
         /^[A-Za-z][A-Za-z0-9_-]*$/,
         "letters, digits, '-' and '_', beginning with a letter",
       ),
-      description: "MCP servers whose tools the agent gets, by name.",
+      description: "MCP servers whose tools the agent can use, by name.",
     }),
   },
   {

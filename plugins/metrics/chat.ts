@@ -96,7 +96,7 @@ function channelFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
   return [
     counter(
       "portico_chat_requests_total",
-      "Chat requests that ended, by the channel of the last attempt (empty: none was found) and status (499: the client left).",
+      "Chat requests that ended, by the channel of the last attempt (empty: no channel matched) and status (499: the client disconnected).",
       ...requests,
     ),
     counter(
@@ -111,7 +111,7 @@ function channelFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
     ),
     counter(
       "portico_chat_unpriced_total",
-      "Responses with tokens whose price is not known: no budget counts them.",
+      "Responses with tokens whose price is unknown. Budgets do not count them.",
       ...unpriced,
     ),
   ];
@@ -143,7 +143,7 @@ function keyFamilies(keys: ReadonlyMap<string, KeyTally>): MetricFamily[] {
   return [
     counter(
       "portico_key_requests_total",
-      "Requests of a client key that came to a model, by status.",
+      "Requests of a client key that reached a model, by status.",
       ...all.flatMap(([key, { statuses }]) =>
         [...statuses].map(([status, n]): [number, Record<string, string>] => [
           n,

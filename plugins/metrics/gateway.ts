@@ -30,7 +30,7 @@ function gateway(ctx: Parts): MetricFamily[] {
   const hooks = state.hooks();
   const states = state.plugins().map((plugin) => plugin.state);
   return [
-    gauge("portico_build_info", "The version that runs.", [
+    gauge("portico_build_info", "The version of the running gateway.", [
       1,
       { version: ctx.version, node: process.version },
     ]),
@@ -42,7 +42,7 @@ function gateway(ctx: Parts): MetricFamily[] {
     ]),
     counter(
       "portico_http_requests_total",
-      "Answered requests by method, route (a pattern; empty: none matched) and status (499: the client left).",
+      "Answered requests by method, route (a pattern; empty: none matched) and status (499: the client disconnected).",
       ...state
         .requests()
         .map(
@@ -52,7 +52,7 @@ function gateway(ctx: Parts): MetricFamily[] {
           ],
         ),
     ),
-    gauge("portico_http_requests_in_flight", "Requests that are being answered.", [state.active()]),
+    gauge("portico_http_requests_in_flight", "Requests in progress.", [state.active()]),
     gauge(
       "portico_plugins",
       "Plugins by state.",
@@ -116,7 +116,7 @@ function channels(ctx: Parts): MetricFamily[] {
     ),
     gauge(
       "portico_channel_budget_spent_usd",
-      "What of it the current day or month has cost.",
+      "How much of the budget the current day or month has used.",
       ...each(({ budget }) => budget?.spentUsd),
     ),
     counter(

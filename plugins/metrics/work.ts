@@ -52,7 +52,7 @@ export function createWorkCounts(ctx: Pick<PluginContext, "on">): MetricSource {
   );
   const resting = new Count(
     "portico_channel_cooldowns_total",
-    "How often a model of a channel began to rest after failures.",
+    "How often a model of a channel entered cooldown after failures.",
   );
   const durations = new Map<string, Histogram>();
 

@@ -8,13 +8,15 @@ const check: HealthCheck = async ({ config, gateway }) => {
     return [
       {
         level: "warning",
-        message: "no channel is configured: only the built-in ones answer",
+        message: "no channel is configured: only the built-in ones respond",
         mend,
       },
     ];
   }
   if (gateway === undefined)
-    return [{ level: "warning", message: "not asked: no gateway runs", mend: "portico start" }];
+    return [
+      { level: "warning", message: "not tested: no gateway is running", mend: "portico start" },
+    ];
   const { channels } = await gateway.request<{ channels: ChannelEntry[] }>("GET", "/channels");
   const own = channels.filter(({ builtin, state }) => !builtin && state !== "disabled");
   const look = async ({ name, problem }: ChannelEntry): Promise<Finding> => {
@@ -25,10 +27,10 @@ const check: HealthCheck = async ({ config, gateway }) => {
     const { ok, model, ms, error, unnamed } = tested;
     if (unnamed) {
       const naming = `portico channels test ${name} --model NAME, or name one in channels.${name}.models`;
-      return { level: "warning", message: `${name}: not asked for a word. ${error}`, mend: naming };
+      return { level: "warning", message: `${name}: no model was tested. ${error}`, mend: naming };
     }
     if (!ok) return { level: "error", message: `${name}: ${error ?? "it does not work"}`, mend };
-    return { level: "ok", message: `${name}: ${model} answers in ${ms} ms` };
+    return { level: "ok", message: `${name}: ${model} responds in ${ms} ms` };
   };
   return Promise.all(own.map(look));
 };

@@ -28,7 +28,7 @@ const list = commandFor<{ channels: ChannelEntry[] }>("GET /channels", modelRout
 
 const test = commandFor<ChannelTest>("POST /channels/:name/test", modelRoutes.testChannel, {
   name: "test",
-  summary: "Ask a channel for its models and one word",
+  summary: "Test a channel: list its models and ask one of them for a word",
   args: [{ name: "name", description: "the channel" }],
   options: {
     model: {
@@ -44,9 +44,9 @@ const test = commandFor<ChannelTest>("POST /channels/:name/test", modelRoutes.te
 
 export default defineCommand({
   name: "channels",
-  summary: "Model backends: list them with their state, test one",
+  summary: "Configured upstreams: list them with their state, test one",
   description:
-    "A channel is one backend in `channels` of the configuration. A model of it that fails three times in a row rests; the list says for how long.",
+    "A channel is one upstream in `channels` of the configuration. A model that fails three times in a row is not used for a while; the list says for how long.",
   examples: [
     "portico channels list",
     "portico channels test main",

@@ -8,7 +8,7 @@ export const events: PluginDefinition["events"] = {
   "channel:resting": {
     mode: "notify",
     description:
-      "A model of a channel failed three times in a row, or its probe failed: it is not asked for a while.",
+      "A model of a channel failed three times in a row, or its probe failed: the gateway does not use it for a while.",
     sample: {
       channel: "main",
       model: "gpt-4o",
@@ -19,27 +19,27 @@ export const events: PluginDefinition["events"] = {
   "message:received": {
     mode: "answer",
     description:
-      "A message for a model came in: the last user message of a chat completion, a webhook's, a command's.",
+      "The gateway received a message for a model: the last user message of a chat completion, or the message of a webhook or a command.",
     changes: ["content"],
     sample: { content: "What is the weather in Lisbon?", source: "chat", model: "echo" },
   },
   "message:sent": {
     mode: "notify",
-    description: "An answer went out.",
+    description: "The gateway sent a response.",
     sample: { content: "Sunny, 24 °C.", source: "chat", model: "echo" },
   },
   "message:sending": {
     mode: "answer",
     effects: ["block"],
     description:
-      "A response is about to leave; a stream is held until it is whole, unless the hook also handles `message:streaming`. Its text may be changed or refused.",
+      "The gateway is about to send a response. It holds a stream until the stream is complete, unless the hook also handles `message:streaming`. A hook can change or refuse the text.",
     changes: ["content"],
     sample: { content: "Write to ada@example.org.", source: "chat", model: "echo" },
   },
   "message:streaming": {
     mode: "change",
     description:
-      "A piece of a streamed text is about to leave. It may be changed, and held back until a later piece; the last one is final.",
+      "The gateway is about to send a part of a streamed text. A hook can change it, or hold it back until a later part; the last part is final.",
     changes: ["text"],
     sample: {
       streamId: "req_4f0c2a",
@@ -51,7 +51,8 @@ export const events: PluginDefinition["events"] = {
   },
   "chat:request": {
     mode: "answer",
-    description: "A chat completion is about to be routed; the whole request may be changed.",
+    description:
+      "The gateway is about to route a chat completion. A hook can change the whole request.",
     changes: ["request"],
     sample: {
       request: { model: "echo", messages: [{ role: "user", content: "Hello" }] },
@@ -60,7 +61,7 @@ export const events: PluginDefinition["events"] = {
   },
   "chat:response": {
     mode: "notify",
-    description: "A chat completion has ended, well or not.",
+    description: "A chat completion has ended, with success or not.",
     sample: {
       requestId: "req_4f0c2a",
       model: "echo",

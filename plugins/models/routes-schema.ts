@@ -17,7 +17,10 @@ export const openaiError = Type.Object({
 
 const Model = Type.Object(
   { id: Type.String() },
-  { description: "In OpenAI's form, or in Anthropic's for its clients (anthropic-version)." },
+  {
+    description:
+      "The list in OpenAI's format, or in Anthropic's format for its clients (anthropic-version).",
+  },
 );
 
 const Channel = Type.Object({
@@ -72,13 +75,16 @@ export const modelRoutes = {
             description: Text,
             baseUrl: Type.Optional(
               Type.String({
-                description: "Where a channel names none. Absent: it has to name one",
+                description:
+                  "The address for channels that name none. Absent: the channel has to name one",
               }),
             ),
             builtinChannel: Type.Optional(
               Type.String({ description: "A channel that exists without configuration" }),
             ),
-            composite: Type.Optional(Type.Boolean({ description: "It asks other models" })),
+            composite: Type.Optional(
+              Type.Boolean({ description: "Its models are made of other models" }),
+            ),
           }),
         ),
       }),
@@ -86,7 +92,7 @@ export const modelRoutes = {
   },
   testChannel: {
     ...owner,
-    summary: "Asks a channel for its models and one word",
+    summary: "Tests a channel: lists its models and asks one of them for a word",
     changes: false,
     body: Type.Object({ model: Type.Optional(Type.String({ description: "Default the first" })) }),
     optionalBody: true,

@@ -20,7 +20,7 @@ export const ChannelConfig = Type.Object({
   ),
   apiKey: Type.Optional(
     Type.Union([Type.String(), Type.Array(Type.String())], {
-      description: "a list is used in turn",
+      description: "with a list, the channel uses the keys in turn",
     }),
   ),
   headers: Type.Optional(Headers),
@@ -33,15 +33,19 @@ export const ChannelConfig = Type.Object({
   ),
   models: Type.Optional(
     Type.Array(Type.String(), {
-      description: "exact names or * patterns; left out: what the upstream lists",
+      description: "exact names or * patterns; default: the models that the upstream lists",
     }),
   ),
   priority: Type.Optional(Type.Number({ description: "higher first; default 0" })),
   weight: Type.Optional(
     Type.Number({ minimum: 0, maximum: 1e9, description: "share within one priority; default 1" }),
   ),
-  timeoutMs: Type.Optional(timerMs({ description: "to the first byte; default 300000" })),
-  idleTimeoutMs: Type.Optional(timerMs({ description: "between bytes; default 120000" })),
+  timeoutMs: Type.Optional(
+    timerMs({ description: "the longest wait for the first byte; default 300000" }),
+  ),
+  idleTimeoutMs: Type.Optional(
+    timerMs({ description: "the longest pause between bytes; default 120000" }),
+  ),
   maxEventBytes: Type.Optional(
     Type.Integer({
       minimum: 1024,
@@ -60,18 +64,18 @@ export const ChannelConfig = Type.Object({
     Type.Integer({ minimum: 1, description: "requests at once; default without limit" }),
   ),
   queueTimeoutMs: Type.Optional(
-    timerMs({ minimum: 0, description: "wait for a free place; default 2000" }),
+    timerMs({ minimum: 0, description: "how long a request waits for a free place; default 2000" }),
   ),
   requestsPerMinute: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: "attempts in any 60 s; over it the channel is passed over",
+      description: "attempts in any 60 s; above this, the router skips the channel",
     }),
   ),
   tokensPerMinute: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: "tokens in any 60 s; over it the channel is passed over",
+      description: "tokens in any 60 s; above this, the router skips the channel",
     }),
   ),
   budget: Type.Optional(
@@ -85,7 +89,7 @@ export const ChannelConfig = Type.Object({
           description: "of the calendar, in UTC",
         }),
       },
-      { description: "what it may cost; over it the channel is passed over" },
+      { description: "what the channel may cost; above this, the router skips it" },
     ),
   ),
   enabled: Type.Optional(Type.Boolean({ description: "default true" })),
@@ -121,7 +125,7 @@ export const AliasConfig = Type.Union([
         ],
         {
           description:
-            "latency: the channel first that has been the fastest to its first byte; cost: the cheapest first",
+            "latency: the channel with the fastest first byte comes first; cost: the cheapest channel comes first",
         },
       ),
     ),
@@ -133,29 +137,35 @@ export const AliasConfig = Type.Union([
           }),
         ),
         force: Type.Optional(
-          Type.Record(Type.String(), Type.Unknown(), { description: "whatever the request says" }),
+          Type.Record(Type.String(), Type.Unknown(), {
+            description: "parameters that override those of the request",
+          }),
         ),
         max: Type.Optional(
           Type.Record(Type.String(), Type.Number(), {
-            description: "ceilings; max_tokens covers max_completion_tokens",
+            description: "upper limits of parameters; max_tokens also limits max_completion_tokens",
           }),
         ),
       }),
     ),
-    system: Type.Optional(Type.String({ description: "a text that is put before all messages" })),
+    system: Type.Optional(
+      Type.String({ description: "a text that the gateway puts before all messages" }),
+    ),
     cache: Type.Optional(
       Type.Object(
         {
           ttlMs: Type.Integer({ minimum: 1 }),
           maxEntries: Type.Integer({ minimum: 1 }),
           shared: Type.Optional(
-            Type.Boolean({ description: "one for all client keys; default false" }),
+            Type.Boolean({ description: "whether all client keys share one cache; default false" }),
           ),
           always: Type.Optional(
-            Type.Boolean({ description: "whatever the temperature; default: only 0" }),
+            Type.Boolean({
+              description: "whether to cache at any temperature; default: only at 0",
+            }),
           ),
         },
-        { description: "complete responses are kept for the very same request" },
+        { description: "keeps complete responses for identical requests" },
       ),
     ),
     fallbackOn: Type.Optional(
@@ -166,7 +176,7 @@ export const AliasConfig = Type.Union([
           Type.Literal("content_filter"),
         ]),
         {
-          description: "what else than an error goes on to the next target",
+          description: "what else, besides an error, makes the router try the next target",
         },
       ),
     ),

@@ -14,7 +14,7 @@ const template: PluginTemplate = {
   tryIt: (name) =>
     [
       `Try it: portico channels test ${name}, or ask for the model ${name}/anything.`,
-      `What answers is stand-in.ts, until plugin.ts has your server's address and format.`,
+      `The file stand-in.ts responds until plugin.ts has your server's address and format.`,
       `\`node --test plugin.test.mjs\` in its folder tests it.`,
     ].join("\n"),
 };

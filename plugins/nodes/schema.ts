@@ -19,12 +19,12 @@ export const NodesConfig = Type.Object(
       default: 5000,
       minimum: 100,
       description:
-        "How often a connection is tried; a node that is silent for more than two and a half times as long is gone.",
+        "How often the gateway checks the connection of a node. A node that is silent for more than two and a half times as long counts as disconnected.",
     }),
     maxFileBytes: Type.Integer({
       default: 1_073_741_824,
       minimum: 1,
-      description: "The largest file that is taken from a node, or sent to one.",
+      description: "The largest file that the gateway accepts from a node or sends to one.",
     }),
   },
   { default: {} },
@@ -43,13 +43,13 @@ export const NodeHostConfig = Type.Object(
       Type.String({ minLength: 1, secret: true, description: "The gateway's token." }),
     ),
     name: Type.Optional(
-      Type.String({ description: "What the gateway calls this node; default: the host name." }),
+      Type.String({ description: "The name of this node on the gateway; default: the host name." }),
     ),
     browserProxy: Type.Object(
       {
         enabled: Type.Boolean({
           default: true,
-          description: "False: the gateway gets no browser from this node.",
+          description: "false: this node offers no browser to the gateway.",
         }),
       },
       { default: {} },

@@ -33,7 +33,7 @@ function upload(summary: string, fields: string[], response: RouteOptions["respo
 /** Text, JSON or subtitles, as the caller asks for. */
 const transcript = {
   200: {
-    description: "What is said.",
+    description: "The spoken text.",
     content: { "application/json": AnyObject, "text/plain": Type.String() },
   },
 };
@@ -56,7 +56,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "images/generations",
     {
-      summary: "Images of a text",
+      summary: "Images for a text",
       body: Type.Object({ model, prompt: Type.String() }),
       response: List,
     },
@@ -64,7 +64,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "audio/speech",
     {
-      summary: "A text, spoken",
+      summary: "Speech of a text",
       body: Type.Object({ model, input: Type.String(), voice: Type.Optional(Type.Unknown()) }),
       response: contentResponse("audio/*", Type.Unsafe({ type: "string", format: "binary" })),
     },
@@ -72,7 +72,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "moderations",
     {
-      summary: "What is wrong with a text",
+      summary: "Whether a text is harmful",
       body: Type.Object({ model: Type.Optional(model), input: texts }),
       response: jsonResponse(Type.Object({ results: Type.Array(AnyObject) })),
     },
@@ -83,7 +83,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
 export const rerankV2 = { ...rerank, summary: "The same as /v1/rerank" };
 
 export const UPLOAD_ROUTES: readonly [ApiRoute, Declaration][] = [
-  ["images/edits", upload("An image, changed", ["image"], List)],
-  ["audio/transcriptions", upload("What is said in a recording", ["file"], transcript)],
+  ["images/edits", upload("A changed image", ["image"], List)],
+  ["audio/transcriptions", upload("The text that is spoken in a recording", ["file"], transcript)],
   ["audio/translations", upload("The same in English", ["file"], transcript)],
 ];

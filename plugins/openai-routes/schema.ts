@@ -6,7 +6,7 @@ export const RoutesConfig = Type.Object({
     default: 512 * 1024 * 1024,
     minimum: 1,
     description:
-      "largest multipart body of /v1/audio and /v1/images/edits; it is kept on disk while it is passed on",
+      "the largest multipart body of /v1/audio and /v1/images/edits; the gateway stores it on disk while it forwards it",
   }),
 });
 export type RoutesConfig = Static<typeof RoutesConfig>;

@@ -103,11 +103,11 @@ const contentOf = (content: Readonly<Record<string, TSchema>>) =>
 function errorsOf({ access, path, query, body, params }: RouteInfo): [number, string][] {
   const takesInput = Boolean(query ?? body ?? params);
   const rows: [boolean, number, string][] = [
-    [takesInput, 400, "The input is not what the route takes; `param` names the place."],
+    [takesInput, 400, "The input does not match the schema of the route; `param` names the field."],
     [access !== "public", 401, "The credentials are missing or wrong."],
-    [/[:*]/.test(path), 404, "Nothing has that name."],
+    [/[:*]/.test(path), 404, "There is nothing with that name."],
     [Boolean(body), 413, "The body is too large."],
-    [Boolean(body), 415, "The body is of another content type."],
+    [Boolean(body), 415, "The route does not accept this content type."],
     [access !== "public", 429, "Too many requests, or too many failed attempts: see Retry-After."],
   ];
   return rows.flatMap(([applies, status, text]) => (applies ? [[status, text]] : []));
@@ -157,7 +157,7 @@ const securitySchemes = {
   bearer: {
     type: "http",
     scheme: "bearer",
-    description: "The gateway's token, or a client key where one may call.",
+    description: "The gateway's token, or a client key on routes that accept one.",
   },
   apiKey: { type: "apiKey", in: "header", name: "x-api-key" },
   password: { type: "apiKey", in: "header", name: "x-service-password" },

@@ -38,7 +38,7 @@ export function limitField(otherwise: number) {
     Type.Integer({
       minimum: 1,
       maximum: 1000,
-      description: `At most so many; default ${otherwise}`,
+      description: `The largest number of entries; default ${otherwise}`,
     }),
   );
 }
@@ -64,6 +64,6 @@ export const Binary = Type.Unsafe<string>({ type: "string", format: "binary" });
 export function fileResponse(type = "*/*"): ResponseDeclarations {
   return {
     ...contentResponse(type, Binary, { description: "The file." }),
-    304: { description: "The client has it (If-None-Match)." },
+    304: { description: "The client's copy is current (If-None-Match)." },
   };
 }

@@ -33,7 +33,7 @@ export default definePlugin({
         summary: "Every HTTP route, as OpenAPI 3.1",
         query: Type.Object({
           server: Type.Optional(
-            Type.String({ description: "Only the routes of this one: gateway, browser, …" }),
+            Type.String({ description: "Only the routes of this server: gateway, browser, …" }),
           ),
         }),
         response: jsonResponse(

@@ -37,9 +37,9 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
   ...polls,
   summaries: {
     show: "One poll: its source, its last check, its last error",
-    enable: "Switch a poll on, where it left off",
-    disable: "Switch a poll off; it keeps its place",
-    run: "Check now; its next check stays",
+    enable: "Switch a poll on; it continues where it stopped",
+    disable: "Switch a poll off; it keeps its position",
+    run: "Check now; the date of its next check does not change",
     runs: "The history of a poll's checks",
   },
   options,
@@ -82,7 +82,7 @@ const list = commandFor<{ polls: PollView[] }>("GET /polls", routes.list, {
 const add = commandFor<PollView>("POST /polls", routes.add, {
   name: "add",
   summary: "Add a poll; its first check sets the baseline",
-  args: [{ name: "name", description: "What to call it", optional: true }],
+  args: [{ name: "name", description: "The name", optional: true }],
   options,
   members: newPoll,
   view: details,

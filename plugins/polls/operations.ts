@@ -71,7 +71,7 @@ export class Operations {
     const change = mergePatch(this.#pollChange.parse, patch, REMOVABLE);
     const { poll, rebaselined } = await this.#entries.change(id, change, editor);
     if (!rebaselined) return this.#view(poll);
-    const note = "The source has changed: the next check sets a new baseline.";
+    const note = "The source has changed, so the next check sets a new baseline.";
     return { ...this.#view(poll), rebaselined, note };
   }
 

@@ -50,13 +50,13 @@ export const Source = Type.Object(
     ignore: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 50,
-        description: "html, http, file: lines that match one of these patterns do not count",
+        description: "html, http, file: the check ignores lines that match one of these patterns",
       }),
     ),
     remove: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 50,
-        description: "html: selectors of parts that do not count",
+        description: "html: selectors of parts that the check ignores",
       }),
     ),
     match: Type.Optional(
@@ -75,22 +75,23 @@ const definition = {
     }),
   ),
   schedule: Type.Optional(
-    Type.Unknown({ description: "Instead of every: a schedule as of a cron job" }),
+    Type.Unknown({ description: "Instead of `every`: a schedule such as a cron job has" }),
   ),
   source: Source,
   payload: Type.Optional(
     Type.Unknown({
-      description: "As of a cron job, with {item.title}, {diff}, {url}, {count}, {name}",
+      description:
+        "The same as for a cron job, with the placeholders {item.title}, {diff}, {url}, {count}, {name}",
     }),
   ),
   fireOnFirst: Type.Optional(
-    Type.Boolean({ description: "The first check fires for every item that it finds" }),
+    Type.Boolean({ description: "The first check also reports every item that it finds" }),
   ),
   maxItems: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 1_000,
-      description: "Deliveries per check; more become one summary",
+      description: "How many items of one check are reported singly; the others become one summary",
     }),
   ),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
@@ -98,11 +99,11 @@ const definition = {
   tools: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "Tools that its turns have beside files, memory, web, browser and sessions: names, * stands for anything",
+        "Tools that its turns have in addition to files, memory, web, browser and sessions: names; * matches any text",
     }),
   ),
   allowPrivateNetwork: Type.Optional(
-    Type.Boolean({ description: "This poll may reach private addresses, by redirects too" }),
+    Type.Boolean({ description: "This poll may reach private addresses, also after redirects" }),
   ),
 };
 
@@ -118,7 +119,7 @@ export const PollsConfig = Type.Object(
   {
     enabled: Type.Boolean({
       default: true,
-      description: "false: nothing is checked; all can still be seen and edited",
+      description: "false: no poll runs; polls can still be listed and edited",
     }),
     allowPrivateNetwork: Type.Boolean({
       default: false,
@@ -134,7 +135,7 @@ export const PollsConfig = Type.Object(
     }),
     roots: Type.Array(Type.String(), {
       default: [],
-      description: "Directories that file polls may read, beside the workspace",
+      description: "Directories that file polls may read, in addition to the workspace",
     }),
     maxConcurrent: Type.Integer({ default: 8, minimum: 1, maximum: 100 }),
     maxItems: Type.Integer({ default: 20, minimum: 1, maximum: 1_000 }),
@@ -144,7 +145,7 @@ export const PollsConfig = Type.Object(
       default: 1_000,
       minimum: 0,
       maximum: 60_000,
-      description: "A file that was written to within this time is waited for",
+      description: "The check waits until a file has not changed for this time",
     }),
     keepRuns: Type.Integer({
       default: 100,

@@ -28,8 +28,8 @@ const parameters = Type.Object({
   ),
   url: Type.Optional(Type.String()),
   items: Type.Optional(Type.String({ description: "json: where the list is" })),
-  key: Type.Optional(Type.String({ description: "json: what tells items apart" })),
-  selector: Type.Optional(Type.String({ description: "html: which part" })),
+  key: Type.Optional(Type.String({ description: "json: the field that identifies an item" })),
+  selector: Type.Optional(Type.String({ description: "html: a selector of the part to watch" })),
   every: Type.Optional(Type.String({ description: "such as 15m" })),
   message: Type.Optional(
     Type.String({

@@ -23,7 +23,7 @@ export function curlOf(request: RequestDetails, url: string): string | undefined
   return [
     ...(isKept
       ? []
-      : ["# The gateway has not kept the prompt (see log.content): this one is a sample."]),
+      : ["# The gateway did not keep the prompt (see log.content): this is a sample."]),
     [`curl ${quoted(url + path)}`, ...headers, `-d ${quoted(JSON.stringify(body))}`].join(
       " \\\n  ",
     ),

@@ -16,13 +16,13 @@ export const requestsSchema = Type.Object(
       minimum: 64 * 1024,
       maximum: 4 * 1024 ** 3,
       default: 32 * 1024 * 1024,
-      description: "About how much memory they may take in each process.",
+      description: "Approximately how much memory they may use in each process.",
     }),
     keepHours: Type.Number({
       exclusiveMinimum: 0,
       maximum: 24 * 366,
       default: 72,
-      description: "None is kept longer.",
+      description: "How long a request is kept.",
     }),
   },
   { description: "What happened to single requests." },
@@ -39,7 +39,7 @@ export const contentSchema = Type.Union(
   {
     default: false,
     description:
-      "Whether prompts, responses and what hooks changed in them are kept with each request: of all, or of these keys and channels.",
+      "Whether the gateway keeps prompts, responses and the changes of hooks with each request: true for all requests, or only for these keys and channels.",
   },
 );
 
@@ -62,5 +62,5 @@ export const querySchema = Type.Object({
   since: text("A date, milliseconds since 1970, or how long ago (90m)."),
   until: text("A date, milliseconds since 1970, or how long ago."),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
-  before: text("The `next` of the page before."),
+  before: text("The `next` of the previous page."),
 });

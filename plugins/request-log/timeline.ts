@@ -28,7 +28,7 @@ function facts(request: RequestDetails): string[] {
     ["Principal", request.principal],
     ["Address", request.address],
     ["Route", request.route],
-    ["Asked for", aliasOf(request)],
+    ["Requested", aliasOf(request)],
     ["Answered by", targetOf(request)],
     ["Tokens", tokensOf(request)],
     ["Cost", request.costUsd === undefined ? undefined : dollars(request.costUsd)],
@@ -93,7 +93,7 @@ function hookLine(hook: HookView): string {
 function attemptLine(attempt: AttemptView): string {
   const { channel, model, startMs, ms, firstByteMs, status, code, cause, skipped } = attempt;
   const where = `  +${startMs} ms ${channel} / ${model}:`;
-  if (skipped === true) return `${where} passed over, ${cause}`;
+  if (skipped === true) return `${where} skipped, ${cause}`;
   const failure = code === undefined ? "" : `, ${code}: ${cause}`;
   const first = firstByteMs === undefined ? "" : `, first byte after ${firstByteMs} ms`;
   const time = ms === undefined ? "" : `, ${ms} ms`;

@@ -106,7 +106,7 @@ async function keepResponse(
     const { previous } = settings;
     const kept = await archive.put(call.client, { response, input, previous });
     if (kept) return;
-    const why = "a response was not stored: it is larger than all that its key may keep";
+    const why = "a response was not stored: it is larger than the whole space of its key";
     log.warn({ id: call.id }, why);
   } catch (error) {
     // The response is there; only going on from it by its id will not be possible.

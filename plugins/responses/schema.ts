@@ -11,7 +11,8 @@ export const ResponsesConfig = Type.Object({
   maxBytesPerKey: Type.Integer({
     default: 16 * 1024 * 1024,
     minimum: 0,
-    description: "how much is kept of each client key's responses; the oldest make room",
+    description:
+      "how much space the responses of each client key may use; the oldest are deleted first",
   }),
 });
 export type ResponsesConfig = Static<typeof ResponsesConfig>;

@@ -88,7 +88,8 @@ class QueueWorker<B> implements ClaimLoop<B> {
     this.#claims = createRounds({
       round: () => this.#claimDue(),
       retryMs: RETRY_LOOK_MS,
-      failed: (error) => log.warn({ err: error, kinds }, "could not look for work"),
+      failed: (error) =>
+        log.warn({ err: error, kinds }, "the queue could not be searched for work"),
     });
     this.#looks = createRounds({
       round: () => this.#releaseDead(),
@@ -197,7 +198,10 @@ class QueueWorker<B> implements ClaimLoop<B> {
     try {
       await run(claim, signal);
     } catch (error) {
-      log.error({ err: error, item: claim.item.id }, "work could not be ended; it comes again");
+      log.error(
+        { err: error, item: claim.item.id },
+        "the end of a queue item could not be recorded; it will run again",
+      );
     }
   }
 
@@ -232,7 +236,7 @@ class QueueWorker<B> implements ClaimLoop<B> {
   }
 
   #couldNotLook(error: unknown): void {
-    this.#options.log.debug({ err: error }, "could not look for leases of the dead");
+    this.#options.log.debug({ err: error }, "the queue could not be searched for expired leases");
   }
 
   #onWork(): void {

@@ -147,7 +147,7 @@ function editCommand<V extends { name: string }>(
   const { noun, details } = options;
   return {
     name: "edit",
-    summary: `Change a ${noun}; what is not given stays`,
+    summary: `Change a ${noun}; settings that you do not pass stay`,
     args: [{ name: noun, description: "Its id, or its name" }],
     options: options.options,
     async run(io) {

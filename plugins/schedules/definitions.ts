@@ -11,7 +11,7 @@ export const ScheduleSchema = Type.Union([
       expr: Type.String({
         minLength: 1,
         maxLength: 200,
-        description: "5 fields, 6 with seconds first, or @daily and its kin",
+        description: "5 fields, 6 with seconds first, or a nickname such as @daily",
       }),
       tz: Type.Optional(Type.String({ description: "IANA zone; default cron.timezone" })),
     },

@@ -46,7 +46,7 @@ export function createLoopSwitch({ ctx, kind, start, work }: LoopSwitchOptions) 
         now: () => store().now(),
         nextDueAt: () => store().schedules.nextDueAt(kind),
         failed: (error) =>
-          ctx.log.error({ err: error }, `${ctx.name}: what is due could not be looked up`),
+          ctx.log.error({ err: error }, `${ctx.name}: the due entries could not be read`),
       });
     },
     async off(): Promise<void> {

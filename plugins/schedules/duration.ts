@@ -37,7 +37,7 @@ const quote = (value: string | number): string => shorten(JSON.stringify(value),
 function whyNot(ms: number, least: number): string {
   if (ms > LONGEST_MS) return "is longer than 100 years";
   const zero = least > 0 ? "above 0" : "(0: never)";
-  return `is not a length of time: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${zero}`;
+  return `is not a duration: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${zero}`;
 }
 
 /** NaN for what is none, and for what is too short to be told from 0. */

@@ -23,7 +23,7 @@ export const deliverySchema = Type.Union([
         pattern: "^https?://[^\\s/]\\S*$",
         format: "uri",
         expected: "an http or https address",
-        description: "The result is posted there.",
+        description: "The address that receives the result.",
       }),
       secret: Type.Optional(
         Type.String({
@@ -40,7 +40,7 @@ export const deliverySchema = Type.Union([
       body: Type.Optional(
         Type.Unknown({
           description:
-            "What is posted instead of our own form: a text, or JSON whose texts are templates with {result}, {session}, {turnId}, {status}, {error}, {json result}, and what the event has ({body.…}, {item.…}).",
+            "The body, instead of the gateway's own format: a text, or JSON whose texts are templates with {result}, {session}, {turnId}, {status}, {error}, {json result}, and values of the event ({body.…}, {item.…}).",
         }),
       ),
     },

@@ -26,10 +26,10 @@ export default check;
 
 async function checkWithout(url: string): ReturnType<HealthCheck> {
   if (!isPostgres(url) && !existsSync(fileOf(url)))
-    return [{ level: "ok", message: `${fileOf(url)} is made at the first start` }];
+    return [{ level: "ok", message: `${fileOf(url)} will be created at the first start` }];
   const { problems, mend = RESTORE, schemaVersion } = await inspect(url);
   if (isPostgres(url) && schemaVersion === 0)
-    return [{ level: "ok", message: "its tables are made at the first start" }];
+    return [{ level: "ok", message: "the first start creates its tables" }];
   return findings(problems, mend);
 }
 

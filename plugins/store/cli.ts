@@ -83,7 +83,7 @@ export default defineCommand({
 });
 
 function describe(status: Status): string[] {
-  const state = status.ok ? "sound" : (status.problem ?? "not well");
+  const state = status.ok ? "sound" : (status.problem ?? "has a problem");
   const lines = [
     `${status.engine}: ${state}${status.bytes === undefined ? "" : `, ${sizeText(status.bytes)}`}`,
   ];

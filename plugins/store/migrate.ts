@@ -51,7 +51,7 @@ export async function migrate(io: CommandIO): Promise<void> {
       ...Object.entries(shown).map(
         ([table, { rows }]) => `${table}: ${rows} rows, the same on both sides`,
       ),
-      "All is there. Set store.url to the new address and start the gateway.",
+      "The copy is complete. Set store.url to the new address and start the gateway.",
     ]);
   } finally {
     await Promise.allSettled(engines.map((engine) => engine.close()));

@@ -7,11 +7,17 @@ const days = (fallback: number, description: string) =>
   Type.Number({ default: fallback, minimum: 0, maximum: 36_525, description });
 
 const retentionSchema = Type.Object({
-  itemsDays: days(14, "Turns and events that are done or cancelled; 0 keeps them."),
-  deadDays: days(90, "Turns and events that are dead; 0 keeps them."),
-  deliveriesDays: days(30, "The webhooks' delivery log; 0 keeps it."),
-  sessionsDays: days(30, "Sessions that nobody named, after their last use; 0 keeps them."),
-  usageDays: days(400, "Usage of models; 0 keeps it."),
+  itemsDays: days(
+    14,
+    "How long completed and cancelled turns and events are kept; 0 keeps them for ever.",
+  ),
+  deadDays: days(90, "How long dead turns and events are kept; 0 keeps them for ever."),
+  deliveriesDays: days(30, "How long the delivery log of webhooks is kept; 0 keeps it for ever."),
+  sessionsDays: days(
+    30,
+    "How long sessions without a chosen name are kept after their last use; 0 keeps them for ever.",
+  ),
+  usageDays: days(400, "How long the usage of models is kept; 0 keeps it for ever."),
 });
 
 const file = (description: string) =>
@@ -66,13 +72,13 @@ export const storeSchema = Type.Object(
       minimum: 100,
       maximum: 600_000,
       description:
-        "PostgreSQL: how long a statement may take before it is given up. Checks, copies and clean-up have more time.",
+        "PostgreSQL: how long a statement may take before the gateway cancels it. Checks, copies and clean-up have more time.",
       atNextStart: true,
     }),
     tls: Type.Optional(tlsSchema),
     retention: retentionSchema,
   },
-  { description: "Where queue, schedules, sessions and hook data lie." },
+  { description: "Where the queue, schedules, sessions and hook data are stored." },
 );
 
 export type Retention = Static<typeof retentionSchema>;

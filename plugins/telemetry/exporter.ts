@@ -106,11 +106,11 @@ export class Exporter {
     this.#isAway = problem !== undefined;
     const { log } = this.#options;
     if (problem === undefined)
-      log.info({ lost: this.#lost }, "the collector of telemetry.otlp takes traces again");
+      log.info({ lost: this.#lost }, "the collector of telemetry.otlp accepts traces again");
     else
       log.warn(
         { why: problem.why, kept: problem.again },
-        "the collector of telemetry.otlp takes no traces",
+        "the collector of telemetry.otlp does not accept traces",
       );
     this.#lost = 0;
   }

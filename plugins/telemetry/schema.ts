@@ -9,17 +9,17 @@ export const telemetrySchema = Type.Object(
         format: "uri",
         expected: "an http or https address without user and password",
         description:
-          "A collector that takes OTLP over HTTP, like http://127.0.0.1:4318. Without one nothing is traced.",
+          "A collector that takes OTLP over HTTP, like http://127.0.0.1:4318. Without one, the gateway records no traces.",
       }),
     ),
     headers: Type.Record(Type.String(), Type.String({ minLength: 1, secret: true }), {
       default: {},
-      description: "What the collector asks for, such as its key.",
+      description: "Headers that the collector requires, such as its key.",
     }),
     serviceName: Type.String({
       default: "portico",
       minLength: 1,
-      description: "What traces call this gateway.",
+      description: "The name of this gateway in traces.",
     }),
     flushMs: timerMs({ minimum: 10, default: 2000, description: "How often spans are sent." }),
   },

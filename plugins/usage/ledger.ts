@@ -276,7 +276,7 @@ export class Ledger {
     const known = this.#sums.get(id);
     if (known === undefined && this.#sums.size >= MOST_SUMS) {
       if (this.#lost === 0)
-        this.#services.log.error("usage is lost: the store has not taken any for too long");
+        this.#services.log.error("usage is lost: the store has not accepted any for too long");
       this.#lost++;
       return undefined;
     }

@@ -6,7 +6,7 @@ const owner = { access: "gateway" } as const;
 const Count = Type.Integer({ minimum: 0 });
 const Text = Type.Optional(Type.String());
 const Cost = Type.Union([Type.Number(), Type.Null()], {
-  description: "null where no price is known",
+  description: "null if no price is known",
 });
 
 const range = {
@@ -31,7 +31,7 @@ const amounts = {
   unpriced: Count,
   estimated: Count,
   averageMs: Type.Union([Type.Number(), Type.Null()], {
-    description: "How long a request took on average; null where that is not known",
+    description: "How long a request took on average; null if it is not known",
   }),
 };
 

@@ -24,12 +24,12 @@ export const usageSchema = Type.Object(
     flushMs: timerMs({
       minimum: 10,
       default: 1000,
-      description: "How often what was counted is written.",
+      description: "How often the gateway writes the counts to the store.",
     }),
     prices: Type.Record(Type.String(), Price, {
       default: {},
       description:
-        "Prices of your own: a model or `channel/model`, `*` stands for anything. They win over the known ones.",
+        "Prices of your own: a model or `channel/model`, `*` matches any text. They override the built-in prices.",
     }),
     requests: Type.Object(
       {
@@ -37,7 +37,7 @@ export const usageSchema = Type.Object(
           minimum: 0,
           default: 100_000,
           description:
-            "How many of the newest requests are kept one by one, beside the sums; 0 keeps none.",
+            "How many of the newest requests are stored singly, in addition to the sums; 0 stores none.",
         }),
       },
       { default: {} },

@@ -67,7 +67,7 @@ interface Tested {
 const describeReason = ({ path, expected, actual }: Reason): string =>
   `${path} must be ${JSON.stringify(expected)}, but ${actual === undefined ? "is not there" : `is ${JSON.stringify(actual)}`}`;
 
-const delivery = { name: "delivery", description: "Its id, or the end or beginning of it" };
+const delivery = { name: "delivery", description: "Its id, or the beginning or end of it" };
 
 function pairs(given: unknown, option: string): Record<string, string> {
   return Object.fromEntries(
@@ -153,10 +153,10 @@ const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
   managementRoutes.deliveries,
   {
     name: "deliveries",
-    summary: "What has come in, newest first",
+    summary: "Received deliveries, newest first",
     options: {
-      source: { value: "NAME", description: "Only of wake, agent, or this mapping" },
-      outcome: { description: "Only those that ended so" },
+      source: { value: "NAME", description: "Only those of wake, agent, or this mapping" },
+      outcome: { description: "Only those with this outcome" },
       before: { value: "DATE", description: "Only older ones" },
     },
     view(listing, io) {
@@ -180,7 +180,7 @@ const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
 
 const tail = defineCommand({
   name: "tail",
-  summary: "Print deliveries as they arrive, until Ctrl-C",
+  summary: "Print deliveries as they arrive; Ctrl-C ends it",
   async run(io) {
     const bytes = await io.gateway.stream("GET", "/webhooks/tail");
     for await (const line of createInterface({ input: Readable.from(bytes) })) {

@@ -42,7 +42,7 @@ export function wakeJob(
   const { eventId, item } = agent.wakeItem({ text, source: SOURCE, metadata, mode, principal });
   const message =
     mode === "now"
-      ? "The event is queued and the agent is woken."
+      ? "The event is queued, and the agent starts."
       : "The event is queued for the next heartbeat.";
   return {
     action: "wake",

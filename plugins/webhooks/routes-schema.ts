@@ -20,11 +20,14 @@ const Accepted = Type.Object({
 });
 const anyResponse = {
   200: {
-    description: "The event was taken, or does not concern the mapping.",
+    description: "The gateway accepted the event, or the mapping does not need it.",
     content: { "application/json": Type.Unknown(), "text/plain": Type.String() },
   },
-  202: { description: "The event was taken.", content: { "application/json": Type.Unknown() } },
-  204: { description: "The event was taken, or the mapping passed over it." },
+  202: {
+    description: "The gateway accepted the event.",
+    content: { "application/json": Type.Unknown() },
+  },
+  204: { description: "The gateway accepted the event, or the mapping skipped it." },
 };
 const Standing = Type.Object({
   status: Type.Optional(Type.Integer()),
@@ -96,8 +99,8 @@ export const ENDPOINTS: readonly [Method, string, Declaration][] = [
     "/:mapping",
     { summary: "A mapping by its name", ...anyBody, optionalBody: true, response: anyResponse },
   ],
-  ["GET", "/events/:id", { summary: "How an event stands", response: jsonResponse(Standing) }],
-  ["GET", "/turns/:id", { summary: "How a turn stands", response: jsonResponse(Standing) }],
+  ["GET", "/events/:id", { summary: "The state of an event", response: jsonResponse(Standing) }],
+  ["GET", "/turns/:id", { summary: "The state of a turn", response: jsonResponse(Standing) }],
 ];
 
 // their management
@@ -137,10 +140,10 @@ export const managementRoutes = {
   },
   deliveries: {
     ...owner,
-    summary: "What has come in",
+    summary: "Received deliveries",
     query: Type.Object({
       outcome: Type.Optional(choice(OUTCOMES)),
-      source: Type.Optional(Type.String({ description: "Of which endpoint or mapping" })),
+      source: Type.Optional(Type.String({ description: "The endpoint or mapping" })),
       before: Type.Optional(
         Type.String({ description: "An ISO date, or milliseconds since 1970" }),
       ),
@@ -173,7 +176,7 @@ export const managementRoutes = {
   },
   test: {
     ...owner,
-    summary: "Which mapping, which words; starts nothing",
+    summary: "Which mapping and which text a request would produce; starts nothing",
     changes: false,
     body: testRequest,
     response: jsonResponse(
@@ -189,12 +192,12 @@ export const managementRoutes = {
   },
   tail: {
     ...owner,
-    summary: "Deliveries as they come, as a stream",
+    summary: "Deliveries as they arrive, as a stream",
     response: eventsResponse("An event `delivery` for each."),
   },
   catchSample: {
     ...owner,
-    summary: "Keep the next request that a mapping takes",
+    summary: "Keep the next request that a mapping accepts",
     query: Type.Object({
       timeout: Type.Optional(
         Type.Number({
@@ -203,7 +206,7 @@ export const managementRoutes = {
           description: "Seconds to wait for it; default 600",
         }),
       ),
-      any: Type.Optional(choice(["true", "false"], "Those that do not match, too")),
+      any: Type.Optional(choice(["true", "false"], "Also requests that do not match")),
     }),
     body: null,
     response: jsonResponse(Type.Composite([Type.Object({ ok: Type.Literal(true) }), Sample])),

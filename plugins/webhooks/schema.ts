@@ -17,7 +17,7 @@ const rateLimit = Type.Object({
   maxRequests: Type.Integer({
     minimum: 1,
     default: 1000,
-    description: "Accepted requests in any window.",
+    description: "How many requests are accepted in any window.",
   }),
   windowMs: Type.Integer({ minimum: 1, maximum: LONGEST_MS, default: 60_000 }),
 });
@@ -26,7 +26,7 @@ const rateLimit = Type.Object({
 const tools = Type.Optional(
   Type.Array(Type.String({ minLength: 1 }), {
     description:
-      "Tools that its turns have beside files, memory, web, browser and sessions: names, * stands for anything.",
+      "Tools that its turns have in addition to files, memory, web, browser and sessions: names; * matches any text.",
   }),
 );
 
@@ -36,7 +36,7 @@ const key = Type.Object({
   paths: Type.Optional(
     Type.Array(Type.String(), {
       description:
-        "What it may call: wake, agent, names of mappings, `/` (the prefix itself), `ci-*`; default everything.",
+        "The paths that it may call: wake, agent, names of mappings, `/` (the prefix itself), `ci-*`; default everything.",
     }),
   ),
   sessions: Type.Optional(
@@ -69,7 +69,8 @@ const signingSecret = Type.String({
   expected:
     "what the sender signs with: not empty, and with 16 bytes at least after whsec_, 32 after whpk_",
   secret: true,
-  description: "What the sender signs with: not empty; the key of a whsec_ has 16 bytes at least.",
+  description:
+    "The secret that the sender signs with. It must not be empty; a key after whsec_ has at least 16 bytes.",
 });
 const secrets = Type.Union([signingSecret, Type.Array(signingSecret, { minItems: 1 })]);
 /** Stripe's begin with `whsec_` as well, but are no Base64: any text is a key. */
@@ -90,7 +91,7 @@ const hmac = Type.Object({
     Type.Union([Type.Literal("hex"), Type.Literal("base64")], { description: "Default hex." }),
   ),
   prefix: Type.Optional(
-    Type.String({ description: "What stands before the signature: `sha256=`." }),
+    Type.String({ description: "The prefix of the signature, such as `sha256=`." }),
   ),
   secret: Type.Optional(secrets),
 });
@@ -115,7 +116,7 @@ const verify = Type.Union(
     }),
   ],
   {
-    description: "Checks the sender's signature over the raw body; takes the place of the token.",
+    description: "Checks the sender's signature over the raw body; replaces the token.",
     refuse: weakSecretIn,
   },
 );
@@ -123,10 +124,16 @@ const verify = Type.Union(
 const coalesce = Type.Object(
   {
     key: text("Template: deliveries with the same key make one turn."),
-    windowMs: timerMs({ default: 30_000, description: "How long it must be quiet." }),
-    maxWaitMs: timerMs({ default: 300_000, description: "From the first delivery at the latest." }),
+    windowMs: timerMs({
+      default: 30_000,
+      description: "How long no further delivery may arrive before the turn starts.",
+    }),
+    maxWaitMs: timerMs({
+      default: 300_000,
+      description: "The longest wait after the first delivery.",
+    }),
   },
-  { description: "Makes one turn of a burst." },
+  { description: "Combines a burst of deliveries into one turn." },
 );
 
 const respond = Type.Object(
@@ -139,7 +146,7 @@ const respond = Type.Object(
   },
   {
     description:
-      "What the sender gets: templates, with {turnId}, {sessionId}, {eventId}, and {result} beside wait.",
+      "The response to the sender: templates, with {turnId}, {sessionId}, {eventId}, and {result} with wait.",
   },
 );
 
@@ -149,14 +156,14 @@ const sample = Type.Object(
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
     query: Type.Optional(Type.Record(Type.String(), Type.String())),
   },
-  { description: "A request as it comes: placeholders that find nothing in it are errors." },
+  { description: "A sample request: a placeholder without a value in it is an error." },
 );
 
 const bodyKind = Type.Union(
   (["json", "form", "text", "xml"] as const).map((kind) => Type.Literal(kind)),
   {
     description:
-      "What the sender sends, whatever the Content-Type; default by that and the content.",
+      "The format of the body, whatever the Content-Type says; by default the gateway decides by Content-Type and content.",
   },
 );
 
@@ -171,18 +178,20 @@ const mapping = Type.Object({
     Type.Array(method, {
       minItems: 1,
       description:
-        "Methods that it takes; default POST. GET and HEAD are answered by respond, and start nothing, where there is one.",
+        "Methods that the mapping accepts; default POST. If `respond` is set, GET and HEAD receive that response and start nothing.",
     }),
   ),
   match: Type.Optional(
     Type.Record(Type.String(), condition, {
-      description: "Path (body.a[0].b, headers.x, query.x) → what it must be.",
+      description: "Path (body.a[0].b, headers.x, query.x) → the value that it must have.",
     }),
   ),
   message: Type.Optional(
     text("Template of the task: {body.a}, {headers.x}, {query.x}, {json body.a}."),
   ),
-  session: Type.Optional(text("Session of the turn, a template too; default one of its own.")),
+  session: Type.Optional(
+    text("Session of the turn, also a template; default: a separate session."),
+  ),
   model: Type.Optional(text("Model of the turn.")),
   channel: Type.Optional(text("Only this channel.")),
   tools,
@@ -190,10 +199,10 @@ const mapping = Type.Object({
   action: Type.Optional(Type.Union([Type.Literal("agent"), Type.Literal("wake")])),
   mode: Type.Optional(Type.Union([Type.Literal("next-heartbeat"), Type.Literal("now")])),
   verify: Type.Optional(verify),
-  transform: Type.Optional(text("A module below <home>/transforms.")),
+  transform: Type.Optional(text("A module in <home>/transforms.")),
   coalesce: Type.Optional(coalesce),
   wait: Type.Optional(
-    Type.Boolean({ description: "Answer when the turn has ended, with its result." }),
+    Type.Boolean({ description: "Respond when the turn has ended, with its result." }),
   ),
   respond: Type.Optional(respond),
   sample: Type.Optional(sample),
@@ -204,7 +213,7 @@ export const webhooksSchema = Type.Object(
     enabled: Type.Optional(
       Type.Boolean({
         description:
-          "Turns webhooks on. Default: on where there is a token, a key or a verified mapping.",
+          "Turns webhooks on. Default: on if there is a token, a key or a mapping that verifies signatures.",
       }),
     ),
     token: Type.Optional(secret("Shared secret of the callers.")),
@@ -219,7 +228,7 @@ export const webhooksSchema = Type.Object(
     keys: Type.Record(Type.String(), key, { default: {}, description: "Named tokens." }),
     allowedIps: Type.Array(Type.String({ refuse: refuseNetwork }), {
       default: [],
-      description: "Addresses or networks (CIDR); none: all.",
+      description: "Addresses or networks (CIDR) that may call. Empty: all.",
     }),
     transformTimeoutMs: timerMs({ default: 5000 }),
     log: Type.Object({

@@ -112,7 +112,7 @@ export async function readSettings(config: WebhooksConfig, judges: Judges): Prom
 }
 
 const NO_CREDENTIALS =
-  "webhooks.enabled is true, but nobody can call: set webhooks.token, webhooks.keys, or verify on a mapping";
+  "webhooks.enabled is true, but no caller has credentials: set webhooks.token, webhooks.keys, or verify on a mapping";
 
 /** The owner's token and those of the named keys. Throws where two are the same. */
 function readTokens(config: WebhooksConfig, prefix: string): Settings["tokens"] {

@@ -68,7 +68,7 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
       if (waitedMs >= SILENCE_MS)
         decide(subject, ballot, { error: "a worker has not answered in time" });
       else if (isInCircle(subject, ballot)) {
-        decide(subject, ballot, { error: "another change is taken up first", isOvertaken: true });
+        decide(subject, ballot, { error: "another change is applied first", isOvertaken: true });
         ballots.delete(subject);
       }
     }, circleMs).unref();
@@ -101,7 +101,7 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
       if (isAnswer && ballot?.id !== id) return;
       if (ballot && ballot.id !== id) {
         // Which of the two is the newer one nobody knows here: all look at the disk again.
-        decide(subject, ballot, { error: "another version has come", isOvertaken: true });
+        decide(subject, ballot, { error: "another version has arrived", isOvertaken: true });
         ballot = undefined;
       }
       ballot ??= open(vote, worker);

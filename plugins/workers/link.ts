@@ -100,7 +100,7 @@ class Link implements ProcessLink {
       ) => void;
       handle(message, socket);
     });
-    process.once("disconnect", () => this.#stop("the process that runs the workers is gone"));
+    process.once("disconnect", () => this.#stop("the process that runs the workers has exited"));
   }
 
   ready(banner: string, take: (socket: Socket) => void): void {

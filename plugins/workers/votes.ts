@@ -32,7 +32,7 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
       );
       looks.delete(one);
       if (one.voted || waiting.has(`${subject} ${id}`)) return;
-      const why = `worker ${index + 1}: ${seen.problem ?? "it sees another version"}`;
+      const why = `worker ${index + 1}: ${seen.problem ?? "it has another version"}`;
       send({ subject, id, error: seen.id === id ? undefined : why, isAnswer: true });
     },
     onLook(next: typeof look): void {

@@ -167,7 +167,9 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     this.#phase.stopped = true;
     this.#watch?.close();
     await this.inTurn(() =>
-      this.stopAll([...this.slots.values()], (slot) => this.#swap.stop(slot, "the gateway stops")),
+      this.stopAll([...this.slots.values()], (slot) =>
+        this.#swap.stop(slot, "the gateway is stopping"),
+      ),
     );
   }
 

@@ -73,7 +73,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
   #removeGone(): void {
     for (const slot of [...this.#slots.values()].filter(isGone)) {
       this.#slots.delete(slot.name);
-      void this.#swap.stop(slot, "it is gone");
+      void this.#swap.stop(slot, "it was removed");
     }
   }
 
@@ -151,7 +151,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
     advance(slot, "fail", { id: idOf(top), problem, isPassing });
     const { active, candidates } = slot;
     const hasDirectory = candidates.some(({ dir }) => dir === active?.version.candidate.dir);
-    if (active && !hasDirectory) void this.#swap.stop(slot, "it is gone");
+    if (active && !hasDirectory) void this.#swap.stop(slot, "it was removed");
     if (!isReported) this.#report(slot, top, problem, thrown);
   }
 

@@ -121,7 +121,7 @@ function watchRoot(root: string, add: Add, log: Logger, readyMs: number) {
       watcher.on("error", () => watcher.close());
       open.push(() => watcher.close());
     } catch (error) {
-      log.warn({ dir, err: error }, "a directory cannot be watched; the regular rescan goes on");
+      log.warn({ dir, err: error }, "a directory cannot be watched; the regular rescan continues");
     }
   }
 
@@ -143,7 +143,7 @@ function watchRoot(root: string, add: Add, log: Logger, readyMs: number) {
       add(entry && entry !== ".." ? join(root, entry) : undefined, again);
     };
     watcher.on("error", (error) =>
-      log.warn({ root, err: error }, "a part is not watched; the regular rescan goes on"),
+      log.warn({ root, err: error }, "a subdirectory is not watched; the regular rescan continues"),
     );
     // Said some milliseconds after it was heard, when chokidar has looked at it. And it drops a change that follows
     // another within 50 ms: what it hears itself is all there.

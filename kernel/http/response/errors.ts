@@ -15,7 +15,7 @@ const plainSchema = Type.Object({
   error: Type.Object({
     code: Type.String(),
     message: Type.String(),
-    param: Type.Optional(Type.String({ description: "The place of what was wrong" })),
+    param: Type.Optional(Type.String({ description: "The path of the field that was wrong" })),
   }),
 });
 
@@ -75,7 +75,10 @@ export function createErrorForms(log: Logger) {
         try {
           return JSON.stringify(entry.form(shown));
         } catch (failure) {
-          log.error({ err: failure, prefix: entry.prefix }, "an error form failed");
+          log.error(
+            { err: failure, prefix: entry.prefix },
+            "the conversion of an error into the format of its route failed",
+          );
         }
       }
       return JSON.stringify(plainForm(shown));

@@ -15,7 +15,7 @@ export function createResponder(log: Logger, forms: ErrorForms) {
     const { plain: res, id, path } = call;
     if (value === res || res.destroyed || (value === undefined && call.dressed)) return;
     if (res.headersSent)
-      return void log.warn({ id, path }, "a handler responded by itself and returned a value too");
+      return void log.warn({ id, path }, "a handler sent a response and also returned a value");
     try {
       const response = unlessKnown(call, outgoing(value === undefined ? reply(204) : value));
       inBurst(() => {
@@ -39,7 +39,7 @@ export function createResponder(log: Logger, forms: ErrorForms) {
       res.closed ||
       (isPorticoError(failure) && failure.code === "client_closed")
     ) {
-      log.debug({ id, path, err: failure }, "the client left before the response");
+      log.debug({ id, path, err: failure }, "the client disconnected before the response");
       return void res.destroy();
     }
     logFailure(log, failure, id, path);

@@ -110,5 +110,5 @@ export async function search(
       }
       await inFile(path);
     }
-  return hits.length === 0 ? ownWords("(nothing found)") : hits.join("\n");
+  return hits.length === 0 ? ownWords("(no match)") : hits.join("\n");
 }

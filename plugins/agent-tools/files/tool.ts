@@ -11,7 +11,7 @@ const parameters = Type.Object({
   path: optional(
     Type.String({
       maxLength: 4096,
-      description: "Below the workspace; for list and search by default all of it",
+      description: "A path in the workspace; default for list and search: the whole workspace",
     }),
   ),
   content: optional(Type.String({ description: "write: the whole file" })),
@@ -21,8 +21,8 @@ const parameters = Type.Object({
       description: "edit: the text to be replaced, as it stands in the file",
     }),
   ),
-  new: optional(Type.String({ description: "edit: what takes its place" })),
-  all: optional(Type.Boolean({ description: "edit: wherever it stands" })),
+  new: optional(Type.String({ description: "edit: the text that replaces it" })),
+  all: optional(Type.Boolean({ description: "edit: replace every occurrence" })),
   offset: optional(
     Type.Integer({ minimum: 1, description: "read: the first line, counted from 1" }),
   ),
@@ -31,7 +31,11 @@ const parameters = Type.Object({
     Type.Integer({ minimum: 1, maximum: 10, description: "list: how deep; default 1" }),
   ),
   text: optional(
-    Type.String({ minLength: 1, maxLength: 1000, description: "search: the text, no pattern" }),
+    Type.String({
+      minLength: 1,
+      maxLength: 1000,
+      description: "search: the text itself, not a pattern",
+    }),
   ),
   glob: optional(
     Type.String({ maxLength: 200, description: "search: only in files like notes/*.md" }),

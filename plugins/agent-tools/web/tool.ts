@@ -55,7 +55,7 @@ export function addWeb(
       return [
         ownWords(`${response.status} ${url}`),
         { type: "text", text: [...from, ...head, part].join("\n") },
-        ...(end < text.length ? [ownWords(`(goes on: offset ${end} of ${text.length})`)] : []),
+        ...(end < text.length ? [ownWords(`(continues at offset ${end} of ${text.length})`)] : []),
       ];
     },
   });

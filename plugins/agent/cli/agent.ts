@@ -13,14 +13,14 @@ export default defineCommand({
   name: "agent",
   summary: "Give the agent a task and show its answer",
   description:
-    "Runs one turn and prints the answer as it comes. /new, /reset and /stop are commands to the session.",
+    "Runs one turn and prints the response as it arrives. /new, /reset and /stop are commands to the session.",
   args: [{ name: "message", description: "What to do" }],
   options: {
     session: {
       type: "string",
       short: "s",
       value: "S",
-      description: "Which session; default: main",
+      description: "The session; default: main",
     },
     model: { type: "string", value: "M", description: "Another model for this turn" },
     channel: { type: "string", value: "C", description: "Only this channel" },
@@ -134,7 +134,7 @@ interface Waiting {
 }
 
 function waitingLine(turnId: string, { callId, tool, arguments: args }: Waiting): string {
-  return `[A call of ${tool} waits for your yes: ${args}\n Elsewhere: portico turns confirm ${turnId} ${callId}, or portico turns deny ${turnId} ${callId}]`;
+  return `[A call of ${tool} waits for your approval: ${args}\n Elsewhere: portico turns confirm ${turnId} ${callId}, or portico turns deny ${turnId} ${callId}]`;
 }
 
 interface Failure {
@@ -146,7 +146,7 @@ interface Failure {
 function failureLine({ attempt, error, retryAt }: Failure): string {
   const next = new Date(retryAt ?? Date.now());
   const seconds = Math.max(0, Math.ceil((next.getTime() - Date.now()) / 1000));
-  return `[Attempt ${attempt} failed: ${error.message.replace(/\.$/, "")}. The next comes in ${seconds} s, at ${next.toLocaleTimeString()}.]`;
+  return `[Attempt ${attempt} failed: ${error.message.replace(/\.$/, "")}. The next attempt starts in ${seconds} s, at ${next.toLocaleTimeString()}.]`;
 }
 
 async function* events(

@@ -34,8 +34,8 @@ export default defineCommand({
 function describe({ nextAt, turnId, queued, events }: State, io: CommandIO): string[] {
   const next =
     nextAt === null
-      ? "There is no regular beat (agents.defaults.heartbeat.every is 0)."
-      : `Next beat: ${nextAt}`;
+      ? "There is no regular heartbeat (agents.defaults.heartbeat.every is 0)."
+      : `Next heartbeat: ${nextAt}`;
   const waiting = turnId === undefined ? [] : [`A heartbeat waits for its session: ${turnId}`];
   if (queued === 0) return [next, ...waiting, "No event is queued."];
   const rows = events.map(({ eventId, createdAt, mode, source, text }) => [

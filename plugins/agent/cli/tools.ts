@@ -9,7 +9,7 @@ interface ToolList {
     name: string;
     description: string;
     allowed: boolean;
-    /** Patterns by which some of its calls, or all, wait for the owner. */
+    /** Patterns of the calls that wait for the owner's approval. */
     confirm: string[];
     principals: string[];
   }[];

@@ -40,7 +40,7 @@ function headOf(turn: TurnReport): string {
 }
 
 function stateIn({ state, retryAt }: TurnReport): string {
-  if (state === "waiting") return "waiting for your yes or no";
+  if (state === "waiting") return "waiting for your approval";
   return retryAt === undefined ? state : `${state}, next attempt ${retryAt}`;
 }
 
@@ -109,7 +109,7 @@ function describeCall(call: TracedCall): string {
 function waitingOf({ turnId, waitingCalls = [] }: TurnReport): string {
   if (waitingCalls.length === 0) return "";
   const commands = `portico turns confirm ${turnId} [CALL], or portico turns deny ${turnId} [CALL] [--reason TEXT]`;
-  return ["Waiting for your yes or no:", ...waitingCalls.map(describeWaiting), commands].join("\n");
+  return ["Waiting for your approval:", ...waitingCalls.map(describeWaiting), commands].join("\n");
 }
 
 /** The arguments in full: nobody can allow what they do not see. */

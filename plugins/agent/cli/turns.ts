@@ -5,7 +5,7 @@ import { shortIds } from "portico/store";
 import { agentRoutes } from "../routes/routes-schema.ts";
 import { describeTurn } from "./turn-report.ts";
 
-const turn = { name: "turn", description: "Its id, or the end or beginning of it" };
+const turn = { name: "turn", description: "Its id, or the beginning or end of it" };
 const call = {
   name: "call",
   description: "The call, as `turns show` lists it; optional when only one is waiting",

@@ -99,7 +99,7 @@ export async function waitingNotices(agent: AgentContext): Promise<string[]> {
     const { turnId, sessionId, waitingCalls = [] } = turnStatus(item);
     const tools = waitingCalls.map(({ tool }) => tool).join(", ");
     const until = waitingCalls[0]?.until;
-    return `The turn ${turnId} of session ${sessionId} waits for your yes or no to ${tools} (until ${until}): portico turns show ${turnId}, then portico turns confirm or deny.`;
+    return `The turn ${turnId} of session ${sessionId} waits for your approval of ${tools} (until ${until}): portico turns show ${turnId}, then portico turns confirm or deny.`;
   });
   const more = turns.length - notices.length;
   return more > 0

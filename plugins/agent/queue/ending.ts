@@ -207,7 +207,10 @@ export class Ending {
       try {
         const isOwned = await store().finish(claim, outcome, batch);
         if (!isOwned)
-          ctx.log.warn({ turn }, "The end of a turn was refused: another worker has it.");
+          ctx.log.warn(
+            { turn },
+            "The end of a turn was refused, because another worker owns the turn.",
+          );
         return isOwned;
       } catch (error) {
         if (shownError(error).code !== "store_unavailable" && batch !== undefined) {

@@ -21,8 +21,8 @@ const turn = {
   turnId: Type.String(),
   sessionId: Type.String(),
   state: choice(TURN_STATES),
-  source: Type.String({ description: "Where it came from" }),
-  principal: Type.String({ description: "On behalf of whom it runs" }),
+  source: Type.String({ description: "What started the turn" }),
+  principal: Type.String({ description: "The principal on whose behalf the turn runs" }),
   attempts: Count,
   createdAt: Time,
   startedAt: Type.Optional(Time),
@@ -48,7 +48,7 @@ const Running = Type.Optional(
 const Trace = Type.Array(
   Type.Object({
     model: Type.String(),
-    requestId: Type.String({ description: "As in GET /requests" }),
+    requestId: Type.String({ description: "The same as in GET /requests" }),
     startedAt: Type.Optional(Time),
     isRunning: Running,
     ms: Count,
@@ -69,7 +69,7 @@ const Trace = Type.Array(
     ),
     omittedCalls: Type.Optional(Count),
   }),
-  { description: "Each request to the model, and the tool calls that it answered with" },
+  { description: "Each request to the model, and the tool calls in its response" },
 );
 const TurnReport = Type.Object({
   ...turn,
@@ -111,7 +111,7 @@ const Ok = Type.Object({ ok: Type.Boolean() });
 const call = Type.Optional(
   Type.String({
     minLength: 1,
-    description: "Id of the call, in short too; not needed where only one waits",
+    description: "Id of the call, or a part of it; optional if only one call waits",
   }),
 );
 const Decided = Type.Object({
@@ -126,7 +126,11 @@ export const confirmBody = Type.Object({ call });
 export const denyBody = Type.Object({
   call,
   reason: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2_000, description: "The model reads it" }),
+    Type.String({
+      minLength: 1,
+      maxLength: 2_000,
+      description: "The reason, which the model receives",
+    }),
   ),
 });
 
@@ -141,7 +145,7 @@ export const agentRoutes = {
         status: Type.Integer(),
         message: Type.String(),
         sessionId: Type.String(),
-        turnId: Type.Optional(Type.String({ description: "Not of a command" })),
+        turnId: Type.Optional(Type.String({ description: "Absent for a command" })),
         command: Text,
         result: Text,
         state: Text,
@@ -192,10 +196,10 @@ export const agentRoutes = {
       as: Type.Optional(
         Type.String({
           description:
-            "Whose: owner (default), outside, or key:NAME, webhook:NAME (a key or a mapping), poll:NAME",
+            "The principal: owner (default), outside, or key:NAME, webhook:NAME (a key or a mapping), poll:NAME",
         }),
       ),
-      agent: Type.Optional(Type.String({ description: "With the settings of which agent" })),
+      agent: Type.Optional(Type.String({ description: "The agent whose settings apply" })),
     }),
     response: jsonResponse(
       Type.Object({
@@ -208,7 +212,7 @@ export const agentRoutes = {
             principals: Type.Array(Type.String()),
             allowed: Type.Boolean(),
             confirm: Type.Array(Type.String(), {
-              description: "Patterns by which some of its calls, or all, wait for the owner",
+              description: "Patterns of the calls that wait for the owner's approval",
             }),
           }),
         ),
@@ -220,7 +224,7 @@ export const agentRoutes = {
     ...owner,
     summary: "Sessions, those that were used last first",
     query: Type.Object({
-      prefix: Type.Optional(Type.String({ description: "Only ids that begin so" })),
+      prefix: Type.Optional(Type.String({ description: "Only ids that begin with this text" })),
       limit: limitField(50),
     }),
     response: jsonResponse(Type.Object({ sessions: Type.Array(Type.Object(session)) })),
@@ -238,7 +242,7 @@ export const agentRoutes = {
   },
   heartbeat: {
     ...owner,
-    summary: "Queued events and the next beat",
+    summary: "Queued events and the next heartbeat",
     query: Type.Object({ limit: limitField(50) }),
     response: jsonResponse(
       Type.Object({
@@ -263,7 +267,7 @@ export const agentRoutes = {
         status: Type.Integer(),
         message: Type.String(),
         turnId: Type.Union([Type.String(), Type.Null()], {
-          description: "null where there is nothing to do",
+          description: "null if there is nothing to do",
         }),
       }),
     ),
@@ -273,10 +277,14 @@ export const agentRoutes = {
     summary: "Live feed of the bus",
     query: Type.Object({
       name: Type.Optional(
-        Type.Array(Type.String(), { description: "Only events so named; agent:* for a group" }),
+        Type.Array(Type.String(), {
+          description: "Only events with this name; agent:* for a group",
+        }),
       ),
       lastEventId: Type.Optional(
-        Type.String({ description: "As the header Last-Event-ID: continue behind this one" }),
+        Type.String({
+          description: "The same as the header Last-Event-ID: continue after this event",
+        }),
       ),
     }),
     response: eventsResponse("Events as they happen; `gap` where some were missed."),

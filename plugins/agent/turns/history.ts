@@ -87,7 +87,7 @@ async function compact(
     // better a turn that has forgotten than none; the next one tries again
     options.log.warn(
       { err: error, session: options.sessionId },
-      "could not sum up the older part of the session",
+      "the older part of the session could not be summarised",
     );
     return withSummary(kept, summary);
   }

@@ -38,6 +38,6 @@ export async function modelNotices({ ctx, defaults }: AgentContext): Promise<str
     return [(error as Error).message];
   }
   return [
-    `No model is set and no channel is configured: turns, webhooks and cron jobs ask ${OFFLINE_MODEL}, which says back what it hears.`,
+    `No model is set and no channel is configured: turns, webhooks and cron jobs use ${OFFLINE_MODEL}, which repeats its input.`,
   ];
 }

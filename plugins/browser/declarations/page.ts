@@ -17,7 +17,7 @@ import {
 /** Pictures come as JSON with a path, or as themselves where the caller accepts images. */
 const Picture: ResponseDeclarations = {
   200: {
-    description: "The picture, or where it is kept.",
+    description: "The picture, or the path of its file.",
     content: {
       "application/json": OfTab,
       "image/png": Type.Unsafe({ type: "string", format: "binary" }),
@@ -86,7 +86,7 @@ export const page = {
     what: "The action",
     limitMs: 120_000,
     response: Type.Object({
-      ok: Type.Boolean({ description: "false for a batch of which an action failed" }),
+      ok: Type.Boolean({ description: "false for a batch with an action that failed" }),
       targetId: Type.String(),
       url: Type.String(),
     }),

@@ -21,7 +21,7 @@ export async function endOrphans(dir: string, log: Logger): Promise<void> {
       if (ended)
         log.warn(
           { profile: name },
-          "a browser of an earlier run was still there and has been ended",
+          "a browser of an earlier run was still running and was stopped",
         );
     }),
   );

@@ -40,7 +40,7 @@ export class Relay implements Tabs {
   constructor(log: Logger, awayMs?: AwayMs) {
     this.#log = log;
     this.#absence = new Absence(() => {
-      log.info("the extension did not come back: its tabs are gone");
+      log.info("the extension did not reconnect: its tabs are no longer available");
       for (const tabId of [...this.#tabs.keys()]) this.#forget(tabId);
     }, awayMs);
   }
@@ -113,7 +113,7 @@ export class Relay implements Tabs {
   #absent(): void {
     this.#greeted = false;
     if (this.#tabs.size === 0) return;
-    this.#log.debug("the extension is away");
+    this.#log.debug("the extension has disconnected");
     this.#absence.begin();
   }
 
@@ -153,7 +153,7 @@ export class Relay implements Tabs {
   #forget(tabId: number): void {
     if (!this.#tabs.delete(tabId)) return;
     this.#used.delete(tabId);
-    this.#log.info({ tabs: this.#tabs.size }, "a tab was let go by the relay");
+    this.#log.info({ tabs: this.#tabs.size }, "a tab was detached from the relay");
     this.#client?.detached(tabId);
     if (this.#tabs.size > 0) return;
     clearTimeout(this.#empty);

@@ -215,7 +215,7 @@ export class Session {
     if (this.#running !== running) return;
     this.#running = undefined;
     this.tracing = false;
-    this.#deps.log.warn({ profile: this.profile.name }, "the browser is gone");
+    this.#deps.log.warn({ profile: this.profile.name }, "the browser has exited");
     this.#closing = this.#close(running);
   }
 

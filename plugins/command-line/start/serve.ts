@@ -43,7 +43,7 @@ export async function serve(
       await Promise.race([ended, Promise.resolve(part.started(gateway)).then(() => never)]),
     );
   } catch (error) {
-    await gateway.stop("it could not begin its work");
+    await gateway.stop("it could not start");
     throw error;
   }
 }

@@ -10,7 +10,7 @@ const text = (description: string, value = "TEXT"): OptionSpec => ({
 const length = (description: string): OptionSpec => text(description, "TIME");
 
 export const options: Record<string, OptionSpec> = {
-  name: text("The job's name, where it is not given as a word", "NAME"),
+  name: text("The job's name, if it is not the argument", "NAME"),
   cron: text(
     'A cron expression of 5 fields, or 6 with seconds first, or @daily: "0 9 * * 1-5"',
     "EXPR",

@@ -16,7 +16,7 @@ const BURST_LEAD_MS = 750;
 export function atTime(ctx: PluginContext, time: number, work: () => Promise<unknown>): void {
   const go = (): void => {
     if (ctx.signal.aborted) return;
-    work().catch((error: unknown) => ctx.log.error({ err: error }, "cron could not go on"));
+    work().catch((error: unknown) => ctx.log.error({ err: error }, "cron could not continue"));
   };
   setTimeout(go, Math.max(0, time - ctx.use("store").now())).unref();
 }

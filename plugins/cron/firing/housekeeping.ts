@@ -16,7 +16,7 @@ export function startHousekeeping(ctx: PluginContext, keepRuns: () => number): (
         for (const { id } of await store.schedules.list(KIND))
           await store.runs.prune(`${KIND}:${id}`, keepRuns());
       } catch (error) {
-        ctx.log.warn({ err: error }, "histories of cron jobs could not be cut");
+        ctx.log.warn({ err: error }, "old runs of cron jobs could not be deleted");
       }
     },
     { noOverlap: true },

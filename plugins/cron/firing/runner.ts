@@ -147,7 +147,7 @@ export class Runner {
       return { status: "missed", reason };
     }
     if (body.overlap === "skip" && (await this.#isRunning(job)))
-      return { status: "skipped", reason: "the run before it was still going" };
+      return { status: "skipped", reason: "the previous run had not ended" };
     return { status: "running" };
   }
 

@@ -68,7 +68,7 @@ export class Settler {
       )
       .then((end) => this.#settle(run, end))
       .catch((error: unknown) =>
-        ctx.log.error({ err: error, run: run.id }, "cron run could not be ended"),
+        ctx.log.error({ err: error, run: run.id }, "the end of a cron run could not be recorded"),
       )
       .finally(() => this.#hooks.delete(run.id));
     void ctx.busy(ended);
@@ -184,7 +184,10 @@ export class Settler {
     const { row } = job;
     const { slotAt, turnId, sessionId } = run.data as RunData;
     if (disabled)
-      ctx.log.error({ job: row.name, reason: state.disabledReason }, "cron job disabled itself");
+      ctx.log.error(
+        { job: row.name, reason: state.disabledReason },
+        "a cron job was disabled after failures in a row",
+      );
     const failed: CronFailed = {
       jobId: row.id,
       name: row.name ?? row.id,

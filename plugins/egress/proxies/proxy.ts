@@ -144,7 +144,10 @@ class SocksProxy implements EgressProxy {
   async #serve(client: Socket): Promise<void> {
     client.setTimeout(HANDSHAKE_MS);
     if (!(await this.#mayUse(client))) {
-      this.#options.log?.warn({}, "a process that is not the browser's was refused by its proxy");
+      this.#options.log?.warn(
+        {},
+        "the browser's proxy refused a process that does not belong to the browser",
+      );
       client.destroy();
       return;
     }

@@ -30,7 +30,7 @@ const doctor: Command = {
   name: "doctor",
   summary: "Check the installation and suggest fixes",
   description:
-    "Needs no gateway, but looks at more where one runs. Exits with 1 where something is wrong.",
+    "Works without a gateway, but checks more if one is running. Exits with 1 if something is wrong.",
   examples: ["portico doctor", "portico doctor --json"],
   async run(io) {
     io.progress("looking …");
@@ -136,7 +136,7 @@ function runAll({ count, running }: NonNullable<Status["workers"]>): Finding[] {
     {
       level: "warning",
       message,
-      mend: "one that has ended is replaced at once; the log says why it ended",
+      mend: "the gateway replaces an ended worker at once; the log says why it ended",
     },
   ];
 }
@@ -153,7 +153,7 @@ function statesOf(status: Status, kind: "plugins" | "hooks"): readonly Finding[]
     };
   });
   const isNoticed = status.notices.some(({ from }) => from === kind);
-  return isNoticed ? findings : orFine(`${status[kind].length}, all as they should be`, findings);
+  return isNoticed ? findings : orFine(`${status[kind].length}, all of them work`, findings);
 }
 
 async function loadable(io: CommandIO): Promise<readonly Finding[]> {
@@ -177,7 +177,7 @@ async function hooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
         mend: `portico hooks check ${name}`,
       };
     });
-  return orFine(`${reports.length}, all load`, broken);
+  return orFine(`${reports.length}, all of them load`, broken);
 }
 
 const LIMIT_MS = 120_000;
@@ -193,7 +193,7 @@ async function askPlugins(io: CommandIO, context: CheckContext): Promise<NamedFi
 
 async function ask(check: HealthCheck, context: CheckContext): Promise<readonly Finding[]> {
   const late = new Promise<Finding[]>((resolve) => {
-    const finding = { level: "error" as const, message: "it could not be looked at in time" };
+    const finding = { level: "error" as const, message: "the check did not finish in time" };
     setTimeout(() => resolve([finding]), LIMIT_MS).unref();
   });
   const found = check(context).catch((error: Error): Finding[] => [

@@ -67,9 +67,9 @@ function handlerText({ name, events, script }: NewHook): string {
   const type = typed ? `HookHandler<${union}>` : "HookHandler";
   return `${script ? "// @ts-check\n" : 'import type { HookHandler } from "portico";\n'}
 /**
-${events.map((event) => ` * ${event.name}: ${event.outline?.description ?? "an event that no plugin has described."}`).join("\n")}
+${events.map((event) => ` * ${event.name}: ${event.outline?.description ?? "an event that no plugin has declared."}`).join("\n")}
  *
- * A save is live at once. When the new version does not load, the old one goes on and \`portico hooks info ${name}\` says why.
+ * A saved change is active at once. If the new version cannot be loaded, the old one stays active, and \`portico hooks info ${name}\` says why.
  *
  * event: name, sessionKey, timestamp, context, messages
  * ctx:   log, config, env, signal (aborted at the deadline), unloaded (aborted when this version is replaced),

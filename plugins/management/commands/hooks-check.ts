@@ -9,9 +9,9 @@ import { declaredEvents, workspaceOf } from "./gateway-or-disk.ts";
 
 export const checkHooks: Command = {
   name: "check",
-  summary: "Say what is wrong with a hook; all hooks where none is named",
+  summary: "Check a hook, or all hooks if none is named",
   description:
-    "Looks at HOOK.md, the events, the files' safety, and whether the handler compiles and has the right shape. Exits with 1 where something is wrong.",
+    "Looks at HOOK.md, the events, the files' safety, and whether the handler compiles and has the right shape. Exits with 1 if something is wrong.",
   args: [{ name: "name", description: "A hook's name or its directory", optional: true }],
   async run(io) {
     const wanted = io.args["name"];

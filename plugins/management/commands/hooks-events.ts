@@ -7,7 +7,7 @@ export const hookEvents: Command = {
   name: "events",
   summary: "Every event: its mode, its fields, what may be changed, and a sample",
   description:
-    "A `notify` event informs hooks and waits for none; `change` lets them change fields; `answer` also lets one of them reply or block. Needs no gateway.",
+    "A `notify` event informs hooks and does not wait for them; `change` lets them change fields; `answer` also lets one of them reply or block. Needs no gateway.",
   args: [{ name: "event", description: "Only this one", optional: true }],
   options: { markdown: { type: "boolean", description: "As a table of Markdown" } },
   examples: ["portico hooks events", "portico hooks events gateway:startup"],

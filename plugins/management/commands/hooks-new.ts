@@ -11,17 +11,17 @@ export const newHook: Command = {
   name: "new",
   summary: "Write a typed, working hook to start from",
   description:
-    "It goes to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME, and is live at once where a gateway runs.",
+    "It goes to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME, and is active at once if a gateway is running.",
   args: [{ name: "name", description: "Letters, digits, dots, dashes and underscores" }],
   options: {
     event: {
       type: "list",
       value: "E",
-      description: "An event that it handles; may be given again",
+      description: "An event that it handles; may be repeated",
     },
-    workspace: { type: "boolean", description: "Into the workspace instead of the home" },
-    js: { type: "boolean", description: "In plain JavaScript, typed by JSDoc" },
-    description: { type: "string", value: "TEXT", description: "One line about it" },
+    workspace: { type: "boolean", description: "Write into the workspace instead of the home" },
+    js: { type: "boolean", description: "Write plain JavaScript, typed by JSDoc" },
+    description: { type: "string", value: "TEXT", description: "One line that describes the hook" },
   },
   examples: ["portico hooks new hello --event EVENT"],
   run,
@@ -62,7 +62,7 @@ async function run(io: CommandIO): Promise<void> {
   const own = place && isSamePlace(place.dir, dir) ? place : undefined;
   const state = own?.state;
   const tryIt = `portico hooks run ${hook}${wanted.length > 1 ? ` --event ${wanted[0]}` : ""}`;
-  const now = `It runs now. Edit it: a save is live at once. Try it: ${tryIt}`;
+  const now = `It runs now. Edit it: a saved change is active at once. Try it: ${tryIt}`;
   const later = home.running()
     ? "The gateway that runs from this home takes it up at once: see portico hooks info."
     : "It runs as soon as a gateway does: portico start.";

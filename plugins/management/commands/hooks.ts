@@ -26,7 +26,7 @@ const info = commandFor<HookRecord>("GET /kernel/hooks/:name", hookRoutes.show, 
 
 const enable = commandFor<HookRecord>("POST /kernel/hooks/:name/enable", hookRoutes.enable, {
   name: "enable",
-  summary: "Switch a hook on, or wake one that rests",
+  summary: "Turn a hook on, also one that was stopped after failures",
   args: [name],
   view: stateLine,
   failure: whyNotRunning,
@@ -51,8 +51,9 @@ const reload = commandFor<HookRecord>("POST /kernel/hooks/:name/reload", hookRou
 
 const approve = commandFor<HookRecord>("POST /kernel/hooks/:name/approve", hookRoutes.approve, {
   name: "approve",
-  summary: "Let a workspace hook run in the content that it has now",
-  description: 'Needed where hooks.trust is "approved". Any change of its files asks again.',
+  summary: "Approve the current content of a workspace hook, so that it can run",
+  description:
+    'Needed if hooks.trust is "approved". After any change of its files, the hook needs a new approval.',
   args: [name],
   view: (record) => [
     stateLine(record),
@@ -70,12 +71,12 @@ const run = commandFor<HookRunReport>("POST /kernel/hooks/:name/run", hookRoutes
   options: {
     event: {
       value: "E",
-      description: "Which of its events; may be left out where it has one",
+      description: "Which of its events; optional if the hook has only one",
     },
     context: {
       type: "string",
       value: "JSON",
-      description: "Laid over the event's sample",
+      description: "Replaces these fields of the event's sample",
       read: parseContext,
     },
     session: { member: "sessionKey", value: "S", description: "The event's sessionKey" },
@@ -98,7 +99,7 @@ export default defineCommand({
   name: "hooks",
   summary: "List, inspect, make, try and switch hooks",
   description:
-    "A hook is a directory with HOOK.md and handler.ts. A save is live at once, without a restart.",
+    "A hook is a directory with HOOK.md and handler.ts. A saved change is active at once, without a restart.",
   examples: ["portico hooks new hello --event EVENT", "portico hooks info hello"],
   commands: [
     list,
@@ -150,7 +151,7 @@ function listed(io: CommandIO, all: readonly HookRecord[]): string[] {
 
 function eventText({ name: event, known, didYouMean }: HookRecord["events"][number]): string {
   if (known) return event;
-  return `${event} (nobody emits it${didYouMean ? `; did you mean ${didYouMean}?` : ""})`;
+  return `${event} (no plugin emits it${didYouMean ? `; did you mean ${didYouMean}?` : ""})`;
 }
 
 function described(one: HookRecord): string[] {
@@ -170,7 +171,9 @@ function described(one: HookRecord): string[] {
     ["Deadline", `${one.timeoutMs} ms`],
     [
       "Fails",
-      one.failClosed ? "closed: while it does not work, its events are refused" : undefined,
+      one.failClosed
+        ? "failClosed: while the hook does not work, its events are refused"
+        : undefined,
     ],
     [
       "Version",

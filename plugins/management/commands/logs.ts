@@ -16,7 +16,7 @@ const logs: Command = {
   name: "logs",
   summary: "The gateway's log lines",
   options: {
-    follow: { type: "boolean", short: "f", description: "Go on printing lines as they come" },
+    follow: { type: "boolean", short: "f", description: "Continue to print lines as they arrive" },
     lines: { type: "number", short: "n", description: "How many of the last lines (default 100)" },
     level: {
       type: "string",

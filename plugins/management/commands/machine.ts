@@ -6,11 +6,11 @@ import type { Paths } from "portico";
 import type { Finding } from "portico/command-line";
 
 export function checkHome({ home }: Paths): Finding[] {
-  const mend = `make it yours, readable and writable (chmod 700 ${home}), or choose another with --home`;
+  const mend = `own it and make it readable and writable (chmod 700 ${home}), or choose another with --home`;
   let found: Stats | undefined;
   try {
     found = statSync(home, { throwIfNoEntry: false });
-    if (!found) return [{ level: "ok", message: `${home} is made at the first start` }];
+    if (!found) return [{ level: "ok", message: `the first start creates ${home}` }];
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     return [
@@ -22,11 +22,12 @@ export function checkHome({ home }: Paths): Finding[] {
     ];
   }
   const { mode, uid } = found;
-  if (!found.isDirectory()) return [{ level: "error", message: `${home} is no directory`, mend }];
+  if (!found.isDirectory())
+    return [{ level: "error", message: `${home} is not a directory`, mend }];
   if (uid !== (process.getuid?.() ?? uid))
     return [{ level: "warning", message: `${home} belongs to another user`, mend }];
   if ((mode & 0o077) === 0) return [{ level: "ok", message: home }];
-  const message = `${home} can be entered by others (mode ${(mode & 0o777).toString(8)})`;
+  const message = `other users can enter ${home} (mode ${(mode & 0o777).toString(8)})`;
   return [{ level: "warning", message, mend: `chmod 700 ${home}` }];
 }
 
@@ -36,7 +37,7 @@ export function checkRights({ home, config, state }: Paths): Finding[] {
     (file) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0,
   );
   if (open.length === 0)
-    return [{ level: "ok", message: "what holds secrets is readable by its owner only" }];
+    return [{ level: "ok", message: "only their owner can read the files that hold secrets" }];
   return open.map((file) => ({
     level: "error",
     message: `others may read ${file}`,

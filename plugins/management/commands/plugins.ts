@@ -41,13 +41,13 @@ const info = commandFor<PluginInfo>("GET /kernel/plugins/:name", pluginRoutes.sh
 const create = defineCommand({
   name: "new",
   summary: "Write a working plugin to start from",
-  description: "It goes to <home>/plugins/NAME and is live at once where a gateway runs.",
+  description: "It goes to <home>/plugins/NAME and is active at once if a gateway is running.",
   args: [{ name: "name", description: "Lower-case letters, digits and dashes" }],
   options: {
     kind: {
       type: "string",
       value: "KIND",
-      description: "What it is to be; needed where there are several",
+      description: "The kind of plugin; needed if there are several kinds",
     },
   },
   examples: ["portico plugins new my-plugin"],
@@ -138,7 +138,7 @@ async function makePlugin(io: CommandIO): Promise<void> {
   io.show({ plugin, dir, state: record?.state }, () => [
     `Wrote ${join(dir, "plugin.ts")}${record ? ` (${record.state})` : ""}.`,
     ...(record ? [] : ["It runs as soon as a gateway does: portico start."]),
-    `${template.tryIt(plugin)} Edit the file: a save is live at once.`,
+    `${template.tryIt(plugin)} Edit the file: a saved change is active at once.`,
   ]);
 }
 

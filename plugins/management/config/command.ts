@@ -89,9 +89,9 @@ const command: Command = {
     },
     {
       name: "undo",
-      summary: "Bring back the version before the latest change, or another one",
+      summary: "Restore the version before the latest change, or another one",
       description:
-        "An undo is a version too, so nothing is lost. Repeated, it goes further back; portico config undo N goes to any version of portico config history.",
+        "An undo also makes a version, so nothing is lost. A second undo goes one version further back. portico config undo N restores any version of portico config history.",
       args: [{ name: "version", optional: true }],
       options: dryRun,
       examples: ["portico config undo", "portico config undo 3 --dry-run"],
@@ -162,7 +162,7 @@ async function validate(io: CommandIO): Promise<void> {
     const { file, problems } = await judged(io);
     if (problems.length > 0) return refuse(io, problems, file);
     io.show({ valid: true, file }, () =>
-      isAbsentFile(file) ? `${file} is not there; the defaults are active.` : `${file} is right.`,
+      isAbsentFile(file) ? `${file} does not exist; the defaults are active.` : `${file} is valid.`,
     );
   } catch (error) {
     const { problems, file } = (isPorticoError(error) && error.details) || {};

@@ -52,6 +52,6 @@ export function afterwards({ atNextStart, unconfirmed }: Change): string {
   const doubt =
     unconfirmed === undefined
       ? ""
-      : ` The running gateway did not confirm that it has it: ${unconfirmed} See portico doctor.`;
+      : ` The running gateway did not confirm the change: ${unconfirmed} See portico doctor.`;
   return waiting + doubt;
 }

@@ -12,7 +12,7 @@ import { afterwards, differenceLines } from "./show.ts";
 export const exportCommand: Command = {
   name: "export",
   summary: "Write the configuration for another gateway, without secrets",
-  description: `Prints what the file says, or writes it to FILE. \${NAME} references stay; each other secret becomes a reference to a variable that is named after its key, such as \${CHANNELS_MAIN_API_KEY}.`,
+  description: `Prints the configuration, or writes it to FILE. \${NAME} references stay; each other secret becomes a reference to a variable that is named after its key, such as \${CHANNELS_MAIN_API_KEY}.`,
   args: [{ name: "file", optional: true }],
   examples: ["portico config export > shared.json", "portico config export shared.json"],
   async run(io) {
@@ -28,9 +28,9 @@ export const exportCommand: Command = {
 
 export const importCommand: Command = {
   name: "import",
-  summary: "Make the configuration say what an exported one says; secrets stay",
+  summary: "Replace the configuration by an exported one; secrets stay",
   description:
-    "Shows what would change and asks before it writes. Secrets and comments that are here stay; a key or an entry that FILE does not have is removed. portico config undo brings the version before back.",
+    "Shows what would change and asks before it writes. Secrets and comments of the current file stay; a key or an entry that FILE does not have is removed. portico config undo restores the previous version.",
   args: [{ name: "file" }],
   options: {
     yes: { type: "boolean", description: "Write without asking" },
@@ -99,6 +99,6 @@ function secretLines({ secrets }: PortableConfig): string[] {
   if (secrets.length === 0) return [];
   const names = secrets.map(({ variable }) => variable).join(", ");
   return [
-    `Where these secrets are not known yet, set these variables before you import it: ${names}.`,
+    `Before you import it on a gateway that does not have these secrets, set these variables: ${names}.`,
   ];
 }

@@ -41,7 +41,7 @@ export async function checkHook(
       line: lineOf(text, "requires"),
     });
   if (!hook.isApproved()) {
-    const message = `its content is not approved, so its code was not run: look at it, then \`portico hooks approve ${name}\``;
+    const message = `its content is not approved, so its code was not run: review it, then \`portico hooks approve ${name}\``;
     problems.push({ message, file: dir });
   } else if (!hook.refused && !hook.problem) {
     const problem = await hook.load();
@@ -51,7 +51,7 @@ export async function checkHook(
     ? events.filter((event) => declared.get(event)?.mode === "notify")
     : [];
   const hints = notifyOnly.map(
-    (event) => `failClosed has no effect on ${event}, for nothing waits for its handlers`,
+    (event) => `failClosed has no effect on ${event}, because nothing waits for its handlers`,
   );
   return {
     name,

@@ -5,7 +5,7 @@ import { errors } from "../errors.ts";
 export interface HookRunRequest {
   /** Default: the only event of the hook. */
   event?: string;
-  /** Laid over the event's sample. */
+  /** Replaces these fields of the event's sample. */
   context?: Record<string, unknown>;
   sessionKey?: string;
 }

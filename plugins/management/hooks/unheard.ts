@@ -15,6 +15,6 @@ export function unheardEvents({ hooks, events }: Pick<Management, "hooks" | "eve
     )
     .filter(({ known }) => !known)
     .map(({ hook, name, didYouMean: near }) => {
-      return `${hook} is never called for ${name}: nobody emits it${near ? `; did you mean ${near}?` : ""}`;
+      return `${hook} is never called for ${name}: no plugin emits it${near ? `; did you mean ${near}?` : ""}`;
     });
 }

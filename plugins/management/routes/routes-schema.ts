@@ -14,7 +14,7 @@ export const logsQuery = Type.Object({
   level: Type.Optional(
     Type.Union(
       LEVELS.map((level) => Type.Literal(level)),
-      { default: "trace", description: "Of this level and above" },
+      { default: "trace", description: "Lines of this level and above" },
     ),
   ),
   follow: YesOrNo,
@@ -39,12 +39,14 @@ export const patch = Type.Union([
 ]);
 export const importRequest = Type.Object({ configuration: AnyObject }, closed);
 export const undoRequest = Type.Object(
-  { to: Type.Optional(Type.Integer({ minimum: 1, description: "Default: the one before" })) },
+  {
+    to: Type.Optional(Type.Integer({ minimum: 1, description: "Default: the version before it" })),
+  },
   closed,
 );
 
 const Written = jsonResponse(Type.Object({ ok: Type.Literal(true), version: Type.String() }), {
-  description: "What was written; the version stands in `ETag` too.",
+  description: "The written values; `ETag` also holds the version.",
 });
 const version = Type.Optional(
   Type.String({ description: "Number or version; default the latest" }),
@@ -56,7 +58,7 @@ export const configRoutes = {
     summary: "The configuration with its schema, secrets masked",
     response: jsonResponse(
       Type.Object({
-        version: Type.String({ description: "For If-Match; in ETag too" }),
+        version: Type.String({ description: "The version, for If-Match; ETag also holds it" }),
         schema: AnyObject,
         value: AnyObject,
         written: AnyObject,
@@ -68,7 +70,7 @@ export const configRoutes = {
   },
   set: {
     ...owner,
-    summary: "Writes one key of the configuration; without a value it is removed",
+    summary: "Writes one key of the configuration; without a value, removes it",
     query: dryRun,
     body: keyChange,
     response: Written,
@@ -108,7 +110,7 @@ export const configRoutes = {
   },
   export: {
     ...owner,
-    summary: "The configuration for another gateway: variables stand in the place of secrets",
+    summary: "The configuration for another gateway, with variables in place of secrets",
     response: jsonResponse(
       Type.Object({
         version: Type.String(),
@@ -119,14 +121,14 @@ export const configRoutes = {
   },
   import: {
     ...owner,
-    summary: "Makes the configuration say what an exported one says; secrets stay",
+    summary: "Replaces the configuration by an exported one; secrets stay",
     query: dryRun,
     body: importRequest,
     response: Written,
   },
   undo: {
     ...owner,
-    summary: "Brings back the version before the latest change, or another one",
+    summary: "Restores the version before the latest change, or another one",
     query: dryRun,
     body: undoRequest,
     optionalBody: true,
@@ -198,7 +200,7 @@ export const gatewayRoutes = {
     query: logsQuery,
     response: {
       200: {
-        description: "Lines of the log, as a list or as they come.",
+        description: "Lines of the log, as a list or as a stream.",
         content: {
           "application/json": Type.Object({
             lines: Type.Array(Type.Object({ level: Type.String() })),
@@ -221,7 +223,9 @@ const Files = Type.Array(Type.Object({ path: Type.String(), text: Type.String() 
 export const runBody = Type.Object({
   event: Type.Optional(Type.String({ description: "Default: the only event of the hook" })),
   context: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), { description: "Laid over the event's sample" }),
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: "Replaces these fields of the event's sample",
+    }),
   ),
   sessionKey: Text,
 });

@@ -62,7 +62,7 @@ function readModels(models: unknown): string[] {
     models.every((model) => typeof model === "string" && model !== "");
   if (!good) fail("`models` must be a list of model names, to be tried in their order.", "models");
   if (models.length > MOST_MODELS)
-    fail(`\`models\` names ${models.length} models: at most ${MOST_MODELS} fit.`, "models");
+    fail(`\`models\` names ${models.length} models: at most ${MOST_MODELS} are allowed.`, "models");
   return models as string[];
 }
 
@@ -88,7 +88,7 @@ export function checkMembers(value: Fields, raw?: RawBody): void {
     typeof raw === "string" ? Buffer.from(raw, "latin1").toString() : raw.toString(),
   );
   if (twice !== undefined)
-    fail(`\`${shown(twice)}\` stands twice in the body: write it once.`, shown(twice));
+    fail(`\`${shown(twice)}\` occurs twice in the body. Send it once.`, shown(twice));
 }
 
 function refuseNearModels(keys: readonly string[]): void {

@@ -184,5 +184,5 @@ export async function namesOf(
 export function reason(error: unknown): string {
   return isPorticoError(error)
     ? error.message
-    : "It failed for a reason of the gateway's own; the log has it.";
+    : "It failed because of an error in the gateway. See the log for details.";
 }

@@ -90,7 +90,7 @@ export function skipReason(candidate: Candidate): UpstreamError {
   const why =
     cooldownOf(candidate) === 0
       ? "has a budget, and its costs are not known at the moment"
-      : "rests after failures in a row";
+      : "is in cooldown after failures in a row";
   return upstreamError({ kind: "upstream", message: `The channel \`${channel.name}\` ${why}.` }, 0);
 }
 

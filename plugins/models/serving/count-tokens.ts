@@ -62,7 +62,10 @@ async function askOne(
     if (response.status !== 200) return undefined;
     return wire.countTokens.decode(response.body);
   } catch (error) {
-    engine.log.debug({ channel: channel.name, model, err: target.hide(error) }, "no token count");
+    engine.log.debug(
+      { channel: channel.name, model, err: target.hide(error) },
+      "the channel did not count the tokens",
+    );
     return undefined;
   }
 }

@@ -161,7 +161,8 @@ function forwarder(
   return { name, defaultBaseUrl, wire: route };
 }
 
-const NO_STREAM = "The upstream answered no stream where one was asked for.";
+const NO_STREAM =
+  "The upstream did not stream the response, although the request asked for a stream.";
 
 /** The error of a channel that has no such route; it names those whose provider does. */
 export function unsupported(
@@ -177,8 +178,8 @@ export function unsupported(
   const able = [...engine.routing.channels().values()].filter(isAble).map((one) => one.name);
   const where =
     able.length === 0
-      ? "No channel that is configured has it"
-      : `These channels have it: ${able.join(", ")}`;
+      ? "No configured channel supports it"
+      : `These channels support it: ${able.join(", ")}`;
   throw errors.endpointUnsupported({ channel, route, where }, { param: "model" });
 }
 

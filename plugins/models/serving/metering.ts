@@ -71,7 +71,7 @@ function costOf(
   }
 
   function unpriced(error: unknown): undefined {
-    engine.log.error({ err: error }, "the cost of a request could not be told");
+    engine.log.error({ err: error }, "the cost of a request could not be calculated");
     return undefined;
   }
 }

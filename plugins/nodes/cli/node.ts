@@ -22,7 +22,7 @@ export default defineCommand({
     name: {
       type: "string",
       value: "N",
-      description: "What the gateway calls this node (default: the host name)",
+      description: "The name of this node on the gateway (default: the host name)",
     },
   },
   examples: [

@@ -12,7 +12,7 @@ import type { NodeClient } from "./node-client.ts";
 const SOON = { headers: { "retry-after": "2" } } as const;
 /** Nodes that are gone are remembered up to this many. */
 const REMEMBERED = 100;
-const FAREWELL = [1001, "the gateway stops"] as const;
+const FAREWELL = [1001, "the gateway is stopping"] as const;
 const CREDENTIALS_CHANGED = [1008, "the gateway's credentials have changed"] as const;
 const NAME_IN_USE = [4409, "another node has this name"] as const;
 
@@ -103,7 +103,7 @@ export class Registry implements NodesService {
         if (known?.now?.nodeSocket !== nodeSocket) return;
         known.now = undefined;
         known.lastSeen = nodeSocket.lastSeen;
-        ctx.log.info({ node: name, code }, `node ${name} is gone`);
+        ctx.log.info({ node: name, code }, `node ${name} has disconnected`);
       },
     });
     const client = new NodeClient({

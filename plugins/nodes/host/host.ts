@@ -46,7 +46,7 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
     for (let isNow = atOnce; !ctx.signal.aborted; isNow = false) {
       if (!isNow) {
         const delay = backOff(failures++);
-        say(`Trying again in ${(delay / 1000).toFixed(1)} s.`);
+        say(`Retrying in ${(delay / 1000).toFixed(1)} s.`);
         await pause(delay, parts);
         if (ctx.signal.aborted) return undefined;
       }

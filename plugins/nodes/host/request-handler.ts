@@ -216,7 +216,7 @@ export class RequestHandler {
       this.#options.ctx.log.error({ err: error }, "a request of the gateway failed");
       return {
         code: "internal_error",
-        message: "Something went wrong on the node: see its log.",
+        message: "The node failed to handle the request. See the node's log.",
         status: 500,
       };
     }

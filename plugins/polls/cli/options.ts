@@ -10,13 +10,13 @@ const text = (description: string, value = "TEXT"): OptionSpec => ({
 const KINDS = ["feed", "json", "html", "http", "file"] as const;
 
 export const options: Record<string, OptionSpec> = {
-  name: text("The poll's name, where it is not given as a word", "NAME"),
+  name: text("The poll's name, if it is not the argument", "NAME"),
   kind: {
     type: "string",
     choices: KINDS,
     description: "The kind of source; default: feed, or file with --path",
   },
-  url: text("Where it is", "URL"),
+  url: text("The address of the source", "URL"),
   path: text("Or a file or directory, below the workspace or one of polls.roots", "PATH"),
   header: {
     type: "list",
@@ -28,11 +28,11 @@ export const options: Record<string, OptionSpec> = {
     choices: ["GET", "POST", "PUT", "QUERY"],
     description: "Default GET; POST with a body",
   },
-  body: text("What is sent, such as a GraphQL query; JSON is sent as such"),
+  body: text("The body of the request, such as a GraphQL query; JSON is sent as JSON"),
   browser: { type: "boolean", description: "html, http: the page as the browser renders it" },
   items: text("json: where the list is, such as data.items", "PATH"),
   key: text("json: the field that identifies an item, such as id", "PATH"),
-  selector: text("html: which part counts", "CSS"),
+  selector: text("html: a selector of the part to watch", "CSS"),
   ignore: {
     type: "list",
     value: "REGEX",
@@ -43,11 +43,11 @@ export const options: Record<string, OptionSpec> = {
     value: "CSS",
     description: "html: parts to ignore; may be repeated",
   },
-  match: text("file, a directory: only such names", "GLOB"),
+  match: text("file, a directory: only names that match", "GLOB"),
   every: text("How often: 30s, 15m, 2h; default 5m", "TIME"),
   cron: text("Or by a cron expression", "EXPR"),
   tz: text("Its time zone", "ZONE"),
-  schedule: text('Or a schedule as of a cron job, as one text: "0 9 * * *"'),
+  schedule: text('Or a schedule like that of a cron job, as one text: "0 9 * * *"'),
   message: text(
     "Starts an agent turn for each new item: {item.title}, {diff}, {url}, {count}, {name}",
   ),
@@ -58,12 +58,12 @@ export const options: Record<string, OptionSpec> = {
   hook: text("Or: emits this event for hooks", "EVENT"),
   "fire-on-first": {
     type: "boolean",
-    description: "The first check fires for every item that it finds",
+    description: "The first check also reports every item that it finds",
   },
   "max-items": {
     type: "number",
     value: "N",
-    description: "Deliveries per check; more become one summary",
+    description: "How many items of one check are reported singly; the others become one summary",
   },
   "allow-private": {
     type: "boolean",

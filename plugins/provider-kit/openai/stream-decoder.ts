@@ -91,6 +91,6 @@ class EventReader {
 }
 
 function nothingCame(): UpstreamError {
-  const message = "The upstream's stream ended before anything came.";
+  const message = "The upstream's stream ended before it sent anything.";
   return upstreamError({ kind: "upstream", message }, 200);
 }

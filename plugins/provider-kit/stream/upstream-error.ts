@@ -315,7 +315,7 @@ function text(value: unknown): string | undefined {
   try {
     return JSON.stringify(value).slice(0, 500);
   } catch {
-    return "It says so in too many layers.";
+    return "Its error is nested too deeply.";
   }
 }
 
@@ -334,7 +334,7 @@ function plainMessage(status: number, body: Buffer): string {
 }
 
 function formOf(text: string): string | undefined {
-  if (/^(data|event|id|retry)?:/.test(text)) return "a stream of events that says no error";
+  if (/^(data|event|id|retry)?:/.test(text)) return "a stream of events without an error";
   if (/^[{[]/.test(text)) return "JSON that is broken or cut off";
-  return /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]/.test(text) ? "what is no text" : undefined;
+  return /[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]/.test(text) ? "data that is not text" : undefined;
 }

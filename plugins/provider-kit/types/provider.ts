@@ -67,7 +67,7 @@ export interface ChatProvider {
   /** A channel of this provider and name exists without configuration (`echo`, `agent`). */
   builtinChannel?: string;
   /**
-   * It asks other models through the chat service: their usage is counted there, and not here once more, and it may take
+   * Its models are made of other models through the chat service: their usage is counted there, and not here once more, and it may take
    * as long as they do where its channel sets no `timeoutMs` and `idleTimeoutMs`.
    */
   composite?: boolean;

@@ -71,7 +71,7 @@ export function compactionOf(
 
 function summaryItem(responseId: string, index: number, summary: string): JsonObject {
   if (summary.trim() === "") {
-    const message = "The model answered no summary of the conversation.";
+    const message = "The model returned no summary of the conversation.";
     throw upstreamError({ kind: "upstream", message }, 200);
   }
   const id = itemId("cmp", responseId, index);

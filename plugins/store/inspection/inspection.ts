@@ -48,6 +48,6 @@ export function* contents(
 }
 
 export const ANOTHER = "name another one";
-export const OLDER = "take an older copy";
+export const OLDER = "use an older copy";
 export const RESTORE =
-  "copy it away while no gateway runs, and start with the last copy in <home>/state/backups";
+  "move it away while no gateway is running, and start with the last copy in <home>/state/backups";

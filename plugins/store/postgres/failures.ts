@@ -13,7 +13,7 @@ const NO_PASSWORD = /^SASL: .*password must be/;
 /** Serialization failure, deadlock, lock timeout. */
 const CONFLICTS = new Set(["40001", "40P01", "55P03"]);
 
-export const NO_WRITES = "the server takes no writes: it is a standby, or the user may only read";
+export const NO_WRITES = "the server accepts no writes: it is a standby, or the user may only read";
 
 const reasons: [RegExp, string][] = [
   [/^28/, "the server refuses the user or its password"],
@@ -23,11 +23,11 @@ const reasons: [RegExp, string][] = [
   [/^42501/, "the user may not create or change the store's tables"],
   [/^42704/, "the server does not know a setting that the address names"],
   [/^53100/, "the server's disk is full"],
-  [/^53300/, "the server has no connection left"],
+  [/^53300/, "the server accepts no further connections"],
   [/^57014/, "a statement took longer than store.statementTimeoutMs"],
   [/^57P03/, "the server is starting or stopping"],
   [/^(ENOTFOUND|EAI_)/, "its host is not known"],
-  [/^(ECONNREFUSED|ENOENT)/, "nobody listens there"],
+  [/^(ECONNREFUSED|ENOENT)/, "no server listens there"],
   [/^(EHOST|ENETUN|ETIMEDOUT)/, "its host cannot be reached"],
 ];
 

@@ -119,7 +119,10 @@ export class Notifications {
   #again(error: unknown): void {
     if (this.#stopped) return;
     this.#wasLost = true;
-    this.#log.debug({ err: error }, "store: other gateways are not heard; connecting again");
+    this.#log.debug(
+      { err: error },
+      "store: notifications of other gateways do not arrive; reconnecting",
+    );
     this.#retry = setTimeout(
       () => void this.#listen(),
       this.#waitMs * (0.5 + Math.random()),

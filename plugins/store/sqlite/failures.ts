@@ -10,7 +10,7 @@ const reasons: Record<string, string> = {
   SQLITE_READONLY: "the store's file is read-only",
   SQLITE_CANTOPEN: "the store's file cannot be opened",
   SQLITE_CORRUPT: "the store's file is damaged",
-  SQLITE_NOTADB: "the store's file is no database",
+  SQLITE_NOTADB: "the store's file is not a database",
   SQLITE_BUSY: "the store is locked by another process",
 };
 

@@ -104,11 +104,11 @@ function settled(work: Promise<unknown>): Promise<void> {
 }
 
 const reasons: Record<string, string> = {
-  SQLITE_FULL: "there is no room for it on the disk",
+  SQLITE_FULL: "the disk has no space for it",
   SQLITE_CANTOPEN: "its file cannot be opened",
   SQLITE_READONLY: "its file is read-only",
   SQLITE_CORRUPT: "the store's file is damaged",
-  SQLITE_NOTADB: "the store's file is no database",
+  SQLITE_NOTADB: "the store's file is not a database",
   SQLITE_BUSY: "another process is writing to it",
 };
 

@@ -40,7 +40,10 @@ export function recoverOldJournal(connection: Connection, storeFile: string, log
       newest,
     );
     connection.exec("COMMIT");
-    log.info({ entries: entries.length }, "store: entries of an old journal are in the tables");
+    log.info(
+      { entries: entries.length },
+      "store: the entries of an old journal were moved into the tables",
+    );
   } catch (error) {
     if (connection.inTransaction) connection.exec("ROLLBACK");
     throw error;

@@ -26,7 +26,7 @@ export async function textProblems(
 
 function describe(table: string, rows: number): string {
   const are = rows === 1 ? "1 row holds bytes that are" : `${rows} rows hold bytes that are`;
-  return `the table ${table} is damaged: ${are} no text, and a gateway that reads them ends`;
+  return `the table ${table} is damaged: ${are} not text, and a gateway that reads them stops`;
 }
 
 /** Reads the table in pages of bounded size. */

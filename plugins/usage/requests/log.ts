@@ -73,7 +73,7 @@ export class RequestLog {
     while (waiting > MOST_WAITING) {
       if (this.lost === 0)
         this.#log.error(
-          "single requests are lost, the oldest first: the store has not taken any for too long",
+          "single requests are lost, the oldest first: the store has not accepted any for too long",
         );
       const { requests } = this.#waiting.shift()!;
       waiting -= requests;

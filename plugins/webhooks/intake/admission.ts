@@ -30,7 +30,7 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
     const { credential: known, problem } = presentedSignature(mapping, signed);
     const hint =
       visit.raw === undefined
-        ? " The body could not be decompressed, so its signature cannot be checked: send it as it is."
+        ? " The body could not be decompressed, so its signature cannot be checked. Send it uncompressed."
         : "";
     const credential = admitted(
       visit,

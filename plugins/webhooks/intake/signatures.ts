@@ -42,7 +42,7 @@ const LINEAR_TOLERANCE_MS = 60_000;
 const MOST_SIGNATURES = 10;
 
 const MISSING = "The signature is missing.";
-const WRONG = "The signature does not fit the body.";
+const WRONG = "The signature does not match the body.";
 const LATE = "The signature's time is too far from now: the delivery is late, or was sent before.";
 
 const schemes: Record<string, Scheme> = {

@@ -16,11 +16,11 @@ const LEAST_KEY_BYTES = 16;
 /** What makes a secret one that anybody could guess: empty, or a key of a few bytes. */
 export function weakness(secret: string, scheme: string | undefined): string | undefined {
   const [, prefix, rest = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret.trim()) ?? [];
-  if (rest === "") return "is empty: it is what the sender signs with.";
+  if (rest === "") return "is empty. Set the secret that the sender signs with.";
   if (prefix === undefined && scheme !== "standard") return undefined;
   const bytes = Buffer.from(rest, "base64").length;
   if (prefix === "whpk_")
-    return bytes === 32 ? undefined : "is no Ed25519 key: whpk_ and 32 bytes in Base64.";
+    return bytes === 32 ? undefined : "is not an Ed25519 key: write whpk_ and 32 bytes in Base64.";
   // Stripe's secrets begin alike, but are no Base64
   if (scheme !== "standard" && scheme !== "gitlab") return undefined;
   if (bytes >= LEAST_KEY_BYTES) return undefined;

@@ -40,7 +40,7 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
     clearTimeout(timer);
     timer = undefined;
     if (dropped > 0)
-      ctx.log.warn({ dropped }, "refused requests came too fast for the delivery log");
+      ctx.log.warn({ dropped }, "refused requests arrived too fast for the delivery log");
     dropped = 0;
     const deliveries = waiting;
     waiting = [];

@@ -16,7 +16,7 @@ export interface Accepted {
 export const events: PluginDefinition["events"] = {
   "webhook:received": {
     mode: "notify",
-    description: "A webhook was accepted and is on stable storage.",
+    description: "A webhook was accepted and stored durably.",
     sample: {
       deliveryId: "del_3f1c",
       source: "github",

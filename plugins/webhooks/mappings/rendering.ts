@@ -133,7 +133,7 @@ function wording(
   request: Request,
   missing: string[],
 ): Pick<Rendering, "task" | "text" | "filled"> {
-  const plain = `A webhook has come in through the mapping "${name}". Do what it calls for.`;
+  const plain = `A webhook has arrived through the mapping "${name}". Do what it requires.`;
   if (words !== undefined)
     return { task: message?.isFixed ? message.source : plain, text: words, filled: true };
   if (!message || message.isFixed)

@@ -86,7 +86,7 @@ test("a reference to nothing is refused", async () => {
     const { config } = await openWith(text, { env: { A: "x" } });
     assert.match(
       (await complaint(() => config.check())).message,
-      "names no environment variable; write $${",
+      "does not name an environment variable; write $${",
     );
   }
 });

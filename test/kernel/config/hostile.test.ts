@@ -214,11 +214,11 @@ test("an entry's name inside a map of entries, and a list in its place, are met 
   };
   assert.throws(
     () => config.check(),
-    /mine\.places is a map by name, and this one's name is its key, a/,
+    /mine\.places is a map by name, and the name of this entry is its key, a/,
   );
   assert.match(
     await says('{ mine: { places: { a: { token: "t", id: 1 } } } }'),
-    /this one's name is its key, a/,
+    /the name of this entry is its key, a/,
   );
   assert.match(
     await says('{ mine: { places: [{ token: "t" }] } }'),

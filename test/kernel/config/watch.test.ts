@@ -46,7 +46,7 @@ test("a saved change is applied, with the keys that differ", async () => {
 test("a change that another one comes before, in another process, is no error", async () => {
   let isOvertaken = true;
   const agree = async () => {
-    if (isOvertaken) throw new PorticoError("conflict", "another version has come");
+    if (isOvertaken) throw new PorticoError("conflict", "another version has arrived");
   };
   const link = { agree } as unknown as WorkerLink;
   const { config, write, changes, stop, lines } = await watching(

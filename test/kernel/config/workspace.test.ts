@@ -77,7 +77,7 @@ test("gateway, agent and command line agree on it", async () => {
     } finally {
       await g.stop();
     }
-    assert.match(await portico(home, variables, "config", "validate"), /is right/);
+    assert.match(await portico(home, variables, "config", "validate"), /is valid/);
     assert.match(await portico(home, variables, "mine"), /it is mine/);
   }
   for (const dir of [home, user]) rmSync(dir, { recursive: true, force: true });

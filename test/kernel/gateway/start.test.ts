@@ -11,7 +11,7 @@ test("a trace that cannot be written is a warning", async () => {
   const g = await startGateway({ home, config: {} });
   assert.ok(
     g.lines.some(
-      (line) => line["level"] === "warn" && /commands will not find/.test(String(line["msg"])),
+      (line) => line["level"] === "warn" && /commands cannot find/.test(String(line["msg"])),
     ),
   );
   assert.is((await g.json("GET", "/health")).status, "ok");

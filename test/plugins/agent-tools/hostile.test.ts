@@ -80,7 +80,7 @@ for (const path of PATHS)
         all: true,
       };
       const said = await useTool(g, "files", args);
-      assert.match(said, /^(Error: |\(nothing found\)$)/, `${action}: ${said}`);
+      assert.match(said, /^(Error: |\(no match\)$)/, `${action}: ${said}`);
       assert.not.match(said, /secret-|root:|token/);
     }
     assert.is(readFileSync(join(outside, "secret.txt"), "utf8"), "secret-outside");
@@ -104,7 +104,7 @@ test("hooks and plugins are not made by other names of them", async () => {
 
 test("what is barred shows in no list and no search", async () => {
   assert.not.match(await useTool(g, "files", { action: "list", depth: 5 }), /notes\.txt|index\.js/);
-  assert.is(await useTool(g, "files", { action: "search", text: "secret" }), "(nothing found)");
+  assert.is(await useTool(g, "files", { action: "search", text: "secret" }), "(no match)");
 });
 
 test("a pipe, or a file that is no text, holds nothing up", async () => {

@@ -118,7 +118,7 @@ test("the rest of the workspace is the agent's", async () => {
 });
 
 test("memory keeps to the same rules", async () => {
-  assert.match(await useTool(g, "memory", { action: "append", text: "x" }), /^Kept/);
+  assert.match(await useTool(g, "memory", { action: "append", text: "x" }), /^Saved/);
 });
 
 test("agents.defaults.files.deny replaces the default list", async () => {

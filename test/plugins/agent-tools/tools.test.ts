@@ -79,7 +79,7 @@ test("files are read, written, edited, listed and searched", async () => {
   );
   assert.match(await files({ action: "list", depth: 3 }), "new/deep/b.txt");
   assert.is(await files({ action: "search", text: "TWO" }), "notes/a.md:2: two");
-  assert.is(await files({ action: "search", text: "two", glob: "*.txt" }), "(nothing found)");
+  assert.is(await files({ action: "search", text: "two", glob: "*.txt" }), "(no match)");
   assert.match(await files({ action: "search", text: "needle" }), "may be more");
 });
 
@@ -97,8 +97,8 @@ test("what is missing from a call, and what is not there, is said", async () => 
 
 test("memory is appended to and found again; MEMORY.md stands in the prompt of the next turn", async () => {
   const memory = (args: object) => useTool(g, "memory", args);
-  assert.is(await memory({ action: "append", text: "Ann likes tea." }), "Kept in MEMORY.md.");
-  assert.is(await memory({ action: "append", text: "Bob likes coffee." }), "Kept in MEMORY.md.");
+  assert.is(await memory({ action: "append", text: "Ann likes tea." }), "Saved in MEMORY.md.");
+  assert.is(await memory({ action: "append", text: "Bob likes coffee." }), "Saved in MEMORY.md.");
   assert.is(
     readFileSync(inWorkspace("MEMORY.md"), "utf8"),
     "Ann likes tea.\n\nBob likes coffee.\n",
@@ -116,7 +116,7 @@ test("memory is appended to and found again; MEMORY.md stands in the prompt of t
   const tea = await memory({ action: "search", query: "likes tea" });
   assert.match(tea, /^MEMORY\.md:\nAnn likes tea\./, "most of the words first");
   assert.match(tea, "memory/travel.md:\nTea on board.");
-  assert.is(await memory({ action: "search", query: "nothing-like-it" }), "(nothing found)");
+  assert.is(await memory({ action: "search", query: "nothing-like-it" }), "(no match)");
 });
 
 test("a page is fetched as text, with links", async () => {
@@ -125,7 +125,10 @@ test("a page is fetched as text, with links", async () => {
   assert.match(said, `News & more\n\n# Today\nRain, sun later (${site}/later).\n- One\n- Two\nno`);
   assert.not.match(said, /alert|javascript/);
   assert.match(await useTool(g, "web", { url: `${site}/cyrillic` }), "Мир");
-  assert.match(await useTool(g, "web", { url: `${site}/long` }), "goes on: offset 40000 of 50000");
+  assert.match(
+    await useTool(g, "web", { url: `${site}/long` }),
+    "continues at offset 40000 of 50000",
+  );
   assert.match(await useTool(g, "web", { url: `${site}/long`, offset: 40_000 }), /x{10000}(?!x)/);
   assert.match(await useTool(g, "web", { url: `${site}/image` }), /^Error: .*image\/png/);
   assert.match(
@@ -186,7 +189,7 @@ test("a sandboxed session has files of its own, which go with it", async () => {
     for (const other of ["b", "a:b"])
       assert.is(await use("files", { action: "list" }, other), "(empty)");
     assert.is(await use("files", { action: "list", depth: 2 }), "MEMORY.md\nhooks/\nhooks/x.txt");
-    assert.is(await use("memory", { action: "search", query: "host" }), "(nothing found)");
+    assert.is(await use("memory", { action: "search", query: "host" }), "(no match)");
     assert.match(await use("web", { url: `${site}/page` }), /^Error: /);
     assert.equal(
       JSON.parse(await use("sessions", { action: "list" })).map(

@@ -93,7 +93,7 @@ test("an orderly stop lets running turns end", async () => {
     async () => (await g.json<TurnStatus>("GET", `/turns/${turnId}`)).state === "running",
   );
   const stopped = g.kill("SIGTERM");
-  await until("the stop to begin", () => g.output().includes("portico stops"));
+  await until("the stop to begin", () => g.output().includes("portico is stopping"));
   writeFileSync(gate, "");
   await stopped;
   assert.is(g.child.exitCode, 0);

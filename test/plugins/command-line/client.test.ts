@@ -137,7 +137,7 @@ test("a certificate that cannot be read is named, in words", async () => {
     const error = await secure.request("GET", "/").catch((thrown: Error) => thrown);
     assert.match(
       (error as Error).message,
-      `${cert} (gateway.tls.cert) is no certificate that can be read`,
+      `${cert} (gateway.tls.cert) is not a readable certificate`,
     );
   }
 });

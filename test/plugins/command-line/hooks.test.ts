@@ -224,7 +224,7 @@ test("new does not say that a hook runs which waits for its approval", async ({ 
 test("new says what is wrong with what it was given", async ({ run }) => {
   for (const [argv, message] of [
     [["../x", "--event", "message:received"], /"..\/x" is not/],
-    [["x"], /Say which event.*message:received/],
+    [["x"], /Name the event.*message:received/],
     [["x", "--event", "message"], /"message" is not/],
     [["x", "--event", "message:recieved"], /message:recieved.*message:received/],
     [["x", "--event", "gateway:startup,agent:complete"], /Did you mean agent:completed\?/],
@@ -269,12 +269,12 @@ test("rm removes what the user made, and the one that it replaced is back; a bun
   assert.match((await run("hooks", "rm", "gone")).stderr, /There is no hook gone/);
   assert.match(
     (await run("hooks", "rm", "boot-md")).stderr,
-    /Switch it off: portico hooks disable boot-md/,
+    /Turn it off instead: portico hooks disable boot-md/,
   );
   assert.match((await run("hooks", "rm", "../hooks")).stderr, /There is no hook/);
   assert.match(
     (await run("plugins", "rm", "chat")).stderr,
-    /Switch it off: portico plugins disable chat/,
+    /Turn it off instead: portico plugins disable chat/,
   );
 });
 

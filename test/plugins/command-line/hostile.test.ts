@@ -237,7 +237,7 @@ test("signals that come together are one, and the stream that runs ends; a later
       // however long this process takes between them.
       for (const signal of ["SIGSTOP", "SIGINT", "SIGTERM", "SIGCONT"] as const)
         gateway.child.kill(signal);
-      await until("the stop", () => gateway.output().includes("portico stops"));
+      await until("the stop", () => gateway.output().includes("portico is stopping"));
     }
     for (const gateway of [patient, hasty]) assert.is(gateway.child.exitCode, null);
     // Again until one counts: how soon that is depends on when the gateway has seen the first.

@@ -332,7 +332,7 @@ test("a budget that cannot be checked lets nobody pass", async () => {
   }
 });
 
-test("a budget that cannot bite is told of, by what has no price", async () => {
+test("a budget without effect is reported, with the models that have no price", async () => {
   const upstream = await startUpstream((_, res) => json(res, completion("Hi")), {
     models: ["gpt-4o-mini", "homemade"],
   });
@@ -364,12 +364,12 @@ test("a budget that cannot bite is told of, by what has no price", async () => {
     const warnings = Object.fromEntries(listed.map((one: any) => [one.name, one.warnings?.join()]));
     assert.match(
       warnings.blind,
-      /^its budget cannot bite: the price of main\/homemade is not known/,
+      /^its budget has no effect: the price of main\/homemade is not known/,
     );
     assert.match(warnings.half, /^its budget does not count all .* main\/homemade /);
     assert.match(warnings.named, /main\/unlisted/);
     assert.match(warnings.alias, /^its budget does not count all .* mine /);
-    assert.match(String(warnings.bare), /cannot bite: the price of .*homemade/);
+    assert.match(String(warnings.bare), /has no effect: the price of .*homemade/);
     assert.is(warnings.acting, undefined);
     assert.equal([warnings.fine, warnings.free], [undefined, undefined]);
     const made = await other.json("POST", "/keys", {
@@ -377,9 +377,9 @@ test("a budget that cannot bite is told of, by what has no price", async () => {
       budget,
       models: ["main/homemade"],
     });
-    assert.match(made.warnings[0], /cannot bite/);
+    assert.match(made.warnings[0], /has no effect/);
     const over = await other.json("POST", "/keys", { name: "over", expires: "2020-01-01" });
-    assert.match(over.warnings[0], /has expired already \(2020-01-01\)/);
+    assert.match(over.warnings[0], /has already expired \(2020-01-01\)/);
   } finally {
     await other.stop();
     await upstream.close();

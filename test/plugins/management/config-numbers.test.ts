@@ -192,7 +192,7 @@ for (const every of [
     assert.is(code, 1);
     assert.match(
       said,
-      /line 2: agents\.defaults\.heartbeat\.every is .*, which is (?:not a length of time|longer than)/,
+      /line 2: agents\.defaults\.heartbeat\.every is .*, which is (?:not a duration|longer than)/,
     );
     assert.ok(said.length < 1000, `${said.length} characters`);
   });

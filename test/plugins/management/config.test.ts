@@ -113,7 +113,7 @@ test("set and unset say so where the running gateway does not confirm the change
   mkdirSync(join(home, "state"));
   const running = { pid: process.pid, port, url: `http://127.0.0.1:${port}` };
   writeFileSync(join(home, "state", "gateway.json"), JSON.stringify(running));
-  const said = "The running gateway did not confirm that it has it: No time. See portico doctor.";
+  const said = "The running gateway did not confirm the change: No time. See portico doctor.";
   for (const [given, words, answer] of [
     [[200, 200], "set log.level debug", "Set log.level."],
     [[200, 503], "set log.level info", `Set log.level. ${said}`],
@@ -139,7 +139,7 @@ test("validate says right, or everything that is wrong with its line", async () 
   const { home, file } = homeWith("{}");
   assert.equal(await portico(home, "validate"), {
     code: 0,
-    stdout: `${file} is right.\n`,
+    stdout: `${file} is valid.\n`,
     stderr: "",
   });
   writeFileSync(file, "{\n  gatway: 1,\n  log: { level: 5 },\n}");

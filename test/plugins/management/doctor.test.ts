@@ -89,7 +89,7 @@ test("without a gateway each fault is named with how to mend it", async () => {
       .filter((one) => one.about === about)
       .map(({ level, message, mend }) => `${level}: ${message} → ${mend}`)
       .join("\n");
-  assert.match(say("home"), /^warning: .* can be entered by others \(mode 755\) → chmod 700 /);
+  assert.match(say("home"), /^warning: other users can enter .* \(mode 755\) → chmod 700 /);
   assert.match(say("rights"), /^error: others may read .*portico\.json → chmod go= /);
   assert.match(say("configuration"), /^ok/);
   assert.match(
@@ -99,9 +99,9 @@ test("without a gateway each fault is named with how to mend it", async () => {
   assert.match(say("plugins"), /^error: torn: .* → correct .*torn\/plugin\.ts/);
   assert.match(
     say("hooks"),
-    /^error: odd: nobody emits gateway:startpu; did you mean gateway:startup\? → portico hooks check odd/,
+    /^error: odd: no plugin emits gateway:startpu; did you mean gateway:startup\? → portico hooks check odd/,
   );
-  assert.match(say("channels"), /^warning: not asked: no gateway runs → portico start/);
+  assert.match(say("channels"), /^warning: not tested: no gateway is running → portico start/);
   put("portico.json", "{ gateway: { prot: 1 } }");
   const { findings: broken } = await doctor(home);
   const configuration = broken.find((one) => one.about === "configuration");

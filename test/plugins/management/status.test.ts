@@ -65,7 +65,7 @@ test("a hook that waits for an event which nobody emits is a notice", async () =
   try {
     const { notices } = await gateway.json("GET", "/kernel/status");
     const text =
-      "typo is never called for message:recieved: nobody emits it; did you mean message:received?";
+      "typo is never called for message:recieved: no plugin emits it; did you mean message:received?";
     assert.equal(
       notices.filter(({ from }: { from: string }) => from === "hooks"),
       [{ from: "hooks", text }],

@@ -225,7 +225,10 @@ test("what only Anthropic knows goes to a channel of its own, every other refuse
       assert.is(answer.status, status, `${model} ${JSON.stringify(row)}`);
       const { error } = (await answer.json()) as { error?: { message: string } };
       if (status === 400)
-        assert.match(error!.message, /: This channel (does not take content|takes tools) of type /);
+        assert.match(
+          error!.message,
+          /: This channel (does not accept content|accepts only tools) of type /,
+        );
     }
   }
   assert.is(other.seen.length, 0);

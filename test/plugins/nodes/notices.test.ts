@@ -47,7 +47,7 @@ test("the status names profiles whose node is not there, and is silent while it 
     node.send(JSON.stringify({ t: "hello", version: "1", platform: "x", browser, profiles: [] }));
   hello(true);
   await untilRight(notices, (all) => all.length === 0);
-  assert.is(await diagnosis(), "ok none here: node laptop stands in");
+  assert.is(await diagnosis(), "ok there is no local browser; the gateway uses the node laptop");
   hello(false);
   await untilRight(notices, ([first = ""]) => first.includes("offers no browser"));
   assert.match(await diagnosis(), /^warning /);

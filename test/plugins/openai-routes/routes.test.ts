@@ -487,7 +487,7 @@ test("Mistral's fill-in-the-middle flows as a stream of OpenAI's completions", a
   assert.match(await failed(), /too hot/);
   respond = (_, res) =>
     json(res, { choices: [{ index: 0, message: { content: "whole" }, finish_reason: "stop" }] });
-  assert.match(await failed(), /no stream/);
+  assert.match(await failed(), /did not stream/);
 });
 
 test("bad requests are 400 with the place, and too large a file is 413", async () => {

@@ -122,7 +122,7 @@ test("a missing [DONE] and a missing finish reason are added at a clean end", ()
 
 test("a stream that says nothing but [DONE] is a failure", () => {
   for (const input of [DONE, `: wait\n\n${DONE}`, DONE.replaceAll("\n", "\r\n")])
-    assert.match(everyCut(input).error!, "before anything came");
+    assert.match(everyCut(input).error!, "before it sent anything");
 });
 
 test("a stream of its usage alone is an empty completion, its usage told where asked", () => {
@@ -189,8 +189,8 @@ test("of several choices all must have finished: the rest of one is a loss", () 
 });
 
 test("an empty stream is an error", () => {
-  assert.match(run("").error!, "before anything came");
-  assert.match(run(": hi\n\n").error!, "before anything came");
+  assert.match(run("").error!, "before it sent anything");
+  assert.match(run(": hi\n\n").error!, "before it sent anything");
 });
 
 test("missing fields are filled in, one id throughout", () => {

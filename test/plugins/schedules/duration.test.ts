@@ -12,7 +12,7 @@ test("lengths of time are read as people write them", () => {
 
 test("what is none is refused, with whose it is", () => {
   for (const text of ["soon", "", "-5m", "1h30"])
-    assert.throws(() => parseDuration(text), /is not a length of time/);
+    assert.throws(() => parseDuration(text), /is not a duration/);
   for (const none of [0, "0", "0s"]) assert.throws(() => parseDuration(none), /above 0/);
   assert.throws(
     () => parseDuration("soon", "heartbeat.every", 0),

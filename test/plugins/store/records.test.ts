@@ -735,7 +735,7 @@ testOfFile(
       [
         "foreign",
         Buffer.from("a text, and no database at all\n".repeat(40)),
-        /no database.*state\/backups/,
+        /not a database.*state\/backups/,
       ],
     ] as const) {
       const file = join(t.dir, `${name}.db`);

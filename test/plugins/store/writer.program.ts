@@ -1,6 +1,6 @@
 /**
  * Writes until it is killed, and says on stdout what was acknowledged.
- * Arguments: file, name, callers, how many writes each (0: for ever), mode (`queue`: also claims and finishes).
+ * Arguments: file, name, callers, how many writes each (0: without a limit), mode (`queue`: also claims and finishes).
  */
 import { writeSync } from "node:fs";
 import { openStore } from "../../../plugins/store/open.ts";

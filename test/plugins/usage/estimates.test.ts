@@ -142,9 +142,9 @@ test("a key's limits that rest on estimates are told", async () => {
   await gateway.request("POST", "/v1/chat/completions", body("whole/good"), { token });
   assert.is(await one(), undefined);
   await gateway.request("POST", "/v1/chat/completions", body("whole/missing"), { token });
-  assert.match((await one())[0], /estimates: 1 of 2 answers .*whole\/missing/);
+  assert.match((await one())[0], /estimates: 1 of 2 responses .*whole\/missing/);
   const listed = await portico(gateway.home, ["keys", "list"]);
-  assert.match(listed.stdout, /warning: held: its limits rest on estimates/);
+  assert.match(listed.stdout, /warning: held: its limits rely on estimates/);
 });
 
 test("models tell their context window and price, where they are known", async () => {

@@ -179,7 +179,7 @@ test("a worker that has voted while it looked has answered", async () => {
   const votes = createVotes(0, (vote) => sent.push(vote));
   votes.onLook(async () => {
     const decided = votes.cast("hooks.a", "v2");
-    votes.decided({ subject: "hooks.a", id: "v2", error: "another version has come" });
+    votes.decided({ subject: "hooks.a", id: "v2", error: "another version has arrived" });
     const problem = await decided.catch((error: Error) => error.message);
     return { id: "v1", problem: problem as string };
   });
@@ -201,7 +201,7 @@ test("two changes of which each worker has seen another are both taken up", asyn
   await until("one of them to be given up", () => told.length > 0);
   assert.equal(
     told.splice(0).map(({ worker, vote }) => [worker, vote.subject, vote.error]),
-    [[0, "hooks.a", "another change is taken up first"]],
+    [[0, "hooks.a", "another change is applied first"]],
   );
   // it is free, and looks for both
   cast(0, "hooks.b");

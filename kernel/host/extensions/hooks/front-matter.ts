@@ -39,7 +39,7 @@ const schema = Type.Object({
   description: text("a text"),
   /** `command:*` stands for every event of a kind. */
   events: names("an event name or a list of them, such as [message:received]"),
-  /** Higher runs first. */
+  /** Hooks with a higher number run first. */
   priority: Type.Number({ default: 0, expected: "a number" }),
   enabled: Type.Optional(Type.Boolean({ expected: "true or false" })),
   /** Deadline of one call in ms. */
@@ -83,7 +83,7 @@ export function parseHookMd(source: string): FrontMatter {
   if (kind === undefined)
     throw wrong("HOOK.md must begin with front matter: a line ---, YAML, and another line ---", 1);
   if (kind) {
-    const message = `front matter of the kind "${kind}" is refused: HOOK.md takes YAML between two lines of ---`;
+    const message = `front matter of the kind "${kind}" is refused: HOOK.md needs YAML between two lines of ---`;
     throw wrong(message, 1);
   }
   const end = text.search(/\n---[ \t]*(\n|$)/);

@@ -86,9 +86,7 @@ function collectMessages(effects: Effects, view: BusEvent): void {
   for (const message of Array.isArray(view.messages) ? view.messages : []) {
     if (typeof message === "string") effects.messages.push(message);
     else
-      effects.ignored.push(
-        "event.messages takes strings; something else that was pushed is ignored",
-      );
+      effects.ignored.push("event.messages accepts only strings; another value in it is ignored");
   }
 }
 
@@ -97,7 +95,7 @@ function collectEnd(effects: Effects, returned: unknown, event: string, specs: S
   if (end === undefined) {
     if (returned === undefined || returned === null) return;
     effects.ignored.push(
-      "it returned neither nothing, {reply: text} nor {block: reason}; that is ignored",
+      "its return value is ignored, because it is neither undefined, {reply: text} nor {block: reason}",
     );
     return;
   }

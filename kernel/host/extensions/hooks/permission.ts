@@ -35,7 +35,7 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
 
   function whyDisabled(name: string, candidate: HookCandidate): DisabledReason | undefined {
     if (!mayRun(candidate)) {
-      const why = `its content is not approved: look at it, then run \`portico hooks approve ${name}\``;
+      const why = `its content is not approved: review it, then run \`portico hooks approve ${name}\``;
       return { state: "unapproved", reasons: [why] };
     }
     if (!settings().enabled)

@@ -14,7 +14,7 @@ export function missingRequirements(
   const missing: string[] = [];
   const platforms = meta.os?.map((name) => platformNames[name.toLowerCase()] ?? name.toLowerCase());
   if (platforms?.length && !platforms.includes(process.platform))
-    missing.push(`it is for ${meta.os?.join(", ")}, and this is ${process.platform}`);
+    missing.push(`it supports only ${meta.os?.join(", ")}, and this system is ${process.platform}`);
   if (meta.always) return missing;
   const { bins, anyBins, env: variables, config } = meta.requires;
   const path = env["PATH"] ?? "";

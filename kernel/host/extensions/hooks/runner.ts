@@ -122,7 +122,7 @@ export function recordFailure(
   if (event) health.lastRun = { at: Date.now(), event, ms, ok: false, error };
   health.lastError = { at, ...problem, event, timedOut };
   const rests = resting
-    ? `; it rests after ${failures} failures in a row until it changes or is enabled`
+    ? `; after ${failures} failures in a row it is not called until it changes or is enabled`
     : "";
   log.error(
     { event, file, line, failures, err: thrown },

@@ -168,7 +168,7 @@ function contributionCalls(
         try {
           changed();
         } catch (error) {
-          registrar.log.error({ err: error, point }, `what watches ${point} failed`);
+          registrar.log.error({ err: error, point }, `a watcher of ${point} failed`);
         }
       });
       return registrar.add(`watch ${point}`, contributions.watch(point, report));

@@ -21,7 +21,7 @@ export function pluginMount(
       const label = `route ${method} ${path}`;
       requireHandler(label, handler);
       if (!METHODS.includes(method) || !PATH.test(path)) {
-        const why = "it takes GET, POST, PUT, PATCH or DELETE, and a path like /a/:b";
+        const why = "it needs the method GET, POST, PUT, PATCH or DELETE, and a path such as /a/:b";
         throw errors.misusedCall({ call: label, why });
       }
       const owned = registrar.own(handler, ({ client }) => principalOf(client));

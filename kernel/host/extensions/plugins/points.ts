@@ -64,7 +64,7 @@ export type ContributionPoints = ReturnType<typeof createPoints>;
 
 function unknownPoint(point: string, known: readonly string[]): string {
   const near = didYouMean(point, known);
-  return `no plugin takes contributions of that kind${near ? `; did you mean ${near}?` : ` (there are ${known.join(", ")})`}`;
+  return `no plugin accepts contributions of that kind${near ? `; did you mean ${near}?` : ` (there are ${known.join(", ")})`}`;
 }
 
 function whyUnfit<K extends ContributionPoint>(
@@ -78,7 +78,7 @@ function whyUnfit<K extends ContributionPoint>(
     if (typeof value !== kind || value === null)
       return `its ${field} must be ${kind === "object" ? "an" : "a"} ${kind}`;
     if (kind === "string" && UNSEEN.test(String(value)))
-      return `its ${field} is empty, or holds what cannot be seen`;
+      return `its ${field} is empty, or contains invisible characters`;
   }
   return spec.check?.(item);
 }

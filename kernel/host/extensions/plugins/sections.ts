@@ -56,7 +56,7 @@ export function createSections({ config, log }: Pick<PluginParts, "config" | "lo
         // One that lost its plugin, or does not fit the new one, must not keep the others from running.
         log.warn(
           { err: error },
-          `the configuration does not fit the plugins: ${(error as Error).message}`,
+          `the configuration does not match the schemas of the plugins: ${(error as Error).message}`,
         );
       }
     },

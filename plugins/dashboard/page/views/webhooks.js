@@ -60,7 +60,7 @@ function endpoints({ enabled, warning, endpoints: fixed, rateLimit }) {
       { class: "muted small" },
       `At most ${maxRequests} requests in ${windowMs / 1000} s for each token.`,
     ),
-    h("p", {}, h("a", { href: href("deliveries") }, "What has come in")),
+    h("p", {}, h("a", { href: href("deliveries") }, "Received deliveries")),
   ];
 }
 

@@ -58,7 +58,10 @@ export class SharedLimits {
   #failed(error: unknown): void {
     const { log, name } = this.#options;
     if (!this.#isFailing)
-      log?.warn({ err: error, channel: name }, "a channel's limits count in this process alone");
+      log?.warn(
+        { err: error, channel: name },
+        "the limits of a channel are counted in this process only",
+      );
     this.#isFailing = true;
   }
 }

@@ -89,7 +89,7 @@ export function refusal(
     return upstreamError(
       {
         kind: "upstream",
-        message: `The upstream of channel \`${target.channel}\` redirects (${status}) elsewhere. Put the final address into its baseUrl.`,
+        message: `The upstream of channel \`${target.channel}\` redirects (${status}) elsewhere. Set its baseUrl to the final address.`,
       },
       status,
     );

@@ -133,7 +133,7 @@ test("any member that comes twice is refused on every route: upstreams differ in
           : `"messages":${JSON.stringify(messages)},"input":"x"`;
       const response = await raw(`{"model":"cheap",${said}${limit},${members}}`, `/v1/${path}`);
       assert.is(response.status, 400);
-      assert.match(await response.text(), /stands twice/, `${path} ${members}`);
+      assert.match(await response.text(), /occurs twice/, `${path} ${members}`);
     }
   }
   assert.is(up.seen.length, 0);

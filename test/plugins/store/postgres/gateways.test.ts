@@ -287,7 +287,7 @@ test("a server that asks for a password which the address has not is not kept wa
   }
 });
 
-test("a server that takes no writes, and one whose disk is full: the status says so until it is over", async () => {
+test("a server that accepts no writes, and one whose disk is full: the status says so until it is over", async () => {
   const url = server.emptyUrl();
   const [store] = (await open(1, url)) as [Store];
   const gateway = await startGateway({ config: { store: { url } } });
@@ -309,14 +309,14 @@ test("a server that takes no writes, and one whose disk is full: the status says
   const schema = /search_path%3D(\w+)/.exec(url)?.[1];
   try {
     readOnly("on");
-    await refused(/takes no writes/);
-    assert.match(String((await store.health()).problem), /takes no writes/);
-    assert.match(await noticed(), /takes no writes/);
+    await refused(/accepts no writes/);
+    assert.match(String((await store.health()).problem), /accepts no writes/);
+    assert.match(await noticed(), /accepts no writes/);
     readOnly("off");
     await writes();
     // connections that have been cut are found so one after the other
     await until("its health", async () => (await store.health()).ok);
-    await until("the status to be well", async () => !/takes no writes/.test(await noticed()));
+    await until("the status to be well", async () => !/accepts no writes/.test(await noticed()));
     // as the server says it
     server.sql(`CREATE FUNCTION ${schema}.disk_full() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
@@ -381,7 +381,7 @@ for (const [what, url, says] of [
   [
     "a database that lacks characters",
     () => server.tcpUrl({ database: latin() }),
-    /is in LATIN1, which lacks characters/,
+    /is in LATIN1, which cannot store every character/,
   ],
   [
     "TLS that the server does not have",
@@ -397,7 +397,7 @@ for (const [what, url, says] of [
   [
     "a port where nobody listens",
     () => "postgres://u:secret-word@127.0.0.1:1/db",
-    /nobody listens there/,
+    /no server listens there/,
   ],
   [
     "a time that is none",

@@ -168,7 +168,10 @@ for (const [name, emptyUrl] of [
       ({ message }: Error) => assert.is(message, "not quite"),
     );
     const refused = await using(to, (store) => store.open()).catch((error: Error) => error.message);
-    assert.match(String(refused), /a part of another store.*portico store migrate again/);
+    assert.match(
+      String(refused),
+      /an incomplete copy of another store.*portico store migrate again/,
+    );
     const onward = await porticoHere(makeHome(), [
       "store",
       "migrate",
@@ -177,9 +180,12 @@ for (const [name, emptyUrl] of [
       "--to",
       fileUrl(),
     ]);
-    assert.match(onward.stderr, /--from.* a part of another store/);
+    assert.match(onward.stderr, /--from.* an incomplete copy of another store/);
     const checked = await porticoHere(makeHome(), ["store", "check", to]);
-    assert.match(checked.stderr, /it holds a part of another store, .*portico store migrate again/);
+    assert.match(
+      checked.stderr,
+      /it holds an incomplete copy of another store.*portico store migrate again/,
+    );
     await move(from, to);
     await using(to, async (store) => assert.equal(await store.check(), []));
   });

@@ -90,11 +90,11 @@ test("kv keeps each hook's values apart", async ({ home }) => {
 test("without store or chat, the message says so", async ({ home }) => {
   assert.match(
     await failure(evaluate(home, 'return ctx.kv.get("x");')),
-    /ctx\.kv comes from a plugin that does not run/,
+    /ctx\.kv comes from a plugin that is not running/,
   );
   assert.match(
     await failure(evaluate(home, 'return ctx.chat("x");')),
-    /ctx\.chat comes from a plugin that does not run/,
+    /ctx\.chat comes from a plugin that is not running/,
   );
 });
 

@@ -123,7 +123,7 @@ test("a version that another one comes before is no failure, and is taken up whe
   const home = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
     async agree() {
-      if (isOvertaken) throw new PorticoError("conflict", "another version has come");
+      if (isOvertaken) throw new PorticoError("conflict", "another version has arrived");
     },
   });
   home.write("hooks/a/handler.ts", answering("two"));

@@ -74,7 +74,7 @@ const wrong: [what: string, body: string, message: RegExp][] = [
   ].map((given): (typeof wrong)[number] => [
     `a route of ${given}`,
     `ctx.route(...([${given}] as [never, never]), { access: "public" }, () => "x");`,
-    /route .*: it takes GET, POST, PUT, PATCH or DELETE, and a path/,
+    /route .*: it needs the method GET, POST, PUT, PATCH or DELETE, and a path/,
   ]),
   [
     "a tool whose parameters are no object's",
@@ -89,7 +89,7 @@ const wrong: [what: string, body: string, message: RegExp][] = [
   [
     "a name with an escape",
     'ctx.add("provider", { name: "q\\x1b[2J", complete: async () => "x" });',
-    /cannot be seen/,
+    /invisible/,
   ],
   [
     "complete that is no function",
@@ -198,7 +198,7 @@ test("what watches contributions and fails keeps no other plugin from them", asy
   }
   assert.ok(
     gateway.lines.some(
-      ({ msg, plugin }) => plugin === "watching" && msg === "what watches provider failed",
+      ({ msg, plugin }) => plugin === "watching" && msg === "a watcher of provider failed",
     ),
   );
   rmSync(join(gateway.home, "plugins/watching"), { recursive: true });
