@@ -59,7 +59,10 @@ export const exactJson = {
 
   isNumber: (value: unknown): value is ExactNumber => value instanceof ExactNumber,
 
-  /** As `structuredClone`, which would make an empty object of such a number. */
+  /**
+   * As `structuredClone`, which would make an empty object of such a number. Members whose names are symbols are kept as
+   * well: they are notes on a value that JSON leaves out, and a copy without them would not equal the value.
+   */
   copy<T>(value: T): T {
     return copyOf(value, new Map()) as T;
   },
@@ -111,6 +114,8 @@ function copyOf(value: unknown, copies: Map<object, object>): unknown {
       enumerable: true,
       configurable: true,
     });
+  for (const symbol of Object.getOwnPropertySymbols(value))
+    Reflect.set(copy, symbol, Reflect.get(value, symbol));
   return copy;
 }
 

@@ -12,9 +12,11 @@ import {
   resultText,
   type Said,
   saidMessage,
+  sourcePath,
   stringAt,
   stringifyExact,
   type ToolCallPart,
+  withSource,
 } from "portico/provider";
 
 /** One turn; a user's turn with results of tools becomes several messages, the results first. */
@@ -24,9 +26,14 @@ export function readTurn(value: unknown, path: string): ChatMessage[] {
     case "user":
       return readUser(turn.content, `${path}.content`);
     case "assistant":
-      return [readAssistant(turn.content, `${path}.content`)];
+      return [withSource(readAssistant(turn.content, `${path}.content`), path)];
     case "system":
-      return [{ role: "system", content: readSystem(turn.content, `${path}.content`) ?? "" }];
+      return [
+        withSource(
+          { role: "system", content: readSystem(turn.content, `${path}.content`) ?? "" },
+          path,
+        ),
+      ];
     default:
       throw refused(`${path}.role`, `\`${path}.role\` must be user or assistant`);
   }
@@ -61,7 +68,8 @@ function blocksOf(value: unknown, path: string): [JsonObject, string][] {
 }
 
 function readUser(content: unknown, path: string): ChatMessage[] {
-  if (typeof content === "string") return [{ role: "user", content }];
+  if (typeof content === "string")
+    return [withSource({ role: "user", content }, path.replace(/\.content$/, ""))];
   const results: ChatMessage[] = [];
   const parts: ContentPart[] = [];
   const shown: ContentPart[] = [];
@@ -70,16 +78,18 @@ function readUser(content: unknown, path: string): ChatMessage[] {
     else parts.push(readPart(block, at));
   }
   const all = [...shown, ...parts];
-  const only = all.length === 1 ? all[0] : undefined;
-  if (all.length > 0)
-    results.push({ role: "user", content: isPlainText(only) ? (only.text as string) : all });
+  if (all.length > 0) results.push(userMessage(all, path));
   if (results.length === 0) throw refused(path, `\`${path}\` is empty: send at least one block`);
   return results;
 }
 
 /** A lone text without a mark is sent as a string. */
-function isPlainText(part: ContentPart | undefined): part is ContentPart {
-  return part?.type === "text" && part.cache_control === undefined;
+function userMessage(parts: ContentPart[], path: string): ChatMessage {
+  const [only] = parts;
+  const isText = parts.length === 1 && only?.type === "text" && only.cache_control === undefined;
+  const message = { role: "user", content: isText ? (only.text as string) : parts };
+  const messagePath = path.replace(/\.content$/, "");
+  return withSource(message, messagePath, isText ? { content: sourcePath(only, "text") } : {});
 }
 
 /** Parts of a result that are no text go to `shown`, for the user's message. */
@@ -101,7 +111,13 @@ function readResult(block: JsonObject, path: string, shown: ContentPart[]): Chat
   const mark = { ...markOf((within ?? {}) as JsonObject), ...markOf(block) };
   const failed =
     optionalBoolean(block.is_error, `${path}.is_error`) === true && !/^\W*error/i.test(text);
-  return { role: "tool", tool_call_id: id, content: failed ? `Error: ${text}` : text, ...mark };
+  const message = {
+    role: "tool",
+    tool_call_id: id,
+    content: failed ? `Error: ${text}` : text,
+    ...mark,
+  };
+  return withSource(message, path, { tool_call_id: `${path}.tool_use_id` });
 }
 
 function unmarked({ cache_control: _, ...block }: JsonObject): JsonObject {
@@ -111,14 +127,24 @@ function unmarked({ cache_control: _, ...block }: JsonObject): JsonObject {
 function readPart(block: JsonObject, path: string): ContentPart {
   switch (block.type) {
     case "text":
-      return { type: "text", text: stringAt(block.text, `${path}.text`), ...markOf(block) };
+      return withSource(
+        { type: "text", text: stringAt(block.text, `${path}.text`), ...markOf(block) },
+        path,
+      );
     case "image":
-      return { ...readImage(block, path), ...markOf(block) };
+      return withSource({ ...readImage(block, path), ...markOf(block) }, path, {
+        image_url: `${path}.source`,
+        "image_url.url": `${path}.source`,
+      });
     case "document":
-      return { ...readDocument(block, path), ...markOf(block) };
+      return withSource({ ...readDocument(block, path), ...markOf(block) }, path, {
+        file: `${path}.source`,
+        "file.file_data": `${path}.source.data`,
+        "file.filename": `${path}.title`,
+      });
     default:
       // A channel of Anthropic's gets the whole request as it is; others say what they do not take.
-      return { ...block, type: String(block.type) };
+      return withSource({ ...block, type: String(block.type) }, path);
   }
 }
 
@@ -181,10 +207,11 @@ function readThought(block: JsonObject, path: string): string {
 function readCall(block: JsonObject, path: string): ToolCallPart {
   const name = stringAt(block.name, `${path}.name`);
   const input = block.input == null ? {} : objectAt(block.input, `${path}.input`);
-  return {
+  const call = {
     id: stringAt(block.id, `${path}.id`),
     type: "function",
     function: { name, arguments: stringifyExact(input) },
     ...markOf(block),
   };
+  return withSource(call, path, { function: path, "function.arguments": `${path}.input` });
 }

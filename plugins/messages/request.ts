@@ -5,6 +5,7 @@ import {
   type ChatTool,
   effortOfBudget,
   functionAt,
+  isObject,
   type JsonObject,
   listAt,
   modelAt,
@@ -64,13 +65,12 @@ export function readMessages(body: JsonObject): ReadRequest {
   if (list.length === 0)
     throw refused("messages", "`messages` is empty: send at least one message");
 
-  const messages = list.flatMap((message, i) => {
-    const path = `messages[${i}]`;
-    return readTurn(message, path).map((read) => withSource(read, path));
-  });
+  const messages = list.flatMap((message, i) => readTurn(message, `messages[${i}]`));
   const system = readSystem(body.system, "system");
   if (system !== undefined)
-    messages.unshift(withSource({ role: "system", content: system }, "system"));
+    messages.unshift(
+      withSource({ role: "system", content: system }, "system", { content: "system" }),
+    );
   const stops = body.stop_sequences == null ? [] : listAt(body.stop_sequences, "stop_sequences");
   const user = optionalString(
     optionalObject(body.metadata, "metadata")?.user_id,
@@ -78,32 +78,46 @@ export function readMessages(body: JsonObject): ReadRequest {
   );
   const tools = body.tools == null ? [] : listAt(body.tools, "tools").map(readTool);
 
+  const request: ChatRequest = {
+    model,
+    messages,
+    // 0 fills Anthropic's cache; elsewhere one token does.
+    max_tokens: Math.max(1, maxTokens),
+    ...streamFields(optionalBoolean(body.stream, "stream") === true),
+    temperature: optionalNumber(body.temperature, "temperature", 0, 1),
+    top_p: optionalNumber(body.top_p, "top_p", 0, 1),
+    top_k: optionalNumber(body.top_k, "top_k", 0, Number.MAX_SAFE_INTEGER),
+    stop:
+      stops.length > 0 ? stops.map((stop, i) => stringAt(stop, `stop_sequences[${i}]`)) : undefined,
+    ...(tools.length > 0 ? { tools, ...readToolChoice(body.tool_choice) } : {}),
+    reasoning_effort: readThinking(body),
+    response_format: readFormat(body),
+    user: user === undefined ? undefined : shortUser(user),
+    service_tier: body.service_tier === "standard_only" ? "default" : undefined,
+    // A channel that speaks the format gets the whole request as it is; any other refuses a thread.
+    thread: optionalObject(body.thread, "thread"),
+  };
   return {
-    request: {
-      model,
-      messages,
-      // 0 fills Anthropic's cache; elsewhere one token does.
-      max_tokens: Math.max(1, maxTokens),
-      ...streamFields(optionalBoolean(body.stream, "stream") === true),
-      temperature: optionalNumber(body.temperature, "temperature", 0, 1),
-      top_p: optionalNumber(body.top_p, "top_p", 0, 1),
-      top_k: optionalNumber(body.top_k, "top_k", 0, Number.MAX_SAFE_INTEGER),
-      stop:
-        stops.length > 0
-          ? stops.map((stop, i) => stringAt(stop, `stop_sequences[${i}]`))
-          : undefined,
-      ...(tools.length > 0 ? { tools, ...readToolChoice(body.tool_choice) } : {}),
-      reasoning_effort: readThinking(body),
-      response_format: readFormat(body),
-      user: user === undefined ? undefined : shortUser(user),
-      service_tier: body.service_tier === "standard_only" ? "default" : undefined,
-      // A channel that speaks the format gets the whole request as it is; any other refuses a thread.
-      thread: optionalObject(body.thread, "thread"),
-    },
+    request: withSource(request, "", renamedMembers(body)),
     dropped: [
       ...Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),
       ...unreadMembers(body),
     ],
+  };
+}
+
+/** Members of chat's form that stand elsewhere in this one. */
+function renamedMembers({ output_config: output, thinking }: JsonObject): Record<string, string> {
+  const isByBudget = isObject(thinking) && thinking["type"] === "enabled";
+  const format =
+    isObject(output) && output["format"] != null ? "output_config.format" : "output_format";
+  return {
+    stop: "stop_sequences",
+    user: "metadata.user_id",
+    parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
+    reasoning_effort: isByBudget ? "thinking" : "output_config.effort",
+    response_format: format,
+    "response_format.json_schema": format,
   };
 }
 
@@ -113,11 +127,12 @@ function readTool(value: unknown, i: number): ChatTool {
   // Tools that Anthropic runs itself: a channel of its own gets the whole request as it is, others refuse them.
   if (typeof tool.type === "string" && tool.type !== "custom") return { ...tool, type: tool.type };
   const named = functionAt(tool, path);
-  return {
-    type: "function",
-    function: { ...named, parameters: objectAt(tool.input_schema, `${path}.input_schema`) },
-    ...markOf(tool),
-  };
+  const parameters = objectAt(tool.input_schema, `${path}.input_schema`);
+  return withSource(
+    { type: "function", function: { ...named, parameters }, ...markOf(tool) },
+    path,
+    { function: path, "function.parameters": `${path}.input_schema` },
+  );
 }
 
 function readToolChoice(value: unknown): JsonObject {

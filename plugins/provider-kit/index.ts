@@ -202,7 +202,7 @@ export type {
   RuleTarget,
 } from "./types/rules.ts";
 export { rulesTable } from "./rules/table.ts";
-export { sourcePath, withSource } from "./rules/places.ts";
+export { rememberPlaces, sourcePath, withSource } from "./rules/places.ts";
 
 // Rules that several providers share.
 export { noCacheMarks } from "./rules/cache-marks.ts";

@@ -4,6 +4,7 @@ import {
   type ChatTool,
   type JsonObject,
   optionalBoolean,
+  withSource,
 } from "portico/provider";
 import { readItems } from "./items.ts";
 import type { Reading } from "./reading.ts";
@@ -38,7 +39,7 @@ export function readConversation(
   const choice = readToolChoice(body.tool_choice, tools, reading);
   const parallel = optionalBoolean(body.parallel_tool_calls, "parallel_tool_calls");
   const messages = readItems(items, { pathOf, tools, reading });
-  if (instructions !== undefined) messages.unshift({ role: "system", content: instructions });
+  if (instructions !== undefined) messages.unshift(instructionsMessage(instructions));
   if (messages.length === 0) reading.refuse("input", "`input` contains nothing to respond to");
   // A channel that speaks the format may know what to make of the items.
   if (messages.length === 0) messages.push({ role: "user", content: "" });
@@ -48,6 +49,10 @@ export function readConversation(
       ? {}
       : { tools: functions, tool_choice: choice, parallel_tool_calls: parallel };
   return { messages, toolMembers, tools };
+}
+
+function instructionsMessage(content: string): ChatMessage {
+  return withSource({ role: "system", content }, "instructions", { content: "instructions" });
 }
 
 /** Tools stand in the request itself, and in items that bring further ones. */

@@ -15,6 +15,7 @@ import {
   saidMessage,
   stringAt,
   type ToolCallPart,
+  withSource,
 } from "portico/provider";
 import { openSummary } from "./compaction/summary.ts";
 import type { Reading } from "./reading.ts";
@@ -22,7 +23,10 @@ import { CALL_FORMS, isHostedSearch, toolOfItem, type ToolId } from "./tools/cal
 import { clientKind } from "./tools/client-tools.ts";
 import type { ToolTable } from "./tools/tool-table.ts";
 
-type AssistantTurn = Said<ContentPart, ToolCallPart>;
+interface AssistantTurn extends Said<ContentPart, ToolCallPart> {
+  /** Of its first item. */
+  path: string;
+}
 
 export interface ItemContext {
   /** Where an item stands in the request, for errors. */
@@ -95,11 +99,13 @@ class ItemReader {
 
   #addCall(tool: ToolId, item: JsonObject, path: string): void {
     const args = CALL_FORMS[tool.kind].argumentsOf(item, path);
-    this.#assistantTurn().calls.push({
+    const call = {
       id: stringAt(item.call_id ?? item.id, `${path}.call_id`),
       type: "function",
       function: { name: this.#context.tools.nameOf(tool), arguments: args },
-    });
+    };
+    const renamed = { id: `${path}.call_id`, function: path };
+    this.#assistantTurn(path).calls.push(withSource(call, path, renamed));
   }
 
   #addResult(item: JsonObject, path: string): void {
@@ -140,13 +146,13 @@ class ItemReader {
 
   #addMessage(item: JsonObject, path: string): void {
     const { reading } = this.#context;
-    if (item.role === "assistant") addAssistant(this.#assistantTurn(), item, path, reading);
+    if (item.role === "assistant") addAssistant(this.#assistantTurn(path), item, path, reading);
     else this.#addWhole(readMessage(item, path, reading));
   }
 
-  #assistantTurn(): AssistantTurn {
+  #assistantTurn(path: string): AssistantTurn {
     this.#endResults();
-    this.#turn ??= { content: [], calls: [], thoughts: [], extras: [] };
+    this.#turn ??= { path, content: [], calls: [], thoughts: [], extras: [] };
     return this.#turn;
   }
 
@@ -159,7 +165,8 @@ class ItemReader {
   #endTurn(): void {
     const turn = this.#turn;
     this.#turn = undefined;
-    if (turn !== undefined && !isThoughtAlone(turn)) this.#messages.push(saidMessage(turn));
+    if (turn !== undefined && !isThoughtAlone(turn))
+      this.#messages.push(withSource(saidMessage(turn), turn.path));
   }
 
   #endResults(): void {
@@ -181,7 +188,7 @@ class ItemReader {
   }
 
   #addReasoning(item: JsonObject, path: string): void {
-    const turn = this.#assistantTurn();
+    const turn = this.#assistantTurn(path);
     turn.thoughts.push(...textsIn(item.summary), ...textsIn(item.content));
     const sealed = item.encrypted_content;
     if (sealed == null) return;
@@ -194,13 +201,16 @@ class ItemReader {
   #addSummary(item: JsonObject, path: string): void {
     const summary = openSummary(item.encrypted_content);
     if (summary === undefined) this.#context.reading.drop(path);
-    else this.#addWhole({ role: "user", content: summary });
+    else this.#addWhole(withSource({ role: "user", content: summary }, path));
   }
 
   #readResult(item: JsonObject, path: string): ChatMessage {
     const id = stringAt(item.call_id ?? item.id, `${path}.call_id`);
     const content = this.#resultOf(item, id, path);
-    return { role: "tool", tool_call_id: id, content };
+    return withSource({ role: "tool", tool_call_id: id, content }, path, {
+      tool_call_id: `${path}.call_id`,
+      content: `${path}.output`,
+    });
   }
 
   #resultOf(item: JsonObject, id: string, path: string): string {
@@ -265,9 +275,9 @@ function readMessage(item: JsonObject, path: string, reading: Reading): ChatMess
     throw refused(`${path}.role`, `\`${path}.role\` must be user, assistant, system or developer`);
   }
   const parts = readParts(item.content, `${path}.content`, reading);
-  if (typeof parts === "string") return { role, content: parts };
-  const texts = role !== "user" || parts.length === 1 ? onlyText(parts) : undefined;
-  return { role, content: texts ?? parts };
+  const isText = role !== "user" || parts.length === 1;
+  const texts = typeof parts !== "string" && isText ? onlyText(parts) : undefined;
+  return withSource({ role, content: texts ?? parts }, path);
 }
 
 function addAssistant(turn: AssistantTurn, item: JsonObject, path: string, reading: Reading): void {
@@ -286,8 +296,17 @@ function readParts(content: unknown, path: string, reading: Reading): string | C
   if (typeof content === "string") return content;
   return listAt(content, path).flatMap((value, i) => {
     const at = `${path}[${i}]`;
-    return readPart(objectAt(value, at), at, reading) ?? [];
+    const part = readPart(objectAt(value, at), at, reading);
+    return part === undefined ? [] : withSource(part, at, renamedInPart(at));
   });
+}
+
+/** Members of a part whose names differ from those of chat's form. */
+function renamedInPart(path: string): Record<string, string> {
+  return {
+    "image_url.url": `${path}.image_url`,
+    file: path,
+  };
 }
 
 /** Undefined for content that only a channel of this format may understand. */

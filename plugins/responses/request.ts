@@ -12,6 +12,7 @@ import {
   refused,
   streamFields,
   stringAt,
+  withSource,
 } from "portico/provider";
 
 import type { Reading } from "./reading.ts";
@@ -63,6 +64,17 @@ const READ = new Set<string>([
   ...PASSED,
 ]);
 
+/** Members of chat's form that stand elsewhere in this one. */
+const RENAMED = {
+  messages: "input",
+  max_completion_tokens: "max_output_tokens",
+  reasoning_effort: "reasoning.effort",
+  verbosity: "text.verbosity",
+  logprobs: "include",
+  response_format: "text.format",
+  "response_format.json_schema": "text.format",
+};
+
 /** Throws 400 with `param`. */
 export function readSettings(body: JsonObject, reading: Reading): ReadSettings {
   const model = modelAt(body);
@@ -73,7 +85,7 @@ export function readSettings(body: JsonObject, reading: Reading): ReadSettings {
   checkMetadata(body.metadata);
   const stream = optionalBoolean(body.stream, "stream") === true;
   return {
-    request: { model, ...streamFields(stream), ...readParameters(body) },
+    request: withSource({ model, ...streamFields(stream), ...readParameters(body) }, "", RENAMED),
     instructions: optionalString(body.instructions, "instructions"),
     input,
     stream,

@@ -1,5 +1,11 @@
 /** What an alias makes of a request on its way to the alias's targets. */
-import type { ChatMessage, ChatRequest } from "portico/provider";
+import {
+  type ChatMessage,
+  type ChatRequest,
+  rememberPlaces,
+  type RuleMessage,
+  withSource,
+} from "portico/provider";
 import type { Shaping } from "../job.ts";
 import type { AliasConfig } from "../schema.ts";
 import { ResponseCache } from "./response-cache.ts";
@@ -60,10 +66,14 @@ export function shapeOf(alias: Settings): AliasShape | undefined {
 }
 
 function shaped(request: ChatRequest, { params, system }: Settings): ChatRequest {
-  const out = withParams(request, params);
-  const instruction: ChatMessage[] =
-    system === undefined ? [] : [{ role: "system", content: system }];
-  return { ...(out as ChatRequest), messages: [...instruction, ...request.messages] };
+  const out = withParams(request, params) as ChatRequest;
+  return system === undefined ? out : { ...out, messages: afterSystem(system, request.messages) };
+}
+
+/** Headers and errors go on to name the messages by the places that the client gave them. */
+function afterSystem(system: string, messages: readonly ChatMessage[]): ChatMessage[] {
+  const first = withSource({ role: "system", content: system }, "system", { content: "system" });
+  return [first, ...(rememberPlaces(messages as RuleMessage[]) as ChatMessage[])];
 }
 
 function withParams(

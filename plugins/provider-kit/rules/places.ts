@@ -1,16 +1,37 @@
-/** Keeps track of where each message stood in the client's request while translations and rules insert and move messages. */
+/**
+ * Keeps track of where the pieces of a request stood in the client's own request, while translations rename them and rules
+ * insert and move messages: headers and errors name the client's paths.
+ */
 import type { RuleChat, RuleMessage } from "../types/rules.ts";
+
+/** Members of a piece that have another name in the client's request: the path within the piece, and the client's path. */
+export type RenamedMembers = Readonly<Record<string, string>>;
+
+/** Where something stood in the client's request. */
+interface Source {
+  path: string;
+  renamed: RenamedMembers;
+}
 
 /** A symbol: copies made by spreading keep it, and JSON leaves it out. */
 const SOURCE = Symbol("path in the client's request");
 
 interface Marked {
-  [SOURCE]?: string;
+  [SOURCE]?: Source;
 }
 
-/** The message, which remembers the path that it came from (`messages[1]`, `system`). */
-export function withSource<Message extends object>(message: Message, path: string): Message {
-  return { ...message, [SOURCE]: path };
+const NONE: RenamedMembers = {};
+
+/**
+ * A copy of a request, a message, a part, a call or a tool, which remembers the path that it came from (`input[1]`). An
+ * empty path is the request itself.
+ */
+export function withSource<Piece extends object>(
+  piece: Piece,
+  path: string,
+  renamed: RenamedMembers = NONE,
+): Piece {
+  return { ...piece, [SOURCE]: { path, renamed } };
 }
 
 /** The messages, each of which remembers where it stands now. */
@@ -24,24 +45,44 @@ export function rememberPlaces(messages: readonly RuleMessage[]): RuleMessage[] 
 export function insertMessage(request: RuleChat, at: number, message: RuleMessage): RuleChat {
   const messages = rememberPlaces(request.messages);
   // An error about the inserted message is about the one that made it necessary.
-  const source = sourceOf(messages[at] ?? messages[at - 1]) ?? `messages[${at}]`;
+  const source = sourceOf(messages[at] ?? messages[at - 1])?.path ?? `messages[${at}]`;
   messages.splice(at, 0, withSource(message, source));
   return { ...request, messages };
 }
 
-const MESSAGE = /^messages\[(\d+)\]/;
-const MESSAGE_CONTENT = /^messages\[\d+\](?:\.content)?/;
+/** A member's name, or an index in brackets. */
+const SEGMENT = /\[(\d+)\]|[^.[\]]+/g;
 
 /** A path in the changed request as a path in the client's. */
-export function sourcePath(request: { messages?: unknown }, path: string): string {
-  const at = MESSAGE.exec(path)?.[1];
-  if (at === undefined || !Array.isArray(request.messages)) return path;
-  const source = sourceOf(request.messages[Number(at)]);
-  if (source === undefined) return path;
-  // A source that is no message (`system`) is the content itself.
-  return path.replace(MESSAGE.test(source) ? MESSAGE : MESSAGE_CONTENT, source);
+export function sourcePath(request: object, path: string): string {
+  let source = sourceOf(request);
+  let rest = path;
+  let piece: unknown = request;
+  for (const segment of path.matchAll(SEGMENT)) {
+    piece = (piece as Record<string, unknown>)[segment[1] ?? segment[0]];
+    if (typeof piece !== "object" || piece === null) break;
+    const own = sourceOf(piece);
+    if (own === undefined) continue;
+    source = own;
+    rest = path.slice(segment.index + segment[0].length);
+  }
+  return source === undefined ? path : clientPath(source, rest.replace(/^\./, ""));
 }
 
-function sourceOf(message: unknown): string | undefined {
-  return (message as Marked | undefined)?.[SOURCE];
+/** `rest`: the path within the piece. */
+function clientPath({ path, renamed }: Source, rest: string): string {
+  const name = Object.keys(renamed)
+    .filter((member) => isWithin(rest, member))
+    .sort((a, b) => b.length - a.length)[0];
+  if (name !== undefined) return `${renamed[name]}${rest.slice(name.length)}`;
+  if (path === "" || rest === "") return path + rest;
+  return rest.startsWith("[") ? `${path}${rest}` : `${path}.${rest}`;
+}
+
+function isWithin(path: string, member: string): boolean {
+  return path === member || path.startsWith(`${member}.`) || path.startsWith(`${member}[`);
+}
+
+function sourceOf(piece: unknown): Source | undefined {
+  return (piece as Marked | undefined)?.[SOURCE];
 }

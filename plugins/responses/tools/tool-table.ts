@@ -7,6 +7,7 @@ import {
   objectAt,
   PLAIN_TOOL_NAME,
   stringAt,
+  withSource,
 } from "portico/provider";
 import type { Reading } from "../reading.ts";
 import type { ToolId } from "./call-forms.ts";
@@ -62,10 +63,11 @@ export class ToolTable {
   /** A later tool of the same name takes the place of an earlier one. */
   add({ id, tool, path }: Entry): void {
     const name = this.nameOf(id);
-    this.#functions.set(name, {
+    const chatTool: ChatTool = {
       type: "function",
       function: { name, ...functionOf(tool, id.kind, path) },
-    });
+    };
+    this.#functions.set(name, withSource(chatTool, path, { function: path }));
   }
 
   /** Names of a client's own choice stay; all others are made to fit, and to differ from every other one. */

@@ -798,8 +798,8 @@ test("openrouter: marks from /v1/messages stay; other servers of the format get 
       "tools[0].cache_control",
       "system[0].cache_control",
       "messages[0].content[0].cache_control",
-      "messages[1].tool_calls[0].cache_control",
-      "messages[2].cache_control",
+      "messages[1].content[0].cache_control",
+      "messages[2].content[0].cache_control",
     ].join(", "),
   );
 });
