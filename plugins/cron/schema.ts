@@ -68,7 +68,7 @@ export const CronConfig = Type.Object(
       description: "Jobs by name; read-only over HTTP",
     }),
   },
-  { ...closed, default: {} },
+  { ...closed, default: {}, description: "Jobs that run at a date, at an interval, or once." },
 );
 export type CronConfig = Static<typeof CronConfig>;
 

@@ -1,7 +1,9 @@
 /** The channels over the last hour, for the plots: the channels themselves only know their present. */
 import type { ChannelStatus } from "portico/models";
 
-const KEEP = 360;
+/** One step a minute, for an hour. */
+export const STEP_MS = 60_000;
+const KEEP = 60;
 
 /** One value a step, oldest first, the step that is under way last. */
 interface ChannelHistory {
@@ -15,16 +17,45 @@ interface Known extends ChannelHistory {
   errors: number;
 }
 
-/** What is answered. */
+/** What the route answers. */
 export interface Read {
   stepMs: number;
+  channels: Record<string, ChannelHistory>;
+}
+
+/** A history as it is kept while the gateway is down. */
+export interface SavedHistory {
+  /** When its last step ended, ms. */
+  at: number;
   channels: Record<string, ChannelHistory>;
 }
 
 export interface History {
   /** Ends a step. */
   sample(): void;
+  /** The steps that have ended. */
+  steps(): Record<string, ChannelHistory>;
   read(): Read;
+}
+
+/**
+ * The steps of an earlier run of the gateway, followed by one without a value for each step in which it was down. Returns
+ * nothing of what is older than the history is long.
+ */
+export function resumed(
+  { at, channels }: SavedHistory,
+  now: number,
+): Record<string, ChannelHistory> {
+  const missed = Math.max(0, Math.round((now - at) / STEP_MS));
+  if (missed >= KEEP) return {};
+  const pad = <T>(values: readonly T[], value: T): T[] =>
+    [...values, ...Array.from({ length: missed }, () => value)].slice(-KEEP);
+  return Object.fromEntries(
+    Object.entries(channels).map(([name, { latency, failed }]) => [
+      name,
+      { latency: pad(latency, null), failed: pad(failed, 0) },
+    ]),
+  );
 }
 
 /** This worker's with those of the others: failures of all, and the latency that the first one knows of. */
@@ -51,8 +82,15 @@ export function merged(own: Read, others: readonly Read[]): Read {
   return { stepMs: own.stepMs, channels: Object.fromEntries(channels) };
 }
 
-export function createHistory(stepMs: number, list: () => readonly ChannelStatus[]): History {
-  let known = new Map<string, Known>();
+/** `earlier`: the steps before this start, as `resumed` returns them. */
+export function createHistory(
+  list: () => readonly ChannelStatus[],
+  earlier: Record<string, ChannelHistory> = {},
+): History {
+  // The channels have been created since, and count their errors from zero.
+  let known = new Map<string, Known>(
+    Object.entries(earlier).map(([name, history]) => [name, { ...history, errors: 0 }]),
+  );
 
   const failedSince = ({ name, errors }: ChannelStatus): number => {
     const before = known.get(name)?.errors ?? 0;
@@ -75,6 +113,10 @@ export function createHistory(stepMs: number, list: () => readonly ChannelStatus
       }
       known = next;
     },
+    steps() {
+      const steps = [...known].map(([name, { latency, failed }]) => [name, { latency, failed }]);
+      return Object.fromEntries(steps) as Record<string, ChannelHistory>;
+    },
     read() {
       const channels = list().map((channel): [string, ChannelHistory] => {
         const { latency = [], failed = [] } = known.get(channel.name) ?? {};
@@ -86,7 +128,7 @@ export function createHistory(stepMs: number, list: () => readonly ChannelStatus
           },
         ];
       });
-      return { stepMs, channels: Object.fromEntries(channels) };
+      return { stepMs: STEP_MS, channels: Object.fromEntries(channels) };
     },
   };
 }

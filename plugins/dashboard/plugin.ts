@@ -2,10 +2,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { definePlugin } from "portico";
 import type { StaticFiles } from "portico/static-files";
-import type { History, Read } from "./history.ts";
+import { type Read, STEP_MS } from "./history.ts";
 import { browserRoutes, dashboardRoutes } from "./routes-schema.ts";
+import type { StoredHistory } from "./stored-history.ts";
 
-const STEP_MS = 10_000;
 /** The topic under which workers ask each other for the last hour of their channels. */
 const TOPIC = "channel history";
 
@@ -31,12 +31,12 @@ export default definePlugin({
       serve(path.slice("/dashboard/page/".length), req.headers),
     );
 
-    let history: Promise<History> | undefined;
-    const channels = (): Promise<History> =>
-      (history ??= import("./history.ts").then(({ createHistory }) =>
-        createHistory(STEP_MS, () => ctx.find("channels")?.list() ?? []),
-      ));
+    // The store and the channels may be loaded after this plugin, so the history is read at its first use.
+    let history: Promise<StoredHistory> | undefined;
+    const channels = (): Promise<StoredHistory> =>
+      (history ??= import("./stored-history.ts").then(({ openHistory }) => openHistory(ctx)));
     ctx.task("channel history", { everyMs: STEP_MS }, async () => (await channels()).sample());
+    ctx.defer(async () => (await history)?.close());
     const read = async (): Promise<Read> => (await channels()).read();
     const workers = ctx.find("workers");
     if (workers) ctx.defer(workers.on(TOPIC, read));

@@ -52,7 +52,10 @@ export const NodeHostConfig = Type.Object(
           description: "false: this node offers no browser to the gateway.",
         }),
       },
-      { default: {} },
+      {
+        default: {},
+        description: "This machine as a node: the browser that it lends to a gateway elsewhere.",
+      },
     ),
   },
   { default: {} },

@@ -1,12 +1,15 @@
 /** The plugin's slice of the configuration. */
 import { type Static, Type } from "portico";
 
-export const RoutesConfig = Type.Object({
-  maxUploadBytes: Type.Integer({
-    default: 512 * 1024 * 1024,
-    minimum: 1,
-    description:
-      "the largest multipart body of /v1/audio and /v1/images/edits; the gateway stores it on disk while it forwards it",
-  }),
-});
+export const RoutesConfig = Type.Object(
+  {
+    maxUploadBytes: Type.Integer({
+      default: 512 * 1024 * 1024,
+      minimum: 1,
+      description:
+        "the largest multipart body of /v1/audio and /v1/images/edits; the gateway stores it on disk while it forwards it",
+    }),
+  },
+  { description: "Further routes of the OpenAI format, such as audio and images." },
+);
 export type RoutesConfig = Static<typeof RoutesConfig>;

@@ -158,7 +158,11 @@ export const PollsConfig = Type.Object(
       description: "Polls by name; read-only over HTTP",
     }),
   },
-  { ...closed, default: {} },
+  {
+    ...closed,
+    default: {},
+    description: "Pages, feeds, APIs and files that are checked for what is new.",
+  },
 );
 export type PollsConfig = Static<typeof PollsConfig>;
 

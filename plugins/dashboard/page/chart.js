@@ -1,40 +1,47 @@
-/** Small plots of the last while. */
+/** Small plots of the last hour: one value a minute, the newest at the right edge. */
 import { svg } from "./dom.js";
 
 const WIDTH = 120;
 const HEIGHT = 28;
+/** The values of an hour, and the one of the minute that is under way. */
+const SLOTS = 61;
+const STEP = WIDTH / SLOTS;
 
-/** A line through the points; gaps where a value is null. `label` is read out. */
+/** Where a value stands: what is not there yet leaves the plot empty at its left. */
+const leftOf = (at, count) => WIDTH - (count - at) * STEP;
+
+/**
+ * A line through the points, with gaps where a value is null. One value alone is no line: whoever shows the plot writes
+ * the newest value beside it. `label` is read out.
+ */
 export function line(values, label) {
   const top = Math.max(1, ...values.filter((value) => value !== null));
-  const x = (at) => (values.length < 2 ? WIDTH : (at / (values.length - 1)) * WIDTH);
   const y = (value) => HEIGHT - 2 - (value / top) * (HEIGHT - 4);
-  let path = "";
-  let down = false;
-  for (const [at, value] of values.entries()) {
-    // Alone, a point is a short stroke.
-    if (value !== null)
-      path += down
-        ? `L${x(at).toFixed(1)} ${y(value).toFixed(1)}`
-        : `M${(x(at) - 2).toFixed(1)} ${y(value).toFixed(1)}h2`;
-    down = value !== null;
-  }
-  return frame(label, "line", path === "" ? [] : [svg("path", { d: path })]);
+  const points = values.map((value, at) =>
+    value === null
+      ? null
+      : `${(leftOf(at, values.length) + STEP).toFixed(1)} ${y(value).toFixed(1)}`,
+  );
+  const isKnown = (at) => points[at] !== null && points[at] !== undefined;
+  const commands = points.flatMap((point, at) => {
+    if (point === null) return [];
+    if (isKnown(at - 1)) return [`L${point}`];
+    return isKnown(at + 1) ? [`M${point}`] : [];
+  });
+  return frame(label, "line", commands.length === 0 ? [] : [svg("path", { d: commands.join("") })]);
 }
 
-/** One bar a point; of errors in their colour. */
+/** One bar a minute; of errors in their colour. */
 export function bars(values, label, areErrors = false) {
   const top = Math.max(1, ...values);
-  const step = WIDTH / values.length;
   const shapes = values.flatMap((value, at) => {
     if (value === 0) return [];
     const height = Math.max(3, (value / top) * (HEIGHT - 4));
-    const width = Math.min(8, Math.max(1.5, step - 1));
     return [
       svg("rect", {
-        x: ((at + 1) * step - width).toFixed(1),
+        x: leftOf(at, values.length).toFixed(1),
         y: (HEIGHT - height).toFixed(1),
-        width,
+        width: STEP.toFixed(1),
         height: height.toFixed(1),
       }),
     ];

@@ -1,5 +1,5 @@
 /** What the page says about an action: a toast for success, a banner for an error, a dialog for a decision. */
-import { h } from "./elements.js";
+import { h, withCode } from "./elements.js";
 
 const TOAST_MS = 6000;
 let timer;
@@ -18,7 +18,10 @@ export function say(text) {
 export function showError(error) {
   const banner = document.getElementById("error");
   const close = h("button", { type: "button", onclick: hideError }, "Close");
-  banner.replaceChildren(h("p", { class: "error-text" }, error.message ?? String(error)), close);
+  banner.replaceChildren(
+    h("p", { class: "error-text" }, withCode(error.message ?? String(error))),
+    close,
+  );
 }
 
 export function hideError() {

@@ -10,7 +10,7 @@ export function section(title, result, render, ...aside) {
 /** The same for one entry, which may not exist. */
 export function opened(title, result, render, ...aside) {
   if (result.error?.status === 404)
-    return titled(title, aside, h("p", { class: "notice" }, result.error.message));
+    return titled(title, aside, h("p", { class: "notice" }, withCode(result.error.message)));
   return section(title, result, render, ...aside);
 }
 
@@ -25,9 +25,9 @@ const titled = (title, aside, body) =>
 export function notice(error) {
   if (error.status === 404 || error.status === 503) {
     const text = `This part of the gateway is not available: ${error.message}`;
-    return h("p", { class: "notice" }, text);
+    return h("p", { class: "notice" }, withCode(text));
   }
-  return h("p", { class: "notice bad" }, error.message);
+  return h("p", { class: "notice bad" }, withCode(error.message));
 }
 
 export const emptyText = (text) => h("p", { class: "empty" }, text);

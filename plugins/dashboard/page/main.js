@@ -1,6 +1,6 @@
 /** Signing in and out, the page that the address names, and its refreshing. */
 import { ApiError, forgetToken, hasToken, inTime } from "./api.js";
-import { emptyText, fill, h, hideError, href, notice, readAddress, tick } from "./dom.js";
+import { emptyText, fill, h, hideError, href, notice, readAddress, tick, withCode } from "./dom.js";
 import { follow } from "./feed.js";
 import { hideNavigation, markPage, showNavigation } from "./navigation.js";
 import { pages } from "./pages.js";
@@ -116,15 +116,11 @@ function openEntry(id) {
   shown.entry = new AbortController();
   const signal = AbortSignal.any([controller.signal, shown.entry.signal]);
   const root = h("div", {});
+  const heading = h("h2", {}, page.detail.title?.(id) ?? id);
   const pane = h(
     "section",
     { class: "detail", "aria-label": `${page.title}: ${id}` },
-    h(
-      "div",
-      { class: "title" },
-      h("h2", {}, page.detail.title?.(id) ?? id),
-      h("button", { type: "button", onclick: close }, "Close"),
-    ),
+    h("div", { class: "title" }, heading, h("button", { type: "button", onclick: close }, "Close")),
     root,
   );
   const closeByKey = ({ key, target }) => {
@@ -134,12 +130,24 @@ function openEntry(id) {
   addEventListener("keydown", closeByKey, { signal });
   body.classList.add("beside");
   body.append(pane);
-  start(page.detail, root, signal, entryNotice);
+  start(
+    { ...page.detail, loaded: (data) => nameEntry(page, heading, data) },
+    root,
+    signal,
+    entryNotice,
+  );
+}
+
+/** An entry whose address is an id of the gateway's has a name for its readers. */
+function nameEntry({ detail }, heading, data) {
+  const name = detail.name?.(data);
+  if (name !== undefined && heading.textContent !== name) heading.textContent = name;
 }
 
 /** An entry that does not exist says so: the page itself is there. */
 function entryNotice(error) {
-  return error.status === 404 ? h("p", { class: "notice" }, error.message) : notice(error);
+  if (error.status !== 404) return notice(error);
+  return h("p", { class: "notice" }, withCode(error.message));
 }
 
 /** Lets a page, or the detail of one, draw itself into `root` until the signal aborts. Returns how to draw it again. */
@@ -159,6 +167,7 @@ function start(view, root, signal, errorNotice = notice) {
     if (data === undefined || text === drawn) return;
     drawn = text;
     fill(root, view.render(data, address.id, address.query));
+    view.loaded?.(data);
   };
   const refresh = async () => {
     const address = readAddress();

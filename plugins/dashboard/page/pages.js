@@ -31,8 +31,8 @@ import { webhooks } from "./views/webhooks.js";
  * `id` is the open entry (`#/requests/req_1`), `query` the `URLSearchParams` of the address (`#/requests?key=ci`).
  *
  * A page with `detail`, which shows itself in the same two ways, has the open entry beside its list; `detail.title(id)`
- * is the heading there. `tools(query)` makes an element above the list that is drawn once, such as a form of filters that
- * calls `setQuery`. A page `of` another is not in the navigation.
+ * is the heading there, until `detail.name(data)` gives a name. `tools(query)` makes an element above the list that is
+ * drawn once, such as a form of filters that calls `setQuery`. A page `of` another is not in the navigation.
  */
 export const groups = [
   { title: "Observe", pages: [overview, requests, usage, events, logs] },

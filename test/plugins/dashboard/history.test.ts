@@ -1,7 +1,7 @@
 import type { ChannelStatus } from "portico/models";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createHistory, merged } from "../../../plugins/dashboard/history.ts";
+import { createHistory, merged, resumed, STEP_MS } from "../../../plugins/dashboard/history.ts";
 
 const channel = (errors: number, latencyMs?: number): ChannelStatus => ({
   name: "c",
@@ -17,11 +17,11 @@ const channel = (errors: number, latencyMs?: number): ChannelStatus => ({
 
 test("a step a sample, and the one under way", () => {
   let now = [channel(0)];
-  const history = createHistory(1000, () => now);
+  const history = createHistory(() => now);
   history.sample();
   now = [channel(2, 5)];
   assert.equal(history.read(), {
-    stepMs: 1000,
+    stepMs: STEP_MS,
     channels: { c: { latency: [null, 5], failed: [0, 2] } },
   });
   history.sample();
@@ -30,7 +30,7 @@ test("a step a sample, and the one under way", () => {
 
 test("a channel that was made anew counts from its start; one that went is forgotten", () => {
   let now = [channel(7)];
-  const history = createHistory(1000, () => now);
+  const history = createHistory(() => now);
   history.sample();
   now = [channel(1)];
   history.sample();
@@ -40,10 +40,23 @@ test("a channel that was made anew counts from its start; one that went is forgo
   assert.equal(history.read().channels, {});
 });
 
+test("after a start it goes on with what was kept, and with nothing for the minutes between", () => {
+  const now = 1_800_000_000_000;
+  const saved = { at: now - 2 * STEP_MS, channels: { c: { latency: [3, 4], failed: [0, 1] } } };
+  const history = createHistory(() => [channel(2, 5)], resumed(saved, now));
+  assert.equal(history.read().channels["c"], {
+    latency: [3, 4, null, null, 5],
+    failed: [0, 1, 0, 0, 2],
+  });
+  assert.equal(resumed({ ...saved, at: now - 61 * STEP_MS }, now), {});
+  const whole = { latency: Array(60).fill(1), failed: Array(60).fill(0) };
+  assert.is(resumed({ ...saved, channels: { c: whole } }, now)["c"]?.latency.length, 60);
+});
+
 test("keeps an hour, not more", () => {
-  const history = createHistory(1000, () => [channel(0, 1)]);
+  const history = createHistory(() => [channel(0, 1)]);
   for (let i = 0; i < 500; i++) history.sample();
-  assert.is(history.read().channels["c"]?.latency.length, 361);
+  assert.is(history.read().channels["c"]?.latency.length, 61);
 });
 
 test("of several workers: failures of all, one that began later among them", () => {

@@ -48,11 +48,34 @@ testSignedIn("overview: health, and channels with their plots", async (visitor) 
   await away.locator(".chart.bars rect").first().waitFor({ state: "attached" });
   const echo = page.getByRole("row").filter({ hasText: "echo" });
   await echo.getByRole("img", { name: /^Latency of echo: .*ms/ }).waitFor();
-  await echo.locator(".chart.line path").waitFor({ state: "attached" });
   await echo.getByRole("button", { name: "Test echo" }).click();
   await page.getByText(/^echo answered in/).waitFor();
   await picture(page, "overview");
 });
+
+testSignedIn(
+  "overview: a plot ends at its right edge, and one value alone draws nothing",
+  async (visitor) => {
+    const { page } = visitor;
+    const latency = (values: (number | null)[]) =>
+      page.route("**/dashboard/channels", (route) => {
+        const echo = { latency: values, failed: values.map(() => 0) };
+        const away = { latency: [null], failed: [1] };
+        return route.fulfill({ json: { stepMs: 60_000, channels: { echo, away } } });
+      });
+    const plot = page.getByRole("img", { name: /^Latency of echo/ });
+    const path = plot.locator("path");
+    await latency([5]);
+    await openSection(visitor, "Chat");
+    await openSection(visitor, "Overview");
+    await plot.waitFor();
+    assert.is(await path.count(), 0);
+    await latency([null, 5, 10, null, 7]);
+    await path.waitFor({ state: "attached" });
+    const shape = (await path.getAttribute("d")) ?? "";
+    assert.match(shape, /^M114\.\d \S+L116\.\d \S+$/, "the two neighbours, and not the one alone");
+  },
+);
 
 testSignedIn("each section is filled, and what others wrote stays text", async (visitor) => {
   const { page } = visitor;

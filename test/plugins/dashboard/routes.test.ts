@@ -4,7 +4,7 @@ import { extname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
-import { startGateway } from "../../support/gateway.ts";
+import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
 
 test("the page and its files: public, without data, under a strict policy, known by an ETag", async () => {
   const gateway = await startGateway();
@@ -69,6 +69,26 @@ test("all files together, the libraries too, are below 150 kB compressed", async
     assert.ok(total < 150_000, `${total} bytes`);
   } finally {
     await gateway.stop();
+  }
+});
+
+test("the last hour of the channels is there after a restart", async () => {
+  const home = makeHome();
+  const away = { provider: "openai", baseUrl: "http://127.0.0.1:9/v1", apiKey: "k", maxRetries: 0 };
+  const failures = async (gateway: InProcessGateway): Promise<number> => {
+    const { channels } = await gateway.json("GET", "/dashboard/channels");
+    return channels.away.failed.reduce((sum: number, count: number) => sum + count, 0);
+  };
+  const first = await startGateway({ home, config: { channels: { away } } });
+  const body = { model: "away/m", messages: [{ role: "user", content: "hi" }] };
+  assert.is((await first.request("POST", "/v1/chat/completions", body)).status, 502);
+  assert.is(await failures(first), 1);
+  await first.stop();
+  const second = await startGateway({ home });
+  try {
+    assert.is(await failures(second), 1);
+  } finally {
+    await second.stop();
   }
 });
 

@@ -9,6 +9,7 @@ import {
   exactTime,
   facts,
   h,
+  href,
   json,
   problem,
   section,
@@ -63,6 +64,9 @@ export const deliveries = {
 const secondLine = (...content) => h("div", { class: "muted small" }, content);
 const errorText = (error) => (typeof error === "object" ? error?.message : error);
 
+/** A turn has a page of its own; an event waits for the heartbeat. */
+const itemLink = (id) => (id.startsWith("turn_") ? h("a", { href: href("turns", id) }, id) : id);
+
 /** The columns that also fit beside an open delivery come first. */
 function incomingColumns(openId) {
   const columns = [
@@ -93,7 +97,7 @@ function incomingColumns(openId) {
       value: ({ action: what }) => what,
       cell: ({ action: what, itemId, replayOf }) => [
         what ?? "–",
-        itemId ? secondLine(itemId) : null,
+        itemId ? secondLine(itemLink(itemId)) : null,
         replayOf ? secondLine(`replay of ${replayOf}`) : null,
       ],
     },

@@ -1,6 +1,6 @@
 /** How a hook does, and the buttons that steer it. */
 import { post } from "../api.js";
-import { action, badge, h, problem } from "../dom.js";
+import { action, badge, h, problem, withCode } from "../dom.js";
 
 /** Its state, and everything that keeps it from doing what it should. */
 export function hookState({ state, error, reason, shadowedBy, lastError, ignored, warnings }) {
@@ -8,7 +8,7 @@ export function hookState({ state, error, reason, shadowedBy, lastError, ignored
   return [
     badge(state),
     problem(why),
-    reason ? h("div", { class: "muted small" }, reason) : null,
+    reason ? h("div", { class: "muted small" }, withCode(reason)) : null,
     lastError ? problem(failureText(lastError)) : null,
     ignored.map(({ event, message, count: times }) =>
       problem(`${times} × on ${event}: ${message}`),

@@ -138,14 +138,18 @@ const requestOf = ({ id, requestId }) => requestId ?? id;
 function isMatch(line, query) {
   const text = query.get("text") ?? "";
   const wanted = query.get("request") ?? "";
-  const isRequest = wanted === "" || String(requestOf(line) ?? "").includes(wanted);
-  return isRequest && JSON.stringify(line).toLowerCase().includes(text.toLowerCase());
+  const isWanted = wanted === "" || String(requestOf(line) ?? "").includes(wanted);
+  return isWanted && JSON.stringify(line).toLowerCase().includes(text.toLowerCase());
 }
 
-const KNOWN = new Set(["level", "time", "msg", "id", "requestId", "err", "key"]);
+const KNOWN = ["level", "time", "msg", "id", "requestId", "err", "key"];
+/** What the headline of a request says. */
+const HEADLINE = ["method", "path", "status"];
+
+const isRequest = ({ method, path }) => method !== undefined && path !== undefined;
 
 function lineItem(line) {
-  const { key, level, time, msg, err } = line;
+  const { key, level, time, err } = line;
   const id = requestOf(line);
   // Only requests for models have a page of their own.
   const isModelRequest = id !== undefined && line.model !== undefined;
@@ -157,7 +161,7 @@ function lineItem(line) {
     h(
       "div",
       { class: "log-text" },
-      h("span", {}, msg ?? ""),
+      h("span", {}, headlineOf(line)),
       h(
         "div",
         { class: "muted small" },
@@ -170,9 +174,16 @@ function lineItem(line) {
   );
 }
 
+/** The lines of requests have the same message, so each shows its request instead. */
+function headlineOf(line) {
+  if (!isRequest(line)) return line.msg ?? "";
+  return HEADLINE.map((name) => line[name] ?? "").join(" ");
+}
+
 function fieldsOf(line) {
+  const known = isRequest(line) ? [...KNOWN, ...HEADLINE] : KNOWN;
   return Object.entries(line)
-    .filter(([name]) => !KNOWN.has(name))
+    .filter(([name]) => !known.includes(name))
     .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`)
     .join(" ");
 }

@@ -1,9 +1,17 @@
 /** Everything that `portico status` calls wrong, each with what to do about it. */
 import { badge, h, href, section, withCode } from "../dom.js";
 
-/** What to do about a notice, by the part of the gateway that gives it: the page, its name, and a sentence. */
+/**
+ * What to do about a notice, by the part of the gateway that gives it: the page, its name, a sentence, and the entry of
+ * the page, where it is always the same.
+ */
 const REMEDIES = {
-  agent: ["configuration", "Configuration", "Set agents.defaults.model to a model that exists."],
+  agent: [
+    "configuration",
+    "Configuration",
+    "Set `agents.defaults.model` to a model that exists.",
+    "agents.defaults.model",
+  ],
   channels: [
     "channels",
     "Channels",
@@ -13,7 +21,12 @@ const REMEDIES = {
   confirmations: ["turns", "Turns", "Allow or refuse the tool call."],
   cron: ["cron", "Cron", "Read the error of the last run, correct the job, and run it again."],
   deliveries: ["deliveries", "Deliveries", "Check the receiver, then replay the delivery."],
-  gateway: ["configuration", "Configuration", "Change the settings of gateway, or restart it."],
+  gateway: [
+    "configuration",
+    "Configuration",
+    "Change the settings of `gateway`, or restart it.",
+    "gateway",
+  ],
   hooks: ["hooks", "Hooks", "Correct the events that the hook names."],
   nodes: ["browser", "Browser", "Start the node's host again, or remove the profile."],
   polls: ["polls", "Polls", "Read the error of the last run, correct the poll, and run it again."],
@@ -31,7 +44,7 @@ export function problemsSection(status) {
   });
 }
 
-function problemItem({ what, text, remedy: [page, title, advice], id }) {
+function problemItem({ what, text, remedy: [page, title, advice, entry], id = entry }) {
   return h(
     "li",
     {},
@@ -51,7 +64,7 @@ function problemsOf({ config, notReady, hooks, plugins, notices }) {
     ...extensionProblems("Hook", "hooks", hooks),
     ...extensionProblems("Plugin", "plugins", plugins),
     ...notices.map(({ from, text }) => ({
-      what: `${from}:`,
+      what: `${from[0].toUpperCase()}${from.slice(1)}:`,
       text,
       remedy: REMEDIES[from] ?? OTHER,
     })),

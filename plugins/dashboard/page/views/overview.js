@@ -116,7 +116,7 @@ function numberColumn(title, value, format) {
 }
 
 function latencyPlot({ name, latencyMs }, { latency }) {
-  const isUnused = latency.every((value) => value === null);
+  const isUnused = latencyMs === undefined && latency.every((value) => value === null);
   if (isUnused) return h("span", { class: "muted small" }, "no response yet");
   const text = duration(latencyMs);
   return [line(latency, `Latency of ${name}: ${text}`), h("span", {}, text)];

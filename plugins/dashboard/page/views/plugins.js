@@ -35,7 +35,7 @@ export const plugins = {
           sort: { column: "plugin" },
           empty: "There are no plugins.",
         }),
-      action("Look at the disk", "rescan-plugins", rescan),
+      action("Scan the disk", "rescan-plugins", rescan),
     ),
   detail: { load: (name) => get(pathOf(name)), render: renderDetail },
 };
@@ -63,7 +63,8 @@ function columnsOf(openName) {
 }
 
 function stateOf({ state, error, reason }) {
-  return [badge(state), problem(error), reason ? h("div", { class: "muted small" }, reason) : null];
+  const why = reason ? h("div", { class: "muted small" }, withCode(reason)) : null;
+  return [badge(state), problem(error), why];
 }
 
 function renderDetail(plugin) {
@@ -85,7 +86,11 @@ function renderDetail(plugin) {
           { class: "names" },
           effects.map((effect) => h("li", {}, effect, runsOf(runs[effect]))),
         ),
-    h("p", {}, h("a", { href: href("configuration") }, "Its settings are in the configuration")),
+    h(
+      "p",
+      {},
+      h("a", { href: href("configuration", name) }, "Its settings are in the configuration"),
+    ),
     name === "dashboard" ? h("p", { class: "hint" }, "This plugin serves the console.") : null,
   ];
 }

@@ -55,6 +55,7 @@ export function schedulePage(kind) {
         ]);
         return { entry, runs: runs.runs };
       },
+      name: ({ entry }) => entry.name,
       render: (data) => renderDetail(kind, pathOf, data),
     },
   };
@@ -144,7 +145,6 @@ function renderDetail(kind, pathOf, { entry, runs }) {
   const isOurs = source !== "config";
   return [
     facts([
-      ["name", name],
       ["state", [badge(entry.status), problem(state.disabledReason)]],
       ["when", whenText(entry)],
       ["last", lastRun(kind, state)],
@@ -170,7 +170,7 @@ function renderDetail(kind, pathOf, { entry, runs }) {
           "p",
           { class: "hint" },
           "It stands in the ",
-          h("a", { href: href("configuration") }, "configuration"),
+          h("a", { href: href("configuration", kind.id) }, "configuration"),
           " and is changed there.",
         ),
     h("h3", {}, "What it does"),
