@@ -11,8 +11,8 @@ const STEP = WIDTH / SLOTS;
 const leftOf = (at, count) => WIDTH - (count - at) * STEP;
 
 /**
- * A line through the points, with gaps where a value is null. One value alone is no line: whoever shows the plot writes
- * the newest value beside it. `label` is read out.
+ * A line through the points, with gaps where a value is null. One value alone is no line: the page writes the newest value
+ * beside the plot. `label` is read out.
  */
 export function line(values, label) {
   const top = Math.max(1, ...values.filter((value) => value !== null));
