@@ -7,6 +7,7 @@
 import type { Store } from "./types.ts";
 
 export { byShortId, shortIds } from "./records/short-ids.ts";
+export { addTimes, emptyTimes, TIME_BOUNDS_MS, timeBucket } from "./records/usage-times.ts";
 export type * from "./types.ts";
 
 declare module "portico" {

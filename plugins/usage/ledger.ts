@@ -5,7 +5,14 @@
 import type { Client, Logger } from "portico";
 import type { ChatRecord, MaybePromise, ModelFacts } from "portico/models";
 import type { Usage } from "portico/provider";
-import type { Store, UsageFilter, UsageRecord } from "portico/store";
+import {
+  addTimes,
+  emptyTimes,
+  type Store,
+  timeBucket,
+  type UsageFilter,
+  type UsageRecord,
+} from "portico/store";
 import {
   type CostOf,
   count,
@@ -48,7 +55,13 @@ interface Pending {
   at: number;
 }
 /** What requests of one minute, key, channel, model and tag add up to. */
-type Sum = Required<Omit<UsageRecord, "tag">> & Pick<UsageRecord, "tag">;
+type Sum = Required<Omit<UsageRecord, "tag" | keyof Times>> & Pick<UsageRecord, "tag"> & Times;
+
+/** How many requests took how long, in the buckets of the store. */
+interface Times {
+  durations: number[];
+  firstBytes: number[];
+}
 
 /** Whose costs are asked for: one of the two. */
 interface Spender {
@@ -235,10 +248,10 @@ export class Ledger {
     const sum = this.#sumOf(where);
     if (sum === undefined) return false;
     const amounts = amountsOf(record, cost);
-    addAmounts(sum, amounts);
+    addRequest(sum, amounts, record);
     for (const tag of record.tags ?? NO_TAGS) {
       const tagged = this.#sumOf({ ...where, tag });
-      if (tagged !== undefined) addAmounts(tagged, amounts);
+      if (tagged !== undefined) addRequest(tagged, amounts, record);
     }
     if (!cost) return false;
     const spenders = this.#spendersOf(sum.channel, key);
@@ -280,7 +293,12 @@ export class Ledger {
       this.#lost++;
       return undefined;
     }
-    const sum: Sum = known ?? { at, key, channel, model, alias, principal, tag, ...NOTHING };
+    const sum: Sum = known ?? {
+      ...{ at, key, channel, model, alias, principal, tag },
+      ...NOTHING,
+      durations: emptyTimes(),
+      firstBytes: emptyTimes(),
+    };
     this.#sums.set(id, sum);
     this.#lastSum = sum;
     return sum;
@@ -310,7 +328,7 @@ export class Ledger {
       this.#lastSum = undefined;
       for (const record of newer.values()) {
         const sum = this.#sumOf(record);
-        if (sum !== undefined) addAmounts(sum, record);
+        if (sum !== undefined) addSum(sum, record);
       }
       this.#requests.putBack(blocks);
       if (!this.#failing)
@@ -359,6 +377,23 @@ function isSame(a: Where, b: Where): boolean {
 
 function addAmounts(sum: Sum, amounts: AddedAmounts): void {
   for (const field of ADDED) sum[field] += amounts[field];
+}
+
+function addRequest(sum: Sum, amounts: AddedAmounts, { ms, firstByteMs }: ChatRecord): void {
+  addAmounts(sum, amounts);
+  countTime(sum.durations, ms);
+  if (firstByteMs !== undefined) countTime(sum.firstBytes, firstByteMs);
+}
+
+function countTime(times: number[], ms: number): void {
+  const bucket = timeBucket(wholeMs(ms));
+  times[bucket] = (times[bucket] ?? 0) + 1;
+}
+
+function addSum(sum: Sum, other: Sum): void {
+  addAmounts(sum, other);
+  addTimes(sum.durations, other.durations);
+  addTimes(sum.firstBytes, other.firstBytes);
 }
 
 /** `cost` is undefined where the price is not known. */

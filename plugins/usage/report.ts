@@ -1,5 +1,6 @@
 /** Sums for people and programs. */
-import type { Store, UsageSum } from "portico/store";
+import { addTimes, emptyTimes, type Store, type UsageSum } from "portico/store";
+import { percentile } from "./percentile.ts";
 import { rounded } from "./prices.ts";
 import type { Group, UsageQuery } from "./range.ts";
 
@@ -21,6 +22,12 @@ export interface Amounts {
   estimated: number;
   /** How long a request took on average; null where no request has a known time. */
   averageMs: number | null;
+  /** Half of the requests took no longer, and 95 of 100; null where no time is counted. Estimates within a bucket. */
+  p50Ms: number | null;
+  p95Ms: number | null;
+  /** The same for the time until the first byte of the response. */
+  firstByteP50Ms: number | null;
+  firstByteP95Ms: number | null;
 }
 export type Row = Amounts & {
   model?: string;
@@ -44,7 +51,8 @@ export interface Report {
 
 export async function report(store: Store, query: UsageQuery): Promise<Report> {
   const { from, to, by, filter } = query;
-  const sums = await store.usage.sum({ ...filter, since: from, until: to + 1, by });
+  const range = { since: from, until: to + 1 };
+  const sums = await store.usage.sum({ ...filter, ...range, by, withTimes: true });
   const rows = by.length === 0 ? [] : sums.map((sum) => rowOf(sum, by));
   if (!by.includes("day") && !by.includes("hour"))
     rows.sort((a, b) => (b.costUsd ?? 0) - (a.costUsd ?? 0) || b.requests - a.requests);
@@ -57,6 +65,7 @@ export async function report(store: Store, query: UsageQuery): Promise<Report> {
   total.costUsd = known(costs, total.unpriced);
   const durations = sums.reduce((all, { durationMs }) => all + durationMs, 0);
   total.averageMs = average(durations, total.requests);
+  Object.assign(total, percentilesOf(timesOf(sums)));
   return { from: new Date(from).toISOString(), to: new Date(to).toISOString(), by, rows, total };
 }
 
@@ -91,6 +100,28 @@ function amountsOf(sum: UsageSum | undefined): Amounts {
     unpriced: sum?.unpriced ?? 0,
     estimated: sum?.estimated ?? 0,
     averageMs: average(sum?.durationMs ?? 0, sum?.requests ?? 0),
+    ...percentilesOf(sum),
+  };
+}
+
+type Times = Pick<UsageSum, "durations" | "firstBytes">;
+
+/** The counts of all rows together. */
+function timesOf(sums: readonly UsageSum[]): Times {
+  const [durations, firstBytes] = [emptyTimes(), emptyTimes()];
+  for (const sum of sums) {
+    addTimes(durations, sum.durations ?? []);
+    addTimes(firstBytes, sum.firstBytes ?? []);
+  }
+  return { durations, firstBytes };
+}
+
+function percentilesOf({ durations = [], firstBytes = [] }: Times = {}) {
+  return {
+    p50Ms: percentile(durations, 0.5),
+    p95Ms: percentile(durations, 0.95),
+    firstByteP50Ms: percentile(firstBytes, 0.5),
+    firstByteP95Ms: percentile(firstBytes, 0.95),
   };
 }
 

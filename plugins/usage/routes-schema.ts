@@ -19,6 +19,11 @@ const range = {
   tag: Text,
 };
 
+const percentile = (what: string) =>
+  Type.Union([Type.Number(), Type.Null()], {
+    description: `Milliseconds that ${what}, an estimate; null where no time is counted`,
+  });
+
 const amounts = {
   requests: Count,
   errors: Count,
@@ -33,6 +38,10 @@ const amounts = {
   averageMs: Type.Union([Type.Number(), Type.Null()], {
     description: "How long a request took on average; null if it is not known",
   }),
+  p50Ms: percentile("half of the requests did not exceed"),
+  p95Ms: percentile("95 of 100 requests did not exceed"),
+  firstByteP50Ms: percentile("half of the responses took until their first byte, or less"),
+  firstByteP95Ms: percentile("95 of 100 responses took until their first byte, or less"),
 };
 
 const group = {

@@ -1,6 +1,7 @@
 /** Usage of models: sums per minute, and blocks of single requests. */
 import { rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
+import { emptyTimes, timeColumns } from "../records/usage-times.ts";
 import { all, conditions, first, insertion, remove, run } from "../sql/query.ts";
 import type {
   NewRequests,
@@ -27,14 +28,18 @@ const SUMS = [
   "estimated",
   "duration_ms",
 ] as const;
+const DURATIONS = timeColumns("duration");
+const FIRST_BYTES = timeColumns("first_byte");
+const ADDED = [...SUMS, ...DURATIONS, ...FIRST_BYTES];
+const NO_TIMES: readonly number[] = emptyTimes();
 
 const WHERE = ["client", "channel", "model", "alias", "principal"];
 const addMinutes = additionTo("usage_minutes", ["minute", ...WHERE]);
 const addTags = additionTo("usage_tags", ["minute", "tag", ...WHERE]);
 
 function additionTo(table: string, key: readonly string[]): string {
-  const columns = [...key, ...SUMS];
-  const sums = SUMS.map((sum) => `${sum} = ${table}.${sum} + excluded.${sum}`);
+  const columns = [...key, ...ADDED];
+  const sums = ADDED.map((sum) => `${sum} = ${table}.${sum} + excluded.${sum}`);
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
     ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${sums.join(", ")}`;
 }
@@ -58,7 +63,7 @@ function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<
   }
 }
 
-/** In the order of `SUMS`. */
+/** In the order of `ADDED`. */
 function sumsOf(record: UsageRecord): number[] {
   return [
     record.requests ?? 1,
@@ -71,6 +76,8 @@ function sumsOf(record: UsageRecord): number[] {
     record.unpriced ?? 0,
     record.estimated ?? 0,
     record.durationMs ?? 0,
+    ...(record.durations ?? NO_TIMES),
+    ...(record.firstBytes ?? NO_TIMES),
   ];
 }
 
@@ -102,11 +109,29 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
        COALESCE(SUM(cached_tokens), 0) AS "cachedTokens", COALESCE(SUM(cost), 0) AS cost,
        COALESCE(SUM(unmetered), 0) AS unmetered, COALESCE(SUM(unpriced), 0) AS unpriced,
        COALESCE(SUM(estimated), 0) AS estimated, COALESCE(SUM(duration_ms), 0) AS "durationMs"
+       ${filter.withTimes === true ? timeSums : ""}
      FROM ${isByTag ? "usage_tags" : "usage_minutes"} ${where}
      ${groups.size > 0 ? `GROUP BY ${[...groups.values()].join(", ")} ORDER BY ${[...groups.values()].join(", ")}` : ""}`,
     ...params,
   );
+  if (filter.withTimes === true) return rows.map((row) => sumWithTimes({ ...row }));
   return rows.map((row) => ({ ...row }) as unknown as UsageSum);
+}
+
+const timeSums = [...DURATIONS, ...FIRST_BYTES]
+  .map((column) => `, COALESCE(SUM(${column}), 0) AS ${column}`)
+  .join("");
+
+/** Puts the buckets of a row into lists. */
+function sumWithTimes(row: Record<string, unknown>): UsageSum {
+  const take = (columns: readonly string[]) =>
+    columns.map((column) => {
+      const count = row[column];
+      delete row[column];
+      return count;
+    });
+  const [durations, firstBytes] = [take(DURATIONS), take(FIRST_BYTES)];
+  return { ...row, durations, firstBytes } as unknown as UsageSum;
 }
 
 function isPeriod(by: UsageGroup): by is keyof typeof PERIODS {

@@ -26,6 +26,10 @@ export interface UsageRecord {
   estimated?: number;
   /** Of all requests together, whole milliseconds. */
   durationMs?: number;
+  /** How many requests took how long: a count for each of `TIME_BOUNDS_MS`, and one for what is longer. */
+  durations?: readonly number[];
+  /** The same for the time until the first byte of the response, of the requests that have one. */
+  firstBytes?: readonly number[];
   /** Adds to the sums of this tag, and not to those of all requests. */
   tag?: string;
 }
@@ -40,6 +44,8 @@ export interface UsageFilter {
   alias?: string;
   principal?: string;
   by?: readonly UsageGroup[];
+  /** Sums `durations` and `firstBytes` too, which takes longer. */
+  withTimes?: boolean;
 }
 
 export type UsageGroup =
@@ -72,6 +78,9 @@ export interface UsageSum {
   unpriced: number;
   estimated: number;
   durationMs: number;
+  /** As in `UsageRecord`; only with `withTimes`. Requests that an older version wrote are in neither. */
+  durations?: number[];
+  firstBytes?: number[];
 }
 
 /** Requests as lines of text, one after the other: what is in them is the writer's affair. */

@@ -3,6 +3,7 @@
  * Written so that SQLite and PostgreSQL both take them. A part of a step that SQL alone cannot do is an operation.
  */
 import type { Operation } from "./operation.ts";
+import { timeColumns } from "../records/usage-times.ts";
 import { unpackDeliveries } from "./packed-deliveries.ts";
 
 export type MigrationPart = string | (() => Operation<void>);
@@ -224,6 +225,12 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
     ...widenUsage("usage_tags", ["minute", "tag"]),
     "CREATE INDEX usage_client ON usage_minutes (client, minute)",
   ],
+  [
+    // how many requests took how long
+    ...countTimes("usage_minutes", ["minute"]),
+    ...countTimes("usage_tags", ["minute", "tag"]),
+    "CREATE INDEX usage_client ON usage_minutes (client, minute)",
+  ],
 ];
 
 /** A primary key cannot be widened on SQLite, so the rows move to a new table. Older ones know only principals of keys. */
@@ -253,5 +260,29 @@ function widenUsage(table: string, first: readonly string[]): string[] {
       SELECT ${key}, '', ${principal}, ${sums}, 0 FROM ${table}`,
     `DROP TABLE ${table}`,
     `ALTER TABLE usage_wider RENAME TO ${table}`,
+  ];
+}
+
+/** The rows move to a new table, since SQLite takes long to add so many columns one by one. Older rows count no times. */
+function countTimes(table: string, first: readonly string[]): string[] {
+  const names = [...first.slice(1), "client", "channel", "model", "alias", "principal"];
+  const counts = ["requests", "errors", "prompt_tokens", "completion_tokens", "cached_tokens"];
+  const others = ["unmetered", "unpriced", "estimated", "duration_ms"];
+  const key = ["minute", ...names].join(", ");
+  const columns = [key, ...counts, "cost", ...others].join(", ");
+  const times = [...timeColumns("duration"), ...timeColumns("first_byte")];
+  return [
+    `CREATE TABLE usage_timed (
+      minute BIGINT NOT NULL,
+      ${names.map((name) => `${name} TEXT NOT NULL`).join(", ")},
+      ${counts.map((name) => `${name} BIGINT NOT NULL`).join(", ")},
+      cost DOUBLE PRECISION NOT NULL,
+      ${others.map((name) => `${name} BIGINT NOT NULL`).join(", ")},
+      ${times.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`).join(", ")},
+      PRIMARY KEY (${key})
+    )`,
+    `INSERT INTO usage_timed (${columns}) SELECT ${columns} FROM ${table}`,
+    `DROP TABLE ${table}`,
+    `ALTER TABLE usage_timed RENAME TO ${table}`,
   ];
 }

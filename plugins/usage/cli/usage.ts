@@ -34,6 +34,8 @@ export default commandFor<Report>("GET /usage", usageRoutes.sums, {
         "PROMPT",
         "CACHED",
         "ANSWER",
+        "P50",
+        "P95",
         "COST",
       ],
       [
@@ -55,6 +57,8 @@ function cells({
   promptTokens,
   cachedTokens,
   completionTokens,
+  p50Ms,
+  p95Ms,
   costUsd,
   unpriced,
 }: Amounts): (string | number)[] {
@@ -64,8 +68,16 @@ function cells({
     promptTokens,
     cachedTokens,
     completionTokens,
+    timeText(p50Ms),
+    timeText(p95Ms),
     costOf(costUsd, unpriced),
   ];
+}
+
+/** Half of the requests, or 95 of 100, took no longer. */
+function timeText(ms: number | null): string {
+  if (ms === null) return "–";
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
 /** What is not known is not nothing: `$1.20 + unknown` where only some of the responses have a price. */

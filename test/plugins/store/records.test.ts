@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { test } from "../../support/suite.ts";
 import Libsql from "libsql";
 import * as assert from "uvu/assert";
+import { emptyTimes, TIME_BOUNDS_MS } from "../../../plugins/store/records/usage-times.ts";
 import { openStore } from "../../../plugins/store/open.ts";
 import { migrations } from "../../../plugins/store/sql/migrations.ts";
 import type { Store } from "../../../plugins/store/types.ts";
@@ -512,6 +513,8 @@ testOfFile(
           ["key:ci", 1, 0.25],
         ],
       );
+      const [all] = await upgraded.usage.sum({ withTimes: true });
+      assert.equal(all?.durations, emptyTimes(), "no time is known of them");
       const tags = await upgraded.usage.sum({ by: ["tag"], principal: "key:ci" });
       assert.equal(
         tags.map(({ tag, promptTokens }) => [tag, promptTokens]),
@@ -566,6 +569,26 @@ test("deliveries and runs: newest first, pruned", async () => {
     (await store.runs.list({ owner: "cron:a" })).map((each) => each.data),
     [{ n: 5 }],
   );
+});
+
+test("times of requests are counted in buckets, and add up", async () => {
+  const times = (...buckets: number[]) => {
+    const counts = emptyTimes();
+    for (const bucket of buckets) counts[bucket] = (counts[bucket] ?? 0) + 1;
+    return counts;
+  };
+  const longer = TIME_BOUNDS_MS.length;
+  await store.usage.append([
+    { channel: "c", durations: times(0, 3), firstBytes: times(1) },
+    { channel: "c", durations: times(3, longer) },
+    { channel: "d", durations: times(4), tag: "night" },
+  ]);
+  const [sum] = await store.usage.sum({ withTimes: true });
+  assert.equal(sum?.durations, times(0, 3, 3, longer));
+  assert.equal(sum?.firstBytes, times(1));
+  const [tagged] = await store.usage.sum({ by: ["tag"], withTimes: true });
+  assert.equal([tagged?.tag, tagged?.durations], ["night", times(4)]);
+  assert.is((await store.usage.sum())[0]?.durations, undefined);
 });
 
 test("usage is summed by time, channel, model and key", async () => {

@@ -84,8 +84,13 @@ const row = async (channel: string, model: string, from = gateway) =>
 
 test("a whole answer counts with its provider's tokens, and with their price", async () => {
   await (await ask("main/gpt-4o-mini")).json();
-  const { averageMs, ...amounts } = await row("main", "gpt-4o-mini");
+  const { averageMs, p50Ms, p95Ms, firstByteP50Ms, firstByteP95Ms, ...amounts } = await row(
+    "main",
+    "gpt-4o-mini",
+  );
   assert.ok(averageMs > 0);
+  assert.ok(0 < firstByteP50Ms && firstByteP50Ms <= firstByteP95Ms);
+  assert.ok(firstByteP50Ms <= p50Ms && p50Ms <= p95Ms);
   assert.equal(amounts, {
     channel: "main",
     model: "gpt-4o-mini",

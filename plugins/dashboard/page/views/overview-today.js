@@ -32,7 +32,15 @@ export function todaySection({ today, yesterday }) {
         figure("Requests", total, before, ({ requests }) => requests, count),
         figure("Errors", total, before, ({ errors }) => errors, count),
         figure("Cost", total, before, ({ costUsd }) => costUsd, costText),
-        figure("Average time", total, before, ({ averageMs }) => averageMs, duration),
+        figure("Median time", total, before, ({ p50Ms }) => p50Ms, duration),
+        figure("95th percentile", total, before, ({ p95Ms }) => p95Ms, duration),
+        figure(
+          "First byte, 95th percentile",
+          total,
+          before,
+          ({ firstByteP95Ms }) => firstByteP95Ms,
+          duration,
+        ),
       ),
     h("span", { class: "muted small" }, comparisonText(yesterday, before)),
   );

@@ -11,6 +11,10 @@ const AMOUNTS = [
   "totalTokens",
   "costUsd",
   "unpriced",
+  "p50Ms",
+  "p95Ms",
+  "firstByteP50Ms",
+  "firstByteP95Ms",
 ];
 
 /** `range` is that of `GET /usage`, `step` is "hour" or "day". Returns what to say. */

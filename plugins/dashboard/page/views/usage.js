@@ -5,6 +5,7 @@ import {
   count,
   dataTable,
   dollars,
+  duration,
   emptyText,
   facts,
   fill,
@@ -36,7 +37,11 @@ const MEASURES = [
   ["totalTokens", "tokens"],
   ["requests", "requests"],
   ["errors", "errors"],
+  ["p50Ms", "time, p50"],
+  ["p95Ms", "time, p95"],
+  ["firstByteP95Ms", "first byte, p95"],
 ];
+const TIMES = new Set(["p50Ms", "p95Ms", "firstByteP95Ms"]);
 /** Which filter of the page "Requests" shows the requests of a group. */
 const REQUEST_FILTERS = {
   model: "model",
@@ -141,7 +146,11 @@ const measureName = ({ show }) => MEASURES.find(([name]) => name === show)?.[1] 
 const chartTitle = (choice) => `${capital(measureName(choice))} by ${choice.step}`;
 const chartLabel = (choice) => `${chartTitle(choice)}. The values are in the table below.`;
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const formatOf = (show) => (show === "costUsd" ? dollars : count);
+
+function formatOf(show) {
+  if (TIMES.has(show)) return duration;
+  return show === "costUsd" ? dollars : count;
+}
 
 function totals(total) {
   return facts([
@@ -151,9 +160,13 @@ function totals(total) {
     ["of these cached", count(total.cachedTokens)],
     ["response tokens", count(total.completionTokens)],
     ["cost", costText(total)],
+    ["time, p50 and p95", timesText(total.p50Ms, total.p95Ms)],
+    ["first byte, p50 and p95", timesText(total.firstByteP50Ms, total.firstByteP95Ms)],
   ]);
 }
 
+/** Usage that an older version counted has no times. */
+const timesText = (p50, p95) => `${duration(p50)} and ${duration(p95)}`;
 const shareOf = (part, whole) => (part > 0 ? ` (${((100 * part) / whole).toFixed(1)} %)` : "");
 
 /** Requests without a known price are not in the sum: it is unknown, or a lower bound. */
@@ -162,14 +175,15 @@ function costText({ costUsd, unpriced }) {
   return `${dollars(costUsd)}${unpriced > 0 ? " or more" : ""}`;
 }
 
-/** One value for each hour or day of the range, zero where nothing was used. */
+/** One value for each hour or day of the range. Where nothing was used, sums are zero and times are not known. */
 function chartOf({ show, step }, { from, to, rows }) {
   const stepSeconds = step === "hour" ? HOUR_S : DAY_S;
-  const known = new Map(rows.map((row) => [Date.parse(row[step]) / 1000, row[show] ?? 0]));
+  const nothing = TIMES.has(show) ? null : 0;
+  const known = new Map(rows.map((row) => [Date.parse(row[step]) / 1000, row[show] ?? nothing]));
   const start = (iso) => Math.floor(Date.parse(iso) / 1000 / stepSeconds) * stepSeconds;
   const times = [];
   for (let time = start(from); time <= start(to); time += stepSeconds) times.push(time);
-  const values = times.map((time) => known.get(time) ?? 0);
+  const values = times.map((time) => known.get(time) ?? nothing);
   return { times, values, title: measureName({ show }), format: formatOf(show), stepSeconds };
 }
 
@@ -177,11 +191,14 @@ const amounts = [
   numberColumn("requests", ({ requests }) => requests),
   numberColumn("errors", ({ errors }) => errors),
   numberColumn("tokens", ({ totalTokens }) => totalTokens),
+  numberColumn("p50", ({ p50Ms }) => p50Ms, duration),
+  numberColumn("p95", ({ p95Ms }) => p95Ms, duration),
+  numberColumn("first byte, p95", ({ firstByteP95Ms }) => firstByteP95Ms, duration),
   { title: "cost", kind: "number", value: ({ costUsd }) => costUsd, cell: costText },
 ];
 
-function numberColumn(title, value) {
-  return { title, kind: "number", value, cell: (row) => count(value(row)) };
+function numberColumn(title, value, format = count) {
+  return { title, kind: "number", value, cell: (row) => format(value(row)) };
 }
 
 function valuesTable({ step }, rows) {

@@ -105,7 +105,7 @@ test("every table of the migrations is known with its key", () => {
   for (const { name, key, columns } of tables) {
     assert.ok(key.length > 0 && key.every((column) => columns.includes(column)), name);
     assert.ok(
-      columns.every((column) => /^[a-z_]+$/.test(column)),
+      columns.every((column) => /^[a-z][a-z0-9_]*$/.test(column)),
       `${name}: ${columns}`,
     );
   }
