@@ -30,6 +30,7 @@ const STATUS = {
   service_unavailable: 503,
   too_many_connections: 503,
   timeout: 504,
+  storage_full: 507,
 } as const;
 
 /** The kernel's codes. A plugin declares its own in `errors` of its definition, or names the status at the throw. */

@@ -60,7 +60,6 @@ export const errors = PorticoError.table({
   },
   storageFull: {
     code: "storage_full",
-    status: 507,
     message:
       "The sessions and files of {principal} use {used} of their {quota} bytes (agents.defaults.quotaBytes), and {bytes} more do not fit. Delete sessions, or shorten files.",
   },

@@ -10,6 +10,7 @@ import type { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { MAIN_SESSION, type AgentContext } from "./context.ts";
 import type { Progress } from "./turns/progress.ts";
 import { cleanSessionName } from "./session-name.ts";
+import { checkNamedModel } from "./turns/model.ts";
 import { fence } from "./turns/fence.ts";
 import { hasEnded, turnStatus, wakeStatus } from "./queue/status.ts";
 import { holderOf } from "./queue/principal-of.ts";
@@ -41,11 +42,13 @@ export function createService(agent: AgentContext, parts: ServiceParts): AgentSe
   return {
     mainSession: MAIN_SESSION,
     fence,
+    checkModel: (turn) => checkNamedModel(agent, turn),
     turnItem: (request) => items.turn(request),
     sealDelivery: (delivery, principal) => items.sealDelivery(delivery, principal),
     wakeItem: (request) => items.wake(request),
     admitFiles: (principal, bytes) => agent.storage.admit(principal, bytes, "files"),
     async startTurn(request, options = {}) {
+      await checkNamedModel(agent, request);
       const { turnId, item } = items.turn(request);
       await store().enqueue({ items: [item] });
       if (options.wait) return turns.waitFor(turnId, { signal: options.signal });

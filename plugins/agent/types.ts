@@ -128,6 +128,12 @@ export interface AgentService {
    */
   sealDelivery(delivery: TurnRequest["delivery"], principal: Principal): TurnRequest["delivery"];
   /**
+   * Throws 404 `model_not_found` or 400 where the model or the channel of a turn could never be asked: unknown names, and `agent`, which cannot ask
+   * itself. Call it before a turn from outside is accepted, and where a job or a poll is defined; `startTurn` calls it.
+   * `principal`: whose turn it will be. Default: that of the current call.
+   */
+  checkModel(turn: Pick<TurnRequest, "model" | "channel" | "principal">): Promise<void>;
+  /**
    * Makes the durable work item of a turn, without writing anything: put it into one `store.enqueue`, `tick` or
    * `commitSchedule` with your own rows. The turn runs as soon as that is committed. The item may still be changed
    * (`runAt`, `maxAttempts`, `settle`), not its `id`, `lane` and `kind`.

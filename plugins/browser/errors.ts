@@ -59,7 +59,6 @@ export const errors = PorticoError.table({
   workerSilent: { ...TIMEOUT, message: "The browser has not answered in time. Try again." },
   diskFull: {
     code: "storage_full",
-    status: 503,
     message: "The disk of the gateway is full. Free some space and try again.",
   },
   ownMistake: {

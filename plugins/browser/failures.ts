@@ -75,7 +75,7 @@ function isDiskFull(error: unknown): boolean {
   );
 }
 
-/** 503 */
+/** 507 `storage_full`. */
 export const diskFull = (cause?: unknown): PorticoError => errors.diskFull({ cause });
 
 /** Any error as one that may be shown. `what` names the action: "The click". */

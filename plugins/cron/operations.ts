@@ -1,6 +1,7 @@
 import { compile, type PluginContext, type Principal } from "portico";
 import { mergePatch } from "portico/schedules";
 import { type Jobs, SETTINGS } from "./jobs.ts";
+import { checkPayloadModel } from "./firing/payload.ts";
 import { type Job, principalOfJob, viewJob, viewRun } from "./job.ts";
 import type { Runner } from "./firing/runner.ts";
 import { JobChange, NewJob } from "./schema.ts";
@@ -22,10 +23,19 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
     list: async () => ({ jobs: (await jobs.list()).map((job) => view(job)) }),
     failing: jobs.failing,
     show: async (id: string) => view(await jobs.find(id), DATES_SHOWN),
-    add: async (given: unknown, source: "api" | "agent", principal: Principal) =>
-      view(await jobs.add(newJob.parse(given), source, principal), DATES_SHOWN),
-    change: async (id: string, given: unknown) =>
-      view(await jobs.change(id, mergePatch(jobChange.parse, given, SETTINGS)), DATES_SHOWN),
+    async add(given: unknown, source: "api" | "agent", principal: Principal) {
+      const definition = newJob.parse(given);
+      await checkPayloadModel(ctx, definition.payload, principal);
+      return view(await jobs.add(definition, source, principal), DATES_SHOWN);
+    },
+    async change(id: string, given: unknown) {
+      const change = mergePatch(jobChange.parse, given, SETTINGS);
+      if (change.payload) {
+        const { body } = await jobs.find(id);
+        await checkPayloadModel(ctx, change.payload, principalOfJob(body));
+      }
+      return view(await jobs.change(id, change), DATES_SHOWN);
+    },
     async switch(id: string, status: "enabled" | "disabled") {
       // What disabled itself may be enabled again, wherever it is written down.
       const { state } = await jobs.find(id);

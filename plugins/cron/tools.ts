@@ -12,7 +12,13 @@ import {
   type ScheduleTools,
   startDueTimer,
 } from "portico/schedules";
-import { checkPayload, declareHookEvent, deliver, emitHook } from "./firing/payload.ts";
+import {
+  checkPayload,
+  checkPayloadModel,
+  declareHookEvent,
+  deliver,
+  emitHook,
+} from "./firing/payload.ts";
 
 export function createScheduleTools(ctx: PluginContext, zone: () => string): ScheduleTools {
   return {
@@ -27,6 +33,7 @@ export function createScheduleTools(ctx: PluginContext, zone: () => string): Sch
     formatDuration,
     deliver: (order) => deliver(ctx, order),
     checkPayload: (payload) => checkPayload(ctx, payload),
+    checkPayloadModel: (payload, principal) => checkPayloadModel(ctx, payload, principal),
     emitHook: (event, context, about) => emitHook(ctx, event, context, about),
     declareHookEvent: (event) => declareHookEvent(ctx, event),
     loop: startDueTimer,

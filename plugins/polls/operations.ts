@@ -64,11 +64,16 @@ export class Operations {
 
   async add(body: unknown, origin: "api" | "agent", createdBy: Principal) {
     const definition = this.#newPoll.parse(body);
+    await this.#checkModel(definition, createdBy);
     return this.#view(await this.#entries.add(definition, origin, createdBy));
   }
 
   async change(id: string, patch: unknown, editor: "api" | "agent" = "api") {
     const change = mergePatch(this.#pollChange.parse, patch, REMOVABLE);
+    if (change.payload !== undefined) {
+      const { body } = await this.#entries.stored.find(id);
+      await this.#checkModel(change, body.createdBy ?? "owner");
+    }
     const { poll, rebaselined } = await this.#entries.change(id, change, editor);
     if (!rebaselined) return this.#view(poll);
     const note = "The source has changed, so the next check sets a new baseline.";
@@ -122,6 +127,13 @@ export class Operations {
 
   async runs(id: string, limit = 20) {
     return { runs: await this.#entries.stored.history(id, limit, viewCheck) };
+  }
+
+  /** Throws 400 where the turns of a poll could ask no model. */
+  async #checkModel({ payload }: PollChange, createdBy: Principal): Promise<void> {
+    if (payload === undefined) return;
+    const tools = await this.#ctx.use("schedule").load();
+    await tools.checkPayloadModel(tools.readPayload(payload, "payload"), createdBy);
   }
 
   #view(poll: Poll) {

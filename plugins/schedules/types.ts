@@ -81,6 +81,8 @@ export interface ScheduleTools {
   deliver(order: PayloadOrder): PayloadDelivery;
   /** Throws 400 where a payload could never be delivered. */
   checkPayload(payload: PayloadSpec): void;
+  /** Throws 400 where a payload names a model or a channel that no turn of this principal could ask. */
+  checkPayloadModel(payload: PayloadSpec, principal: Principal): Promise<void>;
   /** Emits a hook payload's event and waits for its handlers; rejects where one failed. */
   emitHook(
     event: string,

@@ -55,11 +55,13 @@ export function wakeJob(
   };
 }
 
-export function agentJob(
+/** Throws 404 or 400 where the turn could only fail: its model, its channel or its delivery is wrong. */
+export async function agentJob(
   agent: AgentService,
   { wait, delivery, ...request }: Static<typeof agentRequest>,
   { ownSessions, principal }: Pick<Credential, "ownSessions" | "principal">,
-): Job {
+): Promise<Job> {
+  await agent.checkModel({ ...request, principal });
   // the caller is no owner: no private address is delivered to on its word
   const guarded = typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
   const turn = { ...request, delivery: guarded, source: SOURCE, principal };
@@ -72,16 +74,24 @@ export function agentJob(
   };
 }
 
-export function mappingJob(
+/** As `agentJob`. */
+export async function mappingJob(
   agent: AgentService,
   mapping: Mapping,
   request: Request,
   rendering: Rendering,
   burstKey: string | undefined,
-): Job {
+): Promise<Job> {
+  if (rendering.action === "agent") await agent.checkModel(ownModel(mapping, rendering));
   const job = started(agent, mapping, rendering, burstKey);
   return { ...job, respond: mapping.respond?.prepare(request, job) };
 }
+
+const ownModel = (mapping: Mapping, { model, channel }: Rendering) => ({
+  model,
+  channel,
+  principal: principalOfMapping(mapping),
+});
 
 function started(
   agent: AgentService,

@@ -6,6 +6,7 @@ import {
   parseJson,
   type PluginContext,
   type PorticoError,
+  type Static,
 } from "portico";
 import type { AgentService } from "portico/agent";
 import { type BodySource, readBody, unwrapPayload } from "./bodies/read.ts";
@@ -132,7 +133,7 @@ class WebhookPlanner implements Planner {
     if (target.kind === "agent") {
       const body = this.#agentCheck.parse(request.body);
       credential.checkNames(body);
-      return { source: "agent", request, job: agentJob(this.#agent, body, credential) };
+      return this.#planTurn(body, request, credential);
     }
     const { source } = target;
     const signed = permission.mapping ?? target.mapping;
@@ -143,6 +144,15 @@ class WebhookPlanner implements Planner {
     const selection = this.#selectMapping(target, request, allowed);
     if ("mapping" in selection) return this.#planMapping(selection.mapping, request);
     return { source, request, ...skippedPlan(selection.mismatch) };
+  }
+
+  async #planTurn(
+    body: Static<typeof agentRequest>,
+    request: Request,
+    credential: Permission["credential"],
+  ): Promise<Plan> {
+    const job = await agentJob(this.#agent, body, credential);
+    return { source: "agent", request, job };
   }
 
   get #agent(): AgentService {
@@ -188,7 +198,7 @@ class WebhookPlanner implements Planner {
       ctx.log.warn({ mapping: source, missing }, "a webhook has no value for a placeholder");
     // A key without any value would join unrelated requests in one burst.
     const burst = burstKey?.isBlank ? undefined : burstKey?.text;
-    const job = mappingJob(this.#agent, mapping, request, rendering, burst);
+    const job = await mappingJob(this.#agent, mapping, request, rendering, burst);
     return { source, request, missing, rendering, job };
   }
 

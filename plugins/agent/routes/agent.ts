@@ -28,6 +28,7 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
     const source = call.req.headers["x-portico-source"] === "cli" ? "cli" : "http";
     agent.settings(request.agent);
     const principal = principalOf(call.client);
+    await service.checkModel({ ...request, principal });
     const asked: TurnBody = { ...request, stream, source, principal };
     const body = await received(agent, session, asked).catch((error: unknown) => {
       // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.

@@ -24,7 +24,7 @@ function stamp(): string {
   return `${new Date().toISOString().replace(/[-:]/g, "").replace("T", "-").slice(0, 15)}-${randomBytes(3).toString("hex")}`;
 }
 
-/** Writes a file of ours and answers its path. A full disk is 503 `storage_full`. */
+/** Writes a file of ours and answers its path. A full disk is 507 `storage_full`. */
 export async function keepFile(
   op: Op,
   dir: string,

@@ -45,12 +45,41 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
 export function checkPayload(ctx: PluginContext, payload: PayloadSpec): void {
   try {
     deliver(ctx, { payload, source: "check", principal: "outside", key: "check" });
-  } catch (cause) {
-    if (!isPorticoError(cause)) throw cause;
-    const { code, status, message, details, param } = cause;
-    const at = param === undefined ? "payload" : `payload.${param}`;
-    throw new PorticoError(code, message, { status, details, param: at, cause });
+  } catch (error) {
+    throw atPayload(error);
   }
+}
+
+/**
+ * Throws 400 where a payload names a model or a channel that no turn could ask. A definition from a caller is judged so;
+ * one of the configuration is judged with the configuration, since providers may still be missing while it is read.
+ */
+export async function checkPayloadModel(
+  ctx: PluginContext,
+  payload: PayloadSpec,
+  principal: Principal,
+): Promise<void> {
+  if (payload.kind !== "agentTurn") return;
+  try {
+    await ctx.use("agent").checkModel({ ...payload, principal });
+  } catch (error) {
+    throw atPayload(
+      isPorticoError(error) && error.code === "model_not_found" ? wrong(error) : error,
+    );
+  }
+}
+
+/** Here the model is not what a request asks for: the definition is wrong. */
+function wrong({ message, param }: PorticoError): PorticoError {
+  return new PorticoError("invalid_request_error", message, { param });
+}
+
+/** The same error; its `param` is seen from the definition. */
+function atPayload(cause: unknown): unknown {
+  if (!isPorticoError(cause)) return cause;
+  const { code, status, message, details, param } = cause;
+  const at = param === undefined ? "payload" : `payload.${param}`;
+  return new PorticoError(code, message, { status, details, param: at, cause });
 }
 
 /** Emits an event that a job or a poll names; one that nobody declared becomes an event of its own. */

@@ -70,10 +70,7 @@ function finish(
 ): Candidate[] {
   let list = found;
   if (only !== undefined) {
-    const channel = routing.channels().get(only);
-    if (channel === undefined || !channel.enabled) {
-      throw errors.unknownChannelAsked({ channel: only }, { param: "channel" });
-    }
+    const channel = requireChannel(routing.channels(), only);
     list = list.filter((candidate) => candidate.channel === channel);
     // A caller who names the channel means its own model, whether or not it lists it.
     if (list.length === 0) list = [{ channel, model }];
@@ -83,6 +80,13 @@ function finish(
     { model, hint: hint(routing, model) },
     { param: "model", type: "invalid_request_error", details: { model } },
   );
+}
+
+/** The channel that a caller names. Throws `invalid_request_error` where there is none, or where it is disabled. */
+export function requireChannel(channels: ReadonlyMap<string, Channel>, name: string): Channel {
+  const channel = channels.get(name);
+  if (channel?.enabled === true) return channel;
+  throw errors.unknownChannelAsked({ channel: name }, { param: "channel" });
 }
 
 function hint(routing: Routing, model: string): string {

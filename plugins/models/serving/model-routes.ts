@@ -85,7 +85,10 @@ function perToken(usd: number): string {
 }
 
 /** A channel may have more than it lists; one that asks other models (the agent) refuses what it does not list. */
-async function isThere({ engine }: Endpoint, { channel, model }: Candidate): Promise<boolean> {
+export async function isThere(
+  { engine }: Endpoint,
+  { channel, model }: Candidate,
+): Promise<boolean> {
   const provider = engine.provider(channel.config.provider);
   if (provider?.composite !== true || model === provider.builtinChannel) return true;
   const listing = await engine.routing.listing(channel);

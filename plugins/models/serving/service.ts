@@ -3,6 +3,7 @@ import type { ModelsService } from "portico/models";
 import type { Endpoint } from "./access.ts";
 import { countTokens } from "./count-tokens.ts";
 import { forward } from "./forward.ts";
+import { checkModel } from "./model-check.ts";
 import { complete, streamChunks, streamParts } from "./inside.ts";
 import { openCompletion, openTranslated } from "./ways-in.ts";
 
@@ -19,6 +20,7 @@ export function createModelsService(
     openCompletion: (call, body, raw) => openCompletion(endpoint, call, body, raw),
     countTokens: (call, request, native) => countTokens(endpoint, call, request, native),
     forward: (call, request) => forward(endpoint, call, request),
+    checkModel: (target, options) => checkModel(endpoint, target, options),
     models: endpoint.models,
     defaultModel,
   };

@@ -52,6 +52,15 @@ export interface ModelsService {
     request: ChatRequest,
     native: NativeRequest | undefined,
   ): Promise<number | undefined>;
+  /**
+   * For what asks a model later (a turn, a job, a poll): throws `model_not_found` (404, `param: "model"`) where no alias
+   * and no channel can serve the model, and `invalid_request_error` (400, `param: "channel"`) for a channel that does not
+   * exist. A channel that does not say its models may have any. With `client`, the message suggests what it may use.
+   */
+  checkModel(
+    target: { model?: string | undefined; channel?: string | undefined },
+    options?: { client?: Client | undefined },
+  ): Promise<void>;
   /** Everything `GET /v1/models` lists. */
   models(): Promise<{ id: string; object: "model"; created: number; owned_by: string }[]>;
 }

@@ -83,7 +83,7 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
 /** Settles with the work, or before it when the client has disconnected or the time is over. */
 function inTime<T>(
   { job, provider, target, timeoutMs }: LocalAttempt,
-  work: Promise<T>,
+  work: Promise<T> | T,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     let over = false;
@@ -104,7 +104,8 @@ function inTime<T>(
     };
     const deadline = timeoutMs === undefined ? undefined : startDeadline(timeoutMs, { late });
     job.onCancel(worker);
-    work.then(
+    // A plugin may be written without types, and return a plain value.
+    Promise.resolve(work).then(
       (value) => settle(() => resolve(value)),
       (error: unknown) => settle(() => reject(error)),
     );

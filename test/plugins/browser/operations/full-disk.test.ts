@@ -75,7 +75,7 @@ async function post(
 
 const isFull = async (path: string, body?: object): Promise<void> => {
   const { status, code, body: said } = await post(path, body);
-  assert.equal([path, status, code], [path, 503, "storage_full"], JSON.stringify(said));
+  assert.equal([path, status, code], [path, 507, "storage_full"], JSON.stringify(said));
   assert.match(said.error.message, "disk");
 };
 const works = async (path: string, body?: object): Promise<void> => {
@@ -169,7 +169,7 @@ test("every form in which the system says so is understood", () => {
     new Error("page.pdf: ENOSPC: no space left on device, write"),
   ]) {
     const { status, code } = failure(error, "The PDF");
-    assert.equal([status, code], [503, "storage_full"]);
+    assert.equal([status, code], [507, "storage_full"]);
   }
 });
 

@@ -38,6 +38,7 @@ export default definePlugin({
     const values = { nothing: undefined, null: null, number: 42, list: [], object: {}, none: { choices: [] }, word: { choices: "x" }, mute: { choices: [{}] }, hollow: { choices: [null] } };
     const given = async ({ model }) => values[model];
     ctx.add("provider", { name: "strange", complete: given });
+    ctx.add("provider", { name: "plain", complete: () => "one two" });
     ctx.add("provider", { name: "strangestreams", async *stream(request) { yield await given(request); } });
     ctx.add("provider", { name: "whole", complete });
     ctx.add("provider", { name: "odd", complete, stream });
@@ -78,6 +79,7 @@ test.before(async () => {
         quickstreams: channel("streams", { timeoutMs: 40, idleTimeoutMs: 40, maxRetries: 0 }),
         unlisted: { provider: "unlisted" },
         listless: { provider: "listless", baseUrl: "http://127.0.0.1:9" },
+        plain: channel("plain", { maxRetries: 0 }),
         strange: channel("strange", { maxRetries: 0 }),
         strangestreams: channel("strangestreams", { maxRetries: 0 }),
       },
@@ -205,6 +207,14 @@ test("what only streams answers whole too, with what it thought", async () => {
     },
   ]);
   assert.is(contentOf(await (await ask("whole/x", { stream: true })).text()), "one two");
+});
+
+test("one that returns a plain value instead of a promise answers, too", async () => {
+  for (const stream of [false, true]) {
+    const response = await ask("plain/x", { stream });
+    assert.is(response.status, 200);
+    assert.match(await response.text(), "two");
+  }
 });
 
 test("one that gives what is no response has failed", async () => {
