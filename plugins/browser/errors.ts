@@ -73,6 +73,16 @@ export const errors = PorticoError.table({
     message:
       "browser.executablePath names no file that can be run. Correct it, or remove it so that the gateway looks for a browser.",
   },
+  runsOtherwise: {
+    ...CONFLICT,
+    message:
+      "The browser is already running {how}. Stop it first with POST /stop, or leave headless out.",
+  },
+  noDisplay: {
+    ...FAILED,
+    message:
+      "A browser with a window needs a display, and the gateway has none. Leave headless out, or start the gateway with DISPLAY or WAYLAND_DISPLAY set.",
+  },
   noBrowserFound: {
     ...UNAVAILABLE,
     message:

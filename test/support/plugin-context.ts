@@ -15,6 +15,7 @@ const agent = {
       item: { id: eventId, lane: "main", kind: "wake", body: request } satisfies NewItem,
     };
   },
+  checkModel: () => Promise.resolve(),
   turnItem(request: { message: string; turnId?: string; session?: string }) {
     const turnId = request.turnId ?? "turn_x";
     const sessionId = request.session ?? turnId;

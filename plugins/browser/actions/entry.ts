@@ -51,11 +51,12 @@ export async function enter(
   { delay }: Entry = {},
 ): Promise<string | undefined> {
   const isTyped = await takesKeys(locator, text, limits);
-  const before = await locator.evaluate(readField, undefined, limits);
+  const before: EditorState = await locator.evaluate(readField, undefined, limits);
   const isKeyed = delay !== undefined && text !== "" && isTyped;
   if (isEditor(before)) {
     await selectAll(locator, limits);
-    before.text = (await selectedText(locator, limits)) ?? before.text;
+    const held = await selectedText(locator, limits);
+    if (held !== null) Object.assign(before, { text: held, isExact: true });
     if (isKeyed) await typeKeys(locator, text, delay, limits);
     else await replaceInEditor(locator, text, limits);
     await locator.evaluate(waitForEditor, undefined, limits);
@@ -101,10 +102,15 @@ interface EditorState extends FieldState {
   isExact?: boolean;
 }
 
-/** Reads what an editor shows, and where that is not `text`, what it holds; for that it selects all for a moment. */
+/** A text of digits alone looks like the line numbers of an editor that is empty. */
+const LIKE_LINE_NUMBERS = /^[\d\s]+$/;
+
+/**
+ * Reads what an editor shows, and where that may not be `text`, what it holds; for that it selects all for a moment.
+ */
 async function readEditor(locator: Locator, text: string, limits: Limits): Promise<EditorState> {
   const state = await locator.evaluate(readField, undefined, limits);
-  if (isSame(state.text, text)) return state;
+  if (isSame(state.text, text) && !LIKE_LINE_NUMBERS.test(text)) return state;
   await selectAll(locator, limits);
   const held = await selectedText(locator, limits);
   await locator.page().keyboard.press("ArrowRight");
@@ -129,7 +135,7 @@ const OUTCOME_MS = 1_000;
 
 async function outcome(
   locator: Locator,
-  before: FieldState,
+  before: EditorState,
   text: string,
   { signal }: Limits,
   isTyped: boolean,
@@ -139,13 +145,24 @@ async function outcome(
     ? readEditor(locator, text, limits)
     : locator.evaluate(readField, undefined, limits);
   const after = await attempt(OUTCOME_MS + 200, reading, undefined);
-  if (after === undefined || after.text === text) return undefined;
+  if (after === undefined) return undefined;
+  if (isTyped && staysEmpty(before, after, text)) throw errors.fieldStaysEmpty();
+  if (after.text === text) return undefined;
   if (isSame(after.text, text) && after.kind !== "field") return undefined;
   if (isTyped && keepsOldText(before, after, text))
     throw before.text === "" ? errors.fieldStaysEmpty() : errors.fieldKeepsText();
   // What such an editor shows beside its text is unknown.
   if (after.kind === "proxy" && !after.isExact) return undefined;
   return after.secret ? "•".repeat(after.text.length) : after.text;
+}
+
+/** Whether an editor that draws its text itself has taken nothing: it may still show line numbers. */
+function staysEmpty(before: EditorState, after: EditorState, text: string): boolean {
+  if (after.kind !== "proxy" || text === "") return false;
+  if (after.isExact) return after.text === "";
+  if (!LIKE_LINE_NUMBERS.test(text) || !isSame(after.text, text)) return false;
+  // An editor copies nothing while it is empty: one that did copy before holds nothing now.
+  return before.isExact === true || isSame(before.text, after.text);
 }
 
 /** Letters and digits alone: how an editor breaks lines, and how a page formats numbers, makes no difference. */

@@ -58,7 +58,11 @@ const PORT_TRIES = 25;
 
 /** Without a display a browser with windows cannot start. */
 export const wantsHeadless = (config: BrowserConfig, env: NodeJS.ProcessEnv): boolean =>
-  config.headless ?? (process.platform === "linux" && !env["DISPLAY"] && !env["WAYLAND_DISPLAY"]);
+  config.headless ?? !hasDisplay(env);
+
+/** Only Linux runs without one as a rule. */
+const hasDisplay = (env: NodeJS.ProcessEnv): boolean =>
+  process.platform !== "linux" || Boolean(env["DISPLAY"] || env["WAYLAND_DISPLAY"]);
 
 /** Opens the browser of a profile. */
 export function attach(
@@ -80,6 +84,8 @@ async function launchManaged(
 ): Promise<Attachment> {
   const config = deps.config();
   const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
+  if (asked.headless === false && !hasDisplay(deps.env))
+    throw errors.noDisplay({ param: "headless" });
   const headless = asked.headless ?? wantsHeadless(config, deps.env);
   const debugging = await openDebugging(profile, deps);
   let pid: number | undefined;

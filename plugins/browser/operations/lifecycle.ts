@@ -2,6 +2,7 @@
 import { findBrowser } from "../drivers/executables.ts";
 import { userDataDir } from "../drivers/launch.ts";
 import { wantsHeadless } from "../drivers/attach.ts";
+import { errors } from "../errors.ts";
 import { shownUrl } from "../profiles.ts";
 import { isReachable, relayStatus } from "../relay/prepare.ts";
 import type { Op } from "../op.ts";
@@ -37,8 +38,12 @@ export async function status(op: Op): Promise<object> {
   };
 }
 
+/** Starts the browser, or leaves the one that runs. 409 where that one is not as `headless` asks for it. */
 export async function start(op: Op, input: { headless?: boolean }): Promise<object> {
   const attachment = await op.session.start(input);
+  const { headless = input.headless } = attachment;
+  if (headless !== input.headless && input.headless !== undefined)
+    throw errors.runsOtherwise({ how: headless ? "without a window" : "with a window" });
   return { ok: true, profile: op.profile.name, pid: attachment.pid ?? null };
 }
 

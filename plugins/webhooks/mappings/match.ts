@@ -69,7 +69,7 @@ function readCondition(condition: Condition, key: string): (value: unknown) => b
     return (value) => isSame(value, condition);
   if ("in" in condition) return (value) => condition.in.some((option) => isSame(value, option));
   if ("prefix" in condition)
-    return (value) => typeof value === "string" && value.startsWith(condition.prefix);
+    return (value) => isText(value) && String(value).startsWith(condition.prefix);
   if ("exists" in condition) return (value) => (value !== undefined) === condition.exists;
   const pattern = readPattern(condition.regex, key);
   return (value) => isText(value) && pattern(String(value));
@@ -80,6 +80,7 @@ function isSame(value: unknown, expected: string | number | boolean | null): boo
   return exactJson.isNumber(value) ? String(value) === expected : value === expected;
 }
 
+/** What `prefix` and `regex` look at: a string, or the digits of a number, as senders write ids either way. */
 function isText(value: unknown): boolean {
   if (exactJson.isNumber(value)) return true;
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";

@@ -9,9 +9,11 @@ import { clientOf, type Receiver, startReceiver, TOKEN, withToken } from "./send
 
 const test = suite("deliveries");
 let gateway: Receiver;
+/** An upstream that refuses connections. */
+const NOBODY = "http://127.0.0.1:9/v1";
 
 test.before(async () => {
-  gateway = await startReceiver({
+  const webhooks = {
     rateLimit: { maxRequests: 200, windowMs: 60_000 },
     mappings: {
       ci: {
@@ -20,7 +22,12 @@ test.before(async () => {
         session: "ci:{body.build}",
       },
     },
-  });
+  };
+  const config = {
+    channels: { gone: { provider: "openai", baseUrl: NOBODY, models: ["m"], maxRetries: 0 } },
+    agents: { defaults: { model: "echo", maxAttempts: 1, heartbeat: { every: "0" } } },
+  };
+  gateway = await startReceiver(webhooks, { config });
 });
 test.after(() => gateway.stop());
 
@@ -95,10 +102,10 @@ test("a request has one row, however the turn ends that it waits for, and whethe
   const before = await newest();
   const failed = await gateway.send("/hooks/agent", {
     message: "x",
-    model: "no-such-model",
+    model: "gone/m",
     wait: true,
   });
-  assert.is(failed.status, 404);
+  assert.is(failed.status, 502);
   assert.equal(
     (await rowsSince(before)).map(({ outcome }) => outcome),
     ["accepted"],

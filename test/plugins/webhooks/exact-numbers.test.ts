@@ -25,6 +25,7 @@ test.before(async () => {
         text: { match: { "body.id": A }, message: "x" },
         listed: { match: { "body.id": { in: [A, 5] } }, message: "x" },
         pattern: { match: { "body.id": { regex: `^${A}$` } }, message: "x" },
+        begins: { match: { "body.id": { prefix: "76159" } }, message: "x" },
         quiet: {
           message: "{body.id}",
           coalesce: { key: "{body.id}", windowMs: 400, maxWaitMs: 2000 },
@@ -68,6 +69,20 @@ test("a match holds for these digits alone", async () => {
     assert.is(await outcome(A), "accepted", mapping);
     assert.is(await outcome(B), "skipped", mapping);
     assert.is(await outcome("7615917337495251000"), "skipped", mapping);
+  }
+});
+
+test("the beginning of an id is compared with its digits, whether it is a number or a text", async () => {
+  for (const [body, outcome] of [
+    [`{"id":${A}}`, "accepted"],
+    [`{"id":"${A}"}`, "accepted"],
+    ['{"id":76159}', "accepted"],
+    ['{"id":7615}', "skipped"],
+    ['{"id":{"76159":1}}', "skipped"],
+    ['{"id":null}', "skipped"],
+  ] as const) {
+    const answer = await gateway.send("/hooks/begins", body);
+    assert.is(answer.body.outcome ?? "accepted", outcome, body);
   }
 });
 

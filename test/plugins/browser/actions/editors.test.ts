@@ -34,7 +34,7 @@ let held = "before it was", all = false;
 const draw = () => shown.textContent = "1" + held.split("\\n")[0];
 const write = (text) => { held = all ? text : held + text; all = false; draw(); };
 const context = proxy.editContext = new EditContext();
-context.addEventListener("textupdate", ({ text }) => { context.updateText(0, context.text.length, ""); write(text); });
+context.addEventListener("textupdate", ({ text }) => { context.updateText(0, context.text.length, ""); if (!window.stuck) write(text); });
 proxy.onkeydown = (e) => {
   if (e.ctrlKey && e.key === "a") all = true;
   else if (/^Arrow/.test(e.key)) all = false;
@@ -58,6 +58,7 @@ const draw = () => {
 const readShown = () => ed.lastChild.innerText.replace("\\u200b", "");
 const isPending = () => reading !== undefined;
 const write = (text) => {
+  if (window.stuck && text !== "") return draw();
   held = isPending() ? readShown() + text : all ? text : held + text;
   all = false;
   clearTimeout(reading);
@@ -75,7 +76,7 @@ ed.onkeydown = (e) => {
 ed.onkeypress = (e) => { write(e.key); e.preventDefault(); };
 ed.oninput = () => {
   clearTimeout(reading);
-  reading = setTimeout(() => { held = readShown(); all = false; reading = undefined; draw(); }, 120);
+  reading = setTimeout(() => { if (!window.stuck) held = readShown(); all = false; reading = undefined; draw(); }, 120);
 };
 ed.addEventListener("copy", (e) => { e.clipboardData.setData("text/plain", all ? held : ""); e.preventDefault(); });
 ed.addEventListener("paste", (e) => { write(e.clipboardData.getData("text/plain")); e.preventDefault(); });
@@ -145,6 +146,20 @@ test("an editor that keeps its old text is 422, whatever it shows beside it", as
   failed(await browser.act("type", { ref, text: "word" }), 422, "action_failed");
   assert.is(await held(), "before it was");
 });
+
+for (const path of ["/line-numbers", "/edit-context", "/late-reader"])
+  for (const [what, old, text] of [
+    ["an empty editor whose line number is the text", "", "1"],
+    ["three empty lines", "\n\n", "123"],
+    ["a text that went, and only the line number is left", "gone", "1"],
+  ] as const)
+    test(`${path}: digits that the editor ignores are 422: ${what}`, async () => {
+      await browser.visit(site.url + path);
+      const ref = await browser.ref("Code", "textbox");
+      assert.is((await browser.act("type", { ref, text: old })).status, 200);
+      await browser.act("evaluate", { fn: "window.stuck = true" });
+      failed(await browser.act("type", { ref, text }), 422, "action_failed");
+    });
 
 test("what a framework's root holds is listed, and the root itself is not", async () => {
   await browser.visit(`${site.url}/framework`);

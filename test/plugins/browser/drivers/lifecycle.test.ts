@@ -182,6 +182,8 @@ test("start and stop may be repeated; the port and the process are told", async 
     Browser: string;
   };
   assert.match(version.Browser, /Chrome/);
+  assert.is((await browser.post("/start", { headless: true })).body.pid, body.pid);
+  failed(await browser.post("/start", { headless: false }), 409, "conflict", "POST /stop");
 });
 
 test("tabs: open, list, focus, prefix, last used, close", async () => {
@@ -473,6 +475,21 @@ off("a browser that cannot be started says why", async () => {
     assert.match(answer.body.error.message, "executablePath");
   } finally {
     await broken.stop();
+  }
+});
+
+off("a window without a display is refused at once", async () => {
+  const env = { DISPLAY: undefined, WAYLAND_DISPLAY: undefined };
+  const blind = await startBrowser({}, { env });
+  try {
+    for (const path of ["/start", "/start?headless=false"]) {
+      const answer = await blind.post(path, { headless: false });
+      failed(answer, 422, "action_failed", "DISPLAY");
+      assert.is(answer.body.error.param, "headless");
+    }
+    assert.is((await blind.get("/")).body.running, false);
+  } finally {
+    await blind.stop();
   }
 });
 
