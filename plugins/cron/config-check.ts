@@ -1,7 +1,7 @@
 /** Jobs of the configuration that could not run: schedules that never come, models that nothing offers, deliveries to nowhere. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
 import { deliveryFaults } from "portico/deliveries";
-import { modelFault } from "portico/models";
+import { targetFaults } from "portico/models";
 import { parseSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
 import type { ConfiguredJob, CronConfig } from "./schema.ts";
@@ -28,12 +28,9 @@ function jobFaults(
     faults.push(definitionFault(error, path));
   }
   if (payload.kind !== "agentTurn") return faults;
-  const { model, delivery } = payload;
-  const ofModel =
-    model === undefined ? undefined : modelFault(subject, model, [...path, "payload", "model"]);
   return [
     ...faults,
-    ...(ofModel ? [ofModel] : []),
-    ...deliveryFaults(delivery, [...path, "payload", "delivery"]),
+    ...targetFaults(subject, payload, [...path, "payload"]),
+    ...deliveryFaults(payload.delivery, [...path, "payload", "delivery"]),
   ];
 }

@@ -1,12 +1,12 @@
 /** Polls of the configuration that could not run: sources, schedules, models that nothing offers, deliveries to nowhere. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
 import { deliveryFaults } from "portico/deliveries";
-import { modelFault } from "portico/models";
+import { targetFaults } from "portico/models";
 import { parseSchedule, readPayload, readSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
 import { checkSource } from "./check-source.ts";
-import { refuseAnnounce, timingOf } from "./definition-rules.ts";
-import { guardFor } from "./policy.ts";
+import { checkPollPayload, timingOf } from "./definition-rules.ts";
+import { checkAddress, guardFor } from "./policy.ts";
 import type { ConfiguredPoll, PollsConfig } from "./schema.ts";
 import { confined } from "./sources/confined.ts";
 
@@ -38,15 +38,15 @@ function pollFaults(
       return definitionFault(error, path);
     }
   });
-  const { model, delivery } = Object(poll.payload) as { model?: unknown; delivery?: unknown };
-  const ofModel =
-    typeof model === "string"
-      ? modelFault(subject, model, [...path, "payload", "model"])
-      : undefined;
+  const payload = Object(poll.payload) as {
+    model?: unknown;
+    channel?: unknown;
+    delivery?: unknown;
+  };
   return [
     ...faults,
-    ...(ofModel ? [ofModel] : []),
-    ...deliveryFaults(delivery, [...path, "payload", "delivery"]),
+    ...targetFaults(subject, payload, [...path, "payload"]),
+    ...deliveryFaults(payload.delivery, [...path, "payload", "delivery"]),
   ];
 }
 
@@ -57,7 +57,7 @@ function checkTiming({ config }: ConfigCheckSubject, poll: ConfiguredPoll): void
 }
 
 function checkPayload(payload: unknown): void {
-  if (payload !== undefined) refuseAnnounce(readPayload(payload, "payload"));
+  if (payload !== undefined) checkPollPayload(readPayload(payload, "payload"));
 }
 
 /** Which ports are the gateway's own is known only while it runs. */
@@ -67,7 +67,11 @@ function checkPlace(
   { source, allowPrivateNetwork = false }: ConfiguredPoll,
 ): void {
   const poll = { source, origin: "config" as const, allowPrivateNetwork };
-  if (source.url !== undefined) guardFor(settings, poll, () => []).precheck(source.url);
+  if (source.url !== undefined)
+    checkAddress(
+      guardFor(settings, poll, () => []),
+      source.url,
+    );
   if (source.path !== undefined && paths)
     confined([paths.workspace, ...settings.roots], source.path);
 }

@@ -4,8 +4,8 @@ import { openPayload, sealPayload } from "portico/deliveries";
 import { type PayloadSpec, type ScheduleTools, unmasked, unmaskedPayload } from "portico/schedules";
 import { checkSource } from "./check-source.ts";
 import { defaultPayload } from "./checking/deliver.ts";
-import { refuseAnnounce, timingOf } from "./definition-rules.ts";
-import { guardOf } from "./policy.ts";
+import { checkPollPayload, timingOf } from "./definition-rules.ts";
+import { checkAddress, guardOf } from "./policy.ts";
 import { masked, placeOf, type PollBody } from "./poll.ts";
 import type { ConfiguredPoll, PollsConfig, Source } from "./schema.ts";
 import { confined, fileRoots } from "./sources/confined.ts";
@@ -90,11 +90,11 @@ export class PollDefinitions {
             tools.readPayload(definition, "payload"),
             () => before && openPayload(ctx, before.payload),
           );
+    checkPollPayload(payload);
     if (payload.kind !== "agentTurn") {
       tools.checkPayload(payload);
       return payload;
     }
-    refuseAnnounce(payload);
     // The session may be a template, which is filled in later.
     tools.checkPayload({ ...payload, session: undefined });
     return payload;
@@ -103,7 +103,7 @@ export class PollDefinitions {
   #checkPlace(body: PollBody): void {
     const { ctx, settings } = this.#options;
     const { url, path } = body.source;
-    if (url !== undefined) guardOf(ctx, settings(), body).precheck(url);
+    if (url !== undefined) checkAddress(guardOf(ctx, settings(), body), url);
     if (path !== undefined) confined(fileRoots(ctx, settings().roots), path);
   }
 }

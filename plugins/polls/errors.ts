@@ -32,6 +32,12 @@ export const errors = PorticoError.table({
       "A poll's turns may not post to the main session, because the content that a poll finds comes from outside. Use a payload of kind systemEvent, which reaches the heartbeat of the main session.",
   },
 
+  badPlaceholder: {
+    ...INVALID,
+    message:
+      "{placeholder} is not a placeholder of a poll. Did you mean {nearest}? A poll has: {names}.",
+  },
+
   // sources
   fieldMissing: { ...INVALID, message: "A source of kind {kind} needs `{field}`." },
   fieldUnknown: {

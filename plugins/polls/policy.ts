@@ -1,5 +1,5 @@
 /** Where polls may go. */
-import type { PluginContext } from "portico";
+import { isPorticoError, type PluginContext, PorticoError } from "portico";
 import { createGuard, type Guard, writtenOrigins } from "portico/egress";
 import type { PollBody } from "./poll.ts";
 import type { PollsConfig } from "./schema.ts";
@@ -35,4 +35,15 @@ export function guardFor(
     ownPorts,
     code: "address_blocked",
   });
+}
+
+/** Judges the address of a source. Throws as the guard does, with the place in the definition as `param`. */
+export function checkAddress(guard: Pick<Guard, "precheck">, url: string): void {
+  try {
+    guard.precheck(url);
+  } catch (cause) {
+    if (!isPorticoError(cause)) throw cause;
+    const { code, message, status, details } = cause;
+    throw new PorticoError(code, message, { status, details, param: "source.url", cause });
+  }
 }

@@ -6,7 +6,7 @@ import {
   isPorticoError,
   PorticoError,
 } from "portico";
-import { modelFault, modelPatternFault } from "portico/models";
+import { modelPatternFault, targetFaults } from "portico/models";
 import { definitionFault } from "portico/strings";
 import type { KeyConfig, MappingConfig, WebhooksConfig } from "./schema.ts";
 import { readMapping, readSettings, sampleOf } from "./settings.ts";
@@ -49,9 +49,7 @@ async function mappingFaults(
   } catch (error) {
     faults.push(faultOf(error, path));
   }
-  const { model } = mapping;
-  const ofModel = model === undefined ? undefined : modelFault(subject, model, [...path, "model"]);
-  return ofModel ? [...faults, ofModel] : faults;
+  return [...faults, ...targetFaults(subject, mapping, path)];
 }
 
 function keyFaults(

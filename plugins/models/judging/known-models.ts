@@ -50,7 +50,39 @@ export function modelFault(
   };
 }
 
-/** The same for a pattern: only what stands before its first `*` can be judged. */
+/** What a turn, job, poll or mapping names: a model, and the one channel that is to serve it. */
+interface NamedTarget {
+  model?: unknown;
+  channel?: unknown;
+}
+
+/** The faults of a model and a channel. `path` is that of the object that holds both. */
+export function targetFaults(
+  subject: ConfigCheckSubject,
+  { model, channel }: NamedTarget,
+  path: readonly (string | number)[],
+): ConfigFault[] {
+  const faults = [
+    typeof model === "string" ? modelFault(subject, model, [...path, "model"]) : undefined,
+    typeof channel === "string" ? channelFault(subject, channel, [...path, "channel"]) : undefined,
+  ];
+  return faults.filter((fault) => fault !== undefined);
+}
+
+function channelFault(
+  { config, names }: ConfigCheckSubject,
+  channel: string,
+  path: ConfigFault["path"],
+): ConfigFault | undefined {
+  const builtIn = names("builtinChannel");
+  if (builtIn === undefined) return undefined;
+  const channels = Object.keys(recordAt(config, "channels"));
+  if ([...channels, ...builtIn].includes(channel)) return undefined;
+  const message = `names the channel ${JSON.stringify(channel)}, which does not exist`;
+  return { path, message, nearest: didYouMean(channel, [...channels, ...builtIn]) };
+}
+
+/** A model's fault where the name is a pattern: only what stands before its first `*` can be judged. */
 export function modelPatternFault(
   subject: ConfigCheckSubject,
   pattern: string,

@@ -43,6 +43,30 @@ const FAULTS: [string, unknown, string][] = [
   ["agents.defaults.model", "gpt-nowhere", "agents.defaults.model"],
   ["agents.defaults.channel", "mian", "agents.defaults.channel"],
   ["agents.list.poet", { model: "mian/x" }, "agents.list.poet.model"],
+  ["agents.list.poet", { channel: "mian" }, "agents.list.poet.channel"],
+  [
+    "cron.jobs.a",
+    { schedule: "@daily", payload: { ...turn("main/x"), channel: "mian" } },
+    "cron.jobs.a.payload.channel",
+  ],
+  [
+    "polls.entries.a",
+    poll(
+      { kind: "http", url: "https://example.com" },
+      { payload: { kind: "agentTurn", message: "x", channel: "mian" } },
+    ),
+    "polls.entries.a.payload.channel",
+  ],
+  [
+    "polls.entries.a",
+    poll(
+      { kind: "http", url: "https://example.com" },
+      { payload: { kind: "systemEvent", text: "{itm.title}" } },
+    ),
+    "polls.entries.a.payload.text",
+  ],
+  ["webhooks.mappings.a", { message: "x", channel: "mian" }, "webhooks.mappings.a.channel"],
+  ["webhooks.mappings.a", { message: "x", model: "mian/x" }, "webhooks.mappings.a.model"],
   ["models.wrong", "agent/nobody", "models.wrong"],
   ["gateway.keys.ci", { hash: HASH, models: ["fast", "gpt-nowhere"] }, "gateway.keys.ci.models[1]"],
   ["gateway.keys.ci", { hash: HASH, models: ["mian/*"] }, "gateway.keys.ci.models[0]"],

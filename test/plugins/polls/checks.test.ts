@@ -419,7 +419,28 @@ test("bad definitions are refused with the field", async () => {
     [{ source: { kind: "http", url }, every: "1m", schedule: "@daily" }, "every"],
     [{ source: { kind: "http", url }, schedule: "0 0 31 2 *" }, "schedule.expr"],
     [{ source: { kind: "http", url }, payload: { kind: "agentTurn" } }, "payload.message"],
-    [{ source: { kind: "http", url: "no url" } }, "url"],
+    [{ source: { kind: "http", url: "no url" } }, "source.url"],
+    ...["{itm.title}", "See {json itme}", "{entry.title}", "{nam}"].map(
+      (text): [object, string] => [
+        { source: { kind: "feed", url }, payload: { kind: "systemEvent", text } },
+        "payload.text",
+      ],
+    ),
+    [
+      { source: { kind: "feed", url }, payload: { kind: "agentTurn", message: "{itm.x}" } },
+      "payload.message",
+    ],
+    [
+      {
+        source: { kind: "feed", url },
+        payload: {
+          kind: "agentTurn",
+          message: "x",
+          delivery: { url: "https://example.com/", body: { text: "{result} {itm.title}" } },
+        },
+      },
+      "payload.delivery",
+    ],
     [{ source: { kind: "http", url, headers: { "bad name": "x" } } }, "source.headers.bad name"],
     [{ source: { kind: "http", url, headers: { "x-a:": 5 } } }, "source.headers.x-a:"],
     [{ source: { kind: "http", url, headers: { "x-a": "half \u{1f600}" } } }, "source.headers.x-a"],
@@ -430,6 +451,18 @@ test("bad definitions are refused with the field", async () => {
     const refused = await gateway.request("POST", "/polls", body);
     assert.is(refused.status, 400, JSON.stringify(body));
     assert.is(((await refused.json()) as { error: { param: string } }).error.param, param);
+  }
+});
+
+test("braces that are no placeholders are left alone", async () => {
+  const texts = ['Answer as {"title": "…"}', "{item.title} {count} {diff}", "{user.name} {x}"];
+  for (const text of texts) {
+    const poll = await gateway.json("POST", "/polls", {
+      status: "disabled",
+      source: { kind: "feed", url: `${at}/x` },
+      payload: { kind: "systemEvent", text },
+    });
+    assert.is(poll.payload.text, text);
   }
 });
 
