@@ -195,6 +195,12 @@ function unknownOption(
   );
 }
 
+/** `--headless=false`, as other programs write `--no-headless`. */
+function switchValue(name: string, value: string): boolean {
+  if (value === "true" || value === "false") return value === "true";
+  throw new UsageError(`--${name} takes no value. Write --${name} or --no-${name}.`);
+}
+
 function typedValue(
   name: string,
   spec: OptionSpec,
@@ -206,6 +212,7 @@ function typedValue(
       throw new UsageError(`--${name} takes a number, not "${value}".`);
     return number;
   }
+  if (spec.type === "boolean" && typeof value === "string") return switchValue(name, value);
   if (spec.choices && !spec.choices.includes(String(value))) {
     throw new UsageError(`--${name} takes ${spec.choices.join(", ")}, not "${value}".`);
   }

@@ -48,7 +48,8 @@ export async function fuzzSchema(count: number, only?: string): Promise<string[]
     const all = [...documents.values()].map(operationsOf).reduce((sum, each) => sum + each, 0);
     const failures: string[] = [];
     for (const [name, document] of documents) {
-      if (name === "browser") await openPage(gateway);
+      const values = name === "browser" ? await openPage(gateway) : await makeEntries(gateway);
+      offerValues(document, values);
       const each = Math.max(1, Math.ceil(count / all));
       const status = await fuzzServer(program, gateway, name, document, each);
       if (status !== 0) failures.push(`schema: see schemathesis's failures of ${name} above`);
@@ -60,20 +61,101 @@ export async function fuzzSchema(count: number, only?: string): Promise<string[]
 }
 
 interface ApiDocument {
-  paths: Record<string, object>;
+  paths: Record<
+    string,
+    Record<string, { parameters?: { name: string; in: string; schema: object }[] }>
+  >;
 }
 
 const operationsOf = ({ paths }: ApiDocument): number =>
   Object.values(paths).flatMap(Object.keys).length;
 
-/** A page for the actions: a few kinds of fields, and a link. */
-async function openPage(gateway: InProcessGateway): Promise<void> {
-  const body = { url: "about:blank" };
-  await gateway.request("POST", "/tabs/open", body, { server: "browser" });
+/** Values that exist, by the name of a field, or by the path of the route that takes them as `{id}` or `{name}`. */
+type RealValues = Record<string, readonly (string | number)[]>;
+
+/** A page for the actions: a few kinds of fields, and a link. Returns the tab and its refs. */
+async function openPage(gateway: InProcessGateway): Promise<RealValues> {
+  const server = { server: "browser" };
+  const opened = await gateway.request("POST", "/tabs/open", { url: "about:blank" }, server);
+  const { targetId } = (await opened.json()) as { targetId: string };
   const fn =
-    "document.body.innerHTML = '<a href=#x>Link</a><input><select><option>a</select><button>b</button>'";
-  await gateway.request("POST", "/act", { kind: "evaluate", fn }, { server: "browser" });
+    "document.body.innerHTML = '<a href=#x>Link</a><input><select><option>a</select><textarea></textarea><input type=checkbox><div contenteditable>text</div><button>b</button>'";
+  await gateway.request("POST", "/act", { kind: "evaluate", fn, targetId }, server);
+  const snapshot = await gateway.request(
+    "GET",
+    `/snapshot?targetId=${targetId}`,
+    undefined,
+    server,
+  );
+  const { refs } = (await snapshot.json()) as { refs: object };
+  const ref = Object.keys(refs);
+  return { targetId: [targetId, targetId.slice(0, 8)], ref, startRef: ref, endRef: ref };
 }
+
+/** One of each thing that routes take by its id or name. */
+async function makeEntries(gateway: InProcessGateway): Promise<RealValues> {
+  const payload = { kind: "agentTurn", message: "x" };
+  const job = await gateway.json("POST", "/cron/jobs", { schedule: "every 1h", payload });
+  const source = { kind: "file", path: "notes.txt" };
+  const poll = await gateway.json("POST", "/polls", { every: "1h", source, payload });
+  const turn = await gateway.json("POST", "/agent", { message: "x", session: "fuzz", wait: true });
+  await gateway.json("POST", "/keys", { name: "fuzz" });
+  await gateway.request("POST", "/hooks/one", { a: "b" }, { token: WEBHOOKS.token });
+  const { deliveries } = await gateway.json("GET", "/webhooks/deliveries");
+  const response = await gateway.json("POST", "/v1/responses", { model: "echo", input: "x" });
+  return {
+    session: ["fuzz"],
+    model: ["echo", "agent"],
+    "/cron/jobs/": [job.id],
+    "/polls/": [poll.id],
+    "/turns/": [turn.turnId],
+    "/sessions/": ["fuzz"],
+    "/keys/": ["fuzz"],
+    "/webhooks/deliveries/": [deliveries[0].id],
+    "/hooks/": ["one"],
+    "/v1/responses/": [response.id],
+  };
+}
+
+/** Lets every field and path parameter take a value that exists, beside what it takes anyway. */
+function offerValues({ paths }: ApiDocument, values: RealValues): void {
+  for (const [path, operations] of Object.entries(paths)) {
+    const prefix = Object.keys(values).find((key) => key.startsWith("/") && path.startsWith(key));
+    for (const [method, operation] of Object.entries(operations)) {
+      offerIn(operation, values);
+      // What is deleted would be there for no other request.
+      if (prefix === undefined || method === "delete") continue;
+      for (const parameter of operation.parameters ?? [])
+        if (parameter.in === "path") parameter.schema = orOneOf(parameter.schema, values[prefix]);
+    }
+  }
+}
+
+/** The properties and query parameters of these names, at any depth of requests; responses stay as they are. */
+function offerIn(node: unknown, values: RealValues): void {
+  if (typeof node !== "object" || node === null) return;
+  const {
+    name,
+    in: place,
+    schema,
+    properties,
+  } = node as {
+    name?: string;
+    in?: string;
+    schema?: object;
+    properties?: Record<string, object>;
+  };
+  if (place === "query" && schema && name !== undefined && Object.hasOwn(values, name))
+    Object.assign(node, { schema: orOneOf(schema, values[name]) });
+  for (const [field, property] of Object.entries(properties ?? {}))
+    if (properties && Object.hasOwn(values, field))
+      properties[field] = orOneOf(property, values[field]);
+  for (const [key, child] of Object.entries(node)) if (key !== "responses") offerIn(child, values);
+}
+
+const orOneOf = (schema: object, values: readonly (string | number)[] = []): object => ({
+  anyOf: [{ enum: values }, schema],
+});
 
 /** The exit status of schemathesis, which makes `each` requests per operation. */
 async function fuzzServer(

@@ -94,6 +94,7 @@ test("what a route refuses, and what no option takes, fails the command", async 
   for (const [words, code, says] of [
     [["deliveries", "--state", "gone"], 2, /--state takes queued, running/],
     [["deliveries", "--limit", "x"], 2, /--limit takes a number/],
+    [["browser", "start", "--headless=perhaps"], 2, /--headless takes no value/],
     [["deliveries", "list", "--limit", "0"], 1, /limit/],
     [["deliveries", "show", "a/../b"], 1, /a\/\.\.\/b/],
     [["keys", "create"], 2, /needs NAME/],
@@ -104,6 +105,10 @@ test("what a route refuses, and what no option takes, fails the command", async 
     assert.is(actual, code, `${words.join(" ")}: ${stderr}`);
     assert.match(stderr, says);
   }
+  const asText = await ran("deliveries", "--json=false");
+  assert.is(asText.code, 0, asText.stderr);
+  assert.throws(() => JSON.parse(asText.stdout), "a table");
+  assert.ok(Array.isArray(JSON.parse((await ran("deliveries", "--json=true")).stdout).deliveries));
   const made = await ran(
     "keys",
     "create",
