@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { extname, join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { reply } from "portico";
 import { errors } from "./errors.ts";
 
@@ -40,15 +40,31 @@ const HEADERS = {
   "cache-control": "no-cache",
 };
 
+/** Higher qualities take many times as long for a few per cent. */
+const BROTLI_QUALITY = 5;
+
+/** The encodings of a response, the smallest first. */
+const ENCODINGS: readonly { name: string; compress: (body: Buffer) => Buffer }[] = [
+  {
+    name: "br",
+    compress: (body) =>
+      brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
+  },
+  { name: "gzip", compress: (body) => gzipSync(body) },
+];
+
 export interface StaticFiles {
-  /** Returns 200 with the file, compressed where the caller takes gzip, or 304 where it has the file. Throws `not_found`. */
+  /**
+   * Returns 200 with the file, compressed where the caller takes brotli or gzip, or 304 where it has the file. Throws
+   * `not_found`.
+   */
   answer(name: string, request: IncomingHttpHeaders): ReturnType<typeof reply>;
 }
 
 interface StaticFile {
   body: Buffer;
-  /** Absent for what compression does not make smaller. */
-  compressed?: Buffer;
+  /** By encoding, once somebody took it; absent for what compression does not make smaller. */
+  compressed?: Map<string, Buffer>;
   headers: Record<string, string>;
 }
 
@@ -84,18 +100,28 @@ export function openStaticFiles(
 
   return {
     answer(name, request) {
-      const { body, compressed, headers } = fileOf(name);
+      const file = fileOf(name);
+      const { headers } = file;
       const tags = (request["if-none-match"] ?? "").split(",");
       const isKnown = tags.some((tag) => tag.trim().replace(/^W\//, "") === headers["etag"]);
       if (isKnown) return reply(304, undefined, headers);
-      const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(
-        String(request["accept-encoding"] ?? ""),
-      );
-      return compressed && takesGzip
-        ? reply(200, compressed, { ...headers, "content-encoding": "gzip" })
-        : reply(200, body, headers);
+      const accepted = String(request["accept-encoding"] ?? "");
+      const encoding = ENCODINGS.find((each) => isAccepted(each.name, accepted));
+      const { compressed } = file;
+      if (!compressed || !encoding) return reply(200, file.body, headers);
+      const body = compressed.get(encoding.name) ?? encoding.compress(file.body);
+      compressed.set(encoding.name, body);
+      return reply(200, body, { ...headers, "content-encoding": encoding.name });
     },
   };
+}
+
+/** Whether the header `Accept-Encoding` names the encoding without the weight 0. */
+function isAccepted(name: string, header: string): boolean {
+  return header.split(",").some((part) => {
+    const [encoding = "", ...parameters] = part.split(";").map((text) => text.trim());
+    return encoding === name && !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter));
+  });
 }
 
 function readStaticFile(path: string, ending: string): StaticFile {
@@ -104,5 +130,5 @@ function readStaticFile(path: string, ending: string): StaticFile {
   const type = TYPES[extname(path)] as string;
   const headers = { ...HEADERS, etag, "content-type": type, vary: "accept-encoding" };
   const isText = !/^image\/png/.test(type);
-  return isText ? { body, headers, compressed: gzipSync(body) } : { body, headers };
+  return isText ? { body, headers, compressed: new Map() } : { body, headers };
 }
