@@ -39,7 +39,7 @@ const imports: Import[] = sources.flatMap((file) => {
 const importers: Record<string, string[]> = {
   polka: ["kernel/http/"],
   "gray-matter": ["kernel/host/extensions/hooks/front-matter.ts"],
-  chokidar: ["kernel/host/extensions/watch.ts"],
+  chokidar: ["kernel/host/extensions/watch-tree.ts"],
   pino: ["kernel/log/log.ts"],
   acorn: ["kernel/loader/guard-loops.ts"],
   esbuild: ["kernel/loader/bundle.ts", ".ci/build.ts"],

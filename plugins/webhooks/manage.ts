@@ -8,7 +8,7 @@ import { byShortId, type Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { maskPayload } from "./mask.ts";
 import { newestDeliveries } from "./log/newest.ts";
-import type { Job } from "./jobs.ts";
+import type { Job } from "./job.ts";
 import { OUTCOMES } from "./outcomes.ts";
 import { pathsOf, type Request } from "./mappings/paths.ts";
 import type { Samples } from "./mappings/samples.ts";

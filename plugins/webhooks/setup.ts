@@ -3,7 +3,7 @@ import type { DeliveryTarget } from "portico/deliveries";
 import { type Call, createThrottle, type PluginContext } from "portico";
 import type {} from "portico/cluster";
 import { wrongAtStart } from "portico/strings";
-import { startBursts } from "./burst.ts";
+import { startBursts } from "./bursts/end.ts";
 import { createDeliveryLog } from "./log/delivery-log.ts";
 import { createIntake } from "./intake/intake.ts";
 import { mountManagement } from "./manage.ts";

@@ -2,7 +2,7 @@
 import type { PluginContext } from "portico";
 import type { TurnStatus, WakeStatus } from "portico/agent";
 import type { NewItem, WorkItem } from "portico/store";
-import { BURST, principalOfMapping } from "../jobs.ts";
+import { BURST, principalOfMapping } from "../job.ts";
 import type { Credential } from "../settings.ts";
 
 /** Marks items, which have just been made for this, with who has started them. */

@@ -2,7 +2,7 @@
 import { type Call, exactJson, isPorticoError } from "portico";
 import { newId } from "portico/agent";
 import type { NewDelivery } from "portico/store";
-import type { Job } from "../jobs.ts";
+import type { Job } from "../job.ts";
 import { isBinary } from "../bodies/read.ts";
 import { maskFields, maskText, withoutSecrets } from "../mask.ts";
 import type { Request } from "../mappings/paths.ts";

@@ -1,6 +1,6 @@
 /** Tells hooks and feeds about an accepted delivery. */
 import { exactJson, type PluginContext, type PluginDefinition } from "portico";
-import type { Job } from "../jobs.ts";
+import type { Job } from "../job.ts";
 import { maskFields } from "../mask.ts";
 import type { Request } from "../mappings/paths.ts";
 

@@ -1,9 +1,10 @@
 /** Makes one turn (or event) of each burst once it is over. Durable: a burst survives a crash at any moment. */
 import type { PluginContext } from "portico";
 import { createClaimLoop } from "portico/schedules";
-import type { Claim } from "portico/store";
-import { BURST, principalOfMapping, turnOf, wakeOf } from "./jobs.ts";
-import type { Rendering } from "./mappings/rendering.ts";
+import type { Claim, NewItem } from "portico/store";
+import { BURST, principalOfMapping, SOURCE } from "../job.ts";
+import type { Rendering } from "../mappings/rendering.ts";
+import { combineIntoEvent, combineIntoTurn } from "./combine.ts";
 
 const LEASE_MS = 10_000;
 const LANES = 8;
@@ -17,14 +18,25 @@ export function startBursts(ctx: PluginContext): void {
     const { item } = claim;
     const others = await store().drain(item.lane, BURST, MOST_DELIVERIES, item.id);
     const deliveries = [item, ...others].map(({ body }) => body as Rendering);
+    const result = startTogether(deliveries);
+    await store().finish(
+      claim,
+      { state: "done", result: { became: result.id } },
+      { items: [result.item] },
+    );
+  }
+
+  function startTogether(deliveries: readonly Rendering[]): { id: string; item: NewItem } {
     const agent = ctx.use("agent");
-    const principal = principalOfMapping({ name: item.body.mapping });
-    const made =
-      item.body.action === "wake"
-        ? agent.wakeItem({ ...wakeOf(deliveries), source: "webhook", principal })
-        : agent.turnItem(turnOf(deliveries));
-    const id = "turnId" in made ? made.turnId : made.eventId;
-    await store().finish(claim, { state: "done", result: { became: id } }, { items: [made.item] });
+    const { action, mapping } = deliveries[0] as Rendering;
+    if (action !== "wake") {
+      const { turnId, item } = agent.turnItem(combineIntoTurn(deliveries));
+      return { id: turnId, item };
+    }
+    const principal = principalOfMapping({ name: mapping });
+    const event = { ...combineIntoEvent(deliveries), source: SOURCE, principal };
+    const { eventId, item } = agent.wakeItem(event);
+    return { id: eventId, item };
   }
 
   const loop = createClaimLoop<Rendering>({

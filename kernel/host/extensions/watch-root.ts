@@ -1,0 +1,121 @@
+/** Watches one root. Where a directory is replaced by another, it needs a new watch: watchers keep following the old one. */
+import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
+import { basename, dirname, join, relative, sep } from "node:path";
+import type { Logger } from "../../contract/index.ts";
+import { namesIn } from "../../files/listing.ts";
+import type { PendingReports } from "./pending-reports.ts";
+import { TreeWatch } from "./watch-tree.ts";
+
+export interface RootWatchOptions {
+  root: string;
+  reports: PendingReports;
+  log: Logger;
+  /** `verify` waits no longer than this for what is below the root. */
+  readyMs: number;
+}
+
+export class RootWatch {
+  readonly #options: RootWatchOptions;
+  /** Name → identity, also of an entry that has gone, since another may come in its place. */
+  readonly #entries = new Map<string, string>();
+  /** What the watchers follow: the root, and the nearest directory above it that exists. */
+  #watchedPlace = "";
+  #closers: (() => void)[] = [];
+  #ready = Promise.resolve();
+
+  constructor(options: RootWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Compares what is watched with what is there. Resolves once that is watched. */
+  verify(): Promise<void> {
+    const { root } = this.#options;
+    const above = nearestExisting(dirname(root));
+    const identity = identityOf(root);
+    const place = `${identity} ${above} ${identityOf(above)}`;
+    const isEntryReplaced = this.#updateEntries();
+    if (place === this.#watchedPlace && !isEntryReplaced) return this.#ready;
+    this.#watchedPlace = place;
+    this.close();
+    this.#watchFromAbove(above);
+    if (identity !== undefined) {
+      this.#watchEntries();
+      this.#ready = this.#watchInside();
+    }
+    return this.#ready;
+  }
+
+  close(): void {
+    for (const close of this.#closers.splice(0)) close();
+  }
+
+  /** Returns whether a directory of the root was replaced by another of its name. */
+  #updateEntries(): boolean {
+    const { root } = this.#options;
+    let isReplaced = false;
+    for (const name of namesIn(root)) {
+      const before = this.#entries.get(name);
+      const now = identityOf(join(root, name));
+      if (now === undefined) continue;
+      this.#entries.set(name, now);
+      if (before !== undefined && before !== now) isReplaced = true;
+    }
+    return isReplaced;
+  }
+
+  /** Seen from above, the root may come, go, and be replaced: the next step down to it is the name that matters. */
+  #watchFromAbove(above: string): void {
+    const { root, reports } = this.#options;
+    // The directory's own name is reported when it goes itself.
+    const names = [null, relative(above, root).split(sep)[0], basename(above)];
+    this.#watchDirectory(above, (name) => {
+      if (names.includes(name)) reports.add(undefined);
+    });
+    // It may have appeared between looking and watching.
+    if (nearestExisting(dirname(root)) !== above) reports.add(undefined);
+  }
+
+  #watchEntries(): void {
+    const { root, reports } = this.#options;
+    this.#watchDirectory(root, (name) => reports.add(name === null ? undefined : join(root, name)));
+  }
+
+  #watchInside(): Promise<void> {
+    const tree = new TreeWatch(this.#options);
+    this.#closers.push(() => tree.close());
+    return tree.start();
+  }
+
+  #watchDirectory(dir: string, onChange: (name: string | null) => void): void {
+    try {
+      const options = { persistent: false };
+      const watcher: FSWatcher = watch(dir, options, (_event, name) => onChange(name));
+      watcher.on("error", () => watcher.close());
+      this.#closers.push(() => watcher.close());
+    } catch (error) {
+      this.#options.log.warn(
+        { dir, err: error },
+        "a directory cannot be watched; the regular rescan continues",
+      );
+    }
+  }
+}
+
+/**
+ * Distinguishes a directory, also one behind a link, from another under the same name; undefined for what is not a
+ * directory. A new directory may get the inode of one that was removed, so the time of its making counts as well.
+ */
+function identityOf(path: string): string | undefined {
+  try {
+    const stat = statSync(path, { bigint: true });
+    return stat.isDirectory() ? `${stat.dev}:${stat.ino}:${stat.birthtimeNs}` : undefined;
+  } catch {
+    return undefined; // gone, a link to itself, not ours to look at
+  }
+}
+
+function nearestExisting(dir: string): string {
+  let existing = dir;
+  while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing);
+  return existing;
+}

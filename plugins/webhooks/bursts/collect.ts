@@ -1,0 +1,47 @@
+/** Puts one delivery of a burst into the store, in a lane of the burst's own. `end.ts` makes a turn of the whole lane. */
+import { type AgentService, newId } from "portico/agent";
+import type { NewItem } from "portico/store";
+import { hashOf } from "../intake/content.ts";
+import { BURST, type Job, principalOfMapping, SOURCE } from "../job.ts";
+import type { Rendering } from "../mappings/rendering.ts";
+import type { Mapping } from "../settings.ts";
+
+const KEY_CHARS = 12;
+const MESSAGE = "The delivery is collected with others of its kind.";
+
+/** `burstKey` is what the deliveries of one burst have in common. */
+export function burstJob(
+  agent: AgentService,
+  mapping: Mapping,
+  settle: NonNullable<NewItem["settle"]>,
+  rendering: Rendering,
+  burstKey: string,
+): Job {
+  const { action } = rendering;
+  const key = hashOf(burstKey).slice(0, KEY_CHARS);
+  const principal = principalOfMapping(mapping);
+  const session = rendering.session ?? `${SOURCE}:${mapping.name}:${key}`;
+  const id = newId(action === "wake" ? "evt" : "turn");
+  const item: NewItem = {
+    id,
+    lane: `${mapping.name}:${key}`,
+    kind: BURST,
+    body: {
+      ...rendering,
+      delivery: agent.sealDelivery(rendering.delivery, principal),
+      session,
+      temporary: rendering.session === undefined,
+    },
+    settle,
+  };
+  const ids = action === "wake" ? { eventId: id } : { sessionId: session, turnId: id };
+  return {
+    action,
+    principal,
+    items: [item],
+    itemId: id,
+    ...ids,
+    status: 200,
+    body: { status: 200, message: MESSAGE, ...ids },
+  };
+}
