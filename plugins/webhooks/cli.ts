@@ -178,6 +178,7 @@ const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
   },
 );
 
+/** Not made from its route, since it prints a stream that has no end. */
 const tail = defineCommand({
   name: "tail",
   summary: "Print deliveries as they arrive; Ctrl-C ends it",

@@ -1,4 +1,4 @@
-/** `portico agent`: a turn from the command line. */
+/** `portico agent`: a turn from the command line. Not made from its route, since it prints the stream as it comes. */
 import { type CommandIO, defineCommand } from "portico/command-line";
 
 interface End {

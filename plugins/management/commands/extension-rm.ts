@@ -1,4 +1,7 @@
-/** `portico hooks rm` and `portico plugins rm`. */
+/**
+ * `portico hooks rm` and `portico plugins rm`. Not made from routes: they remove files of this machine, whether or not a
+ * gateway runs.
+ */
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command, CommandIO } from "portico/command-line";

@@ -1,4 +1,7 @@
-/** `portico hooks events`: what hooks can handle, as it is declared. */
+/**
+ * `portico hooks events`: what hooks can handle, as it is declared. Not made from a route, since it works without a
+ * gateway.
+ */
 import { didYouMean, type EventOutline } from "portico";
 import type { Command } from "portico/command-line";
 import { declaredEvents } from "./gateway-or-disk.ts";

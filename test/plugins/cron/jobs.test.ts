@@ -1,4 +1,4 @@
-/** Jobs in the store: made, changed, refused, ended well and badly. */
+/** Jobs over days, with a clock of the test's own: how runs end, well and badly, and what comes next. */
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { PorticoError } from "../../../kernel/errors.ts";
@@ -20,102 +20,6 @@ async function refused(
   }
   throw new Error("was accepted");
 }
-
-test("bad definitions are refused with the field", async () => {
-  const cron = makeCron(START);
-  const bad: [object, string][] = [
-    [{ schedule: "0 0 31 2 *", payload: turn }, "schedule.expr"],
-    [{ schedule: "61 * * * *", payload: turn }, "schedule.expr"],
-    [{ schedule: "* * *", payload: turn }, "schedule.expr"],
-    [
-      { schedule: { kind: "cron", expr: "* * * * *", tz: "Mars/Base" }, payload: turn },
-      "schedule.tz",
-    ],
-    [{ schedule: "every 0", payload: turn }, "schedule"],
-    [{ schedule: { kind: "every", everyMs: 0 }, payload: turn }, "schedule.everyMs"],
-    [{ schedule: { kind: "at", at: "2020-01-01T00:00:00Z" }, payload: turn }, "schedule.at"],
-    [{ schedule: { kind: "every", everyMs: 9e15 }, payload: turn }, "schedule.everyMs"],
-    [{ schedule: "every 99999999d", payload: turn }, "schedule"],
-    [{ schedule: "in 99999999d", payload: turn }, "schedule.at"],
-    [{ schedule: { kind: "at", at: 8.64e15 }, payload: turn, jitterMs: 1000 }, "schedule.at"],
-    [{ schedule: { kind: "at", at: "2026-02-30" }, payload: turn }, "schedule.at"],
-    [{ schedule: { kind: "at", at: "2027-02-30T00:00:00Z" }, payload: turn }, "schedule.at"],
-    [{ schedule: { kind: "at", at: "2027-06-31T09:00+02:00" }, payload: turn }, "schedule.at"],
-    [{ schedule: hourly, payload: { kind: "agentTurn" } }, "payload.message"],
-    [{ schedule: hourly, payload: { kind: "hook", event: "no event" } }, "payload.event"],
-    [{ schedule: hourly }, "payload"],
-    [{ payload: turn }, "schedule"],
-    [{ schedule: hourly, payload: turn, missed: "all" }, "missed"],
-    [{ schedule: hourly, payload: turn, colour: "red" }, "colour"],
-  ];
-  for (const [given, param] of bad) {
-    const error = await refused(cron.operations.add(given, "api", "owner"));
-    assert.is(error.code, "invalid_request_error", JSON.stringify(given));
-    assert.is(error.param, param, error.message);
-  }
-  assert.is((await cron.jobs.list()).length, 0);
-  await cron.close();
-});
-
-test("an error of an expression uses the numbers and names of that expression", async () => {
-  const cron = makeCron(START);
-  for (const [expr, told] of [
-    ["0 0 32 * *", "day: 32"],
-    ["0 0 0 * *", "day: 0"],
-    ["0 0 1-40 * *", "day: 32"],
-    ["0 0 * 13 *", "month: 13"],
-    ["0 0 * * 8", "dayOfWeek: 8"],
-    ["0 24 * * *", "hour: 24"],
-    ["@dayly", "@daily"],
-    ["@reboot", "@reboot is not known"],
-  ] as const) {
-    const { message, param } = await refused(
-      cron.operations.add({ schedule: expr, payload: turn }, "api", "owner"),
-    );
-    assert.is(param, "schedule.expr");
-    assert.match(message, told);
-  }
-  await cron.close();
-});
-
-test("shorthands, the zone's default and the next five dates", async () => {
-  const cron = makeCron(START, { zone: "Europe/Berlin" });
-  const job = await cron.operations.add(
-    { name: "a", schedule: "30 9 * * 1-5", payload: turn },
-    "api",
-    "owner",
-  );
-  assert.equal(job["schedule"], { kind: "cron", expr: "30 9 * * 1-5", tz: "Europe/Berlin" });
-  assert.is(job["status"], "enabled");
-  const shown = await cron.operations.show("a");
-  assert.equal(
-    shown["nextDates"],
-    ["04", "05", "06", "07", "08"].map((day) => `2026-05-${day}T07:30:00.000Z`),
-    "Friday 9:55 in Berlin has passed",
-  );
-  const soon = await cron.operations.add({ schedule: "in 20m", payload: turn }, "api", "owner");
-  assert.equal(soon["schedule"], { kind: "at", at: "2026-05-01T08:15:00.000Z" });
-  const local = await cron.operations.add(
-    { schedule: { kind: "at", at: "2026-05-02 09:00" }, payload: turn },
-    "api",
-    "owner",
-  );
-  assert.equal(local["schedule"], { kind: "at", at: "2026-05-02T07:00:00.000Z" });
-  const epoch = Date.parse("2026-06-01T00:00:00Z");
-  const number = await cron.operations.add(
-    { schedule: { kind: "at", at: epoch }, payload: turn },
-    "api",
-    "owner",
-  );
-  assert.equal(number["schedule"], { kind: "at", at: "2026-06-01T00:00:00.000Z" });
-  const every = await cron.operations.add(
-    { schedule: "every 1h30m", payload: turn },
-    "api",
-    "owner",
-  );
-  assert.equal(every["schedule"], { kind: "every", everyMs: 5_400_000 });
-  await cron.close();
-});
 
 test("a turn's end ends the run; the next slot is skipped while it goes on", async () => {
   const cron = makeCron(START);
@@ -209,44 +113,6 @@ test("an at job stays, disabled, with its history; deleteAfterRun goes", async (
   assert.is((await refused(cron.operations.show("later"))).code, "not_found");
   assert.is((await refused(cron.operations.switch("stays", "enabled"))).param, "schedule.at");
   assert.is((await cron.store.items.list({ kind: "wake" })).length, 2);
-  await cron.close();
-});
-
-test("run now leaves the slot where it is, also for a disabled job", async () => {
-  const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api", "owner");
-  const before = (await cron.jobs.find("a")).row.nextAt;
-  const fired = await cron.operations.run("a");
-  assert.match(fired.turnId!, /^turn_cron_/);
-  assert.is((await cron.jobs.find("a")).row.nextAt, before);
-  await cron.finishTurn("done");
-  await cron.operations.switch("a", "disabled");
-  await cron.operations.run("a");
-  const job = await cron.operations.show("a");
-  assert.is(job["status"], "disabled");
-  assert.is((await cron.operations.runs("a")).runs[0]!["trigger"], "manual");
-  await cron.close();
-});
-
-test("edit keeps the due time unless the schedule changes", async () => {
-  const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: "every 1h", payload: turn }, "api", "owner");
-  const before = (await cron.jobs.find("a")).row.nextAt;
-  cron.jump("2026-05-01T08:20:00Z");
-  await cron.operations.change("a", { name: "b", payload: { kind: "systemEvent", text: "x" } });
-  assert.is((await cron.jobs.find("b")).row.nextAt, before);
-  await cron.operations.change("b", { schedule: "every 10m" });
-  assert.is((await cron.jobs.find("b")).row.nextAt, Date.parse("2026-05-01T08:30:00Z"));
-  await cron.operations.change("b", { timeoutMs: 5000, overlap: "queue" });
-  const cleared = await cron.operations.change("b", { timeoutMs: null, overlap: null });
-  assert.equal([cleared["timeoutMs"], cleared["overlap"]], [undefined, "skip"]);
-  assert.is((await refused(cron.operations.change("b", { payload: null }))).param, "payload");
-  assert.is(
-    (await refused(cron.operations.change("b", { schedule: "0 0 31 2 *" }))).param,
-    "schedule.expr",
-  );
-  assert.is((await cron.operations.change("b", { status: "disabled" }))["status"], "disabled");
-  assert.is((await cron.operations.change("b", { enabled: true }))["status"], "enabled");
   await cron.close();
 });
 
@@ -414,22 +280,6 @@ test("new rules of a zone move the slots that wait", async () => {
   cron.jump("2026-05-01T07:39:00Z");
   await cron.jobs.recalculateSlots(cron.now());
   assert.is((await cron.jobs.find("a")).row.nextAt, row.nextAt);
-  await cron.close();
-});
-
-test("several jobs of one name need an id", async () => {
-  const cron = makeCron(START);
-  await cron.operations.add({ name: "a", schedule: hourly, payload: turn }, "api", "owner");
-  const two = await cron.operations.add(
-    { name: "a", schedule: hourly, payload: turn },
-    "api",
-    "owner",
-  );
-  assert.is((await refused(cron.operations.show("a"))).status, 409);
-  assert.is((await cron.operations.show(two["id"] as string))["id"], two["id"]);
-  assert.is((await refused(cron.operations.show("none"))).status, 404);
-  await cron.operations.remove(two["id"] as string);
-  assert.ok(await cron.operations.show("a"));
   await cron.close();
 });
 

@@ -1,16 +1,7 @@
 /** What strangers, other senders and odd bodies may not do. */
-import { createHmac } from "node:crypto";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { readForm } from "../../../plugins/webhooks/bodies/forms.ts";
-import { createVerifier } from "../../../plugins/webhooks/intake/signatures.ts";
-import { readXml } from "../../../plugins/webhooks/bodies/xml.ts";
-import { maskPayload } from "../../../plugins/webhooks/mask.ts";
-import { lookUp, readPath } from "../../../plugins/webhooks/mappings/paths.ts";
-import { readTemplate } from "../../../plugins/webhooks/mappings/template.ts";
-import type { VerifyConfig } from "../../../plugins/webhooks/schema.ts";
 import { startGateway } from "../../support/gateway.ts";
-import { assertLinear } from "../../support/growth.ts";
 import { startUpstream } from "../../support/upstreams/upstream.ts";
 import { type Receiver, startReceiver, TOKEN, withToken } from "./sender.ts";
 
@@ -129,7 +120,7 @@ test("who has tried too often leaves no more rows", async () => {
 
 test("a signing secret that anybody could guess is an error of the configuration, by name", async () => {
   const key = Buffer.alloc(15, 7).toString("base64");
-  const weak: VerifyConfig[] = [
+  const weak = [
     { scheme: "standard", secret: "whsec_${EMPTY}" },
     { scheme: "standard", secret: "whsec_" },
     { scheme: "standard", secret: `whsec_${key}` },
@@ -145,14 +136,6 @@ test("a signing secret that anybody could guess is an error of the configuration
     { scheme: "github", secret: " " },
     { hmac: { header: "x-sign", algorithm: "sha256", encoding: "hex", secret: "" } },
   ];
-  for (const verify of weak) {
-    const asked = JSON.stringify(verify);
-    assert.throws(
-      () => createVerifier(verify, "webhooks.mappings.x.verify"),
-      /verify\.(hmac\.)?secret/,
-      asked,
-    );
-  }
   for (const verify of weak) {
     const config = { webhooks: { mappings: { x: { verify } } } };
     const started = await startGateway({ config, env: { EMPTY: "" } }).then(
@@ -247,149 +230,20 @@ test("a caller who waits gets the status of the model's refusal", async () => {
   }
 });
 
-test("whatever is read from outside takes time in line with its size", () => {
-  const raw = (text: string) => Buffer.from(text);
-  assertLinear(
-    "the mask of a form",
-    15_000,
-    (size) => "token".repeat(size / 5),
-    (text) => maskPayload(text, ["secret"]),
-  );
-  assertLinear(
-    "the mask of names",
-    15_000,
-    (size) => "a.".repeat(size / 2),
-    (text) => maskPayload(text, []),
-  );
-  assertLinear(
-    "the mask of fields",
-    15_000,
-    (size) => "api-key=1&".repeat(size / 10),
-    (text) => maskPayload(text, []),
-  );
-  assertLinear(
-    "the mask of JSON",
-    15_000,
-    (size) => `${'{"a":'.repeat(500)}[${"1,".repeat(size)}1]${"}".repeat(500)}`,
-    (text) => maskPayload(text, []),
-  );
-  // What is linear without limits is so with them.
-  const unlimited = { maxValues: 1e9, maxMembers: 1e9, maxDepth: 1e9 };
-  const readAnyForm = (text: string) => readForm(text, unlimited);
-  const readAnyXml = (text: string) => readXml(text, unlimited);
-  assertLinear(
-    "a form of names",
-    15_000,
-    (size) => Array.from({ length: size / 5 }, (_, i) => `a${i}=1`).join("&"),
-    readAnyForm,
-  );
-  assertLinear("a form of one name", 15_000, (size) => "a=1&".repeat(size / 4), readAnyForm);
-  assertLinear("a form's payload", 15_000, (size) => `payload=${"[".repeat(size)}`, readAnyForm);
-  for (const [what, piece] of [
-    ["elements", "<b c='1'>x</b>"],
-    ["open elements", "<a"],
-    ["long names", "abcdefghij"],
-    ["ends", "]]>"],
-    ["entities", "&amp;"],
-    ["attributes", " b"],
+test("secrets are masked by name in forms, JSON and XML", async () => {
+  for (const [type, payload] of [
+    ["application/x-www-form-urlencoded", "a=1&api_key=hunter2&b=2"],
+    ["application/json", '{"a":{"password":"hunter2"},"b":2}'],
+    ["application/xml", '<x><password kind="a">hunter2</password><name>Ada</name></x>'],
   ] as const) {
-    const make = (size: number) =>
-      `<a>${piece.startsWith("abc") ? "<" : ""}${piece.repeat(size / piece.length)}</a>`;
-    assertLinear(`XML of ${what}`, 15_000, make, readAnyXml);
-    assertLinear(`the mask of XML of ${what}`, 15_000, make, (text) => maskPayload(text, []));
+    const headers = withToken({ "content-type": type, "x-request-id": `mask-${type.length}` });
+    const { status, text } = await gateway.send("/hooks/echo", payload, headers);
+    assert.is(status, 200, text);
+    const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?limit=1");
+    const shown = await gateway.json("GET", `/webhooks/deliveries/${deliveries[0].id}`);
+    assert.not.match(JSON.stringify(shown), "hunter2");
+    assert.match(JSON.stringify(shown), /b=2|\bb\b.*2|Ada/, "the rest is there");
   }
-  assertLinear(
-    "a path",
-    15_000,
-    (size) => `body${".a".repeat(size / 2)}`,
-    (text) => readPath(text),
-  );
-  assertLinear(
-    "a path's quotes",
-    15_000,
-    (size) => `body["${"\\".repeat(size)}`,
-    (text) => readPath(text),
-  );
-  assertLinear(
-    "a look into a body",
-    15_000,
-    (size) => ({ list: Array.from({ length: size }, String) }),
-    (body) => lookUp({ body, headers: {}, query: {} }, readPath("body.list[7].length")!),
-  );
-  const template = readTemplate("{body.a} {json body.a}", "message");
-  assertLinear(
-    "a template",
-    15_000,
-    (size) => "{body.a}".repeat(size / 8),
-    (a) => template.render({ body: { a }, headers: {}, query: {} }),
-  );
-  const schemes: [VerifyConfig, string, (size: number) => string][] = [
-    [
-      { scheme: "stripe", secret: "s" },
-      "stripe-signature",
-      (size) => `t=1,${"v1=ab,".repeat(size / 6)}`,
-    ],
-    [
-      { scheme: "standard", secret: `whsec_${"A".repeat(32)}` },
-      "webhook-signature",
-      (size) => "v1,abc ".repeat(size / 7),
-    ],
-    [
-      { scheme: "standard", secret: `whpk_${"A".repeat(43)}=` },
-      "webhook-signature",
-      (size) => "v1a,abc ".repeat(size / 8),
-    ],
-    [
-      { scheme: "github", secret: "s" },
-      "x-hub-signature-256",
-      (size) => `sha256=${"=".repeat(size)}`,
-    ],
-  ];
-  for (const [verify, header, make] of schemes) {
-    const verifier = createVerifier(verify, "verify");
-    const body = raw("x".repeat(20_000));
-    assertLinear(`a signature of ${verifier.scheme}`, 1000, make, (text) =>
-      verifier.problem({
-        headers: { [header]: text, "webhook-id": "1", "webhook-timestamp": "1" },
-        body,
-        now: 0,
-      }),
-    );
-  }
-});
-
-test("thousands of signatures on one request cost no more than a few", async () => {
-  const verifier = createVerifier(
-    { scheme: "standard", secret: `whsec_${"A".repeat(32)}` },
-    "verify",
-  );
-  const body = Buffer.alloc(1024 * 1024, "x");
-  const key = Buffer.from("A".repeat(32), "base64");
-  const right = createHmac("sha256", key).update("1.1.").update(body).digest("base64");
-  const headers = (signature: string) => ({
-    "webhook-id": "1",
-    "webhook-timestamp": "1",
-    "webhook-signature": signature,
-  });
-  assert.is(
-    verifier.problem({ headers: headers(`v1,wrong v1,${right}`), body, now: 1000 }),
-    undefined,
-  );
-  // Each of them checked by itself takes a millisecond at least.
-  const before = process.cpuUsage();
-  verifier.problem({ headers: headers("v1,abc ".repeat(5000)), body, now: 1000 });
-  const ms = process.cpuUsage(before).user / 1000;
-  assert.ok(ms < 1000, `${ms} ms`);
-});
-
-test("secrets are masked by name in forms, JSON and XML", () => {
-  for (const payload of [
-    "a=1&api_key=hunter2&b=2",
-    '{"a":{"password":"hunter2"}}',
-    '<x><password kind="a">hunter2</password><b>1</b></x>',
-  ])
-    assert.not.match(maskPayload(payload, []), "hunter2");
-  assert.is(maskPayload("<x><name>Ada</name></x>", []), "<x><name>Ada</name></x>");
 });
 
 test("names that JavaScript has a meaning for are names like any other", async () => {
