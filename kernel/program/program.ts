@@ -68,7 +68,5 @@ async function findCommandLine(loaderFor: LoaderFor, paths: Paths): Promise<Comm
   for (const only of [pluginWithWord("", paths.package), undefined])
     for (const { meta } of await readPlugins(roots, loaderFor(paths), only))
       if (meta?.commandLine) return (await meta.commandLine()).default;
-  throw new Error(
-    "The plugin command-line is missing from this installation. Install Portico again.",
-  );
+  throw new Error("The command line is missing from this installation. Install Portico again.");
 }
