@@ -24,6 +24,13 @@ type Answering = ServerResponse & {
   [WORK]?: { call: RequestContext; connection: Running; startedAt: number };
 };
 
+/** How a request ended: `ms` since its beginning; `cut` if the response did not go out whole. */
+interface Ending {
+  status: number;
+  ms: number;
+  cut: boolean;
+}
+
 type Sockets = ReadonlyMap<Duplex, unknown> | ReadonlySet<Duplex>;
 
 export interface ConnectionsOptions {
@@ -161,12 +168,9 @@ export class Connections {
     if (this.#options.closing.aborted) call.req.socket.destroySoon();
   }
 
-  #report(
-    call: RequestContext,
-    ending: { status: number; ms: number; bytes: number; cut: boolean },
-  ): void {
+  #report(call: RequestContext, ending: Ending & { bytes: number }): void {
     const { id, isOwnId, method, path, tally, client, subject, error } = call;
-    const { status, ms, cut } = ending;
+    const { status } = ending;
     tally?.set(status, (tally.get(status) ?? 0) + 1);
     this.#options.access({
       id,
@@ -179,7 +183,7 @@ export class Connections {
       subject,
       code: error?.code,
     });
-    this.#options.watchers?.()?.(endedRequest(call, { status, ms, cut }));
+    this.#options.watchers?.()?.(new Ended(call, ending));
   }
 }
 
@@ -203,27 +207,41 @@ function isPoll({ method, req }: RequestContext, status: number): boolean {
   return method === "GET" && status < 400 && req.headers[POLL_HEADER] !== undefined;
 }
 
-function endedRequest(
-  call: RequestContext,
-  { status, ms, cut }: Pick<EndedRequest, "status" | "ms" | "cut">,
-): EndedRequest {
-  const { id, method, path, access, client, error, subject, plain } = call;
-  return {
-    id,
-    method,
-    path,
-    access,
-    client,
-    get address() {
-      return call.address;
-    },
-    status,
-    ms,
-    cut,
-    error,
-    subject,
-    headers: () => headersOf(plain, error?.headers),
-  };
+/** What watchers get. What not all of them need is made at first use. */
+class Ended implements EndedRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly access: EndedRequest["access"];
+  readonly client: EndedRequest["client"];
+  readonly status: number;
+  readonly ms: number;
+  readonly cut: boolean;
+  readonly error: EndedRequest["error"];
+  readonly subject: EndedRequest["subject"];
+  readonly #call: RequestContext;
+
+  constructor(call: RequestContext, { status, ms, cut }: Ending) {
+    this.id = call.id;
+    this.method = call.method;
+    this.path = call.path;
+    this.access = call.access;
+    this.client = call.client;
+    this.status = status;
+    this.ms = ms;
+    this.cut = cut;
+    this.error = call.error;
+    this.subject = call.subject;
+    this.#call = call;
+  }
+
+  get address(): string {
+    return this.#call.address;
+  }
+
+  headers(): Record<string, string> {
+    return headersOf(this.#call.plain, this.error?.headers);
+  }
 }
 
 function headersOf(
@@ -231,6 +249,7 @@ function headersOf(
   ofError: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(res.getHeaders())) headers[name] = String(value);
-  return { ...headers, ...ofError };
+  const sent = res.getHeaders();
+  for (const name in sent) headers[name] = String(sent[name]);
+  return Object.assign(headers, ofError);
 }

@@ -3,7 +3,6 @@
  * credentials; the body is only read when the handler asks for it.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { changeAs } from "../config/origin.ts";
 import type { PorticoError } from "../errors.ts";
 import type {
   ChangeWatcher,
@@ -23,7 +22,6 @@ import { RequestContext, type ServerContext } from "./request/context.ts";
 import type { ErrorForms } from "./response/errors.ts";
 import { createResponder } from "./response/respond.ts";
 import { errors } from "./errors.ts";
-import { originOf } from "./access/origin.ts";
 import type { Entry } from "./entry-reading.ts";
 import { declaredInput, type RouteInput } from "./request/declared-input.ts";
 import { createRouter, type Found } from "./router.ts";
@@ -173,14 +171,11 @@ export class Requests {
     );
   }
 
-  /** Handles the request; what it changes is attributed to its client. */
+  /** Handles the request. What a change does to the configuration is attributed to its client. */
   #attribute(route: Route, call: RequestContext): unknown {
-    const work = () => checkAndHandle(route, call);
-    if (isChange(route, call)) {
-      const target = { route: route.pattern, entry: this.#entryOf(call) };
-      return this.#recording.make(call, target, work);
-    }
-    return mayChange(call) ? changeAs(originOf(call), work) : work();
+    if (!isChange(route, call)) return checkAndHandle(route, call);
+    const target = { route: route.pattern, entry: this.#entryOf(call) };
+    return this.#recording.make(call, target, () => checkAndHandle(route, call));
   }
 
   /** What a change is about, where `GET` shows it: at its own path, or above an action such as `/enable`. */
@@ -234,10 +229,6 @@ function checkAndHandle({ input, handler }: Route, call: RequestContext): unknow
 function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
 }
-
-/** Whether the owner may change the configuration by this request: what it changes is attributed to its client. */
-const mayChange = ({ method, client }: RequestContext): boolean =>
-  client.kind === "owner" && method !== "GET" && method !== "HEAD";
 
 /** `GET http://host/path` is a request for `/path`, and its host is the one that counts. */
 function toOriginForm(req: IncomingMessage): void {

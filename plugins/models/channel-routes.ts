@@ -1,4 +1,4 @@
-/** What `portico channels` and the dashboard ask. */
+/** The routes that `portico channels` and the dashboard use. */
 import type { Call, Dispose, Workers } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
 import type { ModelTarget } from "portico/models";
@@ -122,7 +122,7 @@ export async function channelNotices(engine: Engine, workers?: Workers): Promise
   return [...problems, ...(await budgetNotices(engine))];
 }
 
-/** Channels whose budget does not count what is asked of them. */
+/** Channels whose budget cannot count some of their models. */
 async function budgetNotices({ routing }: Engine): Promise<string[]> {
   const notices: string[] = [];
   for (const channel of routing.channels().values()) {
@@ -152,7 +152,7 @@ function withoutSecrets(url: string): string {
 
 export interface ChannelTest {
   ok: boolean;
-  /** How many models the upstream lists, or why it could not be asked. */
+  /** How many models the upstream lists, or why it gave no list. */
   models?: number;
   modelsError?: string;
   /** Neither the channel nor its upstream names a model, so none was asked: it may work all the same. */

@@ -14,7 +14,7 @@ import type { ByteStream, PartStream } from "./streams/flow.ts";
 export interface ChatResponse {
   /** A whole response, as it is to be sent. */
   body?: Buffer;
-  /** The same, parsed; left out where nobody had to. */
+  /** The same, parsed; absent as long as nothing needs it. */
   completion?: ChatCompletion | undefined;
   /** Of a whole response, where that is known without its `completion`. */
   usage?: Usage | undefined;
@@ -31,7 +31,7 @@ export interface ChatResponse {
   firstByteMs: number;
 }
 
-/** The parsed response, whether or not anybody had parsed it before. */
+/** The parsed response. Parses it at the first use. */
 export function completionOf(response: ChatResponse): ChatCompletion {
   response.completion ??= readCompletion(response.body!, {
     id: newCompletionId(),

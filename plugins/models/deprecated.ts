@@ -233,12 +233,12 @@ export function createJsonDecoder<Event extends object>(
     toolCall: writer.toolCall,
     toolArguments: writer.toolArguments,
     delta: writer.delta,
-    end(reason, told) {
+    end(reason, reported) {
       if (finish !== undefined) return;
       finish = reason;
-      usage = told;
+      usage = reported;
       writer.finish(reason);
-      if (told !== undefined) writer.usage(told);
+      if (reported !== undefined) writer.usage(reported);
       writer.done();
     },
   };
@@ -249,7 +249,7 @@ export function createJsonDecoder<Event extends object>(
       if (event === undefined) throw notJson();
       read(event as Event, out);
     } catch (error) {
-      // Anything else is a bug of the provider's, and told as one.
+      // Anything else is a bug of the provider's, and is reported as one.
       if (!isPorticoError(error)) throw error;
       failure = error;
     }
@@ -283,7 +283,7 @@ interface BlockStream {
   /** Reasoning that nobody but the upstream can read. */
   sealed(data: string): void;
   end(block: number): void;
-  /** Ends blocks that were never closed: their calls still need arguments. Tells whether there were calls. */
+  /** Ends blocks that were never closed: their calls still need arguments. True if there were calls. */
   endAll(): boolean;
 }
 

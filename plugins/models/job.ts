@@ -1,4 +1,4 @@
-/** One question on its way to a response, and the shapes in which the response comes. */
+/** One request for a model on its way to a response. */
 import {
   type Client,
   type EmitOptions,
@@ -17,9 +17,9 @@ export interface JobOptions {
   request: ChatRequest;
   /** Models to go on to after the request's own. */
   fallbacks?: readonly string[] | undefined;
-  /** The caller's own bytes, which say exactly what `request` says. */
+  /** The caller's own bytes, whose content is exactly `request`. */
   raw?: RawBody | undefined;
-  /** The caller's own request in another form, which says what `request` says or more. */
+  /** The caller's own request in another form, with the content of `request` or more. */
   native?: NativeRequest | undefined;
   /** `request` is a translation from another form. */
   translated?: boolean | undefined;
@@ -102,17 +102,17 @@ export class Job {
   readonly sessionKey: string;
   readonly channel: string | undefined;
   readonly traceparent: string | undefined;
-  /** Keep the text of a stream: somebody listens to `chat:response` or `message:sent`. */
+  /** Keep the text of a stream, for handlers of `chat:response` or `message:sent`. */
   capture = false;
-  /** An alias's cache may be asked for the response, and keep it: it is of chat, and the caller has not said no-store. */
+  /** An alias's cache may give and keep the response: it is of chat, and the caller did not send `no-store`. */
   cacheable = false;
   /** Handlers judge its response before it leaves. */
   leaves = false;
-  /** Anyone who asked takes a response that is too large to be held as bytes: see `ChatResponse.bytes`. */
+  /** The caller takes a response that is too large to be held as bytes: see `ChatResponse.bytes`. */
   mayPassRaw = false;
   /** Of a response that is held; undefined for those of chat. */
   limits: Limits | undefined;
-  /** Somebody counts tokens: the upstream is asked for its usage, whether or not the client wants to hear it. */
+  /** Tokens are counted: the gateway asks the upstream for its usage, whether or not the client does. */
   metered = false;
   readonly trace: Trace = {
     channel: "",
@@ -125,7 +125,7 @@ export class Job {
     changed: [],
     additions: [],
   };
-  /** What happens to it, for anyone who tells it later. */
+  /** Records what happens to it, so that it can be shown later. */
   readonly story: Story;
   readonly startedAt = performance.now();
   /** What a handler of `chat:request` has answered. */
@@ -146,7 +146,7 @@ export class Job {
   /** What the request has last been shaped by. */
   shapedBy: Shaping | undefined;
   #unshaped: Pick<Job, "request" | "raw" | "native"> | undefined;
-  /** Who must hear that the client disconnects, in this order; mostly it is one, and a list that grows has room for 17. */
+  /** Cancelled in this order when the client disconnects. Mostly there is one, and a list that grows has room for 17. */
   #workers: readonly Worker[] = NOBODY;
   #controller: AbortController | undefined;
 
@@ -170,7 +170,7 @@ export class Job {
     this.story = new Story({ requestId, model, fallbacks, stream, client, principal });
   }
 
-  /** How its events are emitted: on whose behalf, and so that its story has what handlers did. */
+  /** Options of its events: on whose behalf they are emitted, and where the outcomes of handlers are recorded. */
   get emitOptions(): EmitOptions {
     return {
       sessionKey: this.sessionKey,
@@ -217,7 +217,7 @@ export class Job {
     for (const worker of workers) worker.cancel();
   }
 
-  /** From now on the worker hears that the client disconnects: no signal, since a listener of one costs 3 µs and more. */
+  /** Cancels the worker when the client disconnects. A listener of an `AbortSignal` would cost 3 µs and more. */
   onCancel(worker: Worker): void {
     this.#workers = this.#workers.length === 0 ? [worker] : [...this.#workers, worker];
   }

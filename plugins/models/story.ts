@@ -83,7 +83,7 @@ export class Story implements RequestStory {
     attempt.failed(error, this.#elapsed());
   }
 
-  /** A target was not asked. What an attempt has failed with is known already. */
+  /** A target was passed over. The error of an attempt is recorded already. */
   skip(channel: string, model: string, why: unknown): void {
     if (why === this.#lastError) return;
     const attempt = new Attempt(channel, model, this.#elapsed());

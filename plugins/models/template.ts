@@ -88,7 +88,7 @@ export default definePlugin({
 }
 
 function standInText(name: string): string {
-  return `/** A made-up server of ${name}'s format, which says what it was told. Remove it once plugin.ts has the address of yours. */
+  return `/** A made-up server of ${name}'s format, which echoes the last message. Remove it once plugin.ts has the address of yours. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -59,9 +59,11 @@ export function httpPart(request: EndedRequest): HttpPart {
   };
 }
 
-/** Of all headers those that say something about the request. */
+/** Returns the headers that describe the request. */
 function ownHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => isOwn(name)));
+  const own: Record<string, string> = {};
+  for (const name in headers) if (isOwn(name)) own[name] = headers[name]!;
+  return own;
 }
 
 export function isOwn(header: string): boolean {

@@ -15,6 +15,12 @@ const ASIDE = 6;
 /** Members that say something by themselves: such a text is not spread over events. */
 const WHOLE = new Set(["role", "type", "id", "name", "signature"]);
 
+/** A part that continues a text of its choice. */
+type SpokenPart = Extract<
+  StreamPart,
+  { type: "text" | "reasoning" | "refusal" | "tool-arguments" }
+>;
+
 /** A text of the stream that grows. */
 interface Growing {
   readonly choice: number;
@@ -25,7 +31,8 @@ interface Growing {
 
 export class PartMask {
   readonly #mask: SecretMask;
-  readonly #growing = new Map<string, Growing>();
+  /** By choice, and by what the text is. */
+  readonly #growing = new Map<number, Map<string, Growing>>();
   /** Those that hold something back. */
   readonly #holding = new Set<Growing>();
   /** Members that hold no secret. */
@@ -73,14 +80,9 @@ export class PartMask {
     }
   }
 
-  #text(part: Extract<StreamPart, { text: string; choice: number }>, out: StreamPart[]): void {
-    if (part.type === "reasoning-signature") return;
+  #text(part: SpokenPart, out: StreamPart[]): void {
     const { type, choice } = part;
-    const key = type === "tool-arguments" ? `${type} ${part.index}` : type;
-    const index = type === "tool-arguments" ? part.index : 0;
-    const growing = this.#grown(`${choice} ${key}`, choice, (text) =>
-      type === "tool-arguments" ? { type, choice, index, text } : { type, choice, text },
-    );
+    const growing = this.#growingText(part);
     if (part.text !== "") this.#stepAside(choice, growing, out);
     const shown = this.#grow(growing, part.text);
     const logprobs = type === "tool-arguments" ? undefined : this.#hidden(part.logprobs);
@@ -90,14 +92,28 @@ export class PartMask {
       out.push(partLike(part, shown, shown === part.text ? logprobs : undefined));
   }
 
+  /** The text that the part continues. */
+  #growingText(part: SpokenPart): Growing {
+    const { type, choice } = part;
+    if (type !== "tool-arguments")
+      return (
+        this.#find(choice, type) ?? this.#begin(choice, type, (text) => ({ type, choice, text }))
+      );
+    const { index } = part;
+    const key = `${type} ${index}`;
+    const partOf = (text: string): StreamPart => ({ type, choice, index, text });
+    return this.#find(choice, key) ?? this.#begin(choice, key, partOf);
+  }
+
   #audio(part: Extract<StreamPart, { type: "audio" }>, out: StreamPart[]): void {
     const { choice } = part;
-    const growing = this.#grown(`${choice} audio`, choice, (transcript) => ({
+    const partOf = (text: string): StreamPart => ({
       type: "audio",
       choice,
-      transcript,
+      transcript: text,
       members: {},
-    }));
+    });
+    const growing = this.#find(choice, "audio") ?? this.#begin(choice, "audio", partOf);
     if (part.transcript !== "") this.#stepAside(choice, growing, out);
     const transcript = this.#grow(growing, part.transcript);
     const members = this.#leaves(part.members, { at: "delta", choice }, ".audio", out);
@@ -157,27 +173,29 @@ export class PartMask {
   #leaf(value: string, of: Place, path: string, key: string, out: StreamPart[]): string {
     if (WHOLE.has(key)) return value;
     const { choice } = of;
-    const growing = this.#grown(
-      `${choice} raw ${of.at} ${of.index ?? ""}${path}`,
+    const leaf = `raw ${of.at} ${of.index ?? ""}${path}`;
+    const partOf = (text: string): StreamPart => ({
+      type: "raw",
+      at: of.at,
       choice,
-      (text) => ({
-        type: "raw",
-        at: of.at,
-        choice,
-        ...(of.index !== undefined && { index: of.index }),
-        members: nested(path, text),
-      }),
-    );
+      ...(of.index !== undefined && { index: of.index }),
+      members: nested(path, text),
+    });
+    const growing = this.#find(choice, leaf) ?? this.#begin(choice, leaf, partOf);
     if (value !== "") this.#stepAside(choice, growing, out);
     return this.#grow(growing, value);
   }
 
-  #grown(key: string, choice: number, partOf: (text: string) => StreamPart): Growing {
-    let growing = this.#growing.get(key);
-    if (growing === undefined) {
-      growing = { choice, text: new HeldText(this.#mask.automaton), partOf };
-      this.#growing.set(key, growing);
-    }
+  #find(choice: number, key: string): Growing | undefined {
+    return this.#growing.get(choice)?.get(key);
+  }
+
+  /** `partOf` makes the part in which a rest that was held back goes out. */
+  #begin(choice: number, key: string, partOf: Growing["partOf"]): Growing {
+    const growing = { choice, text: new HeldText(this.#mask.automaton), partOf };
+    const ofChoice = this.#growing.get(choice);
+    if (ofChoice === undefined) this.#growing.set(choice, new Map([[key, growing]]));
+    else ofChoice.set(key, growing);
     return growing;
   }
 

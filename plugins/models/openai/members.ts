@@ -36,12 +36,12 @@ export function latin1Of(raw: RawBody): string {
 }
 
 /**
- * Tells each member's name by where its quotes stand in the text, and how deep its object lies (1: the body itself). The
+ * Calls `visit` with the position of each member's name in the text, and the depth of its object (1: the body itself). The
  * text may be the bytes as they are, and need not be JSON.
  */
 export function eachMember(
   text: string,
-  tell: (from: number, to: number, depth: number) => void,
+  visit: (from: number, to: number, depth: number) => void,
 ): void {
   let depth = 0;
   for (let i = 0; i < text.length; i++) {
@@ -51,7 +51,7 @@ export function eachMember(
     else if ((code | 32) === 125) depth--;
     else if (code === QUOTE) {
       const end = stringEnd(text, i);
-      if (isName(text, end)) tell(i, end, depth);
+      if (isName(text, end)) visit(i, end, depth);
       i = end - 1;
     }
   }

@@ -107,11 +107,11 @@ function refuseMergedModels(value: Fields): void {
   for (const name of MERGED) {
     const merged = value[name];
     if (!isObject(merged)) continue;
-    const found = Object.keys(merged).find(namesAModel);
-    if (found !== undefined)
+    const key = Object.keys(merged).find(namesAModel);
+    if (key !== undefined)
       fail(
-        `\`${name}.${shown(found)}\` must not name models: use \`model\` or \`models\`.`,
-        `${name}.${shown(found)}`,
+        `\`${name}.${shown(key)}\` must not name models: use \`model\` or \`models\`.`,
+        `${name}.${shown(key)}`,
       );
   }
 }

@@ -44,7 +44,7 @@ const CHAT_ONLY = [
   ],
 ];
 
-/** Undefined where the alias says nothing but its targets. */
+/** Undefined if the alias has only targets. */
 export function shapeOf(alias: Settings): AliasShape | undefined {
   const { params, system, fallbackOn, cache } = alias;
   if ([params, system, fallbackOn, cache].every((setting) => setting === undefined))

@@ -74,7 +74,7 @@ async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<C
   return outcome.settle();
 }
 
-/** What has come of the targets that were asked. */
+/** The outcome of the targets that were tried. */
 class Outcome {
   #error: unknown;
   #filtered: ChatResponse | undefined;
@@ -88,7 +88,7 @@ class Outcome {
     this.#error ??= error;
   }
 
-  /** A refusal of our own (a target that cannot express the request) gives way to what an upstream said. */
+  /** A refusal of the gateway's own (a target that cannot express the request) gives way to an upstream's error. */
   fail(error: unknown): void {
     if (this.#error === undefined || isUpstreamError(error)) this.#error = error;
   }
@@ -110,7 +110,7 @@ interface Asking {
   outcome: Outcome;
 }
 
-/** Undefined where the next target is to be asked. Throws what no other target can change. */
+/** Undefined if the next target is to be tried. Throws errors that no other target can change. */
 async function askTarget(
   engine: Engine,
   job: Job,
@@ -121,7 +121,8 @@ async function askTarget(
   if (limit !== undefined)
     return passOver(job, candidate, limited(candidate.channel, limit), outcome);
   if (outcome.hasFailed && !forced && cooldownOf(candidate) !== 0) return undefined;
-  const place = await placeAt(job, candidate);
+  const taken = takePlace(job, candidate);
+  const place = taken instanceof Promise ? await taken : taken;
   if (place === undefined) return passOver(job, candidate, busy(candidate.channel), outcome);
   try {
     const response = await tryTarget(engine, job, candidate, { place, forced });
@@ -147,10 +148,20 @@ function passOver(
   outcome.refuse(refusal);
 }
 
-/** A place in the channel; undefined where none became free in time. */
-async function placeAt(job: Job, { channel }: Candidate): Promise<Place | undefined> {
+/** A place in the channel, or a promise of one; undefined where none became free in time. */
+function takePlace(
+  job: Job,
+  { channel }: Candidate,
+): Place | undefined | Promise<Place | undefined> {
   const hasLimit = channel.config.maxConcurrent !== undefined;
-  const place = await channel.place(hasLimit ? job.signal : undefined);
+  const place = channel.place(hasLimit ? job.signal : undefined);
+  return place instanceof Promise
+    ? place.then((granted) => keepPlace(job, granted))
+    : keepPlace(job, place);
+}
+
+/** Throws where the client has disconnected meanwhile. */
+function keepPlace(job: Job, place: Place | undefined): Place | undefined {
   if (!job.cancelled) return place;
   place?.release();
   throw clientDisconnected();
@@ -166,11 +177,14 @@ async function tryTarget(
   const { channel } = candidate;
   job.shape(candidate.shape);
   const provider = providerOf(engine, channel);
-  await job.account?.reserve(candidate, provider);
+  const reserving = job.account?.reserve(candidate, provider);
+  if (reserving !== undefined) await reserving;
   const tries = new Tries(engine, job, candidate, provider, forced);
   for (;;) {
-    const full = job.cancelled ? undefined : await channel.admit();
-    if (full !== undefined) throw limited(channel, full);
+    if (job.cancelled) throw clientDisconnected();
+    const admitting = channel.admit();
+    const limit = admitting === undefined ? undefined : await admitting;
+    if (limit !== undefined) throw limited(channel, limit);
     if (job.cancelled) throw clientDisconnected();
     const current = tries.begin(place);
     const response = await tryOnce(engine, job, candidate, { provider, tries, current });

@@ -1,4 +1,4 @@
-/** What channels may cost in a day or a month. The sums are those of anyone who knows the prices: all gateways' together. */
+/** What channels may cost in a day or a month. The plugin with the prices adds up all gateways of a store. */
 import { type ChatPricing, periodOf } from "portico/models";
 import type { Channel } from "./channel.ts";
 import { errors } from "../errors.ts";
@@ -7,7 +7,7 @@ import { errors } from "../errors.ts";
 const AHEAD_MS = 1000;
 
 export interface Budgets {
-  /** Tells the channel what it has cost by now. Rejects where that cannot be known: it is not asked then. */
+  /** Updates the channel's costs. Rejects if they cannot be read: the channel is passed over then. */
   check(channel: Channel): Promise<void>;
 }
 

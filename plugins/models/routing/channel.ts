@@ -193,13 +193,13 @@ export class Channel {
       key.cooldownMs === 0 ? KEY_COOLDOWN_MS : key.cooldownMs * 2,
     );
     key.cooldownUntil = this.#now() + key.cooldownMs;
-    this.#tell({ key: digestOf(key.value), ms: key.cooldownMs });
+    this.#share({ key: digestOf(key.value), ms: key.cooldownMs });
   }
 
   /** The upstream limited this key for the model. */
   keyLimited(model: string, index: number, ms: number): void {
     this.#healthOf(model).limited.set(index, this.#now() + ms);
-    this.#tell({ model, key: digestOf(this.#keys[index]?.value), ms });
+    this.#share({ model, key: digestOf(this.#keys[index]?.value), ms });
   }
 
   get keyCount(): number {
@@ -216,14 +216,14 @@ export class Channel {
 
   succeeded(model: string, keyIndex: number, firstByteMs: number): void {
     if (this.#health.size > 0) {
-      if ((this.#health.get(model)?.cooldownUntil ?? 0) > 0) this.#tell({ model, ms: 0 });
+      if ((this.#health.get(model)?.cooldownUntil ?? 0) > 0) this.#share({ model, ms: 0 });
       this.#health.delete(model);
     }
     const key = this.#keys[keyIndex];
     if (key !== undefined && key.cooldownUntil !== 0) {
       key.cooldownUntil = 0;
       key.cooldownMs = 0;
-      this.#tell({ key: digestOf(key.value), ms: 0 });
+      this.#share({ key: digestOf(key.value), ms: 0 });
     }
     this.#latency =
       this.#latency === undefined ? firstByteMs : this.#latency * 0.8 + firstByteMs * 0.2;
@@ -236,7 +236,7 @@ export class Channel {
     this.noted(model, message);
     health.failures++;
     if (health.failures < FAILURES_TO_COOL_DOWN && !wasProbe) return;
-    // Requests that ran side by side with the one that began the cooldown tell nothing new.
+    // Requests that ran beside the one that began the cooldown show nothing new.
     if (health.cooldownUntil > this.#now() && !wasProbe) return;
     health.cooldownMs =
       health.cooldownMs === 0
@@ -244,10 +244,10 @@ export class Channel {
         : Math.min(LONGEST_COOLDOWN_MS, health.cooldownMs * 2);
     health.cooldownUntil = this.#now() + health.cooldownMs;
     this.#onCooldown?.({ channel: this.name, model, until: health.cooldownUntil, error: message });
-    this.#tell({ model, ms: health.cooldownMs });
+    this.#share({ model, ms: health.cooldownMs });
   }
 
-  /** An error that says nothing about the model's health (a refused key, an unknown model), or a client that disconnected. */
+  /** For an error that shows nothing about the model's health (a refused key, an unknown model), or a client that disconnected. */
   noted(model: string, message?: string): void {
     const health = this.#health.size === 0 ? undefined : this.#health.get(model);
     if (health !== undefined) health.probing = false;
@@ -278,7 +278,7 @@ export class Channel {
     else if (known) Object.assign(known, { cooldownUntil: ms === 0 ? 0 : until, cooldownMs: ms });
   }
 
-  #tell(lesson: Omit<Lesson, "channel">): void {
+  #share(lesson: Omit<Lesson, "channel">): void {
     this.#teach?.({ channel: this.name, ...lesson });
   }
 

@@ -1,4 +1,4 @@
-/** What is asked where nobody has named a model. */
+/** The model of a request that names none. */
 import type { ChatProvider } from "portico/provider";
 import type { Channel } from "./channel.ts";
 import { type Listings, namesOf } from "./models.ts";
@@ -40,6 +40,6 @@ export async function defaultModel(
     if (name !== undefined) return name;
   }
   if (enabled.length === 0) throw errors.allChannelsDisabled();
-  const asked = enabled.map(({ name }) => name).join(", ");
-  throw errors.noModelListed({ channels: asked });
+  const channelNames = enabled.map(({ name }) => name).join(", ");
+  throw errors.noModelListed({ channels: channelNames });
 }

@@ -1,4 +1,4 @@
-/** What a failed attempt says of its channel and key, and what to do next. */
+/** Decides what a failed attempt means for its channel and key, and what to do next. */
 import { isPorticoError } from "portico";
 import {
   CONTEXT_LENGTH,
@@ -29,7 +29,7 @@ export interface Chances {
   random: () => number;
 }
 
-/** Tells the channel what an attempt's failure says of it, and says what to do next. */
+/** Counts a failed attempt against its channel or key, and returns what to do next. */
 export function judge(
   channel: Channel,
   model: string,
@@ -60,7 +60,7 @@ function judgeOwn(channel: Channel, model: string, error: unknown): Next {
     channel.noted(model);
     return "give up";
   }
-  // A fault of the caller's says nothing of the channel.
+  // A fault of the caller's does not count against the channel.
   channel.noted(model, error.status >= 500 ? error.message : undefined);
   // What one target cannot express another may; a hook's word is final.
   return HOOKS.has(error.code) ? "give up" : "next target";
@@ -80,9 +80,9 @@ const FORBIDDEN =
 /** An alias may want another target's word where this one finds the request too long, or its content wrong. */
 function goesOn({ code, message }: UpstreamError, { fallbackOn }: Chances): boolean {
   if (fallbackOn === undefined) return false;
-  const said = `${code} ${message}`;
+  const text = `${code} ${message}`;
   if (fallbackOn.has("context_length") && code === CONTEXT_LENGTH) return true;
-  return fallbackOn.has("content_filter") && FORBIDDEN.test(said);
+  return fallbackOn.has("content_filter") && FORBIDDEN.test(text);
 }
 
 /** Spent credit does not come back by waiting. */

@@ -1,4 +1,4 @@
-/** Which models there are: what upstreams list, and what `GET /v1/models` says of it all. */
+/** The models that upstreams list, and those that `GET /v1/models` shows. */
 import { isPorticoError } from "portico";
 import { fitsPattern } from "portico/strings";
 import { type ChatProvider, upstreamError } from "portico/provider";
@@ -9,7 +9,7 @@ import { AttemptTarget, type TargetServices } from "../upstream/target.ts";
 import { errors } from "../errors.ts";
 
 const FRESH_MS = 5 * 60_000;
-/** An upstream that could not be asked is asked again after this. */
+/** A list that could not be fetched is fetched again after this. */
 const RETRY_MS = 30_000;
 const TIMEOUT_MS = 4_000;
 
@@ -104,13 +104,13 @@ export function createListings(options: ListingOptions) {
 
   return {
     of,
-    /** Fetches again, whatever is cached. Throws where the upstream cannot be asked. */
+    /** Fetches again, whatever is cached. Throws if the upstream gives no list. */
     ask,
   };
 }
 export type Listings = ReturnType<typeof createListings>;
 
-/** Rejects where a provider of this process takes too long, and tells it so. */
+/** Rejects if a provider of this process takes too long, and aborts its signal. */
 async function inTime<T>(work: Promise<T> | T, target: AttemptTarget): Promise<T> {
   if (!(work instanceof Object && "then" in work)) return work;
   let timer: NodeJS.Timeout | undefined;
@@ -152,7 +152,7 @@ export async function listModels(
   return [...entries.values()];
 }
 
-/** `<channel>/<model>` for each model of a channel, as far as its upstream could be asked. */
+/** `<channel>/<model>` for each model of a channel; none if its upstream gives no list. */
 export async function namesOf(
   channel: Channel,
   options: { listings: Listings; provider(name: string): ChatProvider | undefined },

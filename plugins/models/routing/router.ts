@@ -14,7 +14,7 @@ export interface Candidate {
   shape?: AliasShape | undefined;
 }
 
-/** What the upstream of a channel lists: names, or `unknown` where it could not be asked. */
+/** The names that the upstream of a channel lists, or `unknown` if it gives no list. */
 export type Listing = readonly string[] | "unknown";
 
 export interface Routing {
@@ -30,7 +30,7 @@ export interface Routing {
 
 /**
  * The candidates of a model: an alias; `<channel>/<model>`; the channels that list it. Throws `model_not_found` (404).
- * A channel whose upstream cannot be asked for its list comes last: it may well know the model, and says so if not.
+ * A channel whose upstream gives no list comes last: it may know the model, and else its own 404 moves the request on.
  */
 export function resolve(
   routing: Routing,
@@ -167,7 +167,7 @@ function resolveAlias(
     : join(parts as Candidate[][]);
 }
 
-/** One that has not been asked yet comes first: only so its time is known. */
+/** A channel without a measurement comes first: only so it gets one. */
 function byLatency(list: Candidate[]): Candidate[] {
   return list.sort((a, b) => (a.channel.latencyMs ?? 0) - (b.channel.latencyMs ?? 0));
 }

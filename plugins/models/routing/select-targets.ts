@@ -1,4 +1,4 @@
-/** Which of the targets of a model may be asked now. */
+/** Selects the targets of a model that may be tried now. */
 import { type UpstreamError, upstreamError } from "portico/provider";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
@@ -82,7 +82,7 @@ export function cooldownOf({ channel, model }: Candidate): number {
   return channel.cooldownUntil(model);
 }
 
-/** Why a target is passed over while another one is asked. */
+/** Why a target is passed over while another one is tried. */
 export function skipReason(candidate: Candidate): UpstreamError {
   const { channel } = candidate;
   const over = channel.overLimit();

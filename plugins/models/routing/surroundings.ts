@@ -1,10 +1,10 @@
-/** What the channels of a gateway have around them: who hears of them, and who counts with them. */
+/** The services that channels use: events, other processes, and shared counts. */
 import type { Logger, PluginContext, Workers } from "portico";
 import type {} from "portico/cluster";
 import type {} from "portico/store";
 import type { SharedCounts } from "./limits/shared-limits.ts";
 
-/** Told when a model of a channel begins to cool down; `until` is the time of the clock. */
+/** Called when a model of a channel begins to cool down; `until` is in milliseconds since 1970. */
 export type CooldownListener = (cooldown: {
   channel: string;
   model: string;
@@ -12,20 +12,20 @@ export type CooldownListener = (cooldown: {
   error: string;
 }) => void;
 
-/** What one process has learned and the others should know: a model, a key, or a key for a model that is not to be asked. */
+/** Passes from one process to the others: do not use a model, a key, or a key for a model. */
 export interface Lesson {
   channel: string;
   model?: string | undefined;
   /** A digest of the key. */
   key?: string | undefined;
-  /** For how long from now; 0: it may be asked again. */
+  /** For how long from now; 0: it may be used again. */
   ms: number;
 }
 
 export interface ChannelSurroundings {
   now?: (() => number) | undefined;
   onCooldown?: CooldownListener | undefined;
-  /** Tells the others. */
+  /** Sends it to the other processes. */
   teach?: ((lesson: Lesson) => void) | undefined;
   counts?: SharedCounts | undefined;
   workers?: (() => Workers | undefined) | undefined;

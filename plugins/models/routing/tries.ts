@@ -1,4 +1,4 @@
-/** The tries at one target: with which key, how often, and what each tells of the channel. */
+/** The tries at one target: with which key, how often, and what each shows about the channel. */
 import { isPorticoError, type PorticoError } from "portico";
 import {
   type ChatProvider,
@@ -20,13 +20,13 @@ import type { Candidate, Routing } from "./router.ts";
 
 const DEFAULT_RETRIES = 2;
 
-/** What tries work with. */
+/** Services that all tries share. */
 export interface TryServices extends TargetServices {
   routing: Pick<Routing, "random">;
   runs: RunCounts;
 }
 
-/** An error that no other target is asked about. */
+/** An error after which no other target is tried. */
 export class Final extends Error {
   readonly error: unknown;
   constructor(error: unknown) {
@@ -86,9 +86,9 @@ export class Tries {
     trace.additions = [];
     channel.begin(model);
     this.#engine.runs.asked(provider.name);
-    const one = new Try(this.#engine, this.#job, channel, provider, target, key.index, place);
-    one.provesBare = this.#isBare;
-    return one;
+    const current = new Try(this.#engine, this.#job, channel, provider, target, key.index, place);
+    current.provesBare = this.#isBare;
+    return current;
   }
 
   /** Milliseconds to the next one; throws what ends those at this target, `Final` where it ends those at others too. */
@@ -197,7 +197,7 @@ export class Try implements AttemptWatcher {
   }
 }
 
-/** The client does not want to hear of the usage of its stream, but somebody counts. */
+/** Whether the usage of a stream is counted although the client did not ask for it. */
 export function asksForUsage(channel: Channel, provider: ChatProvider, job: Job): boolean {
   return (
     job.metered &&

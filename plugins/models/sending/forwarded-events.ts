@@ -113,12 +113,12 @@ export async function rewritten(
     if (offered !== text) changed.set(key, offered);
   }
   if (changed.size === 0 && !stray) return undefined;
-  const told = new Set<number>();
+  const replaced = new Set<number>();
   return Buffer.concat(
     events.flatMap(({ data, value }, i) => {
       if (value === undefined) return [encode(data)];
       let pieces = 0;
-      for (const slot of slots[i]!) if (replace(slot, changed, told)) pieces++;
+      for (const slot of slots[i]!) if (replace(slot, changed, replaced)) pieces++;
       // a piece whose text has gone out with the first one
       const emptied =
         slots[i]!.length > 0 &&
@@ -130,13 +130,17 @@ export async function rewritten(
 }
 
 /** The first piece has the whole text, and the others nothing. True where nothing is left of it. */
-function replace(slot: TextSlot, changed: ReadonlyMap<number, string>, told: Set<number>): boolean {
+function replace(
+  slot: TextSlot,
+  changed: ReadonlyMap<number, string>,
+  replaced: Set<number>,
+): boolean {
   const text = changed.get(slot.key);
   if (text === undefined) return false;
-  const first = !told.has(slot.key);
+  const first = !replaced.has(slot.key);
   if (slot.whole === true) slot.set(text);
   else slot.set(first ? text : "");
-  if (slot.whole !== true) told.add(slot.key);
+  if (slot.whole !== true) replaced.add(slot.key);
   return slot.whole !== true && !first;
 }
 

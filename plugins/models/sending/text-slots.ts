@@ -8,14 +8,14 @@ export interface TextSlot {
   /** Of the text that it is a piece of. */
   key: number;
   text: string;
-  /** The whole text, told once more behind its pieces. */
+  /** The whole text, repeated behind its pieces. */
   whole?: boolean;
   /** No piece comes after this one. */
   last?: boolean;
   set(text: string): void;
 }
 
-/** Those of a whole response. What tells a changed text a second time, word by word, goes. */
+/** The texts of a whole response. Members that repeat a changed text word by word are removed. */
 export function slotsOfResponse(response: Members): TextSlot[] {
   const slots = objectsIn(response.choices).flatMap((choice, key) =>
     slotsOfChoice(choice, "message", key),
@@ -73,7 +73,7 @@ export function slotsOfEvent(event: Members): TextSlot[] {
   if (event.type === "transcript.text.delta") return slotAt(event, "delta", 0);
   if (event.type === "transcript.text.done")
     return slotAt(event, "text", 0).map((slot) => ({ ...slot, whole: true }));
-  // Told while its pieces flow: of one speaker, or of one part.
+  // Repeated while its pieces flow: of one speaker, or of one part.
   if (event.type === "transcript.text.segment") return slotAt(event, "text", 1);
   return objectsIn(event.choices).flatMap((choice) => {
     const key = typeof choice.index === "number" ? choice.index : 0;

@@ -1,4 +1,4 @@
-/** What a client may use, as the gates say. */
+/** What a client may use: the gates decide. */
 import type { ServerResponse } from "node:http";
 import type { Call, Client, Workers } from "portico";
 import type { ChatGate, ChatMeter, WantedModel } from "portico/models";
@@ -8,7 +8,7 @@ import type { ModelEntry } from "../routing/models.ts";
 import { candidatesOf, channelNamedIn } from "../routing/router.ts";
 import type { Emitter } from "../events.ts";
 
-/** What the routes of chat work with. */
+/** Services of the routes. */
 export interface Endpoint {
   engine: Engine;
   events: Emitter;
@@ -20,7 +20,7 @@ export interface Endpoint {
   workers: Workers | undefined;
 }
 
-/** Throws 400 for a name that no model can have, and lets the gates refuse what a client key asks for. Undefined where nobody has to be asked. */
+/** Throws 400 for a name that no model can have, and lets the gates refuse the model to a client key. Undefined if no gate decides. */
 export function admit(
   { engine, gates }: Endpoint,
   call: Call,
@@ -38,8 +38,8 @@ async function askGates(
   model: Promise<WantedModel>,
   res: ServerResponse,
 ) {
-  const asked = await model;
-  for (const gate of gates) await gate.admit(client, asked, res);
+  const wantedModel = await model;
+  for (const gate of gates) await gate.admit(client, wantedModel, res);
 }
 
 /** Whether a client may use a model, for listings. */
@@ -49,8 +49,8 @@ export async function mayUse(
   model: string,
 ): Promise<boolean> {
   if (client.kind !== "key") return true;
-  const asked = await wanted(engine, model);
-  return gates().every((gate) => gate.allows(client, asked));
+  const wantedModel = await wanted(engine, model);
+  return gates().every((gate) => gate.allows(client, wantedModel));
 }
 
 /** Those of the models that a client may use. */
@@ -68,9 +68,9 @@ export async function usable(
 async function wanted({ routing, provider }: Engine, model: string): Promise<WantedModel> {
   const acting = new Set<string>();
   for (const { channel, model: own } of await candidatesOf(routing, model)) {
-    const found = provider(channel.config.provider);
-    if (found?.composite !== true) continue;
-    const name = found.builtinChannel ?? channel.name;
+    const actingProvider = provider(channel.config.provider);
+    if (actingProvider?.composite !== true) continue;
+    const name = actingProvider.builtinChannel ?? channel.name;
     acting.add(own === name ? name : `${name}/${own}`);
   }
   return { model, channel: channelNamedIn(routing, model), acting: [...acting] };

@@ -42,10 +42,10 @@ export async function offerRequest(events: Emitter, job: Job): Promise<string | 
   return undefined;
 }
 
-/** How a response comes about. */
+/** Makes the request, and returns the beginning of the response. */
 export type Talk = () => Promise<ChatResponse>;
 
-/** Asks, and tells the end. */
+/** Asks for a response, and reports its end. */
 export async function ask(
   talk: Talk,
   job: Job,
@@ -64,14 +64,14 @@ export async function ask(
 }
 
 /**
- * Tells `done` and `meter` of a job's end exactly once: of a whole response at once, of a stream when it has ended.
+ * Reports a job's end to `done` and `meter` exactly once: of a whole response at once, of a stream when it has ended.
  * A report costs reading the whole response; for a meter only its usage is read.
  */
 export class JobEnd {
   readonly #job: Job;
   readonly #done: ((report: Report) => void) | undefined;
   readonly #meter: Meter | undefined;
-  /** Whatever fails from now on is told by the response, or is no failure of it. */
+  /** Later failures are part of the response, or do not concern it. */
   #begun = false;
 
   constructor(job: Job, done: ((report: Report) => void) | undefined, meter: Meter | undefined) {
@@ -80,7 +80,7 @@ export class JobEnd {
     this.#meter = meter;
   }
 
-  /** Where it returns a promise, the response may leave only then. */
+  /** If it returns a promise, the response must wait for that. */
   succeeded(response: ChatResponse): Promise<unknown> | undefined {
     this.#begun = true;
     const done = this.#done;
@@ -108,19 +108,19 @@ export class JobEnd {
     this.#done?.({ status, error: messageOf(error) });
   }
 
-  /** Tells of the end of a stream, which ends only when it has been counted: a client may ask again at once then. */
+  /** Reports the end of a stream, which ends only when it has been counted: a client may ask again at once then. */
   #watched(stream: PartStream, firstByteMs: number): PartStream {
     const job = this.#job;
     const { content } = job.story;
     const seen = new SeenParts(job.capture || content !== undefined);
-    let told = false;
-    const tell = async (status: number, error?: string): Promise<void> => {
-      if (told) return;
-      told = true;
+    let isReported = false;
+    const report = async (status: number, error?: string): Promise<void> => {
+      if (isReported) return;
+      isReported = true;
       if (content !== undefined) content.response = seen.text;
       await this.#ended(seen, { status, error, firstByteMs });
     };
-    job.onCancel({ cancel: () => void tell(499, LEFT) });
+    job.onCancel({ cancel: () => void report(499, DISCONNECTED) });
     return through(stream, async function* () {
       try {
         for await (const parts of stream) {
@@ -129,10 +129,10 @@ export class JobEnd {
         }
       } catch (error) {
         job.story.fail(error);
-        await tell(statusOf(error, job), messageOf(error));
+        await report(statusOf(error, job), messageOf(error));
         throw error;
       }
-      await tell(200);
+      await report(200);
     });
   }
 
@@ -151,16 +151,16 @@ export class JobEnd {
   #counted(bytes: ByteStream, firstByteMs: number): ByteStream {
     const job = this.#job;
     const output = new StreamedBytes();
-    let told = false;
-    const tell = async (status: number, error?: string): Promise<void> => {
-      if (told) return;
-      told = true;
+    let isReported = false;
+    const report = async (status: number, error?: string): Promise<void> => {
+      if (isReported) return;
+      isReported = true;
       const { usage } = bytes;
       const counted = this.#meter?.({ status, firstByteMs, usage, output });
       this.#done?.({ status, content: "", firstByteMs, usage, error });
       await counted;
     };
-    job.onCancel({ cancel: () => void tell(499, LEFT) });
+    job.onCancel({ cancel: () => void report(499, DISCONNECTED) });
     return {
       get usage() {
         return bytes.usage;
@@ -174,16 +174,16 @@ export class JobEnd {
           }
         } catch (error) {
           job.story.fail(error);
-          await tell(statusOf(error, job), messageOf(error));
+          await report(statusOf(error, job), messageOf(error));
           throw error;
         }
-        await tell(200);
+        await report(200);
       },
     };
   }
 }
 
-const LEFT = "The client disconnected.";
+const DISCONNECTED = "The client disconnected.";
 
 function sizeOf({ body, completion }: ChatResponse): number {
   return body?.length ?? (completion ? JSON.stringify(completion).length : 0);

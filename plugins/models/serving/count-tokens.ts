@@ -20,7 +20,7 @@ interface Countable {
   native: NativeRequest | undefined;
 }
 
-/** Undefined where the upstream cannot tell, or does not. */
+/** Undefined if the upstream cannot count, or returns no number. */
 export async function countTokens(
   endpoint: Endpoint,
   call: Call,

@@ -71,8 +71,8 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   }
   repairCounts(response["usage"]);
   const usage = usageOf(response["usage"]);
-  const told = response["usage"] == null ? undefined : usage;
-  await meter?.({ status: 200, firstByteMs, usage: told, output: NO_OUTPUT });
+  const reported = response["usage"] == null ? undefined : usage;
+  await meter?.({ status: 200, firstByteMs, usage: reported, output: NO_OUTPUT });
   report({ status: 200, firstByteMs, usage });
   // Clients read the field; a provider that gave none counts as unmetered all the same.
   const { prompt_tokens, total_tokens } = usage;

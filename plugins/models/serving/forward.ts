@@ -16,7 +16,7 @@ import { clientDisconnected, type Job } from "../job.ts";
 import { checkMembers } from "../openai/read-request.ts";
 import { textOf } from "../openai/request.ts";
 import { converse } from "../routing/attempts.ts";
-import { ask, reportResponse } from "./ask.ts";
+import { ask, type Report, reportResponse } from "./ask.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, usable } from "./access.ts";
 import { withNearest } from "./model-routes.ts";
@@ -71,8 +71,7 @@ async function begin(
   const { engine, events } = endpoint;
   const meter = meterFor(endpoint, job, request.route);
   const report = events.hasListeners("chat:response")
-    ? (told: Parameters<typeof reportResponse>[2]) =>
-        reportResponse(events, job, { ...told, content: undefined })
+    ? (ended: Report) => reportResponse(events, job, { ...ended, content: undefined })
     : undefined;
   const text = changedText(job, request);
   const { route } = request;

@@ -1,4 +1,4 @@
-/** Tells meters what each request came to, without a look at its content. */
+/** Passes the outcome of each request to the meters, without its content. */
 import type { Logger } from "portico";
 import type { ChatMeter, ChatRecord } from "portico/models";
 import type { Usage } from "portico/provider";
@@ -7,29 +7,29 @@ import type { Job } from "../job.ts";
 import type { Engine } from "../routing/attempts.ts";
 import { countedUsage, type Output } from "./usage.ts";
 
-/** What is known of a request at its end, beside what the job knows. */
+/** The end of a request, beside what the job knows. */
 interface End {
   status: number;
-  /** As the upstream told it. */
+  /** The upstream's own numbers. */
   usage?: Usage | undefined;
-  /** What came of the response; absent where none began. */
+  /** The received part of the response; absent if none began. */
   output?: Output | undefined;
   firstByteMs?: number | undefined;
 }
 
-/** Who counts. */
+/** Everything that counts requests. */
 interface Counters {
   engine: Pick<Engine, "spending" | "log">;
   meters(): readonly ChatMeter[];
 }
 
 /**
- * The one place where the usage of a request is settled: told or estimated, priced, charged to the limits that it counts
+ * The one place where the usage of a request is settled: read or estimated, priced, charged to the limits that it counts
  * against, and handed to all meters. Where it returns a promise, the response's end waits for that; it never rejects.
  */
 export type Meter = (end: End) => Promise<unknown> | undefined;
 
-/** `operation` is the route, where it is another one than chat. Undefined where nobody counts. */
+/** `operation` is the route if it is not chat. Undefined if nothing counts the request. */
 export function meterFor(counters: Counters, job: Job, operation?: string): Meter | undefined {
   const { engine } = counters;
   const meters = counters.meters();
@@ -39,17 +39,17 @@ export function meterFor(counters: Counters, job: Job, operation?: string): Mete
   return (end) => {
     const { status, output } = end;
     const usage = countedUsage(job, end.usage, { status, output, operation });
-    const tellAll = (cost: number | undefined) => {
+    const settleAll = (cost: number | undefined) => {
       job.cost = cost;
       const settling = job.account?.settle(usage, cost);
       const record = recordOf(job, { ...end, usage }, { operation, cost });
       job.story.record = record;
-      const counting = meters.map((meter) => tell(meter, record, engine.log));
+      const counting = meters.map((meter) => notify(meter, record, engine.log));
       const promises = [settling, ...counting].filter((one) => one !== undefined);
       return promises.length === 0 ? undefined : Promise.all(promises);
     };
     const cost = costOf(counters, job, usage);
-    return cost instanceof Promise ? cost.then(tellAll) : tellAll(cost);
+    return cost instanceof Promise ? cost.then(settleAll) : settleAll(cost);
   };
 }
 
@@ -104,8 +104,8 @@ function recordOf(
   };
 }
 
-/** The response is there: nobody shall lose it over its counting. */
-function tell(meter: ChatMeter, record: ChatRecord, log: Logger): Promise<unknown> | undefined {
+/** A meter that fails must not cost the client its response. */
+function notify(meter: ChatMeter, record: ChatRecord, log: Logger): Promise<unknown> | undefined {
   const failed = (error: unknown) => log.error({ err: error, meter: meter.name }, "a meter failed");
   try {
     const counting = meter.finished(record);
@@ -116,7 +116,7 @@ function tell(meter: ChatMeter, record: ChatRecord, log: Logger): Promise<unknow
   }
 }
 
-/** The usage of a whole response, as the upstream told it. */
+/** The upstream's own usage of a whole response. */
 export function usageOf(response: ChatResponse): Usage | undefined {
   return response.completion?.usage ?? response.usage;
 }

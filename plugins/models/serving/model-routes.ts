@@ -1,4 +1,4 @@
-/** `GET /v1/models` and `GET /v1/models/{id}`, and what is said of a model that is not there. */
+/** `GET /v1/models` and `GET /v1/models/{id}`, and the error for a model that does not exist. */
 import { type Call, type Client, didYouMean, isPorticoError, type PorticoError } from "portico";
 import type { ModelFacts } from "portico/models";
 import type { ModelEntry, ModelPricing } from "../routing/models.ts";

@@ -132,7 +132,7 @@ export function jobForCall(
   return job;
 }
 
-/** Has the job's story hold what is said, where a meter asks for it. */
+/** Has the job's story hold prompt and response if a meter asks for it. */
 export function keepContent(job: Job, meters: readonly ChatMeter[]): void {
   if (!meters.some((meter) => meter.keepsContent?.(job.client) === true)) return;
   job.story.content = { messages: job.members ?? job.request.messages, response: undefined };
@@ -153,7 +153,7 @@ async function offer(events: Emitter, job: Job): Promise<string | string[]> {
 }
 
 function prepare(job: Job, incoming: Incoming, pushed: string[]): void {
-  // Where nobody has to look into the response.
+  // Nothing has to look into the response.
   job.mayPassRaw = !incoming.stream && !job.translated && pushed.length === 0;
   if (pushed.length > 0) translateTexts(job);
 }
@@ -164,7 +164,7 @@ function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed:
   if (pushed.length > 0) prefix(response, pushed, job.request);
 }
 
-/** Who hears of the end, and so what the response must come as. `asked`: a model is, and so there is something to report and to count. */
+/** Decides who gets the end, and with that the form of the response. `asked`: a model is asked, so there is something to report and to count. */
 function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
   const { events } = endpoint;
   const reports = asked && events.hasListeners("chat:response");
@@ -175,7 +175,7 @@ function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
   if (isRead || job.leaves) job.mayPassRaw = false;
   return new JobEnd(
     job,
-    reports || sent ? (report) => tell(events, job, report, { reports, sent }) : undefined,
+    reports || sent ? (report) => emitEnd(events, job, report, { reports, sent }) : undefined,
     asked ? meterFor(endpoint, job) : undefined,
   );
 }
@@ -211,8 +211,8 @@ export function markFailure(res: ServerResponse, job: Job, error: unknown): void
 }
 
 /**
- * True where the same request would only fail again. Clients wait patiently for what ends by itself (a limit, an overload,
- * a broken connection), and must not be told otherwise.
+ * True if the same request would only fail again. Clients should wait for failures that end by themselves (a limit, an
+ * overload, a broken connection).
  */
 function isFinal({ status, code }: PorticoError): boolean {
   return code === "upstream_auth" || (status >= 400 && status < 500 && status !== 429);
@@ -225,7 +225,7 @@ export function traceOf(job: Job, headers: Record<string, string> = {}): Record<
   const { channel, model, attempts, dropped, changed, cache } = trace;
   if (cost !== undefined) headers["x-portico-cost"] = decimal(cost);
   headers["x-portico-attempts"] = String(attempts);
-  // a hook has answered
+  // A hook has answered.
   if (attempts === 0 && channel === "") return headers;
   headers["x-portico-channel"] = headerSafe(channel);
   headers["x-portico-model"] = headerSafe(model).slice(0, MAX_LISTED);
@@ -302,7 +302,7 @@ export async function offerMessage(events: Emitter, job: Job): Promise<string[] 
   return result.messages;
 }
 
-function tell(
+function emitEnd(
   events: Emitter,
   job: Job,
   report: Report,

@@ -4,11 +4,11 @@ import { StreamedOutput } from "./usage.ts";
 
 export class SeenParts {
   readonly output = new StreamedOutput();
-  /** As far as the upstream has told it. */
+  /** The upstream's numbers so far. */
   usage: Usage | undefined;
   /** Of the first choice that ended. */
   finishReason: string | undefined;
-  /** Of the first choice, where somebody listens. */
+  /** Of the first choice, if it is to be kept. */
   text = "";
   readonly #keepsText: boolean;
 

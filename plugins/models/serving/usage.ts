@@ -1,5 +1,5 @@
 /**
- * The usage that is counted: what the upstream told where that can be true, and what the gateway estimates elsewhere. Every
+ * The usage that is counted: the upstream's numbers if they can be true, and the gateway's estimate otherwise. Every
  * request's usage goes through here, once, at its end.
  */
 import type { ChatCompletion, StreamPart, Usage } from "portico/provider";
@@ -27,16 +27,16 @@ const MOST_HIDDEN_PROMPT = 20_000;
 const LONGEST_PROMPT = 2_000_000;
 /** Tokens that servers count beside the text that they send: role marks, templates, stop sequences. */
 const MOST_UNSEEN_COMPLETION = 256;
-/** Reasoning that is not told. */
+/** Reasoning that the response does not show. */
 const MOST_HIDDEN_COMPLETION = 200_000;
 /** Prompts whose tokens need not be those of their text. */
 const HAS_MEDIA =
   /"(?:image_url|input_image|file|file_id|input_file|input_audio|video_url|url|web_search_options)":/;
 
-/** `told` is what the upstream said, whatever that is. Undefined where nothing was used, or others count it. */
+/** `reported` has the upstream's numbers, right or wrong. Undefined if nothing was used, or others count it. */
 export function countedUsage(
   job: Job,
-  told: Usage | undefined,
+  reported: Usage | undefined,
   {
     status,
     output,
@@ -46,15 +46,17 @@ export function countedUsage(
   const { composite, cache } = job.trace;
   if (composite || cache === "hit") return undefined;
   const isLeft = status === 499;
-  if (output === undefined && told === undefined)
+  if (output === undefined && reported === undefined)
     return isLeft && job.isAsking ? estimated(promptOf(job), 0) : undefined;
-  const came = output ?? NO_OUTPUT;
-  const prompt = toldPrompt(job, told, operation);
-  const completion = isLeft ? completionSoFar(job, told, came) : toldCompletion(job, told, came);
-  if (told !== undefined && prompt !== undefined && completion !== undefined)
-    return cleaned(told, prompt, completion);
-  // Beside a prompt that was not told, no tokens of an answer are none that were told either.
-  return estimated(prompt ?? promptOf(job), completion || completionOf(job, came, operation));
+  const received = output ?? NO_OUTPUT;
+  const prompt = reportedPrompt(job, reported, operation);
+  const completion = isLeft
+    ? completionSoFar(job, reported, received)
+    : reportedCompletion(job, reported, received);
+  if (reported !== undefined && prompt !== undefined && completion !== undefined)
+    return cleaned(reported, prompt, completion);
+  // A completion of 0 tokens beside a missing prompt is missing as well.
+  return estimated(prompt ?? promptOf(job), completion || completionOf(job, received, operation));
 }
 
 function promptOf(job: Job): number {
@@ -76,14 +78,14 @@ function estimated(prompt: number, completion: number): Usage {
 }
 
 /** The upstream's numbers, without details that contradict them. */
-function cleaned(told: Usage, prompt: number, completion: number): Usage {
+function cleaned(reported: Usage, prompt: number, completion: number): Usage {
   const usage = {
-    ...told,
+    ...reported,
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
   };
-  const { cached_tokens: read, cache_write_tokens: written } = told.prompt_tokens_details ?? {};
+  const { cached_tokens: read, cache_write_tokens: written } = reported.prompt_tokens_details ?? {};
   if (isCount(read ?? 0) && isCount(written ?? 0) && (read ?? 0) + (written ?? 0) <= prompt)
     return usage;
   delete usage.prompt_tokens_details;
@@ -91,12 +93,12 @@ function cleaned(told: Usage, prompt: number, completion: number): Usage {
 }
 
 /** Undefined where it is missing or cannot be true. */
-function toldPrompt(
+function reportedPrompt(
   job: Job,
-  told: Usage | undefined,
+  reported: Usage | undefined,
   operation: string | undefined,
 ): number | undefined {
-  const count = wholeNumber(told?.prompt_tokens);
+  const count = wholeNumber(reported?.prompt_tokens);
   if (count === 0) return undefined;
   if (count <= MOST_HIDDEN_PROMPT) return count;
   return count <= longestPrompt(job, operation) ? count : undefined;
@@ -110,12 +112,16 @@ function longestPrompt(job: Job, operation: string | undefined): number {
 }
 
 /** Undefined where it is missing or cannot be true. */
-function toldCompletion(job: Job, told: Usage | undefined, output: Output): number | undefined {
-  const count = told?.completion_tokens;
+function reportedCompletion(
+  job: Job,
+  reported: Usage | undefined,
+  output: Output,
+): number | undefined {
+  const count = reported?.completion_tokens;
   if (!isCount(count)) return undefined;
   const request = requestOf(job);
   const choices = Math.max(1, wholeNumber(request["n"]), wholeNumber(request["best_of"]));
-  const reasoning = wholeNumber(told?.completion_tokens_details?.reasoning_tokens);
+  const reasoning = wholeNumber(reported?.completion_tokens_details?.reasoning_tokens);
   const limit = completionLimit(request) ?? MOST_HIDDEN_COMPLETION;
   const visible = output.bytes + choices * (limit + MOST_UNSEEN_COMPLETION);
   const most = visible + Math.min(reasoning, MOST_HIDDEN_COMPLETION);
@@ -126,8 +132,12 @@ function toldCompletion(job: Job, told: Usage | undefined, output: Output): numb
  * The upstream reports its usage last, so a client that disconnects earlier is charged for the output it received.
  * Undefined if that is more than the upstream reported.
  */
-function completionSoFar(job: Job, told: Usage | undefined, output: Output): number | undefined {
-  const count = toldCompletion(job, told, output);
+function completionSoFar(
+  job: Job,
+  reported: Usage | undefined,
+  output: Output,
+): number | undefined {
+  const count = reportedCompletion(job, reported, output);
   return count !== undefined && count >= output.tokens() ? count : undefined;
 }
 
@@ -161,7 +171,7 @@ function bytesOf(value: unknown): number {
   return Buffer.byteLength(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-/** Counts what a model says in a stream. */
+/** Counts the output of a model in a stream. */
 export class StreamedOutput implements Output {
   bytes = 0;
   #pieces = 0;
@@ -213,6 +223,6 @@ export class StreamedBytes implements Output {
   }
 }
 
-/** Members of events that hold what a model says; a piece of a long one is enough to judge by. */
+/** Members of events that hold a model's output; a piece of a long one is enough to judge by. */
 const TEXT_MEMBER =
   /"(?:content|text|delta|reasoning_content|reasoning|arguments|partial_json|thinking)": ?"(?:[^"\\]|\\.){0,100000}/g;

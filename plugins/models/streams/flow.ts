@@ -15,7 +15,7 @@ export type PartStream = Flow<StreamPart>;
 
 /** Bytes that go on as they are: of routes beside chat, and of responses that are too large to be held. */
 export interface ByteStream extends Flow<Buffer> {
-  /** As far as the stream has told by now. */
+  /** The upstream's numbers so far. */
   readonly usage: Usage | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface FlowSource {
   cancel(): void;
 }
 
-/** So much may wait before the upstream is paused, in bytes as they came. */
+/** How many of the upstream's bytes may wait before it is paused. */
 const MOST_WAITING = 64 * 1024;
 
 /** Between an upstream that hands on and a caller who asks. */
@@ -50,13 +50,13 @@ export class FlowQueue<T> implements Flow<T>, AsyncIterator<readonly T[], undefi
       this.#paused = true;
       this.#source.pauseUpstream();
     }
-    this.#tell();
+    this.#wakeReader();
   }
 
   /** Nothing more comes. */
   end(error?: PorticoError): void {
     this.#ended ??= { error };
-    this.#tell();
+    this.#wakeReader();
   }
 
   cancel(): void {
@@ -99,7 +99,7 @@ export class FlowQueue<T> implements Flow<T>, AsyncIterator<readonly T[], undefi
     this.#source.resumeUpstream();
   }
 
-  #tell(): void {
+  #wakeReader(): void {
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();

@@ -19,7 +19,7 @@ interface Attempt {
   watcher: AttemptWatcher;
 }
 
-/** Who is told of an attempt's end. An object: for two functions each attempt would make two. */
+/** Watches an attempt. It is an object, because two functions would be created for each attempt. */
 export interface AttemptWatcher {
   /** Completed, failed or cancelled. Called once. */
   closed(): void;
@@ -53,6 +53,6 @@ export interface WireAttempt extends Attempt {
   idleTimeoutMs: number;
   /** The largest single event of a stream that is read. */
   maxEventBytes: number;
-  /** The usage of the stream is asked for, though the client did not. */
+  /** The gateway asks for the usage of the stream, which the client did not. */
   askUsage: boolean;
 }

@@ -1,4 +1,4 @@
-/** What a provider is told of the channel and the request. */
+/** Describes the channel and the request of one attempt to the provider. */
 import { isPorticoError, type Logger } from "portico";
 import {
   type Credential,
@@ -20,10 +20,10 @@ import { errors } from "../errors.ts";
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
-/** A page about the image, or a word of its server's. */
+/** Content types of a page about the image, or of an error of its server. */
 const NO_IMAGE = /^(?:text\/|application\/(?:.*\+)?(?:json|xml)$)/;
 
-/** What all targets work with. */
+/** Services that all targets share. */
 export interface TargetServices {
   masks: Masks;
   upstreams: UpstreamClient;
@@ -35,7 +35,7 @@ interface TargetOptions {
   channel: { name: string; config: ChannelConfig };
   model: string;
   apiKey: string | undefined;
-  /** Where the channel names none. */
+  /** Used if the channel has no `baseUrl`. */
   defaultBaseUrl: string | undefined;
   job?: Job;
   /** See `Target`. */
@@ -54,7 +54,7 @@ export class AttemptTarget implements Target {
   readonly options: Record<string, unknown>;
   readonly log: Logger;
   readonly bare: boolean;
-  /** Hides what the upstream was sent in confidence. */
+  /** Hides the secrets that were sent to the upstream. */
   mask: SecretMask;
   credential?: Credential;
   readonly #channel: { config: ChannelConfig };
@@ -99,9 +99,9 @@ export class AttemptTarget implements Target {
   /** Fetches what the provider signs requests with; undefined where there is nothing to wait for. */
   authorize({ credential }: WireProvider): Promise<void> | undefined {
     if (credential === undefined || this.apiKey !== undefined) return undefined;
-    const given = credential(this);
-    if (given instanceof Promise) return given.then((fetched) => this.#take(fetched));
-    this.#take(given);
+    const result = credential(this);
+    if (result instanceof Promise) return result.then((fetched) => this.#take(fetched));
+    this.#take(result);
     return undefined;
   }
 
@@ -117,7 +117,7 @@ export class AttemptTarget implements Target {
     return exchangeSmall(this.#services.upstreams, call, { proxy: this.proxy, timeoutMs });
   }
 
-  /** The same error without any secret in it: the upstream's own words are in many. */
+  /** The same error without any secret in it: many errors quote the upstream. */
   hide<E>(error: E): E {
     return this.#services.masks.all().error(error);
   }
@@ -131,7 +131,7 @@ export class AttemptTarget implements Target {
     return this.#control().signal;
   }
 
-  /** Aborts the signal, as the end of the job does: nobody waits for this attempt any more. */
+  /** Aborts the signal, as the end of the job does: the result of this attempt is not needed any more. */
   stop(reason: Error): void {
     this.#control().abort(reason);
   }

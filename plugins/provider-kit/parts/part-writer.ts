@@ -145,7 +145,9 @@ export class PartWriter {
   }
 
   raw(at: RawPart["at"], members: Record<string, unknown>, choice = 0, index?: number): void {
-    this.#push({ type: "raw", at, choice, members, ...(index !== undefined && { index }) });
+    const part: RawPart = { type: "raw", at, choice, members };
+    if (index !== undefined) part.index = index;
+    this.#push(part);
   }
 
   /** A whole event of another format than OpenAI's, so that anyone who hides secrets sees all of it. */

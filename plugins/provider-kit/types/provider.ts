@@ -127,16 +127,13 @@ export interface WireProvider {
    */
   decode?(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
   /**
-   * A fresh decoder for one stream. Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
-   * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are repaired by the caller.
+   * A fresh decoder for one stream. Without it and without `decoder`, the upstream's stream is in OpenAI's form, and the
+   * caller repairs the usual deviations (missing index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …).
    */
   parts?(sent: WireRequest, target: Target): PartDecoder;
   /**
-   * A fresh translator for one stream into bytes of OpenAI's form.
+   * A fresh translator for one stream into bytes of OpenAI's form, where `parts` is absent.
    * @deprecated Decode into `parts`. Providers that were written before go on to work.
-   *
-   * Absent: the upstream's stream is in OpenAI's form, and its usual deviations (missing
-   * index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …) are repaired by the caller.
    */
   decoder?(sent: WireRequest, target: Target): StreamDecoder;
   /**

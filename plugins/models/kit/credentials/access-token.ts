@@ -1,4 +1,4 @@
-/** Access tokens of OAuth 2: asked of a token server with a form, or read from what another server answered. */
+/** Access tokens of OAuth 2: requested from a token server with a form, or read from the response of another server. */
 import {
   type Expiring,
   parseObject,
@@ -39,8 +39,8 @@ export function readAccessToken(
   now: () => number,
   hidden: readonly string[] = [],
 ): Expiring<string> {
-  const told = parseObject(body) ?? {};
-  const { access_token: value, expires_in: seconds } = told;
+  const response = parseObject(body) ?? {};
+  const { access_token: value, expires_in: seconds } = response;
   if (status === 200 && typeof value === "string" && value !== "") {
     // Some servers write the number as a text.
     const life = Number(seconds);
@@ -50,7 +50,7 @@ export function readAccessToken(
     };
   }
   const why =
-    [told.error_description, told.error].find((one) => typeof one === "string") ??
+    [response.error_description, response.error].find((one) => typeof one === "string") ??
     `status ${status}`;
   const kind = status >= 400 && status < 500 ? "auth" : "upstream";
   const what = kind === "auth" ? "refused its credentials" : "gave no token";

@@ -87,7 +87,7 @@ export interface ForwardRequest {
   reply?(text: string): { contentType: string; body: string };
 }
 
-/** What a route for another format tells of its request. */
+/** Describes the request of a route for another format. */
 export interface OpenOptions {
   stream: boolean;
   /** The caller's body as it was parsed: its members are checked like those of a chat request, and its `models` heeded. */
@@ -137,11 +137,11 @@ export interface StreamTranslator {
   end(): string | Promise<string>;
   /** The last event of a stream that broke off. */
   fail(error: PorticoError): string;
-  /** An error as an event; it changes nothing. With it, a client whose worker is killed is told. */
+  /** An error as an event; it changes nothing. It ends the stream of a client whose worker is killed. */
   error?(error: PorticoError): string;
 }
 
-/** For whom a model is asked, and how. */
+/** On whose behalf a model is asked, and how. */
 export interface ChatOptions {
   signal?: AbortSignal;
   sessionKey?: string;

@@ -1,4 +1,4 @@
-/** What the engine keeps of a request for a model, for those who tell later what happened to it. */
+/** What the engine keeps of a request for a model, so that it can be shown later. */
 import type { Client, FieldChange, Principal, RequestSubject } from "portico";
 import type { Usage } from "portico/provider";
 
@@ -12,20 +12,20 @@ export interface RequestStory extends RequestSubject {
   readonly stream: boolean;
   readonly client: Client;
   readonly principal: Principal;
-  /** No HTTP request: the agent, a hook or another plugin asked. */
+  /** The agent, a hook or another plugin made the request, not an HTTP client. */
   readonly isInternal: boolean;
   readonly tags: readonly string[];
   readonly hooks: readonly HookStory[];
   readonly tries: readonly TryStory[];
-  /** What it came to; absent where no model was asked, and until it has ended. */
+  /** Its outcome; absent until it has ended, and if no model was asked. */
   readonly record: ChatRecord | undefined;
   /** Why there was no whole response. */
   readonly failure: Failure | undefined;
   /** The response's `x-portico-*` headers. */
   readonly headers: Readonly<Record<string, string>>;
-  /** What was said, where a meter keeps it. */
+  /** Prompt and response, if a meter keeps them. */
   readonly content: StoryContent | undefined;
-  /** Lets go of what was said, and of what hooks changed in it. */
+  /** Drops prompt and response, and the changes of hooks in them. */
   forgetContent(): void;
 }
 
@@ -87,7 +87,7 @@ export interface ChatRecord {
   model: string;
   /** 499: the client disconnected. */
   status: number;
-  /** As the upstream told it, or estimated where it told none that can be true. Absent where nothing was used. */
+  /** The upstream's numbers, or an estimate if it sent none that can be true. Absent if nothing was used. */
   usage: Usage | undefined;
   /** Names that the client has given the request, for reports. */
   tags?: readonly string[];

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import type { Client, PorticoError } from "portico";
 import type { ChatRecord } from "./story.ts";
 
-/** Says what a client key may do. The owner is never asked about. */
+/** Decides what a client key may do. The owner may do everything. */
 export interface ChatGate {
   name: string;
   /** Before anything is done for a request. Throws to refuse it; may set headers on the response. */
@@ -53,7 +53,7 @@ export interface WantedModel {
   acting: readonly string[];
 }
 
-/** Hears of every request that went to a channel, or was meant to, once it has ended. It never sees what was said. */
+/** Gets every request to a channel once it has ended, also one that reached none. It never sees prompts or responses. */
 export interface ChatMeter {
   name: string;
   /**

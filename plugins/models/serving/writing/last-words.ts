@@ -1,10 +1,10 @@
-/** What ends a stream whose worker is killed: the process that has accepted its connection says it. */
+/** Ends a stream whose worker is killed: the process that accepted its connection writes the last event. */
 import type { ServerResponse } from "node:http";
 import type { PorticoError, Workers } from "portico";
 import type {} from "portico/command-line";
 import { errors } from "../../errors.ts";
 
-/** Shorter streams are over before, and are not to pay for it. */
+/** Shorter streams end before, and need not pay for it. */
 const AFTER_MS = 50;
 const KILLED = errors.workerKilled();
 

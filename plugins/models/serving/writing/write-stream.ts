@@ -57,15 +57,23 @@ export async function writeStream<T>(
   workers: Workers | undefined,
 ): Promise<void> {
   const { res } = call;
-  // A client who has disconnected already will not be told of again.
+  // The response of a client that has disconnected emits no further `close`.
   if (res.destroyed) {
     source.cancel();
     return;
   }
-  const closed = new Promise<void>((resolve) => void res.once("close", resolve));
-  let drained: (() => void) | undefined;
+  let isClosed = false;
+  // Continues the copying, which waits for a slow client.
+  let proceed = (): void => {};
+  const closed = new Promise<void>((resolve) => {
+    res.once("close", () => {
+      isClosed = true;
+      proceed();
+      resolve();
+    });
+  });
   const lastWords = LastWords.of(workers, written.error);
-  const out = new ResponseWriter(res, written.hasComments, () => drained?.(), lastWords);
+  const out = new ResponseWriter(res, written.hasComments, () => proceed(), lastWords);
   const state = { over: false };
   const fail = (error: PorticoError): void => {
     if (state.over) return;
@@ -78,12 +86,11 @@ export async function writeStream<T>(
     fail(errors.gatewayStopped());
     source.cancel();
   });
-  const waitForClient = () => {
-    const caughtUp = new Promise<void>((resolve) => {
-      drained = resolve;
+  const waitForClient = () =>
+    new Promise<void>((resolve) => {
+      if (isClosed) resolve();
+      else proceed = resolve;
     });
-    return Promise.race([closed, caughtUp]);
-  };
   try {
     await copy(source, written, out, state, waitForClient);
   } catch (error) {

@@ -5,7 +5,7 @@ import type { BodySource, WireRequest } from "portico/provider";
 import { type ResponseEvents, ResponseReader } from "./response-reader.ts";
 import { TurnBudget } from "./turn-budget.ts";
 
-/** Whom a response is for. After `end` or `fail` nothing more is told. */
+/** Receives one response. After `end` or `fail` no method is called. */
 export interface Taker {
   head(status: number, headers: IncomingHttpHeaders): void;
   data(bytes: Buffer): void;
@@ -16,18 +16,18 @@ export interface Taker {
 export interface ConnectionEvents {
   /** It may carry the next request. */
   idle(connection: Connection): void;
-  /** It has ended, for whatever reason. Told once. */
+  /** It has ended, for whatever reason. Called once. */
   gone(connection: Connection): void;
 }
 
-/** One for all connections. */
+/** All connections share it. */
 const turnBudget = new TurnBudget();
 
 /** Up to here a copy into one string is cheaper than a second buffer to write. */
 const ONE_WRITE_BYTES = 16 * 1024;
 
 export class Connection implements ResponseEvents {
-  /** How often its pool has found it idle since it became so: a clock would be read for each request. */
+  /** How many of its pool's sweeps it has been idle for. Counting them saves reading a clock for each request. */
   sweeps = 0;
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
@@ -35,7 +35,7 @@ export class Connection implements ResponseEvents {
   #taker: Taker | undefined;
   #keepAlive: string | undefined;
   #error: Error | undefined;
-  /** A body that is not held is on its way. */
+  /** A body that is not held in memory is being sent. */
   #pouring = false;
   /** Its taker wants no more for now. */
   #isPaused = false;
@@ -45,7 +45,7 @@ export class Connection implements ResponseEvents {
   constructor(socket: Socket, events: ConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
-    // only of a socket that does not read as `ownReading` says
+    // A socket that reads with `ownReading` has no such event.
     socket.on("data", (bytes: Buffer) => this.read(bytes));
     socket.on("end", () => {
       if (!this.#reader.close()) this.#error ??= closedError();
@@ -59,10 +59,10 @@ export class Connection implements ResponseEvents {
     });
   }
 
-  /** How long the other side keeps it while it is idle, as it said with its last response, in seconds (RFC 2068, 19.7.1). */
+  /** How many seconds the server keeps it idle, by the last response's `Keep-Alive` (RFC 2068, 19.7.1); infinite without it. */
   get keptIdleS(): number {
-    const said = /\btimeout=(\d+)/i.exec(this.#keepAlive ?? "")?.[1];
-    return said === undefined ? Number.POSITIVE_INFINITY : Number(said);
+    const seconds = /\btimeout=(\d+)/i.exec(this.#keepAlive ?? "")?.[1];
+    return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds);
   }
 
   /** `head`: the request's lines up to the empty one, which is left to `send`. */
@@ -114,7 +114,7 @@ export class Connection implements ResponseEvents {
     if (!this.#isPaused && !this.#socket.destroyed) this.#socket.resume();
   }
 
-  /** Cuts the connection. A taker that is still waiting hears of it. */
+  /** Cuts the connection, and fails the response of a taker that is still waiting. */
   destroy(error?: Error): void {
     this.#error ??= error;
     this.#socket.destroy();
@@ -180,7 +180,7 @@ function isSource(body: string | Buffer | BodySource): body is BodySource {
 }
 
 interface BelowStream {
-  /** "buffer" is what a stream says itself, and is missing in the types. */
+  /** Streams pass "buffer" themselves; the types lack it. */
   _write(
     bytes: Buffer,
     encoding: "buffer" | BufferEncoding,

@@ -8,16 +8,16 @@ import { credentialsLine, ProxyFailure, Tunnel } from "./via-proxy.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const SWEEP_MS = 1000;
-/** Unless the other side says that it closes sooner: seldom one is to close under a request. */
+/** Holds unless the server announces that it closes sooner. A connection should seldom close under a request. */
 const MOST_SWEEPS = 15;
 /** What a sweep and a slow network may cost. */
 const MARGIN_SWEEPS = 2;
-/** A sweep that comes so late tells that the process stood still. */
+/** After a sweep that is this late, the process was blocked or suspended. */
 const STOOD_STILL_MS = 2 * SWEEP_MS;
 const PROBE_MS = 60_000;
 
 export class Pool implements ConnectionEvents {
-  /** Put before the path of a request: a proxy for http is told the whole address. */
+  /** Stands before the path of a request: a proxy for http needs the whole address. */
   readonly base: string;
   /** Further lines of each request's head. */
   readonly lines: string;
@@ -81,7 +81,7 @@ export class Pool implements ConnectionEvents {
 
   #sweep(): void {
     const now = Date.now();
-    // A blocked loop, or a machine that slept: what servers have closed meanwhile has not been heard of yet.
+    // After a blocked event loop or a suspended machine, the ends of connections have not been read yet.
     const stoodStill = now - this.#sweptAt > STOOD_STILL_MS;
     this.#sweptAt = now;
     for (const connection of [...this.#idle]) {
@@ -126,7 +126,7 @@ export class Pool implements ConnectionEvents {
     // Loaded at the first use: most installations on one machine never need it.
     const tls = process.getBuiltinModule("node:tls");
     const through = this.#proxy && new Tunnel(this.#proxy, host, port, CONNECT_TIMEOUT_MS);
-    // Before TLS hears of it: the reason is the proxy's.
+    // This listener comes before that of TLS, because the proxy's error gives the reason.
     through?.on("error", lost);
     const socket: TLSSocket = tls.connect({
       ...(through === undefined ? to : { socket: through }),

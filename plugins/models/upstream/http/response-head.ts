@@ -1,7 +1,7 @@
 /** The head of an HTTP/1.1 response: its status line and header lines (RFC 9112, sections 4 and 5). */
 import type { IncomingHttpHeaders } from "node:http";
 
-/** What came is no HTTP/1.1 response. */
+/** The bytes are no HTTP/1.1 response. */
 export class ProtocolError extends Error {
   readonly code = "EBADMSG";
 }
@@ -11,7 +11,7 @@ export function hasToken(list: string, token: string): boolean {
   return list === token || list.split(",").some((item) => item.trim() === token);
 }
 
-/** The same length said twice is a length; two lengths are none. */
+/** A repeated length is a length; two different lengths are an error. */
 export function lengthOf(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
   const [first = "", ...others] = text.split(",").map((item) => item.trim());
@@ -31,20 +31,20 @@ const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 const STATUS_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: |$)/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 
-/** Names as they came → in small letters: servers send the same ones in every response. */
+/** Names as servers write them, and in lower case: a server sends the same ones in every response. */
 const known = new Map<string, string>();
 const MOST_KNOWN = 500;
 
 /** Of a header's or trailer's line, in small letters. */
 export function nameOf(line: string): string {
-  const given = line.slice(0, Math.max(0, line.indexOf(":")));
-  const name = known.get(given);
+  const written = line.slice(0, Math.max(0, line.indexOf(":")));
+  const name = known.get(written);
   if (name !== undefined) return name;
-  const lower = given.toLowerCase();
+  const lower = written.toLowerCase();
   if (!TOKEN.test(lower)) throw new ProtocolError("a response with a broken header line");
   // A copy: a part of a string keeps the whole of it.
   if (known.size < MOST_KNOWN)
-    known.set(Buffer.from(given).toString(), Buffer.from(lower).toString());
+    known.set(Buffer.from(written).toString(), Buffer.from(lower).toString());
   return lower;
 }
 
@@ -60,10 +60,10 @@ export function parseHead(text: string): Head {
     at = text.indexOf("\r\n", from);
     const field = text.slice(from, at === -1 ? text.length : at);
     const name = nameOf(field);
-    const given = field.slice(name.length + 1);
+    const rawValue = field.slice(name.length + 1);
     // before it is trimmed, which would take off line ends too
-    if (CONTROL.test(given)) throw new ProtocolError("a head with a control character");
-    const value = given.trim();
+    if (CONTROL.test(rawValue)) throw new ProtocolError("a head with a control character");
+    const value = rawValue.trim();
     const before = headers[name];
     headers[name] = before === undefined ? value : `${before}, ${value}`;
   }

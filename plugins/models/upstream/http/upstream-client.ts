@@ -76,7 +76,7 @@ export function createUpstreamClient(env: ProxyEnvironment): UpstreamClient {
         const pool = poolOf(address.origin, proxy);
         exchange.begin(pool, headOf(call, address, pool), call);
       } catch (error) {
-        // never before `send` has returned: the receiver may not be ready to hear of it
+        // The receiver may not be ready for a failure before `send` has returned.
         queueMicrotask(() => exchange.fail(error as Error));
       }
       return exchange;
@@ -108,7 +108,7 @@ function splitUrl(url: string): Address {
   return address;
 }
 
-/** Ours to say: how the message is framed and what becomes of the connection. */
+/** This client sets these headers itself: they frame the message and decide about the connection. */
 const OURS = new Set([
   "content-length",
   "transfer-encoding",
@@ -127,7 +127,7 @@ interface Head {
   text: string;
 }
 
-/** The last that was written of headers that cannot change, as most requests of a channel have them. */
+/** The last head written for frozen headers, which most requests of a channel share. */
 const heads = new WeakMap<object, Head>();
 
 function headOf({ method, headers }: UpstreamCall, address: Address, pool: Pool): string {
@@ -206,7 +206,7 @@ class Exchange implements Taker, Sending {
   }
 
   end(): void {
-    // The connection goes to others from here on.
+    // From here on the connection may serve another request.
     this.#connection = undefined;
     if (this.#over) return;
     if (this.#decompress !== undefined) {
@@ -259,7 +259,7 @@ class Exchange implements Taker, Sending {
       try {
         this.#receiver.data(bytes);
       } catch (error) {
-        // as it does where nothing is compressed
+        // An uncompressed response fails in the same way.
         broken(error as Error);
       }
     });

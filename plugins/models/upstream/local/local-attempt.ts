@@ -33,17 +33,20 @@ export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse>
   }
 }
 
-async function answer(attempt: LocalAttempt, told: Target & CallInfo): Promise<ChatResponse> {
+async function answer(attempt: LocalAttempt, callTarget: Target & CallInfo): Promise<ChatResponse> {
   const { provider, target, job } = attempt;
   const request: ChatRequest = { ...job.request, model: target.model };
   if (provider.stream !== undefined && (job.stream || provider.complete === undefined)) {
-    const stream = await begin(attempt, provider.stream(request, told)[Symbol.asyncIterator]());
+    const stream = await begin(
+      attempt,
+      provider.stream(request, callTarget)[Symbol.asyncIterator](),
+    );
     const firstByteMs = since(job);
     if (job.stream) return { stream, firstByteMs };
     return whole(await readWhole(stream, target), firstByteMs);
   }
   const given = target.mask.value(
-    checked(await inTime(attempt, provider.complete!(request, told))),
+    checked(await inTime(attempt, provider.complete!(request, callTarget))),
   );
   if (job.stream) {
     const pieces = typeof given === "string" ? words(given) : [partsOfCompletion(given)];

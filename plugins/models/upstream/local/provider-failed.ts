@@ -1,7 +1,7 @@
-/** A provider of this process broke: told as an upstream that fails, with its cause and its status. */
+/** Turns what a provider of this process threw into the error of a failed upstream, with its cause and status. */
 import { kindOfStatus, UpstreamError, upstreamError } from "portico/provider";
 
-/** A bug, as far as anybody can tell: asking again would only break it again. */
+/** These are probably bugs: another attempt would only fail again. */
 export class ProviderFailed extends UpstreamError {
   constructor(provider: string, cause: unknown) {
     super("upstream_error", `The provider \`${provider}\` failed${reasonOf(cause)}.`, {
@@ -29,19 +29,19 @@ interface Thrown {
 export function providerFailure(provider: string, thrown: unknown): UpstreamError {
   if (!(thrown instanceof Error)) return new ProviderFailed(provider, thrown);
   const { name, code, status, statusCode, headers, param, cause } = thrown as Thrown;
-  const told = [status, statusCode].find(
+  const errorStatus = [status, statusCode].find(
     (one): one is number => typeof one === "number" && one >= 400 && one < 600,
   );
   const message = `The provider \`${provider}\` failed${reasonOf(thrown)}.`;
-  if (told !== undefined) {
+  if (errorStatus !== undefined) {
     const problem = {
-      kind: kindOfStatus(told),
-      message: kindOfStatus(told) === "request" ? plain(thrown.message) : message,
+      kind: kindOfStatus(errorStatus),
+      message: kindOfStatus(errorStatus) === "request" ? plain(thrown.message) : message,
       code: typeof code === "string" ? code : undefined,
       param: typeof param === "string" ? param : undefined,
       retryAfter: retryAfterIn(headers),
     };
-    return caused(upstreamError(problem, told), thrown);
+    return caused(upstreamError(problem, errorStatus), thrown);
   }
   if (name === "TimeoutError")
     return caused(upstreamError({ kind: "timeout", message }, 0), thrown);

@@ -2,10 +2,10 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { markLength } from "portico/provider";
 
-/** `sniff`: its first byte tells. */
+/** `sniff`: its first byte decides. */
 export type ResponseKind = "error" | "collect" | "sniff" | "stream";
 
-/** What the head of a response says. `stream`: one was asked for. */
+/** Decides by the head of a response. `stream`: the request asked for one. */
 export function kindOf(
   status: number,
   headers: IncomingHttpHeaders,
@@ -14,7 +14,7 @@ export function kindOf(
   if (status >= 300) return "error";
   if (!stream) return "collect";
   const type = headers["content-type"]?.toLowerCase() ?? "";
-  // Only where JSON lines or binary events are not what the provider speaks may the first byte tell the kind.
+  // The first byte decides only for these types: JSON lines and binary events may begin with the same bytes.
   return type === "" || type.startsWith("application/json") || type.startsWith("text/")
     ? "sniff"
     : "stream";
@@ -30,7 +30,7 @@ export function sniff(bytes: Buffer): "collect" | "stream" | undefined {
     at++;
   if (at === bytes.length) return undefined;
   const first = bytes[at];
-  // `{`, `[` or `<`: JSON or a page where a stream was asked for.
+  // `{`, `[` or `<`: JSON or a page instead of a stream.
   return first === 123 || first === 91 || first === 60 ? "collect" : "stream";
 }
 
@@ -55,7 +55,7 @@ const KNOWN = /^data: ?(?:[^\s{]|\{\s{0,64}(?:[^\s"]|"[^"]*"\s{0,8}:\s{0,8}(?:[^
 /** `unknown`: an error may still come; `error`: it is there whole. */
 type Beginning = "good" | "unknown" | "error begins" | "error";
 
-/** The beginning of a response whose bytes go on as they come, under a status that says all went well. */
+/** The beginning of a 2xx response whose bytes are passed on unread. */
 export class RawBeginning {
   #seen: Buffer | undefined;
 

@@ -43,13 +43,14 @@ export function readWhole(
   }
   const read = decoded(attempt, call, body);
   const completion = new CallIds(job.request).claimCompletion(read.completion);
-  const isAsItCame = !read.changed && completion === read.completion;
-  const shown = isAsItCame ? { completion, body } : written(completion, target);
-  const { usage } = shown.completion;
-  if (job.stream) return { stream: partStream(partsOfCompletion(shown.completion)), firstByteMs };
+  const isUnchanged = !read.changed && completion === read.completion;
+  const outgoing = isUnchanged ? { completion, body } : written(completion, target);
+  const { usage } = outgoing.completion;
+  if (job.stream)
+    return { stream: partStream(partsOfCompletion(outgoing.completion)), firstByteMs };
   if (native !== undefined)
-    return { ...shown, body, usage, firstByteMs, native: true, nativeTexts: native.texts };
-  return { ...shown, usage, firstByteMs };
+    return { ...outgoing, body, usage, firstByteMs, native: true, nativeTexts: native.texts };
+  return { ...outgoing, usage, firstByteMs };
 }
 
 /** `changed`: the body itself may not go out. */
@@ -60,7 +61,7 @@ function decoded({ wire, native, target }: WireAttempt, call: WireRequest, body:
   return { completion: wire.decode(body, call, target), changed: true };
 }
 
-/** As it goes out: what was put together from parts may say a secret that none of them said. */
+/** Serialises a completion and masks it again: several texts may spell a secret together that none of them holds. */
 function written(
   completion: ChatCompletion,
   { mask }: AttemptTarget,
@@ -75,7 +76,7 @@ function written(
 
 const EVENT_STREAM = /^text\/event-stream/i;
 
-/** What a response with a status of 300 and above says. */
+/** The error in a response with a status of 300 and above. */
 export function refusal(
   wire: WireProvider,
   target: AttemptTarget,
@@ -104,7 +105,7 @@ export function refusal(
   return upstreamError(wait === undefined ? problem : { ...problem, retryAfter: wait }, status);
 }
 
-/** A large response in OpenAI's form need not be held to be told from an error. */
+/** Whether a large response may be passed on as bytes: one in OpenAI's form shows by its beginning that it is no error. */
 export function mayPassRaw({ job, wire }: WireAttempt, held: HeldResponse): boolean {
   return (
     job.mayPassRaw &&
@@ -115,7 +116,7 @@ export function mayPassRaw({ job, wire }: WireAttempt, held: HeldResponse): bool
   );
 }
 
-/** An upstream that says nothing, whatever the status. */
+/** The error for a response without a body, whatever its status. */
 export function emptyResponse(target: AttemptTarget, status: number): PorticoError {
   return upstreamError(
     {
@@ -130,10 +131,10 @@ export function emptyResponse(target: AttemptTarget, status: number): PorticoErr
 function retryAfter(headers: IncomingHttpHeaders): number | undefined {
   const ms = Number(headers["retry-after-ms"]);
   if (headers["retry-after-ms"] !== undefined && Number.isFinite(ms) && ms >= 0) return ms / 1000;
-  const given = headers["retry-after"];
-  if (given === undefined) return undefined;
-  const seconds = Number(given);
+  const value = headers["retry-after"];
+  if (value === undefined) return undefined;
+  const seconds = Number(value);
   if (Number.isFinite(seconds)) return Math.max(0, seconds);
-  const date = Date.parse(given);
+  const date = Date.parse(value);
   return Number.isNaN(date) ? undefined : Math.max(0, (date - Date.now()) / 1000);
 }

@@ -71,10 +71,10 @@ function sendChat(attempt: WireAttempt, given: Job["request"]): Promise<ChatResp
 }
 
 /** The messages that got signatures back, for `x-portico-changed`. */
-function restoredIn(asked: Job["request"], given: Job["request"]): string[] {
-  if (asked === given) return [];
+function restoredIn(original: Job["request"], given: Job["request"]): string[] {
+  if (original === given) return [];
   return given.messages.flatMap((message, i) =>
-    message === asked.messages[i]
+    message === original.messages[i]
       ? []
       : [`restored-signature ${sourcePath(given, `messages[${i}]`)}`],
   );

@@ -1,4 +1,4 @@
-/** What goes out to an upstream: the caller's own bytes wherever that is right, else what the provider makes of them. */
+/** The request to an upstream: the caller's own bytes where they fit, else the provider's encoding. */
 import type { ChatRequest, WireProvider, WireRequest } from "portico/provider";
 import type { Job } from "../../job.ts";
 import { askingForUsage } from "../../openai/usage.ts";
@@ -8,7 +8,7 @@ import type { AttemptTarget } from "../target.ts";
 interface Outgoing {
   /** The job's request, or the one that the provider's rules made of it. */
   request: ChatRequest;
-  /** The usage of the stream is asked for, though the client did not. */
+  /** The gateway asks for the usage of the stream, which the client did not. */
   askUsage: boolean;
 }
 
