@@ -1,7 +1,7 @@
 /** Writes the parts of a stream as the Messages API's events. */
 import type { PorticoError } from "portico";
 import {
-  isJson,
+  PartSequence,
   type RawPart,
   sealExtras,
   SignedReasoning,
@@ -56,7 +56,6 @@ export class MessagesEncoder implements StreamEncoder {
   #blocks = 0;
   #open: OpenBlock | undefined;
   readonly #calls = new Map<number, Call>();
-  #latest: Call | undefined;
   /** Blocks of the upstream, by its own index, with the index that they have here. */
   readonly #sourceBlocks = new Map<number, number>();
   readonly #signed = new SignedReasoning();
@@ -65,6 +64,8 @@ export class MessagesEncoder implements StreamEncoder {
   #usage: Usage | undefined;
   /** Characters of the model's texts and arguments so far. */
   #characters = 0;
+
+  readonly #sequence = new PartSequence((part) => this.#part(part));
 
   /** `estimate`: the tokens of the prompt, for channels that count them at the end only. */
   constructor(model: string, requestId: string, estimate: () => number = () => 0) {
@@ -77,7 +78,9 @@ export class MessagesEncoder implements StreamEncoder {
     writeParts(parts, "anthropic", {
       event: (event) => this.#event(event),
       part: (part) => {
-        this.#part(part);
+        // Blocks of a channel that speaks the format have its own order.
+        if (part.source?.format === "anthropic") this.#part(part);
+        else this.#sequence.add(part);
         return false;
       },
     });
@@ -86,6 +89,7 @@ export class MessagesEncoder implements StreamEncoder {
   }
 
   end(): string {
+    this.#sequence.end();
     if (!this.#isNative) this.#start();
     this.#close();
     this.#closeCalls();
@@ -95,7 +99,8 @@ export class MessagesEncoder implements StreamEncoder {
   }
 
   fail(error: PorticoError): string {
-    return this.error(error);
+    this.#sequence.end();
+    return this.#take() + this.error(error);
   }
 
   error({ status, message }: PorticoError): string {
@@ -201,12 +206,10 @@ export class MessagesEncoder implements StreamEncoder {
 
   #startCall({ index, id, name, extra }: StreamedCallPart): void {
     this.#close();
-    // A call that is not whole yet (its fragments come mixed with another's) stays open.
-    if (this.#latest !== undefined && isJson(this.#latest.args)) this.#closeCall(this.#latest);
+    this.#closeCalls();
     const block = this.#openBlock({ type: "tool_use", id, name, input: {} });
     const call: Call = { id, block, args: "", extra_content: extra, isOpen: true };
     this.#calls.set(index, call);
-    this.#latest = call;
   }
 
   #arguments(index: number, text: string): void {

@@ -170,6 +170,7 @@ export { OpenSource, type PartsWriting, writeParts } from "./parts/source.ts";
 export { type CallFragment, ToolCallTracker, type TrackerOptions } from "./parts/tool-calls.ts";
 export { CallIds } from "./parts/call-ids.ts";
 export { PartCollector } from "./parts/collector.ts";
+export { PartSequence } from "./parts/part-sequence.ts";
 export { partsOfCompletion } from "./parts/completion-parts.ts";
 export { ContentBlocks } from "./parts/content-blocks.ts";
 export { createPartDecoder, type Decoding } from "./parts/decoder.ts";

@@ -2,6 +2,7 @@
 import type { PorticoError } from "portico";
 import {
   type JsonObject,
+  PartSequence,
   type StreamEncoder,
   type StreamPart,
   stringifyExact,
@@ -33,6 +34,7 @@ class ResponseEncoder implements StreamEncoder {
   readonly #keep: Keep;
   readonly #events = new NumberedEvents();
   readonly #output: Output;
+  readonly #sequence = new PartSequence((part) => this.#add(part));
   readonly #native: NativeEvents;
   #model: string;
   #finish: string | null = null;
@@ -60,7 +62,7 @@ class ResponseEncoder implements StreamEncoder {
       part: (part) => {
         this.#isNative ||= isNativePart(part);
         if (this.#isNative) native += this.#native.part(part);
-        else this.#add(part);
+        else this.#sequence.add(part);
         return false;
       },
     });
@@ -70,6 +72,7 @@ class ResponseEncoder implements StreamEncoder {
 
   end(): string | Promise<string> {
     if (this.#native.response !== undefined) return this.#endNative(this.#native.response);
+    this.#sequence.end();
     this.#start();
     const finish = this.#finish;
     this.#output.end(cutReason(finish) !== undefined);
@@ -87,6 +90,7 @@ class ResponseEncoder implements StreamEncoder {
   }
 
   fail(error: PorticoError): string {
+    this.#sequence.end();
     if (this.#isNative) this.#events.next = this.#native.number;
     this.#start();
     this.#events.write("error", errorFields(error));

@@ -68,13 +68,12 @@ class CallItem {
   }
 }
 
-/** Fragments of parallel calls may come mixed: a call whose arguments are not complete stays open beside the next one. */
+/** The calls of a response. Each is written to its end before the next one begins. */
 export class CallItems {
   readonly #list: ItemList;
   readonly #toolOf: ToolOf;
   readonly #calls = new Map<number, CallItem>();
-  readonly #open = new Set<CallItem>();
-  #latest: CallItem | undefined;
+  #open: CallItem | undefined;
 
   constructor(list: ItemList, toolOf: ToolOf) {
     this.#list = list;
@@ -86,16 +85,15 @@ export class CallItems {
   }
 
   begin(part: StreamedCallPart): void {
-    if (this.#latest?.isComplete) this.#end(this.#latest, "completed");
+    this.end("completed");
     const call = new CallItem(this.#list, part, this.#toolOf(part.name));
     this.#calls.set(part.index, call);
-    this.#open.add(call);
-    this.#latest = call;
+    this.#open = call;
   }
 
   write(index: number, args: string): void {
     const call = this.#calls.get(index);
-    if (call === undefined || args === "" || !this.#open.has(call)) return;
+    if (call === undefined || args === "" || this.#open !== call) return;
     call.write(args);
   }
 
@@ -103,12 +101,9 @@ export class CallItems {
     return this.#calls.get(index);
   }
 
-  /** Ends every call that is open. */
+  /** Ends the call that is open. */
   end(status: "completed" | "incomplete"): void {
-    for (const call of this.#open) this.#end(call, status);
-  }
-
-  #end(call: CallItem, status: string): void {
-    if (this.#open.delete(call)) call.end(status);
+    this.#open?.end(status);
+    this.#open = undefined;
   }
 }

@@ -309,6 +309,122 @@ for (const [wayName, way] of Object.entries(ways)) {
   });
 }
 
+/** Each block of a message begins after the end of the one before, and gets nothing after its own end. */
+function checkBlocks(events: readonly any[]): void {
+  let open: number | undefined;
+  let next = 0;
+  for (const { type, index } of events) {
+    if (type === "content_block_start") {
+      assert.equal([open, index], [undefined, next], "the block before has ended");
+      open = index;
+      next++;
+    }
+    if (type === "content_block_delta") assert.is(index, open);
+    if (type === "content_block_stop") {
+      assert.is(index, open);
+      open = undefined;
+    }
+  }
+  assert.is(open, undefined);
+}
+
+/** The deltas of each item of a response are what its end repeats. */
+function checkItems(events: readonly any[]): void {
+  const deltas = new Map<string, string>();
+  for (const { type, item_id: id, delta, arguments: args, text } of events) {
+    if (/(?:arguments|text)\.delta$/.test(type)) deltas.set(id, (deltas.get(id) ?? "") + delta);
+    if (/(?:arguments|text)\.done$/.test(type)) assert.is(deltas.get(id) ?? "{}", args ?? text);
+  }
+}
+
+const call = (one: Fragment) => ({ tool_calls: [fragment(one)] });
+const mixed: Record<string, { deltas: object[]; text: string; args: string[] }> = {
+  "a text between the fragments of a call": {
+    deltas: [
+      { content: "a" },
+      call({ index: 0, id: "c1", name: "calc", args: '{"x":' }),
+      { content: "\n" },
+      { reasoning_content: "hm" },
+      call({ index: 0, args: '"1"}' }),
+      { content: "b" },
+    ],
+    text: "a\nb",
+    args: ['{"x":"1"}'],
+  },
+  "two calls whose fragments alternate, and a text": {
+    deltas: [
+      call({ index: 0, id: "c1", name: "calc", args: '{"x":' }),
+      call({ index: 1, id: "c2", name: "calc", args: '{"x":' }),
+      { content: "a" },
+      call({ index: 1, args: '"2"}' }),
+      call({ index: 0, args: '"1"}' }),
+    ],
+    text: "a",
+    args: ['{"x":"1"}', '{"x":"2"}'],
+  },
+  "three calls without arguments": {
+    deltas: [0, 1, 2].map((index) => call({ index, id: `c${index}`, name: "calc", args: "" })),
+    text: "",
+    args: ["{}", "{}", "{}"],
+  },
+  "a call that is never complete": {
+    deltas: [
+      call({ index: 0, id: "c1", name: "calc", args: '{"x":"' }),
+      { content: "a" },
+      call({ index: 1, id: "c2", name: "calc", args: "{}" }),
+    ],
+    text: "a",
+    args: ['{"x":"', "{}"],
+  },
+};
+
+for (const [name, { deltas, text, args }] of Object.entries(mixed)) {
+  test(`messages and responses: ${name}`, async () => {
+    up.answer = (_, res) =>
+      stream(res, ...deltas.map((delta) => chunk(delta)), chunk({}, "tool_calls"), DONE);
+    const body = { ...ways["messages"]!.body([]), stream: true };
+    const message = await gateway.request("POST", "/v1/messages", body);
+    const blocks = eventsIn(await message.text());
+    checkBlocks(blocks);
+    assert.equal(
+      ways["messages"]!.streamed(blocks).map((one) => one.args),
+      args,
+    );
+    const texts = blocks.flatMap(({ delta }) => (delta?.type === "text_delta" ? [delta.text] : []));
+    assert.is(texts.join(""), text);
+
+    const asked = { ...ways["responses"]!.body([]), stream: true };
+    const response = await gateway.request("POST", "/v1/responses", asked);
+    const items = eventsIn(await response.text());
+    checkItems(items);
+    assert.equal(
+      ways["responses"]!.streamed(items).map((one) => one.args),
+      args,
+    );
+    const spoken = items.flatMap(({ type, delta }) =>
+      type === "response.output_text.delta" ? [delta] : [],
+    );
+    assert.is(spoken.join(""), text);
+  });
+}
+
+test("a stream that breaks off within a call still brings the texts behind it", async () => {
+  up.answer = (_, res) =>
+    stream(
+      res,
+      chunk(call({ index: 0, id: "c1", name: "calc", args: '{"x":' })),
+      chunk({ content: "behind" }),
+      `data: ${JSON.stringify({ error: { message: "broken" } })}\n\n`,
+    );
+  for (const way of ["messages", "responses"]) {
+    const body = { ...ways[way]!.body([]), stream: true };
+    const response = await gateway.request("POST", ways[way]!.path, body);
+    const text = await response.text();
+    assert.match(text, "behind");
+    assert.ok(text.indexOf("behind") < text.indexOf("broken"), "the error comes last");
+  }
+});
+
 test("a whole number beyond 2^53 keeps its digits in calls, on every way in", async () => {
   const args = '{"id":9007199254740993123,"list":[-12345678901234567890]}';
   for (const [name, way] of Object.entries(ways)) {
