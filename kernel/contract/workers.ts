@@ -8,6 +8,8 @@ export interface Workers {
   readonly count: number;
   /** Names the gateway that they are; another one at each start. */
   readonly gateway: string;
+  /** When the gateway started, in milliseconds since 1970: the same in all workers, also in one that replaces another. */
+  readonly startedAt: number;
   /** Those that take requests now. */
   ready(): readonly number[];
   /** To every other worker. */

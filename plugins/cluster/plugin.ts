@@ -81,6 +81,7 @@ async function registerGateway(
     name,
     version: ctx.version,
     url: () => ctx.url(),
+    startedAt: ctx.use("gateway").startedAt,
   });
   ctx.route("GET", "/gateways", gatewaysRoute, async () => ({ gateways: await register.list() }));
   if (!register.isWriter) return;

@@ -12,7 +12,7 @@ const RENEW_MS = 5_000;
 /** Two renewals may fail or come late before the entry expires. */
 const EXPIRE_MS = 15_000;
 
-/** What an entry holds in the store. Times are milliseconds of the store's clock. */
+/** What an entry holds in the store. Times are milliseconds since 1970, `seenAt` by the store's clock. */
 interface StoredEntry
   extends Pick<GatewayEntry, "name" | "host" | "url" | "version" | "pid" | "workers"> {
   startedAt: number;
@@ -27,6 +27,8 @@ interface RegisterOptions {
   name: string | undefined;
   version: string;
   url: () => string;
+  /** Of this process, in milliseconds since 1970. */
+  startedAt: number;
 }
 
 export class Register {
@@ -37,7 +39,7 @@ export class Register {
 
   constructor(options: RegisterOptions) {
     this.#options = options;
-    this.#startedAt = options.store().now();
+    this.#startedAt = options.workers?.startedAt ?? options.startedAt;
   }
 
   /** Whether this process writes the gateway's entry: one of its workers does. */
@@ -48,9 +50,7 @@ export class Register {
 
   async renew(): Promise<void> {
     const { store, gateway } = this.#options;
-    // The worker may have replaced one that was killed; the gateway itself did not start again.
-    const { startedAt } = (await this.#read(gateway)) ?? this.#own();
-    await store().kv.set(NAMESPACE, gateway, { ...this.#own(), startedAt }, { ttlMs: EXPIRE_MS });
+    await store().kv.set(NAMESPACE, gateway, this.#own(), { ttlMs: EXPIRE_MS });
   }
 
   async remove(): Promise<void> {
@@ -62,9 +62,9 @@ export class Register {
   async list(): Promise<GatewayEntry[]> {
     const { store, gateway } = this.#options;
     const isShared = store().sharedBy === "gateways";
-    const own = (isShared ? await this.#read(gateway) : undefined) ?? this.#own();
     const others = isShared ? await this.#others() : [];
-    return [this.#describe(gateway, own), ...others.sort(byNameAndUrl)];
+    // The one that responds gives a sign of life by that.
+    return [this.#describe(gateway, this.#own()), ...others.sort(byNameAndUrl)];
   }
 
   async #others(): Promise<GatewayEntry[]> {
@@ -72,15 +72,11 @@ export class Register {
     const ids = (await store().kv.list(NAMESPACE)).filter((id) => id !== gateway);
     const entries = await Promise.all(
       ids.map(async (id) => {
-        const entry = await this.#read(id);
+        const entry = await store().kv.get<StoredEntry>(NAMESPACE, id);
         return entry === undefined ? [] : [this.#describe(id, entry)];
       }),
     );
     return entries.flat();
-  }
-
-  #read(id: string): Promise<StoredEntry | undefined> {
-    return this.#options.store().kv.get<StoredEntry>(NAMESPACE, id);
   }
 
   #own(): StoredEntry {

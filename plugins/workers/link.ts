@@ -76,7 +76,7 @@ class Link implements ProcessLink {
   #connected = (socket: Socket): void => void socket.destroy();
   #stop = (_reason: string): void => process.exit(0);
 
-  constructor({ index, count, gateway, port, tokenIsNew }: Begin) {
+  constructor({ index, count, gateway, startedAt, port, tokenIsNew }: Begin) {
     this.#index = index;
     this.port = port;
     this.tokenIsNew = tokenIsNew;
@@ -85,6 +85,7 @@ class Link implements ProcessLink {
       index,
       count,
       gateway,
+      startedAt,
       ready: () => this.#ready,
       tell: (topic, data) => this.#tell(topic, data),
       ask: (to, topic, data, limitMs) => this.#ask(to, topic, data, limitMs),

@@ -38,6 +38,8 @@ export type ToWorker =
       index: number;
       count: number;
       gateway: string;
+      /** Milliseconds since 1970. */
+      startedAt: number;
       port: number;
       tokenIsNew: boolean;
     }

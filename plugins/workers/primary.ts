@@ -60,6 +60,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
 export class Primary {
   readonly #options: PrimaryOptions;
   readonly #gateway = randomUUID();
+  readonly #startedAt = Date.now();
   readonly #workers = new Map<number, Worker>();
   /** Starts in a row that failed, by worker. */
   readonly #failures = new Map<number, number>();
@@ -207,6 +208,7 @@ export class Primary {
       index,
       count,
       gateway: this.#gateway,
+      startedAt: this.#startedAt,
       port: this.#port,
       tokenIsNew: tokenIsNew && !this.#isStarted,
     });

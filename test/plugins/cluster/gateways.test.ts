@@ -68,6 +68,7 @@ test("the workers of a gateway have one entry, which goes with them", async () =
   assert.is(entry?.url, other.url);
   for (const [own, ...others] of await Promise.all([list(other), list(other), list(other)])) {
     assert.is(own?.id, entry?.id, "each worker knows which entry is its own");
+    assert.is(own?.startedAt, entry?.startedAt, "whichever worker responds");
     assert.equal(namesOf(others), ["one"]);
   }
   await other.stop();

@@ -134,7 +134,8 @@ test("a worker begins, whatever it hears of the others before", async () => {
   const hello = await next("hello");
   assert.is(hello.type, "hello", JSON.stringify(hello));
   const ready = next("ready");
-  child.send({ type: "begin", index: 1, count: 2, gateway: "g", port: 0, tokenIsNew: false });
+  const gateway = { gateway: "g", startedAt: Date.now(), port: 0, tokenIsNew: false };
+  child.send({ type: "begin", index: 1, count: 2, ...gateway });
   assert.is((await ready).type, "ready", JSON.stringify(await ready));
   child.send({ type: "stop", reason: "the test is over" });
   assert.is((await ended).code, 0);
