@@ -55,22 +55,21 @@ test.after(async () => {
   await up?.close();
 });
 
-test("a client that does not read stops the upstream", async () => {
+/** An upstream that sends up to 200 MB as fast as the gateway reads, and a client that stops reading after the first bytes. */
+async function startFlood() {
   const event = hello[1]!.replace("Hel", "x".repeat(64 * 1024));
-  let written = 0;
-  let blocked = false;
+  const flood = { written: 0, isBlocked: false };
   up.answer = (_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.write(hello[0]!);
     const more = () => {
-      while (written < 200 * 1024 * 1024 && !res.destroyed) {
-        written += event.length;
-        if (!res.write(event)) {
-          blocked = true;
+      while (flood.written < 200 * 1024 * 1024 && !res.destroyed) {
+        flood.written += event.length;
+        flood.isBlocked = !res.write(event);
+        if (flood.isBlocked) {
           res.once("drain", more);
           return;
         }
-        blocked = false;
       }
     };
     more();
@@ -88,16 +87,31 @@ test("a client that does not read stops the upstream", async () => {
   socket.pause();
   let last = -1;
   await until("the upstream to be held", () => {
-    const same = blocked && written === last;
-    last = written;
-    return same;
+    const isHeld = flood.isBlocked && flood.written === last;
+    last = flood.written;
+    return isHeld;
   });
-  assert.ok(written < 30 * 1024 * 1024, `${written} bytes went out`);
-  const held = written;
+  return { flood, socket };
+}
+
+test("a client that does not read stops the upstream", async () => {
+  const { flood, socket } = await startFlood();
+  assert.ok(flood.written < 30 * 1024 * 1024, `${flood.written} bytes went out`);
+  const held = flood.written;
   socket.resume();
-  await until("it to go on", () => written > held * 2);
+  await until("it to go on", () => flood.written > held * 2);
   socket.destroy();
   await up.seen.at(-1)!.cut;
+});
+
+test("a client that leaves while the gateway waits for it ends its request", async () => {
+  const { socket } = await startFlood();
+  socket.destroy();
+  await up.seen.at(-1)!.cut;
+  await until("the request to end", async () => {
+    const { channels } = await gateway.json("GET", "/channels");
+    return channels.find(({ name }: { name: string }) => name === "main").inFlight === 0;
+  });
 });
 
 test("a large answer is counted wherever its reads are cut", async () => {
