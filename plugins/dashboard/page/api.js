@@ -48,7 +48,7 @@ export async function request(method, path, { body, signal, version, known } = {
   const failure = new ApiError(
     answer.status,
     error?.code ?? "",
-    error?.message ?? `The gateway answered ${answer.status}.`,
+    error?.message ?? `The gateway responded with ${answer.status}.`,
     error,
   );
   failure.requestId = answer.headers.get("x-request-id");
@@ -67,8 +67,8 @@ export async function inTime(work, signal) {
   } catch (error) {
     if (signal?.aborted || error instanceof ApiError) throw error;
     const why = late.signal.aborted
-      ? "The gateway takes too long to answer."
-      : "The gateway's answer was cut off.";
+      ? "The gateway takes too long to respond."
+      : "The gateway's response was cut off.";
     throw new ApiError(0, "unreachable", why);
   } finally {
     clearTimeout(timer);

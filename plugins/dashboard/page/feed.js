@@ -52,13 +52,13 @@ async function connect(signal, share) {
         add(event);
         share({ event });
       }
-      tellAll("The feed has ended; connecting again …");
+      tellAll("The live feed has ended; reconnecting …");
     } catch (error) {
       if (signal.aborted) break;
       tellAll(
         error.status === 404
-          ? `There is no feed: ${error.message}`
-          : `The feed is cut: ${error.message}`,
+          ? `The live feed is not available: ${error.message}`
+          : `The live feed was interrupted: ${error.message}`,
       );
       if (error.status === 404) break;
     }

@@ -3,9 +3,9 @@ import { h, say, showError } from "./dom.js";
 
 /** `latest` is the change that came in between, where the gateway names it. */
 function conflictOf({ details: { latest } = {} }) {
-  const who = latest ? `${latest.principal} (${latest.via}) has` : "somebody has";
+  const who = latest ? `${latest.principal} (${latest.via}) has` : "someone has";
   return new Error(
-    `Nothing was undone: ${who} changed it since. Look at what it is now, and change it by hand.`,
+    `Nothing was undone, because ${who} has changed it since. Check the current value, and change it by hand.`,
   );
 }
 

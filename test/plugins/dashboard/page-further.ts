@@ -72,7 +72,7 @@ testSignedIn(
     const refused = await ask("for-a-no");
     await page.getByRole("button", { name: "Refuse note" }).click();
     assert.is(await ended(refused), "denied");
-    await page.getByText("No tool call waits for you.").waitFor();
+    await page.getByText("No tool call is waiting for you.").waitFor();
     await gateway.gateway.config.unset("agents.defaults.tools");
   },
 );
@@ -313,7 +313,7 @@ testSignedIn(
     const seeRefusal = async () => {
       await page
         .getByRole("alert")
-        .getByText(/^Nothing was undone: /)
+        .getByText(/^Nothing was undone, /)
         .waitFor();
       await page.getByRole("alert").getByRole("button", { name: "Close" }).click();
       // The browser notes the refusal by itself.

@@ -88,7 +88,7 @@ testSignedIn("each section is filled, and what others wrote stays text", async (
   await broken.getByRole("button", { name: "Enable broken" }).click();
   await broken.getByText("active", { exact: true }).waitFor();
   await broken.getByRole("link", { name: "broken" }).click();
-  await page.getByRole("heading", { name: "Lines that it logged" }).waitFor();
+  await page.getByRole("heading", { name: "Log lines of the hook" }).waitFor();
 
   await openSection(visitor, "Plugins");
   await page.getByRole("row").filter({ hasText: "dashboard" }).getByText("active").waitFor();

@@ -10,7 +10,7 @@ testSignedIn(
     await page.route("**/cron/jobs", (route) =>
       route.fulfill({ contentType: "application/json", body: '{"jobs":[' }),
     );
-    await page.getByText("The gateway's answer was cut off.").waitFor();
+    await page.getByText("The gateway's response was cut off.").waitFor();
     await page.unroute("**/cron/jobs");
     await page.getByRole("link", { name: "tea time" }).waitFor();
   },
@@ -33,7 +33,7 @@ test("a gateway that does not answer any more is told as that, and is seen to co
   while (unanswered.size < 2) await page.clock.runFor(1000);
   await page.clock.runFor(30_000);
   await page.getByRole("status").getByText("The gateway does not answer").waitFor();
-  await page.getByText("The gateway takes too long to answer.").waitFor();
+  await page.getByText("The gateway takes too long to respond.").waitFor();
   await page.unrouteAll();
   await page.clock.runFor(5000);
   await page.getByRole("link", { name: "tea time" }).waitFor();

@@ -63,7 +63,7 @@ function extrasOf({ system, params, cache, fallbackOn }) {
     system === undefined ? null : "system text",
     params === undefined ? null : `parameters: ${Object.keys(params).join(", ")}`,
     cache === undefined ? null : "cache",
-    fallbackOn === undefined ? null : `goes on after ${fallbackOn.join(", ")}`,
+    fallbackOn === undefined ? null : `also falls back after ${fallbackOn.join(", ")}`,
   ];
   return parts.filter(Boolean).join("; ") || "–";
 }
@@ -92,7 +92,7 @@ async function editAlias(name) {
     async submit(values) {
       const key = name ?? values.name;
       if (name === undefined && Object.hasOwn(written.models ?? {}, key))
-        throw Object.assign(new Error(`There is an alias ${key} already.`), { field: "name" });
+        throw Object.assign(new Error(`The alias ${key} already exists.`), { field: "name" });
       const edits = editsOf(key, before, alias, aliasOf(values, alias));
       if (edits.length === 0) return;
       await reviewEdits({ title: `Save the alias ${key}`, edits, version });
@@ -110,7 +110,7 @@ const fieldsOf = ({ targets, strategy, system, params = {} }) => [
     kind: "lines",
     required: true,
     value: targets,
-    hint: "One a line, as channel/model or the name of a model.",
+    hint: "One per line: channel/model, or the name of a model.",
   },
   {
     name: "strategy",
@@ -124,10 +124,10 @@ const fieldsOf = ({ targets, strategy, system, params = {} }) => [
       { value: "cost", label: "cost: the cheapest first" },
     ],
   },
-  { name: "system", label: "System text that is put first", kind: "long", value: system },
+  { name: "system", label: "System text, before all messages", kind: "long", value: system },
   {
     name: "default",
-    label: "Parameters where a request has none",
+    label: "Parameters for requests that set none",
     kind: "json",
     value: params.default,
     hint: 'As JSON: {"temperature": 0.2}',

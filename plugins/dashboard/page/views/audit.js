@@ -114,7 +114,7 @@ function story(entry) {
     problem(entry.error?.message),
     entry.changes.length === 0 ? null : h("h3", {}, "Before and after"),
     entry.changes.map(difference),
-    entry.request === undefined ? null : [h("h3", {}, "What was asked for"), json(entry.request)],
+    entry.request === undefined ? null : [h("h3", {}, "Requested change"), json(entry.request)],
   ];
 }
 

@@ -28,20 +28,20 @@ function upstreamFields(channel, providers, isNew) {
       label: "Address",
       value: channel.baseUrl,
       suggestions: providers.flatMap(({ baseUrl }) => baseUrl ?? []),
-      hint: "Empty: the provider's own. For openai with its /v1, for others the host root.",
+      hint: "Empty: the provider's own address. Include /v1 for openai; for others, use the host root.",
     },
     {
       name: "apiKey",
       label: "API key",
       kind: "password",
-      hint: isNew ? SECRET_HINT : `Empty: it stays as it is. ${SECRET_HINT}`,
+      hint: isNew ? SECRET_HINT : `Empty: unchanged. ${SECRET_HINT}`,
     },
     {
       name: "models",
       label: "Models",
       kind: "lines",
       value: channel.models,
-      hint: "One a line, * stands for anything. Empty: all that the provider lists.",
+      hint: "One per line; * matches any text. Empty: all models that the provider lists.",
     },
     { name: "region", label: "Region", value: channel.region, when: isOf("bedrock") },
     {
@@ -68,11 +68,11 @@ function limitFields(channel) {
     value: channel[name],
   });
   return [
-    number("priority", "Priority", "Higher ones are asked first."),
+    number("priority", "Priority", "Channels with a higher priority are tried first."),
     number("weight", "Weight", "The share among channels of one priority. Empty: 1."),
     number("requestsPerMinute", "Requests a minute"),
     number("tokensPerMinute", "Tokens a minute"),
-    number("maxConcurrent", "Requests at once"),
+    number("maxConcurrent", "Concurrent requests"),
     ...budgetFields(channel.budget),
   ];
 }
@@ -94,7 +94,7 @@ export async function addChannel() {
     async submit(values) {
       const { name } = values;
       if (Object.hasOwn(written.channels ?? {}, name))
-        throw Object.assign(new Error(`There is a channel ${name} already.`), { field: "name" });
+        throw Object.assign(new Error(`The channel ${name} already exists.`), { field: "name" });
       const value = withoutUndefined(limitsOf(values));
       const edits = [{ path: ["channels", name], value }];
       const title = `Add the channel ${name}`;

@@ -91,7 +91,7 @@ function columnsOf(openName) {
     {
       title: "models",
       kind: "text",
-      cell: ({ models }) => models?.join(", ") ?? "all that it lists",
+      cell: ({ models }) => models?.join(", ") ?? "all that the upstream lists",
     },
     {
       title: "priority",
@@ -166,7 +166,7 @@ function renderDetail({ channel, sums }, name) {
       ["state", channelState(channel)],
       ["provider", channel.provider],
       ["address", channel.baseUrl],
-      ["models", channel.models?.join(", ") ?? "all that it lists"],
+      ["models", channel.models?.join(", ") ?? "all that the upstream lists"],
       ["priority", String(channel.priority)],
       ["weight", String(channel.weight)],
       ["under way", `${channel.inFlight}, ${channel.queued} waiting`],
@@ -206,7 +206,7 @@ function modelHealth({ restingModels = [] }, rows) {
       ["cost", ({ costUsd }) => (costUsd === null ? "unknown" : dollars(costUsd)), "number"],
     ],
     [...rows, ...idle],
-    "None was asked.",
+    "No model was used.",
   );
 }
 

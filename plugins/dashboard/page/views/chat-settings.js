@@ -4,7 +4,7 @@ import { formRow, h } from "../dom.js";
 const NUMBERS = [
   ["temperature", "Temperature"],
   ["top_p", "Top p"],
-  ["max_tokens", "Most tokens of an answer"],
+  ["max_tokens", "Maximum tokens per response"],
   ["seed", "Seed"],
 ];
 
@@ -50,7 +50,7 @@ export class ChatSettings {
   effort() {
     const chosen = this.values.reasoning_effort ?? "";
     const options = ["", "minimal", "low", "medium", "high"].map((value) =>
-      h("option", { value, selected: value === chosen }, value || "as the provider has it"),
+      h("option", { value, selected: value === chosen }, value || "provider's default"),
     );
     return h("select", {}, options);
   }

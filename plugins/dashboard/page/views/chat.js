@@ -38,7 +38,7 @@ class ChatPage {
     this.text = h("textarea", {
       id: "message",
       rows: "3",
-      placeholder: "Enter sends, Shift+Enter begins a line",
+      placeholder: "Enter sends, Shift+Enter starts a new line",
       "aria-label": "Message",
     });
     this.attachments = new Attachments();

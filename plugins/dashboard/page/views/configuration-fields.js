@@ -103,7 +103,7 @@ function adder(form, entry, path, names, list) {
   const add = () => {
     const wanted = name.value.trim();
     const isTaken = names.includes(wanted) || form.drafts.has(keyOf([...path, wanted]));
-    trouble.textContent = isTaken ? `There is an entry ${wanted} already.` : "";
+    trouble.textContent = isTaken ? `The entry ${wanted} already exists.` : "";
     if (wanted === "" || isTaken) return name.focus();
     list.append(newEntry(form, entry, [...path, wanted]));
     name.value = "";

@@ -48,7 +48,7 @@ function editJob(job) {
         kind: "choice",
         options: [
           { value: "skip", label: "is skipped" },
-          { value: "run-once", label: "is made up for once" },
+          { value: "run-once", label: "runs once, late" },
         ],
         value: job?.missed ?? "skip",
       },
@@ -137,6 +137,6 @@ async function nextDates(values) {
   });
   return [
     description ? h("p", {}, description) : null,
-    dates.length === 0 ? h("p", {}, "It has no date to come.") : dateList(dates, timezone),
+    dates.length === 0 ? h("p", {}, "It has no further dates.") : dateList(dates, timezone),
   ];
 }

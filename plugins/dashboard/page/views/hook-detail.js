@@ -90,7 +90,7 @@ function trialForm({ name, events }, declared) {
     known.map((each) => h("option", {}, each)),
   );
   const context = h("textarea", { id: "trial-context", rows: "8", spellcheck: "false" });
-  const outcome = h("div", { role: "status", "aria-label": "Outcome of the trial" });
+  const outcome = h("div", { role: "status", "aria-label": "Result of the test" });
   const showSample = () => {
     context.value = JSON.stringify(sampleOf(event.value, declared), null, 2);
   };
@@ -114,7 +114,7 @@ function trialForm({ name, events }, declared) {
       "div",
       { class: "row" },
       run,
-      h("span", { class: "hint" }, "It changes nothing but the hook's own kv."),
+      h("span", { class: "hint" }, "The test changes nothing except the hook's own kv data."),
     ),
     outcome,
   );
@@ -147,7 +147,7 @@ function effectsOf({ result, changed, messages, ignored }, context) {
   const isIdle = !result && fields.length === 0 && messages.length === 0;
   return [
     isIdle ? h("p", { class: "muted" }, "It would change nothing.") : null,
-    result?.reply === undefined ? null : effect("It would answer at once:", result.reply),
+    result?.reply === undefined ? null : effect("It would reply:", result.reply),
     result?.block === undefined ? null : effect("It would refuse:", result.block),
     fields.map(([field, value]) => [
       h("p", {}, "It would change ", h("strong", {}, field), ":"),
@@ -205,7 +205,7 @@ function versionOf({ hash, loadedAt, files }, before) {
 
 function linesOf({ lines }) {
   return [
-    h("h3", {}, "Lines that it logged"),
+    h("h3", {}, "Log lines of the hook"),
     lines.length === 0
       ? h("p", { class: "empty" }, "It has logged nothing yet.")
       : linesTable([...lines].reverse()),

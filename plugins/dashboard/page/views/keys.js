@@ -39,7 +39,8 @@ export const keys = {
           columns: columnsOf(openName),
           rows,
           sort: { column: "name" },
-          empty: "There are no client keys yet. A key opens /v1 for one client, within its limits.",
+          empty:
+            "There are no client keys yet. A key gives one client access to /v1, within its limits.",
         }),
       h("button", { type: "button", class: "primary", onclick: createKey }, "Create a key"),
     ),
@@ -176,7 +177,7 @@ const fieldsOf = (key = {}) => [
     label: "Models",
     kind: "lines",
     value: key.models,
-    hint: "One a line; * stands for anything. Empty: all but agents.",
+    hint: "One per line; * matches any text. Empty: all models except agents.",
   },
   {
     name: "requestsPerMinute",
@@ -199,7 +200,7 @@ const fieldsOf = (key = {}) => [
     kind: "lines",
     value: key.allowedIps,
     rows: 2,
-    hint: "Addresses or networks such as 10.0.0.0/8, one a line. Empty: any.",
+    hint: "Addresses or networks such as 10.0.0.0/8, one per line. Empty: any.",
   },
   {
     name: "tools",
@@ -207,7 +208,7 @@ const fieldsOf = (key = {}) => [
     kind: "lines",
     value: key.tools,
     rows: 2,
-    hint: "Names, one a line.",
+    hint: "Names, one per line.",
   },
 ];
 
@@ -268,7 +269,7 @@ function rotateKey(name) {
   openForm({
     title: `Give ${name} a new secret`,
     note:
-      "Its limits and its usage stay. The old secret works on for the time that you choose. " +
+      "Its limits and its usage stay. The old secret keeps working for the time that you choose. " +
       "This cannot be undone: a secret that has stopped working cannot be restored.",
     fields: [
       {

@@ -91,7 +91,7 @@ class LogPage {
         this.lines = [];
         this.setState("live");
         for await (const { data } of eventsOf(answer)) this.add(JSON.parse(data));
-        this.setState("The stream has ended; connecting again …");
+        this.setState("The stream has ended; reconnecting …");
       } catch (error) {
         if (signal.aborted) return;
         this.setState(`The stream was cut off: ${error.message}`);

@@ -29,7 +29,7 @@ function fieldsOf(mapping = {}) {
       name: "secret",
       label: "Signing secret",
       kind: "password",
-      hint: mapping.verify ? "Empty: it stays as it is." : "What the sender signs with.",
+      hint: mapping.verify ? "Empty: unchanged." : "What the sender signs with.",
       when: ({ scheme: chosen }) => chosen !== "token" && chosen !== "other",
     },
     {
@@ -62,7 +62,7 @@ function fieldsOf(mapping = {}) {
     },
     {
       name: "enabled",
-      label: "It is on",
+      label: "Enabled",
       kind: "flag",
       value: mapping.enabled !== false,
     },
@@ -115,7 +115,7 @@ export async function addMapping() {
       },
       {
         name: "from",
-        label: "For a request that has come in",
+        label: "From a received request",
         kind: "choice",
         options: [{ value: "", label: "none: catch one later" }, ...requests],
       },
@@ -125,7 +125,7 @@ export async function addMapping() {
     async submit(values) {
       const { name, from } = values;
       if (Object.hasOwn(mappings, name))
-        throw Object.assign(new Error(`There is a mapping ${name} already.`), { field: "name" });
+        throw Object.assign(new Error(`The mapping ${name} already exists.`), { field: "name" });
       const value = JSON.parse(
         JSON.stringify({ message: `An event of ${name}.`, ...mappingOf(values) }),
       );

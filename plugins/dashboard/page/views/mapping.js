@@ -61,22 +61,22 @@ class MappingPage {
         formRow({
           label: "Match",
           control: this.match,
-          hint: "As JSON: a path, and what must stand there. Empty: reached by its name only.",
+          hint: "As JSON: a path, and the value that it must have. Empty: only requests to its own address reach the mapping.",
         }),
         formRow({
           label: "Message",
           control: this.message,
-          hint: "What the agent is to do. A value of the request: {body.a.b}",
+          hint: "The task of the agent. {body.a.b} inserts a value of the request.",
         }),
         formRow({
           label: "Session",
           control: this.session,
-          hint: "A template too. Empty: a session of its own for each request.",
+          hint: "Also a template. Empty: a separate session for each request.",
         }),
         h("div", { class: "row" }, save),
       ),
       titled("Sample", this.sampleButtons(), this.deliveryChoice(deliveries), this.sample),
-      titled("What it becomes", null, this.outcome),
+      titled("Preview", null, this.outcome),
     ];
   }
 
@@ -85,7 +85,7 @@ class MappingPage {
       "div",
       { class: "row" },
       action("Catch the next request", "catch", () => this.catchNext(false)),
-      action("Catch any, matching or not", "catch-any", () => this.catchNext(true)),
+      action("Catch any request", "catch-any", () => this.catchNext(true)),
     );
   }
 
@@ -103,7 +103,7 @@ class MappingPage {
         h("option", { value: id }, `${exactTime(at)}: ${source}, ${outcome}`),
       ),
     );
-    const label = h("label", { for: "mapping-delivery" }, "Or a request that has come in");
+    const label = h("label", { for: "mapping-delivery" }, "Or a received request");
     return h("div", { class: "row" }, label, select);
   }
 

@@ -39,7 +39,7 @@ export function problemsSection(status) {
   return section("What is wrong", status, (value) => {
     const problems = problemsOf(value);
     if (problems.length === 0)
-      return h("p", {}, badge("ok"), withCode(" Nothing. `portico status` says the same."));
+      return h("p", {}, badge("ok"), withCode(" Nothing. `portico status` reports the same."));
     return h("ul", { class: "problems" }, problems.map(problemItem));
   });
 }

@@ -41,7 +41,7 @@ export const overview = {
       "Channels",
       channels,
       ({ channels: rows }) => channelTable(rows, history.value?.channels ?? {}),
-      h("a", { href: href("channels") }, "All about channels"),
+      h("a", { href: href("channels") }, "All channels"),
     ),
     section("Health", status, (value) => health(value, store)),
     section("Latest events", { value: latest }, latestEvents),
@@ -134,7 +134,7 @@ function testButton({ name }) {
 async function testChannel(name) {
   const path = `/channels/${encodeURIComponent(name)}/test`;
   const { ok, answer, ms, error, modelsError } = await post(path);
-  if (!ok) throw new Error(`${name}: ${error ?? modelsError ?? "it did not answer"}`);
+  if (!ok) throw new Error(`${name}: ${error ?? modelsError ?? "it did not respond"}`);
   return `${name} answered in ${duration(ms)}: ${answer}`;
 }
 
@@ -144,5 +144,5 @@ function latestEvents(latest) {
     ["event", ({ name }) => name],
     ["session", ({ sessionKey }) => sessionKey, "muted"],
   ];
-  return table(columns, latest, "Nothing has happened since this page was opened.");
+  return table(columns, latest, "No event has occurred since you opened this page.");
 }

@@ -18,7 +18,7 @@ export const polls = schedulePage({
   summary: placeOf,
   task: taskText,
   details: ({ source, payload }) => [
-    ["looks at", placeOf({ source })],
+    ["watches", placeOf({ source })],
     ["items", source.items],
     ["key of an item", source.key],
     ["selector", source.selector],
@@ -27,7 +27,7 @@ export const polls = schedulePage({
   buttons: ({ id, name }) => action("Test", `test-${id}`, () => testPoll(id, name)),
   edit: editPoll,
   empty:
-    "There are no polls yet. A poll looks at a page, a feed, an API or a file, and tells what is new.",
+    "There are no polls yet. A poll watches a page, a feed, an API or a file, and reports what is new.",
 });
 
 function editPoll(poll) {
@@ -48,7 +48,7 @@ function editPoll(poll) {
       ),
       {
         name: "fireOnFirst",
-        label: "Also tell what is there at the first check",
+        label: "Also report the items of the first check",
         kind: "flag",
         value: poll?.fireOnFirst,
       },
@@ -76,7 +76,7 @@ function sourceFields(source = { kind: "feed" }) {
   return [
     {
       name: "kind",
-      label: "Looks at",
+      label: "Watches",
       kind: "choice",
       value: source.kind,
       options: [
@@ -109,7 +109,7 @@ function sourceFields(source = { kind: "feed" }) {
     },
     {
       name: "key",
-      label: "What tells items apart",
+      label: "Field that identifies an item",
       value: source.key,
       placeholder: "id",
       when: isOf("json"),

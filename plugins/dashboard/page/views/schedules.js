@@ -169,9 +169,9 @@ function renderDetail(kind, pathOf, { entry, runs }) {
       : h(
           "p",
           { class: "hint" },
-          "It stands in the ",
+          "It is defined in the ",
           h("a", { href: href("configuration", kind.id) }, "configuration"),
-          " and is changed there.",
+          ". Change it there.",
         ),
     h("h3", {}, "What it does"),
     h("pre", {}, kind.task(entry)),

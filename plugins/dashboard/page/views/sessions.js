@@ -86,14 +86,10 @@ function renderDetail(session, id) {
     h(
       "div",
       { class: "row" },
-      h(
-        "button",
-        { type: "button", "data-key": "go-on", onclick: () => goOn(id) },
-        "Go on with it",
-      ),
+      h("button", { type: "button", "data-key": "go-on", onclick: () => goOn(id) }, "Continue it"),
       action("Delete", "delete-session", () => remove(id), { class: "danger" }),
     ),
-    messages.length === 0 ? emptyText("Nothing was said.") : null,
+    messages.length === 0 ? emptyText("The session has no messages.") : null,
     more(`messages-${id}`, FIRST_MESSAGES, messages.length),
     h("div", { class: "transcript" }, messages.map(messageOf)),
   ];
@@ -102,7 +98,7 @@ function renderDetail(session, id) {
 async function remove(id) {
   const isConfirmed = await confirmDialog({
     title: `Delete the session ${id}?`,
-    content: "All that was said in it is deleted, for good.",
+    content: "This deletes all its messages permanently.",
     confirm: "Delete",
   });
   if (!isConfirmed) return false;
@@ -113,7 +109,7 @@ async function remove(id) {
 
 function goOn(session) {
   openForm({
-    title: `Go on with ${session}`,
+    title: `Continue ${session}`,
     fields: [{ name: "message", label: "Message", kind: "long", rows: 5, required: true }],
     save: "Send",
     async submit({ message }) {

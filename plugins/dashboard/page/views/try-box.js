@@ -9,7 +9,7 @@ export function tryBox() {
     value: "Answer with the word pong.",
     autocomplete: "off",
   });
-  const outcome = h("div", { role: "status", "aria-label": "Outcome of the trial" });
+  const outcome = h("div", { role: "status", "aria-label": "Result of the test" });
   const send = h("button", { type: "submit", class: "primary" }, "Send");
   const onsubmit = async (event) => {
     event.preventDefault();

@@ -36,7 +36,7 @@ export const turns = {
     return { waiting, list, beat };
   },
   render: ({ waiting, list, beat }, openId) => [
-    section("Waiting for your yes or no", waiting, ({ turns: rows }) => waitingCalls(rows)),
+    section("Waiting for your approval", waiting, ({ turns: rows }) => waitingCalls(rows)),
     section(
       "Turns",
       list,
@@ -64,7 +64,7 @@ function waitingCalls(rows) {
   const calls = rows.flatMap((turn) => turn.waitingCalls.map((call) => ({ turn, call })));
   if (calls.length === 0)
     return emptyText(
-      "No tool call waits for you. The setting agents.defaults.tools.confirm says which calls do.",
+      "No tool call is waiting for you. The setting agents.defaults.tools.confirm says which calls do.",
     );
   return h("ul", { class: "timeline" }, calls.map(waitingCall));
 }
@@ -270,14 +270,14 @@ function buttonsOf({ turnId, state }) {
 
 async function press(turnId, verb) {
   await post(`${pathOf(turnId)}/${verb}`);
-  return verb === "replay" ? "It is tried again" : "It is stopped";
+  return verb === "replay" ? "The turn is queued again" : "The turn was stopped";
 }
 
 function startTurn() {
   openForm({
     title: "Start a turn of the agent",
     fields: [
-      { name: "message", label: "What it is to do", kind: "long", rows: 5, required: true },
+      { name: "message", label: "Task of the agent", kind: "long", rows: 5, required: true },
       { name: "session", label: "Session", value: "main" },
       { name: "model", label: "Model", hint: "Empty: agents.defaults.model." },
     ],
@@ -300,7 +300,7 @@ function heartbeat({ nextAt, queued, events: waiting }) {
         ["came", ({ createdAt }) => ago(createdAt)],
       ],
       waiting,
-      "No event waits.",
+      "No event is waiting.",
     ),
   ];
 }

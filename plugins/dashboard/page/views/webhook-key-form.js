@@ -37,7 +37,7 @@ const fieldsOf = ({ paths, sessions, models, rateLimit } = {}) => [
     label: "May call",
     kind: "lines",
     value: paths,
-    hint: "wake, agent, names of mappings, / or patterns such as ci-*, one a line. Empty: everything.",
+    hint: "wake, agent, names of mappings, / or patterns such as ci-*, one per line. Empty: everything.",
   },
   { name: "sessions", label: "Sessions that it may name", kind: "lines", rows: 2, value: sessions },
   { name: "models", label: "Models that it may name", kind: "lines", rows: 2, value: models },
@@ -50,7 +50,7 @@ const fieldsOf = ({ paths, sessions, models, rateLimit } = {}) => [
   },
   {
     name: "seconds",
-    label: "In how many seconds",
+    label: "Period in seconds",
     kind: "number",
     value: (rateLimit?.windowMs ?? 60_000) / 1000,
     when: ({ maxRequests }) => maxRequests !== "",
@@ -77,7 +77,7 @@ export async function addWebhookKey() {
     async submit(values) {
       const { name } = values;
       if (Object.hasOwn(keys, name))
-        throw Object.assign(new Error(`There is a key ${name} already.`), { field: "name" });
+        throw Object.assign(new Error(`The key ${name} already exists.`), { field: "name" });
       const value = JSON.parse(JSON.stringify(keyOf(values)));
       const edits = [{ path: ["webhooks", "keys", name], value }];
       await reviewEdits({ title: `Add the key ${name}`, edits, version });
@@ -90,7 +90,7 @@ export async function editWebhookKey(name) {
   const key = written.webhooks?.keys?.[name] ?? {};
   openForm({
     title: `Edit the key ${name}`,
-    fields: [tokenField(undefined, "Empty: it stays as it is."), ...fieldsOf(key)],
+    fields: [tokenField(undefined, "Empty: unchanged."), ...fieldsOf(key)],
     save: "Review",
     async submit(values) {
       const { token, ...members } = keyOf(values);

@@ -77,7 +77,7 @@ function mappingTable({ mappings, refused = {}, path }, written) {
     key: "mappings",
     columns: mappingColumns,
     rows,
-    empty: "There are no mappings yet. A mapping makes a turn of what one sender sends.",
+    empty: "There are no mappings yet. A mapping starts a turn for each request of one sender.",
   });
 }
 
@@ -100,7 +100,7 @@ const mappingColumns = [
       h(
         "div",
         { class: "muted small" },
-        config.session ? `in ${config.session}` : "in a session of its own",
+        config.session ? `in ${config.session}` : "in a separate session",
       ),
     ],
   },

@@ -53,7 +53,7 @@ export const buildPages: PageRow[] = [
     async change({ page }) {
       await page.getByRole("button", { name: "Start a turn" }).click();
       const form = page.getByRole("dialog");
-      await form.getByLabel("What it is to do").fill("say hello");
+      await form.getByLabel("Task of the agent").fill("say hello");
       await form.getByLabel("Session").fill("from-the-console");
       await form.getByRole("button", { name: "Start" }).click();
       await page.locator(".detail").getByText("1. echo").waitFor();
@@ -68,7 +68,7 @@ export const buildPages: PageRow[] = [
         .getByText(/^Remember/)
         .first(),
     async change({ page }, { gateway }) {
-      await page.getByRole("button", { name: "Go on with it" }).click();
+      await page.getByRole("button", { name: "Continue it" }).click();
       await page.getByRole("dialog").getByLabel("Message").fill("and now?");
       await page.getByRole("button", { name: "Send" }).click();
       await page.locator(".detail").getByText("1. echo").waitFor();
@@ -85,7 +85,7 @@ export const buildPages: PageRow[] = [
   {
     title: "One mapping",
     path: "mapping/shop",
-    shows: (page) => page.getByRole("heading", { name: "What it becomes" }),
+    shows: (page) => page.getByRole("heading", { name: "Preview" }),
   },
   {
     title: "Cron",
@@ -122,7 +122,7 @@ export const buildPages: PageRow[] = [
 async function tryAHook({ page }: Visitor): Promise<void> {
   await page.getByLabel("What the event holds, as JSON").fill('{"content": "one"}');
   await page.getByRole("button", { name: "Try it" }).click();
-  const outcome = page.getByRole("status", { name: "Outcome of the trial" });
+  const outcome = page.getByRole("status", { name: "Result of the test" });
   await outcome.getByText("- one").waitFor();
   await outcome.getByText("+ one, changed").waitFor();
   await page.locator(".detail").getByText("handler.ts", { exact: true }).click();
@@ -162,7 +162,7 @@ async function addAndTestAPoll({ page }: Visitor, { gateway }: Setting): Promise
   const form = page.getByRole("dialog");
   await page.getByRole("button", { name: "Add a poll" }).click();
   await form.getByLabel("Name").fill("the news file");
-  await form.getByLabel("Looks at").selectOption("file");
+  await form.getByLabel("Watches").selectOption("file");
   await form.getByLabel("Path").fill("news.txt");
   await form.getByRole("textbox", { name: "Message" }).fill("There is {item.text}");
   await form.getByRole("button", { name: "Add" }).click();
@@ -205,7 +205,7 @@ async function makeAMappingOfARequest({ page }: Visitor, { gateway }: Setting): 
   await page.getByRole("button", { name: "Add a mapping" }).click();
   await form.getByLabel("Name").fill("bell");
   const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?source=wake");
-  await form.getByLabel("For a request that has come in").selectOption(deliveries[0].id);
+  await form.getByLabel("From a received request").selectOption(deliveries[0].id);
   await form.getByLabel("Credential").selectOption("github");
   await form.getByRole("button", { name: "Review" }).click();
   await form.getByText("The signing secret is missing.").waitFor();

@@ -81,7 +81,7 @@ async function addAChannel({ page }: Visitor, { gateway }: Setting): Promise<voi
   await page.getByLabel("Model", { exact: true }).selectOption("echo");
   await page.getByLabel("Message").fill("ping from the console");
   await page.getByRole("button", { name: "Send" }).click();
-  const outcome = page.getByRole("status", { name: "Outcome of the trial" });
+  const outcome = page.getByRole("status", { name: "Result of the test" });
   await outcome.getByText("echo / echo").waitFor();
   await page.getByRole("button", { name: "Add a channel" }).click();
   const form = page.getByRole("dialog");
