@@ -1,11 +1,12 @@
 /**
  * Checks the English of every file that changed: spelling with cspell, and phrases that our style page replaces.
+ * Of the files in `test/`, it checks the titles of the tests: each is a sentence that a report shows.
  *
  * Changed are the files that differ from `PORTICO_WORDS_BASE`, or else from the point where the branch left
  * `origin/main`, or else from the commit before the last one. `npm run words -- --all` checks the whole tree.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 
 const checked = /^(?:kernel|plugins|hooks|examples|\.ci)\/.*\.(?:ts|md|html|css|js)$|^[A-Z]+\.md$/;
 
@@ -27,11 +28,24 @@ const replacedPhrases: readonly (readonly [RegExp, string])[] = [
   [/\bsomebody\b.*\basks for\b/i, "name the caller: client, plugin, hook"],
 ];
 
+/** Words of titles that have a plainer form. cspell replaces them elsewhere, but it does not read tests. */
+// cspell:disable
+const replacedInTitles: readonly (readonly [RegExp, string])[] = [
+  [/\btold\b/i, "say what is reported, returned, shown or sent"],
+  [/\bwhoever\b/i, "name the client, caller or reader"],
+  [/\banew\b/i, "“again”"],
+  [/\bmend(?:s|ed|ing)?\b/i, "“repair”, “fix”"],
+  [/\blies?\b/i, "“is in”, “is below”"],
+];
+// cspell:enable
+
 const files = (process.argv.includes("--all") ? allFiles() : changedFiles()).filter(
   (file) => checked.test(file) && existsSync(file),
 );
 const isSpelledWell = files.length === 0 || checkSpelling(files);
-const phraseProblems = process.argv.includes("--all") ? [] : findReplacedPhrases();
+const phraseProblems = process.argv.includes("--all")
+  ? findInTitles(allFiles())
+  : [...findReplacedPhrases(), ...findInTitles(changedFiles())];
 for (const problem of phraseProblems) console.error(problem);
 if (!isSpelledWell || phraseProblems.length > 0) process.exit(1);
 console.log(`words: ${files.length} files checked`);
@@ -96,4 +110,22 @@ function findReplacedPhrases(): string[] {
         problems.push(`${file}: ${line.slice(1).trim()}\n  Instead: ${advice}`);
   }
   return problems;
+}
+
+/** Titles of tests that hold a replaced phrase, as `file: title: advice`. */
+function findInTitles(paths: readonly string[]): string[] {
+  const problems: string[] = [];
+  for (const file of new Set(paths)) {
+    if (!/^test\/.*\.ts$/.test(file) || !existsSync(file)) continue;
+    for (const title of titlesIn(readFileSync(file, "utf8")))
+      for (const [phrase, advice] of [...replacedPhrases, ...replacedInTitles])
+        if (phrase.test(title)) problems.push(`${file}: ${title}\n  Instead: ${advice}`);
+  }
+  return problems;
+}
+
+/** The first arguments of `test(…)` and `suite(…)` that are strings or templates. */
+function titlesIn(source: string): string[] {
+  const titles = source.matchAll(/\b(?:test|suite)\(\s*(["'`])((?:\\.|(?!\1)[^\\])*)\1/g);
+  return [...titles].map(([, , title]) => title ?? "");
 }

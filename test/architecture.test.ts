@@ -391,7 +391,7 @@ test("the kernel names no plugin, provider, or event of one", () => {
   assert.equal(wrong, []);
 });
 
-test("every test file runs each of its suites, and takes them from where failures are told", () => {
+test("every test file runs each of its suites, and takes them from the module that reports failures", () => {
   const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter(
     (file) => file.endsWith(".test.ts"),
   );

@@ -96,7 +96,7 @@ test("a read-only installation runs, and stays as it is", async () => {
   chmodSync(join(dir, ".build"), 0o755);
 });
 
-test("Node's compile cache lies in the installation where Node has one", async () => {
+test("Node's compile cache is in the installation where Node has one", async () => {
   const hasCache = "enableCompileCache" in (await import("node:module"));
   await portico(["--version"]);
   assert.is(existsSync(join(dir, ".build/compile-cache")), hasCache);

@@ -190,7 +190,7 @@ for (const column of PRINCIPALS)
   });
 
 for (const column of PRINCIPALS)
-  test(`what is told to: ${column}`, async () => {
+  test(`visible to: ${column}`, async () => {
     await resultOf(column, "memory", { action: "append", text: `own note of ${column}` });
     const system = String((await promptOf(column)).messages[0]?.content);
     const isTold = (text: string, row: string) => {

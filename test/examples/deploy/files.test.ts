@@ -152,7 +152,7 @@ test("the unit is sound, and confines the gateway", async () => {
   assert.ok(exposure < 2.5, `systemd-analyze security gives ${exposure}`);
 });
 
-test("a home is backed up while its gateway runs, and made anew from that", async () => {
+test("a home is backed up while its gateway runs, and restored from the backup", async () => {
   const dir = temporaryDir("portico-backup-");
   const command = join(dir, "portico");
   const words = [process.execPath, ...porticoProgram()].map((word) => `'${word}'`).join(" ");

@@ -169,7 +169,7 @@ test("anything goes in the section of a plugin that does not load", async () => 
   assert.equal(config.section("mine"), { a: { b: 1, c: 2 } });
 });
 
-test("what is in force is frozen, and defaults are not shared", async () => {
+test("the active configuration is frozen, and defaults are not shared", async () => {
   const { config } = await openWith("{}");
   const first = config.current as { gateway: { port: number; trustedProxies: string[] } };
   assert.throws(() => first.gateway.trustedProxies.push("x"));
@@ -231,7 +231,7 @@ test("a bind that others can reach needs a token or a password", async () => {
   assert.is(text(), "{}");
 });
 
-test("what a wrong credential or an unset variable keeps from being judged is told by its own reason alone", async () => {
+test("where a wrong credential or an unset variable prevents a check, only that reason is reported", async () => {
   const cases = [
     [
       '{ gateway: { bind: "${HERE}" } }',
@@ -270,7 +270,7 @@ test("a reference stands for a number where a word would do as well, and for tex
   assert.is(auto.kernel.gateway.workers, "auto");
 });
 
-test("set mends one of two faults", async () => {
+test("set repairs one of two faults", async () => {
   const { config, text } = await openWith('{ log: { level: "loud" }, gateway: { port: "x" } }');
   await config.set("log.level", "info");
   assert.is(text(), '{ log: { level: "info" }, gateway: { port: "x" } }');

@@ -231,7 +231,7 @@ test("an entry's name inside a map of entries, and a list in its place, are met 
 });
 
 for (const text of ["{ broken", "[]", '{ gateway: { auth: { token: "${UNSET}" } } ', "\u0000"]) {
-  test(`a broken file stops no help and no command that is told where to go: ${JSON.stringify(text)}`, async () => {
+  test(`a broken file stops no help and no command that has --url: ${JSON.stringify(text)}`, async () => {
     const home = temporaryDir("portico-broken-");
     writeFileSync(join(home, "portico.json"), text);
     for (const words of [

@@ -53,7 +53,7 @@ test("secrets are masked, the rest is not", () => {
   });
 });
 
-test("a part is masked by where it lies in the whole", () => {
+test("a part is masked by its path in the whole", () => {
   assert.is(maskSecrets("t1", undefined, ["gateway", "auth", "token"]), "********");
   assert.is(maskSecrets("s2", schema, ["odd", "seed"]), "********");
   assert.is(maskSecrets("echo", undefined, ["agents", "defaults", "model"]), "echo");
@@ -102,7 +102,7 @@ test("a secret is known by its name", () => {
   assert.not.ok(isSecretHeader("accept"));
 });
 
-test("what lies in a list or an object with a secret's name is masked too, numbers and empty texts are not", () => {
+test("values in a list or an object with a secret's name are masked too, numbers and empty texts are not", () => {
   const at = new Date(0);
   assert.equal(
     maskNamed({

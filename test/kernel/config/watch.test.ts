@@ -78,7 +78,7 @@ test("a change that changes nothing is nothing", async () => {
   await stop();
 });
 
-test("a broken file changes nothing, is logged with its line, and mending it clears the problem", async () => {
+test("a broken file changes nothing, is logged with its line, and a repair clears the problem", async () => {
   const { config, write, changes, stop, lines } = await watching("{\n  gateway: { port: 1 },\n}");
   write("{\n  gateway: { port: 2 ,\n");
   await until("the problem", () => config.problem);
@@ -139,7 +139,7 @@ test("an apply that fails brings the previous one back", async () => {
   await stop();
 });
 
-test("whoever took a change that another refused is told to go back; the same keys, the other way round", async () => {
+test("a plugin that accepted a change that another refused receives the change back, with the same keys", async () => {
   let taken = 0;
   const { config, changes, write, stop } = await watching(
     "{ gateway: { port: 1 } }",
@@ -182,7 +182,7 @@ test("set leaves nothing on the disk that could not be applied", async () => {
   await stop();
 });
 
-test("set is in force, applied once, when it resolves", async () => {
+test("a set is active, applied once, when it resolves", async () => {
   const { config, changes, write, stop } = await watching("{}");
   await config.set("gateway.port", 7);
   assert.equal(

@@ -62,7 +62,7 @@ test("a start that fails late leaves nothing running", async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-test("a section of the kernel's own that is of another kind is told by its name", async () => {
+test("a section of the kernel that has another type is reported by its name", async () => {
   for (const [text, problem] of [
     ["{ gateway: null }", "gateway must be an object, not null"],
     ["{ gateway: { http: 5 } }", "gateway.http must be an object, not a number"],

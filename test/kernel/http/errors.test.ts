@@ -11,7 +11,7 @@ test("a code has its status from the table, unless the thrower names one", () =>
     assert.is(statusOf(unknown), 500);
 });
 
-test("an error is told by its mark, not by its class: plugins may bring a second copy", async () => {
+test("an error is recognised by its mark, not by its class: plugins may bring a second copy", async () => {
   const second = (await import(
     "../../../kernel/errors.ts?copy" as string
   )) as typeof import("../../../kernel/errors.ts");

@@ -61,7 +61,7 @@ test("TypeScript with imports, JSON, packages of its own and the host's module",
   ]);
 });
 
-test("whatever its path holds, it loads, and what it throws is told with file and line", async () => {
+test("whatever its path contains, it loads, and its errors are reported with file and line", async () => {
   for (const odd of ["a (1)", "100%", "a%20b#c", "a:1:2", "ü ñ", "[x] {y} *?", "a'b\"c"]) {
     const entry = write({
       [`${odd}/handler.ts`]: 'import { boom } from "./boom.ts";\nexport default () => boom();',
@@ -172,7 +172,7 @@ test("a change of anything imported is a new version, an untouched one is not", 
   assert.is.not(second.hash, first.hash);
 });
 
-test("what was refreshed is not bundled again by whoever reads it next, while it is the same", async () => {
+test("a refreshed bundle is not built again for the next reader, as long as it is unchanged", async () => {
   const entry = write({ "handler.ts": "export default 1;" });
   const source = await loader().read(entry, { guarded: true });
   const kept = () => {
@@ -251,7 +251,7 @@ test("top-level await is refused with what to do", async () => {
   assert.match(error.message, /top-level await is not supported/);
 });
 
-test("a file that cannot be read is told without a place in our own code", async () => {
+test("a file that cannot be read is reported without a position in the gateway's code", async () => {
   const entry = write({ "handler.ts": 'import "./huge.ts";\nexport default 1;', "huge.ts": "" });
   truncateSync(join(dir, "huge.ts"), 2 ** 32);
   const error = await loader()

@@ -91,7 +91,7 @@ test("a lock that a process has left when it died keeps nobody for long", async 
   assert.is(read(file), "next\n");
 });
 
-test("after an error, told once, lines reach the file again", async () => {
+test("after an error, which is reported once, lines reach the file again", async () => {
   const file = join(root, "logs", "portico.log");
   mkdirSync(file, { recursive: true });
   const lines: string[] = [];

@@ -94,7 +94,7 @@ test("the last lines are whole, whatever their size and script, and no more than
   }
 });
 
-test("a level silences what lies below it", () => {
+test("a level silences the levels below it", () => {
   const { lines, book } = collect();
   book.log.debug("hidden");
   book.log.level = "debug";

@@ -297,7 +297,7 @@ test("active hours", () => {
   assert.ok(isActive(undefined, at("03:00")));
 });
 
-test("the next beat that is shown lies within the active hours", () => {
+test("the next heartbeat that is shown is within the active hours", () => {
   const hours = { start: "08:00", end: "22:00", tz: "Europe/Berlin" };
   const first = (from: string, everyMs: number) =>
     new Date(firstActive(hours, Date.parse(from), everyMs)).toISOString();

@@ -156,7 +156,7 @@ test("a client key's turn has nothing of the owner's in its prompt, and only the
   assert.not.match(system, g.home);
 });
 
-test("so is a webhook key's, a mapping's, whoever calls it, and a poll's", async () => {
+test("so is a webhook key's, a mapping's for any caller, and a poll's", async () => {
   const calls: [string, () => Promise<unknown>][] = [
     ["key", inCi],
     ["mapping by its key", () => callWebhook(g, "plain", secretOfWebhook("ci"), { text: "x" })],

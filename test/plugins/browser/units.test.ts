@@ -30,7 +30,7 @@ import { join } from "node:path";
 const AI: View = { style: "ai", interactive: false, compact: false, maxChars: 80_000 };
 const view = (more: Partial<View>): View => ({ ...AI, style: "role", ...more });
 
-test("what the system says about a file is told without the place where it lies", async () => {
+test("the system's error about a file is reported without its path", async () => {
   for (const path of ["/nowhere/of/this/host", "/nowhere, really/x"]) {
     const error = await writeFileAsync(path, "").catch((caught: unknown) => caught);
     const { code, message } = failure(error, "The trace");
@@ -41,7 +41,7 @@ test("what the system says about a file is told without the place where it lies"
   }
 });
 
-test("what stands in the way at the end of the time is told, though the last look at it does not end in time", async () => {
+test("the obstacle at the end of the time is reported, although the last check does not end in time", async () => {
   const looks = [Promise.resolve({ visible: false }), new Promise(() => {})];
   const locator = { count: async () => 1, evaluate: () => looks.shift() };
   const refs = { find: () => ({ n: 1, role: "button", name: "Goal" }) };

@@ -22,7 +22,7 @@ function boardOf(gateway: string, store: () => Store) {
   return { board, heard, lines };
 }
 
-test("a store that is gone is told of, and ends nobody", async () => {
+test("a lost store is reported, and ends nobody", async () => {
   const { board, lines } = boardOf("one", () => {
     throw new Error("The store service is not running");
   });

@@ -116,7 +116,7 @@ const served = async (ask: (i: number) => Promise<boolean>) => {
 };
 
 for (const { name, at } of doors) {
-  test(`${name}: whoever asks again as soon as it is served gets what there is, and no more`, async () => {
+  test(`${name}: a client that asks again as soon as it is served gets what is left, and no more`, async () => {
     const got = await Promise.all([
       served((i) => whole(at(i), "m", "pk_whole")),
       served((i) => streamed(at(i), "/v1/chat/completions", "pk_streamed", "[DONE]")),

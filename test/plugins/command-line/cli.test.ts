@@ -195,7 +195,7 @@ test("logs of no line prints none", async () => {
   });
 });
 
-test("config set is in force when the command ends", async () => {
+test("config set is active when the command ends", async () => {
   assert.is(
     (
       await portico(home, [

@@ -82,7 +82,7 @@ test("a time-out that was asked for says how long it was", async () => {
   assert.match((error as Error).message, /no response within 30 ms/);
 });
 
-test("an address that is none is told as one", () => {
+test("an invalid address is reported as invalid", () => {
   for (const url of ["foo", "", "ftp://127.0.0.1/", "127.0.0.1:18789", "http://"])
     assert.throws(
       () => createClient({ url, signal: new AbortController().signal }),
@@ -105,7 +105,7 @@ test("the address that start prints, with its /v1, is the gateway's", async () =
   }
 });
 
-test("whoever speaks TLS to one that does not, or the other way round, is told so", async () => {
+test("TLS to a server without it, or the other way round, is reported", async () => {
   const cut = createTcpServer((socket) => void socket.once("data", () => socket.resetAndDestroy()));
   await new Promise<void>((resolve) => cut.listen(0, "127.0.0.1", resolve));
   const complaint = (at: string) =>

@@ -35,7 +35,7 @@ const active = (gateway: InProcessGateway, name: string) =>
     (one) => one?.state === "active",
   );
 
-test("new, at once in force; edit, break, mend, shadow, remove: seen in the answers and in info", async ({
+test("new, active at once; edit, break, repair, shadow, remove: seen in the responses and in info", async ({
   gateway,
   run,
 }) => {
@@ -278,7 +278,7 @@ test("rm removes what the user made, and the one that it replaced is back; a bun
   );
 });
 
-test("a hook whose root is a link, or a gateway that cannot be asked, is told as it is", async ({
+test("a hook whose root is a link, or an unreachable gateway, is reported as that", async ({
   gateway,
   run,
 }) => {

@@ -146,7 +146,7 @@ test("what commands say of what goes on is so: a new hook, a poll, unknown price
   assert.match(await run("plugins", "info", "thrower"), "plugin.ts:3");
 });
 
-test("no help lists an option twice; a --url of a command's own tells of the gateway's", async ({
+test("no help lists an option twice; the --url of a command mentions that of the gateway", async ({
   gateway,
 }) => {
   const walk = async (words: string[]): Promise<string[][]> => {

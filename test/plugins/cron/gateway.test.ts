@@ -56,7 +56,7 @@ const call = async (
   return { status: answer.status, body: await answer.json() };
 };
 
-test("an interval starts turns, and the history tells of them", async () => {
+test("an interval starts turns, and the history lists them", async () => {
   const job = await gateway.json("POST", "/cron/jobs", {
     name: "ticks",
     schedule: { kind: "every", everyMs: 300 },

@@ -28,7 +28,7 @@ test("a step a sample, and the one under way", () => {
   assert.equal(history.read().channels["c"], { latency: [null, 5, 5], failed: [0, 2, 0] });
 });
 
-test("a channel that was made anew counts from its start; one that went is forgotten", () => {
+test("a channel that was created again counts from its start; a removed one is forgotten", () => {
   let now = [channel(7)];
   const history = createHistory(() => now);
   history.sample();

@@ -18,7 +18,7 @@ const focused = (page: Page) =>
   page.evaluate("document.activeElement.getAttribute('aria-label') ?? document.activeElement.id");
 const isHacked = ({ page }: Visitor) => page.evaluate("window.hacked");
 
-test("a wrong token is told as one, the right one opens, and signing out closes", async ({
+test("a wrong token is reported as wrong, the right one opens, and signing out closes", async ({
   gateway,
   chromium,
 }) => {

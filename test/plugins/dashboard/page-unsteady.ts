@@ -16,7 +16,7 @@ testSignedIn(
   },
 );
 
-test("a gateway that does not answer any more is told as that, and is seen to come back", async (at) => {
+test("a gateway that stops responding is reported as that, and is seen to come back", async (at) => {
   const visitor = await visitSignedIn(at);
   const { page } = visitor;
   await openSection(visitor, "Cron");

@@ -127,7 +127,7 @@ test("nothing but its files", async () => {
   }
 });
 
-test("the browser's routes: only with the token, and told where there is no browser", async () => {
+test("the browser's routes: only with the token, and with an error where there is no browser", async () => {
   const gateway = await startGateway({
     config: { plugins: { entries: { browser: { enabled: false } } } },
   });

@@ -105,7 +105,7 @@ test("what a caller sends arrives signed and with its headers, and is stored enc
   for (const secret of [SENT, SENT.slice(6), TOKEN]) assert.not.ok(bytes.includes(secret));
 });
 
-test("the key lies in the home's state, for its owner alone", () => {
+test("the key is in the home's state, for its owner alone", () => {
   const facts = statSync(join(home, "state", "delivery-key"));
   assert.equal([facts.mode & 0o777, facts.size], [0o600, 32]);
 });

@@ -274,7 +274,7 @@ test("what a client leaves costs its prompt, and a stream what came of it", asyn
   await until("what came is charged", async () => (await spentOf("left-stream")) >= 0.008);
 });
 
-test("a request that may cost more than the whole budget is refused, and told why", async () => {
+test("a request that may cost more than the whole budget is refused with the reason", async () => {
   open();
   const { status, text } = await ask("huge", undefined, chat("main/m", { max_tokens: 1000 }));
   assert.is(status, 429);

@@ -234,7 +234,7 @@ test("the owner has no limits", async () => {
     );
 });
 
-test("usage is told by key", async () => {
+test("usage is reported by key", async () => {
   const { rows } = await gateway.json("GET", "/usage?by=key&key=poor");
   assert.equal(
     [rows[0].key, rows[0].requests, rows[0].totalTokens, rows[0].costUsd],

@@ -89,7 +89,7 @@ test("many at once with one version: exactly one of them wins", async () => {
   assert.is(statuses.filter((status) => status === 412).length, 7, statuses.join());
 });
 
-test("whoever writes a map as a whole, or the section around it, removes no entry of it", async () => {
+test("a write of a whole map, or of the section around it, removes no entry", async () => {
   const before = readFileSync(file(), "utf8");
   const main = { provider: "echo" };
   const attempts = [

@@ -61,7 +61,7 @@ test("a home that is not there yet is fine", async () => {
   assert.equal(errors, []);
 });
 
-test("without a gateway each fault is named with how to mend it", async () => {
+test("without a gateway each fault is named with its remedy", async () => {
   const home = temporaryDir("portico-doctor-");
   const { port } = upstream.address() as AddressInfo;
   const put = (path: string, text: string, mode = 0o600) => {
@@ -111,7 +111,7 @@ test("without a gateway each fault is named with how to mend it", async () => {
   );
 });
 
-test("of a running gateway, channels, jobs and turns are told too; status names what is wrong", async () => {
+test("for a running gateway, channels, jobs and turns are checked too; status names what is wrong", async () => {
   const { port } = upstream.address() as AddressInfo;
   const up = {
     provider: "openai",

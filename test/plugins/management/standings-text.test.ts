@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { type Standing, standingsText } from "../../../plugins/management/routes/standings-text.ts";
 import { test } from "../../support/suite.ts";
 
-test("what differs in any way from the list before is written anew", () => {
+test("an entry that differs in any way from the list before is written again", () => {
   const text = standingsText();
   const lists: Standing[][] = [
     [],

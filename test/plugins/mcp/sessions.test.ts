@@ -64,7 +64,7 @@ test("a server's questions reach the client that calls its tool, and the answers
   assert.match(textOf(await client.callTool(elicited)), /action=accept.*who\?/);
 });
 
-test("without a session nobody can be asked, and the tool says so", async () => {
+test("without a session no client can be asked, and the tool says so", async () => {
   const body = {
     ...{ jsonrpc: "2.0", id: 1, method: "tools/call" },
     params: { name: "test_sampling", arguments: { prompt: "x" } },

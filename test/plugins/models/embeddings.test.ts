@@ -91,7 +91,7 @@ test("a channel without embeddings is passed over, a failing one too, and header
   assert.is(spare.seen[0]!.body.model, "embed-y");
 });
 
-test("what holds no vectors is the upstream's failure, whoever it is", async () => {
+test("a response without vectors is the upstream's failure, for every provider", async () => {
   for (const body of [
     { detail: "x" },
     { data: {} },

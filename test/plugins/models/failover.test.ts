@@ -331,7 +331,7 @@ test("a channel of a provider that is not there, or without an address, is 503 w
   assert.match(((await answer.json()) as { error: { message: string } }).error.message, "nobody");
 });
 
-test("what a channel's own configuration makes unsendable is told by its key, and neither retried nor rested", async () => {
+test("a request that a channel's own configuration makes impossible is reported with its key, and causes neither a retry nor a cooldown", async () => {
   const wrong: [object, RegExp][] = [
     [{ apiKey: "key\n" }, /channels\.one\.apiKey/],
     [{ headers: { "x-name": "Jürgen" } }, /`x-name`.*channels\.one\.headers/],

@@ -174,7 +174,7 @@ test("images: data URLs are taken, private addresses refused unless the channel 
   }
 });
 
-test("images: what went wrong is told with its place, and a type by the name that providers know", async () => {
+test("images: a failure is reported with its place, and a type by the name that providers know", async () => {
   const image = (url: string) => ({
     kind: "image" as const,
     url,

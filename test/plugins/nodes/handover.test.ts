@@ -99,7 +99,7 @@ test("the time that uploads take is not the browser's", async () => {
   assert.is(client.inFlight, 0);
 });
 
-test("a node whose answer was taken over is told so, once the file is in its place", async () => {
+test("a node receives the confirmation of its response once the file is in its place", async () => {
   const { said, nodeSocket } = fakeSocket(readAll);
   const { client } = clientOver(nodeSocket);
   const answered = client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
@@ -118,7 +118,7 @@ test("a node whose answer was taken over is told so, once the file is in its pla
   assert.equal(said[1], { t: "received", id: 1 });
 });
 
-test("a node whose answer cannot be taken over is told to stop", async () => {
+test("a node whose response cannot be stored is asked to stop", async () => {
   const { nodeSocket, kinds } = fakeSocket(readAll);
   const { client, tmp } = clientOver(nodeSocket);
   const answered = outcome(client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 }));
@@ -276,7 +276,7 @@ test("uploads stay for the page, until no browser runs; those of a request that 
   assert.equal(filesIn(at.tmp), []);
 });
 
-test("what lies too long goes when something new comes", async () => {
+test("an old file is removed when a new one arrives", async () => {
   const tmp = fresh();
   const directory = new TransferDirectory(tmp, "directory", 60_000);
   const [old, young] = [await directory.create(), await directory.create()];

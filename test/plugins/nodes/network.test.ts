@@ -33,7 +33,7 @@ test.after(() => {
   ip("netns", "del", space);
 });
 
-test("the node's network is the browser's, and a cut cable is found out and mended", async () => {
+test("the browser uses the node's network, and a lost connection is noticed and restored", async () => {
   if (!hasNamespaces)
     return runInside(import.meta.filename, {
       kinds: "mn",

@@ -114,7 +114,7 @@ test("tabs, navigation, actions", async () => {
   await post("/highlight", { ref: await browser.ref("Go") });
 });
 
-test("pictures come over the connection and lie on the gateway", async () => {
+test("pictures come over the connection and are stored on the gateway", async () => {
   const { path, width } = await post("/screenshot");
   assert.ok(path.startsWith(join(root, "screenshots", "handler-")), path);
   assert.is(readFileSync(path).readUInt32BE(16), width);
@@ -142,7 +142,7 @@ test("pictures come over the connection and lie on the gateway", async () => {
   );
 });
 
-test("downloads and traces lie under the gateway's roots, under the caller's names", async () => {
+test("downloads and traces are in the gateway's roots, under the caller's names", async () => {
   await browser.visit(site.url);
   const ref = await browser.ref("Get it");
   const { download } = await post("/download", { ref, path: `${own("through-node")}/mine.txt` });

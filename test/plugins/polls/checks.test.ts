@@ -388,7 +388,7 @@ test("too large and never ending answers are errors", async () => {
   assert.match((await hasty.run()).error!, "within 300 ms");
 });
 
-test("an edit of the text keeps the place, another source begins anew; disable and enable keep it", async () => {
+test("an edit of the text keeps the position, another source begins again; disable and enable keep it", async () => {
   const p = await poll({ source: { kind: "json", url: `${at}/one`, items: "items", key: "id" } });
   answer(rows(1));
   await p.run();

@@ -165,7 +165,7 @@ test("a feed of more items, or of more elements, than anybody writes is refused 
   );
 });
 
-test("links are whole, from where the feed lies or says that it does; an item is known by what stands there", async () => {
+test("links are absolute, relative to the address of the feed or the one that it states; an item is identified by them", async () => {
   const url = "http://x.test/feeds/all.xml";
   const links = async (text: string) =>
     (await feedItems(text, url)).map(({ value, link }) => [(value as FeedItem).link, link]);

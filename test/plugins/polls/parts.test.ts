@@ -41,7 +41,7 @@ const item = (id: string | undefined, value: unknown = id, link?: string): Item 
   ...(link === undefined ? {} : { link }),
 });
 
-test("items are told by id: an edit, a new order and a gap bring nothing", async () => {
+test("items are identified by id: an edit, a new order and a gap bring nothing", async () => {
   const [a, b, c] = [item("a"), item("b"), item("c")];
   assert.equal(await walk([a, b], [b, a], [item("a", "edited"), b], [b], [c, a, b], [a, b, c]), [
     [],
@@ -149,7 +149,7 @@ test("json: a list, a list within, one object; what does not fit fails", async (
   }
 });
 
-test("ids and contents beyond 2^53 are told apart, and templates show their digits", async () => {
+test("ids and contents beyond 2^53 differ, and templates show their digits", async () => {
   const [a, b] = ["7615917337495251231", "7615917337495251232"];
   const list = (id: string, key?: string) => jsonItems(`[{"id":${id}}]`, undefined, key);
   for (const key of ["id", undefined]) {

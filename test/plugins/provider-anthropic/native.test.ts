@@ -132,7 +132,7 @@ test("half a last event is made whole", () => {
   }
 });
 
-test("texts pass as they came, also those that are not parsed, wherever they are cut", () => {
+test("texts pass unchanged, also those that are not parsed, wherever they are cut", () => {
   const target = makeTarget({});
   const named = (event: { type: string }, pad = "") =>
     `event: ${event.type}\ndata: ${JSON.stringify(event)}${pad}\n\n`;

@@ -233,7 +233,7 @@ test("a stream, cut anywhere", () => {
   }
 });
 
-test("usage is told only to those who asked, but known to the caller", () => {
+test("usage is sent only to clients that asked, but the caller knows it", () => {
   const one = decoder(sent);
   const chunks = readChunks(
     decodeAll(one, [

@@ -29,7 +29,7 @@ test("a token of the package", async () => {
   assert.equal(await tokenFrom(async () => "sts-1"), { token: "sts-1" });
 });
 
-test("a token server that refuses is no 400 of the request, and no path is told", async () => {
+test("a token server that refuses is no 400 of the request, and no path is shown", async () => {
   const refused = Object.assign(new Error("invalid_grant: nobody knows it\n  more"), {
     status: 400,
   });

@@ -73,7 +73,7 @@ test("bad forms are refused where they stand", () => {
   );
 });
 
-test("names and details are told as dropped", () => {
+test("names and details are reported as dropped", () => {
   const image = { type: "image_url", image_url: { url: "data:,x", detail: "high" } };
   const { dropped } = readConversation([{ role: "user", name: "Ann", content: [image] }]);
   assert.equal(dropped, ["messages[0].name", "messages[0].content[0].image_url.detail"]);

@@ -77,7 +77,7 @@ function rest(form: "events" | "lines", end: object | string): Buffer {
     : Buffer.from(form === "lines" ? "x\n" : "data: x\n\n");
 }
 
-test("a bug in reading is thrown as it is: whoever reads the stream says whose it is", () => {
+test("a bug in reading is thrown unchanged: the reader of the stream says whose it is", () => {
   const own = createJsonDecoder<Said>(makeTarget(), {
     form: "lines",
     includeUsage: false,

@@ -89,7 +89,7 @@ test("the common path lets text with every kind of character pass", () => {
 });
 
 for (const [name, nl] of Object.entries({ crlf: "\r\n", cr: "\r" })) {
-  test(`${name} line ends are mended`, () => {
+  test(`${name} line ends are normalised`, () => {
     const { text } = everyCut(hello.join("").replaceAll("\n", nl));
     assert.is(text, hello.join(""));
   });
@@ -125,7 +125,7 @@ test("a stream that says nothing but [DONE] is a failure", () => {
     assert.match(everyCut(input).error!, "before it sent anything");
 });
 
-test("a stream of its usage alone is an empty completion, its usage told where asked", () => {
+test("a stream of its usage alone is an empty completion, with its usage if the client asks for it", () => {
   const usage = { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 };
   const told = chunk({}, null, { choices: [], usage });
   for (const input of [told + DONE, `: wait\n\n${told}${DONE}`]) {
@@ -283,7 +283,7 @@ test("fragments of arguments follow their call", () => {
   assert.is(everyCut(events.join("")).text, events.join(""));
 });
 
-test("a call's place is the next one, whatever the upstream counts; its id and name are told once", () => {
+test("a call's place is the next one, whatever the upstream counts; its id and name are sent once", () => {
   const call = (
     index: number | undefined,
     id: string | undefined,

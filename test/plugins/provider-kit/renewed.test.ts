@@ -72,7 +72,7 @@ test("short lives are used, and what never expires is kept", async () => {
   assert.equal([forever.get(), forever.state.asked], [1, 1]);
 });
 
-test("it is fetched by whoever asks now, not by the first who did", async () => {
+test("the current caller fetches it, not the first one", async () => {
   let now = 0;
   const fetch = async (by: { proxy: string }) => ({ value: by.proxy, expiresAt: now + 1000 });
   const get = createRenewed(fetch, () => now);

@@ -102,7 +102,7 @@ test("signatures go back only to where they came from", () => {
   }
 });
 
-test("fields: what nobody takes is told, what asks for nothing is not", () => {
+test("fields: one that no provider supports is reported, one without effect is not", () => {
   const messages: never[] = [];
   const fields = readFields({
     model: "m",
@@ -146,7 +146,7 @@ test("tools that only OpenAI has are refused", () => {
   assert.is(refused({ tools: null, tool_choice: null }), "taken");
 });
 
-test("strict schemas are closed at every depth, their limits told in words", () => {
+test("strict schemas are closed at every depth, with their limits in words", () => {
   const schema = {
     type: "object",
     properties: {

@@ -48,7 +48,7 @@ test("a plain request says stream: false", async () => {
   assert.is((await encode({ stream: true })).json.stream, true);
 });
 
-test("the channel's options lie below the request's", async () => {
+test("the request's options override the channel's", async () => {
   const options = { options: { num_ctx: 8192, temperature: 0.1 }, keepAlive: "5m" };
   const { json } = await encode({ temperature: 0.9 }, { options });
   assert.equal(json.options, { num_ctx: 8192, temperature: 0.9 });

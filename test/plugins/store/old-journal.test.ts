@@ -74,7 +74,7 @@ test("an entry that is in the tables already is not added again", async () => {
   await withStore(file, async (store) => assert.equal(await idsIn(store), ["a", "b"]));
 });
 
-test("a torn entry and what lies behind it from an earlier round are no entries", async () => {
+test("a torn entry and the bytes after it from an earlier round are no entries", async () => {
   const file = join(temporaryDir("portico-journal-"), "portico.db");
   await withStore(file, (store) => store.open());
   const torn = encode(8, acceptance("torn")).fill(0, 40);

@@ -418,7 +418,7 @@ test("deliveries that come together are as if each had come alone", async () => 
   assert.is(await store.deliveries.prune({ keep: young }), 0);
 });
 
-test("deliveries that share a row are each as they came, whatever they have in common", async () => {
+test("deliveries that share a row each stay unchanged, whatever they have in common", async () => {
   const alike: Record<string, unknown>[][] = [
     [{ a: 1 }, { a: 1 }, { a: 1 }, { a: 1 }],
     [{}, {}, {}, {}, { a: "" }],

@@ -49,7 +49,7 @@ test("a lane runs one item at a time, in order; lanes run side by side", async (
   assert.equal(done?.attempts, 1);
 });
 
-test("many that are added at once are each as they came, whether or not they are alike", async () => {
+test("many that are added at once each stay unchanged, whether or not they are alike", async () => {
   const alike = (n: number) => n < 40 || n % 7 > 0;
   const items = Array.from({ length: 107 }, (_, n) => ({
     id: `i${n}`,

@@ -173,7 +173,7 @@ test("a span holds nothing that a collector cannot read", () => {
   assert.equal(plain(attributes), { cut: name, lone: "x\ufffd", large: 1e21, whole: "3" });
 });
 
-test("a turn holds its tools; nothing that was said is told", async () => {
+test("the span of a turn contains its tools, and no text of the conversation", async () => {
   const message = 'Call the tool sessions, please: {"action":"list"}';
   const { turnId } = await gateway.json("POST", "/agent", { message, session: "tea", wait: true });
   const turn = await spanNamed("invoke_agent main");

@@ -131,7 +131,7 @@ test("a whole response tells its cost", async () => {
   assert.is(streamed.headers.get("x-portico-cost"), null);
 });
 
-test("a key's limits that rest on estimates are told", async () => {
+test("a key's limits that rely on estimates are reported", async () => {
   const { key: token } = await gateway.json("POST", "/keys", {
     name: "held",
     tokensPerMinute: 1e6,

@@ -59,7 +59,7 @@ test(
 );
 
 test(
-  "two that share a store know each other's costs as soon as these are told, and begin a day at the same time",
+  "two that share a store know each other's costs as soon as these are written, and begin a day at the same time",
   withLedger(
     async ({ ledger, another, turn, store }) => {
       const other = another({ sharedBy: "gateways" });

@@ -22,7 +22,7 @@ function timesOf(...ms: number[]): number[] {
 const reportOf = (store: Store, by: "hour"[] = []) =>
   report(store, { from: 0, to: store.now(), by, filter: {} });
 
-test("a percentile lies in the bucket of its request", () => {
+test("a percentile is in the bucket of its request", () => {
   assert.is(percentile(emptyTimes(), 0.5), null);
   assert.is(percentile(timesOf(10), 0.5), 5, "half of the way into the first bucket");
   const times = timesOf(...new Array(90).fill(80), ...new Array(10).fill(4000));

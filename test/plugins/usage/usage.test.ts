@@ -266,7 +266,7 @@ test("embeddings, responses, messages and the agent's own calls are counted", as
   );
 });
 
-test("sums are grouped and filtered, and lie in a range of time", async () => {
+test("sums are grouped and filtered, and limited to a range of time", async () => {
   const today = new Date().toISOString().slice(0, 10);
   const { rows, total, by } = await gateway.json("GET", "/usage?by=day,key&since=1h");
   assert.equal(by, ["day", "key"]);

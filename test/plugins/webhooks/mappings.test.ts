@@ -433,7 +433,7 @@ test("Slack's challenge is answered, when it is signed, at the prefix too", asyn
   }
 });
 
-test("a changed configuration is in force at once, the prefix too; a wrong one changes nothing", async () => {
+test("a changed configuration is active at once, the prefix too; a wrong one changes nothing", async () => {
   const file = join(home, "portico.json");
   const config = (webhooks: object) =>
     JSON.stringify({

@@ -99,7 +99,7 @@ test("multipart forms: fields, files, a payload", async () => {
     );
 });
 
-test("the first of one is had as the first of several, in XML", async () => {
+test("the first of one is read like the first of several, in XML", async () => {
   const stepOf = async (type: string, body: string) => {
     const { turnId } = (
       await gateway.send("/hooks/first", body, withToken({ "content-type": type }))

@@ -124,7 +124,7 @@ test("one that loads in one worker only runs in none, and the error says where",
   );
 });
 
-test("a changed configuration is in force in both once it was set", async () => {
+test("a changed configuration is active in both once it was set", async () => {
   const file = join(gateway.home, "portico.json");
   const config = JSON.parse(readFileSync(file, "utf8"));
   writeFileSync(file, JSON.stringify({ ...config, models: { nick: "echo" } }));

@@ -164,7 +164,7 @@ test("of batches the one with the most files left is shared, unless they belong 
   assert.is(whole.files.length, 4);
 });
 
-test("a position in a compiled file is told as the one in its source", () => {
+test("a position in a compiled file is reported as the one in its source", () => {
   const dir = temporaryDir();
   const options = { loader: "ts", sourcemap: "external", sourcefile: "a.ts" } as const;
   const { code, map } = transformSync("\n\nconst it: string = missing;", options);

@@ -86,7 +86,7 @@ test("tells the directory of a changed file, however deep", async ({ root, open,
   assert.equal(await after(() => put(root, "a/lib/x.ts")), [join(root, "a")]);
 });
 
-test("many changes within a moment are told once", async ({ root, open, after, told }) => {
+test("many changes within a moment are reported once", async ({ root, open, after, told }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   mkdirSync(join(root, "b"));
   await open();
@@ -97,7 +97,7 @@ test("many changes within a moment are told once", async ({ root, open, after, t
   assert.ok(told.length <= 2, `told ${told.length} times`);
 });
 
-test("what may have changed is told ahead, but for all at once", async ({
+test("paths that may have changed are reported ahead, except when all may have changed", async ({
   root,
   open,
   after,
@@ -113,7 +113,7 @@ test("what may have changed is told ahead, but for all at once", async ({
   assert.equal(ahead[0], [join(root, "a")]);
 });
 
-test("what changes before a large root is watched, and after it was waited for, is told", async (context) => {
+test("a change before a large root is watched, and after the wait for it, is reported", async (context) => {
   for (let n = 0; n < 400; n++) {
     mkdirSync(join(context.root, `${n}/lib`), { recursive: true });
     for (const name of ["x", "y", "z"]) put(context.root, `${n}/lib/${name}.ts`);
@@ -122,7 +122,7 @@ test("what changes before a large root is watched, and after it was waited for, 
   await context.after(() => put(context.root, "399/lib/z.ts"));
 });
 
-test("told within the cap while changes never end", async ({ root, open, after }) => {
+test("changes that never end are reported within the cap", async ({ root, open, after }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   await open({ quietMs: 100, capMs: 200 });
   let timer: NodeJS.Timeout | undefined;
@@ -259,7 +259,7 @@ test("a rescan comes without any hint", async ({ root, open, after }) => {
   assert.equal(await after(() => {}), []);
 });
 
-test("nothing is told after closing", async (context) => {
+test("nothing is reported after closing", async (context) => {
   mkdirSync(join(context.root, "a"), { recursive: true });
   await context.open();
   const { watch: first, told } = context;

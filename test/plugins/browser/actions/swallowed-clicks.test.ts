@@ -73,14 +73,14 @@ test("so it is in a batch, and for a download", async () => {
   assert.equal(await events(), ["file"]);
 });
 
-test("an element that moves once is clicked where it went, one that is drawn anew as the new one", async () => {
+test("an element that moves once is clicked at its new place, one that is drawn again as the new one", async () => {
   assert.is((await browser.act("click", { ref: await browser.ref("Moves once") })).status, 200);
   assert.equal(await events(), ["moved"]);
   assert.is((await browser.act("click", { ref: await browser.ref("Redrawn") })).status, 200);
   assert.equal(await events(), ["again"]);
 });
 
-test("an element that its own press draws anew is not pressed twice", async () => {
+test("an element that its own press draws again is not pressed twice", async () => {
   assert.is(
     (await browser.act("click", { ref: await browser.ref("Gone when pressed") })).status,
     200,

@@ -169,7 +169,7 @@ test("what is wrong with a request is said before what is wrong with the browser
   }
 });
 
-test("start and stop may be repeated; the port and the process are told", async () => {
+test("start and stop may be repeated; the port and the process are shown", async () => {
   const [one, two] = await Promise.all([browser.post("/start"), browser.post("/start")]);
   assert.equal([one.status, one.body.ok, one.body.profile], [200, true, "portico"]);
   assert.is(one.body.pid, two.body.pid);
@@ -258,7 +258,7 @@ test("navigation: answers where it ended, tells what failed", async () => {
   }
 });
 
-test("a browser that dies is told, and comes back", async () => {
+test("a browser that dies is reported, and can start again", async () => {
   await browser.visit(site.url);
   const before = await browser.ref("Go");
   const { pid } = (await browser.get("/")).body;
@@ -407,7 +407,7 @@ function killUnheard(pid: number): void {
   while (existsSync(stat) && !readFileSync(stat, "utf8").includes(") Z "));
 }
 
-test("a browser that was killed a moment ago is told as gone, and the next start is a new one", async () => {
+test("a browser that was killed a moment ago shows as stopped, and the next start is a new one", async () => {
   await browser.visit(site.url);
   const { pid } = (await browser.get("/")).body;
   const common = { timeoutMs: PATIENCE_MS };

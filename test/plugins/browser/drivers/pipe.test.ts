@@ -51,7 +51,7 @@ test("what waits for one message runs before the next one comes", async () => {
   assert.equal(order, ["message 1", "after 1", "message 2", "after 2"]);
 });
 
-test("the end is told once, also to one who asks late", async () => {
+test("the end is reported once, also to a late listener", async () => {
   const { incoming, got, pipe } = open();
   let closed = 0;
   pipe.onclose = () => void closed++;

@@ -71,7 +71,7 @@ test("a name or path that no file system holds is refused, by bytes", async ({ r
   assert.equal(readdirSync(root), ["ü".repeat(127)]);
 });
 
-test("what lies outside is refused", async ({ root, outside }) => {
+test("a path outside is refused", async ({ root, outside }) => {
   for (const path of [
     "../x",
     "a/../../x",

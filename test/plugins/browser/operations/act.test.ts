@@ -255,7 +255,7 @@ test("evaluate: expressions, functions, promises, statements, elements", async (
   );
 });
 
-test("batch: in order, stops at the first failure unless told otherwise", async () => {
+test("batch: in order, stops at the first failure unless the request says otherwise", async () => {
   const name = await browser.ref("Name");
   const actions = [
     { kind: "type", ref: name, text: "b" },

@@ -48,7 +48,7 @@ test.after(async () => {
 const isChecked = async (id: string): Promise<unknown> =>
   (await browser.act("evaluate", { fn: `document.getElementById("${id}").checked` })).body.result;
 
-test("a box that lies under its own label is clicked there", async () => {
+test("a box under its own label is clicked there", async () => {
   await browser.visit(`${site.url}/boxes`);
   for (const [name, id] of [
     ["Before", "before"],
@@ -86,7 +86,7 @@ test("a hidden box has a ref that ends with its page, and none where two could b
   failed(await browser.act("check", { ref, timeoutMs: 60_000 }), 404, "ref_not_found");
 });
 
-test("one that something else lies over, or that is disabled, is not", async () => {
+test("one that is covered by something else, or disabled, is not", async () => {
   await browser.visit(`${site.url}/boxes`);
   failed(
     await browser.act("check", { ref: await browser.ref("Veiled") }),

@@ -88,7 +88,7 @@ test("a page can be left where the second press of a double click hangs it again
   assert.is((await browser.act("evaluate", { fn: "6 * 7" })).body.result, 42);
 });
 
-test("dialogs: as armed, else dismissed and told; never in the way", async () => {
+test("dialogs: as armed, else dismissed and reported; never in the way", async () => {
   await browser.visit(`${site.url}/dialogs`);
   const { body } = await browser.get("/snapshot");
   const ref = (name: string): string =>

@@ -35,7 +35,7 @@ async function openAll(browser: BrowserTab, paths: readonly string[]): Promise<v
     assert.is((await browser.post("/tabs/open", { url: site.url + path })).status, 200);
 }
 
-test("as many as are allowed may come at once, and one more is told so", async () => {
+test("as many as are allowed may come at once, and one more receives an error", async () => {
   const browser = await startBrowser({ maxTabs: 3 });
   try {
     await openAll(browser, ["/two"]);

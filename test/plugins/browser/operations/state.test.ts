@@ -10,7 +10,7 @@ import {
   startSite,
 } from "../support.ts";
 
-const test = suite("browser: what a page says and is told");
+const test = suite("browser: what a page writes and receives");
 let browser: SharedBrowser;
 let site: Site;
 

@@ -140,7 +140,7 @@ test("a prompt that is accepted without a text gets what it proposes", async () 
   assert.is((await browser.get("/tabs")).body.tabs[0].title, "default");
 });
 
-test("what cannot be reached is told with its reason", async () => {
+test("an unreachable address is reported with its reason", async () => {
   await browser.visit(`${site.url}/reach`);
   failed(
     await browser.act("click", { ref: await browser.ref("Inert") }),
@@ -226,7 +226,7 @@ test("a time zone is known in any capitals; one that is refused leaves the one b
   assert.is(await zone(), "Europe/Berlin");
 });
 
-test("what does not fit a pattern is told in words", async () => {
+test("a value that does not match a pattern is reported in words", async () => {
   const refused = async (more: object): Promise<string> =>
     (await browser.post("/profiles/create", { name: "worded", ...more })).body.error.message;
   for (const [more, words] of [

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
 import { failed, type SharedBrowser, sharedBrowser, type Site, startSite } from "../support.ts";
 
-const test = suite("browser: values that are told");
+const test = suite("browser: values in responses");
 let browser: SharedBrowser;
 let site: Site;
 
@@ -81,7 +81,7 @@ test("an option that is disabled, and a goal that is covered, are named", async 
   );
 });
 
-test("a result of any shape is told, and none grows without end", async () => {
+test("a result of any shape is returned, and none grows without end", async () => {
   const result = async (fn: string): Promise<unknown> =>
     (await browser.act("evaluate", { fn })).body.result;
   assert.equal(await result("() => { const a = { b: 1 }; a.self = a; a.list = [a]; return a; }"), {
@@ -137,7 +137,7 @@ test("the figures of a difference are those of what is shown", async () => {
   assert.equal([snapshot, refs, stats], ["", {}, { lines: 0, chars: 0, refs: 0, interactive: 0 }]);
 });
 
-test("every key of web storage is told", async () => {
+test("every key of web storage is returned", async () => {
   for (const key of ["__proto__", "constructor", ""])
     assert.is((await browser.post("/storage/local/set", { key, value: `of ${key}` })).status, 200);
   const { values } = (await browser.get("/storage/local")).body;

@@ -360,7 +360,7 @@ test("an extension that is back is asked for nothing until it has said which tab
   assert.equal(answers.get(1), { cookies: [] });
 });
 
-test("the command line prints where the extension lies and how to pair it", async () => {
+test("the command line prints where the extension is and how to pair it", async () => {
   const { home } = browser.gateway;
   const path = await portico(home, ["browser", "extension", "path"]);
   assert.is(path.code, 0, path.stderr);
@@ -374,7 +374,7 @@ test("the command line prints where the extension lies and how to pair it", asyn
   );
 });
 
-test("the pairing is told to the owner only", async () => {
+test("only the owner can read the pairing", async () => {
   const url = await browser.gateway.serverUrl("browser");
   assert.is((await fetch(`${url}/extension/pair`)).status, 401);
 });
@@ -414,7 +414,7 @@ test("a new token of the gateway is a new token of the relay, and ends what the 
   assert.is((await asExtension(pairingToken("another-token-of-the-gateway", port))).status, 101);
 });
 
-test("whoever guesses is stopped; the right token always passes, and the gateway's own never", async () => {
+test("a client that guesses is stopped; the right token always passes, and the gateway's own never", async () => {
   await browser.stop();
   await start();
   assert.is((await ask(`/json/version?token=${browser.gateway.token}`)).status, 401);

@@ -76,7 +76,7 @@ test("an icon that is clicked before pairing asks for it", async () => {
   await page.close();
 });
 
-test("a wrong token is told on the options page and at the icon", async () => {
+test("a wrong token shows on the options page and at the icon", async () => {
   const { port } = await pairingOf(browser);
   assert.match(await person.pair(port, "wrong"), /token is missing or wrong/);
   assert.match(await person.pair(1, "wrong"), /Nothing answers on port 1/);
@@ -87,7 +87,7 @@ test("a wrong token is told on the options page and at the icon", async () => {
   await page.close();
 });
 
-test("whoever types before the options page is filled in does not mix with what was saved", async () => {
+test("text typed before the options page is filled in does not mix with the saved values", async () => {
   const page = await person.context.newPage();
   await page.addInitScript(() => {
     const { local } = (globalThis as any).chrome.storage;

@@ -40,7 +40,7 @@ test("only the name changes, wherever and however it is written", () => {
   assert.is(sent('{"model":"same","x":1.0}', "same"), '{"model":"same","x":1.0}');
 });
 
-test("where the place is in doubt the whole is written anew", () => {
+test("where the place is in doubt the whole is written again", () => {
   assert.equal(JSON.parse(sent('{"metadata":{"model":"a"},"mod\\u0065l":"a"}', "new")), {
     metadata: { model: "a" },
     model: "new",

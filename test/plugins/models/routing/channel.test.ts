@@ -15,7 +15,7 @@ const failOnce = (channel: Channel) => {
   channel.failed("m", "boom");
 };
 
-test("three failures in a row rest it for 5 s; a success in between starts the count anew", () => {
+test("three failures in a row rest it for 5 s; a success in between starts the count again", () => {
   const { channel, clock } = make();
   failOnce(channel);
   failOnce(channel);

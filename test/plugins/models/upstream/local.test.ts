@@ -170,7 +170,7 @@ test("one that throws fails as a channel does, and rests after three times", asy
   assert.match(lastError, "`odd` failed");
 });
 
-test("a stream that throws on its way ends with the error, and the channel tells of it", async () => {
+test("a stream that throws on its way ends with the error, and the channel reports it", async () => {
   const events = eventsOf(await (await ask("failing/breaks", { stream: true })).text());
   assert.is(events.at(-2).error.code, "upstream_error");
   assert.match((await stateOf("failing")).lastError, "`odd` failed");
@@ -239,7 +239,7 @@ test("one that gives what is no response has failed", async () => {
   }
 });
 
-test("what told no usage is metered by an estimate, though clients find zeros", async () => {
+test("a response without usage is metered by an estimate, although clients receive zeros", async () => {
   for (const model of ["whole/x", "streams/x"]) {
     await gateway.request("POST", "/t/forget", {});
     const body = (await (await ask(model)).json()) as ReturnType<typeof JSON.parse>;

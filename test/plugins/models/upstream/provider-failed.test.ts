@@ -138,7 +138,7 @@ for (const model of models) {
   });
 }
 
-test("a bug in the decoder of a wire provider is told as one, before the first text and after", async () => {
+test("a bug in the decoder of a wire provider is reported as one, before the first text and after", async () => {
   for (const [model, status] of [
     ["early", 502],
     ["later", 200],

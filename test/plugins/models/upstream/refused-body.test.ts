@@ -6,7 +6,7 @@ import { createUpstreamClient } from "../../../../plugins/models/upstream/http/u
 import { test } from "../../../support/suite.ts";
 
 for (const how of ["resets the connection", "closes it with bytes unread"])
-  test(`what a server says is told, though it ${how} before the body is whole`, async () => {
+  test(`a server's error is reported, although it ${how} before the body is whole`, async () => {
     let cut = () => {};
     const isCut = new Promise<void>((resolve) => {
       cut = resolve;

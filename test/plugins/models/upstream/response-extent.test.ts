@@ -61,7 +61,7 @@ const large = gzipSync(
 );
 const wide = gzipSync(`{"id":"x","choices":[${"{},".repeat(200_001)}{}]}`);
 
-test("a response that unpacks to too much is the upstream's failure, told with the channel, and another channel is asked", async () => {
+test("a response that unpacks to too much is the upstream's failure, reported with the channel, and another channel is asked", async () => {
   const up = await startUpstream((_, res) => json(res, completion("Hello")), { models: ["gpt-x"] });
   const good = await startUpstream((_, res) => json(res, completion("Hello")), { models: [] });
   const gateway = await startGateway({

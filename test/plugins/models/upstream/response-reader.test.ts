@@ -66,7 +66,7 @@ test("a body in chunks, with extensions and trailers", () => {
   });
 });
 
-test("the chunks of one read are told at once", () => {
+test("the chunks of one read are reported at once", () => {
   let calls = 0;
   const reader = new ResponseReader({ head: () => {}, data: () => void calls++, end: () => {} });
   reader.expect();

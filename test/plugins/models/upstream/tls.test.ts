@@ -114,7 +114,7 @@ test("a file of several megabytes arrives", async () => {
   assert.ok(bodies.at(-1)! > 5_000_000, String(bodies.at(-1)));
 });
 
-test("a refusal is told, though it comes before the file is whole", async () => {
+test("a refusal is reported, although it comes before the file is whole", async () => {
   for (let i = 0; i < 5; i++) {
     const response = await upload("refusing", 5_000_000);
     const { error } = (await response.json()) as { error: { message: string } };

@@ -209,7 +209,7 @@ test("an answer that comes before its request has gone out leaves the connection
   assert.is(connections, 2);
 });
 
-test("each way to break is told once, with its code", async () => {
+test("each way to break is reported once, with its code", async () => {
   const cases: [Play, string][] = [
     [(socket) => socket.destroy(), "ECONNRESET"],
     [(socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhel"), "ECONNRESET"],
@@ -228,7 +228,7 @@ test("each way to break is told once, with its code", async () => {
   assert.is((await ask({ url: gone.url })).error?.code, "ECONNREFUSED");
 });
 
-test("what cannot be sent is told, and never before `send` has returned", async () => {
+test("a failure to send is reported, and never before `send` has returned", async () => {
   const { url, requests } = await start((socket) => socket.write(ok("x")));
   const calls: (Partial<UpstreamCall> & { url: string })[] = [
     { url: "ftp://example.org/" },

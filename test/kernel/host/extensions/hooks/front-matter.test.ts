@@ -132,7 +132,7 @@ test("Windows line ends and a byte order mark", () => {
   assert.equal([meta.name, meta.events], ["x", ["a:b"]]);
 });
 
-test("an unknown key is told with the nearest known one", () => {
+test("an unknown key is reported with the nearest known one", () => {
   const { warnings } = parseHookMd(md("events: [a:b]\npriorty: 3\nlicense: MIT"));
   assert.is(warnings.length, 2);
   assert.match(warnings[0] ?? "", /"priorty" \(line 3\); did you mean "priority"\?/);

@@ -37,7 +37,7 @@ test("what was read once is known after a restart; a torn file, another text and
   }
 });
 
-test("what a hook of the package says is kept with the package's bundles, wherever that lies", async () => {
+test("the front matter of a bundled hook is cached with the package's bundles, wherever the package is", async () => {
   const text = "---\nevents: [a:b]\n---\n";
   const names = [];
   for (const root of [temporaryDir("portico-meta-"), temporaryDir("portico-meta-")]) {

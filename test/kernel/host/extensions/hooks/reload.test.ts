@@ -82,7 +82,7 @@ test("a save is compiled before it is quiet, and what has become of the file unt
   await home.stop();
 });
 
-test("after a reload that failed, the mended version is taken up by all workers or by none", async () => {
+test("after a failed reload, all workers activate the repaired version or none does", async () => {
   const asked: string[] = [];
   const home = await makeHookHome({
     files: { "hooks/a/HOOK.md": descriptor(), "hooks/a/handler.ts": answering("one") },
@@ -150,7 +150,7 @@ test("what a change of the configuration finds on the disk is taken up by all wo
   await home.stop();
 });
 
-test("the other workers are told of what was taken up without asking them", async () => {
+test("the other workers learn of a version that was activated without asking them", async () => {
   const told: string[] = [];
   const home = await makeHookHome({
     settings: { entries: { a: { enabled: false } } },
@@ -223,7 +223,7 @@ test("what an import leads to may change without any of the files: a link, a fil
   );
 });
 
-test("a broken save keeps the old version and shows file and line; mending loads it", async ({
+test("a broken save keeps the old version and shows file and line; a repair loads", async ({
   home,
 }) => {
   home.write("hooks/a/handler.ts", "export default () => {\n  return { reply: ;\n};\n");
@@ -244,7 +244,7 @@ test("a broken save keeps the old version and shows file and line; mending loads
   assert.is(mended.error, undefined);
 });
 
-test("before a broken save is told of, the disk is looked at again, whether or not a change was heard", async ({
+test("before a broken save is reported, the disk is scanned again, whether or not a change was noticed", async ({
   home,
 }) => {
   for (const reply of [

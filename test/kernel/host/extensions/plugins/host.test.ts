@@ -302,7 +302,7 @@ const words = () =>
     ["early", "late"].map(async (name) => (await gateway.json("GET", `/${name}`)).word as string),
   );
 
-test("a change that one plugin refuses is in force for none", async () => {
+test("a change that one plugin refuses is active for none", async () => {
   gateway = await startGateway({
     files: {
       "plugins/early/plugin.ts": taker("early"),
@@ -337,7 +337,7 @@ test("portico config set says that the running gateway refuses what it wrote", a
   assert.is((await gateway.json("GET", "/late")).word, "good");
 });
 
-test("a setup that failed is tried again only when told, or when its configuration or its files changed", async () => {
+test("a failed setup is tried again only on request, or when its configuration or its files changed", async () => {
   const failing = (hint = "") => `
     import { definePlugin, Type } from "portico";
     export default definePlugin({

@@ -5,7 +5,7 @@ import type { PluginParts } from "../../../../../kernel/host/extensions/plugins/
 import { quietLog } from "../../../../support/quiet-log.ts";
 import { test } from "../../../../support/suite.ts";
 
-test("a look at the disk that finds every plugin as it was defines nothing anew, whether or not it has sections", () => {
+test("a scan that finds every plugin unchanged defines nothing again, whether or not it has sections", () => {
   const told: string[] = [];
   const config = {
     define(owner: string) {
