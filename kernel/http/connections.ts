@@ -43,6 +43,8 @@ export interface ConnectionsOptions {
 
 /** Pages that ask again and again send this header, so that their requests do not fill the log. */
 const POLL_HEADER = "x-portico-poll";
+/** What browsers say in `Sec-Fetch-Dest` of the files that a page consists of. */
+const PAGE_FILES: ReadonlySet<unknown> = new Set(["script", "style", "image", "font"]);
 
 export class Connections {
   readonly #options: ConnectionsOptions;
@@ -178,7 +180,7 @@ export class Connections {
       method,
       path,
       ...ending,
-      isPoll: isPoll(call, status),
+      isRoutine: isRoutine(call, status),
       key: client.key,
       subject,
       code: error?.code,
@@ -202,9 +204,13 @@ function closeUnsent({ call }: Running): void {
   }
 }
 
-/** Whether a page asks again and again, and with success: a refusal is logged like any other. */
-function isPoll({ method, req }: RequestContext, status: number): boolean {
-  return method === "GET" && status < 400 && req.headers[POLL_HEADER] !== undefined;
+/**
+ * Whether a page asks again and again, or a browser loads the dozens of files of a page, and with success: a refusal is
+ * logged like any other request.
+ */
+function isRoutine({ method, req }: RequestContext, status: number): boolean {
+  if (method !== "GET" || status >= 400) return false;
+  return req.headers[POLL_HEADER] !== undefined || PAGE_FILES.has(req.headers["sec-fetch-dest"]);
 }
 
 /** What watchers get. What not all of them need is made at first use. */

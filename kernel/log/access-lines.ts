@@ -16,8 +16,8 @@ export interface AccessEntry {
   bytes: number;
   /** The client left, or the response broke off. */
   cut: boolean;
-  /** A page that asks again and again: its line is of level `debug`. */
-  isPoll?: boolean;
+  /** A page that asks again and again, or a file of a page: its line is of level `debug`. */
+  isRoutine?: boolean;
   /** The name of the client key. */
   key?: string | undefined;
   /** What a request for a model is about. */
@@ -51,8 +51,8 @@ export class AccessLines {
   }
 
   lineOf(entry: AccessEntry): string {
-    const { id, isOwnId, method, path, status, ms, bytes, cut, isPoll } = entry;
-    const head = isPoll ? this.#debugHead() : this.#infoHead();
+    const { id, isOwnId, method, path, status, ms, bytes, cut, isRoutine } = entry;
+    const head = isRoutine ? this.#debugHead() : this.#infoHead();
     const shownId = isOwnId ? `"${id}"` : this.#redaction.hide(quoted(id));
     const middle = this.#middleOf(method, path, status);
     const end = cut ? ',"cut":true,"msg":"request"}\n' : ',"msg":"request"}\n';

@@ -43,7 +43,7 @@ export function createLog(options: LogOptions = {}) {
   return {
     log: log as Logger & { level: string },
     access(entry: AccessEntry): void {
-      const level = entry.isPoll ? "debug" : "info";
+      const level = entry.isRoutine ? "debug" : "info";
       if (log.isLevelEnabled(level)) keep(accessLines.lineOf(entry));
     },
     /** The last lines, oldest first, as JSON text without the line break. */

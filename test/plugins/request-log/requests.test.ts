@@ -240,7 +240,7 @@ test("the log line of a request names key, model, channel, attempts and error co
   assert.is(lineOf(refused.id)!["code"], refused.error.code);
 });
 
-test("the owner's readings have an ETag, and those of a page are logged at debug", async () => {
+test("the owner's readings have an ETag, and those of a page and its files are logged at debug", async () => {
   const first = await gateway.request("GET", "/channels");
   const etag = first.headers.get("etag")!;
   await first.text();
@@ -251,12 +251,17 @@ test("the owner's readings have an ETag, and those of a page are logged at debug
   const refused = await gateway.request("GET", "/channels", undefined, { token: null, headers });
   await refused.text();
   assert.is(refused.status, 401);
+  const script = await gateway.request("GET", "/dashboard/page/main.js", undefined, {
+    headers: { "sec-fetch-dest": "script" },
+  });
+  await script.text();
+  assert.is(script.status, 200);
   const lineOf = (answer: Response) => {
     const id = answer.headers.get("x-request-id");
     return gateway.lines.find((line) => line["id"] === id && line["msg"] === "request");
   };
   await until("the lines", () => lineOf(refused) !== undefined && lineOf(first) !== undefined);
-  assert.is(lineOf(again), undefined, "the log is at info");
+  assert.equal([lineOf(again), lineOf(script)], [undefined, undefined], "the log is at info");
 });
 
 test("a change of log.content applies to the next request", async () => {

@@ -95,13 +95,13 @@ function channelTable(channels, history) {
       {
         title: "latency, last hour",
         kind: "plot",
-        value: ({ latencyMs }) => latencyMs,
+        value: (channel) => latencyOf(channel, historyOf(channel)),
         cell: (channel) => latencyPlot(channel, historyOf(channel)),
       },
       {
         title: "errors, last hour",
         kind: "plot",
-        value: ({ errors }) => errors,
+        value: (channel) => failuresOf(historyOf(channel)),
         cell: (channel) => errorPlot(channel, historyOf(channel)),
       },
       numberColumn("attempts", ({ requests }) => requests, count),
@@ -115,16 +115,22 @@ function numberColumn(title, value, format) {
   return { title, kind: "number", value, cell: (row) => format(value(row)) };
 }
 
-function latencyPlot({ name, latencyMs }, { latency }) {
-  const isUnused = latencyMs === undefined && latency.every((value) => value === null);
-  if (isUnused) return h("span", { class: "muted small" }, "no response yet");
-  const text = duration(latencyMs);
-  return [line(latency, `Latency of ${name}: ${text}`), h("span", {}, text)];
+/** Milliseconds; after a restart the newest of the time before, until the channel has been asked. */
+const latencyOf = ({ latencyMs }, { latency }) =>
+  latencyMs ?? latency.findLast((value) => value !== null);
+
+const failuresOf = ({ failed }) => failed.reduce((sum, failures) => sum + failures, 0);
+
+function latencyPlot(channel, history) {
+  const latency = latencyOf(channel, history);
+  if (latency === undefined) return h("span", { class: "muted small" }, "no response yet");
+  const text = duration(latency);
+  return [line(history.latency, `Latency of ${channel.name}: ${text}`), h("span", {}, text)];
 }
 
-function errorPlot({ name, errors }, { failed }) {
-  const text = count(errors);
-  return [bars(failed, `Errors of ${name}: ${text}`, true), h("span", {}, text)];
+function errorPlot({ name }, history) {
+  const text = count(failuresOf(history));
+  return [bars(history.failed, `Errors of ${name}: ${text}`, true), h("span", {}, text)];
 }
 
 function testButton({ name }) {
