@@ -52,13 +52,13 @@ export const NodeHostConfig = Type.Object(
           description: "false: this node offers no browser to the gateway.",
         }),
       },
-      {
-        default: {},
-        description: "This machine as a node: the browser that it lends to a gateway elsewhere.",
-      },
+      { default: {} },
     ),
   },
-  { default: {} },
+  {
+    default: {},
+    description: "This machine as a node: the browser that it lends to a gateway elsewhere.",
+  },
 );
 
 const credential = Type.Optional(Type.Unsafe<string>({}));

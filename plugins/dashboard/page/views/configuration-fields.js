@@ -5,6 +5,8 @@
 import { h, problem, withCode } from "../dom.js";
 
 const MASKED = "********";
+/** How many names fit beside the name of a section. */
+const MOST_MEMBERS = 6;
 
 /** The names of the sections: those with settings of their own come before a plain value such as `$schema`. */
 export function sectionNames({ schema }) {
@@ -26,10 +28,23 @@ export function sectionsOf(config, { drafts, changed, isOpen }) {
         "data-setting": name,
         open: isOpen(name),
       },
-      h("summary", {}, h("strong", {}, name), " ", muted(schema.description)),
+      h(
+        "summary",
+        {},
+        h("strong", {}, name),
+        " ",
+        muted(schema.description ?? membersOf(config, name)),
+      ),
       partsOf(form, schema, [name]),
     );
   });
+}
+
+/** Without a description a section is known by what it holds: the names of channels, or of settings. */
+function membersOf({ value }, name) {
+  const members = Object.keys(value[name] ?? {});
+  const rest = members.length > MOST_MEMBERS ? ", …" : "";
+  return `${members.slice(0, MOST_MEMBERS).join(", ")}${rest}`;
 }
 
 const muted = (text) => h("span", { class: "muted small" }, withCode(text ?? ""));

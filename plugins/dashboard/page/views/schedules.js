@@ -223,6 +223,7 @@ function runTable(runs) {
           beginning(reason ?? result ?? (news === undefined ? "" : `${count(news)} new`)),
           turnId ? [" ", h("a", { href: href("turns", turnId) }, "its turn")] : null,
         ],
+        "text",
       ],
     ],
     runs,
