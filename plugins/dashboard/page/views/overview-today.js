@@ -32,15 +32,8 @@ export function todaySection({ today, yesterday }) {
         figure("Requests", total, before, ({ requests }) => requests, count),
         figure("Errors", total, before, ({ errors }) => errors, count),
         figure("Cost", total, before, ({ costUsd }) => costUsd, costText),
-        figure("Median time", total, before, ({ p50Ms }) => p50Ms, duration),
-        figure("95th percentile", total, before, ({ p95Ms }) => p95Ms, duration),
-        figure(
-          "First byte, 95th percentile",
-          total,
-          before,
-          ({ firstByteP95Ms }) => firstByteP95Ms,
-          duration,
-        ),
+        timeFigure("Median time", total, before, ["p50Ms", "p95Ms"]),
+        timeFigure("Median first byte", total, before, ["firstByteP50Ms", "firstByteP95Ms"]),
       ),
     h("span", { class: "muted small" }, comparisonText(yesterday, before)),
   );
@@ -70,13 +63,24 @@ function figure(name, today, yesterday, select, format) {
     h("dt", {}, name),
     h("dd", { class: "figure" }, format(value, today)),
     yesterday &&
-      h(
-        "dd",
-        { class: "muted small" },
-        `yesterday ${formatKnown(select(yesterday), yesterday, format)}`,
-        changeText(value, select(yesterday)),
-      ),
+      h("dd", { class: "muted small" }, comparedText(value, select(yesterday), yesterday, format)),
   );
+}
+
+/** The median as the figure, and below it the 95th percentile, which shows what slow requests take. */
+function timeFigure(name, today, yesterday, [p50, p95]) {
+  const median = figure(name, today, yesterday, (total) => total[p50], duration);
+  const compared = yesterday && comparedText(today[p95], yesterday[p95], yesterday, duration);
+  const percentile = `p95 ${duration(today[p95])}`;
+  median.append(
+    h("dd", { class: "small" }, percentile),
+    compared ? h("dd", { class: "muted small" }, compared) : "",
+  );
+  return median;
+}
+
+function comparedText(value, before, yesterday, format) {
+  return `yesterday ${formatKnown(before, yesterday, format)}${changeText(value, before)}`;
 }
 
 const formatKnown = (value, total, format) =>
