@@ -1,4 +1,4 @@
-/** What `POST /v1/chat/completions` takes and answers. */
+/** Request and response of `POST /v1/chat/completions`. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, choice, streamableResponse } from "portico/openapi";
 

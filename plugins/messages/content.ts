@@ -1,4 +1,4 @@
-/** Turns of the Messages API as messages in OpenAI's form. */
+/** Translates turns of the Messages API into messages of OpenAI's form. */
 import {
   type ChatMessage,
   type ContentPart,

@@ -1,4 +1,4 @@
-/** The routes: read, ask through the `chat` service, answer in Anthropic's form. */
+/** The routes: they read a request, ask the engine through the service `models`, and answer in Anthropic's form. */
 import { type Call, reply } from "portico";
 import { type ModelsService, jsonBody } from "portico/models";
 import { estimateTokens, type NativeRequest, objectAt, stringifyExact } from "portico/provider";

@@ -1,4 +1,4 @@
-/** Errors as Anthropic's clients expect them. */
+/** Writes errors in Anthropic's form. */
 import type { ErrorForm } from "portico";
 
 export const anthropicForm: ErrorForm = ({ message, status, param, details, requestId }) => ({

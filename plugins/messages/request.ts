@@ -1,4 +1,4 @@
-/** A request of the Messages API in OpenAI's form. */
+/** Translates a request of the Messages API into OpenAI's form. */
 import { createHash } from "node:crypto";
 import {
   type ChatRequest,

@@ -1,4 +1,4 @@
-/** A completion as a Message. */
+/** Translates a completion into a Message. */
 import {
   type ChatCompletion,
   type ChatMessage,

@@ -1,4 +1,4 @@
-/** What the routes of Anthropic's format take and answer. */
+/** Requests and responses of the routes of Anthropic's format. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, jsonResponse, streamableResponse } from "portico/openapi";
 

@@ -1,4 +1,4 @@
-/** Whether the channels work: each is asked for its models and one word. */
+/** Checks the channels for `portico doctor`: asks each for its models and one word. */
 import type { Finding, HealthCheck } from "portico/command-line";
 import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
 

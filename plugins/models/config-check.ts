@@ -1,4 +1,4 @@
-/** What the schemas of channels and aliases cannot say: references to providers, channels, models and one another. */
+/** Checks what schemas of channels and aliases cannot express: references to providers, channels, models and aliases. */
 import { type ConfigCheck, type ConfigCheckSubject, type ConfigFault, didYouMean } from "portico";
 import { modelFault, recordAt } from "./judging/known-models.ts";
 

@@ -1,4 +1,4 @@
-/** The engine: models over any number of channels, for anyone who asks. */
+/** The engine: models over any number of channels. */
 import { definePlugin } from "portico";
 import type {} from "portico/cluster";
 import { errors } from "./errors.ts";

@@ -1,4 +1,4 @@
-/** What the routes of embeddings, models and channels take and answer. */
+/** Requests and responses of the routes of embeddings, models and channels. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, choice, jsonResponse } from "portico/openapi";
 

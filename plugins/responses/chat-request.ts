@@ -1,4 +1,4 @@
-/** A request with its whole conversation, in chat's form. */
+/** Translates a request with its whole conversation into chat's form. */
 import {
   type ChatMessage,
   type ChatTool,

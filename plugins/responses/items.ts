@@ -1,4 +1,4 @@
-/** Items of a conversation as messages in OpenAI's chat form. */
+/** Translates items of a conversation into messages of OpenAI's chat form. */
 import {
   type ChatMessage,
   type ContentPart,

@@ -1,4 +1,4 @@
-/** How much of one client key's responses is kept: the oldest make room for the newest. */
+/** Limits how many responses of one client key are kept: the oldest make room for the newest. */
 import type { Store } from "portico/store";
 
 /** One response that is kept, read from its row in the store's list. */

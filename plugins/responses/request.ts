@@ -1,4 +1,4 @@
-/** A request of the Responses API in OpenAI's chat form. */
+/** Translates a request of the Responses API into OpenAI's chat form. */
 import {
   type ChatRequest,
   type JsonObject,

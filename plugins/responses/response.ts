@@ -1,4 +1,4 @@
-/** The response object, and what a whole completion becomes. */
+/** The response object, and the translation of a whole completion into it. */
 import {
   type ChatCompletion,
   type JsonObject,

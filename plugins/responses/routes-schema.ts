@@ -1,4 +1,4 @@
-/** What the routes of OpenAI's Responses format take and answer. */
+/** Requests and responses of the routes of OpenAI's Responses format. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, jsonResponse, streamableResponse } from "portico/openapi";
 

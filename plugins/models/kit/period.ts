@@ -1,4 +1,4 @@
-/** The day or month of the calendar that a time lies in, in UTC; milliseconds since 1970. */
+/** The day or month of the calendar that a time belongs to, in UTC; milliseconds since 1970. */
 export function periodOf(per: "day" | "month", now: number): { start: number; end: number } {
   const date = new Date(now);
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];

@@ -1,6 +1,6 @@
 /** Sessions of client keys. */
 
-/** The session that a key means by a name: never one of another key's, nor one of the owner's. */
+/** The session for a name that a client key gives: never one of another key's, nor one of the owner's. */
 export function keySession(key: string, named: string): string {
   return `key:${key.replace(/[%:]/g, encodeURIComponent)}:${named}`;
 }

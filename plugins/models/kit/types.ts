@@ -1,4 +1,4 @@
-/** What the engine shares with providers, the agent and hooks. Types only: nobody imports this file at run time. */
+/** Types that the engine shares with providers, the agent and hooks. Nothing imports this file at run time. */
 import type { ChatProvider, ChatRequest, Usage } from "portico/provider";
 import type { ChannelsService, ModelsService } from "./types/service.ts";
 import type { ChatGate, ChatMeter, ChatPricing } from "./types/watch.ts";

@@ -1,4 +1,4 @@
-/** Request bodies in JSON, and where the members of a JSON text stand. */
+/** Parses request bodies in JSON, and finds the members of a JSON text. */
 import { type BodyLimits, checkJsonType, type Call, parseJson } from "portico";
 
 const QUOTE = 34;

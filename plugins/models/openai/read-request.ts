@@ -1,6 +1,6 @@
 /**
- * From a body to a request that is checked: what was checked is what is sent. No member may be read by an upstream in
- * another way than here, and models are the gateway's to choose.
+ * Reads a body into a checked request, which is exactly what will be sent. No upstream may read a member in another way
+ * than the gateway does, and only the gateway chooses models.
  */
 import type { ChatRequest } from "portico/provider";
 import { type Fields, isObject } from "./fields.ts";

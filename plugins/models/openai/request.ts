@@ -1,6 +1,6 @@
 /**
- * Checks a chat completions request by hand: a good one costs a few property reads, and a bad one is told exactly which
- * field is wrong. Unknown fields stay. `null` means unset everywhere.
+ * Checks a chat completions request by hand: a good one costs a few property reads, and the error for a bad one names the
+ * field that is wrong. Unknown fields stay. `null` means unset everywhere.
  */
 import { exactJson } from "portico";
 import type { ChatMessage, ChatRequest } from "portico/provider";

@@ -1,4 +1,4 @@
-/** The usage in the bytes of requests and responses, where these are not parsed. */
+/** Finds and adds the usage in the bytes of requests and responses that are not parsed. */
 import type { Usage } from "portico/provider";
 
 /**

@@ -1,4 +1,4 @@
-/** What an alias makes of a request on its way to the alias's targets. */
+/** Changes a request as its alias demands, on its way to the alias's targets. */
 import {
   type ChatMessage,
   type ChatRequest,

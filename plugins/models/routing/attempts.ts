@@ -1,4 +1,4 @@
-/** Goes through the targets of a request: retries, waits, moves on. Nothing of one attempt reaches the next. */
+/** Tries the targets of a request: retries, waits, goes on to the next. Nothing of one attempt reaches the next. */
 import type { PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError, type WireProvider } from "portico/provider";
 import type { Budgets } from "./budget.ts";

@@ -1,4 +1,4 @@
-/** How a channel does, for listings. */
+/** The state of a channel, for listings. */
 export interface ChannelState {
   state: "ok" | "failing" | "resting" | "disabled";
   failures: number;

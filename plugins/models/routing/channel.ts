@@ -1,4 +1,4 @@
-/** What is known of one channel while the gateway runs: its keys, its failures and cooldowns, its places. */
+/** The state of one channel while the gateway runs: its keys, failures, cooldowns and places. */
 import type { ChannelConfig } from "../schema.ts";
 import { createHash } from "node:crypto";
 import { BoundedMap } from "portico";

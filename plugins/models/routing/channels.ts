@@ -1,4 +1,4 @@
-/** The channels that there are: those of the configuration and the built-in ones. A change keeps the state of what stays. */
+/** The channels of the configuration and the built-in ones. A change keeps the state of channels that stay the same. */
 import type { ChatProvider } from "portico/provider";
 import { Channel } from "./channel.ts";
 import type { ChannelSurroundings } from "./surroundings.ts";

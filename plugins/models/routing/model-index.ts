@@ -1,4 +1,4 @@
-/** Which channels a bare model name may mean, found without a look at each channel. */
+/** Looks up the channels of a bare model name without a look at each channel. */
 import { fitsPattern } from "portico/strings";
 import type { Channel } from "./channel.ts";
 

@@ -1,4 +1,4 @@
-/** What an alias keeps of complete responses: the same request is answered with the same bytes, and costs nothing. */
+/** Keeps complete responses of an alias: the same request is answered with the same bytes, and costs nothing. */
 import { createHash } from "node:crypto";
 import {
   type ChatCompletion,

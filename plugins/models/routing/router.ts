@@ -1,4 +1,4 @@
-/** From a model's name to the targets it is tried on, in order. */
+/** Resolves a model's name to the targets that are tried, in their order. */
 import { type AliasShape, shapeOf } from "./alias-shape.ts";
 import type { Channel } from "./channel.ts";
 import { channelsListing } from "./model-index.ts";

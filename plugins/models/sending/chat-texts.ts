@@ -1,4 +1,4 @@
-/** Where a chat says something to its reader: the text of a message, a refusal in its place, the words of a sound. */
+/** Finds the texts of a chat that a reader sees: the text of a message, a refusal in its place, the words of a sound. */
 import type { ChatMessage } from "portico/provider";
 import { isObject } from "../openai/fields.ts";
 import { withoutTokens } from "portico/secrets";

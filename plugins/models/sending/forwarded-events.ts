@@ -1,4 +1,4 @@
-/** Streams of texts in other forms than chat's: edited as they flow, or rewritten when they have come whole. */
+/** Streams of texts in other forms than chat's: edited while they flow, or rewritten when they are complete. */
 import { createSseParser, parseExact, stringifyExact } from "portico/provider";
 import type { Edit, FlowEditor } from "./edited-stream.ts";
 import { dropStray, slotsOfEvent, type TextSlot } from "./text-slots.ts";

@@ -1,4 +1,4 @@
-/** A stream whose first bytes are awaited: what breaks off before they have come can still be answered with an error. */
+/** Waits for the first bytes of a stream: one that breaks off before can still be answered with an error. */
 import type { ByteStream } from "../streams/flow.ts";
 
 /** Resolves with the stream once more than so many bytes have come, or all of it; rejects with what it breaks off with before. */

@@ -1,4 +1,4 @@
-/** What handlers may do to the texts that OpenAI's routes beside chat give: completions, transcriptions, translations. */
+/** Offers the texts of OpenAI's routes beside chat to handlers: completions, transcriptions, translations. */
 import type { PorticoError } from "portico";
 import { type ApiRoute, parseExact, stringifyExact } from "portico/provider";
 import type { ChatResponse } from "../chat-response.ts";

@@ -1,4 +1,4 @@
-/** What handlers may do to a response before it leaves: the one place for all formats and models. */
+/** Offers a response to handlers before it leaves: the one place for all formats and models. */
 import type { HandlerSelection } from "portico";
 import type { ChatCompletion, StreamPart } from "portico/provider";
 import { type ChatResponse, completionBytes, completionOf } from "../chat-response.ts";

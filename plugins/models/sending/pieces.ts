@@ -1,4 +1,4 @@
-/** A text that comes in pieces, and that a handler changed as a whole. */
+/** Spreads a text that a handler changed as a whole over the pieces that it was received in. */
 
 /**
  * The pieces of the changed text: those before and behind the change stay as they are, so that whatever belongs to them

@@ -1,4 +1,4 @@
-/** What a hook answers in place of a model. */
+/** The response for a hook's reply in place of a model's. */
 import { type ChatResponse, completionBytes } from "../chat-response.ts";
 import type { Job } from "../job.ts";
 import { NO_TOKENS, newCompletionId, partsOfCompletion, textCompletion } from "portico/provider";

@@ -1,4 +1,4 @@
-/** Parts of a stream that say something to its reader: of a message, of a refusal in its place, of the words of a sound. */
+/** Parts of a stream that a reader sees: of a message, of a refusal in its place, of the words of a sound. */
 import { isObject, type StreamPart } from "portico/provider";
 import type { TextName } from "./chat-texts.ts";
 

@@ -1,4 +1,4 @@
-/** Where the text is in responses of OpenAI's routes beside chat: completions, transcriptions, translations. */
+/** Finds the texts in responses of OpenAI's routes beside chat: completions, transcriptions, translations. */
 import { withoutTokens } from "portico/secrets";
 
 type Members = Record<string, unknown>;

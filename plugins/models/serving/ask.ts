@@ -1,4 +1,4 @@
-/** From a request to its response, with the events on both sides; the same for HTTP callers and for the agent and hooks. */
+/** Events before and after a request, and the report of its end: the same for HTTP callers, the agent and hooks. */
 import { isDeepStrictEqual } from "node:util";
 import { type EmitResult, isPorticoError } from "portico";
 import type { ChatCompletion, Usage } from "portico/provider";

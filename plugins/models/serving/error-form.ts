@@ -1,4 +1,4 @@
-/** An upstream's error as clients of the format that the request came in understand it. */
+/** Writes an upstream's error in the client's format. */
 import { isPorticoError, PorticoError } from "portico";
 import {
   type ChatRequest,

@@ -1,4 +1,4 @@
-/** OpenAI's routes beside chat: the same keys, routing, fail-over, usage and events; bodies go through as they are. */
+/** OpenAI's routes beside chat: the same keys, routing, fail-over, usage and events; bodies pass unchanged. */
 import type { Call } from "portico";
 import {
   type ApiRoute,

@@ -1,4 +1,4 @@
-/** From an HTTP call to the response's beginning, with all events and headers: the same for every format that comes in. */
+/** Takes an HTTP request to the response's beginning, with all events and headers: the same for every client format. */
 import type { ServerResponse } from "node:http";
 import { type Call, isPorticoError, type PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest } from "portico/provider";

@@ -1,4 +1,4 @@
-/** What has gone out of a stream, for reports and for counting. */
+/** Adds up the parts of a stream that went out, for reports and for counting. */
 import type { StreamPart, Usage } from "portico/provider";
 import { StreamedOutput } from "./usage.ts";
 

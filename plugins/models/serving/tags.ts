@@ -1,4 +1,4 @@
-/** Tags that a client gives a request, so that reports can tell what it was for. */
+/** Tags that a client gives a request, so that reports can show its purpose. */
 import { isObject } from "portico/provider";
 
 const MOST_TAGS = 10;

@@ -1,4 +1,4 @@
-/** Hears of the signatures that a response brings, whole or streamed. */
+/** Takes the signatures out of a response, whole or streamed. */
 import { newCompletionId, PartCollector } from "portico/provider";
 import type { ChatResponse } from "../chat-response.ts";
 import type { Job } from "../job.ts";

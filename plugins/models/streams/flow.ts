@@ -1,6 +1,6 @@
 /**
- * A response in transit, as lists: each list holds the parts of one read from the upstream. A slow reader finds more parts
- * in a list, and slows the upstream down when too many are waiting.
+ * Passes a response on as lists: each list holds the parts of one read from the upstream. A slow reader gets more parts in
+ * a list, and slows the upstream down when too many are waiting.
  */
 import type { PorticoError } from "portico";
 import type { StreamPart, Usage } from "portico/provider";
@@ -29,7 +29,7 @@ export interface FlowSource {
 /** How many of the upstream's bytes may wait before it is paused. */
 const MOST_WAITING = 64 * 1024;
 
-/** Between an upstream that hands on and a caller who asks. */
+/** A queue between an upstream that pushes and a caller that reads. */
 export class FlowQueue<T> implements Flow<T>, AsyncIterator<readonly T[], undefined> {
   readonly #source: FlowSource;
   #waiting: T[] = [];
@@ -80,7 +80,7 @@ export class FlowQueue<T> implements Flow<T>, AsyncIterator<readonly T[], undefi
     return { done: true, value: undefined };
   }
 
-  /** The caller does not want the rest. */
+  /** The caller does not read the rest. */
   async return(): Promise<IteratorResult<readonly T[], undefined>> {
     this.#source.cancel();
     return { done: true, value: undefined };

@@ -1,4 +1,4 @@
-/** A stream of parts as one whole response. */
+/** Reads a stream of parts into one whole response. */
 import { type ChatCompletion, type PartDefaults, PartCollector } from "portico/provider";
 import type { PartStream } from "./flow.ts";
 

@@ -1,4 +1,4 @@
-/** One attempt of a request at one target, as its caller sees it. */
+/** The parameters of one attempt of a request at one target. */
 import type { PorticoError } from "portico";
 import type {
   ChatProvider,

@@ -1,11 +1,11 @@
-/** Timeouts of upstreams. Long ones share one coarse ticker: a timer of its own for each request costs as much as routing. */
+/** Timeouts of upstreams. Long ones share one coarse ticker, because a timer for each request costs as much as routing. */
 import { takeOut } from "../places.ts";
 
 const COARSE_FROM_MS = 5_000;
 const TICK_MS = 250;
 
 export interface Deadline {
-  /** Something came: the time starts again. */
+  /** The time starts again. */
   touch(): void;
   /** From now on another time, started now, also after a stop. */
   set(ms: number): void;
@@ -15,7 +15,7 @@ export interface Deadline {
 const coarse: Coarse[] = [];
 let ticker: NodeJS.Timeout | undefined;
 
-/** Who waits. An object: a function for each request would be one more. */
+/** Something that waits. It is an object, because a function would be created for each request. */
 export interface Waiting {
   late(): void;
 }

@@ -1,4 +1,4 @@
-/** A response that is read whole before it goes on, and what is kept of one that is too large for that. */
+/** A response that is read whole before it is passed on, and the end of one that is too large for that. */
 import { type Usage, withoutMark } from "portico/provider";
 import { usageIn } from "../openai/usage.ts";
 import { type Limits, ResponseExtent, WHOLE_RESPONSE } from "./response-extent.ts";

@@ -1,4 +1,4 @@
-/** What is wrong with a provider that a plugin contributes: looked at before it takes the place of one that works. */
+/** Checks a provider that a plugin contributes, before it replaces one that works. */
 import type { ChatProvider, WireProvider } from "portico/provider";
 
 type Kind = "function" | "string" | "boolean" | "object";

@@ -1,6 +1,6 @@
 /**
- * How much a response may be that is read as a whole. Its bytes alone do not say it: a few kilobytes of compressed data
- * unpack to as much as one likes, and a megabyte of `{},` costs more to parse than a hundred of one text.
+ * Limits the size of a response that is read as a whole. Counting its bytes is not enough: a few kilobytes of compressed
+ * data unpack to any size, and a megabyte of `{},` costs more to parse than a hundred megabytes of one text.
  */
 import { JsonExtent } from "portico/provider";
 
@@ -25,9 +25,9 @@ export function limitsOfVectors(vectors: number): Limits {
   return { bytes: bytes + vectors * NUMBERS * NUMBER_BYTES, values: values + vectors * NUMBERS };
 }
 
-/** Measures a response as it comes. */
+/** Measures a response while it is received. */
 export class ResponseExtent {
-  /** What it holds too much of, once it does: `is larger than …`. */
+  /** The exceeded limit, as `is larger than …`; undefined as long as there is none. */
   excess: string | undefined;
   readonly #limits: Limits;
   readonly #json = new JsonExtent();

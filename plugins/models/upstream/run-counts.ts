@@ -1,4 +1,4 @@
-/** How often the gateway called each provider, and with which outcome. For authors of providers. */
+/** Counts the attempts at each provider, with their outcomes, for authors of providers. */
 import { type Dispose, isPorticoError, type Workers } from "portico";
 import type { ProviderRuns } from "portico/models";
 

@@ -1,4 +1,4 @@
-/** What a translation into OpenAI's form left as it was, for channels that speak the form it came in. */
+/** Refuses content that has no translation into OpenAI's form, at channels that do not speak the caller's own form. */
 import type { PorticoError } from "portico";
 import { type ChatRequest, refused } from "portico/provider";
 import { errors } from "../errors.ts";

@@ -1,4 +1,4 @@
-/** Conversations that have grown too long, as a summary: for channels that have no compaction of their own. */
+/** Summarises conversations that have grown too long, for channels that have no compaction of their own. */
 import {
   type ChatCompletion,
   type ChatMessage,

@@ -1,4 +1,4 @@
-/** `tool_choice` in chat's form. */
+/** Translates `tool_choice` into chat's form. */
 import { isObject, type JsonObject, listAt, objectAt, refused, stringAt } from "portico/provider";
 import type { Reading } from "../reading.ts";
 import type { ToolId } from "./call-forms.ts";

@@ -1,4 +1,4 @@
-/** Asking models from inside. */
+/** The services that answer requests for models from inside the gateway. */
 import type {
   ApiRoute,
   BodySource,

@@ -1,4 +1,4 @@
-/** What watches over requests from outside the chat plugin: gates and meters. */
+/** Gates and meters, which other plugins contribute to watch over requests. */
 import type { Usage } from "portico/provider";
 import type { ServerResponse } from "node:http";
 import type { Client, PorticoError } from "portico";

@@ -1,4 +1,4 @@
-/** What a request may come to, in tokens, before anybody knows: so much is reserved of the limits that it counts against. */
+/** Estimates the tokens of a request before it is made: so many are reserved of the limits that it counts against. */
 
 export interface TokenEstimate {
   prompt: number;

@@ -1,4 +1,4 @@
-/** What a channel's own configuration lets it be asked: requests and tokens in a minute, and what it may cost. */
+/** The limits of a channel's own configuration: requests and tokens in a minute, and its costs. */
 import type { ChannelConfig } from "../../schema.ts";
 import { type OverLimit, RateLimit } from "./rate-limit.ts";
 import type { SharedLimits } from "./shared-limits.ts";

@@ -1,4 +1,4 @@
-/** What a channel may be asked in a minute, in any window of 60 s. Counted in this process. */
+/** A limit for any window of 60 s, counted in this process. */
 
 const WINDOW_MS = 60_000;
 

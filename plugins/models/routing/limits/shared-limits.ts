@@ -1,4 +1,4 @@
-/** A channel's requests per minute where others count with us: in the store that all share. */
+/** A channel's requests per minute over all processes and gateways, counted in the store that they share. */
 import type { Logger } from "portico";
 import type { Store } from "portico/store";
 import type { ChannelConfig } from "../../schema.ts";

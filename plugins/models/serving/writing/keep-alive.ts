@@ -1,4 +1,4 @@
-/** Comments in the silence of streams: one ticker for all of them costs a busy stream nothing but a flag. */
+/** Writes comments into silent streams. One ticker serves all of them, so that it costs a busy stream only a flag. */
 import type { ServerResponse } from "node:http";
 import { takeOut } from "../../places.ts";
 
@@ -17,7 +17,7 @@ const watched: Watched[] = [];
 let ticker: NodeJS.Timeout | undefined;
 
 export interface KeepAlive {
-  /** Something was written. */
+  /** The stream has written something. */
   touch(): void;
   stop(): void;
 }

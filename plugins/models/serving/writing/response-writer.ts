@@ -1,5 +1,5 @@
 /**
- * The body of a streamed response on its way to the client. What one turn of the event loop brings goes out as one chunk
+ * Writes the body of a streamed response. The bytes of one turn of the event loop go out as one chunk
  * in one write: node:http takes four writes and a tick of its own for each chunk, a third of what a short stream costs.
  */
 import type { ServerResponse } from "node:http";

@@ -1,4 +1,4 @@
-/** Writes the response of a route that goes through: the headers that matter, the bytes as they come, none of our secrets. */
+/** Writes the response of a forwarded route: the headers that matter, the bytes unchanged, no secret. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call } from "portico";
 import { errorEvent } from "portico/provider";
@@ -13,7 +13,7 @@ import { type Written, writeStream } from "./write-stream.ts";
 /** JSON and texts up to here are gone through as a whole, in all writings; what is larger holds images. */
 const HELD_BYTES = 1024 * 1024;
 
-/** Bytes on their way. */
+/** Masks secrets in bytes that are passed on. */
 interface Hiding {
   push(bytes: Buffer): Buffer | undefined;
   end(): Buffer | undefined;

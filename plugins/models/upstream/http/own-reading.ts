@@ -1,11 +1,11 @@
 /**
- * How sockets read without the stream in between: into the same memory each time, of which what came is copied. Node would
- * make 64 KB for each read, cut them to size and wrap them in three objects, which costs more than the rest of a read.
+ * Reads sockets without their stream: into the same memory each time, from which the received bytes are copied. Node would
+ * allocate 64 KB for each read, cut them to size and wrap them in three objects, which costs more than the rest of a read.
  */
 import type { OnReadOpts } from "node:net";
 
 const SIZE = 64 * 1024;
-/** One for all: each read is handed on before the next begins. */
+/** All sockets share it: each read is copied before the next begins. */
 const shared = Buffer.allocUnsafeSlow(SIZE);
 /** On Windows several reads are under way at a time. */
 const memory = process.platform === "win32" ? () => Buffer.allocUnsafeSlow(SIZE) : () => shared;

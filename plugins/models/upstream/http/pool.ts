@@ -1,4 +1,4 @@
-/** The kept-alive connections of one origin, straight or through one proxy. As many are opened as there are requests at once. */
+/** The kept-alive connections to one origin, direct or through one proxy. Each concurrent request has a connection. */
 import { connect, isIP, type OnReadOpts, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { dialProxy } from "portico/egress";

@@ -1,6 +1,6 @@
 /**
- * How many bytes all upstreams together may bring in one turn of the event loop. A socket with much to read would be read
- * on and on, and fifty of them would keep everybody else waiting; those that are over the budget go on in the next turn.
+ * Limits the bytes that all upstreams together may bring in one turn of the event loop. A socket with much data is read
+ * without a pause, and fifty of them would block all other requests. Those over the budget continue in the next turn.
  */
 
 /** As much as a few milliseconds of work. */

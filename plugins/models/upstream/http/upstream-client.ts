@@ -1,6 +1,6 @@
 /**
- * Requests to upstreams: HTTP/1.1 straight on sockets, because a general client costs as much as all else that happens
- * to a request here. No streams, one copy; back-pressure by pausing the socket.
+ * Sends requests to upstreams: HTTP/1.1 directly on sockets, because a general client costs as much as the rest of a
+ * request here. It uses no streams and copies bytes once; back-pressure pauses the socket.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Transform } from "node:stream";

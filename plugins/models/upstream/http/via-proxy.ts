@@ -1,4 +1,4 @@
-/** The way to an upstream through a proxy: a tunnel for https, requests in absolute form for http. */
+/** Connects to an upstream through a proxy: with a tunnel for https, and with requests in absolute form for http. */
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { dialProxy, tunnel } from "portico/egress";

@@ -1,4 +1,4 @@
-/** The stream of a provider in this process: takes its pieces as fast as the caller reads, and waits only so long for each. */
+/** The stream of a provider in this process: takes its pieces as fast as the caller reads, and limits the wait for each. */
 import { isPorticoError, type PorticoError } from "portico";
 import {
   CallIds,

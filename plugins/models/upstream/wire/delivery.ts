@@ -1,12 +1,12 @@
 /**
- * What lies between an upstream and its caller: the promise that is settled with the response's beginning, and what came
+ * Connects an upstream with its caller: settles the promise of the response's beginning, and keeps what was received
  * before the caller began to read.
  */
 import type { PorticoError } from "portico";
 import type { ChatResponse } from "../../chat-response.ts";
 import { FlowQueue, type FlowSource } from "../../streams/flow.ts";
 
-/** While nothing but comments has come, an error may still become an HTTP error; after this the headers go out. */
+/** As long as only comments were received, an error may still become an HTTP error; after this the headers go out. */
 const COMMENTS_ONLY_MS = 2000;
 
 /** The response that is delivered. */

@@ -1,4 +1,4 @@
-/** How an upstream's response is to be read. */
+/** Decides how an upstream's response is read. */
 import type { IncomingHttpHeaders } from "node:http";
 import { markLength } from "portico/provider";
 

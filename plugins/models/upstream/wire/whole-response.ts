@@ -1,4 +1,4 @@
-/** Whole responses of an upstream: what they come to for the caller, and the errors that they hold. */
+/** Turns whole responses of an upstream into the caller's response, or into the error that they hold. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {

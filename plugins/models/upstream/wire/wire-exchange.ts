@@ -1,4 +1,4 @@
-/** One request on its way: reads what comes, and settles once it is known what the caller will get. */
+/** One request to an upstream: reads the response, and settles once the caller's response is known. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import { ResponseTooLarge, type StreamPart, type Usage, type WireRequest } from "portico/provider";
@@ -61,7 +61,7 @@ export class WireExchange implements Receiver, Delivered, Waiting {
     return this.#mode === "over" ? this.#tail?.usage : undefined;
   }
 
-  // ------------------------------------------------------------------------------------- from the upstream
+  // ------------------------------------------------------------------------------------- events of the upstream
 
   head(status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;

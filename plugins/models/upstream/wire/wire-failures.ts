@@ -1,4 +1,4 @@
-/** Why an upstream gave no response, for the person who must act. */
+/** Errors for upstreams that gave no response. They name the setting that must change. */
 import { isPorticoError, type PorticoError } from "portico";
 import { type UpstreamError, upstreamError } from "portico/provider";
 import type { AttemptTarget } from "../target.ts";
