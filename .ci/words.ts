@@ -124,8 +124,8 @@ function findInTitles(paths: readonly string[]): string[] {
   return problems;
 }
 
-/** The first arguments of `test(…)` and `suite(…)` that are strings or templates. */
+/** The first arguments of `test(…)`, `testSignedIn(…)` and `suite(…)` that are strings or templates. */
 function titlesIn(source: string): string[] {
-  const titles = source.matchAll(/\b(?:test|suite)\(\s*(["'`])((?:\\.|(?!\1)[^\\])*)\1/g);
+  const titles = source.matchAll(/\b(?:test|suite)\w*\(\s*(["'`])((?:\\.|(?!\1)[^\\])*)\1/g);
   return [...titles].map(([, , title]) => title ?? "");
 }

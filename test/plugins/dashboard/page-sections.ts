@@ -186,7 +186,7 @@ testSignedIn("what is done with the keyboard leaves it where it was", async (vis
 });
 
 testSignedIn(
-  "whoever signs in after somebody does not see what was said",
+  "the next person who signs in does not see the conversation",
   async (visitor, { gateway }) => {
     const { page } = visitor;
     await openSection(visitor, "Chat");

@@ -2,7 +2,7 @@
 import { openSection, test, testSignedIn, visitSignedIn } from "./support.ts";
 
 testSignedIn(
-  "a response that is cut off is told, and the next whole one shows again",
+  "an interrupted response is reported, and the next complete one shows again",
   async (visitor) => {
     const { page } = visitor;
     await openSection(visitor, "Cron");
@@ -41,7 +41,7 @@ test("a gateway that stops responding is reported as that, and is seen to come b
   await page.context().close();
 });
 
-testSignedIn("an address that names nothing is told as that", async (visitor, { gateway }) => {
+testSignedIn("an address of no page is reported as such", async (visitor, { gateway }) => {
   const { page } = visitor;
   for (const [address, words] of [
     ["#/sessions/%E0%A4", "There is no session %E0%A4."],

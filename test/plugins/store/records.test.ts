@@ -710,7 +710,7 @@ testOfFile("nobody reads what is not durable yet", async () => {
   }
 });
 
-testOfFile("the log is moved into the file beside running work, and begins anew", async () => {
+testOfFile("the log is moved into the file beside running work, and begins again", async () => {
   let written = 0;
   const fill = async () => {
     for (let n = 0; n < 20; n++) await store.kv.set("n", `k${written++}`, "x".repeat(500));
