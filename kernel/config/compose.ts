@@ -24,7 +24,7 @@ export function composeSchema(definitions: Iterable<ConfigSchemas>): TObject {
   return join(root) as TObject;
 }
 
-/** The branch below another one; it is made where it is missing. */
+/** The branch below another one; creates it if it is missing. */
 function childOf({ children }: Branch, step: string): Branch {
   const child = children.get(step) ?? { schema: undefined, children: new Map() };
   children.set(step, child);
@@ -80,9 +80,9 @@ function sameShape(first: TSchema, second: TSchema): boolean {
 }
 
 function strict(schema: TSchema): TSchema {
-  // The parts of an intersection are each only half of the object: the whole is what must know every key.
+  // Each part of an intersection describes only some keys of the object, so only the intersection checks for unknown keys.
   if (schema[Kind] === "Intersect") return { unevaluatedProperties: false, ...schema };
-  // What is beyond has lost its last digits, and no database takes it for whole.
+  // A larger number has lost its last digits, and no database accepts it as an integer.
   if (schema[Kind] === "Integer") return { maximum: Number.MAX_SAFE_INTEGER, ...schema };
   const copy = mapBelow(schema, strict);
   return isMap(schema)
@@ -136,13 +136,13 @@ function firstDefined<T, R>(items: readonly T[], map: (item: T) => R | undefined
   return undefined;
 }
 
-/** Of changed keys, those that a running gateway takes at its next start: `atNextStart: true` in their schema, or above. */
+/** The changed keys that take effect at the next start: their schema, or one above it, says `atNextStart: true`. */
 export function keysAtNextStart(schema: TSchema, changed: readonly string[]): string[] {
   return changed.flatMap((key) => {
     const path = parseKeyPath(key);
     const isMarked = path.some((_, at) => isAtNextStart(schemaAt(schema, path.slice(0, at + 1))));
     if (isMarked) return [key];
-    // A section that came or went as a whole.
+    // A section that was added or removed as a whole.
     const below = schemaAt(schema, path);
     return below ? markedKeys(below).map((marked) => `${key}.${marked}`) : [];
   });

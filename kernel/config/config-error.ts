@@ -5,7 +5,7 @@ export interface ConfigProblem {
   /** The key as people write it (`gateway.port`); empty for the file as a whole. */
   key: string;
   message: string;
-  /** From 1; where it is known. */
+  /** Counted from 1. Absent if the line is unknown. */
   line?: number | undefined;
   column?: number | undefined;
   /** The known key that was probably meant. */

@@ -87,7 +87,7 @@ export class ConfigStore {
     return this.current as typeof this.current & KernelConfig;
   }
 
-  /** What the active file says: without defaults, references as they are written. */
+  /** The content of the active file: without defaults, and with references unresolved. */
   get raw(): Readonly<Record<string, unknown>> {
     return this.#active.reading.raw;
   }
@@ -134,8 +134,8 @@ export class ConfigStore {
 
   /**
    * Changes keys in the file, atomically and with mode 0600; comments, order and references of the file stay. Throws a
-   * `ConfigError`, and writes nothing, where the result would not be right; throws `config_error`, and takes back what
-   * it wrote, where somebody refuses it. Once this has resolved, the change is active.
+   * `ConfigError`, and writes nothing, if the result would be invalid; throws `config_error`, and undoes the write,
+   * if a plugin or a worker refuses it. Once this has resolved, the change is active.
    */
   change(edits: readonly ConfigEdit[], options: WriteOptions = {}): Promise<ConfigWritten> {
     return this.#writer.write({ edits: edits.map(asInFile) }, options);
@@ -147,7 +147,7 @@ export class ConfigStore {
     return undo;
   }
 
-  /** Removes one key, so that its default is active; resolves with the undo, undefined where it was not there. */
+  /** Removes one key, so that its default is active; resolves with the undo, or with undefined if the key was not set. */
   async unset(path: string | KeyPath): Promise<Dispose | undefined> {
     const edits = [{ path: toKeyPath(path), remove: true as const }];
     const { undo } = await this.change(edits, { mayRemoveMaps: true });
@@ -204,7 +204,7 @@ export class ConfigStore {
 
   // To and from another gateway
 
-  /** What the file says, for another gateway: a reference to a variable stands in the place of each secret. */
+  /** The content of the file for another gateway, with a reference to a variable in place of each secret. */
   exported(): PortableConfig & { version: string } {
     const { source, raw } = this.#active.reading;
     return { ...withoutSecretValues(raw, this.composed), version: versionOf(source.text) };
@@ -220,7 +220,7 @@ export class ConfigStore {
   }
 }
 
-/** A whole number beyond 2^53 becomes the text of its digits, as where the file holds one. */
+/** A whole number beyond 2^53 becomes the text of its digits, as when the file contains one. */
 function asInFile(edit: ConfigEdit): ConfigEdit {
   return isRemoval(edit) ? edit : { ...edit, value: exactJson.toPlain(edit.value) };
 }

@@ -20,7 +20,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** A changed configuration that was read and found right. */
+/** A changed configuration that is valid. */
 export interface ConfigChange {
   /** The keys that differ, as deep as both sides are objects: `gateway.port`, `channels.main` for a new channel. */
   keys: string[];

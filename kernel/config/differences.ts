@@ -8,7 +8,7 @@ import { isMapOfEntries } from "./edits.ts";
 import { isWholeReference } from "./references.ts";
 import { maskText } from "./secrets.ts";
 
-/** Goes as deep as both sides are objects, so that an entry of a map is named and not the whole map. */
+/** Descends while both sides are objects, so that it names an entry of a map and not the whole map. */
 export function differencesBetween(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,
@@ -32,7 +32,7 @@ function membersOf(value: unknown): Record<string, unknown> | undefined {
   return isRecord(value) ? value : undefined;
 }
 
-/** An entry of a map comes and goes as a whole; of a section, each key does. */
+/** An added or removed entry of a map is one difference; in a section, each key is one. */
 function isEntry(path: KeyPath, schema: TSchema): boolean {
   return path.length > 0 && isMapOfEntries(schemaAt(schema, path.slice(0, -1)));
 }
@@ -57,7 +57,7 @@ function difference(
 const own = (value: Record<string, unknown>, name: string): unknown =>
   Object.hasOwn(value, name) ? value[name] : undefined;
 
-/** A reference to a variable is no secret: it says where the secret stands. */
+/** A reference to a variable is not a secret: it only names the variable that holds one. */
 function masked(value: unknown, path: KeyPath, schema: TSchema): unknown {
   const show = (text: string, at: KeyPath) =>
     isWholeReference(text) ? text : maskText(text, at, schema);

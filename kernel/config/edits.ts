@@ -76,7 +76,7 @@ function entriesOf(value: unknown, schema: TSchema | undefined, path: KeyPath): 
   });
 }
 
-/** A map by name of things that have members of their own; headers and variables are none. */
+/** Whether the schema is a map of objects by name. Headers and variables are maps of texts. */
 export function isMapOfEntries(schema: TSchema | undefined): boolean {
   const value = schema && mapValueSchema(schema);
   return value !== undefined && takesObjects(value);

@@ -6,15 +6,15 @@ import { ConfigError } from "./config-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where a home's variables stand. */
+/** The file that holds the variables of a home. */
 export const envFileIn = (home: string): string => join(home, ".env");
 
-/** What stands before a variable's name; a shell takes any white space behind `export`. */
+/** The text before a variable's name; a shell accepts any white space after `export`. */
 const EXPORT = /[^\S\n]*(?:export[^\S\n]+)?/y;
 /** A blank line, or a comment. */
 const NOTHING = /[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y;
 const NAME = /[A-Za-z_]\w*[^\S\n]*=[^\S\n]*/y;
-/** A quoted value may go on over further lines. */
+/** A quoted value may continue over further lines. */
 const QUOTED = /"[^"]*"|'[^']*'|`[^`]*`/y;
 const LINE = /[^\n]*(?:\n|$)/y;
 

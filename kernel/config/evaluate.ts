@@ -11,7 +11,7 @@ import type { Reading } from "./read.ts";
 import { expandReferences } from "./references.ts";
 import { refusalsIn } from "./refusals.ts";
 
-/** Problems of this message are about a key that nobody has defined (yet). */
+/** Problems with this message concern a key that no schema defines (yet). */
 export const UNKNOWN = "is not a known key";
 
 /** The values of the file with references replaced and defaults filled in, and a function that explains what is wrong. */
@@ -91,7 +91,7 @@ function guess(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "nearest" | 
 
 const MOST_SIBLINGS = 15;
 
-/** The keys that there are in its place, where they are few enough to read. */
+/** The keys that are defined there, if they are few enough to list. */
 function siblingsHint(path: KeyPath, schema: TSchema): string | undefined {
   const parent = path.slice(0, -1);
   const siblings = namedKeys(schemaAt(schema, parent));

@@ -101,7 +101,7 @@ export class ConfigFollower {
     return this.#take(await this.#onDisk());
   }
 
-  /** What this process has just written: without anybody who follows, it is active at once. */
+  /** Activates what this process has just written: at once if no plugin or worker follows the file. */
   async takeWritten(reading: Reading): Promise<Error | undefined> {
     if (this.#onChange) return this.#take(reading.source);
     this.#parts.active.activate(reading);
@@ -136,7 +136,7 @@ export class ConfigFollower {
 
   #refused(error: Error): Error {
     const { cause } = error;
-    // Another worker was faster with a version of its own: all of them look again.
+    // Another worker was faster and proposed another version, so all of them read the file again.
     if (isPorticoError(cause) && cause.code === "conflict") return error;
     const line =
       error instanceof ConfigError ? error.problems.find((each) => each.line)?.line : undefined;
@@ -163,7 +163,7 @@ export class ConfigFollower {
     if (keys.length > 0 || haveVariablesChanged) await this.#announce(keys, before, source);
   }
 
-  /** Everybody takes the change, in all processes that share the file, or goes back to what was active. */
+  /** All processes that share the file apply the change, or all return to the active configuration. */
   async #announce(
     keys: string[],
     before: { reading: Reading; value: Record<string, unknown> },

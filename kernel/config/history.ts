@@ -29,7 +29,7 @@ export interface ConfigVersion extends ChangeOrigin {
   text: string;
 }
 
-/** What is known of a version beside its text. */
+/** The properties of a version, without its text. */
 export interface VersionNote extends ChangeOrigin {
   at?: Date | undefined;
   restored?: number | undefined;
@@ -38,7 +38,7 @@ export interface VersionNote extends ChangeOrigin {
 /** Names a text of the configuration file: the entity tag over HTTP. */
 export const versionOf = (text: string | undefined): string => sha(text ?? "").slice(0, 16);
 
-/** Where the versions of a configuration file lie. One that is not the home's own has a history of its own. */
+/** The directory with the versions of a configuration file. A file outside the home has a separate history. */
 export function historyFileFor(home: string, state: string, config: string): string {
   const isOwn = config === join(home, "portico.json");
   return join(
@@ -124,7 +124,7 @@ export function changesBetween(before: string, after: string, schema: TSchema): 
   return previous && next ? differencesBetween(previous, next, schema) : [];
 }
 
-/** What a text says; undefined where it is not JSON5. */
+/** The value of a text; undefined if it is not JSON5. */
 export function contentOf(text: string): Record<string, unknown> | undefined {
   try {
     const value = isBlank(text) ? {} : plainValue(parse(text));

@@ -24,7 +24,7 @@ export function changeAs<T>(
   return storage.run({ origin, differences }, () => work(differences));
 }
 
-/** The origin of the change that is being made; the gateway itself where nobody asked for it. */
+/** The origin of the current change; the gateway itself if no request asked for it. */
 export const currentOrigin = (): ChangeOrigin => storage.getStore()?.origin ?? GATEWAY;
 
 /** Adds to what the current change has done to the configuration. */

@@ -16,7 +16,7 @@ import { versionOf } from "./history.ts";
 import { type ConfigOptions, type Reading, read, type Source, variablesIn } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 
-/** How the text changes: by edits of keys, or to a text of its own. */
+/** How the text changes: by edits of keys, or by a replacement of the whole text. */
 export type TextChange =
   | { edits: readonly ConfigEdit[] }
   | { text: string; restored?: number | undefined };
@@ -26,7 +26,7 @@ export interface PlanOptions {
   expected?: readonly string[] | undefined;
   /** Parts that a start would leave out are accepted: status names them. Only what breaks a schema is refused. */
   mayLeaveOut?: boolean | undefined;
-  /** A map may be removed as a whole by its own key: only where somebody typed that key. */
+  /** A map may be removed as a whole by its own key: only if a person typed that key. */
   mayRemoveMaps?: boolean | undefined;
 }
 
@@ -79,7 +79,7 @@ function planReplacement(source: Source, text: string, { options }: Target): Cha
   };
 }
 
-/** A text that is to be replaced as a whole need not be one that can be read. */
+/** A text that will be replaced as a whole may be unreadable. */
 function readTolerantly(source: Source, options: ConfigOptions): Reading {
   try {
     return read(source, options);

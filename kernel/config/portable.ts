@@ -13,7 +13,7 @@ import { maskText } from "./secrets.ts";
 /** A secret that was left out. */
 interface LeftOutSecret {
   path: KeyPath;
-  /** The variable that stands for it. */
+  /** The variable that replaces the secret. */
   variable: string;
 }
 
@@ -22,7 +22,7 @@ export interface PortableConfig {
   secrets: LeftOutSecret[];
 }
 
-/** What the file says, with `${CHANNELS_MAIN_API_KEY}` in the place of a secret. References stay as they are. */
+/** The content of the file, with `${CHANNELS_MAIN_API_KEY}` in place of a secret. References stay unchanged. */
 export function withoutSecretValues(raw: unknown, schema: TSchema): PortableConfig {
   const secrets: LeftOutSecret[] = [];
   const configuration = mapStrings(raw, (text, at) => {

@@ -17,7 +17,7 @@ export interface ConfigOptions {
   env: Environment;
   /** `<home>/.env`: looked up after `env`, and followed like the file itself. */
   envFile?: string;
-  /** Variables that are not set do not keep `set` from writing: a gateway with an environment of its own judges. */
+  /** Unset variables do not prevent `set` from writing, because the gateway may run with other variables. */
   unsetAllowed?: boolean;
   /** Where several processes follow the file: a change is taken by all of them or by none, and one writes at a time. */
   link?: Pick<WorkerLink, "agree" | "workers"> | undefined;
@@ -28,9 +28,9 @@ export interface ConfigOptions {
   names?: ((point: string) => readonly string[] | undefined) | undefined;
 }
 
-/** What lies on disk. */
+/** The file on disk. */
 export interface Source {
-  /** The configuration; undefined where there is none. */
+  /** The configuration; undefined if there is none. */
   text: string | undefined;
   /** The text of `.env`, or why it must not be used. */
   variables: string | Error;

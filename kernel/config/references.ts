@@ -2,7 +2,7 @@
 import type { Problem } from "../schema/problems.ts";
 import { mapStrings } from "../text/key-path.ts";
 
-/** A string that held at least one reference. */
+/** A string that contained at least one reference. */
 export interface Reference {
   path: (string | number)[];
   /** The variables of the string that are not set. */
@@ -25,7 +25,7 @@ interface Expansion {
   hasReference: boolean;
   unset: string[];
   blank: string[];
-  /** What was written like a reference and is none. */
+  /** A text that looks like a reference but is not one. */
   malformed: string[];
 }
 

@@ -2,7 +2,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { type KeyPath, mapStrings } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
 
-/** What stands in the place of a secret. */
+/** The text that replaces a secret. */
 export const MASK = "********";
 // cspell:ignore passw ation entication
 /** Words that mark a name as that of a secret. `author`, `authority` and `keyboard` do not. */

@@ -27,7 +27,7 @@ export class SectionRegistry {
     });
   }
 
-  /** Adds an owner's sections. The result takes them away again. */
+  /** Adds an owner's sections. The returned function removes them. */
   define(owner: SectionOwner): Dispose {
     const key = Symbol(owner.name);
     this.#owners.set(key, owner);

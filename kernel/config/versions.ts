@@ -12,7 +12,7 @@ import type { SectionRegistry } from "./sections.ts";
 export type VersionInfo = Omit<ConfigVersion, "text">;
 
 export class ConfigVersions {
-  /** Undefined where no versions are kept. */
+  /** Undefined if no versions are kept. */
   readonly history: ConfigHistory | undefined;
   readonly #options: ConfigOptions;
   readonly #sections: SectionRegistry;

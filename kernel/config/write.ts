@@ -33,7 +33,7 @@ export interface ConfigWritten {
   /** Of the file afterwards. */
   version: string;
   changes: ConfigDifference[];
-  /** The changed keys that a running gateway takes at its next start only. */
+  /** The changed keys that take effect only at the next start. */
   atNextStart: string[];
   /** Brings the text before back, as if nothing had been written; undefined where nothing had to be. */
   undo: Dispose | undefined;
@@ -48,7 +48,7 @@ export interface WriterParts {
   history: ConfigHistory | undefined;
   /** Makes what was written active; resolves with why it could not be. */
   apply(reading: Reading): Promise<Error | undefined>;
-  /** Makes what lies on disk active again. */
+  /** Activates the file on disk again. */
   reapply(): Promise<unknown>;
 }
 
@@ -101,7 +101,7 @@ export class ConfigWriter {
   async #activate(after: Reading, undo: () => Promise<void>): Promise<void> {
     const failure = await this.#parts.apply(after);
     if (!failure) return;
-    // Where the file was wrong before, one fault of several may be repaired; what somebody refused does not stay.
+    // If the file was invalid before, a write may repair one fault of several; a refused change does not stay.
     if (!(failure instanceof ConfigError)) {
       await undo();
       await this.#parts.reapply();
@@ -109,7 +109,7 @@ export class ConfigWriter {
     throw errors.notActive({ reason: failure.message }, { cause: failure });
   }
 
-  /** Leaves what somebody else has written meanwhile. */
+  /** Does not overwrite what another process has written in the meantime. */
   async #takeBack(before: Reading, after: Reading, versionId: number | undefined): Promise<void> {
     const { options, history } = this.#parts;
     const isBack = await editFile(options.file, async (text) =>

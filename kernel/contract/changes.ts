@@ -1,4 +1,4 @@
-/** Changes that somebody makes: who, from where, and what. */
+/** Changes by people and programs: who made them, from where, and what changed. */
 import type { PorticoError } from "../errors.ts";
 
 /** `file`: an editor or another program wrote the file; `gateway`: the gateway itself, such as a generated token. */

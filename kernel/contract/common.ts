@@ -14,15 +14,15 @@ export interface Logger {
   child(bindings: Record<string, unknown>): Logger;
 }
 
-/** Where things lie on this machine; all absolute. */
+/** The directories and files of this gateway; all absolute. */
 export interface Paths {
-  /** `~/.portico` unless told otherwise; mode 0700. */
+  /** `~/.portico` unless --home or PORTICO_HOME names another directory; mode 0700. */
   readonly home: string;
   readonly config: string;
   readonly state: string;
   readonly workspace: string;
-  /** `<os tmp>/portico`: the only root that downloads, traces and uploads may lie under. */
+  /** `<os tmp>/portico`: the only root of downloads, traces and uploads. */
   readonly tmp: string;
-  /** The package's own directory: built-in plugins and bundled hooks lie in it. */
+  /** The package's own directory: it contains the built-in plugins and the bundled hooks. */
   readonly package: string;
 }

@@ -105,7 +105,7 @@ export interface OnOptions {
   failClosed?: boolean;
   /** Begins each call, at once where absent: resolves when the call has returned, and its deadline counts from there. */
   begin?(call: () => void, event: BusEvent): Promise<void>;
-  /** Told what became of each call. Who asks for it logs failures by itself. Must not throw. */
+  /** Receives the outcome of each call. A caller that sets it logs failures itself. Must not throw. */
   settled?(outcome: Outcome, event: BusEvent): void;
   /** Who registered it, for logs; the context fills it in. */
   owner?: string;
@@ -114,7 +114,7 @@ export interface OnOptions {
    * first traced call slows every promise of a process on Node 20. Default true.
    */
   traced?: boolean;
-  /** True: it looks at a copy of its own, and never writes to a fixed field. */
+  /** True: the handler receives its own copy, and never writes to a fixed field. */
   copies?: boolean;
 }
 
@@ -131,7 +131,7 @@ export interface Outcome {
 export interface HandlerRun {
   event: string;
   outcome: Outcome;
-  /** The fields of the event's context that it changed. Empty where it failed. */
+  /** The fields of the event's context that the handler changed. Empty if it failed. */
   changes: readonly FieldChange[];
   /** It ended the event so. */
   effect?: "reply" | "block" | undefined;

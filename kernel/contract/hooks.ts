@@ -23,7 +23,7 @@ export interface HookContext {
   emit<K extends EventName>(name: K, context: Events[K]): Promise<EmitResult<K>>;
 }
 
-/** `HookHandler` alone takes the union of all events: narrow it with `event.name`. */
+/** `HookHandler` alone covers the union of all events: narrow it with `event.name`. */
 export type HookEvent<K extends EventName = EventName> = { [N in K]: BusEvent<N> }[K];
 export type HookHandler<K extends EventName = EventName> = (
   event: HookEvent<K>,

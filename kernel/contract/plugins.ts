@@ -131,11 +131,11 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
     context: Events[K],
     options?: EmitOptions,
   ): Promise<EmitResult<K>>;
-  /** True when somebody handles the event: lets a hot path skip building a context. */
+  /** True if a handler is registered for the event: lets a hot path skip building a context. */
   hasListeners(name: EventName): boolean;
   /** The same without those who only look on (`onAny`): for events that are worth emitting only where they may change something. */
   hasHandlers(name: EventName, selection?: HandlerSelection): boolean;
-  /** True when somebody has declared the event: the name may come from outside. */
+  /** True if the event is declared: use it for a name that comes from outside. */
   declared(name: string): boolean;
 
   provide<K extends ServiceName>(name: K, service: Services[K]): Dispose;

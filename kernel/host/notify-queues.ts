@@ -1,4 +1,4 @@
-/** Queues of events that nobody waits for (`notify`): one for each name, handled in order. */
+/** Queues of `notify` events, for which no caller waits: one for each name, handled in order. */
 import type { BusEvent, HandlerRun, Logger } from "../contract/index.ts";
 import { NO_CHANGES } from "./event-series.ts";
 import { callHandler, type Entry } from "./handler-call.ts";

@@ -13,7 +13,7 @@ export interface Running {
 
 const storage = new AsyncLocalStorage<Running>();
 
-/** What is known of some work beside its owner. What is left out is as in the code that calls it. */
+/** The properties of some work, without its owner. Absent ones are inherited from the caller. */
 interface About {
   /** The event that it handles. */
   event?: string | undefined;

@@ -39,7 +39,7 @@ interface Entry {
 
 /** More connections than this take much memory, whatever number of handles there is. */
 const MOST_AUTOMATIC = 16_384;
-/** Where the system says nothing about its limit. */
+/** The default for a system that does not state its limit. */
 const USUAL_HANDLES = 1_024;
 
 /** The handles for files, the store and the like: a quarter, at least 128 where there are as many. */
@@ -98,7 +98,7 @@ export function createConnectionLimit(
     else perCaller.delete(entry.caller);
   }
 
-  /** Closes one that nobody misses: one that has never got a response, else the first that waits for a request. */
+  /** Closes an idle connection: one that has never received a response, or else the first that waits for a request. */
   function makeRoom(caller: string | undefined): boolean {
     let victim: Entry | undefined;
     for (const entry of entries.values()) {

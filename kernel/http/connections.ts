@@ -10,7 +10,7 @@ import type { RequestContext } from "./request/context.ts";
 /** The requests of a connection that are under way. */
 export interface Running {
   count: number;
-  /** Bytes that have gone out with the responses before. */
+  /** The number of bytes of earlier responses on the connection. */
   sent: number;
   /** The last of them. Present from the start, so that all objects have one shape. */
   call?: RequestContext | undefined;
@@ -36,7 +36,7 @@ type Sockets = ReadonlyMap<Duplex, unknown> | ReadonlySet<Duplex>;
 export interface ConnectionsOptions {
   /** Writes the line of one request. */
   access: (entry: AccessEntry) => void;
-  /** The listener for ended requests; undefined where there is none. */
+  /** The listener for ended requests; undefined if there is none. */
   watchers: (() => ((request: EndedRequest) => void) | undefined) | undefined;
   closing: AbortSignal;
 }
@@ -86,7 +86,7 @@ export class Connections {
     this.#onChange();
   }
 
-  /** Counts a request until its response is out or its client gone, then logs its line. False: it gets no response. */
+  /** Counts a request until the response was sent or the client disconnected, then logs it. False: the request gets no response. */
   begin(call: RequestContext): boolean {
     const res: Answering = call.plain;
     const { socket } = call.req;
@@ -149,7 +149,7 @@ export class Connections {
     });
   }
 
-  /** The response is out, or the client gone. */
+  /** The response was sent, or the client has disconnected. */
   #finish(res: Answering): void {
     const { call, connection, startedAt } = res[WORK]!;
     this.#leave(call, connection);

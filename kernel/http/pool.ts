@@ -6,7 +6,7 @@ import type { HttpServer } from "./server.ts";
 /** A server that is open, for one holder. */
 export interface OpenServer {
   server: Mount & { readonly port: number; readonly url: string };
-  /** Closes it once nobody holds it any more. */
+  /** Closes it once no user of it is left. */
   release: Dispose;
 }
 

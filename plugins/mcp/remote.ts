@@ -1,4 +1,4 @@
-/** Requests to one connected MCP server. What it answers is kept as it came: only what the gateway reads is checked. */
+/** Requests to one connected MCP server. Its responses stay unchanged: the gateway checks only the members that it reads. */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   ErrorCode,

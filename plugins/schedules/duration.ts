@@ -40,7 +40,7 @@ function whyNot(ms: number, least: number): string {
   return `is not a duration: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${zero}`;
 }
 
-/** NaN for what is none, and for what is too short to be told from 0. */
+/** NaN for a text that is not a duration, and for one that would round to 0. */
 function msOf(value: string | number): number {
   const ms =
     typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", ""));

@@ -56,7 +56,7 @@ export interface Store {
   readonly sharedBy: "nobody" | "workers" | "gateways";
   /**
    * True while no other process has it open: then nobody else puts anything in or leases anything. When another one opens
-   * it, all that `onWork` has are told.
+   * it, every listener of `onWork` is called.
    */
   inSoleUse(): boolean;
   /** The store's clock. Compare stored times with this, not with `Date.now()`. */

@@ -118,7 +118,7 @@ export class Ledger {
       : undefined;
   }
 
-  /** Counts and writes what waits. What cannot be written waits on, and is told of once. */
+  /** Counts and writes the waiting entries. Entries that cannot be written wait on, and the log names that once. */
   flush(): Promise<void> {
     this.#writing ??= this.#inTurn(async () => {
       this.#writing = undefined;

@@ -14,7 +14,7 @@ export interface Amounts {
   cachedTokens: number;
   /** Of those responses whose price is known; null where none has a known one. */
   costUsd: number | null;
-  /** Answers whose upstream told no usage. */
+  /** Responses whose upstream reported no usage. */
   unmetered: number;
   /** Answers whose price is not known. */
   unpriced: number;

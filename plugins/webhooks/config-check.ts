@@ -24,7 +24,7 @@ const check: ConfigCheck = async (subject) => {
 };
 export default check;
 
-/** Two with one token cannot be told apart. */
+/** Two credentials with one token cannot be distinguished. */
 async function credentialFaults(webhooks: WebhooksConfig): Promise<ConfigFault[]> {
   try {
     await readSettings({ ...webhooks, mappings: {} }, { isKnown: () => true });

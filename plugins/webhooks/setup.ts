@@ -43,7 +43,7 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   const transforms = createTransforms(ctx);
   const prepareTransforms = () => {
     const files = [...current.mappings.values()].flatMap(({ config }) => config.transform ?? []);
-    // What goes wrong is logged, and told again at the next delivery.
+    // A failure is logged here, and reported again at the next delivery.
     void transforms.prepare(files);
   };
   prepareTransforms();

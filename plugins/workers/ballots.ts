@@ -42,7 +42,7 @@ interface BallotOptions {
 }
 
 export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: BallotOptions) {
-  /** By subject. One that is decided stays until all have voted: who votes late is told how it ended. */
+  /** By subject. A decided one stays until all have voted, so that a late voter receives the result. */
   const ballots = new Map<string, Ballot>();
 
   function decide(subject: string, ballot: Ballot, outcome: Outcome = {}): void {

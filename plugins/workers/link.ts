@@ -33,7 +33,7 @@ export async function joinWorkers(
   if (env[WORKER_VARIABLE] === undefined || !process.send) return undefined;
   delete env[WORKER_VARIABLE];
   return new Promise((resolve) => {
-    // What all are told may come before: it is told again.
+    // A message to all may arrive before; then it is sent again.
     const hear = (message: ToWorker) => {
       if (message.type === "stop") process.exit(0);
       if (message.type !== "begin") return;

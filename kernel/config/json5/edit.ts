@@ -38,7 +38,7 @@ export function setInText(text: string, path: KeyPath, value: unknown, meaning?:
   return put(comments === "" ? "{}\n" : `${comments}\n{}\n`, path, value, undefined);
 }
 
-/** The text without the key at `path`; the same text where there is none. */
+/** The text without the key at `path`; the same text if there is no such key. */
 export function unsetInText(text: string, path: KeyPath): string {
   if (isBlank(text)) return text;
   const parent = nodeAt(parse(text), path.slice(0, -1));
@@ -87,7 +87,7 @@ function putItems(
   return changed;
 }
 
-/** Removes the entries that `kept` does not have, the last first: positions before them stay right. */
+/** Removes the entries that `kept` does not have, from the last to the first, so that earlier positions stay valid. */
 function withoutOthers(text: string, path: KeyPath, kept: object): string {
   const node = nodeAt(parse(text), path);
   const gone = node ? entriesOf(node).filter(({ key }) => !Object.hasOwn(kept, key)) : [];
@@ -118,7 +118,7 @@ function insert(text: string, root: Node, path: KeyPath, value: unknown): string
   return append(text, parent, key, whole, styleOf(text, root));
 }
 
-/** A list takes its next position only, an object takes names. */
+/** A list accepts only its next position, an object accepts names. */
 function refuseMisplaced(parent: Node, path: KeyPath, depth: number): void {
   const key = path[depth];
   const wanted = typeof key === "number" ? "Array" : "Object";

@@ -1,7 +1,7 @@
 /**
  * JSON5 (https://spec.json5.org) as nodes that know where they stand in the text, for errors, validation messages and
  * edits that keep comments. The only importer of momoa, which takes a little more than JSON5 and says little about a
- * fault: what it lets pass is refused here, and its faults are told in words.
+ * fault: this module refuses what that parser accepts, and it describes each fault in words.
  */
 import { evaluate, parse as parseJson5, type ValueNode } from "@humanwhocodes/momoa";
 
@@ -29,7 +29,7 @@ export class SyntaxFault extends Error {
   }
 }
 
-/** Throws `SyntaxFault`. A key that stands twice in one object is a fault too: one of the values would be lost silently. */
+/** Throws `SyntaxFault`. A key that occurs twice in one object is a fault too: one of the values would be lost silently. */
 export function parse(text: string): Node {
   const lexemes = lexemesIn(text);
   const signs = signsBeforePoints(lexemes);
@@ -45,7 +45,7 @@ export function parse(text: string): Node {
   return root;
 }
 
-/** Where `+.5` and `-.5` begin: momoa takes `.5` only. */
+/** The positions of `+.5` and `-.5`: momoa accepts only `.5`. */
 function signsBeforePoints(lexemes: readonly Lexeme[]): Set<number> {
   return new Set(lexemes.filter(({ word }) => /^[-+]\.\d/.test(word)).map(({ at }) => at));
 }
@@ -56,7 +56,7 @@ function withoutSigns(text: string, signs: ReadonlySet<number>): string {
   return plain;
 }
 
-/** Gives numbers the sign back that stands right before them. */
+/** Gives numbers back the sign that directly precedes them. */
 function restoreSigns(node: Node, text: string, signs: ReadonlySet<number>): void {
   if (signs.size === 0) return;
   const { start } = node.loc;
@@ -102,7 +102,7 @@ export function skipSpace(text: string, at: number): number {
   return SPACE.lastIndex;
 }
 
-/** True where a text says nothing: it is empty, or holds only comments. */
+/** True if a text has no value: it is empty, or contains only comments. */
 export const isBlank = (text: string): boolean => skipSpace(text, 0) >= text.length;
 
 const LEXEME =

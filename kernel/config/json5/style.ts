@@ -8,7 +8,7 @@ export interface Style {
   newline: string;
   /** One level of indentation. */
   unit: string;
-  /** Keys stand in quotes: it is (or may be) plain JSON. */
+  /** Keys are in quotes, so the file is (or may be) plain JSON. */
   quoted: boolean;
 }
 

@@ -19,7 +19,7 @@ const WATCH_AFTER_MS = 20;
 
 export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
   protected readonly slots = new Map<string, S>();
-  /** A queue of its own: everything that changes an extension runs here, one after another. */
+  /** Everything that changes an extension runs in this queue, one after another. */
   readonly inTurn = createTurns();
   readonly #kind: Kind<V, S, Shown>;
   readonly #phase: Phase = { started: false, stopped: false };
@@ -70,7 +70,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     return { id: active && idOf(active.version.candidate), problem: attempt?.problem?.message };
   }
 
-  /** The owner (`hook:hello`, `plugin:clock`) whose files stand in the stack of an error that nobody caught. */
+  /** The owner (`hook:hello`, `plugin:clock`) whose files are in the stack of an uncaught error. */
   findInStack(error: Error): string | undefined {
     const name = findInStack(this.slots.values(), error);
     return name === undefined ? undefined : `${this.#noun}:${name}`;
@@ -84,7 +84,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     throw isHook ? errors.unknownHook({ name }) : errors.unknownPlugin({ name });
   }
 
-  /** In the order of names. Of several candidates of one name, the one that is meant comes first. */
+  /** In the order of names. Of several candidates of one name, the one that should run comes first. */
   protected each<T>(show: (slot: S, candidate: V["candidate"]) => T): T[] {
     const records: T[] = [];
     for (const slot of this.#byName) {
@@ -162,7 +162,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     await this.#watch?.ready;
   }
 
-  /** Takes everything down. */
+  /** Stops every extension. */
   async stop(): Promise<void> {
     this.#phase.stopped = true;
     this.#watch?.close();
@@ -241,7 +241,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     );
   }
 
-  /** In turn, so that the scan waits for it. A scan that waits already compiles the files as they are then. */
+  /** In turn, so that the scan waits for it. A scan that already waits will compile the files as they are at that time. */
   #compileEarly(dirs: readonly string[]): void {
     if (this.#nextRescan) return;
     void this.inTurn(() => this.#scan.compile(new Set(dirs)));

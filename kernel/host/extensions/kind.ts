@@ -13,9 +13,9 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   roots(): readonly Root[];
   /** What makes a directory one, in order of preference. */
   entryNames: readonly string[];
-  /** Reads a directory without running anything of it that is not trusted. Never throws: what is wrong stands in the candidate. */
+  /** Reads a directory without running anything of it that is not trusted. Never throws: the candidate holds the problem. */
   read(found: Found, before: V["candidate"] | undefined): Promise<V["candidate"]>;
-  /** Told of every candidate there is, after each scan. */
+  /** Receives every candidate after each scan. */
   scanned?(candidates: readonly V["candidate"][]): void;
   /** What it knows of a name beside what every slot has. */
   slot(
@@ -34,9 +34,9 @@ export interface Kind<V extends Version, S extends Slot<V>, Shown> {
   start(version: V, scope: Scope, slot: S, phase: Phase): void | Promise<void>;
   /** Where several processes run the same: a version that came while they run is taken up by all of them, or by none. */
   agree?: WorkerLink["agree"] | undefined;
-  /** How long one undo may take. Without, it has as long as it takes, since nothing else waits for it. */
+  /** How long one undo may take, in ms. Absent: without a limit, because nothing else waits for it. */
   undoMs?: number;
-  /** Told of each name once it is as it is to be, also of one that is gone. */
+  /** Called for each name once its version is active, and also when the extension was removed. */
   settled?(slot: S): void;
 }
 

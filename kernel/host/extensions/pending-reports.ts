@@ -7,7 +7,7 @@ export interface PendingReportsOptions {
   capMs: number;
   /** Called at the first of them, before it is quiet; not where any entry may have changed. */
   onStir?: ((entries: readonly string[]) => void) | undefined;
-  /** An empty list stands for any entry. */
+  /** An empty list means any entry. */
   onQuiet(entries: readonly string[]): void;
 }
 
@@ -23,7 +23,7 @@ export class PendingReports {
     this.#options = options;
   }
 
-  /** `undefined` stands for any entry. A report that repeats another one does not prolong the wait for quiet. */
+  /** `undefined` means any entry. A report that repeats another one does not prolong the wait for quiet. */
   add(entry: string | undefined, isRepeated = false): void {
     if (entry === undefined) this.#mayBeAny = true;
     else this.#entries.add(entry);

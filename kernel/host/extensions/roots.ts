@@ -34,7 +34,7 @@ interface TrustSettings {
   extraDirs?: readonly string[];
 }
 
-/** The roots whose extensions may run, lowest rank first. A trust that nobody knows reaches the package alone. */
+/** The roots whose extensions may run, lowest rank first. An unknown trust value allows only the package. */
 export const rootsOf = (kind: "hooks" | "plugins", paths: Paths, settings: TrustSettings): Root[] =>
   listRoots(kind, paths, settings).filter(({ untrusted }) => untrusted === undefined);
 

@@ -1,4 +1,4 @@
-/** What must not be loaded: files that lie elsewhere than they seem to, or that are not the gateway's user's alone. */
+/** Refuses files whose real path differs from the apparent one, and files that other users own or can write. */
 import { existsSync, realpathSync } from "node:fs";
 import { basename, join, relative } from "node:path";
 import { filesBelow } from "../../files/listing.ts";

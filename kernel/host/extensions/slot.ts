@@ -43,7 +43,7 @@ export interface DisabledReason {
 export interface Slot<V extends Version = Version> {
   readonly name: string;
   readonly log: Logger;
-  /** Highest first, one of each root; none: it is gone. */
+  /** Highest first, one of each root. Empty: the extension was removed. */
   candidates: readonly V["candidate"][];
   /** Further directories of that name in one root: they do not run. */
   duplicates: readonly V["candidate"][];

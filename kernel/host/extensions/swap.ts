@@ -1,4 +1,4 @@
-/** Puts versions in and takes them out: the new one is up before the old one goes, and where it fails the old one stays. */
+/** Replaces versions: the new one starts before the old one stops, and if it fails, the old one stays. */
 import type { Logger } from "../../contract/index.ts";
 import { Scope } from "../../timing/scope.ts";
 import { advance } from "./attempt.ts";
@@ -10,7 +10,7 @@ const UNLIMITED_MS = 2 ** 31 - 1;
 export interface StartOptions {
   /** The number of the version; by default one more than that of the version before. */
   generation?: number;
-  /** Awaited before anything that the version has staged takes effect. Where it throws, the old version stays. */
+  /** Awaited before the effects that the version has staged. If it throws, the old version stays. */
   agree?: (() => Promise<void>) | undefined;
   /** False where the host wants another version by now: then this one does not take effect. */
   isMeant?: () => boolean;
@@ -55,7 +55,7 @@ export class Swap<V extends Version, S extends Slot<V>> {
     slot.log.info({ generation, dir, ms: Math.round(version.loadMs) }, old ? "reloaded" : "loaded");
   }
 
-  /** Takes the version out at once; resolves when it has cleaned up. */
+  /** Removes the version at once; resolves when it has cleaned up. */
   async stop(slot: S, why: string): Promise<void> {
     const { active } = slot;
     slot.active = undefined;

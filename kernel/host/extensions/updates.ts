@@ -135,7 +135,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
     }
   }
 
-  /** Tells the other processes which version runs here. */
+  /** Sends the version that runs here to the other processes. */
   #announce(subject: string, id: string): void {
     if (this.#phase.started) this.#kind.agree?.(subject, id).catch(() => {});
   }

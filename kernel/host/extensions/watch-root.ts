@@ -27,7 +27,7 @@ export class RootWatch {
     this.#options = options;
   }
 
-  /** Compares what is watched with what is there. Resolves once that is watched. */
+  /** Compares the watched entries with the disk. Resolves once every entry is watched. */
   verify(): Promise<void> {
     const { root } = this.#options;
     const above = nearestExisting(dirname(root));

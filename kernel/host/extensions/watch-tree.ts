@@ -1,4 +1,4 @@
-/** Watches what is below a root. The only importer of chokidar, which is loaded after the start: nobody needs it before. */
+/** Watches what is below a root. The only importer of chokidar, which is loaded after the start, because nothing needs it earlier. */
 import { join, relative, sep } from "node:path";
 import type { FSWatcher } from "chokidar";
 import type { Logger } from "../../contract/index.ts";

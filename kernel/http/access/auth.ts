@@ -1,4 +1,4 @@
-/** Who a request comes from: the owner (token or password), a client key, or nobody. */
+/** Identifies the client of a request: the owner (token or password), a client key, or no credential. */
 import type { IncomingMessage } from "node:http";
 import type { KernelConfig } from "../../config/schema.ts";
 import { isPorticoError, type PorticoError } from "../../errors.ts";
@@ -20,7 +20,7 @@ export interface AuthOptions {
 /** Its address is only looked at after a failure. Where a credential is known but may not do this, `client` says whose it is. */
 type Caller = Pick<Call, "address"> & { client?: Client };
 
-/** Nobody in particular. */
+/** A client without credentials. */
 export const ANONYMOUS: Client = Object.freeze({ kind: "anonymous" });
 const OWNER: Client = Object.freeze({ kind: "owner" });
 
@@ -35,7 +35,7 @@ type Verdict = { kind: "owner" } | { kind: "none" } | { kind: "token"; token: st
 const IS_OWNER: Verdict = { kind: "owner" };
 const NONE: Verdict = { kind: "none" };
 
-/** The header that an access takes beside `Authorization`. */
+/** The header that an access accepts in addition to `Authorization`. */
 const OTHER_HEADERS: Partial<Record<Access, "x-api-key" | "x-service-password">> = {
   client: "x-api-key",
   control: "x-service-password",
@@ -155,7 +155,7 @@ export function bearerOf(authorization: string): string | undefined {
   return /^bearer [^ \t]+$/i.test(authorization) ? authorization.slice(7) : undefined;
 }
 
-/** "" where there is none, which no secret equals. */
+/** "" if there is none; no secret equals it. */
 function basicPasswordOf(authorization: string): string {
   const encoded = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1] ?? "";
   return /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, "base64").toString("utf8"))?.[1] ?? "";

@@ -111,7 +111,7 @@ function checkSite(req: IncomingMessage, linkable: boolean): void {
   throw errors.foreignSite();
 }
 
-/** Whether the browser opens a page in a tab of its own, not in a frame and not as part of another page. */
+/** Whether the browser opens a page in a tab, not in a frame and not as part of another page. */
 function isLinkFollowed({ method, headers }: IncomingMessage): boolean {
   const { "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest } = headers;
   return (

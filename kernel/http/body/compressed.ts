@@ -37,7 +37,7 @@ function hasZlibHeader(bytes: Buffer): boolean {
   return bytes.length >= 2 && (bytes[0]! & 15) === 8 && bytes.readUInt16BE(0) % 31 === 0;
 }
 
-/** The `Content-Encoding` of a request, in lower case; `undefined` where its body is sent as it is. */
+/** The `Content-Encoding` of a request, in lower case; `undefined` if its body is not encoded. */
 export function contentEncoding({ headers }: IncomingMessage): string | undefined {
   const encoding = headers["content-encoding"]?.trim().toLowerCase();
   return encoding === undefined || encoding === "" || encoding === "identity"

@@ -11,14 +11,14 @@ export function hasBody(req: IncomingMessage): boolean {
 }
 
 export interface ReadBodyOptions {
-  /** Of the body as it is sent, and of what a compressed one holds. */
+  /** The limit of the body as sent, and of its decompressed content. */
   maxBytes: number;
   timeoutMs: number;
 }
 
 interface BodySource {
   readonly req: HttpRequest;
-  /** Tells the client that the body may come, right before its first byte is awaited. */
+  /** Sends `100 Continue`, right before the first byte of the body is awaited. */
   sendContinue(): void;
 }
 

@@ -15,7 +15,7 @@ const STRIDE = 64 * 1024;
 export class HttpRequest extends IncomingMessage {
   /** All of the body has come, and nothing of it is left in the stream. */
   isRead = false;
-  /** Who waits for the whole of it. */
+  /** The caller that waits for the whole body. */
   #taker: Taker | undefined = undefined;
   #timer: NodeJS.Timeout | undefined = undefined;
   #parts: Buffer[] = [];
@@ -34,7 +34,7 @@ export class HttpRequest extends IncomingMessage {
     });
   }
 
-  /** What Node's parser has found: the next part, at last `null`. */
+  /** Receives the next part from Node's parser, and `null` at the end. */
   override push(part: Buffer | null): boolean {
     if (part === null) {
       this.isRead = this.readableLength === 0;
@@ -52,7 +52,7 @@ export class HttpRequest extends IncomingMessage {
     super._destroy(error, done);
   }
 
-  /** The response is out: listeners for the end of a stream that nobody had to read hear of it now. */
+  /** The response was sent, so listeners for the end of an unread body are called now. */
   settle(): void {
     if (this.isRead && (this.listenerCount("end") > 0 || this.listenerCount("close") > 0))
       this.resume();

@@ -46,7 +46,7 @@ export class RequestContext implements Call {
   error: PorticoError | undefined = undefined;
   /** What its route declares of its input. */
   declared: RouteInput | undefined = undefined;
-  /** Its JSON body, once it was read and found right. */
+  /** Its JSON body, once it was read and is valid. */
   jsonBody: unknown = undefined;
   /** Where its response is counted: status → responses of its route. */
   tally: Map<number, number> | undefined = undefined;
@@ -56,7 +56,7 @@ export class RequestContext implements Call {
   dressed = false;
   /** The one on the same connection whose response goes out before. */
   before: RequestContext | undefined = undefined;
-  /** Nobody waits for what its handler does. */
+  /** True when no caller waits for the handler. */
   #overdue = false;
   readonly #search: string;
   #query: URLSearchParams | undefined;
@@ -136,7 +136,7 @@ export class RequestContext implements Call {
     else if (this.#isLeft()) gone();
   }
 
-  /** Its response is out, or its client gone. */
+  /** The response was sent, or the client has disconnected. */
   closed(): void {
     if (this.#watchers && this.#isLeft()) for (const gone of this.#watchers) gone();
   }

@@ -1,4 +1,4 @@
-/** How turns and wakes stand, as callers are told: JSON-ready, times in ISO 8601. */
+/** The state of turns and wakes as responses show it: JSON-ready, times in ISO 8601. */
 import type {
   FailedAttempt,
   TracedStep,

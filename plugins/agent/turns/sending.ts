@@ -1,4 +1,4 @@
-/** `message:sending` and `message:streaming`: what handlers make of what a turn says before it is kept or told to anybody. */
+/** `message:sending` and `message:streaming`: what handlers change in the text of a turn before the gateway stores or sends it. */
 import type { HandlerSelection } from "portico";
 import { newId } from "../ids.ts";
 import type { ChatMessage } from "portico/provider";

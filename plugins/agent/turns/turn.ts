@@ -59,7 +59,7 @@ export async function runTurn(agent: AgentContext, input: TurnInput): Promise<Tu
   const isHeld = isOffered(agent, body);
   const edit = editing(agent, input.sessionId, body, model);
   const listener = () => (isHeld ? undefined : input.onDelta());
-  // a stream is edited also where it is held, or told by another gateway
+  // a stream is edited even if this gateway holds it back, or another gateway sends it
   const onDelta = inParagraphs(
     edit === undefined ? listener : () => listener() ?? unheard,
     isResumed,

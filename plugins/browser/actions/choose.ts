@@ -4,7 +4,7 @@ import type { Locator } from "../drivers/playwright.ts";
 import { holdsOne } from "../tab/page-scripts.ts";
 import type { Trial } from "./trial.ts";
 
-/** Options may come late, but not for ever: one that is missing is told after a moment. */
+/** Waits briefly for options that the page adds later, then reports the missing one. */
 const OPTION_MS = 2_000;
 
 /** Chooses these and no others; answers the values that are chosen. 422 where a list that holds one is given more. */

@@ -49,7 +49,7 @@ export function plainResult(value: unknown): unknown {
   return plain(value, [], { left: MOST });
 }
 
-/** `above`: what holds the value. What stands in several places is told in each, and may grow without end by that. */
+/** `above`: the objects that contain the value. A value in several places is copied into each, so the copy may grow without end. */
 function plain(value: unknown, above: readonly object[], room: { left: number }): unknown {
   room.left -= typeof value === "string" ? value.length : EACH;
   if (room.left < 0) throw errors.resultTooLarge();

@@ -69,7 +69,7 @@ function parse(message: Buffer): object | undefined {
   try {
     return JSON.parse(message.toString()) as object;
   } catch {
-    // A response that repeats broken text of a request may be no JSON: nobody can be told.
+    // A response that repeats broken text of a request may not be JSON, and then no caller can receive it.
     return undefined;
   }
 }

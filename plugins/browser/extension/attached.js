@@ -20,7 +20,7 @@ const address = (tab) => tab.url || tab.pendingUrl || "";
 export const isAttached = (tabId) => tabs.has(tabId);
 export const attachedIds = () => [...tabs.keys()];
 
-/** What the relay is told about a tab. */
+/** What the extension sends to the relay about a tab. */
 export async function describe(tabId) {
   const tab = await chrome.tabs.get(tabId);
   return { tabId, ...tabs.get(tabId), title: tab.title ?? "", url: address(tab) };

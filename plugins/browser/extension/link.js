@@ -9,7 +9,7 @@ const MOST_QUEUED = 2000;
 
 /**
  * `hello()` makes the first message, `answer(request)` does what the relay asks for, `wanted()` says whether the
- * socket should come back, `onState(open, why)` is told when it opens and closes.
+ * socket should come back, `onState(open, why)` is called when it opens and closes.
  */
 export const createLink = (handlers) => new Link(handlers);
 

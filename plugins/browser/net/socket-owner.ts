@@ -38,7 +38,7 @@ export function createPeerCheck(
   };
 }
 
-/** The group of the process that listens at a port of this machine; undefined where it cannot be told. */
+/** The group of the process that listens at a port of this machine; undefined where the system does not show it. */
 export async function listenerGroup(port: number): Promise<number | undefined> {
   const inode = await inodeOf({ remotePort: port, localPort: 0 });
   if (inode === undefined) return undefined;

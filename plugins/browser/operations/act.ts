@@ -52,7 +52,7 @@ function checkAction(
   }
 }
 
-/** A file chooser that an action opens is told of by then; one that was armed may be meant for a later action. */
+/** By then the browser has reported a file chooser that the action opened; an armed one may be meant for a later action. */
 const CHOOSER_MS = 1_000;
 
 /** Runs one action in its tab; used for batches too. */

@@ -113,7 +113,7 @@ async function save(
   }
 }
 
-/** 501: a person's own browser saves where the person has told it to, and tells nobody. */
+/** 501: a person's own browser saves to the directory that the person chose, and reports it to no client. */
 function refuseOfRelay({ profile }: Op): void {
   if (profile.driver !== "extension") return;
   throw errors.downloadOverRelay();

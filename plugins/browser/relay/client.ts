@@ -62,7 +62,7 @@ export class CdpClient {
   readonly #browserSessions = new Set<string>();
   /** Sessions of frames and workers, which the person's browser has named. */
   readonly #children = new Map<string, number>();
-  /** Events of sessions whose frame tree has been asked for and not yet been told. */
+  /** Events of sessions whose frame tree was requested and has not arrived yet. */
   readonly #held = new Map<string, { method: string; params: object }[]>();
   #attaching = false;
 

@@ -88,7 +88,7 @@ export class Session {
   }
 
   /**
-   * Asks the browser itself: one that has just died is told of a moment later, and on a busy machine not before its last
+   * Asks the browser itself: the system reports a dead browser a moment later, and on a busy machine not before its last
    * thread has ended. One that hangs is alive.
    */
   async isAlive(): Promise<boolean> {

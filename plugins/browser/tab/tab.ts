@@ -224,7 +224,7 @@ export class Tab {
   /** Waits for the page that something has led to since `moves` was read; not at all where it led nowhere. */
   async arrived(moves: number, limitMs: number, echo: boolean): Promise<void> {
     const start = Date.now();
-    // One round trip through the page: what it asked for on the action's account has been told to us by then.
+    // One round trip through the page: the events that the action caused have arrived by then.
     if (echo)
       await attempt(ECHO_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
     if (this.#leaving === undefined && this.moves === moves) return;

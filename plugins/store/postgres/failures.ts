@@ -63,7 +63,7 @@ export function problemOf(error: unknown): string | undefined {
   return /^[0-9A-Z]{5}$/.test(code) ? "the server refused a statement" : undefined;
 }
 
-/** At the start: true for what waiting does not mend. */
+/** At the start: true for a failure that waiting does not fix. */
 export function isWrong(error: unknown): boolean {
   const message = messageOf(error);
   return (

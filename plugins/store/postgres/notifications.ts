@@ -93,7 +93,7 @@ export class Notifications {
       this.#client = client;
       this.#waitMs = SHORTEST_WAIT_MS;
       if (this.#stopped) return this.stop();
-      // whatever was told while nobody listened
+      // Notifications are lost while no connection listens, so every listener looks for work now.
       if (this.#wasLost) this.#listeners.wakeAll();
       this.#wasLost = false;
     } catch (error) {

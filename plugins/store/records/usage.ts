@@ -18,7 +18,7 @@ export interface UsageRecord {
   /** Default 1. */
   requests?: number;
   errors?: number;
-  /** Responses whose upstream told no usage. */
+  /** Responses whose upstream reported no usage. */
   unmetered?: number;
   /** Responses whose price is not known: their cost is in no sum. */
   unpriced?: number;

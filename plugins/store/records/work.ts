@@ -19,7 +19,7 @@ export interface Dedup {
   key: string;
   /** How long the key is remembered. */
   ttlMs: number;
-  /** What the first caller was told, to be told again. */
+  /** The response to the first caller, which a repeated request receives too. */
   answer: unknown;
 }
 

@@ -97,7 +97,7 @@ function confined(root: string, file: string): string {
   return real;
 }
 
-/** A file's time may be told by a clock that ticks as seldom as this. */
+/** The clock of a file system may tick as rarely as this. */
 const COARSE_MS = 20;
 
 /**

@@ -37,7 +37,7 @@ export const hookEntryNames = ["HOOK.md", ...handlerNames];
 /** Whether it may take the gateway's time without end: the package's own hooks do not. */
 export const isGuarded = ({ root }: Pick<Found, "root">): boolean => root.name !== "bundled";
 
-/** Reads what discovery found. Never throws: what is wrong stands in the candidate. */
+/** Reads what discovery found. Never throws: the candidate holds the problem. */
 export async function readHook(found: Found, reading: Reading): Promise<HookCandidate> {
   const handler = handlerNames
     .map((name) => join(found.realDir, name))

@@ -62,7 +62,7 @@ function requiredEnvironment(
 ): Record<string, string | undefined> {
   const secrets = new Set(around.secrets());
   const variables = around.env();
-  // The gateway's own token is nobody's business, whatever a hook declares.
+  // No hook receives the gateway's own token, whatever it declares.
   const permitted = names.filter(
     (name) => variables[name] !== undefined && !secrets.has(variables[name]),
   );

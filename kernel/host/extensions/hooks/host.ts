@@ -247,7 +247,7 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
     return trial;
   }
 
-  /** Counts and logs an error that nobody caught as the failure of `hook:<name>`. */
+  /** Counts and logs an uncaught error as the failure of `hook:<name>`. */
   strayError(owner: string, error: unknown): void {
     const slot = owner.startsWith("hook:") ? this.slots.get(owner.slice(5)) : undefined;
     if (!slot?.active) return;

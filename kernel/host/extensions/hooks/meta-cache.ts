@@ -15,7 +15,7 @@ export type ReadMeta = (file: string, text: string) => Promise<FrontMatter>;
 /** Raised when the reading of front matter changes. */
 const version = 4;
 
-/** What the package's own say lies with its bundles, and is there when it is installed. */
+/** The front matter of bundled hooks is stored with the package's bundles, and comes with the installation. */
 export function createMetaReader({
   package: packageDir,
   state,

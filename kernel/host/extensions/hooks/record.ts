@@ -65,5 +65,5 @@ function outsideInputs({ source, realDir }: HookCandidate): string[] {
   return [...new Set(outside.map((path) => PACKAGE.exec(path)?.[0] ?? path))].sort();
 }
 
-/** What the host knows of a hook: how it is shown is somebody else's. */
+/** What the host knows of a hook. Another module decides how to show it. */
 export type HookInfo = ReturnType<typeof describeHook>;

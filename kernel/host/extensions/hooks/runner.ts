@@ -19,7 +19,7 @@ import { type Effects, invoke } from "./invoke.ts";
 /** After so many failures in a row a hook is not called any more. */
 const failuresBeforeTrip = 5;
 const limitAfterBlockMs = 250;
-/** Different ignored effects that are kept of a hook. */
+/** How many different ignored effects are kept for a hook. */
 const mostIgnored = 20;
 
 interface RunnerParts {
@@ -71,7 +71,7 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
   }
 
   const settled: OnOptions["settled"] = ({ ok, ms, error, timedOut }: Outcome, event: BusEvent) => {
-    // Where it has tripped, nothing was called.
+    // A tripped hook was not called.
     if (!leave(version, event)) return;
     if (!ok)
       return recordFailure({ slot, version, around }, error, {
@@ -103,7 +103,7 @@ function countIgnored(ignored: IgnoredEffect[], event: string, message: string):
   return true;
 }
 
-/** Counts and logs a failure; trips the hook where it is one too many. */
+/** Counts and logs a failure; trips the hook after too many. */
 export function recordFailure(
   { slot: { health, log }, version, around }: Pick<RunnerParts, "slot" | "version" | "around">,
   thrown: unknown,

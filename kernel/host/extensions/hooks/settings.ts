@@ -24,7 +24,7 @@ export interface HookHostOptions {
   loader: Loader;
   agree?: WorkerLink["agree"] | undefined;
   settings(): HookSettings;
-  /** A value of the whole configuration by its key path; undefined where it is not set. */
+  /** A value of the whole configuration by its key path; undefined if it is not set. */
   lookup(key: string): unknown;
   /** Values that must not show anywhere. */
   secrets(): Iterable<string>;

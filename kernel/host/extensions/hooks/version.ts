@@ -139,7 +139,7 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
   throw new LoadError(message, entry, 1);
 }
 
-/** A call has come back. False where there was none. */
+/** A call has returned. False if none was running. */
 export function leave(version: HookVersion, call: unknown): boolean {
   const at = version.inFlight.indexOf(call);
   if (at >= 0) version.inFlight.splice(at, 1);

@@ -31,7 +31,7 @@ const KERNEL_MEMBERS = /^(log|config|env|signal|unloaded|paths|emit)$/;
 /** A loop of a user's plugin that keeps everything else waiting is ended after this, also in its setup and later. */
 const blockLimitMs = 5000;
 
-/** Reads what discovery found, which runs its module. Never throws: what is wrong stands in the candidate. */
+/** Reads what discovery found, which runs its module. Never throws: the candidate holds the problem. */
 export async function readPlugin(
   found: Found,
   loader: Loader,
@@ -89,7 +89,7 @@ function faultOf(definition: PluginDefinition | undefined): string | undefined {
   return taken && `hookContext cannot provide ${taken}: the gateway already provides it to hooks`;
 }
 
-/** The whole configuration is read by the schemas: one that is no schema would keep it from being read at all. */
+/** The whole configuration is read by the schemas: a value that is not a schema would prevent that. */
 function schemaFaultOf(definition: PluginDefinition | undefined): string | undefined {
   try {
     for (const schema of Object.values(definition?.config ?? {})) TypeCompiler.Code(schema);

@@ -12,7 +12,7 @@ function highestByName(candidates: readonly PluginCandidate[]): Map<string, Plug
   return highest;
 }
 
-/** The check of a plugin's sections, unless another directory of that name takes the plugin's place. */
+/** The check of a plugin's sections, unless another directory of that name replaces the plugin. */
 export function checkOf(
   candidate: PluginCandidate,
   all: readonly PluginCandidate[],

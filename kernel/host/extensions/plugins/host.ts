@@ -56,7 +56,7 @@ export class PluginHost extends ExtensionHost<PluginVersion, PluginSlot, PluginR
       .map(({ name }) => ({ name, error: this.info(name).error ?? "it is starting" }));
   }
 
-  /** Takes every plugin down, the latest first. */
+  /** Stops every plugin, from the latest to the first. */
   protected override async stopAll(
     slots: readonly PluginSlot[],
     stop: (slot: PluginSlot) => Promise<void>,

@@ -52,7 +52,7 @@ export function createPoints(kernelEvents: ReadonlySet<string>) {
       if (owner === plugin) return event;
       throw errors.foreignEvent({ event, owner, plugin });
     },
-    /** Throws for a point that nobody declares, and for an item that it does not take. */
+    /** Throws for a point that no plugin declares, and for an item that the point does not accept. */
     check<K extends ContributionPoint>(point: K, item: Contributions[K]): void {
       const spec = points[point] as ContributionSpec<K> | undefined;
       const why = spec ? whyUnfit(spec, item) : unknownPoint(point, Object.keys(points));

@@ -1,4 +1,4 @@
-/** What is shown of a plugin. `missing`: services that one needs and nobody provides. */
+/** A plugin as routes show it. `missing`: services that it needs and no plugin provides. */
 import { describe, rounded, standingOf } from "../record.ts";
 import type { Slot } from "../slot.ts";
 import type { PluginCandidate, PluginVersion } from "./candidate.ts";
@@ -24,7 +24,7 @@ export function pluginStanding(
   }
 }
 
-/** Assigned, for to spread it takes forty times as long. */
+/** Object.assign, because a spread takes forty times as long. */
 export function describePlugin(
   slot: Slot<PluginVersion>,
   candidate: PluginCandidate,

@@ -30,7 +30,7 @@ export class Registrar {
     this.isTraced = isTraced;
   }
 
-  /** Registers now what harms nobody while the setup may still fail. */
+  /** Registers at once what is harmless even if the setup fails later. */
   add(label: string, undo: Dispose): Dispose {
     return this.scope.add(label, undo);
   }

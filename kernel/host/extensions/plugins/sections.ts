@@ -21,7 +21,7 @@ interface Defined {
 /** One object for all scans: a new definition would cause a check of the whole configuration. */
 const none: ConfigSchemas = {};
 
-/** Tells the configuration which sections there are: those of every plugin, running or not. */
+/** Registers the sections of every plugin with the configuration, running or not. */
 export function createSections({ config, log }: Pick<PluginParts, "config" | "log">) {
   /** By the directory that owns them. */
   const defined = new Map<string, Defined>();

@@ -1,4 +1,4 @@
-/** Runs a plugin's `setup` in a scope of its own, within a limit of time. */
+/** Runs a plugin's `setup` in a separate scope, within a limit of time. */
 import { asError, declareErrors } from "../../../errors.ts";
 import { runAs } from "../../owner.ts";
 import { withDeadline } from "../../../timing/deadline.ts";
@@ -11,7 +11,7 @@ import { sectionsOf } from "./sections.ts";
 
 const setupTimeoutMs = 15_000;
 
-/** Throws `LoadError` where its setup fails; what it registered until then stands in the scope. */
+/** Throws `LoadError` where its setup fails; the scope holds what it registered until then. */
 export async function setUp(
   parts: PluginParts,
   version: PluginVersion,
@@ -40,7 +40,7 @@ export async function setUp(
     );
   } catch (thrown) {
     const error = asError(thrown);
-    // The lines of the package's own bundles are nobody's source.
+    // Lines of the package's own bundles do not point into a user's source.
     const { file = entry, line, column } = (bundled ? undefined : placeOf(error, realDir)) ?? {};
     throw new LoadError(`setup failed: ${error.message}`, file, line, column, { cause: error });
   }

@@ -1,7 +1,7 @@
 /**
  * One browser, several clients: a browser that was started here has a single pipe. The library speaks on it as if it
- * were alone; every other client gets a DevTools session of its own (of the browser, or of one target) and is told
- * only what belongs to that session and to those that it has opened from there.
+ * were alone; every other client gets a DevTools session of its own (of the browser, or of one target) and receives only
+ * events of that session, and of those that it has opened from there.
  */
 import type { DebuggingPipe } from "../pipe.ts";
 import type { CdpMessage } from "./message.ts";
