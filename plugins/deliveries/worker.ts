@@ -15,11 +15,12 @@ const SIDE_BY_SIDE = 8;
 const START_AFTER_MS = 70;
 const STOP_GRACE_MS = 2_000;
 const LONGEST_PAUSE_MS = 3_600_000;
-/** How long a delivery waits for a gateway that has its key before its attempts count. */
-const KEY_WAIT_MS = 24 * 3_600_000;
+/** How long a delivery waits for a gateway that has its secrets before its attempts count. */
+const SECRETS_WAIT_MS = 24 * 3_600_000;
 /** A key that is copied into the home counts within this time. */
-const LONGEST_KEY_PAUSE_MS = 60_000;
+const LONGEST_SECRETS_PAUSE_MS = 60_000;
 const KEY_UNKNOWN = "delivery_key_unknown";
+const SECRET_GONE = "delivery_secret_gone";
 
 /** What the receiver said, or why there was nothing to hear. */
 interface Attempt {
@@ -90,8 +91,7 @@ class Sender {
 
   #outcomeOf({ item }: Claim, { status, error, final, retryAfterMs = 0 }: Attempt): ClaimOutcome {
     if (error === undefined) return { state: "done", result: { status } };
-    if (error.code === KEY_UNKNOWN && this.#mayKeyComeUp(item))
-      return this.#waitForKey(item, error);
+    if (this.#isForAnother(item, error)) return this.#leaveToAnother(item, error);
     if (final || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
     const { retryMs } = this.#settings();
     const pause = retryMs[Math.min(item.failures, retryMs.length - 1)]!;
@@ -100,15 +100,20 @@ class Sender {
     return { state: "retry", at: this.#ctx.use("store").now() + waitMs, error };
   }
 
-  #mayKeyComeUp({ createdAt }: Claim["item"]): boolean {
-    return this.#ctx.use("store").now() - createdAt < KEY_WAIT_MS;
+  /**
+   * This gateway cannot open what it has claimed, which is no failure of the receiver: another gateway may have the key,
+   * or the entry of the configuration that holds the secrets.
+   */
+  #isForAnother({ createdAt }: Claim["item"], { code }: ItemError): boolean {
+    const store = this.#ctx.use("store");
+    if (store.now() - createdAt >= SECRETS_WAIT_MS) return false;
+    return code === KEY_UNKNOWN || (code === SECRET_GONE && store.sharedBy === "gateways");
   }
 
-  /** This gateway cannot open what it has claimed, which is no failure of the receiver: another gateway may have the key. */
-  #waitForKey({ attempts }: Claim["item"], error: ItemError): ClaimOutcome {
+  #leaveToAnother({ attempts }: Claim["item"], error: ItemError): ClaimOutcome {
     const { retryMs } = this.#settings();
-    const pause = retryMs[Math.min(attempts, retryMs.length) - 1] ?? LONGEST_KEY_PAUSE_MS;
-    const waitMs = Math.min(pause, LONGEST_KEY_PAUSE_MS) * (1 + Math.random() * 0.1);
+    const pause = retryMs[Math.min(attempts, retryMs.length) - 1] ?? LONGEST_SECRETS_PAUSE_MS;
+    const waitMs = Math.min(pause, LONGEST_SECRETS_PAUSE_MS) * (1 + Math.random() * 0.1);
     const at = this.#ctx.use("store").now() + waitMs;
     return { state: "retry", at, error, interrupted: true };
   }

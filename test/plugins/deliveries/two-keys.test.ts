@@ -16,8 +16,9 @@ const received: { path: string; headers: IncomingHttpHeaders }[] = [];
 const receiver = createServer((req, res) => {
   received.push({ path: req.url ?? "", headers: req.headers });
   req.resume();
-  req.on("end", () => res.writeHead(200).end());
+  req.on("end", () => res.writeHead(status).end());
 });
+let status = 200;
 const homes = [makeHome(), makeHome()] as const;
 let server: TestPostgres;
 let store = "";
@@ -25,7 +26,7 @@ let target = "";
 let first: InProcessGateway;
 let second: InProcessGateway;
 
-function start(home: string): Promise<InProcessGateway> {
+function start(home: string, mappings: object = {}): Promise<InProcessGateway> {
   return startGateway({
     home,
     config: {
@@ -33,6 +34,7 @@ function start(home: string): Promise<InProcessGateway> {
       store: { url: store },
       agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
       deliveries: { retryMs: [20] },
+      webhooks: { token: "hook-token", mappings },
     },
   });
 }
@@ -137,6 +139,27 @@ test("while the one with the key is down it waits, and a copied key sends it", a
   assert.is(late.error.code, "delivery_key_unknown");
   copyFileSync(join(homes[0], "state", "delivery-key"), join(homes[1], "state", "delivery-key"));
   await arrival("/late");
+});
+
+test("what only the configuration of one holds waits for that one", async () => {
+  const mapping = { message: "hi", delivery: deliveryTo("/mapping") };
+  first = await start(homes[0], { mapped: mapping });
+  await second.stop();
+  // the receiver refuses until the other gateway has taken over
+  status = 503;
+  await first.request("POST", "/hooks/mapped", {}, { token: "hook-token" });
+  await until("an attempt", () => received.some(({ path }) => path === "/mapping"));
+  await first.stop();
+  second = await start(homes[1]);
+  status = 200;
+  await until("attempts without the mapping", async () => {
+    const { deliveries } = await second.json("GET", "/deliveries");
+    const delivery = deliveries.find(({ url }: { url: string }) => url.endsWith("/mapping"));
+    return delivery.attempts > 12 && delivery.state !== "dead";
+  });
+  received.length = 0;
+  first = await start(homes[0], { mapped: mapping });
+  await arrival("/mapping");
 });
 
 test.run();
