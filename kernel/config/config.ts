@@ -7,13 +7,12 @@ import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
 import type { ConfigDifference } from "../contract/changes.ts";
 import type { ConfigSchemas, Dispose, Logger } from "../contract/index.ts";
-import { exactJson } from "../text/exact-json.ts";
 import { type KeyPath, toKeyPath } from "../text/key-path.ts";
 import { createTurns } from "../timing/in-turn.ts";
 import { ActiveConfig } from "./active.ts";
 import type { ConfigProblem } from "./config-error.ts";
 import type { OnChange } from "./diff.ts";
-import { type ConfigEdit, isRemoval } from "./edits.ts";
+import type { ConfigEdit } from "./edits.ts";
 import type { Environment } from "./environment.ts";
 import { ConfigFollower, type FileProblem } from "./follow.ts";
 import { versionOf } from "./history.ts";
@@ -138,7 +137,7 @@ export class ConfigStore {
    * if a plugin or a worker refuses it. Once this has resolved, the change is active.
    */
   change(edits: readonly ConfigEdit[], options: WriteOptions = {}): Promise<ConfigWritten> {
-    return this.#writer.write({ edits: edits.map(asInFile) }, options);
+    return this.#writer.write({ edits }, options);
   }
 
   /** Writes one key; see `change`. Resolves with the undo, undefined where nothing had to be written. */
@@ -215,12 +214,6 @@ export class ConfigStore {
     configuration: Readonly<Record<string, unknown>>,
     options: WriteOptions = {},
   ): Promise<ConfigWritten> {
-    const members = exactJson.toPlain(configuration) as Record<string, unknown>;
-    return this.change(editsForImport(members, this.raw, this.composed), options);
+    return this.change(editsForImport(configuration, this.raw, this.composed), options);
   }
-}
-
-/** A whole number beyond 2^53 becomes the text of its digits, as when the file contains one. */
-function asInFile(edit: ConfigEdit): ConfigEdit {
-  return isRemoval(edit) ? edit : { ...edit, value: exactJson.toPlain(edit.value) };
 }

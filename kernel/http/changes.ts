@@ -4,6 +4,7 @@
  */
 import { changeAs } from "../config/origin.ts";
 import type { PorticoError } from "../errors.ts";
+import { exactJson } from "../text/exact-json.ts";
 import { withDeadline } from "../timing/deadline.ts";
 import type { ChangeAttempt, ChangeWatcher, Logger, RouteOptions } from "../contract/index.ts";
 import { originOf } from "./access/origin.ts";
@@ -105,7 +106,7 @@ function attemptOf(call: RequestContext, route: string, outcome: Outcome): Chang
     params: call.params,
     status,
     error,
-    body: call.jsonBody,
+    body: exactJson.toPlain(call.jsonBody),
     before,
     after,
     result,

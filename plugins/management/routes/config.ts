@@ -3,6 +3,7 @@ import {
   type Call,
   type ConfigEdit,
   type ConfigWritten,
+  exactJson,
   isPorticoError,
   type Management,
   MASK,
@@ -31,14 +32,14 @@ const SOURCE = "GET /kernel/config";
 export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "config">): void {
   mount.route("GET", "/kernel/config", configRoutes.show, () => showConfig(config));
   mount.route("POST", "/kernel/config", configRoutes.set, async (call) => {
-    const { key, value } = await call.json<Static<typeof keyChange>>();
+    const { key, value } = await readBody<Static<typeof keyChange>>(call);
     const path = parseKeyPath(key);
     const edit = value === undefined ? { path, remove: true as const } : { path, value };
     const written = await change(config, call, [edit], "value");
     return answer({ ok: true, key, ...written });
   });
   mount.route("PATCH", "/kernel/config", configRoutes.change, async (call) => {
-    const body = await call.json<Static<typeof patch>>();
+    const body = await readBody<Static<typeof patch>>(call);
     const isMembers = "members" in body;
     const edits = isMembers ? memberEdits(config, body.path, body.members) : body.edits;
     const written = await change(config, call, edits, isMembers ? "members" : "edits");
@@ -54,7 +55,7 @@ function mountTransferRoutes(mount: Mount, config: Config): void {
     return answer({ ...config.exported() });
   });
   mount.route("POST", "/kernel/config/import", configRoutes.import, async (call) => {
-    const { configuration } = await call.json<Static<typeof importRequest>>();
+    const { configuration } = await readBody<Static<typeof importRequest>>(call);
     refuseMasked(configuration, "configuration");
     await config.refresh();
     const how = { expected: expectedVersions(call, SOURCE), dryRun: isDryRun(call) };
@@ -78,6 +79,11 @@ function mountHistoryRoutes(mount: Mount, config: Config): void {
     const written = await config.restore(to, how).catch(refusing(config, call, "to"));
     return answer({ ok: true, ...withoutUndo(written) });
   });
+}
+
+/** A whole number beyond 2^53 is the text of its digits here, as where the file holds one. */
+async function readBody<T>(call: Call): Promise<T> {
+  return exactJson.toPlain(await call.json()) as T;
 }
 
 async function showConfig(config: Config) {

@@ -191,7 +191,20 @@ test("the configuration holds one as the text of its digits, as its file does", 
   const body = `{"path":["models","m"],"value":{"targets":["echo/echo"],"params":{"default":{"seed":${DIGITS}}}}}`;
   const written = await ask("PATCH", "/kernel/config", `{"edits":[${body}]}`, version);
   assert.is(written.status, 200, written.text);
-  assert.match(readFileSync(join(gateway.home, "portico.json"), "utf8"), `"${DIGITS}"`);
+  const { changes } = JSON.parse(written.text);
+  assert.equal(changes[0].after.params, { default: { seed: DIGITS } });
+  const file = readFileSync(join(gateway.home, "portico.json"), "utf8");
+  assert.match(file, new RegExp(`seed"?: *"${DIGITS}"`));
+});
+
+test("the audit trail has them as texts", async () => {
+  const payload = `{"kind":"hook","event":"report:daily","context":{"id":${DIGITS},"all":[${DIGITS}]}}`;
+  const job = `{"name":"audited","schedule":"every 1d","payload":${payload}}`;
+  assert.is((await ask("POST", "/cron/jobs", job)).status, 200);
+  const { entries } = await gateway.json("GET", "/audit?limit=5");
+  const entry = entries.find(({ action }: { action: string }) => action === "POST /cron/jobs");
+  assert.is(entry.request.payload.context.id, DIGITS);
+  assert.not.match(JSON.stringify(entry), /digits/);
 });
 
 test("a tool that is called over MCP gets them where it takes every value", async () => {
