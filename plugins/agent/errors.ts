@@ -71,7 +71,7 @@ export const errors = PorticoError.table({
   },
   severalAnswers: {
     code: "invalid_request_error",
-    message: "An agent gives one answer. Leave out `n`.",
+    message: "An agent returns one response. Leave out `n`.",
   },
   noUserMessage: {
     code: "invalid_request_error",

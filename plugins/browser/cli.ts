@@ -8,7 +8,7 @@ import { stateCommands } from "./cli/state.ts";
 
 export default defineCommand({
   name: "browser",
-  summary: "Drive a browser: tabs, snapshots, actions, files, and what it pretends",
+  summary: "Control a browser: tabs, snapshots, actions, files and emulation",
   description:
     "Take a snapshot first: it shows the page as text with refs such as 12 or e12, and every action takes a ref. " +
     "All commands take --browser-profile NAME and --json.",

@@ -33,7 +33,7 @@ export const keyRoutes = {
   },
   show: {
     ...owner,
-    summary: "One client key; its version stands in ETag too",
+    summary: "One client key; ETag also holds its version",
     response: jsonResponse(Type.Object(view)),
   },
   change: {

@@ -39,7 +39,7 @@ export const errors = PorticoError.table({
   },
   formNotTranslated: {
     ...INVALID,
-    message: "The provider `{provider}` takes only JSON on this route. Send a JSON body.",
+    message: "The provider `{provider}` accepts only JSON on this route. Send a JSON body.",
   },
   replyNotPossible: {
     code: "blocked_by_hook",

@@ -4,7 +4,7 @@ export const channelSchema = Type.Object({
   options: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
       description:
-        "ollama: options of every request, such as {num_ctx: 8192}; the request's own come first",
+        "ollama: options of every request, such as {num_ctx: 8192}; options of the request override them",
     }),
   ),
   keepAlive: Type.Optional(

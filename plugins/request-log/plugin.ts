@@ -9,7 +9,7 @@ const EXPIRE_MS = 60_000;
 export default definePlugin({
   name: "request-log",
   description:
-    "One request's story: who asked for what, each attempt, what hooks changed, tokens and cost",
+    "Details of single requests: who asked for what, each attempt, what hooks changed, tokens and cost",
   config: { requests: requestsSchema, "log.content": contentSchema },
   errors,
   commands: { requests: () => import("./cli.ts") },

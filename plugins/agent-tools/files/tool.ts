@@ -18,7 +18,7 @@ const parameters = Type.Object({
   old: optional(
     Type.String({
       minLength: 1,
-      description: "edit: the text to be replaced, as it stands in the file",
+      description: "edit: the text to replace, exactly as the file contains it",
     }),
   ),
   new: optional(Type.String({ description: "edit: the text that replaces it" })),

@@ -51,15 +51,15 @@ function action(name: string, { kind = name, ...definition }: Action): Command {
 const typing = { submit: flag("Press Enter afterwards"), slowly: flag("Key by key") };
 
 const click = action("click", {
-  summary: "Click an element, or a place of the page",
+  summary: "Click an element, or a position on the page",
   args: [{ ...REF, optional: true }],
   options: {
-    x: number("From the left of the element, or of the page", "PX"),
-    y: number("From the top", "PX"),
+    x: number("Distance from the left of the element, or of the page", "PX"),
+    y: number("Distance from the top", "PX"),
     double: { ...flag("Twice"), member: "doubleClick" },
     button: { type: "string", choices: ["left", "right", "middle"], description: "Default left" },
     modifiers: {
-      ...text("Keys held meanwhile, with commas: Shift,Control", "KEYS"),
+      ...text("Keys that are held during the click, separated by commas: Shift,Control", "KEYS"),
       read: (keys: string) => keys.split(","),
     },
   },
@@ -71,20 +71,20 @@ const drag = action("drag", {
     { name: "from", member: "startRef" },
     { name: "to", member: "endRef" },
   ],
-  options: { hold: { ...number("Hold it this long before moving", "MS"), member: "holdMs" } },
+  options: { hold: { ...number("How long to hold it before moving", "MS"), member: "holdMs" } },
 });
 
 const wait = action("wait", {
-  summary: "Wait until something is so",
+  summary: "Wait until a condition is met",
   options: {
     text: text("This text is on the page"),
     "text-gone": { ...text("This text is no longer there"), member: "textGone" },
-    url: text("The address is this one, holds this, or fits it with *", "ADDRESS"),
+    url: text("The address equals or contains this text, or matches it with *", "ADDRESS"),
     load: {
       member: "loadState",
       type: "string",
       choices: ["load", "domcontentloaded", "networkidle"],
-      description: "The page is loaded that far",
+      description: "The load state that the page must reach",
     },
     fn: text("This JavaScript is true", "JS"),
     time: { ...number("This many milliseconds have passed", "MS"), member: "timeMs" },
@@ -92,7 +92,7 @@ const wait = action("wait", {
 });
 
 const batch = action("batch", {
-  summary: "Several actions, one after the other",
+  summary: "Perform several actions in order",
   options: {
     actions: jsonOption("actions", 'A list of {"kind", …}'),
     "keep-going": {
@@ -105,7 +105,7 @@ const batch = action("batch", {
 
 const upload = browserCommand("POST /hooks/file-chooser", {
   name: "upload",
-  summary: "Give files to a page: into an input, or into the next chooser",
+  summary: "Upload files to a page: into an input, or into the next file chooser",
   args: [
     { name: "files", member: "paths", description: "Under <tmp>/portico/uploads", rest: true },
   ],
@@ -114,7 +114,7 @@ const upload = browserCommand("POST /hooks/file-chooser", {
 
 const dialog = browserCommand("POST /hooks/dialog", {
   name: "dialog",
-  summary: "Say beforehand what the next dialog gets",
+  summary: "Set the response to the next dialog in advance",
   options: {
     ...TAB,
     accept: flag("Accept it"),
@@ -127,7 +127,7 @@ const dialog = browserCommand("POST /hooks/dialog", {
 const PATH = {
   name: "path",
   optional: true,
-  description: "Its name under <tmp>/portico/downloads",
+  description: "The file's name under <tmp>/portico/downloads",
 };
 
 const download = browserCommand("POST /download", {
@@ -150,12 +150,12 @@ export const actCommands: Command[] = [
   click,
   action("typetext", {
     kind: "type",
-    summary: "Type a text where the focus is",
+    summary: "Type a text into the focused element",
     args: [{ name: "text" }],
     options: typing,
   }),
   action("type", {
-    summary: "Type a text into a field, in place of what it holds",
+    summary: "Type a text into a field, replacing its content",
     args: [REF, { name: "text" }],
     options: typing,
   }),
@@ -169,7 +169,7 @@ export const actCommands: Command[] = [
   action("press", {
     summary: "Press a key, or several at once",
     args: [{ name: "key", description: "Enter, Tab, Control+A" }],
-    options: { ref: text("In this element", "REF") },
+    options: { ref: text("The element that receives the keys", "REF") },
   }),
   action("hover", { summary: "Move the pointer over an element", args: [REF] }),
   action("scrollintoview", {
@@ -179,11 +179,11 @@ export const actCommands: Command[] = [
   }),
   drag,
   action("select", {
-    summary: "Choose options of a list",
+    summary: "Select options of a list",
     args: [REF, { name: "values", rest: true }],
   }),
-  action("check", { summary: "Tick a box", args: [REF] }),
-  action("uncheck", { summary: "Untick a box", args: [REF] }),
+  action("check", { summary: "Check a checkbox", args: [REF] }),
+  action("uncheck", { summary: "Uncheck a checkbox", args: [REF] }),
   action("resize", {
     summary: "Change the size of the page",
     args: [numberArgument("width"), numberArgument("height")],
@@ -192,7 +192,7 @@ export const actCommands: Command[] = [
   action("evaluate", {
     summary: "Run JavaScript in the page",
     options: {
-      fn: text("A function or an expression; gets the element with --ref", "JS"),
+      fn: text("A function or an expression; receives the element of --ref", "JS"),
       ref: text("The element", "REF"),
     },
   }),

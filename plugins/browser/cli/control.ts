@@ -21,7 +21,7 @@ interface Trashed {
 
 const status = browserCommand("GET /", {
   name: "status",
-  summary: "Whether the browser runs, and which one it is",
+  summary: "Show whether the browser is running, and which one",
   view: statusLines,
 });
 
@@ -48,14 +48,14 @@ const createProfile = browserCommand("POST /profiles/create", {
     driver: { description: "Default: managed, or remote with --cdp-url" },
     proxy: {
       value: "URL",
-      description: "Of a managed one: a further proxy behind the filtering one",
+      description: "For a managed profile: a further proxy behind the filtering one",
     },
     "user-agent": {
       member: "userAgent",
       value: "TEXT",
-      description: "Of a managed one: in place of the browser's own",
+      description: "For a managed profile: replaces the browser's own user agent",
     },
-    args: jsonOption("args", "Of a managed one: a list of further switches"),
+    args: jsonOption("args", "For a managed profile: a list of further switches"),
   },
   view: ({ profile }: { profile: string }) => `Made profile ${profile}.`,
 });
@@ -161,5 +161,5 @@ function profileTable({ profiles: all }: { profiles: ProfileView[] }, io: Comman
 }
 
 function trashLine({ trashed }: Trashed): string {
-  return trashed === null ? "There were no data." : `Its data lie in ${trashed} now.`;
+  return trashed === null ? "There was no data." : `Its data is in ${trashed} now.`;
 }

@@ -21,10 +21,10 @@ const pair = commandFor<{ port: number; token: string }>(
 
 export const extensionCommand: Command = defineCommand({
   name: "extension",
-  summary: "The extension with which you hand tabs of your own browser to the agent",
+  summary: "The extension that lets the agent control tabs of your own browser",
   description:
     "Load the directory as an unpacked extension (chrome://extensions, developer mode), enter port and token on its " +
-    "options page, and click its icon on a tab. A second click takes the tab back.",
+    "options page, and click its icon on a tab. A second click detaches the tab.",
   examples: ["portico browser extension path", "portico browser extension pair"],
   commands: [path, pair],
 });

@@ -18,7 +18,7 @@ interface RequestView {
 
 const snapshot = browserCommand("GET /snapshot", {
   name: "snapshot",
-  summary: "The page as text with refs",
+  summary: "Show the page as text with refs",
   options: {
     ...TAB,
     mode: { choices: ["efficient", "full"], fallback: "default" },
@@ -36,7 +36,7 @@ const snapshot = browserCommand("GET /snapshot", {
 
 const screenshot = browserCommand("POST /screenshot", {
   name: "screenshot",
-  summary: "A picture of the page or of an element",
+  summary: "Take a screenshot of the page or of an element",
   options: {
     ...TAB,
     "full-page": { member: "fullPage" },
@@ -49,7 +49,7 @@ const screenshot = browserCommand("POST /screenshot", {
 
 const pdf = browserCommand("POST /pdf", {
   name: "pdf",
-  summary: "The page as a PDF",
+  summary: "Save the page as a PDF",
   options: { ...TAB, format: { value: "PAPER" }, landscape: {} },
   view: pathLine,
 });
@@ -63,7 +63,7 @@ const highlight = browserCommand("POST /highlight", {
 
 const consoleMessages = browserCommand("GET /console", {
   name: "console",
-  summary: "What the page wrote to its console",
+  summary: "Show the messages of the page's console",
   options: { ...TAB, level: { choices: ["debug", "info", "warning", "error"] } },
   view: ({ messages }: { messages: { level: string; text: string }[] }) =>
     messages.map(({ level, text }) => `${level.padEnd(7)}  ${text}`),
@@ -71,7 +71,7 @@ const consoleMessages = browserCommand("GET /console", {
 
 const errors = browserCommand("GET /errors", {
   name: "errors",
-  summary: "Errors that the page threw",
+  summary: "Show errors of the page's scripts",
   options: TAB,
   view: ({ errors: thrown }: { errors: { name: string; message: string }[] }) =>
     thrown.map(({ name, message }) => `${name}: ${message}`),
@@ -79,19 +79,19 @@ const errors = browserCommand("GET /errors", {
 
 const requests = browserCommand("GET /requests", {
   name: "requests",
-  summary: "What the page loaded",
+  summary: "Show the requests of the page",
   options: { ...TAB, filter: { value: "TEXT" } },
   view: requestLines,
 });
 
 const responseBody = browserCommand("POST /response/body", {
   name: "responsebody",
-  summary: "The body of a response",
+  summary: "Show the body of a response",
   args: [
     {
       name: "address",
       member: "url",
-      description: "All of it, a part of it, or a pattern with *",
+      description: "The address, a part of it, or a pattern with *",
     },
   ],
   options: { ...TAB, "max-chars": { member: "maxChars" }, next: {} },
@@ -125,7 +125,7 @@ export const lookCommands: Command[] = [
   responseBody,
   {
     name: "trace",
-    summary: "Record what happens, for the trace viewer",
+    summary: "Record a trace for the trace viewer",
     commands: [traceStart, traceStop],
   },
 ];

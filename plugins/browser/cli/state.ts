@@ -73,21 +73,21 @@ function storageCommands(kind: "local" | "session"): Command {
 
 const saveState = browserCommand("POST /state/save", {
   name: "save",
-  summary: "Write them into a file",
-  args: [{ name: "path", description: "Its name under <tmp>/portico" }],
+  summary: "Save cookies and storage to a file",
+  args: [{ name: "path", description: "The file's name under <tmp>/portico" }],
   view: ({ path, cookies, origins }: { path: string; cookies: number; origins: number }) =>
     `${path} (${cookies} cookies, storage of ${origins} sites)`,
 });
 
 const loadState = browserCommand("POST /state/load", {
   name: "load",
-  summary: "Replace them by what such a file holds",
+  summary: "Replace cookies and storage by those of a saved file",
   args: [{ name: "path", description: "Under <tmp>/portico" }],
 });
 
 const offline = browserCommand("POST /set/offline", {
   name: "offline",
-  summary: "No network",
+  summary: "Turn the network of the browser off or on",
   args: [{ name: "state", member: "offline", description: "on or off", read: readSwitch }],
 });
 
@@ -101,7 +101,7 @@ const headers = browserCommand("POST /set/headers", {
 
 const credentials = browserCommand("POST /set/credentials", {
   name: "credentials",
-  summary: "User and password for sites that ask (HTTP authentication)",
+  summary: "Set user and password for HTTP authentication",
   args: [
     { name: "user", member: "username", optional: true },
     { name: "password", optional: true },
@@ -186,7 +186,7 @@ export const stateCommands: Command[] = [
   },
   {
     name: "set",
-    summary: "What the browser pretends, until it is cleared or stopped",
+    summary: "Emulation settings, until they are cleared or the browser stops",
     commands: [
       offline,
       headers,

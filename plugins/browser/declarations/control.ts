@@ -42,11 +42,13 @@ export const control = {
     }),
   }),
   "POST /profiles/create": declare({
-    summary: "Make a profile",
+    summary: "Create a profile",
     about: "profiles",
     fields: {
       name: Filled,
-      color: optional(Type.String({ ...COLOR, description: "Hex colour of its window" })),
+      color: optional(
+        Type.String({ ...COLOR, description: "Colour of its window in hexadecimal form" }),
+      ),
       cdpUrl: optional(
         Type.String({ ...SOCKET_ADDRESS, description: "A browser that runs elsewhere" }),
       ),
@@ -111,7 +113,7 @@ export const control = {
     response: OfTab,
   }),
   "POST /navigate": declare({
-    summary: "Go to an address",
+    summary: "Navigate to an address",
     fields: {
       url: Text,
       waitUntil: optional(

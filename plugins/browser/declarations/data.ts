@@ -18,8 +18,8 @@ import {
 } from "./declare.ts";
 
 const kind = choice(["local", "session"]);
-const forget = flag("Forget them afterwards");
-const clear = flag("Take the setting back");
+const forget = flag("Delete them afterwards");
+const clear = flag("Reset the setting");
 const degrees = (most: number) => optional(Type.Number({ minimum: -most, maximum: most }));
 const site = (description: string) => optional(Type.String({ ...WEB_ADDRESS, description }));
 const statePath = Type.String({ minLength: 1, description: "The file's name under <tmp>/portico" });
@@ -86,7 +86,7 @@ export const data = {
   }),
   "GET /cookies": declare({
     summary: "The cookies",
-    fields: { url: site("Only those that a request to this address carries") },
+    fields: { url: site("Only cookies that a request to this address would send") },
     what: "Reading the cookies",
     response: withOk({ cookies: Type.Array(AnyObject) }),
   }),
@@ -154,7 +154,7 @@ export const data = {
     what: "Setting the geolocation",
   }),
   "POST /set/permissions": declare({
-    summary: "What sites may do without asking",
+    summary: "The permissions of sites",
     fields: {
       permissions: optional(Type.Array(Filled, { maxItems: 50 })),
       origin: filled("Only this site"),
@@ -183,7 +183,7 @@ export const data = {
     what: "Setting the locale",
   }),
   "POST /set/device": declare({
-    summary: "Pretend to be a device",
+    summary: "Emulate a device",
     fields: { name: optional(Type.Union([Text, Type.Null()])), clear },
     what: "Setting the device",
   }),

@@ -102,7 +102,7 @@ export const OfTab = Type.Object({ ok: Type.Literal(true), targetId: Type.String
 export const OfProfile = Type.Object({ ok: Type.Literal(true), profile: Type.String() });
 export const WithPath = Type.Object({
   ok: Type.Literal(true),
-  path: Type.String({ description: "Where the file is" }),
+  path: Type.String({ description: "The path of the file" }),
   bytes: Type.Integer(),
 });
 export const withOk = (members: Fields) => Type.Object({ ok: Type.Literal(true), ...members });

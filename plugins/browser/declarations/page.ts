@@ -39,11 +39,11 @@ export const page = {
       ),
       mode: optional(
         choice(["efficient", "full", "default"], {
-          description: "efficient: interactive, compact, not deep, short",
+          description: "efficient: short, with interactive elements only",
         }),
       ),
       interactive: flag("A flat list of the elements that can be acted on"),
-      compact: flag("Without nodes that only group"),
+      compact: flag("Leave out nodes that only group others"),
       depth: optional(
         Type.Integer({ minimum: 0, maximum: 1000, description: "At most this many levels" }),
       ),

@@ -33,14 +33,14 @@ const doctor: Command = {
     "Works without a gateway, but checks more if one is running. Exits with 1 if something is wrong.",
   examples: ["portico doctor", "portico doctor --json"],
   async run(io) {
-    io.progress("looking …");
+    io.progress("checking …");
     const findings = await examine(io);
     const wrong = findings.filter(({ level }) => level === "error");
     io.show({ ok: wrong.length === 0, findings }, () => linesOf(findings));
     const [first] = wrong;
     if (first)
       throw new Error(
-        `${wrong.length === 1 ? "one thing is" : `${wrong.length} things are`} wrong; first, ${first.about}: ${first.message}`,
+        `${wrong.length} ${wrong.length === 1 ? "check" : "checks"} failed. The first is ${first.about}: ${first.message}`,
       );
   },
 };

@@ -212,7 +212,7 @@ test("tokens per minute, and the limits of channels", async () => {
   });
   const poor = await crowd(50, () => ask("unlimited", undefined, chat("poor/m")));
   const refused = poor.find(({ status }) => status === 429)!;
-  assert.match(refused.text, /may come to 0\.1\d* US dollars/);
+  assert.match(refused.text, /may use 0\.1\d* US dollars/);
   gate = new Promise((resolve) => {
     open = resolve;
   });

@@ -82,7 +82,7 @@ test("without a gateway each fault is named with its remedy", async () => {
   assert.is(code, 1);
   assert.match(
     stderr,
-    /^portico: 4 things are wrong; first, rights: others may read .*portico\.json\n$/,
+    /^portico: 4 checks failed. The first is rights: others may read .*portico\.json\n$/,
   );
   const say = (about: string) =>
     findings

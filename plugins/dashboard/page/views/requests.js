@@ -51,7 +51,7 @@ export const requests = {
     if (error) return h("section", {}, notice(error));
     const empty = requestFilters.names.some((name) => query.get(name))
       ? "No kept request matches these filters."
-      : "No model has been asked since the gateway started.";
+      : "No request has reached a model since the gateway started.";
     return h(
       "section",
       {},

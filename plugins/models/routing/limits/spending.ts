@@ -274,7 +274,7 @@ function refusedBy(
   return upstreamError(
     {
       kind: "rate_limit",
-      message: `This request may come to ${need} ${unit}, and the channel \`${channel.name}\` has ${left} left of its ${name} (${max}) beside what is under way.`,
+      message: `This request may use ${need} ${unit}, but the channel \`${channel.name}\` has only ${left} of its ${name} (${max}) left, after the reservations of requests in progress.`,
       retryAfter: Math.max(1, Math.ceil(retryAfterMs / 1000)),
       limit: name,
     },
