@@ -171,7 +171,10 @@ export class Requests {
     );
   }
 
-  /** Handles the request. What a change does to the configuration is attributed to its client. */
+  /**
+   * Handles the request. What a change does to the configuration is attributed to its client. Other requests run without
+   * an `AsyncLocalStorage`: before Node 24, the first use of one makes every promise of the process dearer.
+   */
   #attribute(route: Route, call: RequestContext): unknown {
     if (!isChange(route, call)) return checkAndHandle(route, call);
     const target = { route: route.pattern, entry: this.#entryOf(call) };

@@ -199,7 +199,7 @@ test("the command line lists changes and shows one", async () => {
 
 test("the trail outlives the gateway, and knows what portico config did while none ran", async () => {
   const home = makeHome();
-  const first = await startGateway({ home });
+  const first = await startGateway({ home, config: {} });
   await first.json("POST", "/keys", { name: "kept" });
   await first.stop();
   const set = await porticoHere(home, ["config", "set", "log.level", "debug"]);
