@@ -10,8 +10,8 @@ import { boundTrace, closeTrace, FAILED_CHARS, RUNNING_CHARS } from "./trace.ts"
 const NAMESPACE = "agent:steps";
 /** Changes of one moment are written together, and a turn that is over by then writes none. */
 const WRITE_MS = 200;
-/** After its last change. A turn that runs or is tried again changes more often. */
-const KEEP_MS = 86_400_000;
+/** After its last change: a turn whose earlier attempts failed may wait for its owner for days. */
+const KEEP_MS = 7 * 86_400_000;
 /** Of a turn that fails again and again, the newest attempts. */
 const MOST_FAILED = 10;
 
