@@ -1,4 +1,4 @@
-/** The agent's notes to itself: `MEMORY.md`, which stands in every prompt, and `memory/`, which is searched. */
+/** The agent's notes to itself: `MEMORY.md`, which every prompt includes, and `memory/`, which can be searched. */
 import { constants } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { relative } from "node:path";

@@ -1,4 +1,4 @@
-/** Where the files of a call lie: the agent's workspace, a sandboxed session's directory, or that of the principal. */
+/** The directory of a call's files: the agent's workspace, a sandboxed session's directory, or that of the principal. */
 import { createHash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";

@@ -33,7 +33,7 @@ const clock = (description: string) =>
     description,
   });
 
-/** Nothing lies between a time and itself: the heartbeat would never beat, and nobody could tell why. */
+/** The range from a time to the same time is empty, so the heartbeat would never run and give no reason. */
 function refuseHours(given: unknown): string | undefined {
   const { start, end } = Object(given) as Record<string, unknown>;
   const isSame =

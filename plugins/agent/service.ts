@@ -79,7 +79,7 @@ export function createService(agent: AgentContext, parts: ServiceParts): AgentSe
   };
 }
 
-/** Makes the items of the store that stand for turns and wakes. */
+/** Makes the queue items of turns and wakes. */
 class WorkItems {
   readonly #agent: AgentContext;
 
@@ -197,7 +197,7 @@ class Turns {
     const { items } = this.#agent.store();
     const item = await items.get(turnId);
     if (item?.kind !== "turn" || !(await items.cancel(turnId))) return false;
-    // It may have begun to run here meanwhile, and would go on until its lease is renewed.
+    // It may have started here in the meantime, and would continue until its lease is renewed.
     this.#worker.abort(turnId);
     return true;
   }

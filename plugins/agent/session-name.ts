@@ -1,4 +1,4 @@
-/** Names of sessions: what stands in lists, logs and prompts as one line that says what it seems to say. */
+/** Names of sessions, in a form that lists, logs and prompts can show on one line without hidden characters. */
 import { errors } from "./errors.ts";
 
 /** Control and format characters, line separators: for a regular expression's class. */

@@ -13,7 +13,7 @@ declare module "portico" {
     agent: AgentService;
   }
   interface ToolCall {
-    /** Where the files of the turn's agent lie; default: the gateway's workspace. */
+    /** The directory with the files of the turn's agent; default: the gateway's workspace. */
     workspace?: string;
     /** What the call's principal may use beside the tool itself. */
     access: Access;
@@ -79,7 +79,7 @@ declare module "portico" {
       tool: string;
       /** As the model wrote them. */
       arguments: string;
-      /** When the call is refused unless somebody has answered, as ISO 8601. */
+      /** When the call is refused unless the owner has decided, as ISO 8601. */
       until: string;
     };
     /** The result of a turn with `delivery: "announce"` (or a heartbeat's word) was posted to the main session. */
@@ -194,10 +194,10 @@ export interface TurnRequest {
   untrusted?: readonly { label: string; text: string }[];
   /** Where `message` only says what to do with `untrusted`: its words, as `message:received` shows and changes them. */
   content?: string;
-  /** Default: a session of its own, `<source>:<turn id>`. What nobody could see in a name is taken out. */
+  /** Default: a session of its own, `<source>:<turn id>`. Invisible characters of a name are removed. */
   session?: string;
   /**
-   * Nobody chose the session's name: once it was not used for `store.retention.sessionsDays`, it goes with its transcript.
+   * No caller chose the session's name: after `store.retention.sessionsDays` without use, it is deleted with its transcript.
    * Default: true where `session` is left out.
    */
   temporary?: boolean;
@@ -260,7 +260,7 @@ export interface TurnStatus {
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
   /** Of the last failed attempt; `status` is the HTTP status that belongs to it. */
   error?: { code: string; message: string; status?: number };
-  /** Tool calls that the owner has to allow or refuse before the turn goes on. */
+  /** Tool calls that the owner has to allow or refuse before the turn continues. */
   waitingCalls?: WaitingCall[];
 }
 

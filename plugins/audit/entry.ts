@@ -25,7 +25,7 @@ export interface AuditEntry {
   request?: unknown;
   /** As in `x-request-id`. */
   requestId?: string | undefined;
-  /** How many such attempts this entry stands for, where there were several within a minute. */
+  /** How many such attempts this entry represents, if there were several within a minute. */
   count?: number | undefined;
 }
 
@@ -46,7 +46,7 @@ export function entryOf(attempt: ChangeAttempt, mask: <T>(value: T) => T): NewEn
     status,
     error: error && { code: error.code, message: error.message },
     changes: shownDifferences(changes),
-    // A refused body may hold a secret that nobody knows as one.
+    // A refused body may contain a secret that the configuration does not know.
     request: error === undefined && changes.length === 0 ? requestOf(attempt) : undefined,
     requestId,
   });

@@ -75,7 +75,7 @@ function isSecret(name: string, value: unknown, above: string): boolean {
   return canHide && (FREE_NAMES.has(above) ? isSecretHeader(name) : isSecretName(name));
 }
 
-/** `{ key: "channels.main.apiKey", value: … }`: the name stands beside its value. */
+/** `{ key: "channels.main.apiKey", value: … }`: the name is a sibling of its value. */
 function namesSecret({ key, path, name }: Record<string, unknown>): boolean {
   const texts = [key, name, ...(Array.isArray(path) ? path : [path])];
   return texts.some((text) => typeof text === "string" && isSecretName(text));

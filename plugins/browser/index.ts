@@ -3,7 +3,7 @@
  * and files that stay below a root.
  */
 
-/** True when nobody listens on that port of 127.0.0.1. */
+/** True if no server listens on that port of 127.0.0.1. */
 export { portFree } from "./net/free-port.ts";
 
 export {
@@ -20,7 +20,7 @@ export {
 export {
   /** The real path of a file below a root that may be handed on. 400 `invalid_request_error`. */
   checkUpload,
-  /** Where a file that a caller named will lie, below a root. 400 `invalid_request_error`. */
+  /** The path below a root of a file that a caller named. Throws 400 `invalid_request_error`. */
   confinedPath,
   /** The real path of any file below a root. 400 `invalid_request_error`. */
   existingFile,

@@ -59,7 +59,7 @@ export interface ProfilesOptions {
   config: () => BrowserConfig;
   /** Where the extension relay listens. */
   relayUrl: () => string;
-  /** Chooses a port that nobody listens on. Default: the first of the range that is no other profile's. */
+  /** Chooses a port without a listener. Default: the first of the range that no other profile has. */
   choosePort?: (() => Promise<number>) | undefined;
 }
 
@@ -127,7 +127,7 @@ export class Profiles {
     };
   }
 
-  /** All profiles by name; what stands in the configuration wins over what was made over HTTP. */
+  /** All profiles by name; those of the configuration override those that were created over HTTP. */
   async all(): Promise<Map<string, Profile>> {
     return this.#named(await this.#load());
   }

@@ -9,7 +9,7 @@ export interface RelayControl {
   headers(): Record<string, string>;
   /** None while the extension is away. */
   tabs(): readonly AttachedTab[];
-  /** The extension has gone, perhaps for a moment only. */
+  /** The extension has disconnected, perhaps only for a moment. */
   readonly isAway: boolean;
   /** Waits while the extension is away. */
   settled(): Promise<void>;
@@ -17,7 +17,7 @@ export interface RelayControl {
   readonly clicks: number;
   /** 409 where no tab is attached. Waits until the tabs are free of what the last client has set. */
   ready(): Promise<void>;
-  /** 409 where somebody else controls the tabs. */
+  /** 409 if another client controls the tabs. */
   checkFree(): void;
   /** Ends all connections, whose token is no longer right. */
   end(reason: string): void;

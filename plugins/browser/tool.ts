@@ -193,7 +193,7 @@ function texts(fields: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(given.map(([name, value]) => [name, String(value)]));
 }
 
-/** The request that a call of the tool stands for. */
+/** The request that a call of the tool makes. */
 export function requestOf(args: Record<string, unknown>, caller: string): BrowserRequest {
   const {
     action,

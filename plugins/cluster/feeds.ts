@@ -77,7 +77,7 @@ export class Feeds {
       this.#options.post({ kind: "want", name }, way);
   }
 
-  /** Runs while somebody watches, here or elsewhere. */
+  /** Runs while a client watches, here or elsewhere. */
   #tick(): void {
     this.#timer ??= setInterval(() => {
       const now = performance.now();

@@ -50,7 +50,7 @@ export interface GatewayEntry {
 /** Something that flows in each process, for those who look at it elsewhere. */
 export interface Feed {
   name: string;
-  /** Called while somebody in another process watches; its result ends it. */
+  /** Called while a client of another process watches. The returned function ends it. */
   begin(send: (data: unknown) => void): () => unknown;
   /** Only to the workers of this gateway, not to other gateways. */
   ofOneGateway?: boolean;

@@ -149,7 +149,7 @@ class JobEditor {
 
   #changedBody(job: Job, change: JobChange, now: number): JobBody {
     const { anchorMs, source, principal, ...before } = job.body;
-    // After a change by somebody else it still acts for its creator.
+    // After a change by another principal it still acts for its creator.
     const made = principal === undefined ? { source } : { source, principal };
     const definition = { ...before, ...change } as ConfiguredJob;
     const body = this.#makeBody(definition, made, now, job.body);

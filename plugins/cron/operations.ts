@@ -46,7 +46,7 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
       const { row } = await jobs.remove(id);
       return { ok: true, id: row.id, name: row.name };
     },
-    /** Removes what a principal has planned. The next holder of its name is somebody else. */
+    /** Removes the jobs of a principal, because the next holder of its name is a different client. */
     async removeAllOf(principal: Principal) {
       const all = await jobs.list();
       const theirs = all.filter(({ body }) => principalOfJob(body) === principal);

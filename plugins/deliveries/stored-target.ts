@@ -1,4 +1,4 @@
-/** Targets as they lie in the store: what is secret in them is a reference to the configuration, or encrypted. */
+/** Targets as the store holds them: each secret is a reference to the configuration, or encrypted. */
 import { isDeepStrictEqual } from "node:util";
 import type { PluginContext, Principal } from "portico";
 import { errors } from "./errors.ts";
@@ -19,7 +19,7 @@ export interface DeliveriesService {
 export type Sealing = Omit<DeliveriesService, "check">;
 
 export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): Sealing {
-  /** Path of the configuration → the target that stands there. */
+  /** Path of the configuration → the target at that path. */
   const configured = (): Record<string, DeliveryTarget> =>
     Object.assign({}, ...ctx.list("deliveryTargets").map((source) => source.list()));
 

@@ -1,4 +1,4 @@
-/** Secrets at rest: encrypted with a key that lies in the home's state, and so in no backup of the store alone. */
+/** Secrets at rest: encrypted with a key in the home's state, so that a backup of the store alone does not contain it. */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

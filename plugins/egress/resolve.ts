@@ -1,4 +1,4 @@
-/** From a host, as it stands in a URL, to its addresses. */
+/** Resolves the host of a URL to its addresses. */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { errors } from "./errors.ts";

@@ -1,4 +1,4 @@
-/** Nobody makes the gateway wait longer than a day at a time. */
+/** A server can make the gateway wait for at most a day at a time. */
 const LONGEST_MS = 86_400_000;
 
 /** How long a response's `Retry-After` asks to wait, in ms; `undefined` for what is neither seconds nor a date to come. */

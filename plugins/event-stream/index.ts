@@ -19,7 +19,7 @@ export interface Sse {
    */
   send(event: string | undefined, data: unknown, id?: string): boolean;
   comment(text: string): boolean;
-  /** Resolves when the client has caught up, or is gone. */
+  /** Resolves when the client has caught up, or has disconnected. */
   drained(): Promise<void>;
   close(): void;
   /** True once the stream has ended, from either side. */

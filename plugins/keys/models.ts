@@ -32,7 +32,7 @@ function fits(pattern: string, model: string, channel: string | undefined): bool
   );
 }
 
-/** Its first `*`, if any, stands behind the name of what acts. */
+/** Its first `*`, if any, follows the name of the agent or channel. */
 function names(pattern: string, acting: string): boolean {
   const [root = acting] = acting.split("/");
   return fitsPattern(pattern, acting) && pattern.startsWith(root);

@@ -26,7 +26,7 @@ import type {
 
 const DEFAULT_OVERLAP = "24h";
 
-/** In the store: names of keys that somebody is changing. Those that a crash leaves there expire. */
+/** In the store: names of keys that a request is changing. Entries that a crash leaves there expire. */
 const LOCKS = "keys.making";
 const LOCK_MS = 30_000;
 /** How long a revocation waits for a change of the same key. */
@@ -166,7 +166,7 @@ class KeyManagement {
     return key;
   }
 
-  /** Throws `conflict` where somebody else is changing a key of this name, on any gateway or worker. */
+  /** Throws `conflict` if another request is changing a key of this name, on any gateway or worker. */
   async #exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
     if (!(await this.#lock(name))) throw errors.changeUnderWay({ name });
     try {
@@ -186,7 +186,7 @@ class KeyManagement {
       }
       return true;
     } catch {
-      return false; // Nobody can change a key while the store fails.
+      return false; // No request can change a key while the store fails.
     }
   }
 
@@ -218,7 +218,7 @@ function changed(key: KeyConfig, limits: Static<typeof changeRequest>): KeyConfi
   return next;
 }
 
-/** The difference as edits of the configuration, so that what stands beside it stays as it is written. */
+/** The difference as edits of the configuration, so that neighbouring keys stay as they are written. */
 function editsOf(name: string, before: KeyConfig, after: KeyConfig): ConfigEdit[] {
   const members = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof KeyConfig>;
   const differing = [...members].filter((limit) => before[limit] !== after[limit]);

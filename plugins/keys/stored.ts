@@ -95,7 +95,7 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
         await kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey);
         await kv().set(EDITION, "limits", randomUUID());
       }),
-    /** Whether it stands here, and not in a gateway's own configuration. */
+    /** Whether the key is in the store, and not in a gateway's own configuration. */
     has: (name: string) => [...known.values()].some((stored) => stored.name === name),
     async remove(name: string): Promise<void> {
       const hashes = [...known].filter(([, stored]) => stored.name === name).map(([hash]) => hash);

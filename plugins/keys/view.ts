@@ -15,7 +15,7 @@ export interface KeyView extends Omit<KeyConfig, "hash" | "previous" | "id"> {
   previousUntil?: string | undefined;
   /** Of the budget's current day or month; null where it is not known. */
   spentUsd?: number | null | undefined;
-  /** Where its budget holds nobody back, or it opens nothing from the start. */
+  /** Set if its budget has no effect, or if the key does not work from the start. */
   warnings?: string[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What the owner should know of a key: where its budget holds nobody back. */
+/** Warnings about a key for the owner: its budget does not limit every request. */
 import type { PluginContext } from "portico";
 import { mayUse } from "./models.ts";
 import type { KeyConfig } from "./schema.ts";

@@ -167,7 +167,7 @@ export class Remote {
     }
   }
 
-  /** All pages. `member`: where the entries stand in the result; those that are no objects are left out. */
+  /** Reads all pages. `member` names the entries in the result; entries that are not objects are left out. */
   async list(method: string, member: string, signal?: AbortSignal): Promise<Json[]> {
     const entries: Json[] = [];
     let cursor: unknown;

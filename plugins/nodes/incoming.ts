@@ -1,4 +1,4 @@
-/** A file that comes in over the connection, part by part. */
+/** A file that arrives over the connection, part by part. */
 import { openConfined, type WhyProtected } from "portico/browser";
 import { errors } from "./errors.ts";
 

@@ -29,14 +29,14 @@ export interface NodesService {
 export interface NodeRequestOptions {
   /** Until the answer begins, ms. */
   deadlineMs: number;
-  /** A profile that the node does not have stands for its default one. */
+  /** A profile that the node does not have means its default one. */
   orDefaultProfile?: boolean;
 }
 
 export interface NodeStatus {
   name: string;
   state: "connected" | "gone";
-  /** ISO 8601; null while it is gone. */
+  /** ISO 8601; null while it is disconnected. */
   connectedSince: string | null;
   lastSeen: string;
   version: string;

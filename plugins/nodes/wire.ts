@@ -128,7 +128,7 @@ export function valueAt(root: unknown, at: JsonPath): unknown {
   return value;
 }
 
-/** Replaces what stands at a place that is there. */
+/** Replaces the value at an existing path. */
 export function setAt(root: unknown, at: JsonPath, value: unknown): void {
   const holder = valueAt(root, at.slice(0, -1));
   const last = at.at(-1);

@@ -11,7 +11,7 @@ export interface Field {
   name: string;
   file: boolean;
   value: string;
-  /** Where its value stands in the body: from the first byte, to behind the last. */
+  /** The range of its value in the body: from the first byte to after the last. */
   start: number;
   end: number;
 }

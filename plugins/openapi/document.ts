@@ -68,7 +68,7 @@ async function operationOf(route: RouteInfo, server: string): Promise<Operation>
   };
 }
 
-/** A route that says nothing of its body may take any. */
+/** A route without a declared body accepts any. */
 async function bodyOf(route: RouteInfo): Promise<object | undefined> {
   const { method, body, bodyTypes = ["application/json"], optionalBody = false } = route;
   if (body === null || method === "GET" || method === "DELETE") return undefined;

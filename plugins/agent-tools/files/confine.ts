@@ -14,7 +14,7 @@ const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoExce
 /** Packages are code that hooks import. */
 const PACKAGES = "node_modules";
 
-/** A place as it really lies. */
+/** The real path of a place. */
 export interface Ground {
   root: string;
   barred: readonly string[];

@@ -17,7 +17,7 @@ const LINE_CHARS = 300;
 /** Deeper trees are none of a person's. */
 const MOST_DEPTH = 32;
 
-/** Lines from `offset` (the first is 1), as they stand in the file. */
+/** Lines from `offset` (the first is 1), unchanged. */
 export async function read(
   place: GuardedPlace,
   path: string,
@@ -39,7 +39,7 @@ export async function write(place: GuardedPlace, path: string, content: string):
   return ownWords(`Wrote ${path}.`);
 }
 
-/** `old` must stand in the file once, or `all` is given. */
+/** `old` must occur in the file exactly once, unless `all` is set. */
 export async function edit(
   place: GuardedPlace,
   path: string,
@@ -91,7 +91,7 @@ export async function search(
   let files = 0;
   let bytes = 0;
   const inFile = async (path: string): Promise<void> => {
-    // what has gone meanwhile holds nothing
+    // A file that was removed in the meantime has no lines.
     bytes += (await stat(path).catch(() => undefined))?.size ?? 0;
     const content = await readText(path).catch(() => "");
     for (const [index, line] of content.split("\n").entries())

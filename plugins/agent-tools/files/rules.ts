@@ -1,4 +1,4 @@
-/** What the tools may not touch, in addition to what lies outside the place of their call. */
+/** Paths that the tools may not touch, in addition to those outside the place of their call. */
 import type { PluginContext, ToolCall } from "portico";
 import { fitsPattern } from "portico/strings";
 import type { Place, Places } from "../places.ts";

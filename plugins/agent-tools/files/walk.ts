@@ -1,4 +1,4 @@
-/** What lies below a directory of the workspace, in order, without what is not the agent's; links are not followed. */
+/** Lists the entries below a directory of the workspace, in order, without those that the agent may not see. Does not follow links. */
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ export interface Found {
 }
 
 interface WalkOptions {
-  /** 1: only what lies in it itself. */
+  /** 1: only its direct entries. */
   depth: number;
   signal: AbortSignal;
 }

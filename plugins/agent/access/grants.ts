@@ -40,7 +40,7 @@ export async function findGrant(
   return grants.length === 0 ? undefined : grants.reduce(inCommon);
 }
 
-/** Two entries with one name: only what both of them grant, since nobody can tell which one a turn came from. */
+/** Two entries with one name: only what both of them grant, because a turn does not show which one started it. */
 function inCommon(one: Grant, other: Grant): Grant {
   const common = (a: readonly string[] = [], b: readonly string[] = []) =>
     a.filter((item) => b.includes(item));

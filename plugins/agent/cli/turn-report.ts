@@ -112,7 +112,7 @@ function waitingOf({ turnId, waitingCalls = [] }: TurnReport): string {
   return ["Waiting for your approval:", ...waitingCalls.map(describeWaiting), commands].join("\n");
 }
 
-/** The arguments in full: nobody can allow what they do not see. */
+/** The arguments in full, because the owner must see what they allow. */
 function describeWaiting(call: WaitingCall): string {
   const state = call.decision ?? `until ${call.until}`;
   return `  ${call.callId} ${call.tool} ${call.arguments} (${state})`;

@@ -240,7 +240,7 @@ function isQuietBeat(body: TurnBody, end: TurnEnd): boolean {
   return body.heartbeat !== undefined && isSilent(end.text);
 }
 
-/** A heartbeat's answer stands in the main session already: announcing it only emits the event. */
+/** The main session already contains a heartbeat's response, so an announcement only emits the event. */
 function mustAnnounce({ claim, body, access }: Completed, text: string): boolean {
   if (text === "") return false;
   if (body.heartbeat !== undefined) return true;
@@ -279,7 +279,7 @@ function bodyToKeep(body: TurnBody): TurnBody | undefined {
 }
 
 function metaOf(body: TurnBody): Record<string, unknown> {
-  // one that somebody names later is kept
+  // A session that a caller names later is kept.
   return {
     agent: body.agent ?? "main",
     source: body.source,

@@ -22,7 +22,7 @@ export function outcomeOf(
   const result = { trace, failedAttempts };
   if (reason instanceof Stopped) {
     if (reason.why === "cancelled") return { state: "cancelled", error, result };
-    // nobody waits for a chat completion any more
+    // No client waits for the chat completion any more.
     if (item.body.chat) return { state: "cancelled", error, result };
     return { state: "retry", at: now, error, interrupted: true };
   }

@@ -125,7 +125,7 @@ function costOf(trace: readonly TracedStep[]): number | undefined {
   return costs.length === 0 ? undefined : costs.reduce((sum, each) => sum + each, 0);
 }
 
-/** Whether nothing more comes of the turn, unless somebody replays it. */
+/** Whether the turn has ended for good, unless the owner replays it. */
 export function hasEnded({ state }: Pick<TurnStatus, "state">): boolean {
   return state === "done" || state === "dead" || state === "cancelled";
 }

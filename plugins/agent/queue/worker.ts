@@ -8,12 +8,12 @@ import { holderOf, principalOfTurn } from "./principal-of.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
 const LEASE_MS = 30_000;
-/** How long running turns may go on when the plugin is reloaded. */
+/** How long running turns may continue when the plugin is reloaded. */
 const RELOAD_GRACE_MS = 3000;
 
 export interface Worker {
   start(): void;
-  /** Takes no more turns; running ones go on. */
+  /** Claims no more turns; running ones continue. */
   drain(): void;
   /** Stops running turns too: they are taken up again at the next start. */
   stop(): Promise<void>;
@@ -23,7 +23,7 @@ export interface Worker {
   runningIn(sessionId: string): string[];
 }
 
-/** One place is kept for the owner; of the others nobody has more than half. */
+/** One place is reserved for the owner; no other principal has more than half of the rest. */
 function sharesOf(places: number): { each: number; together: number } | undefined {
   if (places < 2) return undefined;
   const together = places - 1;

@@ -31,7 +31,7 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
     await service.checkModel({ ...request, principal });
     const asked: TurnBody = { ...request, stream, source, principal };
     const body = await received(agent, session, asked).catch((error: unknown) => {
-      // Nobody waits for it: it lies in the queue until its hook works again. A command is not queued.
+      // No caller waits for it: it stays in the queue until its hook works again. A command is not queued.
       const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;
       if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return asked;
       throw error;

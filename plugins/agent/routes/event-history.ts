@@ -12,7 +12,7 @@ export interface NumberedEvent {
 /** What a client missed since the event that it names. */
 export interface MissedEvents {
   events: readonly NumberedEvent[];
-  /** How many events are lost; `null` where nobody can tell, since another process numbered them. */
+  /** How many events are lost; `null` if it is unknown, because another process numbered them. */
   lost: number | null;
 }
 
@@ -54,7 +54,7 @@ export function createEventHistory(limits: Limits) {
   return {
     add,
     since,
-    /** Forgets everything. Numbers go on, so that clients learn how much they lost. */
+    /** Drops all events. The numbers continue, so that clients learn how many they missed. */
     clear(): void {
       kept.length = 0;
       chars = 0;

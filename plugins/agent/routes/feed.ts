@@ -12,7 +12,7 @@ const DEPTH = 6;
 
 /** How much a client that was away can catch up with. */
 const HISTORY = { count: 1000, chars: 2_000_000 };
-/** Events are kept for so long after the last client has gone: to record every event of an unwatched gateway costs. */
+/** How long events are kept after the last client has disconnected. Recording every event costs time, so it ends then. */
 const RECORDING_MS = 10 * 60_000;
 
 /** An event as a client receives it. */

@@ -1,4 +1,4 @@
-/** One call of a model, streamed where somebody listens. */
+/** One call of a model, streamed if a listener exists. */
 import type { ChatOptions, ChatService } from "portico/models";
 import {
   type ChatMessage,

@@ -2,7 +2,7 @@
 
 /** What the model is asked to answer where there is nothing to say. */
 export const OK = "HEARTBEAT_OK";
-/** So much may stand beside it. */
+/** The longest text that may follow it. */
 const OK_CHARS = 300;
 
 /** More than headings, comments and blank lines. */

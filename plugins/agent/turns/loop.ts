@@ -54,7 +54,7 @@ export interface LoopResult {
   ended: "answered" | "max_steps" | "max_tokens" | "tool_loop";
 }
 
-/** The loop stops between two calls of tools, to go on with the same state later. */
+/** The loop stops between two tool calls, and continues later with the same state. */
 export interface LoopPause {
   /** When at the latest, in milliseconds of the store's clock; undefined: at once, when this is written. */
   until: number | undefined;
@@ -267,7 +267,7 @@ function resultOf(state: LoopState, content: string, ended: LoopResult["ended"])
   return { content, messages, model, steps: trace.length, usage, ended };
 }
 
-/** Calls that nobody answered must not stay in the transcript: every provider refuses such a conversation. */
+/** Tool calls without a result must not stay in the transcript: every provider refuses such a conversation. */
 function replaceLast(messages: ChatMessage[], content: string): void {
   messages.pop();
   messages.push({ role: "assistant", content });

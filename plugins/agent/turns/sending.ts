@@ -30,7 +30,7 @@ export const selectionFor = ({ stream }: Pick<TurnBody, "stream">): HandlerSelec
 /** Returns the text that replaces this one. `final`: the stream ends with it. */
 export type Edit = (text: string, final: boolean) => Promise<string>;
 
-/** Makes one for each stream; undefined where nothing is streamed, or nobody edits it. */
+/** Makes an editor for each stream; undefined if nothing is streamed, or no hook edits it. */
 export function editing(
   { ctx }: AgentContext,
   sessionId: string,
@@ -62,7 +62,7 @@ export async function offered<T extends Answer>(
 ): Promise<T> {
   const { content, model, messages } = answer;
   if (content === "" || !isOffered(agent, body)) return answer;
-  // a heartbeat that has nothing to say tells nobody
+  // A heartbeat with nothing to report sends nothing.
   if (body.heartbeat !== undefined && isSilent(content)) return answer;
   const result = await agent.ctx.emit(
     "message:sending",
@@ -70,7 +70,7 @@ export async function offered<T extends Answer>(
     { sessionKey: sessionId, principal: body.principal, ...selectionFor(body) },
   );
   if (result.refusal) throw result.refusal;
-  // of handlers in JavaScript nobody has checked what they write
+  // Handlers in JavaScript have no compiler that checks the values that they write.
   const changed: unknown = result.context.content;
   if (typeof changed !== "string" || changed === content) return answer;
   const last: ChatMessage = { role: "assistant", content: changed };

@@ -1,4 +1,4 @@
-/** A turn as it lies in the store, and what handlers of `message:received` make of it. */
+/** A turn as the store holds it, and the changes of `message:received` handlers to it. */
 import { exactJson } from "portico";
 import type { TurnRequest } from "portico/agent";
 import type { ChatMessage } from "portico/provider";
@@ -36,7 +36,7 @@ interface ChatTurn {
   prompt: ChatMessage;
   /** Of the caller's: `temperature`, `max_tokens`, … */
   parameters: Record<string, unknown>;
-  /** A worker of the process whose caller waits; where that is dead the turn is for nobody. */
+  /** The worker process whose caller waits. If it is dead, no caller is left for the turn. */
   caller: string;
   /** Its answer leaves the gateway. */
   leaves?: boolean | undefined;

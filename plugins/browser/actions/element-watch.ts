@@ -56,7 +56,7 @@ export class ElementWatch {
     const isHindered = hindrance(probe, needs) !== undefined;
     if (!needs.hit && (explicit || !isHindered)) return;
     await this.#wait(PATIENCE_MS);
-    // What is in the way may have gone meanwhile, and what is out of sight is judged once the action could scroll to it.
+    // An obstacle may have disappeared in the meantime, and an element out of view is checked once the action could scroll to it.
     const again = await look(this.#locator, { ...needs, scroll: true }, timeoutMs);
     if (again !== undefined && this.#endWhereLabelled(again)) return;
     const isLost = again === undefined ? isHindered : hindrance(again, needs) !== undefined;

@@ -69,7 +69,7 @@ async function lookAlikes(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
   });
 }
 
-/** 404 for a ref whose element is gone, with the elements of the same role and name, or of the same role. */
+/** 404 for a ref whose element no longer exists, with the elements of the same role and name, or of the same role. */
 async function stale(tab: Tab, entry: RefEntry, param: string): Promise<PorticoError> {
   const candidates = await lookAlikes(tab, entry);
   const hint =
@@ -122,7 +122,7 @@ export async function findElement(
   return { entry, locator, probe: found };
 }
 
-/** Finds an element once nothing stands in its way. 422 with the reason where something stays there. */
+/** Finds an element once nothing covers it. 422 with the reason if it stays covered. */
 export async function findFree(trial: Omit<Trial, "work">): Promise<Found> {
   const { tab, ref, needs, what, timeoutMs, explicit, param } = trial;
   const start = Date.now();

@@ -1,7 +1,7 @@
 /** Why an action cannot be done, in words. */
 import type { Probe, ProbeNeeds } from "../tab/page-scripts.ts";
 
-/** What stands between the element and the action, in words. */
+/** Describes what prevents an action on an element. */
 export function hindrance(probe: Probe, needs: ProbeNeeds): string | undefined {
   if (needs.visible && probe.visible === false) return "is not visible";
   if (needs.enabled && probe.enabled === false) return "is disabled";

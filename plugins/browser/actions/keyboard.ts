@@ -47,7 +47,7 @@ const FOCUS = `(() => {
   return field && !at.readOnly && !at.disabled ? "text" : "none";
 })()`;
 
-/** Types where the focus is, beside what stands there. 422 where nothing has it that takes a text. */
+/** Types into the focused element, in addition to its content. 422 if no text field has the focus. */
 async function typeAtFocus({ tab, input, timeoutMs }: Act, text: string): Promise<undefined> {
   const { keyboard } = tab.page;
   const work = async (): Promise<void> => {

@@ -8,7 +8,7 @@ export interface Limits {
   signal: AbortSignal;
 }
 
-/** Clicks the label that stands for an element; with what else a click takes. Throws where something lies over it. */
+/** Clicks the label of an element, with the other options of a click. Throws if something covers it. */
 export type ClickLabel = (options?: Parameters<Locator["click"]>[0]) => Promise<void>;
 
 export interface Trial {

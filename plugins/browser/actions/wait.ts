@@ -39,7 +39,7 @@ async function showsText(frame: Frame, text: string): Promise<boolean | undefine
   }
 }
 
-/** Text may stand in any frame; frames come and go, so a little at a time is waited for. */
+/** Any frame may contain the text. Frames appear and disappear, so each wait is short. */
 async function textThere(
   tab: Tab,
   text: string,

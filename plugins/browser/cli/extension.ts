@@ -1,4 +1,4 @@
-/** `portico browser extension`: where the relay's extension lies, and what to enter on its options page. */
+/** `portico browser extension`: the directory of the relay's extension, and the values for its options page. */
 import { type Command, commandFor, defineCommand } from "portico/command-line";
 import { extensionRoutes } from "../relay/routes-schema.ts";
 import { SERVER } from "./command.ts";

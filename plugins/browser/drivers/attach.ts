@@ -153,7 +153,7 @@ async function openDebugging(
   }
 }
 
-/** attachOnly: the browser was started by somebody else, on the profile's port. */
+/** attachOnly: another program started the browser, on the profile's port. */
 async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attachment> {
   const port = await deps.profiles.port(profile);
   const found = await findEndpoint(`http://127.0.0.1:${port}`, 3000).catch((error: unknown) => {

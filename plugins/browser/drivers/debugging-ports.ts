@@ -13,7 +13,7 @@ function portOf(cdpUrl: string | undefined): number[] {
   return [Number(port) || (protocol === "https:" || protocol === "wss:" ? 443 : 80)];
 }
 
-/** Those that stand in settings, beside the range that the guard knows by itself. */
+/** The ports in settings, in addition to the range that the guard knows already. */
 export function debuggingPorts(
   ...profiles: readonly Pick<ProfileConfig, "cdpPort" | "cdpUrl">[]
 ): number[] {

@@ -1,4 +1,4 @@
-/** From a `cdpUrl` to the socket that it stands for. Credentials go along and are never shown. */
+/** Resolves a `cdpUrl` to its debugging socket. Credentials are passed along and never shown. */
 import { isPorticoError, type PorticoError } from "portico";
 import { createOwnerGuard, guardedFetch } from "portico/egress";
 import { errors } from "../errors.ts";

@@ -7,7 +7,7 @@ export class DebuggingPipe implements Transport {
   onmessage?: (message: object) => void;
   /** Is shown each message first, and keeps those for which it returns true. */
   intercept?: (message: object) => boolean;
-  /** Called once the browser has gone. */
+  /** Called once the browser has exited. */
   ended?: () => void;
   readonly #out: Writable;
   #begun: Buffer[] = [];
@@ -26,7 +26,7 @@ export class DebuggingPipe implements Transport {
     });
   }
 
-  /** Called once; at once where the browser has gone before anybody asked. */
+  /** Called once; at once if the browser has already exited. */
   set onclose(listener: (reason?: string) => void) {
     this.#onclose = listener;
     if (this.#ended) this.close();

@@ -69,12 +69,12 @@ async function readRecord(file: string): Promise<Partial<ProcessRecord> | undefi
   try {
     return JSON.parse(text) as Partial<ProcessRecord>;
   } catch {
-    // A torn record names nobody.
+    // A torn record names no process.
     return {};
   }
 }
 
-/** Signals the whole group that the browser leads. False where it is gone. */
+/** Signals the process group of the browser. False if it no longer exists. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   for (const target of process.platform === "win32" ? [pid] : [-pid, pid]) {
     try {

@@ -15,6 +15,6 @@ export async function showBadge(tabId, look, why) {
     await chrome.action.setBadgeBackgroundColor({ tabId, color });
     await chrome.action.setBadgeText({ tabId, text });
   } catch {
-    // The tab is gone.
+    // The tab no longer exists.
   }
 }

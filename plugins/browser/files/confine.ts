@@ -29,7 +29,7 @@ function isInside(root: string, path: string): boolean {
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
 }
 
-/** What file systems hold; of a path with room for what stands before it. */
+/** The limits of file systems; that of a path leaves room for the directories before it. */
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 3000;
 

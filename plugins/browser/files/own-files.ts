@@ -2,7 +2,7 @@
 import { readdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Files that nobody named are kept up to this many in a directory. */
+/** How many files without a chosen name are kept in a directory. */
 const KEPT = 200;
 const MOST_CHARACTERS = 120;
 /** File systems count bytes, and most take 255 of them. */

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 
-/** True when nobody listens on that port of 127.0.0.1. */
+/** True if no server listens on that port of 127.0.0.1. */
 export function portFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();

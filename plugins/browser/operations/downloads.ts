@@ -64,7 +64,7 @@ async function lacksRoom({ profile, session }: Op, bytes: number): Promise<boole
 const tooLarge = (op: Op): PorticoError =>
   errors.downloadTooLarge({ bytes: op.config.maxDownloadBytes });
 
-/** What is answered once the download lies where it was wanted. */
+/** The response once the download is at its path. */
 async function save(
   op: Op,
   tab: Tab,

@@ -64,7 +64,7 @@ async function load(
   return { ok: true, targetId: tab.targetId, url: tab.url, status: response?.status() ?? null };
 }
 
-/** A tab that is being closed is gone by then. */
+/** By then, a closing tab no longer exists. */
 const CLOSING_MS = 300;
 
 /** Why what the tab shows now may not be shown. */

@@ -58,7 +58,7 @@ const asksForRoles = ({ interactive, compact, depth, selector, frame }: Snapshot
   selector !== undefined ||
   frame !== undefined;
 
-/** The view that the options stand for. */
+/** The view that the options describe. */
 function viewOf(op: Op, input: SnapshotInput): View {
   const efficient = isEfficient(op, input);
   return {

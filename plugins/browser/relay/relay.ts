@@ -196,12 +196,12 @@ export class Relay implements Tabs {
     }
   }
 
-  /** Its browser may have gone, or only its worker. */
+  /** Its browser may have exited, or only its worker. */
   get isAway(): boolean {
     return this.#absence.isOn;
   }
 
-  /** Waits while the extension is away: then it is back, or its tabs are gone. */
+  /** Waits while the extension is disconnected, until it is back or its tabs are given up. */
   settled(): Promise<void> {
     return this.#absence.ended();
   }

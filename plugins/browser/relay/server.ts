@@ -21,7 +21,7 @@ interface RelayOptions {
   /** The gateway's token, or its password. */
   secret(): string;
   enabled(): boolean;
-  /** Where the extension lies. */
+  /** The directory of the extension. */
   extensionDir: string;
   version: string;
   log: Logger;

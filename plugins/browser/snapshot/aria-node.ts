@@ -17,7 +17,7 @@ export interface AriaNode {
   active?: boolean;
   invalid?: boolean | string;
   cursor?: string;
-  /** It stands behind an open modal dialog. */
+  /** It is behind an open modal dialog. */
   behind?: boolean;
   box?: { x: number; y: number; width: number; height: number };
   children?: (AriaNode | string)[];

@@ -140,7 +140,7 @@ export function addAreas(roots: Tree, { areas }: Marked): void {
     roots.push({ role: "link", name, url, text: `click x=${x}, y=${y}` });
 }
 
-/** Marks what stands behind an open modal dialog. */
+/** Marks the elements behind an open modal dialog. */
 export function markBehind(roots: Tree, { modal }: Marked): void {
   if (!modal) return;
   const dialog = [...everyNode(roots)].findLast(({ role }) => /^(alert)?dialog$/.test(role));

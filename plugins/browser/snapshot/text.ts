@@ -9,5 +9,5 @@ export function sanitized(text: string): string {
   return text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").replace(IMITATION, "($1)");
 }
 
-/** An accessible name as it stands in a snapshot. */
+/** An accessible name as a snapshot shows it. */
 export const quoted = (name: string): string => `"${sanitized(name).replace(/[\\"]/g, "\\$&")}"`;

@@ -73,7 +73,7 @@ function brandsOf(userAgent: string, isFull: boolean): ClientHints["brands"] {
 
 export const navigatorPlatform = (userAgent: string): string => platformOf(userAgent).navigator;
 
-/** What stands after the system's version: `Pixel 7`. */
+/** The text after the system's version: `Pixel 7`. */
 const modelOf = (userAgent: string): string =>
   (/Android [\d.]+; ([^;)]{1,100})/.exec(userAgent)?.[1] ?? "").split(" Build/")[0]!;
 

@@ -13,7 +13,7 @@ interface DialogRecord {
   type: string;
   message: string;
   handled: "accepted" | "dismissed";
-  /** False where nobody had said beforehand what to answer. */
+  /** False if no response was set in advance. */
   armed: boolean;
   at: number;
 }

@@ -1,4 +1,4 @@
-/** Downloads that a tab begins, until somebody fetches them. */
+/** Downloads that a tab begins, until a caller fetches them. */
 import type { Download, Page } from "../drivers/playwright.ts";
 
 /** Those that nobody asked for are kept for a while, and only so many: a page could fill the disk with them. */

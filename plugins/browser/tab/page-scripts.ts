@@ -4,7 +4,7 @@
  */
 import { FIELD } from "./field-scripts.ts";
 
-/** What stands between an element and an action. */
+/** The obstacle between an element and an action. */
 export interface Probe {
   visible: boolean;
   enabled: boolean;

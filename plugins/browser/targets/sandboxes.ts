@@ -21,7 +21,7 @@ export interface SandboxesOptions
   extends Pick<ServiceOptions, "env" | "libraryPresent" | "openDebugging" | "ownPorts"> {
   config(): BrowserConfig;
   sandbox(): SandboxConfig;
-  /** Everything that they keep lies below it. */
+  /** The directory of all their files. */
   dir: string;
   /** Begins the name of each one's directory: whose it is. */
   gateway: string;

@@ -120,7 +120,7 @@ class TargetRouter implements Targets {
     return nodes.request(node, { ...request, policy }, { deadlineMs, orDefaultProfile });
   }
 
-  /** The node that a profile stands for. */
+  /** The node of a profile. */
   #nodeOf(request: BrowserRequest): { name: string; node: string } | undefined {
     // The list is this gateway's own; the data of a profile lie where its browser is.
     if (aboutOf(request.route) === "profiles" && request.route !== "/reset-profile")

@@ -12,7 +12,7 @@ const BURST = 100;
 const BURST_WIDTH_MS = 200;
 const BURST_LEAD_MS = 750;
 
-/** Does something at a time of the store's clock, unless the plugin has gone by then. */
+/** Runs a function at a time of the store's clock, unless the plugin was unloaded by then. */
 export function atTime(ctx: PluginContext, time: number, work: () => Promise<unknown>): void {
   const go = (): void => {
     if (ctx.signal.aborted) return;

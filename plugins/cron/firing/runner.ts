@@ -159,7 +159,7 @@ export class Runner {
     return item !== undefined && ["queued", "running", "held"].includes(item.state);
   }
 
-  /** Moves the job on and writes what the slot starts, in one transaction. False where somebody else took the slot. */
+  /** Moves the job on and writes what the slot starts, in one transaction. False if another gateway took the slot. */
   async #takeSlot({ job, slotAt, now, ahead }: DueSlot, prepared: Prepared): Promise<boolean> {
     const { run, delivery } = prepared;
     const { row } = job;

@@ -15,7 +15,7 @@ import {
 } from "../job.ts";
 
 const BACKOFF_MS = [30_000, 60_000, 300_000, 900_000, 3_600_000];
-/** A turn that nobody can find any more, or a hook's run of a process that is gone, is given up after this. */
+/** How long a run waits for a turn that no longer exists, or for a hook of a process that has ended. */
 const LOST_AFTER_MS = 60_000;
 const RESULT_CHARS = 2_000;
 

@@ -19,7 +19,7 @@ export function readAddress(hash = location.hash) {
   return { page, id, query: new URLSearchParams(search) };
 }
 
-/** An address that somebody typed may be malformed. */
+/** A typed address may be malformed. */
 function decode(text) {
   try {
     return decodeURIComponent(text);

@@ -1,4 +1,4 @@
-/** What an editor needs beside a hook or plugin that lies outside the package. */
+/** The files that an editor needs next to a hook or plugin outside the package. */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 

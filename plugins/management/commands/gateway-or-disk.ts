@@ -44,7 +44,7 @@ export async function declaredEvents(io: CommandIO): Promise<Record<string, Even
 
 const PATIENCE_MS = 5_000;
 
-/** How an extension stands once the gateway has looked and loaded it; undefined where no gateway knows it. */
+/** The state of an extension once the gateway has scanned and loaded it; undefined if no gateway knows it. */
 export async function stateOf(
   io: CommandIO,
   kind: "hooks" | "plugins",

@@ -11,7 +11,7 @@ import {
 
 export interface HookEventRecord {
   name: string;
-  /** False where nobody declares the event: the hook is never called for it. */
+  /** False if no plugin declares the event: the hook is never called for it. */
   known: boolean;
   /** The nearest known name, where there is one. */
   didYouMean?: string;
@@ -46,7 +46,7 @@ export interface HookRecord extends ExtensionRecord {
 
 type Declared = ReadonlyMap<string, Pick<EventOutline, "mode">>;
 
-/** An event that a hook handles, with the nearest known name where nobody emits it. */
+/** An event that a hook handles, with the nearest known name if no plugin emits it. */
 export function describeEvent(name: string, declared: Declared): HookEventRecord {
   const isKind =
     name.endsWith(":*") &&

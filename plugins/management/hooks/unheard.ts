@@ -1,7 +1,7 @@
 import type { Management } from "portico";
 import { describeEvent } from "./record.ts";
 
-/** Which events nobody emits that hooks wait for, a sentence each. */
+/** Describes the events that hooks wait for and no plugin emits, in a sentence each. */
 export function unheardEvents({ hooks, events }: Pick<Management, "hooks" | "events">): string[] {
   const declared = events();
   return hooks

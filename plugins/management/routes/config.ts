@@ -100,7 +100,7 @@ async function showConfig(config: Config) {
   return answer(body);
 }
 
-/** The version of what the response shows stands in its `ETag` too. */
+/** The `ETag` of the response holds the version too. */
 function answer(body: { version: string } & Record<string, unknown>) {
   return reply(200, body, { etag: versionTag(body.version) });
 }

@@ -95,7 +95,7 @@ async function textsOf({ name, list }: Notice): Promise<{ from: string; text: st
   }
 }
 
-/** Of one worker: the rest is the same in all of them, or stands above. */
+/** The values of one worker. All others are equal in all workers, or in the object above. */
 function workerShown(status: WorkerStatus) {
   const { worker, pid, uptimeMs, rssBytes, cpuMs, requests, active } = status;
   return { worker, pid, uptimeMs, rssBytes, cpuMs, requests, active };

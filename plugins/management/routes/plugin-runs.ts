@@ -34,7 +34,7 @@ export async function withRuns(
   return Object.keys(shown).length === 0 ? record : { ...record, runs: shown };
 }
 
-/** The first frame that lies below a directory. */
+/** The first stack frame below a directory. */
 function placeIn(stack: string, dir: string): { file?: string; line?: number } {
   for (const frame of stack.split("\n")) {
     const match = /(?:file:\/\/)?(\/[^():]+):(\d+):\d+\)?$/.exec(frame);

@@ -14,7 +14,7 @@ interface PendingOptions {
   deadlineMs: number;
   /** Once, however it ended. */
   over(): void;
-  /** The node need not go on: it is this side that gave up. */
+  /** The node need not continue, because this side gave up. */
   gaveUp(): void;
 }
 

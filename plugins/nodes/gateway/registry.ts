@@ -10,7 +10,7 @@ import type { NodeClient } from "./node-client.ts";
 
 /** For errors that pass by themselves. */
 const SOON = { headers: { "retry-after": "2" } } as const;
-/** Nodes that are gone are remembered up to this many. */
+/** How many disconnected nodes are remembered. */
 const REMEMBERED = 100;
 const FAREWELL = [1001, "the gateway is stopping"] as const;
 const CREDENTIALS_CHANGED = [1008, "the gateway's credentials have changed"] as const;

@@ -6,7 +6,7 @@ import type { TransferDirectory } from "./transfer-directory.ts";
 
 interface Leaving {
   path: string;
-  /** Nobody can make it again: a download, a trace. */
+  /** The file cannot be made again: a download, a trace. */
   isOnly: boolean;
 }
 

@@ -205,7 +205,7 @@ export class RequestHandler {
     this.#options.outgoing.failed(id);
   }
 
-  /** The connection is gone: files that were on their way will not come. */
+  /** The connection has ended: files in transit will not arrive. */
   ended(): void {
     for (const id of this.#running) this.cancel(id);
     this.#options.outgoing.allFailed();

@@ -50,7 +50,7 @@ class LogPage {
   start() {
     const { signal } = this;
     addEventListener("portico:changed", () => this.filtersChanged(), { signal });
-    // A browser has six connections to a server, so a tab that nobody sees must not hold one.
+    // A browser has six connections to a server, so a hidden tab must not hold one.
     const visibility = () => (document.hidden ? this.connection.abort() : this.connect());
     document.addEventListener("visibilitychange", visibility, { signal });
     this.connect();

@@ -69,7 +69,7 @@ function waitingCalls(rows) {
   return h("ul", { class: "timeline" }, calls.map(waitingCall));
 }
 
-/** With its arguments in full: nobody can allow what they do not see. */
+/** With its arguments in full, because the owner must see what they allow. */
 function waitingCall({ turn, call }) {
   const decide = (answer, word) => async () => {
     await post(`${pathOf(turn.turnId)}/${answer}`, { call: call.callId });
