@@ -165,6 +165,23 @@ test("a feed of more items, or of more elements, than anybody writes is refused 
   );
 });
 
+test("an Atom entry without a link to its page has another of its own links, and never one of its license or editor", async () => {
+  const linkOf = async (links: string) => {
+    const [item] = await feedItems(
+      `<feed><entry><id>a</id>${links}</entry></feed>`,
+      "http://x.test/",
+    );
+    return (item!.value as FeedItem).link;
+  };
+  const license = '<link rel="license" href="/l"/>';
+  const edit = '<link rel="edit" href="/e"/><link rel="replies" href="/r"/>';
+  assert.is(await linkOf(license), undefined);
+  assert.is(await linkOf(edit), undefined);
+  assert.is(await linkOf(`${license}${edit}<link rel="self" href="/s"/>`), "http://x.test/s");
+  assert.is(await linkOf(`${license}<link rel="enclosure" href="/a.mp3"/>`), "http://x.test/a.mp3");
+  assert.is(await linkOf(`${edit}<link href="/page"/>`), "http://x.test/page");
+});
+
 test("links are absolute, relative to the address of the feed or the one that it states; an item is identified by them", async () => {
   const url = "http://x.test/feeds/all.xml";
   const links = async (text: string) =>

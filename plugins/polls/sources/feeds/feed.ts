@@ -17,6 +17,9 @@ import { CheckFailed, countable, type ReadRequest, type ReadResult } from "../so
 import type { Vocabulary } from "./vocabularies.ts";
 import { attributeOf, childrenOf, namesakesOf, parseXml, textOf, type XmlElement } from "./xml.ts";
 
+/** Relations of Atom links that lead to something else than the entry: its license, its editor, its comments. */
+const ABOUT_ANOTHER = new Set(["license", "edit", "edit-media", "replies"]);
+
 export function readFeed(request: ReadRequest): Promise<ReadResult> {
   return fetchSource(request, async ({ body, contentType, url }) => ({
     kind: "items",
@@ -138,9 +141,10 @@ function atomEntry(entry: XmlElement, core: Core): FeedItem {
   const [title] = childrenOf(entry, "title", ...core);
   const isHtmlTitle = /html/i.test(attributeOf(title, "type") ?? "");
   const links = childrenOf(entry, "link", ...core);
-  const isMain = (one: XmlElement): boolean =>
-    [undefined, "alternate"].includes(attributeOf(one, "rel"));
-  const link = links.find(isMain) ?? links[0];
+  const relOf = (one: XmlElement): string => attributeOf(one, "rel") ?? "alternate";
+  const link =
+    links.find((one) => relOf(one) === "alternate") ??
+    links.find((one) => !ABOUT_ANOTHER.has(relOf(one)));
   return filled({
     id: text("id"),
     title: isHtmlTitle ? plainTitle(text("title")) : text("title"),
