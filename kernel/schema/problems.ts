@@ -133,7 +133,12 @@ const TYPES = new Set([
 ]);
 
 function rule({ schema, type, value, message }: ValueError): string {
-  if (TYPES.has(type)) return `must be ${orList(wanted(schema))}, not ${typeOrFraction(value)}`;
+  if (TYPES.has(type)) {
+    const words = wanted(schema);
+    // Where a text may be right, the type says nothing: the text itself is the wrong one.
+    const given = words.some((word) => word.startsWith('"')) ? shown(value) : typeOrFraction(value);
+    return `must be ${orList(words)}, not ${given}`;
+  }
   const name = T[type].replace(/^(?:String|Array|Object|Number|Integer)(?=.)/, "");
   return (
     RULES[name]?.(schema) ?? `is not allowed: ${message.charAt(0).toLowerCase()}${message.slice(1)}`

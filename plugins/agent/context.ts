@@ -67,7 +67,7 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
       const { "agents.defaults": defaults, "agents.list": list } = config();
       const own = Object.hasOwn(list, agentId) ? list[agentId] : undefined;
       if (!own && agentId !== MAIN_AGENT) {
-        throw errors.unknownAgent({ agent: agentId });
+        throw errors.unknownAgent({ agent: agentId }, { param: "agent" });
       }
       const { tools, ...rest } = own ?? {};
       // that of the defaults is already in the paths

@@ -63,22 +63,21 @@ export async function checkPayloadModel(
   try {
     await ctx.use("agent").checkModel({ ...payload, principal });
   } catch (error) {
-    throw atPayload(
-      isPorticoError(error) && error.code === "model_not_found" ? wrong(error) : error,
-    );
+    throw atPayload(error);
   }
 }
 
-/** Here the model is not what a request asks for: the definition is wrong. */
-function wrong({ message, param }: PorticoError): PorticoError {
-  return new PorticoError("invalid_request_error", message, { param });
-}
-
-/** The same error; its `param` is seen from the definition. */
+/**
+ * The same error, seen from the definition: its `param` is below the payload, and a model or an agent that does not exist
+ * makes the definition wrong.
+ */
 function atPayload(cause: unknown): unknown {
   if (!isPorticoError(cause)) return cause;
-  const { code, status, message, details, param } = cause;
+  const { message, details, param } = cause;
   const at = param === undefined ? "payload" : `payload.${param}`;
+  if (cause.code === "model_not_found")
+    return new PorticoError("invalid_request_error", message, { param: at, cause });
+  const { code, status } = cause;
   return new PorticoError(code, message, { status, details, param: at, cause });
 }
 

@@ -30,7 +30,7 @@ export function modelFault(
   if (builtIn === undefined) return undefined;
   const names = [...Object.keys(channels), ...builtIn];
   if (names.some((name) => model === name || model.startsWith(`${name}/`)))
-    return agentFault(subject, model, path);
+    return agentModelFault(subject, model, path);
   const enabled = Object.values(channels).filter(({ enabled }) => enabled !== false);
   if (enabled.some((channel) => listsOrMay(channel, model))) return undefined;
   const slash = model.indexOf("/");
@@ -50,21 +50,23 @@ export function modelFault(
   };
 }
 
-/** What a turn, job, poll or mapping names: a model, and the one channel that is to serve it. */
+/** What a turn, job, poll or mapping names: a model, the one channel that is to serve it, and an agent. */
 interface NamedTarget {
   model?: unknown;
   channel?: unknown;
+  agent?: unknown;
 }
 
-/** The faults of a model and a channel. `path` is that of the object that holds both. */
+/** The faults of a model, a channel and an agent. `path` is that of the object that holds them. */
 export function targetFaults(
   subject: ConfigCheckSubject,
-  { model, channel }: NamedTarget,
+  { model, channel, agent }: NamedTarget,
   path: readonly (string | number)[],
 ): ConfigFault[] {
   const faults = [
     typeof model === "string" ? modelFault(subject, model, [...path, "model"]) : undefined,
     typeof channel === "string" ? channelFault(subject, channel, [...path, "channel"]) : undefined,
+    typeof agent === "string" ? agentFault(subject, agent, [...path, "agent"]) : undefined,
   ];
   return faults.filter((fault) => fault !== undefined);
 }
@@ -102,19 +104,32 @@ function listsOrMay({ models, provider }: ChannelEntry, model: string): boolean 
   return !model.includes("/") || SLASHED_NAMES.test(String(provider));
 }
 
-/** `agent/<id>` must be an agent that is configured. */
-function agentFault(
-  { config }: ConfigCheckSubject,
+/** `agent/<id>` must be an agent that is configured, unless a channel has that name. */
+function agentModelFault(
+  subject: ConfigCheckSubject,
   model: string,
   path: ConfigFault["path"],
 ): ConfigFault | undefined {
   const id = /^agent\/([^*]+)$/.exec(model)?.[1];
   if (id === undefined || id === "any") return undefined;
-  const agents = Object.keys(recordAt(recordAt(config, "agents"), "list"));
-  if (agents.includes(id) || Object.hasOwn(recordAt(config, "channels"), "agent")) return undefined;
+  if (Object.hasOwn(recordAt(subject.config, "channels"), "agent")) return undefined;
+  const fault = agentFault(subject, id, path);
+  if (fault?.nearest === undefined) return fault;
+  return { ...fault, nearest: `agent/${fault.nearest}` };
+}
+
+/** The agent that is there without being configured. */
+const MAIN_AGENT = "main";
+
+function agentFault(
+  { config }: ConfigCheckSubject,
+  id: string,
+  path: ConfigFault["path"],
+): ConfigFault | undefined {
+  const agents = [MAIN_AGENT, ...Object.keys(recordAt(recordAt(config, "agents"), "list"))];
+  if (agents.includes(id)) return undefined;
   const message = `names the agent ${JSON.stringify(id)}, which does not exist`;
-  const nearest = didYouMean(id, agents);
-  return { path, message, nearest: nearest === undefined ? undefined : `agent/${nearest}` };
+  return { path, message, nearest: didYouMean(id, agents) };
 }
 
 /** A member that is an object; empty where it is anything else. */

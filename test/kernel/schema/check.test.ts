@@ -159,7 +159,7 @@ const faults: [given: unknown, param: string | undefined, says: string][] = [
   [
     { model: "m", messages: [message], workers: "all" },
     "workers",
-    'workers must be a whole number or "auto", not a string.',
+    'workers must be a whole number or "auto", not "all".',
   ],
   [
     { model: "m", messages: [message], temperature: 3 },

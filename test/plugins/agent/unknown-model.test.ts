@@ -47,7 +47,7 @@ test.before(async () => {
 /** `POST /agent`, webhooks, cron and polls, each with the place of the model in its body. */
 const NOT_FOUND: [number, string] = [404, "model_not_found"];
 const WRONG_DEFINITION: [number, string] = [400, "invalid_request_error"];
-type Target = { model?: string; channel?: string };
+type Target = { model?: string; channel?: string; agent?: string };
 const doors: Record<
   string,
   {
@@ -149,6 +149,20 @@ for (const [door, { param, unknownModel, ask }] of Object.entries(doors)) {
     }
   });
 }
+
+test("an unknown agent is refused in the same way", async () => {
+  for (const door of ["POST /agent", "a cron job", "a poll"]) {
+    const { param, unknownModel, ask } = doors[door]!;
+    const response = await ask(g, { agent: "hepler" });
+    const { error } = (await response.json()) as { error: Record<string, string> };
+    assert.equal(
+      [response.status, error["code"], error["param"]],
+      [...unknownModel, `${param}agent`],
+      door,
+    );
+    assert.ok((await ask(g, { agent: "helper" })).ok, door);
+  }
+});
 
 test("a change of a job or a poll is judged as a new one; a change of something else is not", async () => {
   for (const [path, rest] of [

@@ -65,6 +65,19 @@ const FAULTS: [string, unknown, string][] = [
     ),
     "polls.entries.a.payload.text",
   ],
+  [
+    "cron.jobs.a",
+    { schedule: "@daily", payload: { ...turn("main/x"), agent: "nobody" } },
+    "cron.jobs.a.payload.agent",
+  ],
+  [
+    "polls.entries.a",
+    poll(
+      { kind: "http", url: "https://example.com" },
+      { payload: { kind: "agentTurn", message: "x", agent: "nobody" } },
+    ),
+    "polls.entries.a.payload.agent",
+  ],
   ["webhooks.mappings.a", { message: "x", channel: "mian" }, "webhooks.mappings.a.channel"],
   ["webhooks.mappings.a", { message: "x", model: "mian/x" }, "webhooks.mappings.a.model"],
   ["models.wrong", "agent/nobody", "models.wrong"],
