@@ -2,6 +2,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { exactJson } from "portico";
 import {
   checkUpload,
   confinedPath,
@@ -46,7 +47,7 @@ export async function pack(
   whyProtected?: WhyProtected,
 ): Promise<Packed> {
   const { path: root } = await ensureTmpRoot(tmp);
-  const request = structuredClone(given);
+  const request = exactJson.copy(given);
   const rule = FILE_RESPONSES[`${given.method} ${given.route}`];
   const dir = join(root, rule?.dir ?? "");
   const wanted = rule?.wanted ? takePath(request) : undefined;

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
+import { exactJson } from "portico";
 import * as assert from "uvu/assert";
 import { narrowed } from "../../../plugins/browser/targets/imposed-policy.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
@@ -151,6 +152,13 @@ test("a request is packed with its files, and without what is this machine's aff
   const download = await pack(wish as never, "n", tmp, 100);
   assert.equal(download.request.body, { ref: 1 });
   assert.equal(wish.body, { ref: 1, path: "x/y.txt" }, "the caller's own request stays as it was");
+  const fields = exactJson.parse('[{"ref":1,"value":9007199254740993}]');
+  const long = { method: "POST", route: "/act", body: { kind: "fill", fields } };
+  const sent = await pack(long as never, "n", tmp, 100);
+  assert.is(
+    exactJson.stringify(sent.request.body),
+    '{"kind":"fill","fields":[{"ref":1,"value":9007199254740993}]}',
+  );
   const asked = { method: "POST", route: "/trace/stop", query: { path: "../up.zip" } } as const;
   assert.is((await failureOf(pack(asked as never, "n", tmp, 100))).param, "path");
 });
