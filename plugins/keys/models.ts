@@ -32,7 +32,7 @@ function fits(pattern: string, model: string, channel: string | undefined): bool
   );
 }
 
-/** Its first `*`, if any, follows the name of the agent or channel. */
+/** Whether the pattern matches, and spells the root of the acting name before its first `*`. */
 function names(pattern: string, acting: string): boolean {
   const [root = acting] = acting.split("/");
   return fitsPattern(pattern, acting) && pattern.startsWith(root);

@@ -115,7 +115,7 @@ export class PollEntries {
     return count;
   }
 
-  /** Brings forward checks that lie further off than they can: the clock went back after they were planned. */
+  /** Brings forward checks that are planned too far ahead, because the clock went back. */
   async rewindIntervals(now: number, all?: readonly Poll[]): Promise<void> {
     for (const { row, body } of all ?? (await this.stored.list())) {
       const { schedule } = body;

@@ -111,7 +111,7 @@ export function identityOf(source: Source): string {
   ]);
 }
 
-/** Where a source lies, as it may be shown. */
+/** The address of a source, in a form without secrets. */
 export const placeOf = ({ url, path }: Source): string =>
   url === undefined ? (path ?? "") : maskAddress(url);
 

@@ -32,7 +32,7 @@ interface Refusal extends Failure {
   limit: string | undefined;
 }
 
-/** A story with its fields, and each of its attempts and hooks, as they lie in memory. Measured, and rounded up. */
+/** The memory of a request's record with its fields, and of each of its attempts and hooks. Measured, and rounded up. */
 const BASE_BYTES = 1200;
 const TRY_BYTES = 250;
 const HOOK_BYTES = 300;

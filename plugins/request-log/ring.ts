@@ -14,12 +14,12 @@ export interface RingLimits {
 }
 
 const HOUR_MS = 3_600_000;
-/** Entries at the beginning that are gone are cut off in blocks: shifting one by one copies the rest each time. */
+/** Removed entries at the beginning are cut off in blocks, because removing them singly copies the rest each time. */
 const BLOCK = 1024;
 
 export class Ring<T extends Kept> {
   #limits: RingLimits;
-  /** The oldest first; those before `#first` are gone. */
+  /** The oldest first; those before `#first` were removed. */
   #entries: (T | undefined)[] = [];
   #first = 0;
   #bytes = 0;

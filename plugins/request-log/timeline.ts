@@ -63,7 +63,7 @@ function tokensOf(request: RequestDetails): string | undefined {
   return `${promptTokens} prompt${cached}, ${completionTokens} completion${hint}`;
 }
 
-/** Hooks ran in the order of their first run; attempts lie between them. */
+/** Hooks in the order of their first run, with the attempts between them. */
 function events({ hooks, attempts }: RequestDetails): string[] {
   const before = hooks.filter(({ event }) => isBefore(event)).map(hookLine);
   const after = hooks.filter(({ event }) => !isBefore(event)).map(hookLine);

@@ -4,7 +4,7 @@ import type { Claim, Shares, Store, WorkItem } from "portico/store";
 import { createRounds, type Rounds } from "./rounds.ts";
 import { isDead, newWorker } from "./worker-name.ts";
 
-/** At the latest then it looks again: another gateway may have put something in; where there is none, only to be sure. */
+/** The longest pause between two looks at the queue, because another gateway may have added work. */
 const LONGEST_SLEEP_MS = 5000;
 const LONGEST_SLEEP_ALONE_MS = 30_000;
 const SHORTEST_SLEEP_MS = 5;
@@ -40,7 +40,7 @@ export interface ClaimLoopOptions<B> {
 
 export interface ClaimLoop<B> {
   start(): void;
-  /** Takes nothing more; what runs goes on. */
+  /** Claims nothing more; running work continues. */
   drain(): void;
   /** `drain`, and once `graceMs` are over aborts what still runs (`shutdown`). Resolves when nothing runs any more. */
   stop(options?: { graceMs?: number }): Promise<void>;
@@ -218,8 +218,8 @@ class QueueWorker<B> implements ClaimLoop<B> {
   }
 
   /**
-   * A process of this machine that is gone will not come back for its work, so nobody needs to wait for its leases.
-   * Answers when to look again: never, while nobody else can take any.
+   * An ended process of this machine will not continue its work, so its leases need not expire first.
+   * Returns when to look again: never, while no other process can claim work.
    */
   async #releaseDead(how?: { afterStart: boolean }): Promise<number> {
     const store = this.#store;

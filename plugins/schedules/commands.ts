@@ -50,7 +50,7 @@ export function payloadFromOptions({ options: given }: CommandIO): unknown {
   return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
 }
 
-/** What a flag stands for; `undefined` where it is not given. */
+/** The value of a flag; `undefined` if it is not set. */
 function choose(flag: unknown, yes: string, no: string): string | undefined {
   if (flag === undefined) return undefined;
   return flag ? yes : no;

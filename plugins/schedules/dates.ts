@@ -201,7 +201,7 @@ function parseAt(given: string | number, tz: string, now: number, param: string)
 
 const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];
 
-/** An expression in one form; one of the wrong length, or a name that nobody knows, is refused. */
+/** An expression in normal form. Throws for one of the wrong length, or with an unknown name. */
 function fieldsOf(given: string, param: string): string {
   const expr = given.trim().replace(/\s+/g, " ");
   if (expr.startsWith("@")) {

@@ -1,4 +1,4 @@
-/** Cron expressions in words; the only importer of cronstrue, which is loaded when somebody looks at a job. */
+/** Cron expressions in words; the only importer of cronstrue, which is loaded when a job is first shown. */
 import { createRequire } from "node:module";
 import { normalizeCron } from "./cron-syntax.ts";
 

@@ -13,7 +13,7 @@ export interface DueWork {
   run(now: number): Promise<number>;
   /** Called shortly before something comes due, with the time that it may look ahead to. */
   foresee?(until: number): Promise<void>;
-  /** The clock went back: dates that were reckoned from now (`every`) may lie too far ahead. */
+  /** The clock went back, so dates that were computed from the current time (`every`) may be too far ahead. */
   wentBack?(now: number): Promise<void>;
 }
 

@@ -12,7 +12,7 @@ const PAUSE_AFTER_FAILURE_MS = 1_000;
 
 /**
  * Starts a loop that runs what is due. Node's timers use a clock without steps, so the loop wakes every second and
- * compares the real one; a wake without anything due takes microseconds and asks nobody.
+ * compares the real one; a wake without anything due takes microseconds and does not query the store.
  */
 export function startDueTimer(options: DueLoopOptions): DueLoop {
   let nextAt: number | undefined;

@@ -12,7 +12,7 @@ export interface LateStartOptions<C, P extends LateStarted<C>> {
   section: string;
   /** That section at the start. */
   settings: C;
-  /** It is started this long after the plugin, if nobody needs it before. */
+  /** It starts this long after the plugin, unless it is needed earlier. */
   afterMs: number;
   start(settings: () => C): Promise<P>;
 }

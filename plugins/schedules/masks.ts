@@ -30,7 +30,7 @@ export function maskedPayload(payload: PayloadSpec): PayloadSpec {
   return { ...payload, delivery: maskedRequest(payload.delivery) };
 }
 
-/** `next` with the secrets of `before` in the place of their masks. Throws 400 for a mask that stands for nothing. */
+/** `next` with the secrets of `before` in the place of their masks. Throws 400 for a mask without a secret. */
 export function unmasked<T>(next: T, shown: unknown, before: unknown, param: string): T {
   if (typeof next === "string") {
     if (!next.includes(MASK)) return next;

@@ -1,4 +1,4 @@
-/** Work that is repeated: when its time has come, and when somebody pokes it. */
+/** Work that is repeated at an interval, and on request. */
 export interface Rounds {
   start(): void;
   /** Asks for a round now, or in `delayMs` where none comes earlier. A poke during a round makes another one. */

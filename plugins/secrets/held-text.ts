@@ -1,4 +1,4 @@
-/** One text that comes in pieces, and of which no secret may go out. */
+/** One text that arrives in parts, and of which no secret may be sent. */
 import { MASK } from "portico";
 import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
 
@@ -30,7 +30,7 @@ export class HeldText {
         continue;
       }
       this.held += text[i];
-      // Less is held than may be a secret where its beginning has gone out.
+      // Fewer bytes are held than a secret may have, because its beginning was already sent.
       const free = Math.max(0, this.held.length - Math.max(0, this.depth - LEAD));
       out += this.held.slice(0, free);
       this.held = this.held.slice(free);

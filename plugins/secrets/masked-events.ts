@@ -36,7 +36,7 @@ export class MaskedEvents {
   /** Those of them that hold something back: few, however many there are. */
   readonly #holding = new Map<string, Growing>();
   readonly #rest = new PartialEvent();
-  /** An event that is too large to be held goes on as bytes. */
+  /** An event that is too large to be held is passed on as bytes. */
   #large: MaskedBytes | undefined;
 
   constructor(mask: SecretMask) {

@@ -213,7 +213,7 @@ export class PartMask {
     return shown + MASK;
   }
 
-  /** Another text of the choice goes on: what is hardly a secret need not wait. */
+  /** Another text of the choice continues, so a text that is unlikely to be a secret need not wait. */
   #stepAside(choice: number, except: Growing | undefined, out: StreamPart[]): void {
     for (const growing of this.#holding) {
       if (growing === except || growing.choice !== choice) continue;

@@ -28,7 +28,7 @@ export class PartialEvent {
   /** Where the first event ends in what comes next, or -1. */
   endIn(bytes: Buffer): number {
     const before = this.#tail.length;
-    // The blank line may stand on both sides of the cut.
+    // The blank line may be split by the cut.
     const across = Buffer.concat([this.#tail, bytes.subarray(0, 2)]);
     this.#tail = Buffer.concat([this.#tail, bytes.subarray(-2)]).subarray(-2);
     const end = blockEnd(across, 0);

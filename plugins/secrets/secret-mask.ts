@@ -49,7 +49,7 @@ export class SecretMask {
     return this.#automaton;
   }
 
-  /** The text with each secret as `********`; the same text where there is none. */
+  /** The text with each secret as `********`; the same text if it contains none. */
   text(text: string): string {
     const found = this.#finder?.find(text) ?? [];
     if (found.length === 0) return text;

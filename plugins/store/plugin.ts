@@ -46,7 +46,7 @@ export default definePlugin({
       ({ retention } = next.store);
     });
     const forgotten = (sessionId: string): void => {
-      // The plugin that declares the event keeps sessions; without the agent, there is none.
+      // The plugin that declares the event keeps the sessions; without the agent, there are no sessions.
       if (ctx.declared("session:deleted"))
         void ctx.emit(
           "session:deleted",

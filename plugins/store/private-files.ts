@@ -1,4 +1,4 @@
-/** Files and directories that nobody but the gateway's user can read, whatever the umask and wherever they lie. */
+/** Files and directories that only the gateway's user can read, whatever the umask and their location. */
 import { chmodSync, closeSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 

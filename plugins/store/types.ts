@@ -137,7 +137,7 @@ export interface Store {
 
   // ------------------------------------------------------------------------------------- schedules
   readonly schedules: {
-    /** Inserts or replaces the definition; `rev` goes up. With `expectedRev`, `undefined` where somebody was faster. */
+    /** Inserts or replaces the definition; `rev` increases. With `expectedRev`, returns `undefined` if another change was faster. */
     put(schedule: NewSchedule, expectedRev?: number): Promise<Schedule | undefined>;
     get(kind: string, id: string): Promise<Schedule | undefined>;
     list(kind: string): Promise<Schedule[]>;
@@ -153,7 +153,7 @@ export interface Store {
   };
   /**
    * One slot of a schedule: only where `nextAt` still is `expectedNext` are the new `next` (`null`: never again), the
-   * state and the batch written. Returns the new `rev`, or `undefined` where somebody else took the slot.
+   * state and the batch written. Returns the new `rev`, or `undefined` if another gateway took the slot.
    * Work that is done within the slot takes it with a `lease` whose end is `next`, renews that with `commitSchedule` and the
    * `rev` from here, and ends it with `commitSchedule` and the newest `rev`.
    */

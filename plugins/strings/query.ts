@@ -13,7 +13,7 @@ export function limitIn(query: URLSearchParams, otherwise: number, name = "limit
   return limit >= 1 && limit <= 1000 ? limit : refuse(name, "a whole number from 1 to 1000");
 }
 
-/** One of a few words; undefined where none is given. */
+/** One of a few words; undefined if the parameter is absent. */
 export function choiceIn<T extends string>(
   query: URLSearchParams,
   name: string,

@@ -22,7 +22,7 @@ interface Problem {
   again: boolean;
 }
 
-/** `http://host:4318` stands for its `/v1/traces`. */
+/** `http://host:4318` means its `/v1/traces`. */
 export function tracesUrl(otlp: string): string {
   const url = new URL(otlp);
   if (!url.pathname.endsWith("/v1/traces"))

@@ -183,7 +183,7 @@ export class Ledger {
     return this.#listed || !needsList(this.#services.prices, to) ? cost() : this.#load().then(cost);
   }
 
-  /** What is known of a channel's model. */
+  /** The known properties of a channel's model. */
   async facts(to: Priced): Promise<ModelFacts> {
     await this.#load();
     const id = `${to.channel}/${to.provider}/${to.model}`;
@@ -229,7 +229,7 @@ export class Ledger {
     return usage !== undefined && !composite && needsList(this.#services.prices, to);
   }
 
-  /** True where it has cost somebody who has a budget. */
+  /** True if a holder of a budget has paid for it. */
   #sum(record: ChatRecord, at: number): boolean {
     const { usage } = record;
     const key = keyOf(record.client);
@@ -401,7 +401,7 @@ function amountsOf(record: ChatRecord, cost: number | undefined): AddedAmounts {
   const { usage, status, composite, cached } = record;
   const isAnswered = status < 400 || status === 499;
   const isEstimated = usage?.estimated === true;
-  // Of a client that left, nobody expects the upstream to tell.
+  // After the client disconnected, the upstream need not report its usage.
   const isTold = usage !== undefined && (!isEstimated || status === 499);
   return {
     requests: 1,

@@ -49,7 +49,7 @@ export function needsList(own: OwnPrices, to: Priced): boolean {
   return !FREE.has(to.provider) && ownPrice(own, to) === undefined;
 }
 
-/** `library` is undefined as long as nobody needed it. */
+/** `library` is undefined until it is needed. */
 export function createPrices(own: OwnPrices, library: Library | undefined): CostOf {
   // The library takes a quarter of a millisecond for one price.
   const kept = new Map<string, Kept>();

@@ -1,4 +1,4 @@
-/** The owner's side: what is set up, what has come in, replays, and dry runs. */
+/** The owner's side: the setup, received deliveries, replays, and dry runs. */
 import { type Call, maskAddress, type PluginContext, exactJson, type Static } from "portico";
 import { choiceIn, limitIn, maskNamed, secondsIn, timeIn } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
@@ -64,7 +64,7 @@ export function mountManagement(options: ManagementOptions): void {
   });
 }
 
-/** Deliveries as they come in, here and at other gateways. */
+/** Deliveries as they arrive, here and at other gateways. */
 function mountTail({ ctx, log }: ManagementOptions): void {
   const open = feedsOf(ctx);
   const tail = (send: (delivery: unknown) => void) =>

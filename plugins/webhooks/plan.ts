@@ -21,7 +21,7 @@ import { agentRequest, wakeRequest } from "./schema.ts";
 import { type Credential, keySessionsOf, type Mapping, type Settings } from "./settings.ts";
 import type { Transforms } from "./mappings/transform.ts";
 
-/** `path` is what stands below the prefix; `source` names it in the delivery log. */
+/** `path` is the path below the prefix; `source` names it in the delivery log. */
 export type Target = { path: string; source: string } & (
   | { kind: "wake" | "agent" | "unknown"; mapping?: undefined }
   | { kind: "root"; mapping?: undefined }

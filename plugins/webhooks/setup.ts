@@ -13,7 +13,7 @@ import { grantsOf, readSettings, type Settings } from "./settings.ts";
 import { createSamples } from "./mappings/samples.ts";
 import { createTransforms } from "./mappings/transform.ts";
 
-/** The targets of all mappings, by where they stand in the configuration. */
+/** The targets of all mappings, by their path in the configuration. */
 function deliveryTargets({ mappings }: Settings): Record<string, DeliveryTarget> {
   const targets: Record<string, DeliveryTarget> = {};
   for (const { name, config } of mappings.values())

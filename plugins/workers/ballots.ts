@@ -100,7 +100,7 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
       let ballot = ballots.get(subject);
       if (isAnswer && ballot?.id !== id) return;
       if (ballot && ballot.id !== id) {
-        // Which of the two is the newer one nobody knows here: all look at the disk again.
+        // This process cannot know which of the two is newer, so all of them read the disk again.
         decide(subject, ballot, { error: "another version has arrived", isOvertaken: true });
         ballot = undefined;
       }
@@ -114,7 +114,7 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
     arrived(worker: number): void {
       for (const [subject, { id }] of ballots) look(worker, { subject, id });
     },
-    /** A worker has gone: nothing waits for it, and its successor votes again. */
+    /** A worker has exited: nothing waits for it, and its successor votes again. */
     forget(worker: number): void {
       for (const { votes } of ballots.values()) votes.delete(worker);
       settle();

@@ -32,7 +32,7 @@ export class HeldConnections {
     this.#byRef.delete(ref);
   }
 
-  /** The worker is gone. One that was not killed has said itself what there was to say. */
+  /** The worker has exited. One that was not killed has logged the reason itself. */
   end(wasKilled: boolean): void {
     for (const { socket, lastWords } of this.#byRef.values()) {
       if (wasKilled && lastWords) socket.end(lastWords, () => socket.destroy());

@@ -200,7 +200,7 @@ class Link implements ProcessLink {
     return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
   }
 
-  /** Answers a question of another worker; 0 stands for a message that expects no answer. */
+  /** Responds to a request of another worker; 0 means that the message expects no response. */
   async #answer(from: number, { ref, topic, data }: Post): Promise<void> {
     try {
       const take = this.#takers.get(topic);

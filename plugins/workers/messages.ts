@@ -6,7 +6,7 @@ import type { Vote } from "./ballots.ts";
 export const WORKER_VARIABLE = "PORTICO_WORKER";
 
 export interface Post {
-  /** 0: nobody waits for an answer. */
+  /** 0: no process waits for a response. */
   ref: number;
   topic: string;
   data?: unknown;

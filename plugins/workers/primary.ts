@@ -14,7 +14,7 @@ import { watchSilence } from "./silence.ts";
 
 /** Between two starts that both failed: whatever it is, it takes no core. */
 const LONGEST_PAUSE_MS = 10_000;
-/** A worker that has not taken a connection for this long stands still, as in a debugger: new ones go to the others. */
+/** A worker that has not accepted a connection for this long is blocked, as in a debugger: the others get new ones. */
 const STILL_MS = 500;
 /** Beyond the workers' own time for a stop. */
 const SPARE_MS = 10_000;

@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 
 const PING_MS = 1_000;
-/** A stopped process keeps its connections, and perhaps the store's lock, until somebody wakes it up. */
+/** A stopped process keeps its connections, and perhaps the store's lock, until it is resumed. */
 const STOPPED = 5;
 /** A busy one gets longer than endless loops of users' code do, which are ended from within. */
 const BUSY = 30;

@@ -51,7 +51,7 @@ export function defaultPayload(kind: Source["kind"]): PayloadSpec {
   return { kind: "systemEvent", text: DEFAULT_TEXTS[kind] };
 }
 
-/** One delivery for each item, oldest first; from `maxItems` on, the rest come in one that lists them all. */
+/** One delivery for each item, oldest first; from `maxItems` on, one delivery lists the rest. */
 export function deliverNews(tools: ScheduleTools, news: News): PayloadDelivery[] {
   const { items, maxItems } = news;
   const single = items.slice(0, items.length > maxItems ? maxItems - 1 : maxItems);

@@ -3,7 +3,7 @@ import type { Logger } from "portico";
 import type { Store } from "portico/store";
 import { KIND, type Poll } from "../poll.ts";
 
-/** The same as for turns: the check of a gateway that is gone starts again after this time at the latest. */
+/** The same as for turns: the check of a gateway that has ended starts again after this time at the latest. */
 const LEASE_MS = 30_000;
 
 export interface LeaseOptions {

@@ -171,7 +171,7 @@ export class PollRunner {
     return this.#options.ctx.busy(check);
   }
 
-  /** Looks, commits and announces. `undefined`: somebody changed the poll meanwhile, and nothing happened. */
+  /** Checks, commits and announces. `undefined`: the poll was changed in the meantime, and nothing happened. */
   async #complete(running: RunningCheck): Promise<CheckResult | undefined> {
     const { lease } = running;
     const outcome = await this.#outcomeOf(lease.poll);

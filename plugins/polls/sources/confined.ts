@@ -9,7 +9,7 @@ export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): s
   ...roots,
 ];
 
-/** The real path of what is asked for; `undefined` where nothing is there. Refuses what lies outside all roots. */
+/** The real path of a requested file; `undefined` if it does not exist. Refuses a path outside all roots. */
 export function confined(roots: readonly string[], asked: string): string | undefined {
   let missing = false;
   for (const root of roots) {

@@ -40,10 +40,10 @@ const TYPES: Record<string, string> = {
   ".svg": "xml",
 };
 
-/** Two looks at a file that show this alike lie on both sides of no write. */
+/** If two readings of a file agree in these values, nothing was written between them. */
 const trace = ({ size, mtimeMs, ino }: Stats): string => `${ino} ${size} ${mtimeMs}`;
 
-/** Reads a file that nobody is writing to; one that is not left alone until the deadline is an error. */
+/** Reads a file once no process writes to it; throws if writes continue until the deadline. */
 async function settledContent(
   path: string,
   { settleMs, timeoutMs, maxBytes, signal }: ReadRequest,

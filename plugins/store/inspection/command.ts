@@ -23,7 +23,7 @@ export async function check(io: CommandIO): Promise<void> {
 /** An address, or a path as the shell has it. */
 function urlFrom({ cwd }: CommandIO, given: string): string {
   if (isPostgres(given) || given.startsWith("file:")) return given;
-  // not repeated: a password may stand in it
+  // Not repeated, because it may contain a password.
   if (/^\w+:\/\//.test(given))
     throw new Error("STORE is a file, or postgres://user:password@host:port/database.");
   return resolve(cwd, given);
@@ -40,7 +40,7 @@ async function ask(io: CommandIO): Promise<void> {
 }
 
 async function show(io: CommandIO, given: string, url: string): Promise<void> {
-  // a password may stand in an address
+  // An address may contain a password.
   const name = isPostgres(url) ? "The database" : given;
   io.progress(`checking ${isPostgres(url) ? "the database" : given} …`);
   const found = await inspect(url);

@@ -23,7 +23,7 @@ interface Reservation {
   ttlMs: number;
 }
 
-/** Sets all amounts aside under the reservation's id, or none, in the place of what stands there. */
+/** Reserves all amounts under the reservation's id, or none, and replaces an earlier reservation. */
 export function reserve(
   reservation: Reservation,
   requests: readonly ReservationRequest[],
@@ -67,7 +67,7 @@ function* setAside(
   return { allowed: true, states };
 }
 
-/** Gives back what stands under `id`, and adds what was used. */
+/** Releases the reservation `id`, and adds what was used. */
 export function settle(id: string, charges: readonly Charge[]): Write<void> {
   return {
     locks: [rowLock("reservations", id), ...locksOfCounts(charges)],

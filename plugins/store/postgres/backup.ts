@@ -14,7 +14,7 @@ interface CopyOptions {
   now: () => number;
 }
 
-/** All that is read is as it was at one moment, and other work goes on meanwhile. */
+/** All reads see the same moment, and other work continues in the meantime. */
 export async function copyToFile(
   client: Client,
   { file, log, now }: CopyOptions,

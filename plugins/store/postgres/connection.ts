@@ -52,13 +52,13 @@ const parseOther = (oid: number, text: string): unknown => (NUMBERS.has(oid) ? N
 const NUMBERS = new Set([21, 23, 700, 701]);
 
 const CONNECT_MS = 5000;
-/** The server itself ends a statement that takes too long. One that says nothing for this much longer is gone. */
+/** The server itself ends a statement that takes too long. A server that is silent for this much longer counts as lost. */
 const SILENCE_MS = 1000;
 /** For statements that take their time on a large store, once a first one has found the server awake. */
 export const PATIENT_MS = 600_000;
 /** A transaction that waits for a lock this long rolls back and starts again, so that it does not hold up others. */
 const LOCK_MS = 1000;
-/** A gateway that sleeps within a transaction (a paused machine) loses it, so that nobody waits for it. */
+/** A gateway that sleeps within a transaction (a paused machine) loses it, so that no other gateway waits for it. */
 const IDLE_MS = 4000;
 
 export const DEFAULT_POOL = 10;

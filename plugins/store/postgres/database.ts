@@ -190,7 +190,7 @@ async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): 
   }
 }
 
-/** Without the address: a password stands in it. */
+/** Without the address, because it contains a password. */
 export function wrongUrl(error: unknown): PorticoError {
   const problem = typeof error === "string" ? error : problemOf(error);
   const why =

@@ -51,7 +51,7 @@ export async function schemaVersion(client: Client): Promise<number> {
   return Number(row?.["version"] ?? 0);
 }
 
-/** Fencing tokens go on behind those of the counter that SQLite has, and that earlier versions had here too. */
+/** Fencing tokens continue after those of the counter that SQLite has, and that earlier versions had here too. */
 export const SET_TOKENS = `SELECT setval('lane_tokens', value + 1, false) FROM counters WHERE name = 'token'`;
 
 /** Texts are compared byte by byte, as SQLite does it: ranges of keys and their order depend on it. */

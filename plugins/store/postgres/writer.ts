@@ -39,10 +39,10 @@ const RECONNECT_MS = 50;
 const LONGEST_RECONNECT_MS = 1000;
 /** At most this long before the next attempt where another transaction was in the way. */
 const CONFLICT_JITTER_MS = 20;
-/** After so many conflicts the writes of a batch go on alone: one of them waits for somebody who does not move. */
+/** After this many conflicts the writes of a batch continue singly, because one of them waits for a stuck transaction. */
 const CONFLICTS_TOGETHER = 3;
 
-/** The commit was not answered: nobody knows whether it has happened. */
+/** The server did not confirm the commit, so it is unknown whether it has happened. */
 class UncertainCommit extends Error {}
 
 const isLost = (error: unknown): boolean => error instanceof UncertainCommit || isBroken(error);
@@ -151,7 +151,7 @@ export class Writer {
     return values;
   }
 
-  /** Returns the clock of the transaction: writes of a long batch see time go on. */
+  /** Returns the clock of the transaction, so that writes of a long batch see time advance. */
   async #begin(client: Client, isSoft: boolean): Promise<() => number> {
     const { own, note } = this.#options.clock;
     const begin = isSoft ? "BEGIN; SET LOCAL synchronous_commit TO off" : "BEGIN";

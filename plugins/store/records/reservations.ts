@@ -53,7 +53,7 @@ export interface Reserved {
   refused?: ReservationState & {
     /** How long until the amount may fit. */
     retryAfterMs: number;
-    /** It does not fit although nobody else holds a reservation. */
+    /** It does not fit, although no other request holds a reservation. */
     isUsedUp: boolean;
   };
 }

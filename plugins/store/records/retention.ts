@@ -23,7 +23,7 @@ export async function applyRetention(
   await older(retention.sessionsDays, (before) => forgetSessions(store, before, forgotten));
 }
 
-/** A session that somebody named stays. */
+/** A session with a chosen name stays. */
 async function forgetSessions(
   store: Store,
   before: number,

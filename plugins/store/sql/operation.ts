@@ -67,7 +67,7 @@ export interface Transaction {
   deferred<D extends Deferred>(kind: new () => D): D;
 }
 
-/** Writes that are put off, so that many operations make them together; nobody sees the difference. */
+/** Writes that are put off, so that many operations make them together; no reader sees the difference. */
 export interface Deferred {
   /** Called before any other query runs, and at the end. */
   write(tx: Transaction): Operation<void>;

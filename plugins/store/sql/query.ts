@@ -90,7 +90,7 @@ export function optional<T>(value: T | null | undefined): T | undefined {
   return value ?? undefined;
 }
 
-/** All strings that begin with `prefix` lie from `prefix` to below this. */
+/** The upper limit (exclusive) of all strings that begin with `prefix`. */
 export function prefixEnd(prefix: string): string {
   return `${prefix}\u{10FFFF}`;
 }

@@ -146,7 +146,7 @@ function connectionOf(db: Database): Connection {
     execute(step) {
       if ("sql" in step) return executeQuery(step);
       if ("nextToken" in step) return executeQuery({ sql: NEXT_TOKEN, params: [], one: true });
-      // nobody else writes meanwhile
+      // No other connection writes in the meantime.
       return { rows: step.tryLocks.slice(0, step.most).map((name) => ({ name })), changes: 0 };
     },
     once(sql, ...params) {
@@ -203,7 +203,7 @@ export async function openLock(file: string): Promise<FileLock> {
   };
 }
 
-/** A connection whose every statement runs in another thread, so that long ones stop nobody here. */
+/** A connection whose every statement runs in another thread, so that long ones do not block this thread. */
 export interface BackgroundConnection {
   exec(sql: string): Promise<void>;
   all(sql: string, params?: readonly Param[]): Promise<Row[]>;

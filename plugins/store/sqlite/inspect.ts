@@ -1,4 +1,4 @@
-/** A file of the embedded engine as it lies there, of a stopped gateway or a copy: is it a sound store? */
+/** Checks a file of the embedded engine, of a stopped gateway or a copy, for damage. */
 import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import {

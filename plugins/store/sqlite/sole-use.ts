@@ -43,7 +43,7 @@ export class SoleUse {
     this.#lock.close();
   }
 
-  /** Where nobody could be heard asking, it counts as shared. */
+  /** If requests of other processes could not be noticed, the file counts as shared. */
   #takeAlone(asked: () => void): boolean {
     if (!this.#lock.take("alone")) return false;
     try {

@@ -9,7 +9,7 @@ import { SoleUse } from "./sole-use.ts";
 export interface StoreFileOptions {
   file: string;
   log: Logger;
-  /** Whether other processes are to use the file too; `private`: nobody knows of it yet. */
+  /** Whether other processes use the file too; `private`: no other process knows of it yet. */
   sharing: "alone" | "shared" | "private";
   /** It may hold a part of another store. */
   isPart: boolean;
@@ -43,7 +43,7 @@ export class StoreFile {
     return await work(this.#current);
   }
 
-  /** Runs a transaction, whose end may come in a later turn: until then nobody else sees the connection. */
+  /** Runs a transaction, whose end may come in a later turn: until then no other caller uses the connection. */
   transact(work: (connection: Connection) => Promise<void>): Promise<void> {
     return this.use((connection) => {
       this.#transaction = work(connection).finally(() => {

@@ -1,4 +1,4 @@
-/** Copies a whole store from one engine to another, page by page; what was broken off goes on where it was. */
+/** Copies a whole store from one engine to another, page by page; an interrupted copy continues where it stopped. */
 import { createHash } from "node:crypto";
 import { errors } from "../errors.ts";
 import type { Engine } from "../sql/engine.ts";
@@ -25,7 +25,7 @@ export interface Sum {
 }
 
 export interface TransferOptions {
-  /** Names the source, so that only the same one is gone on with. */
+  /** Names the source, so that only a copy of the same source continues. */
   from: string;
   told?(progress: Progress): void;
   /** Asked before the copy counts as whole; rejects where the source may have been written to. */
@@ -71,7 +71,7 @@ async function begin(target: Target, mark: number): Promise<void> {
   await target.write(alone(() => run(insertMark, PART_MARK, mark)));
 }
 
-/** Nobody else uses the target. */
+/** No other process uses the target. */
 function alone<T>(operation: () => Operation<T>): Write<T> {
   return { locks: [], run: operation };
 }

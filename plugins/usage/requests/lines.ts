@@ -143,7 +143,7 @@ function putEscaped(bytes: Uint8Array, start: number, text: string): number {
   return start + escaped.length + 1;
 }
 
-/** A name as it stands in a line. */
+/** A name in the form of a line. */
 export function escapeName(name: string): string {
   return /^[!-$&-~]*$/.test(name) ? name : encoded(name);
 }
@@ -158,7 +158,7 @@ export interface Line {
   at: number;
   /** Of all requests of the store. */
   number: number;
-  /** As they stand there, in the order of `FIELDS`. */
+  /** The fields of the line, in the order of `FIELDS`. */
   fields: readonly string[];
 }
 
@@ -175,7 +175,7 @@ export function* readLines(block: RequestBlock): Generator<Line> {
   }
 }
 
-/** A field as it stands in the line. */
+/** A field in the form of the line. */
 export function fieldOf(line: Line, field: Field): string {
   return line.fields[FIELDS.indexOf(field)] ?? "";
 }

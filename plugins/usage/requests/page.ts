@@ -4,7 +4,7 @@ import type { RequestBlock, Store } from "portico/store";
 import { escapeName, fieldOf, type Line, nameIn, numberIn, readLines } from "./lines.ts";
 import { placeText, type RequestsQuery } from "./query.ts";
 
-/** So many requests are looked through at a time, so that nobody waits for long; at first only what a page needs. */
+/** How many requests are searched at a time, so that no other caller waits for long; the first block has only what a page needs. */
 const AT_A_TIME = 2000;
 
 /** What is not known is absent. */

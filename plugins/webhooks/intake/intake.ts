@@ -112,7 +112,7 @@ class Intake {
     const limit = await this.#limitAfter(visit, error);
     for (const [name, value] of Object.entries(limitHeaders(limit)))
       visit.call.res.setHeader(name, value);
-    // Somebody who goes on guessing gets no more room in the log. An accepted request stays so, however its turn ends.
+    // A client that keeps guessing gets no further room in the log. An accepted request stays so, however its turn ends.
     if (visit.isLogged || code === "too_many_attempts") return;
     this.#options.log.note(refusedRow(visit, error));
   }

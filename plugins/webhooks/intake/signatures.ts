@@ -154,7 +154,7 @@ function slack({ headers, body, now }: Signed, secret: string): string | undefin
   return sameBytes(signature.slice(3), "hex", digest) ? lateness(time, now) : WRONG;
 }
 
-/** The time stands in the signed body. */
+/** The signed body contains the time. */
 function linear(signed: Signed, secret: string): string | undefined {
   const problem = byHmac({ header: "linear-signature" })(signed, secret);
   if (problem !== undefined) return problem;
@@ -170,7 +170,7 @@ function linear(signed: Signed, secret: string): string | undefined {
     : undefined;
 }
 
-/** Standard Webhooks: `v1` is an HMAC (`whsec_…`), `v1a` an Ed25519 signature (`whpk_…`); several may stand side by side. */
+/** Standard Webhooks: `v1` is an HMAC (`whsec_…`), `v1a` an Ed25519 signature (`whpk_…`); a header may hold several. */
 function standard({ headers, body, now }: Signed, secret: string): string | undefined {
   const [id, time, signature] = ["id", "timestamp", "signature"].map(
     (name) => headers[`webhook-${name}`] ?? headers[`svix-${name}`],

@@ -7,7 +7,7 @@ const FLUSH_MS = 200;
 const MOST_WAITING = 200;
 const PRUNE_MS = 60_000;
 
-/** What became of a request. Refused ones have a quota of their own: nobody without credentials pushes others out. */
+/** What became of a request. Refused ones have a quota of their own: so that clients without credentials cannot push out others. */
 export const ACCEPTED = ["accepted", "duplicate", "skipped", "challenge", "failed"];
 export const REFUSED = ["refused", "unauthorized", "limited"];
 

@@ -19,7 +19,7 @@ export interface Path {
 
 const STEP = /\.([^\s.[\]{}"']+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]/y;
 
-/** Reads a path; `undefined` for what is none. */
+/** Parses a path; `undefined` for a text that is not a path. */
 export function readPath(text: string): Path | undefined {
   const root = /^(body|headers|query)(?=$|[.[])/.exec(text)?.[1] as Root | undefined;
   if (!root) return undefined;
@@ -44,7 +44,7 @@ export function pathAt(text: string, key: string): Path {
   throw errors.badPath({ key, path: text }, { param: key });
 }
 
-/** What lies at a path, by own properties only (never a prototype's); `undefined` where nothing does. */
+/** The value at a path, by own properties only (never a prototype's); `undefined` if there is none. */
 export function lookUp(request: Request, { root, steps }: Path): unknown {
   let here: unknown = request[root];
   for (const step of steps) {
@@ -75,7 +75,7 @@ export function pathsOf({ body, headers, query }: Request): string[] {
   return paths;
 }
 
-/** Adds the path of a value and of everything in it; of a list, its first items stand for all. */
+/** Adds the path of a value and of everything in it; of a list, only its first items. */
 function addPaths(paths: string[], value: unknown, path: string): void {
   if (paths.length >= MOST_PATHS) return;
   paths.push(path);

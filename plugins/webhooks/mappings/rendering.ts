@@ -19,7 +19,7 @@ export interface Rendering {
   /** `text` is the task with its values filled in, so it is what hooks see as the message. */
   filled: boolean;
   session?: string;
-  /** Nobody named the session. */
+  /** The payload does not name the session. */
   temporary?: boolean;
   model?: string;
   channel?: string;

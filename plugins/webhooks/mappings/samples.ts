@@ -6,7 +6,7 @@ import { maskFields, maskText } from "../mask.ts";
 import type { Request } from "./paths.ts";
 
 const NAMESPACE = "webhooks.samples";
-/** What comes to another worker while somebody waits here. */
+/** A request that reaches another worker while a client waits here. */
 const FEED = "webhook samples";
 
 export interface Samples {

@@ -13,7 +13,7 @@ interface Rendered {
 
 export interface Template {
   readonly source: string;
-  /** The owner's words alone: `[…]` stands for each value from outside. */
+  /** Only the owner's words, with `[…]` in place of each value from outside. */
   readonly outline: string;
   /** True where nothing of a request goes into it. */
   readonly isFixed: boolean;
@@ -31,7 +31,7 @@ const ROOTS = ["body", "headers", "query"];
 /** What others call the body. */
 const BODY = new Set(["payload", "event", "data", "json", "request"]);
 
-/** Throws `invalid_request_error` under `key` for what is meant as a placeholder and is none. */
+/** Throws `invalid_request_error` under `key` for a text that looks like a placeholder and is not one. */
 export function readTemplate(source: string, key: string): Template {
   const segments: Segment[] = [];
   let at = 0;

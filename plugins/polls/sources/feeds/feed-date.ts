@@ -130,7 +130,7 @@ function toInstant({ year, month, day, time = [], zone }: DateParts): number | u
   return midnight.getTime() + sinceMidnight * 1000 - offset * 3_600_000;
 }
 
-/** Hours ahead of UTC; `undefined` for a zone that nobody knows. */
+/** Hours ahead of UTC; `undefined` for an unknown zone. */
 function zoneOffset(zone: string): number | undefined {
   const [, sign, hours, minutes = "0"] = /^(?:gmt|utc)?([+-])(\d\d?):?(\d\d)?$/.exec(zone) ?? [];
   if (sign !== undefined) return (sign === "-" ? -1 : 1) * (Number(hours) + Number(minutes) / 60);

@@ -7,7 +7,7 @@ export interface FeedItem {
   summary?: string;
   content?: string;
   author?: string;
-  /** ISO 8601 where the feed's date is understood, else as it stands there. */
+  /** ISO 8601 if the feed's date can be parsed, else its own text. */
   published?: string;
   updated?: string;
   categories?: string[];
@@ -22,7 +22,7 @@ export function filled(item: FeedItem): FeedItem {
   );
 }
 
-/** A date as ISO 8601, or as it stands there. */
+/** A date as ISO 8601, or its own text. */
 export function isoOr(text: string | undefined): string | undefined {
   const ms = text === undefined ? undefined : parseFeedDate(text);
   return ms === undefined ? text : new Date(ms).toISOString();

@@ -29,7 +29,7 @@ export function readFeed(request: ReadRequest): Promise<ReadResult> {
 
 /**
  * The items of the feed at `url`, oldest first. Throws `CheckFailed` for what is no feed, or only the beginning of one.
- * An item is known again by its link as it stands there: where the feed lies may change.
+ * An item is identified by its link as written, because the address of the feed may change.
  */
 export async function feedItems(text: string, url?: string): Promise<Item[]> {
   const trimmed = text.replace(/^\uFEFF/, "").trim();

@@ -63,7 +63,7 @@ function withoutDoubleSpaces(line: string): string {
   return line.includes("  ") ? line.replace(/ {2,}/g, " ") : line;
 }
 
-/** Without elements that lie in others of the list: their text is there already. */
+/** Without elements inside other elements of the list, whose text contains theirs. */
 function outermost(elements: readonly Element[]): Element[] {
   const all = new Set<AnyNode>(elements);
   return elements.filter((element) => {

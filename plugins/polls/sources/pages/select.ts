@@ -26,7 +26,7 @@ const isTag = (node: AnyNode): node is Element => library().isTag(node);
 /** What a selector may do on one page, in looks at a node: enough for any that does not compare all with all. */
 const LOOKS = { any: 200_000, perNode: 100 };
 
-/** Where an element stands among its siblings, from either end: of all of them, and of those of its name. */
+/** The position of an element among its siblings, from either end: of all of them, and of those of its name. */
 interface Position {
   child: number;
   lastChild: number;
