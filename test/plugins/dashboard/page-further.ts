@@ -245,8 +245,8 @@ testSignedIn("the configuration is a form, which shows no secret", async (visito
 });
 
 testSignedIn(
-  "the sections of the configuration are closed until an address, a search or a change opens one, and remember it",
-  async (visitor) => {
+  "the sections of the configuration are closed until an address, a search, a change or a problem opens one, and remember it",
+  async (visitor, { gateway }) => {
     const { page } = visitor;
     const level = page.getByLabel("log.level", { exact: true });
     const steps = page.getByLabel("agents.defaults.maxSteps", { exact: true });
@@ -282,6 +282,24 @@ testSignedIn(
     assert.is(await steps.inputValue(), "9", "a change that is not saved keeps its section open");
     await steps.waitFor();
     await page.getByRole("button", { name: "Discard" }).click();
+
+    const file = readFileSync(join(gateway.home, "portico.json"), "utf8");
+    gateway.write("portico.json", file.replace(/^\{/, '{ "log": { "levle": "debug" },'));
+    await until("the problem", async () => {
+      await gateway.json("POST", "/kernel/config/refresh");
+      return (await gateway.json("GET", "/kernel/config")).problem !== null;
+    });
+    await openSection(visitor, "Overview");
+    await openSection(visitor, "Configuration");
+    await page.getByText(/^The file on disk is not active: /).waitFor();
+    await level.waitFor();
+    gateway.write("portico.json", file);
+    await until("the file to be active", async () => {
+      await gateway.json("POST", "/kernel/config/refresh");
+      return !(await gateway.json("GET", "/kernel/config")).problem;
+    });
+    await openSection(visitor, "Overview");
+    await openSection(visitor, "Configuration");
 
     await page.getByLabel("Only what the file sets").check();
     await sections.getByRole("link", { name: "webhooks", exact: true }).waitFor();

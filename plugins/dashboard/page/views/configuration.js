@@ -120,10 +120,14 @@ class ConfigurationPage {
     );
   }
 
-  /** A section with a change that is not saved, or with a setting that the gateway ignores. */
+  /** A section with a change that is not saved, or with a setting that is wrong in the file. */
   needsAttention(name) {
-    const isIgnored = this.config.leftOut.some(({ key }) => isWithin(key, name));
-    return isIgnored || [...drafts.values()].some(({ path }) => path[0] === name);
+    const { problem: wrong, leftOut } = this.config;
+    const isIgnored = leftOut.some(({ key }) => isWithin(key, name));
+    // The problem of a file names its key within a sentence.
+    const words = wrong?.message.split(/[\s:;,]+/) ?? [];
+    const isWrong = words.some((word) => isWithin(word, name) && word !== name);
+    return isIgnored || isWrong || [...drafts.values()].some(({ path }) => path[0] === name);
   }
 
   /** Remembers which sections the reader opens and closes; the state changes after this event. */
