@@ -3,6 +3,7 @@ import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from "node
 import { dirname, join, relative } from "node:path";
 import { build } from "esbuild";
 import type { PluginDefinition } from "../../kernel/contract/index.ts";
+import { indexOptions } from "../../plugins/docs/site/search-options.ts";
 import { common, outdir, packageDir } from "../build/common.ts";
 import { type Page, writtenPages } from "./pages.ts";
 import { referencePages } from "./reference.ts";
@@ -18,6 +19,8 @@ interface RenderedPage {
   title: string;
   html: string;
   sections: readonly Section[];
+  /** Further words that people type to find the page. */
+  searchWords: string;
 }
 
 const site = join(packageDir, "plugins/docs/site");
@@ -56,7 +59,8 @@ async function renderPages(pages: readonly Page[]): Promise<RenderedPage[]> {
     const html = body
       .replaceAll("<table>", '<div class="table"><table>')
       .replaceAll("</table>", "</table></div>");
-    return { page, title: sections[0]?.title ?? page.url, html, sections };
+    const title = sections[0]?.title ?? page.url;
+    return { page, title, html, sections, searchWords: searchWordsOf(page.markdown) };
   });
 }
 
@@ -113,8 +117,13 @@ const addressOf = (url: string): string => (url === "index" ? "/docs" : `/docs/$
 /** Markers for generated tables are comments. */
 const withoutComments = (markdown: string): string => markdown.replace(/<!--[\s\S]*?-->\n?/g, "");
 
+/** A page may hold `<!-- search: words -->`: they stand for words of its readers that its text does not use. */
+const searchWordsOf = (markdown: string): string =>
+  /<!-- search: ([\s\S]*?) -->/.exec(markdown)?.[1] ?? "";
+
+/** Underscores stay, since they belong to names such as `max_tokens`. */
 const plainText = (markdown: string): string =>
-  markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*_]/g, "");
+  markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");
 
 /** As GitHub makes them, so that links in the READMEs work in both places. */
 const anchorOf = (title: string): string =>
@@ -188,16 +197,15 @@ const escapeHtml = (text: string): string =>
 
 async function writeSearch(pages: readonly RenderedPage[]): Promise<void> {
   const { default: MiniSearch } = await import("minisearch");
-  const index = new MiniSearch({
-    fields: ["title", "text"],
-    storeFields: ["title", "url", "page"],
-  });
-  const documents = pages.flatMap(({ page, title, sections }) =>
-    sections.map((section) => ({
+  const index = new MiniSearch(indexOptions);
+  const documents = pages.flatMap(({ page, title, sections, searchWords }) =>
+    sections.map((section, position) => ({
       id: `${page.url}#${section.anchor}`,
       title: section.title,
       text: section.text,
+      words: position === 0 ? searchWords : "",
       page: title,
+      group: page.group,
       url: `${addressOf(page.url)}#${section.anchor}`,
     })),
   );

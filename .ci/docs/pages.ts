@@ -17,6 +17,7 @@ const guides = [
   "index",
   "start",
   "why-portico",
+  "clients",
   "add-a-provider",
   "redact-answers",
   "fallback-and-budgets",
@@ -42,7 +43,9 @@ const others: readonly [url: string, source: string, group: string][] = [
   ["contributing", "CONTRIBUTING.md", "Project"],
 ];
 
+/** Throws where a guide is not listed, since nobody would find it. */
 export function writtenPages(): Page[] {
+  refuseUnlistedGuides();
   const listed = [
     ...guides.map((name) => [name, `plugins/docs/guides/${name}.md`, "Guides"] as const),
     ...others,
@@ -56,6 +59,13 @@ export function writtenPages(): Page[] {
     group,
     markdown: readFileSync(join(packageDir, source), "utf8"),
   }));
+}
+
+function refuseUnlistedGuides(): void {
+  const files = readdirSync(join(packageDir, "plugins/docs/guides"));
+  const unlisted = files.filter((file) => !guides.includes(file.replace(/\.md$/, "")));
+  if (unlisted.length > 0)
+    throw new Error(`.ci/docs/pages.ts does not list these guides: ${unlisted.join(", ")}`);
 }
 
 function pluginReadmes(): string[] {

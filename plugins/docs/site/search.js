@@ -1,5 +1,6 @@
 /** Search over all pages: the index is loaded when somebody first types. */
 import MiniSearch from "minisearch";
+import { indexOptions, searchOptions } from "./search-options.ts";
 
 const input = document.getElementById("query");
 const results = document.getElementById("results");
@@ -8,12 +9,7 @@ let loading;
 function loadIndex() {
   loading ??= fetch("/docs/search.json")
     .then((response) => response.text())
-    .then((text) =>
-      MiniSearch.loadJSON(text, {
-        fields: ["title", "text"],
-        storeFields: ["title", "url", "page"],
-      }),
-    );
+    .then((text) => MiniSearch.loadJSON(text, indexOptions));
   return loading;
 }
 
@@ -36,8 +32,7 @@ input.addEventListener("input", async () => {
   const query = input.value.trim();
   if (query === "") return show([]);
   const index = await loadIndex();
-  if (input.value.trim() === query)
-    show(index.search(query, { prefix: true, fuzzy: 0.15, boost: { title: 3 } }));
+  if (input.value.trim() === query) show(index.search(query, searchOptions));
 });
 input.addEventListener("keydown", (event) => {
   if (event.key === "Escape") show([]);
