@@ -1,38 +1,32 @@
 /** The recorded sessions of the READMEs with the browser, command by command, with what each answered. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import {
-  type BrowserGateway,
-  type Site,
-  startBrowser,
-  startSite,
-} from "../plugins/browser/support.ts";
+import { type BrowserGateway, startBrowser } from "../plugins/browser/support.ts";
 import { packageDir } from "../support/gateway.ts";
 import { porticoHere } from "../support/portico.ts";
 import { wordsOf } from "../support/sources/readme-commands.ts";
 import { suite } from "../support/suite.ts";
 
 const test = suite("recorded browser sessions");
-const form = (more: string) =>
-  `<title>Tea shop</title><form action="/order"><input name="name" aria-label="Name">
-   <input name="amount" type="number" aria-label="Amount">${more}<button>Order</button></form>`;
-const gift = `<input name="gift" type="checkbox" aria-label="As a gift">`;
-let site: Site;
+/** `examples/tea-shop.ts`, which the READMEs use, and its address without the last slash. */
+let shop: ChildProcess;
+let shopUrl: string;
 let browser: BrowserGateway;
-let shop = form("");
 
 test.before(async () => {
-  site = await startSite({
-    "/": (_req, res) => res.writeHead(200, { "content-type": "text/html" }).end(shop),
-    "/order": `<title>Thank you</title><h1>Thank you, Ada</h1><p>3 coming.</p><a href="/report.csv">Download the receipt</a>`,
-    "/report.csv": (_req, res) =>
-      res
-        .writeHead(200, { "content-disposition": "attachment; filename=report.csv" })
-        .end("item,amount\ntea,3\n"),
+  const program = join(packageDir, "examples/tea-shop.ts");
+  shop = spawn(process.execPath, ["--import", "tsx", program], {
+    cwd: packageDir,
+    env: { ...process.env, PORT: "0" },
+    stdio: ["ignore", "pipe", "inherit"],
   });
+  const [line] = await once(shop.stdout!, "data");
+  shopUrl = String(line).trim().replace(/\/$/, "");
 });
-test.after(() => site?.stop());
+test.after(() => void shop?.kill());
 // each of its own: refs count on
 test.before.each(async () => {
   browser = await startBrowser();
@@ -56,22 +50,18 @@ function sessionOf(readme: string, first: string): { command: string; answer: st
 /** What differs each time: a target's id, a file's name, how many bytes the receipt has. */
 const steady = (text: string): string =>
   text
-    .replaceAll(site.url, "http://127.0.0.1:8080")
+    .replaceAll(shopUrl, "http://127.0.0.1:8080")
     .replace(/^[0-9A-F]{8}(?= )/m, "<target>")
     .replace(/portico-\d{8}-\d{6}-[0-9a-f]{6}/, "<name>")
     .replace(/\(\d+ bytes\)/, "(<n> bytes)")
     .replace(/^.*\/portico\//m, "/tmp/portico/");
 
-for (const [readme, more] of [
-  ["README.md", ""],
-  ["plugins/browser/README.md", gift],
-] as const) {
+for (const readme of ["README.md", "plugins/browser/README.md"]) {
   test(readme, async () => {
-    shop = form(more);
     const session = sessionOf(readme, "portico browser open");
     assert.ok(session.length >= 6, `${session.length} commands`);
     for (const { command, answer } of session) {
-      const words = wordsOf(command.replaceAll("http://127.0.0.1:8080", site.url)).slice(1);
+      const words = wordsOf(command.replaceAll("http://127.0.0.1:8080", shopUrl)).slice(1);
       const { stdout, stderr } = await porticoHere(browser.gateway.home, words);
       assert.is(steady((stdout + stderr).trim()), steady(answer), command);
     }

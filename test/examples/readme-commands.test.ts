@@ -3,17 +3,18 @@
  * those that are not, and why; whatever is new is run. That a command is there with its options holds for all of them.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import json5 from "json5";
 import * as assert from "uvu/assert";
 import type { Command } from "portico/command-line";
 import { openHome } from "../../kernel/program/home.ts";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { findCommand, parseWords } from "../../plugins/command-line/parse.ts";
 import start from "../../plugins/command-line/start/command.ts";
-import { startGateway } from "../support/gateway.ts";
+import { packageDir, startGateway } from "../support/gateway.ts";
 import { porticoHere } from "../support/portico.ts";
 import { type ReadmeCommand, readmeCommands, wordsOf } from "../support/sources/readme-commands.ts";
 import { suite } from "../support/suite.ts";
@@ -24,6 +25,10 @@ import { completion } from "../support/upstreams/upstream.ts";
 const elsewhere: Record<string, string> = {
   "examples/deploy/README.md":
     "test/examples/deploy: the files and scripts; containers, users and units need root",
+  "plugins/docs/guides/add-a-provider.md":
+    "test/plugins/provider-openai and provider-ollama, where there are upstreams",
+  "plugins/docs/guides/nginx-workers-postgresql.md":
+    "test/examples/deploy runs nginx, test/plugins/store PostgreSQL; the page needs root",
   "plugins/docs/guides/back-up.md": "test/examples/deploy, with a home that has something in it",
   "plugins/docs/guides/postgresql.md": "test/plugins/store, where there is a database",
   "portico config set channels.local": "test/plugins/provider-ollama, where Ollama answers",
@@ -112,6 +117,7 @@ test("all others run", async () => {
   const gateway = await startGateway({
     config: {
       channels: Object.fromEntries(names.map((name) => [name, channel])),
+      models: { smart: "echo" },
       agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
       deliveries: { retryMs: [1] },
     },
@@ -169,6 +175,25 @@ test("all others run", async () => {
 
 type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
+/** These pages show a mapping that their commands then use, once they have written its secret into .env. */
+const pagesWithMapping = ["github-webhook", "stripe-webhook", "slack"].map(
+  (name) => `plugins/docs/guides/${name}.md`,
+);
+
+/** Adds the command that writes the page's first mapping, behind the last line that writes into .env. */
+function withMapping(readme: string, lines: readonly string[]): string[] {
+  if (!pagesWithMapping.includes(readme)) return [...lines];
+  const page = readFileSync(join(packageDir, readme), "utf8");
+  const block = /```json5\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+  const { mappings } = json5.parse<{ webhooks: { mappings: object } }>(block).webhooks;
+  const at = lines.findLastIndex((line) => line.includes("/.env")) + 1;
+  const words = Object.entries(mappings).map(
+    ([name, mapping]) =>
+      `portico config set webhooks.mappings.${name} '${JSON.stringify(mapping)}'`,
+  );
+  return lines.toSpliced(at, 0, ...words);
+}
+
 /** What a page takes for granted: its configuration, a delivery, a file. Names of such things are put in. */
 async function prepare(gateway: Gateway) {
   writeFileSync(join(gateway.home, "speech.mp3"), "a voice");
@@ -185,11 +210,14 @@ async function prepare(gateway: Gateway) {
       await porticoHere(gateway.home, ["hooks", "rm", "hello"]);
     if (readme === "plugins/webhooks/README.md") {
       const github = { match: { "body.action": "opened" }, message: "{body.issue.title}" };
-      await configured(gateway, "webhooks", { token: "hook-token", mappings: { github } });
+      await configured(gateway, "webhooks.token", "hook-token");
+      await configured(gateway, "webhooks.mappings.github", github);
     }
     const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?outcome=accepted");
     const shown: string = readme.includes("webhook") ? deliveries[0]?.id : turnId;
-    return lines.map((line) => line.replace("7585e9", shown?.slice(-8) ?? ""));
+    return withMapping(readme, lines).map((line) =>
+      line.replace("7585e9", shown?.slice(-8) ?? ""),
+    );
   };
 }
 
