@@ -5,6 +5,7 @@ import { build } from "esbuild";
 import type { PluginDefinition } from "../../kernel/contract/index.ts";
 import { indexOptions } from "../../plugins/docs/site/search-options.ts";
 import { common, outdir, packageDir } from "../build/common.ts";
+import { apiPages } from "./api.ts";
 import { type Page, writtenPages } from "./pages.ts";
 import { referencePages } from "./reference.ts";
 
@@ -31,7 +32,10 @@ export async function buildDocs(definitions: readonly PluginDefinition[]): Promi
   const reference = Object.entries(await referencePages(definitions)).map(
     ([name, markdown]): Page => ({ url: `reference/${name}`, group: "Reference", markdown }),
   );
-  const pages = [...writtenPages(), ...reference];
+  const api = Object.entries(apiPages()).map(
+    ([url, markdown]): Page => ({ url, group: "API", markdown }),
+  );
+  const pages = [...writtenPages(), ...reference, ...api];
   const rendered = await renderPages(pages);
   checkLinks(rendered);
   mkdirSync(target, { recursive: true });
@@ -151,7 +155,7 @@ function checkLinks(pages: readonly RenderedPage[]): void {
     throw new Error(`The documentation has broken links:\n${broken.join("\n")}`);
 }
 
-const groups = ["Guides", "Extend", "Reference", "Plugins", "Project"];
+const groups = ["Guides", "Extend", "Reference", "API", "Plugins", "Project"];
 
 function layout({ page, title, html }: RenderedPage, all: readonly RenderedPage[]): string {
   const navigation = groups

@@ -1,5 +1,5 @@
 /** The documentation: every page is served, says something, and search knows it. */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import MiniSearch from "minisearch";
@@ -99,6 +99,18 @@ test("search finds the tasks that people look for, by their words, among the fir
       `${query}: ${urls}`,
     );
   }
+});
+
+test("the API reference has what authors import, with its documentation", async ({ gateway }) => {
+  const page = async (name: string) => (await gateway.request("GET", `/docs/api/${name}`)).text();
+  const { exports } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8"));
+  const faces = Object.keys(exports).filter((path) => path !== "./package.json");
+  for (const face of faces)
+    assert.match(await page(face.replace(/^\.\/?/, "portico-").replace(/-$/, "")), "<h1");
+  const portico = await page("portico");
+  for (const name of Object.keys(await import("portico")))
+    assert.match(portico, `<h2 id="${name.toLowerCase()}">`);
+  assert.match(await page("portico-provider"), "interface WireProvider");
 });
 
 test("the reference names keys, events and commands", async ({ gateway }) => {

@@ -6,8 +6,13 @@ export const indexOptions: Options = {
   storeFields: ["title", "url", "page", "group"],
 };
 
-/** A reader who searches has a task, so guides come first, and generated tables last. */
-const weights: Readonly<Record<string, number>> = { Guides: 1.6, Reference: 0.5, Project: 0.5 };
+/** A reader who searches has a task, so guides come first, and generated pages last. */
+const weights: Readonly<Record<string, number>> = {
+  Guides: 1.6,
+  Reference: 0.5,
+  API: 0.4,
+  Project: 0.5,
+};
 
 export const searchOptions: SearchOptions = {
   prefix: true,
