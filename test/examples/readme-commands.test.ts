@@ -35,6 +35,7 @@ const elsewhere: Record<string, string> = {
   "portico channels test local": "test/plugins/provider-ollama, where Ollama answers",
   "cp -r examples/hooks/redact": "test/examples/examples.test.ts",
   "portico hooks info redact": "test/examples/examples.test.ts",
+  "portico hooks run redact": "test/examples/examples.test.ts",
   "git pull": "nobody: the checkout is what is tested",
   "npm install": ".ci/run, before every test",
   "npm install pg": "test/plugins/store/postgres, where it is installed",
