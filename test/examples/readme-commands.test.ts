@@ -216,9 +216,7 @@ async function prepare(gateway: Gateway) {
     }
     const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?outcome=accepted");
     const shown: string = readme.includes("webhook") ? deliveries[0]?.id : turnId;
-    return withMapping(readme, lines).map((line) =>
-      line.replace("7585e9", shown?.slice(-8) ?? ""),
-    );
+    return withMapping(readme, lines).map((line) => line.replace("7585e9", shown?.slice(-8) ?? ""));
   };
 }
 
