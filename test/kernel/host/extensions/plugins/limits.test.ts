@@ -19,11 +19,10 @@ const undone: string[] = [];
 Object.assign(globalThis, { undone });
 
 /** A plugin that notes its undos, and hangs where it is told to. */
-const plugin = (name: string, { cleanUp = "", onConfig = "", setup = "" }) => `export default {
+const plugin = (name: string, { cleanUp = "", onConfig = "" }) => `export default {
   name: "${name}",
   config: { section: { [Symbol.for("TypeBox.Kind")]: "Any" } },
   setup(ctx) {
-    ${setup}
     ctx.defer(() => void undone.push("${name} first"));
     ctx.defer(() => { undone.push("${name} last"); ${cleanUp} });
     ctx.onConfig(() => { ${onConfig} });
@@ -59,64 +58,8 @@ async function hostOf(plugins: Record<string, string>) {
   });
   await host.prepare();
   await host.start();
-  const save = (path: string, text: string) => {
-    mkdirSync(join(dir, path), { recursive: true });
-    writeFileSync(join(dir, path, "plugin.ts"), text);
-    return host.rescan();
-  };
-  return { host, lines, disabled, save };
+  return { host, lines, disabled };
 }
-
-test("a setup that hangs holds up neither other plugins nor the next version of its own", async () => {
-  const { host, save, disabled } = await hostOf({ "home/a": plugin("a", {}) });
-  const generations = () =>
-    host.list().map(({ name, generation, state }) => `${name} ${generation} ${state}`);
-  const release = new Map<string, () => void>();
-  Object.assign(globalThis, {
-    held: (name: string) => new Promise<void>((resolve) => release.set(name, resolve)),
-  });
-  const held = (name: string) => plugin("a", { setup: `return held("${name}");` });
-
-  const releaseAndSettle = async (name: string) => {
-    release.get(name)?.();
-    await new Promise(setImmediate);
-  };
-
-  await save("home/a", held("first"));
-  await save("home/b", plugin("b", {}));
-  assert.equal(generations(), ["a 1 active", "b 1 active"]);
-  await save("home/a", plugin("a", { cleanUp: "1;" }));
-  assert.equal(generations(), ["a 2 active", "b 1 active"]);
-  await releaseAndSettle("first");
-  assert.equal(
-    generations(),
-    ["a 2 active", "b 1 active"],
-    "what was given up does not take its place",
-  );
-
-  await save("home/a", held("second"));
-  await save("home/a", "export default {");
-  await releaseAndSettle("second");
-  assert.equal(
-    generations(),
-    ["a 2 stale", "b 1 active"],
-    "nor does it hide what is wrong with the newer one",
-  );
-
-  await save("home/a", held("third"));
-  await releaseAndSettle("third");
-  assert.equal(
-    generations(),
-    ["a 3 active", "b 1 active"],
-    "what is only slow is taken up when it is ready",
-  );
-
-  await save("home/a", held("fourth"));
-  disabled.add("a");
-  await host.rescan();
-  await releaseAndSettle("fourth");
-  assert.equal(generations(), ["a 3 disabled", "b 1 active"]);
-});
 
 test("a clean-up that never ends is named and left behind", async () => {
   const { host, lines, disabled } = await hostOf({
