@@ -9,7 +9,7 @@ import { errors } from "./errors.ts";
 import { existing, groundOf, writable } from "./files/confine.ts";
 import type { GuardedPlace, GuardedPlaces } from "./files/rules.ts";
 import { MOST_BYTES, readText } from "./files/text-file.ts";
-import { needed } from "./files/tool.ts";
+import { requireParam } from "./files/tool.ts";
 import { walk } from "./files/walk.ts";
 
 const MAIN = "MEMORY.md";
@@ -45,9 +45,9 @@ export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
     async handler(args, call) {
       const place = await places.of(call);
       if (args.action === "search")
-        return search(place, needed(args.query, "query", "search"), call.signal);
+        return search(place, requireParam(args.query, "query", "search"), call.signal);
       const file = args.note === undefined ? MAIN : `${DIR}/${args.note}.md`;
-      await append(place, file, needed(args.text, "text", "append"));
+      await append(place, file, requireParam(args.text, "text", "append"));
       return ownWords(`Saved in ${file}.`);
     },
   });

@@ -5,7 +5,7 @@ import { clip, fitsPattern } from "portico/strings";
 import type { ChatMessage } from "portico/provider";
 import type { Session, Store } from "portico/store";
 import { errors } from "./errors.ts";
-import { needed } from "./files/tool.ts";
+import { requireParam } from "./files/tool.ts";
 
 const SOURCE = "sessions";
 const MESSAGE_CHARS = 4_000;
@@ -43,10 +43,10 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
           messages,
           usedAt: new Date(updatedAt).toISOString(),
         }));
-      const session = needed(args.session, "session", args.action);
+      const session = requireParam(args.session, "session", args.action);
       if (!reach.includes(session)) throw unknownSession(session);
       if (args.action === "history") return history(store, session, limit);
-      return send(ctx.use("agent"), session, needed(args.message, "message", "send"), call);
+      return send(ctx.use("agent"), session, requireParam(args.message, "message", "send"), call);
     },
   });
 }

@@ -27,5 +27,5 @@ export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Milliseconds left of a budget that began at `start`; never below 1, so that a time-out of 0 is not "none". */
-export const left = (start: number, budgetMs: number): number =>
+export const remainingMs = (start: number, budgetMs: number): number =>
   Math.max(1, start + budgetMs - Date.now());

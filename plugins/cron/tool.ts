@@ -1,7 +1,7 @@
 import { type PluginContext, type Principal, type Static, Type } from "portico";
 import {
   asBody,
-  completed,
+  completeChange,
   entriesOf,
   refuseOthersEntry,
   scheduleFromText,
@@ -67,7 +67,7 @@ async function runJobAction(
     case "show":
       return job;
     case "edit":
-      return jobs.change(id, completed(changeOf(args), job));
+      return jobs.change(id, completeChange(changeOf(args), job));
     case "enable":
       return jobs.switch(id, "enabled");
     case "disable":

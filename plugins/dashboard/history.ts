@@ -59,7 +59,7 @@ export function resumed(
 }
 
 /** This worker's with those of the others: failures of all, and the latency that the first one knows of. */
-export function merged(own: Read, others: readonly Read[]): Read {
+export function mergeHistories(own: Read, others: readonly Read[]): Read {
   const all = [own, ...others];
   const channels = Object.keys(own.channels).map((name): [string, ChannelHistory] => {
     const each = all.flatMap(({ channels }) => channels[name] ?? []);

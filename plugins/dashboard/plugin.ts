@@ -41,8 +41,8 @@ export default definePlugin({
     const workers = ctx.find("workers");
     if (workers) ctx.defer(workers.on(TOPIC, read));
     ctx.route("GET", "/dashboard/channels", dashboardRoutes.channels, async () => {
-      const { merged } = await import("./history.ts");
-      return merged(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
+      const { mergeHistories } = await import("./history.ts");
+      return mergeHistories(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
     });
 
     // The browser's control server refuses every web page by design, so the gateway asks it for this one.

@@ -9,7 +9,7 @@ import {
   openResponse,
   requestError,
 } from "./fetch.ts";
-import { decoded, readingError, tooLarge } from "./response-body.ts";
+import { decodeBody, readingError, tooLarge } from "./response-body.ts";
 import type { Fetch, FetchLimits, Guard } from "./types.ts";
 
 const REDIRECTS = 5;
@@ -101,7 +101,7 @@ async function* boundedChunks(
   const isStream = isEventStream(message);
   let size = 0;
   try {
-    const source = await decoded(message);
+    const source = await decodeBody(message);
     for await (const chunk of isStream ? withIdleTime(source, limits.idleMs) : source) {
       const bytes = chunk as Buffer;
       size = isStream ? sizeOfOpenEvent(size, bytes) : size + bytes.length;

@@ -13,7 +13,7 @@ export async function readBody(message: IncomingMessage, maxBytes: number): Prom
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    const source = await decoded(message);
+    const source = await decodeBody(message);
     if (source === message && Number(message.headers["content-length"]) > maxBytes)
       throw tooLarge(maxBytes);
     for await (const chunk of source as AsyncIterable<Buffer>) {
@@ -36,7 +36,7 @@ export function readingError(error: unknown): unknown {
 }
 
 /** The response's body without its content coding. */
-export async function decoded(message: IncomingMessage): Promise<Readable> {
+export async function decodeBody(message: IncomingMessage): Promise<Readable> {
   const encoding = (message.headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return message;
   const first = await firstByte(message);

@@ -11,7 +11,7 @@ import {
   type CheckView,
   details,
   type DryRun,
-  found,
+  describeDryRun,
   place,
   type PollView,
   when,
@@ -98,7 +98,7 @@ const test = defineCommand({
     const isNew = io.args["poll"] === undefined;
     const path = isNew ? "/polls/test" : schedulePath(io, polls, "/test");
     const body = isNew ? bodyOf(io, undefined) : undefined;
-    io.show(await io.gateway.request<DryRun>("POST", path, body), found);
+    io.show(await io.gateway.request<DryRun>("POST", path, body), describeDryRun);
   },
 });
 

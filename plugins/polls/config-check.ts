@@ -8,7 +8,7 @@ import { checkSource } from "./check-source.ts";
 import { checkPollPayload, timingOf } from "./definition-rules.ts";
 import { checkAddress, guardFor } from "./policy.ts";
 import type { ConfiguredPoll, PollsConfig } from "./schema.ts";
-import { confined } from "./sources/confined.ts";
+import { confinePath } from "./sources/confined.ts";
 
 const check: ConfigCheck = (subject) => {
   const settings = subject.config["polls"] as PollsConfig | undefined;
@@ -73,5 +73,5 @@ function checkPlace(
       source.url,
     );
   if (source.path !== undefined && paths)
-    confined([paths.workspace, ...settings.roots], source.path);
+    confinePath([paths.workspace, ...settings.roots], source.path);
 }

@@ -1,14 +1,19 @@
 /** From the definition that a user writes to what the store keeps of a poll. */
 import type { PluginContext } from "portico";
 import { openPayload, sealPayload } from "portico/deliveries";
-import { type PayloadSpec, type ScheduleTools, unmasked, unmaskedPayload } from "portico/schedules";
+import {
+  type PayloadSpec,
+  type ScheduleTools,
+  restoreMaskedSecrets,
+  unmaskedPayload,
+} from "portico/schedules";
 import { checkSource } from "./check-source.ts";
 import { defaultPayload } from "./checking/deliver.ts";
 import { checkPollPayload, timingOf } from "./definition-rules.ts";
 import { checkAddress, guardOf } from "./policy.ts";
-import { masked, placeOf, type PollBody } from "./poll.ts";
+import { maskSource, placeOf, type PollBody } from "./poll.ts";
 import type { ConfiguredPoll, PollsConfig, Source } from "./schema.ts";
-import { confined, fileRoots } from "./sources/confined.ts";
+import { confinePath, fileRoots } from "./sources/confined.ts";
 
 /** The optional fields that are kept as they are. */
 export const SETTINGS = [
@@ -71,8 +76,8 @@ export class PollDefinitions {
 
   /** Secrets that a user sends back masked keep their value. */
   #sourceOf(definition: ConfiguredPoll, before: PollBody | undefined): Source {
-    const shown = before && masked(before.source);
-    const source = unmasked(definition.source, shown, before?.source, "source");
+    const shown = before && maskSource(before.source);
+    const source = restoreMaskedSecrets(definition.source, shown, before?.source, "source");
     checkSource(source);
     return source;
   }
@@ -104,6 +109,6 @@ export class PollDefinitions {
     const { ctx, settings } = this.#options;
     const { url, path } = body.source;
     if (url !== undefined) checkAddress(guardOf(ctx, settings(), body), url);
-    if (path !== undefined) confined(fileRoots(ctx, settings().roots), path);
+    if (path !== undefined) confinePath(fileRoots(ctx, settings().roots), path);
   }
 }

@@ -129,7 +129,7 @@ function maskedBody(body: Source["body"]): Source["body"] {
 }
 
 /** A source as it may be shown. */
-export const masked = (source: Source): Source => ({
+export const maskSource = (source: Source): Source => ({
   ...maskedRequest(source),
   body: maskedBody(source.body),
 });
@@ -150,7 +150,7 @@ export function viewPoll(
     status: row.enabled ? "enabled" : "disabled",
     every,
     schedule: every === undefined ? schedule : undefined,
-    source: masked(source),
+    source: maskSource(source),
     ...definition,
     principal: principalOfPoll({ row, body }),
     payload: viewPayload(ctx, definition.payload),

@@ -1,5 +1,5 @@
 import { type PluginContext, type Static, Type } from "portico";
-import { asBody, completed, entriesOf, refuseOthersEntry } from "portico/schedules";
+import { asBody, completeChange, entriesOf, refuseOthersEntry } from "portico/schedules";
 import { errors } from "./errors.ts";
 import type { Operations } from "./operations.ts";
 
@@ -78,7 +78,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
 
 async function edit(polls: Operations, id: string, args: Arguments): Promise<unknown> {
   const before = await polls.show(id);
-  const change = completed(definitionOf(args), before);
+  const change = completeChange(definitionOf(args), before);
   const source = sourceOf(args);
   return polls.change(
     id,

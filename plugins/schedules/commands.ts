@@ -68,7 +68,7 @@ export function scheduleFromText(text: string, tz?: string): GivenSchedule {
  * A change whose `schedule` and `payload` hold what is new of them: what they leave out (or have as `undefined`) comes from
  * `before`, the one that is changed, where the kind stays the same. A part without a `kind` is of the kind that is there.
  */
-export function completed<C extends object>(change: C, before: object): C {
+export function completeChange<C extends object>(change: C, before: object): C {
   const given = change as Record<string, unknown>;
   const parts = ["schedule", "payload"]
     // one that is not named must not be there at all: it would take the place of what is
@@ -157,7 +157,7 @@ function editCommand<V extends { name: string }>(
         throw new Error("Nothing to change. Pass an option.");
       const hasParts = change["schedule"] !== undefined || change["payload"] !== undefined;
       const body = hasParts
-        ? completed(change, await io.gateway.request<object>("GET", path))
+        ? completeChange(change, await io.gateway.request<object>("GET", path))
         : change;
       io.show(await io.gateway.request<V>("PATCH", path, body), details);
     },

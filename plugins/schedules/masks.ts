@@ -31,7 +31,12 @@ export function maskedPayload(payload: PayloadSpec): PayloadSpec {
 }
 
 /** `next` with the secrets of `before` in the place of their masks. Throws 400 for a mask without a secret. */
-export function unmasked<T>(next: T, shown: unknown, before: unknown, param: string): T {
+export function restoreMaskedSecrets<T>(
+  next: T,
+  shown: unknown,
+  before: unknown,
+  param: string,
+): T {
   if (typeof next === "string") {
     if (!next.includes(MASK)) return next;
     if (next === shown && before !== undefined) return before as T;
@@ -42,7 +47,7 @@ export function unmasked<T>(next: T, shown: unknown, before: unknown, param: str
     (value as Record<string, unknown> | undefined)?.[key];
   const entries = Object.entries(next).map(([key, value]) => [
     key,
-    unmasked(
+    restoreMaskedSecrets(
       value,
       at(shown, key),
       at(before, key),
@@ -67,5 +72,8 @@ export function unmaskedPayload(
   const before = readBefore();
   const known = before?.kind === "agentTurn" ? before.delivery : undefined;
   const shown = typeof known === "object" ? maskedRequest(known) : undefined;
-  return { ...next, delivery: unmasked(next.delivery, shown, known, "payload.delivery") };
+  return {
+    ...next,
+    delivery: restoreMaskedSecrets(next.delivery, shown, known, "payload.delivery"),
+  };
 }

@@ -22,7 +22,7 @@ import {
   loadList,
   needsList,
   type Priced,
-  rounded,
+  roundUsd,
 } from "./prices.ts";
 import { RequestLog } from "./requests/log.ts";
 import type { OwnPrices } from "./schema.ts";
@@ -135,7 +135,7 @@ export class Ledger {
     const known = this.#spent.get(id);
     const now = this.#services.store().now();
     const isFresh = known?.since === since && now - known.readAt < SPENT_FRESH_MS;
-    if (isFresh && !this.#isShared) return rounded(known.usd);
+    if (isFresh && !this.#isShared) return roundUsd(known.usd);
     const asked = `${since} ${id}`;
     const reading = this.#reading.get(asked) ?? this.#inTurn(() => this.#read(asked, of, since));
     this.#reading.set(asked, reading);
@@ -165,7 +165,7 @@ export class Ledger {
       )
         usd += sum.cost;
     this.#spent.set(spenderId(of), { since, usd, readAt: now, settled });
-    return rounded(usd);
+    return roundUsd(usd);
   }
 
   async #sumIn(filter: UsageFilter): Promise<number> {

@@ -117,7 +117,7 @@ export function factsOf(
   if (FREE.has(to.provider)) return { contextWindow, price: { input: 0, output: 0 } };
   const rates = library && readRates(library, to, at);
   if (rates === undefined) return { contextWindow };
-  const perMillion = (rate: number) => rounded(rate * 1e6);
+  const perMillion = (rate: number) => roundUsd(rate * 1e6);
   const { input, output, cacheRead } = rates;
   const known = { input: perMillion(input), output: perMillion(output) };
   return { contextWindow, price: { ...known, cachedInput: perMillion(cacheRead) } };
@@ -144,7 +144,7 @@ function countsOf(usage: Usage): TokenCounts {
 }
 
 /** Adding fractions leaves crumbs, which no budget is missed by: a billionth of a dollar is nobody's concern. */
-export function rounded(usd: number): number {
+export function roundUsd(usd: number): number {
   return Math.round(usd * 1e9) / 1e9;
 }
 

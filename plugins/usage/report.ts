@@ -1,7 +1,7 @@
 /** Sums for people and programs. */
 import { addTimes, emptyTimes, type Store, type UsageSum } from "portico/store";
 import { percentile } from "./percentile.ts";
-import { rounded } from "./prices.ts";
+import { roundUsd } from "./prices.ts";
 import type { Group, UsageQuery } from "./range.ts";
 
 export interface Amounts {
@@ -144,5 +144,5 @@ function average(durationMs: number, requests: number): number | null {
 
 /** An unknown cost is not zero. */
 function known(usd: number, unpriced: number): number | null {
-  return usd === 0 && unpriced > 0 ? null : rounded(usd);
+  return usd === 0 && unpriced > 0 ? null : roundUsd(usd);
 }

@@ -12,7 +12,7 @@ import type { Job } from "./job.ts";
 import { OUTCOMES } from "./outcomes.ts";
 import { pathsOf, type Request } from "./mappings/paths.ts";
 import type { Samples } from "./mappings/samples.ts";
-import { finished } from "./mappings/respond.ts";
+import { finishResponse } from "./mappings/respond.ts";
 import { nearestPath } from "./mappings/template.ts";
 import type { BodySource } from "./bodies/read.ts";
 import { errors } from "./errors.ts";
@@ -297,7 +297,7 @@ function viewPlan(plan: Plan, request: Request) {
     status: job.status,
     outcome: isSkipped(job) ? "skipped" : undefined,
     reason: mismatch,
-    response: job.respond && finished(job.respond, "{result}"),
+    response: job.respond && finishResponse(job.respond, "{result}"),
     session: job.sessionId && (rendering?.session ?? "(one of its own)"),
     task: rendering?.task,
     text: rendering?.text,

@@ -7,7 +7,7 @@ import {
   type Post,
   type ToPrimary,
   type ToWorker,
-  unpacked,
+  unpackError,
   WORKER_VARIABLE,
 } from "./messages.ts";
 import { createVotes } from "./votes.ts";
@@ -135,7 +135,7 @@ class Link implements ProcessLink {
     connection: ({ ref }, socket) => this.#takeConnection(ref, socket),
     post: ({ from, post }) => void this.#answer(from, post),
     answer: ({ answer: { ref, value, error } }) =>
-      this.#questions.get(ref)?.settle(value, error && unpacked(error)),
+      this.#questions.get(ref)?.settle(value, error && unpackError(error)),
     ready: ({ workers }) => this.#setReady(workers),
     look: ({ vote }) => void this.#votes.lookFor(vote),
     decided: ({ vote }) => this.#votes.decided(vote),

@@ -68,6 +68,6 @@ export function portable(error: unknown): Portable {
   return { code, message, status, headers };
 }
 
-export function unpacked({ code, message, ...options }: Portable): PorticoError {
+export function unpackError({ code, message, ...options }: Portable): PorticoError {
   return new PorticoError(code, message, options);
 }

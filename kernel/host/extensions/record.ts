@@ -85,7 +85,7 @@ export function describe(
             hash: active.version.candidate.hash,
             /** ISO 8601. */
             loadedAt: active.loadedAt,
-            loadMs: rounded(active.version.loadMs),
+            loadMs: roundMs(active.version.loadMs),
             /** Differs from the record's while a broken override lets an older one run. */
             dir: active.version.candidate.dir,
           }
@@ -95,4 +95,4 @@ export function describe(
 export type ExtensionRecord = ReturnType<typeof describe>;
 
 /** As times are shown. */
-export const rounded = (ms: number): number => Math.round(ms * 100) / 100;
+export const roundMs = (ms: number): number => Math.round(ms * 100) / 100;

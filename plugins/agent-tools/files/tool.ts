@@ -58,15 +58,16 @@ export function addFiles(ctx: PluginContext, places: GuardedPlaces): void {
       if (action === "search")
         return search(
           place,
-          { text: needed(args.text, "text", action), path, glob: args.glob },
+          { text: requireParam(args.text, "text", action), path, glob: args.glob },
           call.signal,
         );
-      const file = needed(args.path, "path", action);
+      const file = requireParam(args.path, "path", action);
       if (action === "read") return read(place, file, args);
-      if (action === "write") return write(place, file, needed(args.content, "content", action));
+      if (action === "write")
+        return write(place, file, requireParam(args.content, "content", action));
       const change = {
-        old: needed(args.old, "old", action),
-        new: needed(args.new, "new", action),
+        old: requireParam(args.old, "old", action),
+        new: requireParam(args.new, "new", action),
         all: args.all,
       };
       return edit(place, file, change);
@@ -74,7 +75,7 @@ export function addFiles(ctx: PluginContext, places: GuardedPlaces): void {
   });
 }
 
-export function needed(value: string | undefined, param: string, action: string): string {
+export function requireParam(value: string | undefined, param: string, action: string): string {
   if (value !== undefined) return value;
   throw errors.parameterMissing({ action, param }, { param });
 }

@@ -1,7 +1,7 @@
 /** Several actions in one call. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { left, within } from "../deadline.ts";
+import { remainingMs, within } from "../deadline.ts";
 import type { Act } from "./types.ts";
 
 /** One entry for each action that was tried; one that failed ends the batch unless `stopOnError` is false. */
@@ -12,7 +12,7 @@ export async function batch(act: Act): Promise<unknown> {
     try {
       if (action["kind"] === "batch") throw errors.nestedBatch({ param: `actions[${index}].kind` });
       const limited = within(
-        left(start, act.timeoutMs),
+        remainingMs(start, act.timeoutMs),
         "The batch",
         act.again(action, `actions[${index}]`),
       );

@@ -1,7 +1,7 @@
 /** From a ref to an element that an action can be tried on, and from a failed try to the reason. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { attempt, left, pause, within } from "../deadline.ts";
+import { attempt, remainingMs, pause, within } from "../deadline.ts";
 import { callLog, failure, headline, isTimeout, plainText } from "../failures.ts";
 import type { Probe, ProbeNeeds } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
@@ -133,7 +133,7 @@ export async function findFree(trial: Omit<Trial, "work">): Promise<Found> {
       tab,
       ref,
       { ...needs, scroll: true },
-      left(start, timeoutMs),
+      remainingMs(start, timeoutMs),
       param,
     );
     // The last look may have no time left: what the one before has seen counts.
@@ -181,7 +181,10 @@ export async function tryOn(trial: Trial): Promise<unknown> {
       return await trial.work(locator, { timeout: timeoutMs, signal: watch.signal });
     } catch (error) {
       if (!watch.goesByLabel || !trial.byLabel) throw error;
-      const limits = { timeout: left(start, timeoutMs), signal: AbortSignal.timeout(timeoutMs) };
+      const limits = {
+        timeout: remainingMs(start, timeoutMs),
+        signal: AbortSignal.timeout(timeoutMs),
+      };
       return trial.byLabel(labelClick(tab, locator, limits), locator, limits);
     }
   };
@@ -190,7 +193,7 @@ export async function tryOn(trial: Trial): Promise<unknown> {
   } catch (error) {
     const next = await redrawn(trial, entry, watch, error);
     if (next !== undefined) {
-      const timeoutMs = left(start, trial.timeoutMs);
+      const timeoutMs = remainingMs(start, trial.timeoutMs);
       return tryOn({ ...trial, ref: next, timeoutMs, followsRedraw: false });
     }
     // Where the element went away while the action began, either may be the first to notice.

@@ -1,6 +1,6 @@
 /** One field of a form. */
 import { errors } from "../errors.ts";
-import { left } from "../deadline.ts";
+import { remainingMs } from "../deadline.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
 import { setByLabel } from "./by-label.ts";
@@ -37,7 +37,7 @@ export async function fillOne(
     tab,
     ref: field.ref,
     param,
-    timeoutMs: left(start, timeoutMs),
+    timeoutMs: remainingMs(start, timeoutMs),
     explicit,
     what: `Filling field ${index + 1}`,
   };

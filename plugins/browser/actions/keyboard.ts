@@ -1,6 +1,6 @@
 /** Typing into a field, and single keys. */
 import { errors } from "../errors.ts";
-import { attempt, left, within } from "../deadline.ts";
+import { attempt, remainingMs, within } from "../deadline.ts";
 import { EDITED, findFree, SEEN, trial, tryOn } from "./elements.ts";
 import { enter } from "./entry.ts";
 import type { Act } from "./types.ts";
@@ -30,7 +30,7 @@ export async function type(act: Act): Promise<unknown> {
       const limits = { timeout, signal };
       value = await enter(locator, text, limits, input.slowly ? { delay: KEY_MS } : {});
       if (input.submit)
-        await locator.press("Enter", { timeout: left(start, timeoutMs), noWaitAfter: true });
+        await locator.press("Enter", { timeout: remainingMs(start, timeoutMs), noWaitAfter: true });
     },
   });
   return value === undefined ? undefined : { value };

@@ -1,7 +1,7 @@
 /** The kinds of `/act`. Each one's fields are those of its schema; time limits are in milliseconds. */
 import { Type } from "portico";
 import { errors } from "../errors.ts";
-import { left, pause, within } from "../deadline.ts";
+import { remainingMs, pause, within } from "../deadline.ts";
 import { batch } from "./batch.ts";
 import { setByLabel } from "./by-label.ts";
 import { choose } from "./choose.ts";
@@ -140,7 +140,7 @@ async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined
     ...shared,
     ref: input.startRef,
     param: "startRef",
-    timeoutMs: left(start, timeoutMs),
+    timeoutMs: remainingMs(start, timeoutMs),
     work: (locator, limits) =>
       dragHeld(tab, locator, goal.locator, input.holdMs ?? HOLD_MS, limits),
   });
@@ -152,7 +152,7 @@ async function fill(act: Act): Promise<unknown> {
   const start = Date.now();
   const changed: { ref: unknown; value: string }[] = [];
   for (const [index, field] of (act.input.fields as Field[]).entries()) {
-    const timeoutMs = left(start, act.timeoutMs);
+    const timeoutMs = remainingMs(start, act.timeoutMs);
     const value = await fillOne({ ...act, timeoutMs }, field, index);
     if (value !== undefined) changed.push({ ref: field.ref, value });
   }

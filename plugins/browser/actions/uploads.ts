@@ -1,7 +1,7 @@
 /** Files for a page: from the upload directory only, into an input directly or through the chooser that it opens. */
 import { errors } from "../errors.ts";
 import { checkUpload } from "../files/confine.ts";
-import { attempt, left, within } from "../deadline.ts";
+import { attempt, remainingMs, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import type { FileChooser, Locator } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -30,9 +30,9 @@ export async function uploadTo(
   const { locator, probe } = await findElement(tab, ref, NOTHING, timeoutMs);
   if (/^<input .*type="file"/.test(probe.tag)) {
     await within(
-      left(start, timeoutMs) + 200,
+      remainingMs(start, timeoutMs) + 200,
       "The upload",
-      locator.setInputFiles(files, { timeout: left(start, timeoutMs) }),
+      locator.setInputFiles(files, { timeout: remainingMs(start, timeoutMs) }),
     ).catch((error: unknown) => {
       throw failure(error, "The upload");
     });
@@ -45,14 +45,18 @@ export async function uploadTo(
       ref,
       needs: CLICKED,
       what: "The click that opens the file chooser",
-      timeoutMs: left(start, timeoutMs),
+      timeoutMs: remainingMs(start, timeoutMs),
       explicit,
       followsRedraw: true,
       work: (found, limits) => press(tab, limits, (within) => found.click(within)),
     });
-    const chooser = await attempt(Math.min(CHOOSER_MS, left(start, timeoutMs)), chosen, undefined);
-    if (chooser === undefined) return await dropOn(locator, files, left(start, timeoutMs));
-    await answerChooser(chooser, files, left(start, timeoutMs));
+    const chooser = await attempt(
+      Math.min(CHOOSER_MS, remainingMs(start, timeoutMs)),
+      chosen,
+      undefined,
+    );
+    if (chooser === undefined) return await dropOn(locator, files, remainingMs(start, timeoutMs));
+    await answerChooser(chooser, files, remainingMs(start, timeoutMs));
   } finally {
     tab.disarmChooser();
   }

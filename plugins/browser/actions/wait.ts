@@ -2,7 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { attempt, left, pause, within } from "../deadline.ts";
+import { attempt, remainingMs, pause, within } from "../deadline.ts";
 import { isGone, isTimeout } from "../failures.ts";
 import { fitsAny } from "./looking.ts";
 import { pageFunction } from "./page-function.ts";
@@ -56,7 +56,7 @@ async function textThere(
   for (;;) {
     const unasked = tab.page.frames().filter((frame) => !asked.has(frame));
     for (const frame of unasked) asked.set(frame, ask(frame));
-    const waitMs = left(start, timeoutMs);
+    const waitMs = remainingMs(start, timeoutMs);
     // One that does not answer holds up no other; only whether it shows the text is not known.
     const limit = wanted ? Math.min(FRAMES_MS, waitMs) : waitMs;
     const seen = await attempt(limit, Promise.all(asked.values()), [undefined]);
@@ -89,7 +89,7 @@ async function functionTrue(tab: Tab, source: string, { start, timeoutMs }: Limi
     }
   };
   do {
-    const asked = within(left(start, timeoutMs), "The wait for fn", ask());
+    const asked = within(remainingMs(start, timeoutMs), "The wait for fn", ask());
     const told = await asked.catch((error: unknown) => {
       if (isTimeout(error)) return false;
       throw error;
@@ -112,7 +112,7 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
     throw errors.nothingToWaitFor({ param: "text" });
   }
   const limit = { start: Date.now(), timeoutMs };
-  const rest = (): number => left(limit.start, timeoutMs);
+  const rest = (): number => remainingMs(limit.start, timeoutMs);
   if (fn !== undefined) pageFunction(fn, "nothing");
   try {
     if (timeMs !== undefined) await within(timeoutMs, "The wait", elapse(tab, timeMs));

@@ -1,7 +1,7 @@
 /** POST /act: one action, or several, on a tab. */
 import { compile, didYouMean, PorticoError, Type } from "portico";
 import { errors } from "../errors.ts";
-import { attempt, left } from "../deadline.ts";
+import { attempt, remainingMs } from "../deadline.ts";
 import { COMMON } from "../declarations/declare.ts";
 import { failure, isGone } from "../failures.ts";
 import type { Page } from "../drivers/playwright.ts";
@@ -75,7 +75,7 @@ async function runAction(
     const result = await (name === "batch" || name === "close" ? work : tab.whileAlive(work));
     // What the action opened has its files before the next one looks at them.
     const opened = chooser && (await attempt(CHOOSER_MS, chooser, undefined));
-    if (opened) await attempt(left(start, timeoutMs), opened.over, undefined);
+    if (opened) await attempt(remainingMs(start, timeoutMs), opened.over, undefined);
     return result;
   } catch (error) {
     throw failure(error, `The action ${name}`);
@@ -143,7 +143,11 @@ async function perform(
     result = kind.queued
       ? await tab.exclusive(timeoutMs, `the action ${name}`, work)
       : await work();
-    await tab.arrived(moves, Math.min(ARRIVAL_MS, left(start, timeoutMs + 1_000)), kind.queued);
+    await tab.arrived(
+      moves,
+      Math.min(ARRIVAL_MS, remainingMs(start, timeoutMs + 1_000)),
+      kind.queued,
+    );
     if (tab.windows !== windows && opened.length === 0 && !tab.closed) {
       await attempt(WINDOW_MS, tab.page.waitForEvent("popup", { timeout: WINDOW_MS }), undefined);
     }

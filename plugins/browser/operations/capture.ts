@@ -1,7 +1,7 @@
 /** Screenshots, PDF, highlight. */
 import { errors } from "../errors.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
-import { left, within } from "../deadline.ts";
+import { remainingMs, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import { imageSize } from "../files/image-size.ts";
 import { drawLabels } from "../tab/page-scripts.ts";
@@ -147,16 +147,16 @@ export async function highlight(op: Op, input: Common & { ref: string | number }
   const timeoutMs = input.timeoutMs ?? 5_000;
   const { locator, entry } = await findElement(tab, input.ref, SEEN, timeoutMs);
   await within(
-    left(start, timeoutMs),
+    remainingMs(start, timeoutMs),
     "Scrolling to the element",
-    locator.scrollIntoViewIfNeeded({ timeout: left(start, timeoutMs) }),
+    locator.scrollIntoViewIfNeeded({ timeout: remainingMs(start, timeoutMs) }),
   ).catch((error: unknown) => {
     throw failure(error, "The highlight");
   });
   const box = await within(
     timeoutMs,
     "Looking where the element is",
-    locator.boundingBox({ timeout: left(start, timeoutMs) }),
+    locator.boundingBox({ timeout: remainingMs(start, timeoutMs) }),
   );
   if (box === null) throw errors.highlightHidden({ ref: entry.n });
   await within(

@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { isPorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { openConfined } from "../files/confine.ts";
-import { left, within } from "../deadline.ts";
+import { remainingMs, within } from "../deadline.ts";
 import { failure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { ConsoleEntry } from "../tab/watch.ts";
@@ -98,7 +98,7 @@ export async function responseBody(op: Op, input: ResponseBodyInput): Promise<ob
   const what = `Waiting for a response of ${input.url.slice(0, 200)}`;
   const fits = urlMatcher(input.url);
   const seen = input.next ? undefined : tab.watch.lastResponse(fits);
-  const read = (response: Response) => readBody(response, maxChars, left(start, timeoutMs));
+  const read = (response: Response) => readBody(response, maxChars, remainingMs(start, timeoutMs));
   let found = (_response: Response): void => {};
   const next = new Promise<Response>((resolve) => {
     found = resolve;

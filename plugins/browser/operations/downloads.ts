@@ -4,7 +4,7 @@ import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { openConfined } from "../files/confine.ts";
 import { plainName } from "../files/own-files.ts";
-import { left, within } from "../deadline.ts";
+import { remainingMs, within } from "../deadline.ts";
 import { diskFull, failure, networkFailure } from "../failures.ts";
 import type { Download } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -140,7 +140,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
         work: (locator, limits) => press(tab, limits, (within) => locator.click(within)),
       }),
     );
-    const waitMs = Math.min(input.timeoutMs ?? 15_000, left(start, timeoutMs));
+    const waitMs = Math.min(input.timeoutMs ?? 15_000, remainingMs(start, timeoutMs));
     const begun = await within(
       waitMs,
       "Waiting for the download to begin (the click started none)",
@@ -149,7 +149,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
       await tab.stopLoading();
       throw error;
     });
-    return await save(op, tab, begun, input.path, left(start, timeoutMs));
+    return await save(op, tab, begun, input.path, remainingMs(start, timeoutMs));
   } finally {
     next.cancel();
   }
@@ -170,7 +170,7 @@ export async function waitDownload(op: Op, input: Common & { path?: string }): P
       "Waiting for a download to begin",
       tab.whileAlive(next.promise),
     );
-    return await save(op, tab, begun, input.path, left(start, timeoutMs));
+    return await save(op, tab, begun, input.path, remainingMs(start, timeoutMs));
   } finally {
     next.cancel();
   }

@@ -1,5 +1,5 @@
 /** Screenshots with boxes and refs drawn on them. */
-import { attempt, left, within } from "../deadline.ts";
+import { attempt, remainingMs, within } from "../deadline.ts";
 import { drawLabels, type Label } from "../tab/page-scripts.ts";
 import type { AriaNode } from "../snapshot/aria-node.ts";
 import { locatorOf } from "../snapshot/hidden-boxes.ts";
@@ -82,15 +82,15 @@ export async function drawnScreenshot(
   const labels = await within(timeoutMs, "Looking where the elements are", boxes(tab, nodes));
   const drawn: Label[] = labels.map(({ ref, box }) => ({ text: ref, ...box }));
   await within(
-    left(start, timeoutMs),
+    remainingMs(start, timeoutMs),
     "Drawing the labels",
     tab.page.evaluate(drawLabels, { labels: drawn, color: op.profile.color }),
   );
   try {
     const image = await within(
-      left(start, timeoutMs) + 500,
+      remainingMs(start, timeoutMs) + 500,
       "The screenshot",
-      tab.page.screenshot({ timeout: left(start, timeoutMs) }),
+      tab.page.screenshot({ timeout: remainingMs(start, timeoutMs) }),
     );
     return { path: await keepFile(op, "screenshots", "png", image), labels };
   } finally {

@@ -1,7 +1,7 @@
 /** Tabs and navigation. */
 import { isPorticoError, type PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { attempt, left, pause, within } from "../deadline.ts";
+import { attempt, remainingMs, pause, within } from "../deadline.ts";
 import { failure, isTimeout, networkFailure } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { TabInfo } from "../session/open-tabs.ts";
@@ -182,14 +182,18 @@ async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> 
   try {
     await overChanges(since + timeoutMs, async () => {
       const navigating = tab.send<{ errorText?: string }>("Page.navigate", { url });
-      const { errorText } = await within(left(since, timeoutMs), "Loading the page", navigating);
+      const { errorText } = await within(
+        remainingMs(since, timeoutMs),
+        "Loading the page",
+        navigating,
+      );
       if (errorText) throw new Error(errorText);
     }).catch((error: Error) => {
       throw explainRaw(op, error, since, url);
     });
     const loaded = `new Promise((done) => { if (document.readyState === "complete") done(); else addEventListener("load", done, { once: true }); })`;
     const loading = tab.send("Runtime.evaluate", { expression: loaded, awaitPromise: true });
-    await attempt(Math.min(LOAD_GRACE_MS, left(since, timeoutMs)), loading, {});
+    await attempt(Math.min(LOAD_GRACE_MS, remainingMs(since, timeoutMs)), loading, {});
     const info = (await op.session.tabs.list()).find((one) => one.targetId === targetId);
     await checkShown(op, info?.url ?? "");
     op.session.tabs.use(targetId);

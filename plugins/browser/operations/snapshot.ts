@@ -1,9 +1,9 @@
 /** GET /snapshot: what is on a page, as text with refs. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { sanitized } from "../snapshot/text.ts";
+import { sanitizeText } from "../snapshot/text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
-import { attempt, left, within } from "../deadline.ts";
+import { attempt, remainingMs, within } from "../deadline.ts";
 import { failure, isTimeout } from "../failures.ts";
 import { findElement, NOTHING } from "../actions/elements.ts";
 import { fitsAny } from "../actions/looking.ts";
@@ -129,7 +129,7 @@ async function patientTree(
     return await read(Math.min(timeoutMs, DEAF_FRAME_MS));
   } catch (error) {
     if (!isTimeout(error)) throw error;
-    return read(left(start, timeoutMs));
+    return read(remainingMs(start, timeoutMs));
   }
 }
 
@@ -215,7 +215,7 @@ export async function takeSnapshot(
     mode: modeOf(view, input),
     targetId: tab.targetId,
     url: tab.url,
-    title: sanitized(title),
+    title: sanitizeText(title),
     snapshot: text,
     refs,
     stats: { lines: lines.length, chars: text.length, refs: Object.keys(refs).length, interactive },
@@ -223,7 +223,10 @@ export async function takeSnapshot(
     diff,
   };
   if (!input.labels) return answer;
-  return { ...answer, ...(await drawnScreenshot(op, tab, drawn.nodes, left(start, timeoutMs))) };
+  return {
+    ...answer,
+    ...(await drawnScreenshot(op, tab, drawn.nodes, remainingMs(start, timeoutMs))),
+  };
 }
 
 const MEDIA: Readonly<Record<string, string>> = {
@@ -235,7 +238,7 @@ const MEDIA: Readonly<Record<string, string>> = {
 function mediaNote(contentType: string): string | undefined {
   const [kind] = /^application\/pdf|^(?:image|video|audio)(?=\/(?!svg))/.exec(contentType) ?? [];
   if (kind === undefined) return undefined;
-  return `# This page is ${MEDIA[kind] ?? `a ${kind} file`} (${sanitized(contentType)}), which a snapshot cannot show: look at a screenshot, or download it.`;
+  return `# This page is ${MEDIA[kind] ?? `a ${kind} file`} (${sanitizeText(contentType)}), which a snapshot cannot show: look at a screenshot, or download it.`;
 }
 
 function modeOf(view: View, input: SnapshotInput): string {

@@ -6,7 +6,7 @@ import type { Attachment } from "../drivers/attach.ts";
 import { attempt, pause, within } from "../deadline.ts";
 import { isGone } from "../failures.ts";
 import { type BrowserContext, libraryUnavailable, type Page } from "../drivers/playwright.ts";
-import { sanitized } from "../snapshot/text.ts";
+import { sanitizeText } from "../snapshot/text.ts";
 import type { Profile } from "../profiles.ts";
 import type { RefCounter } from "../snapshot/refs.ts";
 import { applyToTab, type Overrides, TAB_KEYS } from "../tab/emulation.ts";
@@ -147,7 +147,12 @@ export class OpenTabs {
     return pages
       .filter(({ targetId }) => context === undefined || this.#tabs.has(targetId))
       .sort((a, b) => order.indexOf(a.targetId) - order.indexOf(b.targetId))
-      .map(({ targetId, title, url, type }) => ({ targetId, title: sanitized(title), url, type }));
+      .map(({ targetId, title, url, type }) => ({
+        targetId,
+        title: sanitizeText(title),
+        url,
+        type,
+      }));
   }
 
   /** Every tab under the library. */

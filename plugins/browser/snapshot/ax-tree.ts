@@ -1,6 +1,6 @@
 /** The browser's accessibility tree over plain DevTools, flattened in reading order. */
 import { attempt } from "../deadline.ts";
-import { sanitized } from "./text.ts";
+import { sanitizeText } from "./text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { INTERACTIVE } from "./roles.ts";
 
@@ -40,7 +40,7 @@ const ROLES: Record<string, string> = {
   LabelText: "label",
 };
 const text = (value: AxValue | undefined): string =>
-  value?.value === undefined || value.value === null ? "" : sanitized(String(value.value));
+  value?.value === undefined || value.value === null ? "" : sanitizeText(String(value.value));
 
 interface FrameTree {
   frame: { id: string };

@@ -1,5 +1,5 @@
 /** From the library's tree of a page to the text that a model reads. Pure: no page is touched here. */
-import { quoted, sanitized } from "./text.ts";
+import { quoteName, sanitizeText } from "./text.ts";
 import type { RefTable } from "./refs.ts";
 import type { AriaNode } from "./aria-node.ts";
 import { contentOf, nameOf } from "./names.ts";
@@ -54,7 +54,7 @@ function states(node: AriaNode): string {
   for (const key of STATES) {
     const value = node[key];
     if (value === undefined || value === false) continue;
-    text += value === true ? ` [${key}]` : ` [${key}=${sanitized(String(value))}]`;
+    text += value === true ? ` [${key}]` : ` [${key}=${sanitizeText(String(value))}]`;
   }
   return text;
 }
@@ -130,7 +130,7 @@ class Drawing {
   /** Draws a node and those below it. */
   walk(node: AriaNode | string, place: Place): void {
     if (typeof node !== "string") this.#walkElement(node, place);
-    else if (!this.#view.interactive) this.#put([`${place.indent}- text: ${sanitized(node)}`]);
+    else if (!this.#view.interactive) this.#put([`${place.indent}- text: ${sanitizeText(node)}`]);
   }
 
   #walkElement(node: AriaNode, { level, indent, inPointer }: Place): void {
@@ -192,7 +192,7 @@ class Drawing {
     const info: RefInfo = {
       role: node.role,
       native: node.ref!,
-      name: sanitized(spelled) || undefined,
+      name: sanitizeText(spelled) || undefined,
     };
     const kind = `${node.role}\0${spelled}`;
     const twins = this.#twins.get(kind);
@@ -221,16 +221,16 @@ function linesOf(
 ): string[] {
   // In a tree the children stand below and spell it.
   const shownName = view.interactive ? spelled : (node.name ?? "");
-  const name = shownName === "" ? "" : ` ${quoted(shownName)}`;
+  const name = shownName === "" ? "" : ` ${quoteName(shownName)}`;
   const ref = key === undefined ? "" : ` [ref=${key}]`;
-  const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitized(node.cursor)}]`;
-  const role = sanitized(node.role);
+  const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitizeText(node.cursor)}]`;
+  const role = sanitizeText(node.role);
   const text = textOf(view, node, shownName);
   const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];
   if (view.style !== "ai" && view.compact) return lines;
-  if (node.url !== undefined) lines.push(`${indent}  - /url: ${sanitized(node.url)}`);
+  if (node.url !== undefined) lines.push(`${indent}  - /url: ${sanitizeText(node.url)}`);
   if (node.placeholder !== undefined)
-    lines.push(`${indent}  - /placeholder: ${sanitized(node.placeholder)}`);
+    lines.push(`${indent}  - /placeholder: ${sanitizeText(node.placeholder)}`);
   return lines;
 }
 
@@ -239,7 +239,7 @@ function textOf(view: View, node: AriaNode, shownName: string): string {
   // A clickable box and an editable one have no name as a rule, only what they hold.
   const isHolder = node.role === "generic" || (node.role === "textbox" && !node.text);
   const text = view.interactive && isHolder ? contentOf({ ...node, name: "" }) : node.text;
-  return text === undefined || text === "" || text === shownName ? "" : `: ${sanitized(text)}`;
+  return text === undefined || text === "" || text === shownName ? "" : `: ${sanitizeText(text)}`;
 }
 
 /** A grouping node with neither name, text nor children: nothing a compact view would miss. */

@@ -1,5 +1,5 @@
 /** Brings a tab to an address, past what gets in the way of that. */
-import { attempt, left, pause, within } from "../deadline.ts";
+import { attempt, remainingMs, pause, within } from "../deadline.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { Tab } from "./tab.ts";
 
@@ -46,7 +46,7 @@ export async function goTo(
   };
   tab.page.on("response", note);
   const open = (): Promise<Response | null> => {
-    const timeout = left(start, timeoutMs);
+    const timeout = remainingMs(start, timeoutMs);
     return within(
       timeout + 500,
       "Loading the page",
@@ -81,7 +81,7 @@ export async function goTo(
   );
   if (waitUntil === undefined) {
     await attempt(
-      Math.min(LOAD_GRACE_MS, left(start, timeoutMs)),
+      Math.min(LOAD_GRACE_MS, remainingMs(start, timeoutMs)),
       tab.page.waitForLoadState("load"),
       undefined,
     );

@@ -2,7 +2,7 @@
 import { setMaxListeners } from "node:events";
 import { parseUrl } from "portico/strings";
 import { errors } from "../errors.ts";
-import { attempt, left, within } from "../deadline.ts";
+import { attempt, remainingMs, within } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
 import { Downloads } from "./downloads.ts";
 import type { CDPSession, FileChooser, Page, Request } from "../drivers/playwright.ts";
@@ -209,7 +209,7 @@ export class Tab {
     while (this.#leaving !== undefined) {
       const now = this.#leaving;
       const { since, over, url } = now;
-      const rest = left(start, timeoutMs);
+      const rest = remainingMs(start, timeoutMs);
       const patience = Math.max(1, since + LEAVING_MS - Date.now());
       await attempt(Math.min(rest, patience), over, undefined);
       if (this.#leaving !== now) continue;
@@ -229,10 +229,14 @@ export class Tab {
       await attempt(ECHO_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
     if (this.#leaving === undefined && this.moves === moves) return;
     while (this.#leaving !== undefined && Date.now() - start < limitMs) {
-      await attempt(left(start, limitMs), this.#leaving.over, undefined);
+      await attempt(remainingMs(start, limitMs), this.#leaving.over, undefined);
     }
     if (this.#leaving !== undefined || this.closed || this.moves === moves) return;
-    await attempt(left(start, limitMs), this.page.waitForLoadState("domcontentloaded"), undefined);
+    await attempt(
+      remainingMs(start, limitMs),
+      this.page.waitForLoadState("domcontentloaded"),
+      undefined,
+    );
   }
 
   /** Gives up a navigation that is under way; the page before it stays. */

@@ -24,7 +24,7 @@ export function createPolicy(deps: {
   const { config, sandbox, ports } = deps;
   let imposed: ImposedPolicy | undefined;
   return {
-    config: () => narrowed(config(), imposed),
+    config: () => narrowConfig(config(), imposed),
     ownPorts: () => [
       ...ports(),
       ...(imposed?.ports ?? []),
@@ -56,7 +56,10 @@ export function policyOf(config: BrowserConfig, ports: readonly number[]): Impos
 const NOTHING = "nothing.invalid";
 
 /** Both policies at once: an address must please each of them. */
-export function narrowed(config: BrowserConfig, imposed: ImposedPolicy | undefined): BrowserConfig {
+export function narrowConfig(
+  config: BrowserConfig,
+  imposed: ImposedPolicy | undefined,
+): BrowserConfig {
   if (imposed === undefined) return config;
   const own = allowsPrivate(config);
   const { ssrfPolicy } = config;

@@ -28,12 +28,12 @@ export function backoffMs(
     : Math.min(CEILING_MS, first * 2 ** Math.min(errors - 1, 20));
   const asked = Math.min(retryAfterMs, RETRY_AFTER_CEILING_MS);
   return Math.max(
-    jittered(Math.max(doubled, hopeless ? intervalMs : 0), share),
+    addJitter(Math.max(doubled, hopeless ? intervalMs : 0), share),
     Math.ceil(asked * (1 + share * 0.1)),
   );
 }
 
 /** A tenth more or less, so that polls made together do not stay together. `share` is a random number in [0, 1). */
-export function jittered(ms: number, share: number): number {
+export function addJitter(ms: number, share: number): number {
   return Math.round(ms * (0.9 + share * 0.2));
 }

@@ -2,7 +2,7 @@
 import type { PayloadSpec, ScheduleTools } from "portico/schedules";
 import type { CheckData, CheckStatus, Poll, PollState } from "../poll.ts";
 import { CheckFailed } from "../sources/source.ts";
-import { backoffMs, jittered } from "./backoff.ts";
+import { backoffMs, addJitter } from "./backoff.ts";
 import type { Checked } from "./check.ts";
 
 /** Short intervals are meant exactly. */
@@ -69,7 +69,7 @@ export function nextCheckAt(
     );
   }
   if (body.schedule.kind !== "every") return regular ?? null;
-  return endedAt + (interval >= JITTER_FROM_MS ? jittered(interval, Math.random()) : interval);
+  return endedAt + (interval >= JITTER_FROM_MS ? addJitter(interval, Math.random()) : interval);
 }
 
 export function dataOf(

@@ -82,7 +82,7 @@ export function details(view: PollView): string[] {
   ];
 }
 
-export function found(dry: DryRun): string[] {
+export function describeDryRun(dry: DryRun): string[] {
   const seen =
     dry.text !== undefined
       ? dry.text.split("\n").slice(0, 20)

@@ -10,7 +10,7 @@ export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): s
 ];
 
 /** The real path of a requested file; `undefined` if it does not exist. Refuses a path outside all roots. */
-export function confined(roots: readonly string[], asked: string): string | undefined {
+export function confinePath(roots: readonly string[], asked: string): string | undefined {
   let missing = false;
   for (const root of roots) {
     const real = realPathOf(root);

@@ -5,7 +5,7 @@ import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import picomatch from "picomatch";
 import { decodeText } from "portico/strings";
-import { confined } from "./confined.ts";
+import { confinePath } from "./confined.ts";
 import { endingOf } from "./ending.ts";
 import { hashOf } from "./http.ts";
 import { withoutIgnored } from "./pages/ignore.ts";
@@ -17,7 +17,7 @@ const MAX_ENTRIES = 10_000;
 export async function readFileSource(request: ReadRequest): Promise<ReadResult> {
   const { source, roots } = request;
   if (source.path === undefined) throw fieldMissing("path", "file");
-  const path = confined(roots, source.path);
+  const path = confinePath(roots, source.path);
   if (path === undefined) return { found: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
   const facts = await stat(path);
   if (facts.isDirectory())

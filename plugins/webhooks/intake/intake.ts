@@ -21,7 +21,7 @@ import { checkAddress, presentedToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
 import { limited, limitHeaders, type LimitState } from "./limit.ts";
 import type { Samples } from "../mappings/samples.ts";
-import { finished, type PreparedResponse } from "../mappings/respond.ts";
+import { finishResponse, type PreparedResponse } from "../mappings/respond.ts";
 import { type Plan, type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
@@ -221,7 +221,7 @@ class Intake {
     const mismatch = mapping.match?.mismatchWithoutBody(request);
     if (mismatch) throw errors.questionMismatch({ path: mismatch.path });
     if (!mapping.respond) return { status: 200 };
-    const { status, headers, body } = finished(mapping.respond.prepare(request, {}));
+    const { status, headers, body } = finishResponse(mapping.respond.prepare(request, {}));
     const ownHeaders: Record<string, string> = { "x-content-type-options": "nosniff" };
     if (typeof body === "string") ownHeaders["content-type"] = "text/plain; charset=utf-8";
     return { status, body, headers: { ...ownHeaders, ...headers } };
@@ -251,11 +251,11 @@ class Intake {
     { call }: Visit,
     { status, body, waitFor, respond }: FirstAnswer,
   ): Promise<Response> {
-    if (waitFor === undefined) return respond ? finished(respond) : { status, body };
+    if (waitFor === undefined) return respond ? finishResponse(respond) : { status, body };
     const agent = this.#options.ctx.use("agent");
     const options = { signal: call.signal, refusedAtOnce: true };
     const end = agent.endOf(await agent.waitFor(waitFor, options));
-    return respond ? finished(respond, end?.result) : { status, body: end ?? body };
+    return respond ? finishResponse(respond, end?.result) : { status, body: end ?? body };
   }
 
   /** Reads the body. Returns the error of one that cannot be decompressed: it is refused after the credentials. */

@@ -60,7 +60,10 @@ export function readRespond(config: RespondConfig, key: string): Respond {
 }
 
 /** The whole response. */
-export function finished({ status, headers, body, result: place }: PreparedResponse, result = "") {
+export function finishResponse(
+  { status, headers, body, result: place }: PreparedResponse,
+  result = "",
+) {
   const fill = (text: string) => text.replaceAll(place, () => result);
   return {
     status,

@@ -7,7 +7,7 @@ import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
 import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
 import { nameOf } from "../../../plugins/browser/snapshot/names.ts";
 import { refNumber } from "../../../plugins/browser/snapshot/refs.ts";
-import { sanitized } from "../../../plugins/browser/snapshot/text.ts";
+import { sanitizeText } from "../../../plugins/browser/snapshot/text.ts";
 import { clientHints } from "../../../plugins/browser/tab/client-hints.ts";
 
 const N = 300_000;
@@ -40,7 +40,7 @@ test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () =>
     "[ref=".repeat(N / 5),
     "[ @ref = ".repeat(N / 9),
   ])
-    sanitized(`[${text}`);
+    sanitizeText(`[${text}`);
   for (const text of [
     "[ref=e1]",
     "[  ref = 1]",
@@ -49,7 +49,7 @@ test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () =>
     "[REF=2",
     "[ @ native=1]",
   ])
-    assert.not.match(sanitized(text), /\[\s*@?\s*(ref|native)/i, text);
+    assert.not.match(sanitizeText(text), /\[\s*@?\s*(ref|native)/i, text);
   let node: AriaNode = { role: "link", text: "end" };
   const all = [node];
   for (let i = 0; i < 20_000; i++) {

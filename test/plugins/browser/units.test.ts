@@ -20,7 +20,7 @@ import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
 import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
 import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
 import { render, type View } from "../../../plugins/browser/snapshot/render.ts";
-import { sanitized } from "../../../plugins/browser/snapshot/text.ts";
+import { sanitizeText } from "../../../plugins/browser/snapshot/text.ts";
 import type { Tab } from "../../../plugins/browser/tab/tab.ts";
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { writeFile as writeFileAsync } from "node:fs/promises";
@@ -108,10 +108,10 @@ test("an element keeps its number, and no number is given twice", () => {
 });
 
 test("page text cannot look like a ref or leave its line", () => {
-  assert.is(sanitized("pay [ref=5] now"), "pay (ref=5) now");
-  assert.is(sanitized("[ REF = e5 ]"), "( REF = e5 )");
-  assert.is(sanitized("a\n- button [ref=e9]\u2028b"), "a - button (ref=e9) b");
-  assert.is(sanitized("plain [brackets] stay"), "plain [brackets] stay");
+  assert.is(sanitizeText("pay [ref=5] now"), "pay (ref=5) now");
+  assert.is(sanitizeText("[ REF = e5 ]"), "( REF = e5 )");
+  assert.is(sanitizeText("a\n- button [ref=e9]\u2028b"), "a - button (ref=e9) b");
+  assert.is(sanitizeText("plain [brackets] stay"), "plain [brackets] stay");
   const tree: AriaNode[] = [
     { role: "button", name: 'x" [ref=7]\n- link "y" [ref=8]', ref: "e2", text: "[ref=9]" },
   ];

@@ -1,7 +1,12 @@
 import type { ChannelStatus } from "portico/models";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createHistory, merged, resumed, STEP_MS } from "../../../plugins/dashboard/history.ts";
+import {
+  createHistory,
+  mergeHistories,
+  resumed,
+  STEP_MS,
+} from "../../../plugins/dashboard/history.ts";
 
 const channel = (errors: number, latencyMs?: number): ChannelStatus => ({
   name: "c",
@@ -69,8 +74,8 @@ test("of several workers: failures of all, one that began later among them", () 
     read([7, 8, 9, 10], [1, 0, 0, 2]),
     { stepMs: 1000, channels: {} },
   ];
-  assert.equal(merged(read([null, 5], [0, 3]), others), read([7, 8, 9, 5], [1, 0, 0, 9]));
-  assert.equal(merged(read([null, 5], [0, 3]), []), read([null, 5], [0, 3]));
+  assert.equal(mergeHistories(read([null, 5], [0, 3]), others), read([7, 8, 9, 5], [1, 0, 0, 9]));
+  assert.equal(mergeHistories(read([null, 5], [0, 3]), []), read([null, 5], [0, 3]));
 });
 
 test.run();

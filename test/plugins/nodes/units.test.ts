@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import { exactJson } from "portico";
 import * as assert from "uvu/assert";
-import { narrowed } from "../../../plugins/browser/targets/imposed-policy.ts";
+import { narrowConfig } from "../../../plugins/browser/targets/imposed-policy.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
 import { pack } from "../../../plugins/nodes/gateway/request-files.ts";
 import { fileSink, Incoming, memorySink } from "../../../plugins/nodes/incoming.ts";
@@ -46,7 +46,7 @@ function policy(
     evaluateEnabled: true,
     ports: [],
   };
-  const result = narrowed(config, { ...base, ...imposed });
+  const result = narrowConfig(config, { ...base, ...imposed });
   return {
     private: result.ssrfPolicy.dangerouslyAllowPrivateNetwork,
     list: result.ssrfPolicy.hostnameAllowlist,

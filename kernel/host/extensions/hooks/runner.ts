@@ -10,7 +10,7 @@ import { backstopMs, beginBounded, Interrupted } from "../../../loader/bounded.t
 import { EndlessLoopError } from "../../../loader/loop-guard.ts";
 import { problemOf, sayProblem } from "../../../loader/problem.ts";
 import { isGuarded } from "./candidate.ts";
-import { rounded } from "../record.ts";
+import { roundMs } from "../record.ts";
 import type { HookHostOptions } from "./settings.ts";
 import { type HookSlot, type HookVersion, type IgnoredEffect, leave } from "./version.ts";
 import { createHandlerContext } from "./handler-context.ts";
@@ -76,11 +76,11 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
     if (!ok)
       return recordFailure({ slot, version, around }, error, {
         event: event.name,
-        ms: rounded(ms),
+        ms: roundMs(ms),
         timedOut,
       });
     Object.assign(health, { runs: health.runs + 1, failuresInARow: 0, blocked: false });
-    health.lastRun = { at: Date.now(), event: event.name, ms: rounded(ms), ok: true };
+    health.lastRun = { at: Date.now(), event: event.name, ms: roundMs(ms), ok: true };
   };
   return {
     call,

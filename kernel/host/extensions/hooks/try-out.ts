@@ -8,7 +8,7 @@ import type { HookVersion } from "./version.ts";
 import { keepLines } from "../../../log/kept-lines.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
-import { rounded } from "../record.ts";
+import { roundMs } from "../record.ts";
 
 /** Never throws for what the handler does. */
 export async function tryOut(
@@ -37,7 +37,7 @@ export async function tryOut(
   const problem = error && problemOf(error, candidate.realDir, candidate.handler);
   return {
     ok,
-    ms: rounded(ms),
+    ms: roundMs(ms),
     effects,
     error: problem && sayProblem(problem, candidate.realDir),
     file: problem?.file,

@@ -1,5 +1,5 @@
 /** A plugin as routes show it. `missing`: services that it needs and no plugin provides. */
-import { describe, rounded, standingOf } from "../record.ts";
+import { describe, roundMs, standingOf } from "../record.ts";
 import type { Slot } from "../slot.ts";
 import type { PluginCandidate, PluginVersion } from "./candidate.ts";
 
@@ -40,8 +40,8 @@ export function describePlugin(
     hash: runs?.version.candidate.hash ?? (candidate.hash || undefined),
     generation: runs?.generation ?? (slot.top === candidate ? slot.generation : 0),
     loadedAt: runs?.loadedAt,
-    loadMs: candidate.meta && rounded(candidate.loadMs),
-    setupMs: runs && rounded(runs.version.setupMs ?? 0),
+    loadMs: candidate.meta && roundMs(candidate.loadMs),
+    setupMs: runs && roundMs(runs.version.setupMs ?? 0),
     effects: runs?.scope.effects ?? [],
   });
 }

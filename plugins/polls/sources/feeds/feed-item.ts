@@ -14,7 +14,7 @@ export interface FeedItem {
 }
 
 /** Without the keys that have no value: an item's content is what tells it from others. */
-export function filled(item: FeedItem): FeedItem {
+export function fillItem(item: FeedItem): FeedItem {
   return Object.fromEntries(
     Object.entries(item).filter(
       ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),

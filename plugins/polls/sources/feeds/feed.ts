@@ -9,7 +9,7 @@ import { TimeSlices } from "../../time-slices.ts";
 import type { Item } from "../../identity.ts";
 import { decodeHTMLStrict } from "entities";
 import { decodeText, parseUrl, shorten } from "portico/strings";
-import { type FeedItem, filled, isoOr } from "./feed-item.ts";
+import { type FeedItem, fillItem, isoOr } from "./feed-item.ts";
 import { fetchSource } from "../fetch.ts";
 import { parseFeedDate } from "./feed-date.ts";
 import { jsonFeed } from "./json-feed.ts";
@@ -118,7 +118,7 @@ function rssItem(row: XmlElement, core: Core): FeedItem {
     id !== undefined && /^https?:/.test(id) && attributeOf(guid, "isPermaLink") !== "false"
       ? id
       : undefined;
-  return filled({
+  return fillItem({
     id,
     title: plainTitle(text("title", ...core, "dc")),
     link: link ?? permalink ?? attributeOf(childrenOf(row, "enclosure", ...core)[0], "url"),
@@ -145,7 +145,7 @@ function atomEntry(entry: XmlElement, core: Core): FeedItem {
   const link =
     links.find((one) => relOf(one) === "alternate") ??
     links.find((one) => !ABOUT_ANOTHER.has(relOf(one)));
-  return filled({
+  return fillItem({
     id: text("id"),
     title: isHtmlTitle ? plainTitle(text("title")) : text("title"),
     link: attributeOf(link, "href") ?? textOf(link),

@@ -2,7 +2,7 @@
 import { exactJson } from "portico";
 import { TimeSlices } from "../../time-slices.ts";
 import { parseDocument } from "../json-text.ts";
-import { type FeedItem, filled, isoOr } from "./feed-item.ts";
+import { type FeedItem, fillItem, isoOr } from "./feed-item.ts";
 import { CheckFailed, countable } from "../source.ts";
 
 type Fields = Record<string, unknown>;
@@ -29,7 +29,7 @@ export function jsonFeed(text: string): Promise<FeedItem[]> {
     throw new CheckFailed("The response is not a JSON Feed: it has no items.");
   return TimeSlices.map(countable(items.filter(isObject)), (item) => {
     const author = asList(item["authors"])[0] ?? item["author"];
-    return filled({
+    return fillItem({
       id: asText(item["id"]),
       title: asText(item["title"]),
       link: asText(item["url"]) ?? asText(item["external_url"]),
