@@ -10,11 +10,11 @@ export type AskModel = (
 
 export function createHookChat(chat: ModelsService, call: HookCall): AskModel {
   return async (input) => {
-    const given = membersOf(input);
+    const members = membersOf(input);
     const model =
-      typeof given["model"] === "string" ? given["model"] : await defaultModel(chat, call);
+      typeof members["model"] === "string" ? members["model"] : await defaultModel(chat, call);
     refuseEndlessAgent(model, call);
-    const request = { ...given, model, stream: false } as unknown as ChatRequest;
+    const request = { ...members, model, stream: false } as unknown as ChatRequest;
     // No message:* or chat:* events: a hook that asks a model while it handles them would call itself.
     const completion = await chat.complete(request, {
       signal: call.signal,

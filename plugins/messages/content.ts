@@ -72,12 +72,12 @@ function readUser(content: unknown, path: string): ChatMessage[] {
     return [withSource({ role: "user", content }, path.replace(/\.content$/, ""))];
   const results: ChatMessage[] = [];
   const parts: ContentPart[] = [];
-  const shown: ContentPart[] = [];
+  const resultParts: ContentPart[] = [];
   for (const [block, at] of blocksOf(content, path)) {
-    if (block.type === "tool_result") results.push(readResult(block, at, shown));
+    if (block.type === "tool_result") results.push(readResult(block, at, resultParts));
     else parts.push(readPart(block, at));
   }
-  const all = [...shown, ...parts];
+  const all = [...resultParts, ...parts];
   if (all.length > 0) results.push(userMessage(all, path));
   if (results.length === 0) throw refused(path, `\`${path}\` is empty: send at least one block`);
   return results;
@@ -92,8 +92,8 @@ function userMessage(parts: ContentPart[], path: string): ChatMessage {
   return withSource(message, messagePath, isText ? { content: sourcePath(only, "text") } : {});
 }
 
-/** Parts of a result that are no text go to `shown`, for the user's message. */
-function readResult(block: JsonObject, path: string, shown: ContentPart[]): ChatMessage {
+/** Parts of a result that are no text go to `userParts`, for the user's message. */
+function readResult(block: JsonObject, path: string, userParts: ContentPart[]): ChatMessage {
   const id = stringAt(block.tool_use_id, `${path}.tool_use_id`);
   const content = block.content ?? "";
   const text =
@@ -102,7 +102,7 @@ function readResult(block: JsonObject, path: string, shown: ContentPart[]): Chat
       : resultText(
           id,
           blocksOf(content, `${path}.content`).map(([part, at]) => readPart(unmarked(part), at)),
-          shown,
+          userParts,
         );
   // A mark within the result is one on the result.
   const within = Array.isArray(content)

@@ -307,12 +307,12 @@ export function createBlockStream(
 
   /** Some blocks begin without a start of their own. */
   function open(block: number): OpenBlock {
-    let found = blocks.get(block);
-    if (found === undefined) {
-      found = { call: -1, input: undefined, fragments: false, thinking: "", signature: "" };
-      blocks.set(block, found);
+    let state = blocks.get(block);
+    if (state === undefined) {
+      state = { call: -1, input: undefined, fragments: false, thinking: "", signature: "" };
+      blocks.set(block, state);
     }
-    return found;
+    return state;
   }
 
   function end(block: number): void {

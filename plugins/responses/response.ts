@@ -70,10 +70,10 @@ function echoedTool(tool: JsonObject): JsonObject {
 }
 
 function echoedFormat(format: unknown): JsonObject {
-  const asked = (format ?? { type: "text" }) as JsonObject;
-  if (asked.type !== "json_schema") return asked;
-  const { description = null, strict = null } = asked;
-  return { ...asked, description, strict };
+  const echoed = (format ?? { type: "text" }) as JsonObject;
+  if (echoed.type !== "json_schema") return echoed;
+  const { description = null, strict = null } = echoed;
+  return { ...echoed, description, strict };
 }
 
 export interface Ending {

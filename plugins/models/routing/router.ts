@@ -37,10 +37,10 @@ export function resolve(
   model: string,
   only?: string,
 ): Candidate[] | Promise<Candidate[]> {
-  const found = resolveName(routing, model, 0);
-  return found instanceof Promise
-    ? found.then((list) => finish(routing, model, list, only))
-    : finish(routing, model, found, only);
+  const resolved = resolveName(routing, model, 0);
+  return resolved instanceof Promise
+    ? resolved.then((list) => finish(routing, model, list, only))
+    : finish(routing, model, resolved, only);
 }
 
 /** The same for a name that may lead nowhere: none then. */

@@ -56,12 +56,12 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   try {
     const refuse = (channel: string) =>
       unsupported(endpoint, "embeddings", channel, (able) => able.wire?.embeddings);
-    const asked = await converse(
+    const answer = await converse(
       { ...engine, provider: (name) => embedder(engine.provider(name), refuse) },
       job,
     );
-    response = asked.completion as unknown as Fields;
-    ({ firstByteMs } = asked);
+    response = answer.completion as unknown as Fields;
+    ({ firstByteMs } = answer);
   } catch (error) {
     markFailure(call.res, job, error);
     const status = statusOf(error, job);

@@ -112,9 +112,9 @@ export async function withNearest(
     id,
     id.slice(id.indexOf("/") + 1),
   ]);
-  const asked = String(model).slice(0, 200);
-  const others = new Set(ids.filter((id) => id !== asked)); // an alias that leads nowhere is listed, too
-  const nearest = didYouMean(asked, others) ?? (await underNearestChannel(endpoint, client, asked));
+  const name = String(model).slice(0, 200);
+  const others = new Set(ids.filter((id) => id !== name)); // an alias that leads nowhere is listed, too
+  const nearest = didYouMean(name, others) ?? (await underNearestChannel(endpoint, client, name));
   const { message, status, type, param } = error;
   const hint = nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`;
   return errors.modelNotFound({ problem: `${message}${hint}` }, { status, type, param, details });

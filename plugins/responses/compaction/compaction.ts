@@ -55,10 +55,14 @@ export function compactionOf(
   input: readonly JsonObject[],
 ): JsonObject {
   const content = completion.choices[0]?.message.content;
-  const asked = input.filter(
+  const userItems = input.filter(
     ({ type, role }) => role === "user" && (type ?? "message") === "message",
   );
-  const messages = asked.map((item, i) => ({ id: itemId("msg", id, i), type: "message", ...item }));
+  const messages = userItems.map((item, i) => ({
+    id: itemId("msg", id, i),
+    type: "message",
+    ...item,
+  }));
   const item = summaryItem(id, messages.length, typeof content === "string" ? content : "");
   return {
     id,

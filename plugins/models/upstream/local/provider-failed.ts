@@ -57,12 +57,12 @@ function caused(error: UpstreamError, cause: unknown): UpstreamError {
 
 /** `: fetch failed (ECONNREFUSED)`. */
 function reasonOf(thrown: unknown): string {
-  const said = thrown instanceof Error ? thrown.message : thrown;
-  const text = typeof said === "string" ? said : "";
+  const message = thrown instanceof Error ? thrown.message : thrown;
+  const text = typeof message === "string" ? message : "";
   const code = ((thrown as Thrown | null)?.cause as Thrown | undefined)?.code;
-  const shown = plain(text);
-  if (shown === "") return "";
-  return `: ${shown}${typeof code === "string" && !shown.includes(code) ? ` (${code})` : ""}`;
+  const reason = plain(text);
+  if (reason === "") return "";
+  return `: ${reason}${typeof code === "string" && !reason.includes(code) ? ` (${code})` : ""}`;
 }
 
 const LONGEST = 500;
@@ -85,10 +85,10 @@ function isNetworkCode(code: unknown): boolean {
 
 function retryAfterIn(headers: unknown): number | undefined {
   if (typeof headers !== "object" || headers === null) return undefined;
-  const given =
+  const value =
     headers instanceof Headers
       ? headers.get("retry-after")
       : (headers as Record<string, unknown>)["retry-after"];
-  const seconds = typeof given === "string" && given !== "" ? Number(given) : Number.NaN;
+  const seconds = typeof value === "string" && value !== "" ? Number(value) : Number.NaN;
   return seconds >= 0 ? seconds : undefined;
 }
