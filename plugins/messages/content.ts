@@ -143,7 +143,7 @@ function readPart(block: JsonObject, path: string): ContentPart {
         "file.filename": `${path}.title`,
       });
     default:
-      // A channel of Anthropic's gets the whole request as it is; others say what they do not take.
+      // A channel of Anthropic's gets the whole request unchanged; others refuse what they do not accept.
       return withSource({ ...block, type: String(block.type) }, path);
   }
 }

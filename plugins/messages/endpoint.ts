@@ -41,7 +41,7 @@ function nativeOf(call: Call, body: Record<string, unknown>): NativeRequest {
   return { form: "anthropic", body, headers };
 }
 
-/** Counted by an upstream that can tell; estimated elsewhere. */
+/** The upstream counts the tokens where it has a route for it; elsewhere they are estimated. */
 export async function countTokens(
   chat: ModelsService,
   call: Call,

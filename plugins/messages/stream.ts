@@ -47,7 +47,7 @@ export class MessagesEncoder implements StreamEncoder {
   #out = "";
   #id: string | undefined;
   #started = false;
-  /** The events of a channel that speaks the Messages API go out as they come. */
+  /** The channel speaks the Messages API: its own events are written. */
   #isNative = false;
   /** There are blocks that the channel has not sent. */
   #hasOwnBlocks = false;

@@ -45,7 +45,7 @@ export interface MessageUsage {
   output_tokens_details?: { thinking_tokens?: number | null } | null;
 }
 
-/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
+/** Converts a whole response to OpenAI's form. Throws `upstreamError` for an error of status 200. */
 export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   return readMessage(body, sent, target, clientCallId);
 }
@@ -98,7 +98,7 @@ export function finishReason(reason: string | null | undefined, called: boolean)
     case "refusal":
       return "content_filter";
     default:
-      // Whatever word goes with a call: the client has to answer it.
+      // With a call, the client has to answer it, whatever the reason is called.
       return called ? "tool_calls" : "stop";
   }
 }

@@ -99,7 +99,7 @@ class EventReader {
       return;
     }
     const repaired = [event.message?.usage, event.usage].map(repairCounts);
-    // JSON may stand over several lines of data; between its tokens a line end is but a space.
+    // The JSON may span several lines of data. Between its tokens a line end means the same as a space.
     const json = repaired.includes(true)
       ? undefined
       : data.toString("utf8").replace(/[\r\n]/g, " ");
@@ -162,7 +162,7 @@ class EventReader {
       this.#blocks.toolArguments(index, partial_json);
   }
 
-  /** Counts of later events hold; what they leave out stands. */
+  /** Counts of later events replace earlier ones; counts that they leave out remain. */
   #count(usage: MessageUsage | undefined): void {
     if (usage === undefined) return;
     this.#usage = { ...this.#usage, ...present(usage) };
@@ -175,7 +175,7 @@ class EventReader {
   }
 }
 
-/** Without the fields that say nothing. */
+/** Without the counts that are missing or 0. */
 function present(usage: MessageUsage): MessageUsage {
   return Object.fromEntries(
     Object.entries(usage).filter(

@@ -21,7 +21,7 @@ export interface Surroundings {
   now: () => number;
 }
 
-/** For channels without a key; what stands in front of Azure under another name may want none. */
+/** For channels without a key. A proxy in front of Azure under another name may need none. */
 export function createEntraCredential({
   env,
   now,

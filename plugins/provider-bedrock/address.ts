@@ -2,7 +2,7 @@ import type { ChainOptions } from "./aws-credentials.ts";
 import { pathSegment, type Target, withHeaders } from "portico/provider";
 import { signRequest } from "./signature.ts";
 
-/** Stands for "none was given": the region's own host is used then. */
+/** The default: the host of the region is used then. */
 export const DEFAULT_BASE_URL = "https://bedrock-runtime.us-east-1.amazonaws.com";
 
 /** What the process gives: its environment and its clock. */
@@ -12,7 +12,7 @@ export interface Surroundings {
   chain?: ChainOptions["chain"];
 }
 
-/** What of the environment must be shown to nobody. */
+/** The variables of the environment that are secret. */
 export function secretsIn(env: Surroundings["env"]): string[] {
   const { AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK } = env;
   return [AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK].filter(

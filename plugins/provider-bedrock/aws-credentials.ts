@@ -52,7 +52,7 @@ export function createAwsCredential({
   );
 
   return (target) => {
-    // The channel brings its own: nobody is asked, and nothing of AWS's goes where that leads.
+    // The channel has its own key: no credentials of AWS are looked up or sent.
     if (Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization"))
       return undefined;
     if (env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY) return environmentKeys(env);

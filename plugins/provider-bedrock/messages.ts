@@ -52,7 +52,7 @@ export function encodeSystem(system: readonly { text: string; cache?: unknown }[
   return system.flatMap(({ text, cache }) => [{ text }, ...cachePoint(cache)]);
 }
 
-/** A mark on a block is a point behind it; `ttl` says how long the cache is kept. */
+/** A mark on a block becomes a point behind it; `ttl` is the lifetime of the cache. */
 export function cachePoint(mark: unknown): Block[] {
   if (mark == null) return [];
   const { ttl } = mark as { ttl?: unknown };

@@ -166,7 +166,7 @@ function encodeFormat(
     return undefined;
   }
   const { name, description, schema } = format;
-  // Converse wants the schema as text.
+  // Converse takes the schema as a text.
   const text = stringifyExact(claude === undefined ? schema : strictSchema(schema));
   return { type: "json_schema", structure: { jsonSchema: { schema: text, name, description } } };
 }

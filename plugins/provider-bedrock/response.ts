@@ -38,7 +38,7 @@ export interface TokenUsage {
   cacheWriteInputTokens?: number;
 }
 
-/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
+/** Converts a whole response to OpenAI's form. Throws `upstreamError` for an error of status 200. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body) as Converse | undefined;
   const content = response?.output?.message?.content;

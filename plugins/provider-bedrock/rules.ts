@@ -53,7 +53,7 @@ export const bedrockRules: readonly RequestRule[] = [
   noTrailingSpace,
 ];
 
-/** Images that come as files go out as images. */
+/** Images in file parts are sent as images. */
 function isDocument(file: JsonObject): boolean {
   const data = file["file_data"];
   return !(typeof data === "string" && /^data:image\//i.test(data));

@@ -53,7 +53,7 @@ export function signRequest(request: Signable): Record<string, string> {
   };
 }
 
-/** Every service but S3 wants the path encoded once more than it is sent: a `:` in a model's id becomes `%253A`. */
+/** Every service but S3 signs the path encoded once more than it is sent: a `:` in a model's id becomes `%253A`. */
 function canonicalPath(path: string): string {
   return path.split("/").map(encode).join("/");
 }

@@ -1,4 +1,4 @@
-/** What echo refuses, as the models do that it stands for. */
+/** Refuses requests that real models refuse. */
 import { type ChatRequest, readTools, refused } from "portico/provider";
 
 const PARTS = new Set(["text", "image_url", "input_audio", "file", "refusal"]);

@@ -13,7 +13,7 @@ import { setImmediate } from "node:timers/promises";
 import { choiceCount, type MakeValue, type Said, say, textOf } from "./say.ts";
 import { wordsOf } from "./words.ts";
 
-/** So many words go out before others get their turn. */
+/** Words that are sent before other requests get their turn. */
 const BURST = 64;
 
 export const echo: ChatProvider = {
@@ -119,7 +119,7 @@ function delayOf({ options }: Target): number {
   return typeof ms === "number" ? ms : 0;
 }
 
-/** Waits as long as the channel's `delayMs` says, or until the client has gone. */
+/** Waits for the channel's `delayMs`, or until the client disconnects. */
 function pause(target: Target): Promise<void> {
   const { signal } = target;
   return new Promise((resolve, reject) => {

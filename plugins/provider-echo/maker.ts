@@ -1,7 +1,7 @@
 /** The making of a value for a JSON Schema, without a check of what it is not made for. */
 import { isSchema, listOf, merge, numberOf, type Schema } from "./schema.ts";
 
-/** No value is made for the schema; the message says why, as the end of a sentence. */
+/** No value can be made for the schema; the message gives the reason, as the end of a sentence. */
 export class Unmet extends Error {
   override name = "Unmet";
 }
@@ -61,7 +61,7 @@ export class Maker {
     throw reason;
   }
 
-  /** The schema with what its `$ref` and `allOf` say. */
+  /** The schema with its `$ref` and `allOf` merged into it. */
   #flatten(schema: Schema, depth: number): Schema {
     const { $ref, allOf, ...rest } = schema;
     if ($ref === undefined && allOf === undefined) return schema;

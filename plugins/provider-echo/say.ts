@@ -1,4 +1,4 @@
-/** What echo says to a request. */
+/** How echo answers a request. */
 import {
   type ChatMessage,
   type ChatRequest,
@@ -8,7 +8,7 @@ import {
 } from "portico/provider";
 import { checkRequest } from "./check.ts";
 
-/** The smallest value that a schema accepts; `param` is where the schema stands. */
+/** The smallest value that a schema accepts; `param` is the place of the schema. */
 export type MakeValue = (schema: unknown, param: string) => unknown;
 
 export interface Said {
@@ -16,7 +16,7 @@ export interface Said {
   call?: ToolCallPart;
 }
 
-/** The result of a tool; else a call where one is forced or asked for by name; else JSON where a schema is given; else the message. */
+/** The result of a tool; else a call where one is forced or asked for by name; else JSON where the request has a schema; else the message. */
 export function say(request: ChatRequest, target: Target, makeValue: MakeValue): Said {
   checkRequest(request);
   const last = request.messages[request.messages.length - 1];
@@ -98,7 +98,7 @@ function toolToCall(request: ChatRequest, text: string): Tool | undefined {
 const SEARCHED = 32_768;
 const SEARCHED_TOOLS = 256;
 
-/** The name stands in the text as a word of its own, in any case. */
+/** The text contains the name as a separate word, in upper or lower case. */
 function names(text: string, name: string): boolean {
   if (name === "" || name.length > text.length) return false;
   const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");

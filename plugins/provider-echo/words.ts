@@ -1,6 +1,6 @@
 /** A text as it is streamed. */
 
-/** A long text goes on in larger chunks, so that no size of it holds up others. */
+/** A long text continues in larger chunks, so that it does not delay other requests. */
 const MAX_WORDS = 20_000;
 const MAX_LENGTH = 16_384;
 

@@ -40,7 +40,7 @@ function vertexHost(region: string): string {
     : `https://${region}-aiplatform.googleapis.com`;
 }
 
-/** API keys go in a header of their own; what is not one is an OAuth access token. */
+/** API keys have a header of their own; any other value is an OAuth access token. */
 export function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
   const token = isVertex(target) ? !key?.startsWith("AIza") : key?.startsWith("ya29.");

@@ -84,7 +84,7 @@ function upstreamId(id: string): string | undefined {
   return isMintedCallId(id) ? undefined : upstreamCallId(id);
 }
 
-/** JSON of a tool is given as what it is; all else as text. */
+/** A tool's JSON is sent as a value, anything else as text. */
 function outputOf(result: ResultPart): unknown {
   const text = textOf(result.parts);
   if (!/^\s*[[{]/.test(text)) return text;

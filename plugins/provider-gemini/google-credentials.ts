@@ -21,7 +21,7 @@ const TOKEN_URL = "https://oauth2.googleapis.com/token";
 const METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token";
 const METADATA_TIMEOUT_MS = 3_000;
 const METADATA_MAX_BYTES = 64 * 1024;
-/** The library renews by itself, and does not say when. */
+/** The library renews them by itself, at times that it does not announce. */
 const LIBRARY_FRESH_MS = 60_000;
 
 /** The error of a package that cannot be loaded. */
@@ -50,7 +50,7 @@ export function createGoogleCredential(
     const { keyFile } = target.options;
     const path =
       typeof keyFile === "string" ? keyFile : env.GOOGLE_APPLICATION_CREDENTIALS || undefined;
-    // What stands in front of Google under another name may want none.
+    // A proxy in front of Google under another name may need none.
     const isGoogle =
       target.baseUrl === AI_STUDIO || new URL(target.baseUrl).hostname.endsWith(".googleapis.com");
     if (path === undefined && env.GCE_METADATA_HOST === undefined && !isGoogle) return undefined;

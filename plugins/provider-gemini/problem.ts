@@ -42,14 +42,14 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
 }
 
 function kindOf(error: GoogleError, status: number, message: string): UpstreamProblem["kind"] {
-  // A bad key is a plain 400 INVALID_ARGUMENT; only its details (or text) tell it from a bad request.
+  // A bad key is a plain 400 INVALID_ARGUMENT; only its details (or text) distinguish it from a bad request.
   const badKey = detail(error, "reason")?.startsWith("API_KEY_");
   if (badKey || /API key (not valid|expired|not found)/i.test(message)) return "auth";
   const known = error.status === undefined ? undefined : KINDS[error.status];
   return namedKind(known, status >= 400 ? status : (error.code ?? 0));
 }
 
-/** The first of the details that says this. */
+/** The first detail that has this member. */
 function detail({ details }: GoogleError, name: string): string | undefined {
   if (!Array.isArray(details)) return undefined;
   return details

@@ -64,7 +64,7 @@ export function readGenerated(body: Buffer): Generated | undefined {
     : (value as Generated | undefined);
 }
 
-/** What the events of a stream say together. */
+/** The combined content of the events of a stream. */
 function joined(events: (Generated | null)[]): Generated {
   const all: Generated = {};
   const byIndex = new Map<number, Candidate>();
@@ -81,7 +81,7 @@ function joined(events: (Generated | null)[]): Generated {
   return byIndex.size === 0 ? all : { ...all, candidates: [...byIndex.values()] };
 }
 
-/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
+/** Converts a whole response to OpenAI's form. Throws `upstreamError` for an error of status 200. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = readGenerated(body);
   if (response === undefined || response.error !== undefined) {

@@ -94,7 +94,7 @@ class EventReader {
     this.#begun.add(choice);
     for (const part of candidate.content?.parts ?? []) this.#part(part, choice);
     if (candidate.finishReason === undefined) return;
-    // Not told yet: older models give one with every event.
+    // Older models send a reason with every event, so that only the last one counts.
     this.#reasons.set(choice, finishReason(candidate, this.out.calls(choice).any));
   }
 

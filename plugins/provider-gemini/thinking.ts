@@ -17,7 +17,7 @@ const PRO_LEAST = 128;
 export const INCLUDE_THOUGHTS = "generationConfig.thinkingConfig.includeThoughts";
 
 /**
- * `reasoning_effort` as `thinkingConfig`. A `thinking_config` in the request goes out as it is. `bare`: nothing is added.
+ * `reasoning_effort` as `thinkingConfig`. A `thinking_config` in the request is sent unchanged. `bare`: nothing is added.
  */
 export function encodeThinking(
   fields: Fields,

@@ -1,6 +1,6 @@
 /**
  * `portico/provider`: what a provider of models and a way in for another wire format are made of. Types and pure functions,
- * no state. Each is documented where it stands: shapes, units, errors.
+ * no state. Each is documented at its declaration: shapes, units, errors.
  *
  * - A provider writes its request from `readFields`, `readConversation` and `readTools`, decodes its stream into
  *   `StreamPart`s, its whole response with `completionFrom` and `tokenUsage`, and its errors with `kindOfStatus` and
@@ -130,11 +130,11 @@ export { HeldBytes } from "./stream/held-bytes.ts";
 export { ResponseTooLarge } from "./stream/response-too-large.ts";
 export { createLineParser } from "./stream/line-parser.ts";
 export { createSseParser, type SseParser } from "./stream/sse-parser.ts";
-// What went wrong at an upstream, as its caller and the router are told.
+// Errors of an upstream, for its caller and for the router.
 export {
   cutShort,
   errorInResponse,
-  errorTold,
+  errorValueIn,
   notJson,
 } from "./response/errors-in-response.ts";
 export { CONTEXT_LENGTH, promptTooLong } from "./stream/context-length.ts";

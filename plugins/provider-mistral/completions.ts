@@ -150,7 +150,7 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
   });
 }
 
-/** Throws where it is an error dressed as a response. */
+/** Throws for an error of status 200. */
 function readResponse(body: Buffer, status: number): Response {
   const response = parseResponse(body) as ChatResponse | undefined;
   if (!Array.isArray(response?.choices)) throw errorInResponse(readProblem(status, body));

@@ -4,7 +4,7 @@ import {
   clientCallId,
   completionFrom,
   errorInResponse,
-  errorTold,
+  errorValueIn,
   parseResponse,
   type Target,
   tokenUsage,
@@ -61,7 +61,7 @@ interface MistralUsage {
   completion_tokens_details?: { reasoning_tokens?: number } | null;
 }
 
-/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
+/** Converts a whole response to OpenAI's form. Throws `upstreamError` for an error of status 200. */
 export function decodeResponse(body: Buffer, sent: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body) as ChatResponse | undefined;
   if (!Array.isArray(response?.choices) || response.choices.length === 0)
@@ -82,7 +82,7 @@ export function decodeResponse(body: Buffer, sent: WireRequest, target: Target):
   });
 }
 
-/** Content may be text, or a list in which thinking stands apart. */
+/** Content may be a text, or a list with separate parts for thinking. */
 export function readContent(content: Message["content"]): { text: string; reasoning: string } {
   if (typeof content === "string") return { text: content, reasoning: "" };
   const text: string[] = [];
@@ -113,9 +113,9 @@ export function readArguments(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Of a response or event that has choices: the error that it tells all the same. */
+/** The error in a response or event that has choices as well. */
 export function failureIn(response: ChatResponse): UpstreamError | undefined {
-  const error = errorTold(response);
+  const error = errorValueIn(response);
   return error === undefined
     ? undefined
     : errorInResponse(readProblem(200, Buffer.from(JSON.stringify({ error }))));

@@ -11,7 +11,7 @@ import {
 import { completions } from "./completions.ts";
 import { readProblem } from "./problem.ts";
 
-/** Mistral tells each category, and not whether any of them holds. */
+/** Mistral returns each category, but not whether any of them applies. */
 const moderations: RouteForm = {
   encode: ({ model, input }, target) =>
     postJson(`${target.baseUrl}/v1/moderations`, bearerHeaders(target), { model, input }),

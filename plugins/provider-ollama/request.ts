@@ -139,7 +139,7 @@ function encodeOptions(fields: Fields, target: Target): Record<string, unknown> 
     num_ctx: fields.number("num_ctx"),
     stop: filled(fields.stops()),
   };
-  // What the request leaves open is the channel's to say.
+  // The channel's settings are the defaults.
   const set = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
   return { ...(target.options.options as object | undefined), ...fields.object("options"), ...set };
 }

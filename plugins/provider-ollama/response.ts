@@ -30,7 +30,7 @@ export interface ChatResponse {
   error?: unknown;
 }
 
-/** A whole response in OpenAI's form. Throws `upstreamError` for an error dressed as a response. */
+/** Converts a whole response to OpenAI's form. Throws `upstreamError` for an error of status 200. */
 export function decodeResponse(body: Buffer, _sent: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body) as ChatResponse | undefined;
   if (typeof response?.message !== "object" || response.error) throw failureIn(body, 200);
@@ -54,7 +54,7 @@ function readCall(call: { function?: { name?: string; arguments?: unknown } }): 
   };
 }
 
-/** The upstream says `stop` after calls too. */
+/** The upstream sends `stop` after calls too. */
 export function finishReason(reason: string | undefined, called: boolean): string {
   if (reason === "length") return "length";
   return called ? "tool_calls" : "stop";

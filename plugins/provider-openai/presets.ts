@@ -53,7 +53,7 @@ const OPENAI: readonly RequestRule[] = [
   noParameters(["reasoning_effort"], atOpenAi(", gpt-4 and older", /^(?:chatgpt|gpt-(?:3|4))/)),
 ];
 
-/** OpenRouter names a model's maker in front, and passes on what that maker's API says. */
+/** OpenRouter puts the name of a model's maker in front, and passes on that maker's errors. */
 function madeBy(maker: string, name: string): NonNullable<RequestRule["only"]> {
   const test = ({ model }: RuleTarget) => model.startsWith(maker);
   return { where: name, test };
@@ -82,7 +82,7 @@ const OPENROUTER: readonly RequestRule[] = [
 /** Mistral's own chat template checks the order of roles as its API does. */
 const LOCAL_MISTRAL: readonly RequestRule[] = [{ ...assistantAfterTool, only: MISTRAL_MODELS }];
 
-/** Not `deepseek-chat`, unless the request says so. */
+/** Not `deepseek-chat`, unless the request turns thinking on. */
 const thinksByDefault = (model: string) => !/deepseek-chat/.test(model);
 
 export const presets: readonly Preset[] = [

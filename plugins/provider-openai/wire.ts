@@ -16,7 +16,7 @@ import {
 } from "portico/provider";
 import { OPENAI_URL, type Preset } from "./presets.ts";
 
-/** Servers of the format rarely have the Responses API: only a channel that says so is asked in it. */
+/** Servers of the format rarely have the Responses API, so a channel has to enable it. */
 const RESPONSES = {
   addressOf(path: string, { baseUrl, options }: Target): string | undefined {
     const speaks = options.responses ?? baseUrl === OPENAI_URL;

@@ -11,7 +11,7 @@ export async function optionalPackage<T>(
   }
 }
 
-/** What such a package's error tells a client: its first line, without the paths of this machine. */
+/** The part of such a package's error that a client may see: its first line, without the paths of this machine. */
 export function packageReason(error: unknown): string {
   const [line = ""] = (error instanceof Error ? error.message : "").split("\n");
   return line.replace(/(?<![\w:/.])~?(?:\/[^\s"',:;()/]+){2,}/g, "…").slice(0, 300);

@@ -8,14 +8,14 @@ export interface Expiring<T> {
 
 /** Renewed this long before they expire, but not in the first half of their life. */
 const EARLY_MS = 5 * 60_000;
-/** Clocks differ: not used in the last moments. */
+/** Clocks differ, so that a value is not used in its last moments. */
 const MARGIN_MS = 10_000;
-/** Where renewing fails, the old one is used on, and renewing tried again after this. */
+/** Where renewing fails, the old value stays in use, and renewing is tried again after this time. */
 const RETRY_MS = 10_000;
 
 /**
- * Gives the value at once while it is good, else a promise of the one that is being fetched. A failure reaches those who
- * need the value by then, and nobody else. `fetch` is told by whom it is asked: a channel's settings may have changed.
+ * Returns the value while it is valid, else a promise of the one that is being fetched. A failure reaches only callers
+ * that need the value at that time. `fetch` gets the caller's argument, since a channel's settings may have changed.
  */
 export function createRenewed<T, By = void>(
   fetch: (by: By) => Promise<Expiring<T>>,

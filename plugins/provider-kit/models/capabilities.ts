@@ -21,7 +21,7 @@ export interface ClaudeModel {
   forcedTools: boolean;
   /** `output_config.format` and strict tools. */
   schemas: boolean;
-  /** It goes on with the beginning of an answer, which the last message holds. */
+  /** It continues the beginning of an answer in the last message. */
   prefill: boolean;
 }
 
@@ -124,7 +124,7 @@ function levelsOf(version: number, isPro: boolean): string[] {
   return version >= 3.1 ? ["LOW", "MEDIUM", "HIGH"] : ["LOW", "HIGH"];
 }
 
-/** Models of Mistral, whose servers want a certain order of roles wherever they are hosted. */
+/** Models of Mistral, which require a certain order of roles wherever they are hosted. */
 export const MISTRAL_MODELS = {
   where: "Mistral's models",
   test: ({ model }: { model: string }) =>

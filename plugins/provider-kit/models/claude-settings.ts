@@ -12,7 +12,7 @@ interface ClaudeThinking {
   display?: "summarized";
 }
 
-/** Tokens for models that want a number. */
+/** Tokens, for models that require a number. */
 const BUDGET: Record<Exclude<Effort, "none">, number> = {
   minimal: 1024,
   low: 2048,
@@ -30,7 +30,7 @@ export function effortOfBudget(tokens: number): "low" | "medium" | "high" {
 }
 
 /**
- * `reasoning_effort` as `thinking` and an effort. A `thinking` object in the request goes out as it is. What the model
+ * `reasoning_effort` as `thinking` and an effort. A `thinking` object in the request is sent unchanged. What the model
  * cannot do is dropped by name. `maxTokens` bounds the budget; `forced`: a tool must be called; `brokenLoop`: the calls
  * being answered were made without (signed) thinking; `bare`: nothing is added that the request does not ask for, and
  * `added` names what was.

@@ -16,7 +16,7 @@ export interface ChunkOptions extends PartDefaults {
   includeUsage: boolean;
 }
 
-/** What a chunk encoder hands on: a chunk of its own, an event of the upstream as it came, or a comment. */
+/** Takes what a chunk encoder writes: a chunk of its own, an unchanged event of the upstream, or a comment. */
 export interface ChunkSink {
   chunk(chunk: ChatChunk): void;
   event(event: SourceEvent): void;
@@ -143,7 +143,7 @@ export class ChunkEncoder {
     }
   }
 
-  /** A call that came with its arguments goes out in one chunk. */
+  /** A call that came with its arguments is written in one chunk. */
   #call(part: StreamedCallPart, next: StreamPart | undefined): boolean {
     const { choice, index, id, name, custom, extra } = part;
     const isTogether =

@@ -88,7 +88,7 @@ export class ChunkReader {
     // Zeros behind real numbers are no news.
     if (laterUsage(this.#out.usage, counts) === this.#out.usage) return;
     const told = () => this.#out.tell(counts);
-    // It goes out at the end, and as it came only where it came alone.
+    // It is written at the end, and unchanged only where the chunk contains nothing else.
     if (!alone || !this.started) {
       this.#out.withoutSource(told);
       return;
@@ -109,7 +109,7 @@ export class ChunkReader {
     for (const [i, choice] of choices.entries()) this.#repairChoice(choice, i);
     const isOver = (choice: JsonMembers) =>
       this.#out.finishOf(choice["index"] as number) !== undefined;
-    // Some servers go on after the end with events that say nothing.
+    // Some servers send further, empty events after the end.
     if (choices.every((choice) => isOver(choice) && saysNothing(choice))) return;
     const source = new OpenSource("openai", chunk);
     this.#out.event(source, () => {
@@ -277,7 +277,7 @@ export class ChunkReader {
     if (typeof call["type"] !== "string") this.#set(call, "type", "function");
   }
 
-  /** The id and the name of a call are told once: clients put together what comes twice. */
+  /** Only the first fragment of a call has its id and name: clients join what they receive twice. */
   #repairLater(call: JsonMembers, fn: JsonMembers | undefined): void {
     if ("id" in call) {
       delete call["id"];

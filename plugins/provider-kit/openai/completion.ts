@@ -1,4 +1,4 @@
-/** Whole responses in OpenAI's form: finds errors dressed as responses and repairs what servers of that format get wrong. */
+/** Whole responses in OpenAI's form: detects errors of status 200, and repairs what servers of that format get wrong. */
 import { completeArguments } from "../response/arguments.ts";
 import type { PartDefaults } from "../parts/part-writer.ts";
 import { isObject, type JsonMembers } from "../request/is-object.ts";
@@ -17,7 +17,7 @@ import {
 } from "./repair.ts";
 
 /**
- * Parses and repairs a response. `changed` says whether the bytes may be passed on as they came. Throws `UpstreamError` for
+ * Parses and repairs a response. `changed`: the bytes may not be passed on unchanged. Throws `UpstreamError` for
  * anything that is not a completion.
  */
 export function readCompletion(
@@ -118,7 +118,7 @@ export function textCompletion(
   };
 }
 
-/** For responses that nobody has counted: many clients read the usage unasked. */
+/** For responses without usage: many clients read it without checking. */
 export const NO_TOKENS: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 let counter = 0;

@@ -1,6 +1,6 @@
-/** Errors inside responses and events in OpenAI's form whose status says that all went well. */
+/** Errors inside responses and events in OpenAI's form whose status is 200. */
 import { isObject } from "../request/is-object.ts";
-import { errorTold } from "../response/errors-in-response.ts";
+import { errorValueIn } from "../response/errors-in-response.ts";
 import {
   readOpenAiProblem,
   type UpstreamError,
@@ -10,12 +10,12 @@ import {
 } from "../stream/upstream-error.ts";
 
 /**
- * The error in a 200 response or in an event of a stream: one that `errorTold` returns, vLLM's `{"object":"error"}`, a bare
+ * The error in a 200 response or in an event of a stream: one that `errorValueIn` returns, vLLM's `{"object":"error"}`, a bare
  * `{"detail"}` or `{"message"}` without choices.
  */
 export function errorIn(value: unknown): UpstreamError | undefined {
   if (!isObject(value)) return undefined;
-  const told = errorTold(value);
+  const told = errorValueIn(value);
   const bare =
     !Array.isArray(value["choices"]) &&
     value["usage"] == null &&

@@ -1,4 +1,4 @@
-/** Deviations of servers of OpenAI's format, repaired in place. Each function tells whether it changed something. */
+/** Deviations of servers of OpenAI's format, repaired in place. Each function returns whether it changed something. */
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 import { readCount, repairCounts } from "../response/token-counts.ts";
 import { readCountOrZero } from "../response/read-members.ts";
@@ -35,7 +35,7 @@ function putCount(usage: JsonMembers, name: string, count: number): boolean {
   return true;
 }
 
-/** Of a list of objects, what is none goes; so does what is no list. */
+/** Removes items that are no objects from a list of objects, and a value that is no list. */
 export function dropOthers(holder: JsonMembers, name: string): boolean {
   const list = holder[name];
   if (list == null) return false;
@@ -46,7 +46,7 @@ export function dropOthers(holder: JsonMembers, name: string): boolean {
 }
 
 /**
- * `content` as a list of parts becomes text, what is no text at all null; `reasoning` (OpenRouter, Groq, vLLM) is also given
+ * `content` as a list of parts becomes text, and anything else null; `reasoning` (OpenRouter, Groq, vLLM) is copied to
  * as `reasoning_content`.
  */
 export function repairText(message: JsonMembers): boolean {
@@ -79,7 +79,7 @@ function textOfPart(part: unknown): string {
 }
 
 /**
- * A text completion's `text` in a chat's choice: the message's where that says nothing, else it goes, for no reader of chats
+ * A text completion's `text` in a chat's choice: becomes the message's where that is empty, else it is removed, for no reader of chats
  * and no guard over them would see it.
  */
 export function repairOwnText(choice: JsonMembers, message: JsonMembers): boolean {

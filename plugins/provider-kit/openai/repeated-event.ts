@@ -5,10 +5,10 @@
  */
 import type { RawPart, StreamPart } from "../types/parts.ts";
 
-/** What an event says that differs from others in its text alone. */
+/** The content of an event that differs from others in its text alone. */
 interface Likeness {
   choice: number;
-  /** Members of the chunk that nobody knows. */
+  /** Unknown members of the chunk. */
   members: Record<string, unknown> | undefined;
   before: string;
   after: string;
@@ -16,7 +16,7 @@ interface Likeness {
 
 /** Longer events are rare: they are parsed one by one. */
 const LONGEST = 16 * 1024;
-/** A text that stands in JSON as it is. */
+/** A text that JSON writes without escapes. */
 const PLAIN = /^[^"\\\x00-\x1f]*$/;
 const BEGIN = '"content":"';
 
@@ -38,7 +38,7 @@ export class RepeatedEvent {
     this.#like = { choice: said.choice, members, before: json.slice(0, from), after };
   }
 
-  /** What the event says, where it is like the one that was learned. */
+  /** Returns the content of the event, where it is like the one that was learned. */
   read(json: string): { choice: number; members: Likeness["members"]; text: string } | undefined {
     const like = this.#like;
     if (like === undefined || !json.endsWith(like.after) || !json.startsWith(like.before))

@@ -42,7 +42,7 @@ class EventReader {
 
   event(text: string, name: string): void {
     if (this.isDone || text === "") return;
-    // Data that stood on several lines cannot go out as it came.
+    // Data of several lines cannot be written unchanged.
     const json = text.includes("\n") ? undefined : text;
     if (json !== undefined && name === "message" && this.#chunks.repeat(json)) return;
     if (text.trim() === "[DONE]") this.#done();
@@ -55,7 +55,7 @@ class EventReader {
     this.#close();
   }
 
-  /** An end alone is no response: a server may say so that it did not understand the request. */
+  /** An end alone is no response: some servers answer so where they did not understand the request. */
   #done(): void {
     if (!this.#hasRead) throw nothingCame();
     this.#close();

@@ -1,5 +1,5 @@
 /**
- * Ids of tool calls that a client can tell apart: an id that the conversation, or this response, holds already is replaced.
+ * Makes the ids of tool calls unique: an id that the conversation, or this response, contains already is replaced.
  * Some upstreams restart their count in each response (`call_0`), and clients then confuse the later call with an earlier
  * one.
  */

@@ -45,7 +45,7 @@ export class PartCollector {
   }
 
   #addMembers({ members, format }: RawPart): void {
-    // An event of another format repeats what other parts say.
+    // An event of another format repeats other parts.
     if (format === undefined) Object.assign(this.#members, members);
   }
 

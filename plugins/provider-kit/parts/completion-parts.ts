@@ -30,7 +30,7 @@ function partsOfChoice({ index: choice, message, logprobs, finish_reason }: Choi
   return parts;
 }
 
-/** What is said to a reader. `logprobs` belong to the text, or to the refusal in its place. */
+/** The content of a message. `logprobs` belong to the text, or to the refusal in its place. */
 function partsOfText(
   { reasoning_content: reasoning, content, refusal, audio, annotations }: Choice["message"],
   choice: number,

@@ -18,7 +18,7 @@ export class ContentBlocks {
   readonly #origin: string;
   readonly #open = new Map<number, OpenBlock>();
 
-  /** `origin`: for whom signatures are good. */
+  /** `origin`: the models that accept the signatures. */
   constructor(out: PartWriter, origin: string) {
     this.#out = out;
     this.#origin = origin;
@@ -49,7 +49,7 @@ export class ContentBlocks {
     this.#blockAt(block).signature += data;
   }
 
-  /** Reasoning that nobody but the upstream can read. */
+  /** Reasoning that only the upstream can read. */
   sealed(data: string): void {
     this.#out.add({
       type: "reasoning-signature",

@@ -49,7 +49,7 @@ class Decoder implements PartDecoder {
     });
   }
 
-  /** What came before an error in the same bytes is still handed on; the error then waits in `failure`. */
+  /** Parts before an error in the same bytes are still returned; the error then waits in `failure`. */
   #read(read: () => void): StreamPart[] {
     try {
       read();

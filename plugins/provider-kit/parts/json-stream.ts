@@ -1,4 +1,4 @@
-/** The decoder of a stream whose events, or lines, are JSON objects: a provider only says what each of them means. */
+/** The decoder of a stream whose events, or lines, are JSON objects: a provider only interprets each of them. */
 import { parseObject } from "../request/parse-object.ts";
 import { cutShort, notJson } from "../response/errors-in-response.ts";
 import { createLineParser } from "../stream/line-parser.ts";
@@ -13,13 +13,13 @@ export interface JsonStreamOptions<Event> extends TrackerOptions {
   /** Server-sent events, whose `data` is JSON, or a JSON object a line. */
   form: "events" | "lines";
   /**
-   * Adds what an event says; `out.finish` ends the stream, and what follows it is not read. What it throws ends the stream
+   * Adds the parts of an event; `out.finish` ends the stream, and what follows it is not read. What it throws ends the stream
    * with that error: `upstreamError` for an error event.
    */
   read(event: Event, out: PartWriter): void;
 }
 
-/** A stream that ends before `out.finish` was cut short, and says so. `[DONE]` is not handed on. */
+/** A stream that ends before `out.finish` was cut short, which is an error. `[DONE]` is not passed on. */
 export function decodeJsonStream<Event extends object>(
   { id, created, model }: Pick<Target, "id" | "created" | "model">,
   { form, read, ...options }: JsonStreamOptions<Event>,

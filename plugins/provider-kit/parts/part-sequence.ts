@@ -9,11 +9,11 @@ import type { StreamPart } from "../types/parts.ts";
 interface OpenCall {
   index: number;
   args: string;
-  /** Its arguments are any text, so that nothing tells where they end but what comes next. */
+  /** Its arguments are any text, so that only the next part shows where they end. */
   isCustom: boolean;
 }
 
-/** For one choice; parts of others are passed on where they stand. */
+/** For one choice. Parts of others are written at once. */
 export class PartSequence {
   readonly #choice: number;
   readonly #write: (part: StreamPart) => void;

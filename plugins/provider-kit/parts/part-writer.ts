@@ -33,7 +33,7 @@ interface Reserved {
 }
 
 export class PartWriter {
-  /** The last that the upstream told. */
+  /** The latest usage that the upstream has reported. */
   usage: Usage | undefined;
   readonly #defaults: PartDefaults;
   readonly #options: TrackerOptions;
@@ -72,7 +72,7 @@ export class PartWriter {
     return this.#choices.get(choice)?.finish;
   }
 
-  /** What the upstream tells of the response; the defaults where it leaves something out. */
+  /** Adds the start, with the defaults for what the upstream leaves out. */
   start(told: Partial<PartDefaults> = {}): void {
     if (this.#started) return;
     this.#started = true;
@@ -87,7 +87,7 @@ export class PartWriter {
     this.#eventAt = this.#queue.length;
   }
 
-  /** Reads one event whose parts carry it, so that it can go out as it is. */
+  /** Reads one event. Its parts carry it, so that it can be written unchanged. */
   event(source: OpenSource, read: () => void): void {
     this.#source = source;
     this.#eventAt = this.#queue.length;
@@ -175,7 +175,7 @@ export class PartWriter {
     const state = this.#stateOf(choice);
     if (state.finish !== undefined) return;
     const isCut = reason === "length" || reason === "content_filter";
-    // What completes the calls stands in no event.
+    // The text that completes the calls belongs to no event.
     this.withoutSource(() => state.calls.finish(isCut));
     state.finish = reason === "stop" && state.calls.any ? "tool_calls" : reason;
     this.#push({ type: "finish", choice, reason: state.finish });
@@ -246,7 +246,7 @@ export class PartWriter {
           if (this.#source !== undefined) this.#source.split = true;
         },
         args: (call, text, isLate) => {
-          // The event tells only the end of the text.
+          // The event contains only the end of the text.
           if (isLate && this.#source !== undefined) this.#source.split = true;
           this.#push({ type: "tool-arguments", choice, index: call.index, text });
         },

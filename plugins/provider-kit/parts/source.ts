@@ -10,14 +10,14 @@ export class OpenSource implements SourceEvent {
   #value: Readonly<Record<string, unknown>> | undefined;
   #json: string | undefined;
 
-  /** `json`: the upstream's own text, where it is to go out as it came. One of the two must be there. */
+  /** `json`: the upstream's own text, where it is to be written unchanged. One of the two must be there. */
   constructor(format: string, value: Record<string, unknown> | undefined, json?: string) {
     this.format = format;
     this.#value = value;
     this.#json = json;
   }
 
-  /** The event goes out as it came. */
+  /** The event is written in the upstream's own text. */
   keep(json: string): void {
     this.#json = json;
   }

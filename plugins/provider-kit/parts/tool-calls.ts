@@ -115,7 +115,7 @@ export class ToolCallTracker {
     return known;
   }
 
-  /** A call whose name is complete, of a format that says clearly where each call begins. */
+  /** A call whose name is complete, of a format that marks the beginning of each call. */
   start(id: string | undefined, name: string, more: CallExtras = {}): TrackedCall {
     this.settle();
     const call = this.#create({ id: id || undefined, name, args: "", ...more });
@@ -246,7 +246,7 @@ export class ToolCallTracker {
     this.#events.announce(call, withArguments);
   }
 
-  /** The call that a fragment goes on with; undefined where it begins one. */
+  /** The call that a fragment continues; undefined where the fragment begins one. */
   #find(fragment: CallFragment): TrackedCall | undefined {
     const { index, id, name } = fragment;
     const byId = id ? this.#byId.get(id) : undefined;
@@ -256,7 +256,7 @@ export class ToolCallTracker {
     const latest = this.#calls.at(-1);
     const same = byIndex ?? byId;
     if (same === undefined) {
-      // A name or an index of its own begins a call; anything else goes on with the latest one.
+      // A name or a new index begins a call; anything else continues the latest one.
       return name || index !== undefined ? undefined : latest;
     }
     // Gemini's OpenAI layer gives every parallel call the index 0.

@@ -4,7 +4,7 @@ import type { MessageLike } from "./fields.ts";
 import { refused } from "./fields.ts";
 import { objectAt, stringAt } from "./read-value.ts";
 
-/** One piece of content. `path` is where it stood (`messages[2].content[0]`), for errors. */
+/** One piece of content. `path` is its place in the request (`messages[2].content[0]`), for errors. */
 import type {
   AssistantTurn,
   CallPart,
@@ -33,7 +33,7 @@ const OF_MESSAGES = new Set([
   ...["role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"],
   ...["reasoning_content", "extra_content", "prefix", "cache_control", "prompt_cache_breakpoint"],
 ]);
-/** Clients send a response's message back as it came; the loss of these members changes nothing. */
+/** Clients send the message of a response back unchanged; the loss of these members changes nothing. */
 const OF_RESPONSES = new Set(["annotations", "reasoning", "reasoning_details", "id", "status"]);
 
 class ConversationReader {
@@ -124,7 +124,7 @@ function markOf(object: Record<string, unknown>): unknown {
   return object.cache_control ?? breakpoint ?? undefined;
 }
 
-/** A mark of the message stands behind its last part. */
+/** A mark of the message applies to its last part. */
 function markLast(parts: Part[], message: MessageLike): Part[] {
   const mark = markOf(message);
   const last = parts.at(-1);

@@ -1,4 +1,4 @@
-/** A guess at the tokens of a request in any format: about four characters each, and what providers say of images. */
+/** Estimates the tokens of a request in any format: four characters per token, and the providers' own figures for images. */
 
 const CHARACTERS = 4;
 const IMAGE = 1500;

@@ -1,4 +1,4 @@
-/** Reads the fields of a chat request one by one, and remembers which ones nobody took. */
+/** Reads the fields of a chat request one by one, and remembers which ones were not read. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 
@@ -107,7 +107,7 @@ export function onlyOneChoice(fields: Fields): void {
     throw refused("n", "This channel returns one response per request: n must be 1");
 }
 
-/** True where the stream shall end with a usage chunk. */
+/** True where the client asks for a usage chunk at the end of the stream. */
 export function wantsUsage({
   stream_options: options,
 }: Readonly<Record<string, unknown>>): boolean {

@@ -1,4 +1,4 @@
-/** The bytes of an image of a conversation, for providers that want bytes. */
+/** Reads the bytes of an image, for providers that need bytes. */
 import { isPorticoError, PorticoError } from "portico";
 import { createGuard } from "portico/egress";
 import type { ImagePart } from "../types/conversation.ts";
@@ -28,7 +28,7 @@ export async function readImage(
   part: ImagePart,
   source: ImageSource,
 ): Promise<{ mediaType: string; base64: string }> {
-  // The usual form goes through as it is, without a turn through bytes.
+  // The usual form is passed on unchanged, without decoding it to bytes.
   const [, named, base64] = PLAIN.exec(part.url) ?? [];
   if (named !== undefined && base64 !== undefined) return { mediaType: registered(named), base64 };
   const param = `${part.path}.url`;
@@ -48,7 +48,7 @@ export async function readImage(
 /**
  * The http address of an image that the provider fetches by itself; undefined for any other. Throws
  * `invalid_request_error` (400) with `param` for one of a private network, as for images that the gateway fetches: only
- * the channel's `allowPrivateImages` says that its upstream may reach into one.
+ * the channel's `allowPrivateImages` allows it.
  */
 export function webImage(
   part: ImagePart,

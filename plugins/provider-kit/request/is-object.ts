@@ -1,4 +1,4 @@
-/** The members of a JSON object that nobody has checked yet. */
+/** The unchecked members of a JSON object. */
 export type JsonMembers = Record<string, unknown>;
 
 /** True for a JSON object: neither null nor a list. */

@@ -3,7 +3,7 @@ import { stringifyExact } from "../json/exact-json.ts";
 import type { Fields } from "./fields.ts";
 import type { WireRequest } from "../types/provider.ts";
 
-/** Members of the body that are undefined are left out. `fields` tells what was dropped. */
+/** Members of the body that are undefined are left out. `fields` lists what was dropped. */
 export function postJson(
   url: string,
   headers: Record<string, string>,

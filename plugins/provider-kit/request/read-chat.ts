@@ -9,7 +9,7 @@ interface PartLike {
   cache_control?: unknown;
 }
 
-/** What an assistant said in a row. */
+/** The content of consecutive turns of the assistant. */
 export interface Said<P extends PartLike, C extends { id?: string }> {
   content: P[];
   refusal?: string | undefined;
@@ -37,7 +37,7 @@ export interface ReadFunction {
   strict: boolean | undefined;
 }
 
-/** Name, description and strictness of a tool; its parameters stand elsewhere in each format. */
+/** Name, description and strictness of a tool. Each format has its parameters in another place. */
 export function functionAt(tool: JsonObject, path: string): ReadFunction {
   const name = stringAt(tool.name, `${path}.name`);
   if (name === "") throw refused(`${path}.name`, "A tool needs a name");
@@ -64,7 +64,7 @@ export function saidMessage<P extends PartLike, C extends { id?: string }>(said:
     role: "assistant",
     content: wordless ? null : (onlyText(content) ?? content),
     refusal,
-    // Within a loop of calls some models want to see it again; later none does.
+    // Some models require it within a loop of calls, and none does later.
     reasoning_content: thoughts.length > 0 && calls.length > 0 ? thoughts.join("\n") : undefined,
     tool_calls: calls.length > 0 ? withExtras(calls, extras) : undefined,
     extra_content: extra,

@@ -15,21 +15,21 @@ const UNSUPPORTED = [
 ];
 
 /**
- * The schema with closed objects and without the limits that Claude's decoder refuses; each limit that goes is told in
- * the description, so that the model still knows of it. A schema that needs no change comes back equal.
+ * Returns the schema with closed objects and without the limits that Claude's decoder refuses. The description names each
+ * limit that was removed, so that the model still sees it. A schema that needs no change is returned equal.
  */
 export function strictSchema(schema: Record<string, unknown>): Record<string, unknown> {
   const out: Record<string, unknown> = {};
-  const told: string[] = [];
+  const removed: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
     if (UNSUPPORTED.includes(key) && typeof value !== "object")
-      told.push(`${key}: ${String(value)}`);
+      removed.push(`${key}: ${String(value)}`);
     else if (key === "minItems" && typeof value === "number" && value > 1)
-      told.push(`minItems: ${value}`);
+      removed.push(`minItems: ${value}`);
     else out[key] = inside(key, value);
   }
-  if (told.length > 0)
-    out.description = [schema.description, told.join(", ")].filter(Boolean).join("\n");
+  if (removed.length > 0)
+    out.description = [schema.description, removed.join(", ")].filter(Boolean).join("\n");
   const isObject =
     schema.type === "object" || (schema.type === undefined && schema.properties !== undefined);
   if (isObject && out.additionalProperties === undefined) out.additionalProperties = false;

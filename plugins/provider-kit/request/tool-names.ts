@@ -15,7 +15,7 @@ export const PLAIN_TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 const LONGEST = 64;
 const HASH = 12;
-/** For requests whose names go out as they are. */
+/** For requests whose names are sent unchanged. */
 export const UNCHANGED_NAMES: ToolNames = { original: (name) => name };
 
 /** The request with names that fit `allowed`, and the way back. The same request where all of them fit. */

@@ -25,7 +25,7 @@ type ToolChoice =
 export interface ToolUse {
   /** Those that the choice allows; empty where the request has none. */
   tools: ToolSpec[];
-  /** Undefined where the request does not say: `auto`. */
+  /** Undefined where the request has none: `auto`. */
   choice: ToolChoice | undefined;
 }
 
@@ -170,7 +170,7 @@ export function functionTool({
   return { type: "function", function: { name, description, parameters } };
 }
 
-/** What tells a model to answer in JSON where its format has no other way. */
+/** An instruction to answer in JSON, for formats that have no parameter for it. */
 export function jsonInstruction(format: ResponseFormat): string {
   if (format.kind === "json")
     return "Answer with one valid JSON object and nothing else: no prose, no code fence.";
@@ -178,7 +178,7 @@ export function jsonInstruction(format: ResponseFormat): string {
 }
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
-/** How much a model shall think, weakest first. */
+/** Efforts of reasoning, weakest first. */
 export type Effort = (typeof EFFORTS)[number];
 
 /** `reasoning_effort`, or `reasoning.effort`. */

@@ -12,7 +12,7 @@ export function completeArguments(input: unknown, cut = false): string {
   return cut ? input : input + missingClosers(input);
 }
 
-/** True for the text of a JSON object or list that has come to its end. */
+/** True for the text of a complete JSON object or list. */
 export function isCompleteJson(text: string): boolean {
   const last = text.trimEnd().at(-1);
   return (last === "}" || last === "]") && isJson(text);

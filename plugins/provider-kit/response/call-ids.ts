@@ -1,4 +1,4 @@
-/** Ids of tool calls: `call_…` on our side, whatever the upstream wants on its side, without any memory between. */
+/** Converts ids of tool calls between the gateway's form (`call_…`) and the upstream's, without keeping state. */
 import { createHash, randomBytes } from "node:crypto";
 
 /** Marks an id that we made up because the upstream had none. */
@@ -32,7 +32,7 @@ export function upstreamCallId(id: string): string {
 
 const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/** The same for upstreams that want exactly `length` letters and digits (Mistral: 9). */
+/** The same for upstreams that require exactly `length` letters and digits (Mistral: 9). */
 export function shortCallId(id: string, length: number): string {
   const bare = id.startsWith("call_") ? id.slice(5) : id;
   if (bare.length === length && /^[A-Za-z0-9]+$/.test(bare)) return bare;

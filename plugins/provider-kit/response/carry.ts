@@ -1,7 +1,7 @@
 /**
  * Signed reasoning travels with the client's own copy of the conversation: the gateway keeps nothing. It rides in
  * `extra_content` and not in the id of the call, since ids longer than 40 characters are refused by OpenAI (to which a
- * conversation may fail over). The origin tells for whom a signature is good; elsewhere it is left out.
+ * conversation may fail over). The origin names whose models accept a signature; it is left out for all others.
  */
 import { createHash } from "node:crypto";
 

@@ -8,7 +8,7 @@ import type { ChatMessage, ToolCallPart } from "../types/format.ts";
 
 /** What a response in blocks needs to know of its request. */
 export interface BlockOptions {
-  /** For whom the signatures of its reasoning are good. */
+  /** The models that accept the signatures of its reasoning. */
   origin: string;
   names: ToolNames;
 }
@@ -17,7 +17,7 @@ interface CollectedBlocks {
   text(text: string): void;
   /** Reasoning with its signature, where it has one. */
   reasoning(text: string | undefined, signature: string | undefined): void;
-  /** Reasoning that nobody but the upstream can read. */
+  /** Reasoning that only the upstream can read. */
   sealed(data: string): void;
   call(id: string | undefined, name: string | undefined, input: unknown): void;
   called(): boolean;

@@ -6,7 +6,7 @@ import {
 
 /**
  * The error for a problem that came inside a response of status 200. The upstream had taken the request by then, so it is
- * the upstream's failure; only overload and limits are told apart.
+ * the upstream's failure; only overload and rate limits keep their kinds.
  */
 export function errorInResponse(problem: UpstreamProblem): UpstreamError {
   const kind =
@@ -15,10 +15,10 @@ export function errorInResponse(problem: UpstreamProblem): UpstreamError {
 }
 
 /**
- * What a response or event of status 200 in OpenAI's form tells as gone wrong: a truthy `error`, beside the choices or in
- * one of them (OpenRouter), or a choice that finished with `error`. Undefined where nothing has.
+ * The error in a response or event of status 200 in OpenAI's form: a truthy `error`, beside the choices or in
+ * one of them (OpenRouter), or a choice that finished with `error`. Undefined where there is none.
  */
-export function errorTold({ error, choices }: { error?: unknown; choices?: unknown }): unknown {
+export function errorValueIn({ error, choices }: { error?: unknown; choices?: unknown }): unknown {
   if (error || !Array.isArray(choices)) return error || undefined;
   for (const choice of choices as ({ error?: unknown; finish_reason?: unknown } | null)[]) {
     if (choice?.error) return choice.error;

@@ -1,4 +1,4 @@
-/** Usage that a stream tells more than once. */
+/** Usage that a stream reports more than once. */
 import type { Usage } from "../types/format.ts";
 
 /** What is known after another event: numbers above 0 replace earlier ones, zeros and nonsense never do. */

@@ -6,7 +6,7 @@ const WRITTEN = new Set(["arguments", "args", "input"]);
 
 /**
  * A JSON object of an upstream, response or event, without the members that are null: servers and proxies between write
- * every member of their types, and null says what leaving it out says.
+ * every member of their types, and null means the same as a missing member.
  */
 export function parseResponse(body: Buffer): Record<string, unknown> | undefined {
   const value = parseObject(body);

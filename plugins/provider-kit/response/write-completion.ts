@@ -4,7 +4,7 @@ import type { Target } from "../types/provider.ts";
 import { readIndex, readText } from "./read-members.ts";
 import { readCount } from "./token-counts.ts";
 
-/** What a model said, in parts. */
+/** The text, reasoning and calls of a response. */
 interface Answered<C> {
   text: string;
   reasoning?: string | undefined;
@@ -53,7 +53,7 @@ export function tokenUsage(counts: TokenCounts) {
   };
 }
 
-/** A completion of one target; what the upstream does not tell is the target's own. */
+/** A completion of one target. The target supplies what the upstream leaves out. */
 export function completionFrom(
   target: Pick<Target, "id" | "created" | "model">,
   told: {

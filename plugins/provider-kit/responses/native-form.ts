@@ -46,7 +46,7 @@ export function countResponseTokens(
   return post("responses/input_tokens", native.body, target, address);
 }
 
-/** `input_tokens`, where the response tells it. */
+/** Returns `input_tokens` of the response, if it has any. */
 export function readInputTokens(body: Buffer): number | undefined {
   const value: unknown = JSON.parse(body.toString("utf8"));
   const count = isObject(value) ? value["input_tokens"] : undefined;

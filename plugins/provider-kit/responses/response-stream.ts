@@ -1,4 +1,4 @@
-/** Reads one stream of the Responses format. Each part carries its event, which goes out as it came. */
+/** Reads one stream of the Responses format. Each part carries its event, which is written unchanged. */
 import { ContentBlocks } from "../parts/content-blocks.ts";
 import { createPartDecoder } from "../parts/decoder.ts";
 import { PartWriter } from "../parts/part-writer.ts";
@@ -64,7 +64,7 @@ class EventReader {
     if (type === "error") throw responseError(event as Record<string, unknown>);
     if (type === "response.failed") throw responseError(membersOf(event.response));
     const isRepaired = repairCounts(event.response?.["usage"]);
-    // JSON may stand over several lines of data; between its tokens a line end is but a space.
+    // The JSON may span several lines of data. Between its tokens a line end means the same as a space.
     const json = isRepaired ? undefined : data.toString("utf8").replace(/[\r\n]/g, " ");
     const source = new OpenSource("responses", { ...event, type }, json);
     this.#out.event(source, () => {
@@ -73,7 +73,7 @@ class EventReader {
     });
   }
 
-  /** Texts that come only in an event that would repeat them: nobody has seen them yet. */
+  /** Adds texts that come only in an event that would otherwise repeat them. */
   #readUnsaid(type: string, event: Event): void {
     for (const { place, kind, text } of textsInEvent(type, event as Record<string, unknown>)) {
       if (text === "" || this.#said.has(place)) continue;
@@ -123,7 +123,7 @@ class EventReader {
     }
   }
 
-  /** Events that repeat what others say, or are of a kind that is newer than this file: anyone who hides secrets sees them. */
+  /** Events that repeat others, or are of a type that is newer than this file. The features that mask secrets see them. */
   #repeat(type: string, event: Event): void {
     const members = { ...event, type } as Record<string, unknown>;
     this.#out.rawEvent("responses", members, textsInEvent(type, members).length > 0);

@@ -21,7 +21,7 @@ export function placeOf(event: { output_index?: unknown; content_index?: unknown
   return `${item ?? 0}.${part ?? 0}`;
 }
 
-/** Empty for events that tell only a piece of a text, or none. */
+/** Empty for events that contain only a piece of a text, or none. */
 export function textsInEvent(type: string, event: Members): ResponseText[] {
   switch (type) {
     case "response.output_text.done":

@@ -9,7 +9,7 @@ import { membersOf, responseError, responseFinish, responseUsage } from "./respo
 
 type Members = Record<string, unknown>;
 
-/** Throws `upstreamError` for a response that failed, and for what is none. */
+/** Throws `upstreamError` for a response that failed, and for a body that is no response. */
 export function decodeResponse(body: Buffer, _: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body);
   if (response?.["error"] || response?.["status"] === "failed") throw responseError(response);

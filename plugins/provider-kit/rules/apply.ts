@@ -13,7 +13,7 @@ export interface Applied<Request> {
   dropped: string[];
 }
 
-/** What is known of a request beside what it says. */
+/** Facts about a request that its body does not contain. */
 export interface RequestFacts {
   target: RuleTarget;
   isTranslated?: boolean;

@@ -71,7 +71,7 @@ function unmark(object: JsonObject, place: string, notes: RuleNotes): JsonObject
   return bare;
 }
 
-/** Texts stood in parts only because of their marks: a string is the form that every server takes. */
+/** Texts were sent as parts only because of their marks. Every server accepts a string. */
 function plainContent(message: RuleMessage): unknown {
   const { content } = message;
   if (!Array.isArray(content)) return content;

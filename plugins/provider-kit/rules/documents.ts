@@ -27,7 +27,7 @@ function withoutEnding(filename: unknown): string {
   return typeof filename === "string" ? filename.replace(/\.[a-z0-9]{1,5}$/i, "") : "";
 }
 
-/** `isDocument`: the file goes out as a document, and not as an image. */
+/** `isDocument`: the file is sent as a document, and not as an image. */
 export function documentNames(isDocument: (file: JsonObject) => boolean): RequestRule {
   return {
     name: "unique-document-names",

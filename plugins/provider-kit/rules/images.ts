@@ -55,7 +55,7 @@ function relabelPart(part: JsonObject, place: string, notes: RuleNotes): JsonObj
   return { ...part, file: { ...file, file_data: relabelled } };
 }
 
-/** Images stand in messages and in the results of tools. */
+/** Messages and results of tools contain images. */
 function relabelBlock(block: JsonObject, place: string, notes: RuleNotes): JsonObject {
   if (block["type"] === "tool_result")
     return eachPart(block, place, (part, at) => relabelBlock(part, at, notes));

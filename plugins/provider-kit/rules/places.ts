@@ -1,5 +1,5 @@
 /**
- * Keeps track of where the pieces of a request stood in the client's own request, while translations rename them and rules
+ * Remembers the places of the pieces of a request in the client's own request, while translations rename them and rules
  * insert and move messages: headers and errors name the client's paths.
  */
 import type { RuleChat, RuleMessage } from "../types/rules.ts";
@@ -7,7 +7,7 @@ import type { RuleChat, RuleMessage } from "../types/rules.ts";
 /** Members of a piece that have another name in the client's request: the path within the piece, and the client's path. */
 export type RenamedMembers = Readonly<Record<string, string>>;
 
-/** Where something stood in the client's request. */
+/** The place of a piece in the client's request. */
 interface Source {
   path: string;
   renamed: RenamedMembers;
@@ -34,7 +34,7 @@ export function withSource<Piece extends object>(
   return { ...piece, [SOURCE]: { path, renamed } };
 }
 
-/** The messages, each of which remembers where it stands now. */
+/** The messages, each of which remembers its present place. */
 export function rememberPlaces(messages: readonly RuleMessage[]): RuleMessage[] {
   return messages.map((message, i) =>
     sourceOf(message) === undefined ? withSource(message, `messages[${i}]`) : message,

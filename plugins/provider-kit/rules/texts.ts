@@ -1,8 +1,8 @@
-/** What a message says, as far as rules about turns need to know. */
+/** Reads the texts of messages, for rules about turns. */
 import type { JsonObject } from "../request/read-value.ts";
 import type { RuleMessage } from "../types/rules.ts";
 
-/** The text of a turn that exists only because a provider wants one: the shortest that every API takes. */
+/** The text of a turn that exists only because a provider requires one: the shortest that every API accepts. */
 export const FILLER = ".";
 
 export function isSystem({ role }: RuleMessage): boolean {
@@ -29,7 +29,7 @@ export function isBlankText(part: unknown): boolean {
   return !isFilled(part);
 }
 
-/** True for a part that is no text, or a text that says something. */
+/** True for a part that is no text, and for a text that is not blank. */
 function isFilled(part: unknown): boolean {
   if (typeof part === "string") return part.trim() !== "";
   const { type, text, refusal } = (part ?? {}) as JsonObject;

@@ -22,7 +22,7 @@ export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule
       });
     },
     messages(request, notes) {
-      // Ids of this form go out as they are.
+      // Ids of this form are sent unchanged.
       const ids = new IdRegister((id) => id);
       const changed = eachMessage(request as unknown as RuleChat, (message, place) => {
         ids.hear(message.role);

@@ -1,7 +1,7 @@
 /** Makes any JSON Schema one that a provider takes for the arguments of a tool. */
 import type { JsonObject } from "../request/read-value.ts";
 
-/** A tool's schema, and what it no longer says by itself. */
+/** A tool's schema, and the constraints that were removed from it. */
 export interface ToolSchema {
   schema: JsonObject;
   /** For the tool's description, in words that a model understands. */

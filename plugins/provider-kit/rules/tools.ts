@@ -6,7 +6,7 @@ import type { RequestRule, RuleNotes, RuleTarget } from "../types/rules.ts";
 
 interface SchemaRuleOptions {
   only?: RequestRule["only"];
-  /** Members that may stand at the root of a schema; absent: any. */
+  /** Members that are allowed at the root of a schema; absent: any. */
   rootMembers?: { readonly names: readonly string[]; test(target: RuleTarget): boolean };
 }
 
@@ -48,7 +48,7 @@ export function toolSchemas({ only, rootMembers }: SchemaRuleOptions = {}): Requ
   };
 }
 
-/** An empty schema that becomes an empty object's says the same. */
+/** An empty schema and that of an empty object mean the same. */
 function isWorthNaming(given: JsonObject, schema: JsonObject): boolean {
   return Object.keys(given).length > 0 || Object.keys(schema).length > 1;
 }

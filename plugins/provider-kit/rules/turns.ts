@@ -100,7 +100,7 @@ export const noBlankTexts: RequestRule = {
   chat(request, notes) {
     if (!request.messages.some(hasBlankText)) return request;
     const filled = rememberPlaces(request.messages).filter((message) => !isBlank(message));
-    // The provider says what it thinks of a request without any text.
+    // A request without any text is the provider's to refuse.
     if (filled.length === 0) return request;
     for (const [i, message] of request.messages.entries()) {
       if (isBlank(message)) notes.change(`messages[${i}]`);
@@ -180,7 +180,7 @@ export const systemNotAlone: RequestRule = {
   },
 };
 
-/** `takesPrefill`: the model goes on with the beginning of an answer. */
+/** `takesPrefill`: the model continues the beginning of an answer. */
 export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule {
   return {
     name: "no-prefill",
@@ -204,7 +204,7 @@ export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule
   };
 }
 
-/** A paused turn is sent back as it is, and goes on: it ends with a call that Anthropic itself answers. */
+/** A paused turn is sent back unchanged, and continues: it ends with a call that Anthropic itself answers. */
 function endsWithServerTool({ content }: RuleMessage): boolean {
   const last = Array.isArray(content) ? (content.at(-1) as JsonObject | undefined) : undefined;
   const type = last?.["type"];

@@ -1,4 +1,4 @@
-/** Errors that say that a prompt is too long for the model's context: each provider phrases it differently. */
+/** Recognises errors about a prompt that is too long for the model's context: each provider phrases them differently. */
 
 // cspell:ignore imum
 /** The code that OpenAI's clients look for, such as agents that compact their history then. */

@@ -1,6 +1,6 @@
 /** JSON in bodies that are no JSON as a whole: one object a line, or one an event. */
 
-/** Behind so many characters, and so many lines that are none, nobody looks: each costs a thrown error. */
+/** The search ends after so many characters, and so many lines without JSON, because each costs a thrown error. */
 const MOST_CHARACTERS = 64 * 1024;
 const MOST_BROKEN = 100;
 
@@ -18,7 +18,7 @@ export function jsonLines(text: string): object[] {
   return found;
 }
 
-/** Undefined for what is no JSON, and for texts, numbers and the like. */
+/** Undefined for a text that is no JSON, and for JSON that is no object or list. */
 export function parseJsonObject(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -13,7 +13,7 @@ const EVENT = Buffer.from("event");
 const NEWLINE = Buffer.from("\n");
 
 /**
- * Gets each event's `data` (several `data` lines joined by `\n`) and its `event` name (`message` where none was given).
+ * Gets each event's `data` (several `data` lines joined by `\n`) and its `event` name (`message` by default).
  * The buffer may share memory with what was pushed: copy what must outlive the call.
  */
 export type SseHandler = (data: Buffer, event: string) => void;
@@ -21,7 +21,7 @@ export type SseHandler = (data: Buffer, event: string) => void;
 /** Takes the bytes of one event stream. */
 export interface SseParser {
   push(bytes: Buffer): void;
-  /** The stream ended: an event that its blank line never reached is handed on too. */
+  /** Ends the stream. An event without its blank line is returned too. */
   end(): void;
 }
 
@@ -44,7 +44,7 @@ class EventStreamParser implements SseParser {
   /** A line whose end has not come yet. */
   readonly #line = new HeldBytes();
   #data: Buffer | undefined;
-  /** Data that stands on several lines, in place of `#data`. */
+  /** Data of several lines, in place of `#data`. */
   #lines: HeldBytes | undefined;
   #name = "";
   /** Lines of a bare object are being read. */
@@ -167,7 +167,7 @@ function firstOf(lf: number, cr: number): number {
   return Math.min(lf, cr);
 }
 
-/** The line is the field's name alone, or goes on with a colon. This runs for every line of every stream. */
+/** The line is the field's name alone, or continues with a colon. This runs for every line of every stream. */
 function isField(bytes: Buffer, start: number, end: number, name: Buffer): boolean {
   const behind = start + name.length;
   if (behind > end || (behind < end && bytes[behind] !== COLON)) return false;
@@ -175,7 +175,7 @@ function isField(bytes: Buffer, start: number, end: number, name: Buffer): boole
   return true;
 }
 
-/** What stands behind the colon and one space. */
+/** The value behind the colon and one space. */
 function valueIn(bytes: Buffer, colon: number, end: number): Buffer {
   if (colon >= end) return bytes.subarray(end, end);
   const hasSpace = bytes[colon + 1] === SPACE && colon + 1 < end;

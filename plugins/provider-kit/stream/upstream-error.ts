@@ -1,4 +1,4 @@
-/** What went wrong at an upstream, and how that is told to our own caller. */
+/** Errors of upstreams, and the errors that the gateway's own callers get for them. */
 import { PorticoError } from "portico";
 import {
   CONTEXT_LENGTH,
@@ -20,7 +20,7 @@ export type UpstreamKind =
   | "timeout"
   | "upstream";
 
-/** So much of an error body is looked at for what is no JSON as a whole. */
+/** Bytes of an error body that are searched for JSON where the whole is none. */
 const LOOKED_AT_BYTES = 64 * 1024;
 
 /** Members of an error object beside its message, type, code and param. */
@@ -30,7 +30,7 @@ export interface ErrorMembers {
   values: Record<string, unknown>;
 }
 
-/** What an upstream's error body says. */
+/** The content of an upstream's error body. */
 export interface UpstreamProblem {
   message: string;
   /** The upstream's own code, passed on. */
@@ -40,7 +40,7 @@ export interface UpstreamProblem {
   kind: UpstreamKind;
   /** Further members of the error object (`metadata`, `details`, `innererror`), for clients of the same format. */
   members?: ErrorMembers;
-  /** Seconds, where the body says so (the header is read by the caller). */
+  /** Seconds, where the body names a time (the caller reads the header). */
   retryAfter?: number;
   /** The limit of the gateway's own configuration that refused: `requestsPerMinute`, `budget`. */
   limit?: string;
@@ -135,7 +135,7 @@ const LONGEST_RETRY_AFTER_S = 86_400;
 const CODE = /^[\w.:/ -]{1,100}$/;
 const PARAM = /^[\x20-\x7e]{1,256}$/;
 
-/** What an upstream says reaches headers, logs and programs: only what has the form and the size of its kind. */
+/** An upstream's texts reach headers, logs and programs, so only values of the right form and size are kept. */
 function boundProblem({
   code,
   type,
@@ -252,7 +252,7 @@ function contextLengthError(problem: UpstreamProblem, status: number): UpstreamE
 
 /**
  * Reads an error body in OpenAI's form and its usual deviations (`{"error":"text"}`, `{"message"}`, `{"detail"}`, a list
- * of errors, a numeric code, plain text, an HTML page, the first event or line that says an error). Never throws.
+ * of errors, a numeric code, plain text, an HTML page, the first event or line that contains an error). Never throws.
  */
 export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem {
   const kind = kindOfStatus(status);
@@ -284,7 +284,7 @@ const OWN_MEMBERS = new Set(["message", "detail", "type", "code", "param", "obje
 /** More is no explanation of an error. */
 const MOST_CHARACTERS = 16 * 1024;
 
-/** The members of an error object that no other field tells; undefined where there are none, or too much of them. */
+/** The members of an error object that no other field holds; undefined where there are none, or too many. */
 export function otherMembers(error: unknown, form: ErrorMembers["form"]): ErrorMembers | undefined {
   if (typeof error !== "object" || error === null || Array.isArray(error)) return undefined;
   const entries = Object.entries(error).filter(
@@ -319,7 +319,7 @@ function text(value: unknown): string | undefined {
   }
 }
 
-/** Text is shown; what has a form of its own would be shown in pieces that nobody reads. */
+/** Shows plain text. JSON, HTML and bytes are described instead of being quoted in part. */
 function plainMessage(status: number, body: Buffer): string {
   const shown = body.toString("utf8", 0, LOOKED_AT_BYTES).trim();
   const what = status >= 100 ? `status ${status}` : "an error";

@@ -61,14 +61,14 @@ export interface ResultPart {
   cache?: unknown;
 }
 
-/** What the user said, and what tools gave. */
+/** The user's content, and results of tools. */
 export interface UserTurn {
   role: "user";
   /** Answers of tools; they come before the parts. */
   results: ResultPart[];
   parts: Part[];
 }
-/** What the model said. */
+/** The model's content and calls. */
 export interface AssistantTurn {
   role: "assistant";
   parts: Part[];
@@ -76,10 +76,10 @@ export interface AssistantTurn {
   reasoning: string | undefined;
   /** `extra_content` of the message. */
   extra: unknown;
-  /** It is the beginning of an answer, which the model goes on with. */
+  /** The beginning of an answer, which the model continues. */
   prefix?: boolean;
 }
-/** Instructions, wherever they stood. */
+/** Instructions, from anywhere in the conversation. */
 interface SystemTurn {
   role: "system";
   parts: TextPart[];

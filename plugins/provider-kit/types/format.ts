@@ -46,7 +46,7 @@ export interface ToolCallPart {
   id?: string;
   type?: string;
   function?: { name?: string; arguments?: string };
-  /** What a provider wants to see again with the call (signatures). */
+  /** Data that a provider requires with the call in later requests (signatures). */
   extra_content?: unknown;
 }
 
@@ -61,7 +61,7 @@ export interface Usage {
     [field: string]: number | undefined;
   };
   completion_tokens_details?: { reasoning_tokens?: number; [field: string]: number | undefined };
-  /** The upstream told none that can be true: these are the gateway's own numbers. */
+  /** The upstream sent no counts that can be true: these are the gateway's own estimates. */
   estimated?: true;
 }
 

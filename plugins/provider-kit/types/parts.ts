@@ -31,7 +31,7 @@ interface OfChoice extends FromEvent {
   choice: number;
 }
 
-/** What the upstream says of the response as a whole. It comes first, once. */
+/** Describes the response as a whole. It is the first part, and comes once. */
 export interface StartPart extends FromEvent {
   type: "start";
   /** `chatcmpl-…` */
@@ -57,7 +57,7 @@ export interface SignaturePart extends OfChoice {
   text: string;
   /** Nobody but the provider can read the reasoning. */
   redacted?: boolean;
-  /** For whom the signature is good: see `originOf`. */
+  /** The models that accept the signature: see `originOf`. */
   origin: string;
 }
 
@@ -72,7 +72,7 @@ export interface StreamedCallPart extends OfChoice {
   withArguments?: boolean;
   /** A call of OpenAI's type `custom`: its arguments are any text. */
   custom?: boolean;
-  /** `extra_content`: what a provider wants to see again with the call. */
+  /** `extra_content`: data that the provider requires with the call in later requests. */
   extra?: unknown;
 }
 
@@ -112,13 +112,13 @@ export interface UsagePart extends FromEvent {
 /** Members of an OpenAI-format chunk that no other part has a word for. Only that format writes them. */
 export interface RawPart extends OfChoice {
   type: "raw";
-  /** Where the members stand: in the chunk, in the choice, in its delta, or in the delta of the call `index`. */
+  /** The place of the members: the chunk, the choice, its delta, or the delta of the call `index`. */
   at: "chunk" | "choice" | "delta" | "call";
   index?: number;
   members: Record<string, unknown>;
   /** The members are a whole event of this format (`responses`), and mean nothing in OpenAI's. */
   format?: string;
-  /** The event repeats texts as a whole: what is still held back of them must go out before it. */
+  /** The event repeats texts as a whole: text that is still held back must be written before it. */
   endsText?: boolean;
 }
 
@@ -129,7 +129,7 @@ export interface CommentPart extends FromEvent {
 }
 
 /**
- * An event of the upstream in the form in which it would go out again. A way in that writes the same format writes the
+ * An event of the upstream, in the form in which it would be written again. A way in that writes the same format writes the
  * event itself where all its parts have come through unchanged: so unknown members, their order, and the marks of caches
  * survive.
  */
@@ -149,7 +149,7 @@ export interface SourceEvent {
 
 /** Takes the bytes of one stream, cut anywhere. */
 export interface PartDecoder {
-  /** What the bytes say. Throws `upstreamError` for an error event that nothing has come before in these bytes. */
+  /** Returns the parts in the bytes. Throws `upstreamError` for an error event with nothing before it in these bytes. */
   push(bytes: Buffer): StreamPart[];
   /** The upstream ended cleanly. Throws where the response was cut short. */
   end(): StreamPart[];

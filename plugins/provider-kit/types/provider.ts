@@ -1,6 +1,6 @@
 /**
- * What a provider of models is. What it is made of (SSE parser, chunk writer, `upstreamError`, `readOpenAiProblem`, data
- * URLs) is exported from "portico/chat" as well.
+ * The types of a provider of models. The functions that a provider is written with (SSE parser, `PartWriter`,
+ * `upstreamError`, `readOpenAiProblem`, data URLs) are in `portico/provider` too.
  */
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "./format.ts";
 import type { IncomingHttpHeaders } from "node:http";
@@ -9,7 +9,7 @@ import type { RequestRule } from "./rules.ts";
 import type { PartDecoder, StreamPart } from "./parts.ts";
 import type { UpstreamProblem } from "../stream/upstream-error.ts";
 
-/** One channel and model that a request is tried on. */
+/** The channel and model of one attempt at a request. */
 export interface Target {
   channel: string;
   /** The upstream's own name of the model. */
@@ -19,31 +19,31 @@ export interface Target {
   apiKey?: string;
   /** The channel's extra headers. */
   headers: Record<string, string>;
-  /** The whole channel entry of the configuration, for keys of the provider's own (`apiVersion`, `region`). */
+  /** The channel's entry of the configuration, for settings of this provider (`apiVersion`, `region`). */
   options: Record<string, unknown>;
   log: Logger;
-  /** Aborted when the client disconnects, and when a provider of this process has taken too long. */
+  /** Aborted when the client disconnects, and when a provider without an upstream exceeds its time. */
   signal: AbortSignal;
-  /** `chatcmpl-…` and unix seconds for responses of providers that bring none. */
+  /** `chatcmpl-…` and Unix seconds, for responses that have no id and time of their own. */
   id: string;
   created: number;
   /** The bytes of an http(s) or data URL, fetched under the SSRF guard; throws `invalid_request_error` (400). */
   fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }>;
   /**
-   * The upstream has refused a request with something in it that the gateway had added: send only what this one asks for.
-   * See `WireRequest.additions`.
+   * The upstream has refused a request to which the gateway had added something: encode without additions. See
+   * `WireRequest.additions`.
    */
   bare?: boolean | undefined;
-  /** What `WireProvider.credential` gave for this attempt. */
+  /** The value of `WireProvider.credential` for this attempt. */
   credential?: Credential | undefined;
   /**
-   * A small request beside the chat (a token, a list), through the channel's proxy: resolves with whatever status comes,
+   * Sends a small request beside the chat (for a token, a list) through the channel's proxy. Resolves with any status;
    * rejects with `upstream_error` or `upstream_timeout` (10 s).
    */
   request(call: SmallRequest): Promise<SmallResponse>;
 }
 
-/** What a provider signs requests with where the channel has no `apiKey`: a token, or the parts of a key. All of it is secret. */
+/** Signs requests of channels without an `apiKey`: a token, or the parts of a key. All of it is secret. */
 export type Credential = Readonly<Record<string, string>>;
 
 export type SmallRequest = Pick<WireRequest, "method" | "url" | "headers" | "body">;
@@ -55,9 +55,9 @@ export interface SmallResponse {
 }
 
 /**
- * A backend of chat models. It has either `complete`/`stream` (in process, or with a client of its own), or `wire`
- * (the chat plugin's own client sends, retries, streams and cancels; the provider only translates). Requests and
- * responses are in OpenAI's form on this side.
+ * A backend of chat models. It has either `complete` and `stream` (it answers in this process, or uses its own client), or
+ * `wire` (the engine's client sends, retries, streams and cancels; the provider only translates). Requests and responses
+ * are in OpenAI's form on the gateway's side.
  */
 export interface ChatProvider {
   name: string;
@@ -67,37 +67,37 @@ export interface ChatProvider {
   /** A channel of this provider and name exists without configuration (`echo`, `agent`). */
   builtinChannel?: string;
   /**
-   * Its models are made of other models through the chat service: their usage is counted there, and not here once more, and it may take
-   * as long as they do where its channel sets no `timeoutMs` and `idleTimeoutMs`.
+   * Its models ask other models through the service `models`, which counts their usage: it is not counted again here.
+   * Where its channel sets no `timeoutMs` and `idleTimeoutMs`, it may take as long as those models do.
    */
   composite?: boolean;
-  /** It keeps what it says, and so emits `message:sending` and `message:streaming` itself, where `CallInfo.leaves` says so. */
+  /** It stores its responses, and so emits `message:sending` and `message:streaming` itself where `CallInfo.leaves` is true. */
   sends?: boolean;
-  /** In-process: the response. Without `stream`, this one is streamed in pieces. */
+  /** For providers without an upstream: the response. Without `stream`, this response is streamed in pieces. */
   complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
-  /** In-process: the response as it comes: lists of parts, or chunks in OpenAI's form; strings are text. */
+  /** For providers without an upstream: yields lists of parts, or chunks in OpenAI's form; strings are text. */
   stream?(
     request: ChatRequest,
     target: Target & CallInfo,
   ): AsyncIterable<readonly StreamPart[] | ChatChunk | string>;
   wire?: WireProvider;
   /**
-   * What it sends in confidence and no configuration holds, as it is now: the environment's credentials, tokens that it
-   * fetched. Masked wherever a channel's `apiKey` is.
+   * Its current secrets that are not in the configuration: credentials of the environment, tokens that it has fetched.
+   * They are masked wherever a channel's `apiKey` is.
    */
   secrets?(): readonly string[];
-  /** The ids that the upstream lists, for `GET /v1/models`; for in-process providers. */
+  /** The ids of its models for `GET /v1/models`, for providers without an upstream. */
   models?(target: Target): Promise<string[]> | string[];
 }
 
-/** Of the request that a provider of this process answers. */
+/** Facts about a request, for a provider without an upstream. */
 export interface CallInfo {
   requestId: string;
   client: Client;
-  /** On whose behalf: that of the client, or of the call that a hook or plugin serves. */
+  /** The principal of the client, or of the call that a hook or plugin serves. */
   principal: Principal;
   sessionKey: string;
-  /** Its response leaves the gateway, so that `message:sending` and, of a stream, `message:streaming` are due. */
+  /** Its response leaves the gateway, so that `message:sending` and, for a stream, `message:streaming` must be emitted. */
   leaves?: boolean;
   /** Parameter paths that the target could not express, for `x-portico-dropped`. */
   dropped: string[];
@@ -110,55 +110,55 @@ export interface WireProvider {
    * `passThrough` and the encoding of a native form, and names each change in `x-portico-changed`.
    */
   rules?: readonly RequestRule[];
-  /** The request to send. May throw `PorticoError("invalid_request_error", …, {param})` for what the target cannot express. */
+  /** Encodes the request. Throws `invalid_request_error` (400) with `param` for what the target cannot express. */
   encode(request: ChatRequest, target: Target): WireRequest | Promise<WireRequest>;
   /**
-   * Where the caller's own bytes may be sent as they are (but for the model's name): for upstreams of OpenAI's format when
-   * nothing in the request needs changing. `encode` is called where this is absent or undefined, and for requests that
-   * came from inside or were changed by a hook.
+   * Sends the caller's own bytes unchanged except for the model's name: for upstreams of OpenAI's format, where nothing in
+   * the request needs changing. `encode` is called where this is absent or returns undefined, for requests of the gateway
+   * itself, and for those that a hook has changed.
    */
   passThrough?(
     target: Target,
     request: ChatRequest,
   ): { url: string; headers: Record<string, string> } | undefined;
   /**
-   * A whole 2xx response. Throws `upstreamError(…)` for an error dressed as a response. Absent: the response is in OpenAI's form;
-   * errors are found and deviations repaired by the caller, and the bytes pass on as they are where nothing was wrong.
+   * Decodes a whole 2xx response. Throws `upstreamError(…)` for an error with that status. Absent: the response is in
+   * OpenAI's form; the caller detects errors and repairs deviations, and passes on unchanged bytes where there are none.
    */
   decode?(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
   /**
-   * A fresh decoder for one stream. Without it and without `decoder`, the upstream's stream is in OpenAI's form, and the
-   * caller repairs the usual deviations (missing index, id, finish reason or `[DONE]`, errors inside, empty `choices`, …).
+   * Creates a decoder for one stream. Without it and without `decoder`, the upstream's stream is in OpenAI's form, and the
+   * caller repairs the usual deviations (a missing index, id, finish reason or `[DONE]`, errors in events, empty `choices`).
    */
   parts?(sent: WireRequest, target: Target): PartDecoder;
   /**
-   * A fresh translator for one stream into bytes of OpenAI's form, where `parts` is absent.
-   * @deprecated Decode into `parts`. Providers that were written before go on to work.
+   * Creates a translator for one stream into bytes of OpenAI's form, where `parts` is absent.
+   * @deprecated Decode into `parts`. Older providers continue to work.
    */
   decoder?(sent: WireRequest, target: Target): StreamDecoder;
   /**
-   * Asked before each attempt at a channel without an `apiKey`: `target.credential` then has what it gives. It keeps and
-   * renews by itself (`createRenewed`). Throws `upstreamError` of kind `auth` where it is refused one.
+   * Called before each attempt at a channel without an `apiKey`; its result becomes `target.credential`. It caches and
+   * renews the credential itself (`createRenewed`). Throws `upstreamError` of kind `auth` where it is refused one.
    */
   credential?(target: Target): Credential | undefined | Promise<Credential | undefined>;
-  /** Reads a response of status >= 400 (or an error event's body): the message and code to pass on. */
+  /** Reads a response of status 400 and above, or the body of an error event: the message and code to pass on. */
   error(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem;
-  /** By form: see `NativeForm`. */
+  /** The forms that the upstream speaks and clients send, by name: see `NativeForm`. */
   native?: Record<string, NativeForm>;
   /** The request that lists models, and how to read its response. */
   listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
   /**
-   * The upstream signs reasoning, and wants its signatures (`extra_content`) again with tool calls. The gateway remembers
-   * them for clients that do not send them back.
+   * The upstream signs reasoning, and requires its signatures (`extra_content`) with the tool calls of later requests. The
+   * gateway stores them for clients that do not send them back.
    */
   signsReasoning?(target: Target): boolean;
-  /** The upstream takes `stream_options.include_usage`, and tells its usage in a stream only then. */
+  /** The upstream accepts `stream_options.include_usage`, and sends the usage of a stream only with it. */
   streamUsage?: boolean;
-  /** Further routes that the upstream has, or has the like of. */
+  /** Further routes that the upstream has, in OpenAI's form or in its own. */
   routes?: Partial<Record<ApiRoute, RouteForm>>;
-  /** Asks the upstream how many tokens a request has, where it can tell. */
+  /** Asks the upstream how many tokens a request has, where it has such a route. */
   countTokens?: TokenCounting;
-  /** `POST /v1/embeddings`, where the upstream has them: OpenAI's form on this side. */
+  /** `POST /v1/embeddings`, where the upstream has embeddings. Requests and responses are in OpenAI's form. */
   embeddings?: {
     encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
     decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown>;
@@ -177,24 +177,24 @@ export type ApiRoute =
   | "rerank";
 
 /**
- * `forward`: the upstream has the route in OpenAI's form; request and response go on as they are (the headers are without
- * a content type). Else it has the like, and both are translated: the members of the request's JSON in, JSON out, or with
- * `decoder` a stream of the route's events.
+ * `forward`: the upstream has the route in OpenAI's form; requests and responses are passed on unchanged (the headers have
+ * no content type). Otherwise both are translated: the members of the request's JSON in, JSON out, or with `decoder` a
+ * stream of the route's events.
  */
 export type RouteForm =
   | { forward(target: Target): { url: string; headers: Record<string, string> } }
   | {
       encode(fields: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
       decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown>;
-      /** A fresh translator for one stream. Absent: a request for a stream is refused. */
+      /** Creates a translator for one stream. Absent: a request for a stream is refused. */
       decoder?(sent: WireRequest, target: Target): StreamDecoder;
     };
 
-/** A body that is not held in memory: opened again for each attempt. */
+/** A body that is not held in memory. Each attempt opens it again. */
 export interface BodySource {
   /** In bytes. */
   readonly length: number;
-  /** Each chunk is good until the next one is asked for: its memory may be used again. */
+  /** Each chunk is valid until the next one is requested, because its memory may be reused. */
   open(): AsyncIterable<Buffer>;
 }
 
@@ -202,57 +202,57 @@ export interface BodySource {
 export interface WireRequest {
   method: "GET" | "POST";
   url: string;
-  /** The same ones frozen for every request of a channel are written once. */
+  /** A frozen object that every request of a channel shares is serialised once. */
   headers: Record<string, string>;
   body?: string | Buffer | BodySource;
-  /** `latin1`: each character of a body that is a string is a byte. Else it goes out as UTF-8. */
+  /** `latin1`: each character of a string body is one byte. Otherwise the body is sent as UTF-8. */
   coding?: "latin1" | undefined;
-  /** A 2xx response goes on as it comes, whatever it is. */
+  /** Every 2xx response is passed on unchanged. */
   raw?: boolean;
   /** Parameter paths that were dropped. */
   dropped: string[];
   /**
-   * Parameter paths that the gateway has added of its own accord. They must not make a request fail: where it fails before
-   * its first byte, it is sent once more with `target.bare`.
+   * Parameter paths that the gateway has added by itself. They must not make a request fail: one that fails before its
+   * first byte is sent once more with `target.bare`.
    */
   additions?: readonly string[];
-  /** Whatever `decode`/`decoder` wants to remember of this one request. */
+  /** State of this request for `decode` and `parts`. */
   state?: unknown;
 }
 
 /**
- * Bytes of the upstream in, bytes of an OpenAI SSE stream out. The caller adds nothing: role first, one
- * finish_reason per choice, the usage chunk only when the request asked for it, `data: [DONE]` last.
+ * Translates bytes of the upstream into bytes of an OpenAI SSE stream. The caller adds nothing: the role comes first, one
+ * `finish_reason` per choice, the usage chunk only when the request asked for it, and `data: [DONE]` last.
  */
 export interface StreamDecoder {
-  /** May be handed bytes cut anywhere. Throws `upstreamError(…)` for an error event. */
+  /** Takes bytes cut anywhere. Throws `upstreamError(…)` for an error event. */
   push(bytes: Buffer): Buffer | undefined;
   /** The upstream ended cleanly. Throws where it was cut short (no finish, no terminal event). */
   end(): Buffer | undefined;
-  /** What the upstream said of its usage so far, whether or not the client asked for it. */
+  /** The usage that the upstream has reported so far, whether or not the client asked for it. */
   usage?: Usage;
-  /** Of the first choice, once all that have begun are finished: a connection that is cut behind it is a good end. */
+  /** That of the first choice, once every choice that has begun is finished. A connection that is cut later loses nothing. */
   finishReason?: string;
   /** The text so far, where the decoder keeps it. */
   text?: string;
-  /** An error that came behind bytes which `push` has just returned; instead of throwing, which would lose them. */
+  /** An error behind the bytes that `push` has just returned. Throwing it would lose them. */
   failure?: PorticoError;
-  /** The last line (`data: [DONE]`) is out: what the upstream may still send is of no interest. */
+  /** The last line (`data: [DONE]`) has been returned; the caller ignores further bytes. */
   done?: boolean;
 }
 
 /**
- * For callers who speak the upstream's own form: their request goes out, and the response comes back, as it is. What a
- * translation would lose (signatures, citations, tools of the provider's own) stays.
+ * For clients that speak the upstream's own form: requests and responses are passed on unchanged, so that nothing is lost
+ * that a translation has no words for (signatures, citations, tools that the provider runs).
  */
 export interface NativeForm {
-  /** The rules of the Messages API, which the provider lists, do not hold for the form. */
+  /** The provider's rules for the Messages API do not apply to the form. */
   hasOwnRules?: boolean;
-  /** The request to send, or undefined where this one must be translated. */
+  /** Encodes the request. Undefined where it must be translated. */
   encode(native: NativeRequest, target: Target): WireRequest | undefined;
-  /** The 2xx response in OpenAI's form, for reports. Throws `upstreamError(…)` for an error dressed as a response. */
+  /** Converts a 2xx response to OpenAI's form, for reports. Throws `upstreamError(…)` for an error with that status. */
   decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
-  /** As `WireProvider.parts`: each part carries its event, which goes out as it came where nothing was changed. */
+  /** As `WireProvider.parts`. Each part carries its event, which is written unchanged where no feature changed its parts. */
   parts(sent: WireRequest, target: Target): PartDecoder;
   /**
    * The texts of a whole response (parsed) that a reader sees, in order: handlers of `message:sending` may change them.
@@ -266,19 +266,19 @@ export interface NativeText {
   /** The member of an OpenAI message that has this text. */
   name: "content" | "refusal";
   text: string;
-  /** Writes another text into the response that was parsed. */
+  /** Replaces the text in the parsed response. */
   set(text: string): void;
 }
 
 /** The request that counts tokens, and how to read its response. */
 export interface TokenCounting {
-  /** `native`: the same request in a form of the client's own. Undefined where the target cannot tell. */
+  /** `native`: the same request in a form of the client's own. Undefined where the target cannot count them. */
   encode(
     request: ChatRequest,
     target: Target,
     native: NativeRequest | undefined,
   ): WireRequest | undefined | Promise<WireRequest | undefined>;
-  /** Undefined where the response tells no number. */
+  /** Undefined where the response has no number. */
   decode(body: Buffer): number | undefined;
 }
 
@@ -289,6 +289,6 @@ export interface NativeRequest {
   body: Record<string, unknown>;
   /** Headers that belong to the form (`anthropic-beta`). */
   headers: Record<string, string>;
-  /** Events of the form repeat texts as a whole: where a hook puts texts in front of them, the request is translated. */
+  /** Events of the form repeat texts as a whole. Where a hook puts texts in front of them, the request is translated. */
   repeatsTexts?: boolean;
 }

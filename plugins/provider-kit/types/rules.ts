@@ -18,7 +18,7 @@ export interface RuleChat {
 /** A request in the form of Anthropic's Messages API. */
 export type RuleMessages = JsonObject;
 
-/** Where the request goes. */
+/** The target of the request. */
 export interface RuleTarget {
   /** The upstream's own name of the model. */
   model: string;
@@ -33,7 +33,7 @@ export interface RuleNotes {
   readonly target: RuleTarget;
   /** The client speaks another format, and the gateway has translated its request into this one. */
   readonly isTranslated: boolean;
-  /** The bytes of the request hold no half of a surrogate pair. False where nobody has looked. */
+  /** The bytes of the request contain no half of a surrogate pair. False where this was not checked. */
   readonly isWellFormed: boolean;
   /** Records a change, for `x-portico-changed`. `place` is a path such as `messages[2].content[0]`. */
   change(place: string): void;
