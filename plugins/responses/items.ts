@@ -305,6 +305,7 @@ function readParts(content: unknown, path: string, reading: Reading): string | C
 function renamedInPart(path: string): Record<string, string> {
   return {
     "image_url.url": `${path}.image_url`,
+    "image_url.detail": `${path}.detail`,
     file: path,
   };
 }

@@ -16,6 +16,7 @@ import {
 } from "portico/provider";
 
 import type { Reading } from "./reading.ts";
+import { unreadMembers } from "./unread.ts";
 
 export interface ReadSettings {
   /** All but the messages and tools. */
@@ -133,7 +134,8 @@ function readParameters(body: JsonObject): JsonObject {
 function droppedMembers(body: JsonObject): string[] {
   const dropped = Object.keys(body).filter((name) => !READ.has(name) && body[name] != null);
   const truncation = optionalString(body.truncation, "truncation");
-  return truncation === "auto" ? ["truncation", ...dropped] : dropped;
+  const top = truncation === "auto" ? ["truncation", ...dropped] : dropped;
+  return [...top, ...unreadMembers(body)];
 }
 
 /** The response repeats it as it is. */

@@ -263,6 +263,8 @@ function textOnly(part: Part): TextPart {
 
 const OF_CALLS = new Set(["id", "type", "index", "function", "extra_content", "cache_control"]);
 
+const OF_CALLED_FUNCTIONS = new Set(["name", "arguments"]);
+
 function readCalls(message: MessageLike, path: string, dropped: string[]): CallPart[] {
   const list = message.tool_calls;
   if (list === undefined || list === null) {
@@ -287,6 +289,7 @@ function readCalls(message: MessageLike, path: string, dropped: string[]): CallP
       throw refused(`${at}.id`, "Each tool call of a message needs a unique id");
     seen.add(id);
     const fn = objectAt(call.function, `${at}.function`);
+    dropUnknown(fn, OF_CALLED_FUNCTIONS, `${at}.function`, dropped);
     const args = readArguments(fn.arguments, `${at}.function.arguments`);
     return {
       id,

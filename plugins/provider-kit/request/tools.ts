@@ -45,6 +45,7 @@ export function readTools(request: RequestLike, fields?: Pick<Fields, "drop">): 
       function?: { name?: unknown };
       allowed_tools?: unknown;
     };
+    dropUnknown(choice, OF_CHOICES, "tool_choice", fields);
     if (choice.type === "function") {
       const name = named(
         choice.function?.name,
@@ -61,6 +62,7 @@ export function readTools(request: RequestLike, fields?: Pick<Fields, "drop">): 
   );
 }
 
+const OF_CHOICES = ["type", "function", "allowed_tools", "mode", "tools"];
 const OF_TOOLS = ["type", "function", "cache_control"];
 const OF_FUNCTIONS = ["name", "description", "parameters", "strict", "cache_control"];
 
@@ -136,6 +138,8 @@ export type ResponseFormat =
       strict: boolean;
     };
 
+const OF_JSON_SCHEMA = ["name", "description", "schema", "strict"];
+
 /** Undefined for plain text. */
 export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
   const format = fields.object("response_format");
@@ -148,6 +152,8 @@ export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
       "response_format must be text, json_object, or json_schema with a schema",
     );
   }
+  dropUnknown(format, ["type", "json_schema"], "response_format", fields);
+  dropUnknown(spec, OF_JSON_SCHEMA, "response_format.json_schema", fields);
   const schema = spec.schema ?? {};
   if (typeof schema !== "object" || Array.isArray(schema)) {
     throw refused("response_format.json_schema.schema", "The schema must be a JSON Schema object");

@@ -133,6 +133,94 @@ test("responses: changes and losses, also of tools in a namespace", async () => 
   assert.equal(dropped, ["tools[0]", "reasoning.effort", "text.verbosity"]);
 });
 
+test("responses: unknown members are named at every depth", async () => {
+  const { dropped } = await places("/v1/responses", {
+    model: "anthropic/claude-sonnet-4-5",
+    store: false,
+    odd: 1,
+    reasoning: { odd: 1 },
+    text: { odd: 1, format: { type: "json_schema", name: "n", schema: {}, odd: 1 } },
+    tool_choice: { type: "function", name: "f", odd: 1 },
+    tools: [
+      { type: "function", name: "f", parameters: {}, odd: 1 },
+      { type: "namespace", name: "n", odd: 1, tools: [{ type: "function", name: "g", odd: 1 }] },
+    ],
+    input: [
+      {
+        role: "user",
+        odd: 1,
+        content: [
+          { type: "input_text", text: "hi", odd: 1 },
+          {
+            type: "input_image",
+            image_url: `data:image/jpeg;base64,${MISLABELLED}`,
+            detail: "high",
+          },
+        ],
+      },
+      { type: "function_call", call_id: "c", name: "f", arguments: "{}", odd: 1 },
+      { type: "function_call_output", call_id: "c", output: "r", odd: 1 },
+      { role: "user", content: "go" },
+    ],
+  });
+  assert.equal(dropped.toSorted(), [
+    "input[0].content[0].odd",
+    "input[0].content[1].detail",
+    "input[0].odd",
+    "input[1].odd",
+    "input[2].odd",
+    "odd",
+    "reasoning.odd",
+    "text.format.odd",
+    "text.odd",
+    "tool_choice.odd",
+    "tools[0].odd",
+    "tools[1].odd",
+    "tools[1].tools[0].odd",
+  ]);
+});
+
+test("chat: unknown members are named at every depth", async () => {
+  for (const model of ["anthropic/claude-sonnet-4-5", CLAUDE, "mistral/mistral-large-latest"]) {
+    const { dropped } = await places("/v1/chat/completions", {
+      model,
+      odd: 1,
+      response_format: {
+        type: "json_schema",
+        odd: 1,
+        json_schema: { name: "n", schema: {}, odd: 1 },
+      },
+      tool_choice: { type: "function", function: { name: "f" }, odd: 1 },
+      tools: [{ type: "function", odd: 1, function: { name: "f", odd: 1 } }],
+      messages: [
+        { role: "user", odd: 1, content: [{ type: "text", text: "hi", odd: 1 }] },
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [
+            { id: "c", type: "function", odd: 1, function: { name: "f", arguments: "{}", odd: 1 } },
+          ],
+        },
+        { role: "tool", tool_call_id: "c", content: "r", odd: 1 },
+      ],
+    });
+    const odd = dropped.filter((path) => path.endsWith("odd"));
+    assert.equal(odd.toSorted(), [
+      "messages[0].content[0].odd",
+      "messages[0].odd",
+      "messages[1].tool_calls[0].function.odd",
+      "messages[1].tool_calls[0].odd",
+      "messages[2].odd",
+      "odd",
+      "response_format.json_schema.odd",
+      "response_format.odd",
+      "tool_choice.odd",
+      "tools[0].function.odd",
+      "tools[0].odd",
+    ]);
+  }
+});
+
 const REFUSED: [string, string, object, string][] = [
   [
     "a prefill",
