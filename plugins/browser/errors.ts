@@ -387,7 +387,7 @@ export const errors = PorticoError.table({
   placeOutside: {
     ...FAILED,
     message:
-      "The place {x}, {y} is outside of what the page shows ({width} x {height}). Scroll first.",
+      "The position {x}, {y} is outside the visible part of the page ({width} x {height}). Scroll first.",
   },
   dragOntoItself: {
     ...INVALID,

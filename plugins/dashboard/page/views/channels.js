@@ -170,7 +170,7 @@ function renderDetail({ channel, sums }, name) {
       ["priority", String(channel.priority)],
       ["weight", String(channel.weight)],
       ["under way", `${channel.inFlight}, ${channel.queued} waiting`],
-      ["keys", channel.keys > 1 ? `${channel.keys}, ${channel.restingKeys} at rest` : null],
+      ["keys", channel.keys > 1 ? `${channel.keys}, ${channel.restingKeys} in cooldown` : null],
       ["first byte", duration(channel.latencyMs)],
       ["budget", budget && budgetOf(name, budget)],
       ["last error", channel.lastError && [ago(channel.lastErrorAt), problem(channel.lastError)]],

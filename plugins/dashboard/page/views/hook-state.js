@@ -4,7 +4,7 @@ import { action, badge, h, problem, withCode } from "../dom.js";
 
 /** Its state, and everything that keeps it from doing what it should. */
 export function hookState({ state, error, reason, shadowedBy, lastError, ignored, warnings }) {
-  const why = error ?? (shadowedBy ? `replaced by the one of ${shadowedBy.root}` : undefined);
+  const why = error ?? (shadowedBy ? `replaced by the one in ${shadowedBy.root}` : undefined);
   return [
     badge(state),
     problem(why),

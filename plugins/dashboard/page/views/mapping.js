@@ -175,7 +175,9 @@ class MappingPage {
   showSample(caught) {
     if (!caught) {
       const text = "None yet: catch the next request, and its values can be chosen here.";
-      this.outcome.replaceChildren(h("p", { class: "empty" }, "A sample shows it."));
+      this.outcome.replaceChildren(
+        h("p", { class: "empty" }, "Catch or choose a sample to see the preview."),
+      );
       return this.sample.replaceChildren(h("p", { class: "empty" }, text));
     }
     const buttons = caught.paths.map((path) =>
@@ -190,7 +192,7 @@ class MappingPage {
 
   /** `any`: also one that the match, as it is saved, does not take. */
   async catchNext(any) {
-    say(`Waiting for the next request to ${this.name}${any ? "" : " that its match takes"} …`);
+    say(`Waiting for the next request to ${this.name}${any ? "" : " that matches"} …`);
     const path = `/webhooks/samples/${encodeURIComponent(this.name)}${any ? "?any=true" : ""}`;
     const caught = await post(path);
     this.request = undefined;
