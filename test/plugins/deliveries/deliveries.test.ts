@@ -44,6 +44,9 @@ const at = (path: string): Received[] => received.filter((one) => one.path === p
 let target = "";
 let gateway: InProcessGateway;
 const config = () => ({
+  channels: {
+    refusing: { provider: "openai", baseUrl: `${target}/always-400`, models: ["m"] },
+  },
   agents: { defaults: { model: "echo", heartbeat: { every: "0" } } },
   deliveries: { retryMs: [10, 20] },
   webhooks: {
@@ -137,11 +140,11 @@ test("a result arrives once, signed by Standard Webhooks, with the headers that 
 });
 
 test("a failed turn is delivered as well", async () => {
-  const turnId = await start({ url: `${target}/failed` }, { model: "no-such-model" });
+  const turnId = await start({ url: `${target}/failed` }, { model: "refusing/m" });
   await ended(turnId);
   const [one] = at("/failed");
   assert.is(one?.body.type, "turn.failed");
-  assert.is(one?.body.data.error.code, "model_not_found");
+  assert.is(one?.body.data.error.code, "invalid_request_error");
   assert.is(one?.headers["webhook-signature"], undefined);
 });
 
