@@ -95,7 +95,8 @@ export class PollDefinitions {
             tools.readPayload(definition, "payload"),
             () => before && openPayload(ctx, before.payload),
           );
-    checkPollPayload(payload);
+    // A poll of an earlier version that breaks a rule can still be renamed and disabled.
+    if (before === undefined || definition !== before.payload) checkPollPayload(payload);
     if (payload.kind !== "agentTurn") {
       tools.checkPayload(payload);
       return payload;

@@ -454,6 +454,21 @@ test("bad definitions are refused with the field", async () => {
   }
 });
 
+test("a poll that an earlier version took can still be renamed and disabled; a new payload is judged", async () => {
+  const poll = await gateway.json("POST", "/polls", {
+    every: "1h",
+    source: { kind: "feed", url: `${at}/x` },
+    payload: { kind: "systemEvent", text: "{item.title}" },
+  });
+  const row = (await store.schedules.get("poll", poll.id))!;
+  const payload = { kind: "systemEvent", text: "{itm.title}" };
+  await store.schedules.put({ ...row, body: { ...(row.body as object), payload } }, row.rev);
+  assert.is((await gateway.json("POST", `/polls/${poll.id}/disable`)).status, "disabled");
+  const name = `of before ${poll.id}`;
+  assert.is((await gateway.json("PATCH", `/polls/${poll.id}`, { name })).name, name);
+  assert.is((await gateway.request("PATCH", `/polls/${poll.id}`, { payload })).status, 400);
+});
+
 test("braces that are no placeholders are left alone", async () => {
   const texts = ['Answer as {"title": "…"}', "{item.title} {count} {diff}", "{user.name} {x}"];
   for (const text of texts) {
