@@ -25,12 +25,12 @@ const titled = (title, aside, body) =>
 export function notice(error) {
   if (error.status === 404 || error.status === 503) {
     const text = `This part of the gateway is not available: ${error.message}`;
-    return h("p", { class: "notice" }, withCode(text));
+    return h("p", { class: "notice" }, withCode(text ?? ""));
   }
   return h("p", { class: "notice bad" }, withCode(error.message));
 }
 
-export const emptyText = (text) => h("p", { class: "empty" }, text);
+export const emptyText = (text) => h("p", { class: "empty" }, withCode(text ?? ""));
 
 /** How many characters fit beside another fact on a narrow screen. */
 const LONG_FACT = 24;
