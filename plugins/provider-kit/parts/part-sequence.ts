@@ -2,15 +2,23 @@
  * Puts the parts of a stream into the order that formats of blocks and items need: a call is written to its end before
  * anything else begins. Upstreams of OpenAI's format send texts, and fragments of other calls, between those of a call.
  */
-import { isCompleteJson } from "../response/arguments.ts";
 import type { StreamPart } from "../types/parts.ts";
+import { JsonProgress } from "./json-progress.ts";
+
+type CallArguments = Extract<StreamPart, { type: "tool-arguments" }>;
 
 /** The call that is being written. */
 interface OpenCall {
   index: number;
-  args: string;
+  args: JsonProgress;
   /** Its arguments are any text, so that only the next part shows where they end. */
   isCustom: boolean;
+}
+
+/** A part that waits; the arguments of a call wait behind its beginning. */
+interface WaitingPart {
+  first: StreamPart;
+  args: CallArguments[];
 }
 
 /** For one choice. Parts of others are written at once. */
@@ -19,7 +27,9 @@ export class PartSequence {
   readonly #write: (part: StreamPart) => void;
   #open: OpenCall | undefined;
   /** Parts that came before the open call was complete, in their order. */
-  #waiting: StreamPart[] = [];
+  readonly #waiting: WaitingPart[] = [];
+  /** Those of them that begin a call, by its index. */
+  readonly #waitingCalls = new Map<number, WaitingPart>();
 
   /** `write` takes the parts in their new order. */
   constructor(write: (part: StreamPart) => void, choice = 0) {
@@ -30,14 +40,15 @@ export class PartSequence {
   add(part: StreamPart): void {
     if (!("choice" in part) || part.choice !== this.#choice) this.#write(part);
     else if (part.type === "finish") this.#finish(part);
-    else if (this.#isOfOpenCall(part)) this.#continue(part);
-    else if (this.#isBusy()) this.#waiting.push(part);
+    else if (part.type === "tool-arguments" && part.index === this.#open?.index)
+      this.#continue(this.#open, part);
+    else if (this.#waiting.length > 0 || this.#isIncomplete()) this.#wait(part);
     else this.#begin(part);
   }
 
   /** Writes what still waits: no call is completed any more. */
   end(): void {
-    while (this.#waiting.length > 0) this.#release();
+    while (this.#waiting.length > 0) this.#writeNext();
     this.#open = undefined;
   }
 
@@ -46,37 +57,44 @@ export class PartSequence {
     this.#write(part);
   }
 
-  #isOfOpenCall(part: StreamPart): part is Extract<StreamPart, { type: "tool-arguments" }> {
-    return part.type === "tool-arguments" && part.index === this.#open?.index;
-  }
-
-  #continue(part: Extract<StreamPart, { type: "tool-arguments" }>): void {
-    this.#open!.args += part.text;
+  #continue(open: OpenCall, part: CallArguments): void {
+    open.args.add(part.text);
     this.#write(part);
-    while (this.#waiting.length > 0 && !this.#isIncomplete()) this.#release();
-  }
-
-  #isBusy(): boolean {
-    return this.#waiting.length > 0 || this.#isIncomplete();
+    while (this.#waiting.length > 0 && !this.#isIncomplete()) this.#writeNext();
   }
 
   #isIncomplete(): boolean {
     const open = this.#open;
-    return open !== undefined && !open.isCustom && !isCompleteJson(open.args);
+    return open !== undefined && !open.isCustom && !open.args.isComplete();
   }
 
-  /** Writes the parts that wait, up to a call among them that is not complete yet. */
-  #release(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#open = undefined;
-    for (const part of waiting) this.add(part);
+  #wait(part: StreamPart): void {
+    const call = part.type === "tool-arguments" ? this.#waitingCalls.get(part.index) : undefined;
+    if (call !== undefined) {
+      call.args.push(part as CallArguments);
+      return;
+    }
+    const waiting: WaitingPart = { first: part, args: [] };
+    this.#waiting.push(waiting);
+    if (part.type === "tool-call") this.#waitingCalls.set(part.index, waiting);
+  }
+
+  /** Writes the first part that waits; of a call, what is known of its arguments too. */
+  #writeNext(): void {
+    const { first, args } = this.#waiting.shift() as WaitingPart;
+    if (first.type === "tool-call") this.#waitingCalls.delete(first.index);
+    this.#begin(first);
+    for (const part of args) {
+      this.#open?.args.add(part.text);
+      this.#write(part);
+    }
   }
 
   #begin(part: StreamPart): void {
-    if (part.type === "tool-call")
-      this.#open = { index: part.index, args: "", isCustom: part.custom === true };
-    else if (part.type !== "raw") this.#open = undefined;
+    if (part.type === "tool-call") {
+      const isCustom = part.custom === true;
+      this.#open = { index: part.index, args: new JsonProgress(), isCustom };
+    } else if (part.type !== "raw") this.#open = undefined;
     this.#write(part);
   }
 }

@@ -537,7 +537,7 @@ test("bad requests say what is wrong", async () => {
     [{}, 400, "message"],
     [{ message: "" }, 400, "message"],
     [{ message: "hi", session: 5 }, 400, "session"],
-    [{ message: "hi", agent: "nobody" }, 404, undefined],
+    [{ message: "hi", agent: "nobody" }, 404, "agent"],
   ] as const) {
     const answer = await g.request("POST", "/agent", body);
     assert.is(answer.status, status);

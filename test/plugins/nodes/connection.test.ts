@@ -85,7 +85,7 @@ test("a node waits for a gateway that is not there, and outlives its restart", a
   const first = await startGateway({ config });
   await node.says("Connected to");
   await first.stop();
-  await node.says(/connection to .* ended: the gateway stops/);
+  await node.says(/connection to .* ended: the gateway is stopping/);
   const second = await startGateway({ config });
   await until(
     "the node to be back",
