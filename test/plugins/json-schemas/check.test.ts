@@ -57,7 +57,8 @@ test("every schema ends: with problems, without, or by giving up", () => {
   attempt(deep, long);
   assert.is(attempt({ $ref: "#" }, 1), undefined);
   assert.is(attempt({ uniqueItems: true }, many), undefined);
-  assert.is(attempt({ enum: many }, { i: 99_999 }), 0);
+  const some = many.slice(0, 1000);
+  assert.is(attempt({ enum: some }, some.at(-1)), 0);
 });
 
 test("a value with more text than a pattern may list is left alone", () => {
