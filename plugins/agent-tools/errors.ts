@@ -63,8 +63,7 @@ export const errors = PorticoError.table({
   },
   mayNotSend: {
     ...INVALID,
-    message:
-      "A turn that a client, a webhook or a poll started cannot start turns in other sessions.",
+    message: "Turns of a client, a webhook or a poll cannot start turns in other sessions.",
   },
   sendFromSent: {
     ...INVALID,

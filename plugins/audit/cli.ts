@@ -22,7 +22,10 @@ const filters = {
     value: "TEXT",
     description: "only changes whose route, entry or keys contain this text",
   },
-  outcome: { value: "WORD", description: "only made, refused or failed changes" },
+  outcome: {
+    value: "WORD",
+    description: "only changes with this outcome: made, refused or failed",
+  },
 } satisfies Record<string, RouteOption>;
 
 const LONGEST_KEYS = 50;

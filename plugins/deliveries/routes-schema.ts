@@ -38,7 +38,7 @@ export const deliveryRoutes = {
   },
   show: {
     ...owner,
-    summary: "One of them, with its message",
+    summary: "One delivery, with its message",
     response: jsonResponse(
       Type.Composite([
         Delivery,
@@ -52,7 +52,7 @@ export const deliveryRoutes = {
   },
   replay: {
     ...owner,
-    summary: "Post it once more",
+    summary: "Post a delivery again",
     body: null,
     response: jsonResponse(
       Type.Object({

@@ -33,7 +33,7 @@ export default definePlugin({
     ctx.route(
       "GET",
       "/docs/*",
-      { ...access, summary: "A page of it", response: fileResponse() },
+      { ...access, summary: "A page of the documentation", response: fileResponse() },
       ({ path, req }) => {
         files ??= open();
         const name = path.slice("/docs/".length).replace(/\/$/, "") || "index";

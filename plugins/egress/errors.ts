@@ -46,7 +46,7 @@ export const errors = PorticoError.table({
   unexpectedRedirect: {
     code: "too_many_redirects",
     status: 502,
-    message: "The response is a redirect.",
+    message: "The server redirects the request, which does not allow redirects.",
   },
   tooManyRedirects: {
     code: "too_many_redirects",

@@ -51,7 +51,7 @@ export const keyRoutes = {
   },
   revoke: {
     ...owner,
-    summary: "Revokes a client key; with If-Match only as the version that was read",
+    summary: "Revokes a client key; with If-Match, only if it is unchanged since that version",
     response: jsonResponse(Type.Object({ name: Type.String(), revoked: Type.Literal(true) })),
   },
 } satisfies Record<string, RouteOptions>;

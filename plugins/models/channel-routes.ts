@@ -4,6 +4,8 @@ import { converse, type Engine } from "./routing/attempts.ts";
 import type { ModelTarget } from "portico/models";
 import type { ChatProvider } from "portico/provider";
 import { type ChannelState, stateProblem } from "./routing/channel-state.ts";
+import { fitsPattern } from "portico/strings";
+import { firstChatModel } from "./routing/default-model.ts";
 import { completionOf } from "./chat-response.ts";
 import { Job } from "./job.ts";
 import { candidatesOf } from "./routing/router.ts";
@@ -164,7 +166,7 @@ export interface ChannelTest {
   error?: string;
 }
 
-/** Lists the channel's models and asks one (`{"model"}` of the body, else the first) for a word. */
+/** Lists the channel's models and asks one (`{"model"}` of the body, else the first for chat) for a word. */
 export async function testChannel(
   engine: Engine,
   listings: Listings,
@@ -204,8 +206,10 @@ function modelToTest(
   names: readonly string[],
   { modelsError }: ChannelTest,
 ): string | undefined {
-  const exact = channel.config.models?.find((pattern) => !pattern.includes("*"));
-  const listed = exact ?? names[0];
+  const patterns = channel.config.models ?? ["*"];
+  const exact = patterns.filter((pattern) => !pattern.includes("*"));
+  const fitting = names.filter((model) => patterns.some((pattern) => fitsPattern(pattern, model)));
+  const listed = firstChatModel(exact) ?? firstChatModel(fitting);
   if (listed !== undefined) return listed;
   // A provider's own channel, and one of this process that lists none, take any name.
   const provider = engine.provider(channel.config.provider);

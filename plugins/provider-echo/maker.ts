@@ -201,7 +201,7 @@ function firstTypeIn(type: unknown): unknown {
 function firstOfType(values: readonly unknown[], type: unknown): unknown {
   const types = [type].flat();
   const index = values.findIndex((value) => type === undefined || types.some(isType(value)));
-  if (index < 0) throw new Unmet("no value of its enum has its type");
+  if (index < 0) throw new Unmet("its enum has no value of its type");
   return values[index];
 }
 

@@ -5,7 +5,7 @@ export const errors = PorticoError.table({
   invalidParameter: { code: "invalid_request_error", message: "{name} must be {expected}." },
   versionMissing: {
     code: "precondition_required",
-    message: "Send the version that you read in If-Match. {source} returns it in its ETag.",
+    message: "Send the version that you have read as If-Match: {source} returns it as ETag.",
   },
   versionUnreadable: {
     code: "invalid_request_error",

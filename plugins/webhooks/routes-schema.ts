@@ -61,7 +61,7 @@ export const ENDPOINTS: readonly [Method, string, Declaration][] = [
     "POST",
     "",
     {
-      summary: "The first mapping that matches",
+      summary: "Deliver a request to the first mapping that matches",
       ...anyBody,
       optionalBody: true,
       response: anyResponse,
@@ -153,14 +153,14 @@ export const managementRoutes = {
   },
   delivery: {
     ...owner,
-    summary: "One of them, with its body",
+    summary: "One received request, with its body",
     response: jsonResponse(
       Type.Object({ ...delivery, payload: Type.Union([Type.String(), Type.Null()]) }),
     ),
   },
   replay: {
     ...owner,
-    summary: "Start it again",
+    summary: "Replay a received request",
     body: null,
     response: jsonResponse(
       Type.Object({

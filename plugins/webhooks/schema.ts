@@ -240,7 +240,7 @@ export const webhooksSchema = Type.Object(
       keepRefused: Type.Integer({
         minimum: 1,
         default: 200,
-        description: "Refused requests that it keeps.",
+        description: "Refused requests that the log keeps.",
       }),
     }),
     mappings: Type.Record(Type.String(), mapping, {

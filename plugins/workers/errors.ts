@@ -5,7 +5,7 @@ export const errors = PorticoError.table({
   noAnswer: { code: "timeout", message: "Worker {worker} did not answer in time." },
   unknownTopic: {
     code: "service_unavailable",
-    message: "Worker {worker} does not know {topic} yet. Try again in a moment.",
+    message: "Worker {worker} is not ready for {topic} yet. Try again in a moment.",
   },
   notRunning: {
     code: "service_unavailable",

@@ -113,8 +113,9 @@ test("topics are answered by the hook, other questions by the model", async () =
   assert.is(await ask("Hello"), "Hello");
 });
 
-test("redact takes addresses and keys out of answers and streams, wherever a stream is cut", async () => {
-  const secret = "Ask ada@example.org, or take sk-abcdefghij0123456789.";
+test("redact removes addresses, card numbers and keys from answers and streams, wherever a stream is cut", async () => {
+  const secret =
+    "Ask ada@example.org, pay with 4111 1111 1111 1111 or take sk-abcdefghij0123456789.";
   const upstream = await startUpstream((seen, res) =>
     seen.body.stream
       ? stream(res, ...Array.from(secret, (content) => chunk({ content })), chunk({}, "stop"), DONE)
@@ -126,7 +127,7 @@ test("redact takes addresses and keys out of answers and streams, wherever a str
       channels: { main: { provider: "openai", baseUrl: upstream.url, apiKey: "k", models: ["m"] } },
     },
   });
-  const expected = "Ask [e-mail], or take [key].";
+  const expected = "Ask [e-mail], pay with [card] or take [key].";
   const streamed = async () => {
     const messages = [{ role: "user", content: "x" }];
     const body = { model: "main/m", stream: true, messages };

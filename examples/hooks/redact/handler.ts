@@ -25,12 +25,20 @@ const handler: HookHandler<"message:sending" | "message:streaming"> = (event) =>
   event.context.text = redact(all.slice(0, all.length - keep));
 };
 
-/** How many characters at the end addresses and keys are made of. */
+/** How many characters at the end may be the beginning of an address, a key, or a number that is written in groups. */
 function unfinished(text: string): number {
+  const word = text.length - startOfRun(text, /[\w.+@-]/);
+  const groups = text.slice(startOfRun(text, /[\d ().+-]/)).trimStart();
+  const length = Math.max(word, /\d/.test(groups) ? groups.length : 0);
+  return length > LONGEST ? 0 : length;
+}
+
+/** Where the characters at the end begin that all fit `character`. */
+function startOfRun(text: string, character: RegExp): number {
   const from = Math.max(0, text.length - LONGEST - 1);
   let at = text.length;
-  while (at > from && /[\w.+@-]/.test(text[at - 1]!)) at--;
-  return text.length - at > LONGEST ? 0 : text.length - at;
+  while (at > from && character.test(text[at - 1]!)) at--;
+  return at;
 }
 
 export default handler;

@@ -28,7 +28,7 @@ export const extensionRoutes = {
   },
   pair: {
     ...control,
-    summary: "Port and token for it",
+    summary: "Port and token to pair the extension with",
     response: jsonResponse(Type.Object({ port: Type.Integer(), token: Type.String() })),
   },
 } satisfies Record<string, RouteOptions>;

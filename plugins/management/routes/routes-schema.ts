@@ -121,7 +121,7 @@ export const configRoutes = {
   },
   import: {
     ...owner,
-    summary: "Replaces the configuration by an exported one; secrets stay",
+    summary: "Replaces the configuration with an exported one; secrets stay",
     query: dryRun,
     body: importRequest,
     response: Written,
@@ -262,13 +262,13 @@ export const hookRoutes = {
       }),
     ),
   },
-  enable: { ...oneHook, summary: "Turn it on, wake it" },
-  disable: { ...oneHook, summary: "Turn it off" },
-  approve: { ...oneHook, summary: "Approve its content" },
-  reload: { ...oneHook, summary: "Reload it" },
+  enable: { ...oneHook, summary: "Turn a hook on, or on again after errors" },
+  disable: { ...oneHook, summary: "Turn a hook off" },
+  approve: { ...oneHook, summary: "Approve the content of a hook" },
+  reload: { ...oneHook, summary: "Reload a hook" },
   check: {
     ...owner,
-    summary: "What is wrong with it",
+    summary: "Check a hook, and say what is wrong",
     changes: false,
     body: null,
     response: jsonResponse(
@@ -282,7 +282,7 @@ export const hookRoutes = {
   },
   run: {
     ...owner,
-    summary: "Run it against a sample event",
+    summary: "Run a hook against a sample event",
     body: runBody,
     optionalBody: true,
     response: jsonResponse(
@@ -305,8 +305,8 @@ const onePlugin = { ...owner, body: null, response: jsonResponse(Plugin) };
 export const pluginRoutes = {
   list: { ...owner, summary: "All plugins", response: Plugins },
   show: { ...owner, summary: "One plugin", response: jsonResponse(Plugin) },
-  reload: { ...onePlugin, summary: "Reload it" },
-  enable: { ...onePlugin, summary: "Switch it on" },
-  disable: { ...onePlugin, summary: "Switch it off" },
+  reload: { ...onePlugin, summary: "Reload a plugin" },
+  enable: { ...onePlugin, summary: "Turn a plugin on" },
+  disable: { ...onePlugin, summary: "Turn a plugin off" },
   rescan: { ...owner, summary: "Look at the disk now", body: null, response: Plugins },
 } satisfies Record<string, RouteOptions>;

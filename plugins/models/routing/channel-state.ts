@@ -42,7 +42,7 @@ export function stateProblem(channel: ChannelState): string | undefined {
   if (state !== "resting") return undefined;
   const until = restingUntil ? ` until ${restingUntil}` : "";
   if (overLimit === "budget")
-    return `it is over its budget of $${budget?.usd} per ${budget?.per}, and is not asked${until}`;
+    return `it is over its budget of $${budget?.usd} per ${budget?.per}, and gets no requests${until}`;
   // A limit per minute does what it is there for.
   if (overLimit !== undefined) return undefined;
   const models = restingAlone(channel);

@@ -9,6 +9,11 @@ import { errors } from "../errors.ts";
 const NO_CHAT =
   /embed|whisper|transcri|tts|dall-e|image|moderation|rerank|realtime|audio|davinci-|babbage-/i;
 
+/** The first model that is for chat, by its name; the first of all where none seems to be. */
+export function firstChatModel(names: readonly string[]): string | undefined {
+  return names.find((name) => !NO_CHAT.test(name)) ?? names[0];
+}
+
 export interface DefaultModelOptions {
   listings: Listings;
   provider(name: string): ChatProvider | undefined;
@@ -36,7 +41,7 @@ export async function defaultModel(
     .sort((a, b) => b.priority - a.priority);
   for (const channel of enabled) {
     const names = await namesOf(channel, options);
-    const name = names.find((each) => !NO_CHAT.test(each)) ?? names[0];
+    const name = firstChatModel(names);
     if (name !== undefined) return name;
   }
   if (enabled.length === 0) throw errors.allChannelsDisabled();

@@ -29,7 +29,7 @@ export const options: Record<string, OptionSpec> = {
     description: "Default GET; POST with a body",
   },
   body: text("The body of the request, such as a GraphQL query; JSON is sent as JSON"),
-  browser: { type: "boolean", description: "html, http: the page as the browser renders it" },
+  browser: { type: "boolean", description: "html, http: check the page as the browser renders it" },
   items: text("json: where the list is, such as data.items", "PATH"),
   key: text("json: the field that identifies an item, such as id", "PATH"),
   selector: text("html: a selector of the part to watch", "CSS"),
@@ -58,7 +58,7 @@ export const options: Record<string, OptionSpec> = {
   hook: text("Or: emits this event for hooks", "EVENT"),
   "fire-on-first": {
     type: "boolean",
-    description: "The first check also reports every item that it finds",
+    description: "Report the items of the first check too; by default it only remembers them",
   },
   "max-items": {
     type: "number",

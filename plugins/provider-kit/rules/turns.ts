@@ -166,7 +166,7 @@ function trimmedContent(content: unknown): unknown {
 export const systemNotAlone: RequestRule = {
   name: "system-not-alone",
   demand: "There is a turn beside the system's.",
-  remedy: "Sends a conversation of system messages alone as the user's.",
+  remedy: "Sends system messages as the user's if the conversation has no others.",
   chat(request, notes) {
     const { messages } = request;
     if (!messages.some((message) => isSystem(message) && !isBlank(message))) return request;

@@ -15,7 +15,7 @@ export default commandFor<Report>("GET /usage", usageRoutes.sums, {
     by: {
       value: "WHAT",
       description:
-        "a row for each model, channel, key, alias, principal, tag, day or hour; default model",
+        "a row for each model, channel, key, alias, principal, tag, day or hour; default: model",
       read: (names: readonly string[]) => names.join(","),
       fallback: "model",
     },

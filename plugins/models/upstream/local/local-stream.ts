@@ -138,7 +138,8 @@ export class LocalStream implements PartStream, Waiting {
       for (const part of piece) this.#out.adopt(part);
       return;
     }
-    if (!isObject(piece)) throw new TypeError("it returned neither parts, a text nor a chunk");
+    if (!isObject(piece))
+      throw new TypeError("it returned something other than a text, a chunk or a list of parts");
     const error = errorIn(piece);
     if (error !== undefined) throw error;
     // It is repaired in place, and the provider may use it again.

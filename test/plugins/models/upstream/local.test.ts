@@ -234,7 +234,7 @@ test("one that gives what is no response has failed", async () => {
     assert.is(response.status, 502, name);
     assert.match(
       await response.text(),
-      /`strangestreams` failed: it returned neither parts, a text nor a chunk\./,
+      /`strangestreams` failed: it returned something other than a text, a chunk or a list of parts\./,
     );
   }
 });
