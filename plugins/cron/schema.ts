@@ -72,5 +72,11 @@ export const CronConfig = Type.Object(
 );
 export type CronConfig = Static<typeof CronConfig>;
 
-/** What the routes of jobs take. */
-export const JOBS = { noun: "cron job", plural: "jobs", create: NewJob, change: JobChange };
+/** What the routes of jobs take and return. */
+export const JOBS = {
+  noun: "cron job",
+  plural: "jobs",
+  create: NewJob,
+  change: JobChange,
+  view: { source: Type.String({ description: "config, api or agent" }) },
+};

@@ -166,5 +166,17 @@ export const PollsConfig = Type.Object(
 );
 export type PollsConfig = Static<typeof PollsConfig>;
 
-/** What the routes of polls take. */
-export const POLLS = { noun: "poll", plural: "polls", create: NewPoll, change: PollChange };
+/** What the routes of polls take and return. */
+export const POLLS = {
+  noun: "poll",
+  plural: "polls",
+  create: NewPoll,
+  change: PollChange,
+  view: {
+    source: Type.Object(
+      { kind: Type.String() },
+      { description: "What the poll checks: its kind, and the members of that kind" },
+    ),
+    origin: Type.String({ description: "config, api or agent" }),
+  },
+};

@@ -10,30 +10,32 @@ export interface ScheduleKind {
   /** The bodies that make one and change one. The operations check them: the agent's tool has them too. */
   create: TSchema;
   change: TSchema;
+  /** Members of an entry in responses, beside those that entries of every kind have. */
+  view: Record<string, TSchema>;
 }
 
-const ScheduleView = Type.Object({
+const COMMON_VIEW = {
   id: Type.String(),
   name: Type.String(),
   status: choice(["enabled", "disabled"]),
-  source: Type.String({ description: "config, api or agent" }),
   principal: Type.Optional(Type.String()),
   createdAt: Type.Optional(Time),
   updatedAt: Type.Optional(Time),
   state: AnyObject,
-});
+};
 
 const owner = { access: "gateway" } as const;
-const oneEntry = { ...owner, response: jsonResponse(ScheduleView) };
 
 /** The routes of every kind of schedule. */
-export function describeScheduleRoutes({ noun, plural, create, change }: ScheduleKind) {
+export function describeScheduleRoutes({ noun, plural, create, change, view }: ScheduleKind) {
+  const Entry = Type.Object({ ...COMMON_VIEW, ...view });
+  const oneEntry = { ...owner, response: jsonResponse(Entry) };
   return {
-    ...describeEntryRoutes(noun),
+    ...describeEntryRoutes(noun, view),
     list: {
       ...owner,
       summary: `Every ${noun}`,
-      response: jsonResponse(Type.Object({ [plural]: Type.Array(ScheduleView) })),
+      response: jsonResponse(Type.Object({ [plural]: Type.Array(Entry) })),
     },
     add: { ...oneEntry, summary: `Makes a ${noun}`, body: create, checkedBy: "handler" },
     change: {
@@ -45,8 +47,9 @@ export function describeScheduleRoutes({ noun, plural, create, change }: Schedul
   } satisfies Record<string, RouteOptions>;
 }
 
-/** Those of them that do not depend on what a schedule of that kind consists of. */
-export function describeEntryRoutes(noun: string) {
+/** Those of them whose bodies are the same for every kind. */
+export function describeEntryRoutes(noun: string, view: ScheduleKind["view"] = {}) {
+  const oneEntry = { ...owner, response: jsonResponse(Type.Object({ ...COMMON_VIEW, ...view })) };
   return {
     show: { ...oneEntry, summary: `One ${noun}` },
     remove: {

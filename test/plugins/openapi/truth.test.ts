@@ -149,7 +149,14 @@ test("keys, schedules, polls and deliveries", async () => {
   await ask("GET", at);
   await ask("DELETE", at);
   await ask("GET", at);
+  const source = { kind: "file", path: "notes.txt" };
+  const poll = await ask("POST", "/polls", { name: "p", every: "1h", source, payload });
+  const atPoll = `/polls/${poll.value.id}`;
+  await ask("PATCH", atPoll, { name: "q" });
+  await ask("GET", atPoll);
+  for (const action of ["disable", "enable"]) await ask("POST", `${atPoll}/${action}`);
   await ask("GET", "/polls");
+  await ask("GET", "/polls/jobs");
   await ask("GET", "/polls/nothing");
   await ask("POST", "/polls", { name: "p" });
   await ask("GET", "/deliveries?state=done");
