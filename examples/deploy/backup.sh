@@ -5,18 +5,7 @@
 # The third argument names a configuration outside the home, which becomes the portico.json of the archive.
 set -euo pipefail
 umask 077
-# The command is that of PORTICO, else `portico` on the PATH, else the program of the checkout or package that has this script.
-program=$(dirname "${BASH_SOURCE[0]}")/../../.build/portico.cjs
-if [[ -n ${PORTICO:-} ]]; then
-  read -ra portico <<<"$PORTICO"
-elif [[ -n $(type -P portico) ]]; then
-  portico=(portico)
-elif [[ -e $program ]]; then
-  portico=(node "$(realpath "$program")")
-else
-  echo "There is no portico on the PATH. Set PORTICO to the command, such as PORTICO='npx portico'." >&2
-  exit 1
-fi
+. "$(dirname "${BASH_SOURCE[0]}")/find-portico.sh"
 
 home=${1:?the home} archive=${2:?the archive to write} config=${3:-}
 home=$(cd "$home" && pwd)

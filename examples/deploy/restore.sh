@@ -3,18 +3,7 @@
 #   restore.sh /backups/portico-monday.tar.gz ~/.portico
 set -euo pipefail
 umask 077
-# The command is that of PORTICO, else `portico` on the PATH, else the program of the checkout or package that has this script.
-program=$(dirname "${BASH_SOURCE[0]}")/../../.build/portico.cjs
-if [[ -n ${PORTICO:-} ]]; then
-  read -ra portico <<<"$PORTICO"
-elif [[ -n $(type -P portico) ]]; then
-  portico=(portico)
-elif [[ -e $program ]]; then
-  portico=(node "$(realpath "$program")")
-else
-  echo "There is no portico on the PATH. Set PORTICO to the command, such as PORTICO='npx portico'." >&2
-  exit 1
-fi
+. "$(dirname "${BASH_SOURCE[0]}")/find-portico.sh"
 
 archive=${1:?the archive} home=${2:?the home to make}
 home=${home%/}
