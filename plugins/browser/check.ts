@@ -10,33 +10,33 @@ const check: HealthCheck = async ({ config, env, paths, gateway }) => {
   };
   if (enabled === false) return [{ level: "ok", message: "switched off by browser.enabled" }];
   try {
-    const found = await findBrowser(executablePath, process.platform, env);
-    if (hasLibrary(paths.package, env)) return [{ level: "ok", message: found }];
-    const mend = "npm install playwright-core in the package's directory";
+    const executable = await findBrowser(executablePath, process.platform, env);
+    if (hasLibrary(paths.package, env)) return [{ level: "ok", message: executable }];
+    const remedy = "Run `npm install playwright-core` in the directory of the package.";
     return [
       {
         level: "warning",
-        message: `${found}; without playwright-core only some of the routes work`,
-        mend,
+        message: `${executable}; without playwright-core only some of the routes work`,
+        remedy,
       },
     ];
   } catch (error) {
-    const node = await standIn(gateway);
+    const node = await findSubstituteNode(gateway);
     if (node !== undefined)
       return [
         { level: "ok", message: `there is no local browser; the gateway uses the node ${node}` },
       ];
-    const mend =
-      "install a Chromium-based browser, set browser.executablePath, or set browser.enabled to false";
-    return [{ level: "warning", message: (error as Error).message, mend }];
+    const remedy =
+      "Install a Chromium-based browser, set browser.executablePath, or set browser.enabled to false.";
+    return [{ level: "warning", message: (error as Error).message, remedy }];
   }
 };
 
-/** The node that is asked where there is no browser here. */
-async function standIn(gateway: GatewayClient | undefined): Promise<string | undefined> {
+/** Returns the name of the node whose browser the gateway uses instead of a local one. */
+async function findSubstituteNode(gateway: GatewayClient | undefined): Promise<string | undefined> {
   type Nodes = { mode: string; nodes: { name: string; state: string; browser: boolean }[] };
-  const found = await gateway?.request<Nodes>("GET", "/nodes").catch(() => undefined);
-  if (found?.mode !== "auto") return undefined;
-  return found.nodes.find(({ state, browser }) => state === "connected" && browser)?.name;
+  const listing = await gateway?.request<Nodes>("GET", "/nodes").catch(() => undefined);
+  if (listing?.mode !== "auto") return undefined;
+  return listing.nodes.find(({ state, browser }) => state === "connected" && browser)?.name;
 }
 export default check;

@@ -15,8 +15,8 @@ export interface Finding {
   level: "ok" | "warning" | "error";
   /** What the check found. */
   message: string;
-  /** How to repair it. */
-  mend?: string | undefined;
+  /** How to repair it, in full sentences: "Run `portico start`." */
+  remedy?: string | undefined;
 }
 
 export interface CheckContext {

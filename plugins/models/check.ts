@@ -4,32 +4,41 @@ import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
 
 const check: HealthCheck = async ({ config, gateway }) => {
   if (Object.keys((config["channels"] ?? {}) as object).length === 0) {
-    const mend = 'portico config set channels.main \'{ provider: "openai", apiKey: "…" }\'';
+    const remedy =
+      'Run `portico config set channels.main \'{ provider: "openai", apiKey: "…" }\'`.';
     return [
       {
         level: "warning",
         message: "no channel is configured: only the built-in ones respond",
-        mend,
+        remedy,
       },
     ];
   }
   if (gateway === undefined)
     return [
-      { level: "warning", message: "not tested: no gateway is running", mend: "portico start" },
+      {
+        level: "warning",
+        message: "not tested: no gateway is running",
+        remedy: "Run `portico start`.",
+      },
     ];
   const { channels } = await gateway.request<{ channels: ChannelEntry[] }>("GET", "/channels");
   const own = channels.filter(({ builtin, state }) => !builtin && state !== "disabled");
   const look = async ({ name, problem }: ChannelEntry): Promise<Finding> => {
-    const mend = `correct channels.${name}, then: portico channels test ${name}`;
-    if (problem) return { level: "error", message: `${name}: ${problem}`, mend };
+    const remedy = `Correct channels.${name}, then run \`portico channels test ${name}\`.`;
+    if (problem) return { level: "error", message: `${name}: ${problem}`, remedy };
     const path = `/channels/${encodeURIComponent(name)}/test`;
     const tested = await gateway.request<ChannelTest>("POST", path, {}, { timeoutMs: 60_000 });
     const { ok, model, ms, error, unnamed } = tested;
     if (unnamed) {
-      const naming = `portico channels test ${name} --model NAME, or name one in channels.${name}.models`;
-      return { level: "warning", message: `${name}: no model was tested. ${error}`, mend: naming };
+      const naming = `Run \`portico channels test ${name} --model NAME\`, or list a model in channels.${name}.models.`;
+      return {
+        level: "warning",
+        message: `${name}: no model was tested. ${error}`,
+        remedy: naming,
+      };
     }
-    if (!ok) return { level: "error", message: `${name}: ${error ?? "it does not work"}`, mend };
+    if (!ok) return { level: "error", message: `${name}: ${error ?? "it does not work"}`, remedy };
     return { level: "ok", message: `${name}: ${model} responds in ${ms} ms` };
   };
   return Promise.all(own.map(look));

@@ -10,7 +10,11 @@ const check: HealthCheck = async ({ config, gateway, paths }) => {
   const { ok, problem } = await gateway.request<{ ok: boolean; problem?: string }>("GET", "/store");
   if (!ok)
     return [
-      { level: "error", message: problem ?? "it does not work", mend: "portico store check" },
+      {
+        level: "error",
+        message: problem ?? "it does not work",
+        remedy: "Run `portico store check` for details.",
+      },
     ];
   const { problems } = await gateway.request<{ problems: string[] }>(
     "POST",
@@ -27,13 +31,13 @@ export default check;
 async function checkWithout(url: string): ReturnType<HealthCheck> {
   if (!isPostgres(url) && !existsSync(fileOf(url)))
     return [{ level: "ok", message: `${fileOf(url)} will be created at the first start` }];
-  const { problems, mend = RESTORE, schemaVersion } = await inspect(url);
+  const { problems, remedy = RESTORE, schemaVersion } = await inspect(url);
   if (isPostgres(url) && schemaVersion === 0)
     return [{ level: "ok", message: "the first start creates its tables" }];
-  return findings(problems, mend);
+  return findings(problems, remedy);
 }
 
-function findings(problems: readonly string[], mend: string): Awaited<ReturnType<HealthCheck>> {
+function findings(problems: readonly string[], remedy: string): Awaited<ReturnType<HealthCheck>> {
   if (problems.length === 0) return [{ level: "ok", message: "sound" }];
-  return problems.map((message) => ({ level: "error", message, mend }));
+  return problems.map((message) => ({ level: "error", message, remedy }));
 }

@@ -6,8 +6,8 @@ import type { Inspection } from "./inspection/inspection.ts";
 
 /** Throws `config_error` for an address that cannot be right. */
 export async function inspect(url: string): Promise<Inspection> {
-  const { mend, ...seen } = await (isPostgres(url)
+  const { remedy, ...seen } = await (isPostgres(url)
     ? inspectDatabase(url)
     : inspectFile(fileOf(url)));
-  return { ...seen, ...(seen.problems.length > 0 && { mend }) };
+  return { ...seen, ...(seen.problems.length > 0 && { remedy }) };
 }

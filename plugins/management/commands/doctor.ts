@@ -58,7 +58,7 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
     if (status) return runs(status);
     return isLoadable ? checkPort(config.value) : [];
   };
-  const mend = `edit ${paths.config}, then: portico config validate`;
+  const remedy = `Edit ${paths.config}, then run \`portico config validate\`.`;
   return [
     ...named("home", checkHome(paths)),
     ...named("rights", checkRights(paths)),
@@ -66,7 +66,7 @@ async function examine(io: CommandIO): Promise<NamedFinding[]> {
       "configuration",
       orFine(
         paths.config,
-        config.problems.map((message) => ({ level: "error", message, mend })),
+        config.problems.map((message) => ({ level: "error", message, remedy })),
       ),
     ),
     ...named("port", await portFindings()),
@@ -136,7 +136,7 @@ function runAll({ count, running }: NonNullable<Status["workers"]>): Finding[] {
     {
       level: "warning",
       message,
-      mend: "the gateway replaces an ended worker at once; the log says why it ended",
+      remedy: "The gateway replaces a worker that ended. Its log gives the reason.",
     },
   ];
 }
@@ -149,7 +149,7 @@ function statesOf(status: Status, kind: "plugins" | "hooks"): readonly Finding[]
     return {
       level: state === "ineligible" || state === "unapproved" ? "warning" : "error",
       message: `${name} is ${state}${error ? `: ${error}` : ""}`,
-      mend: `portico ${kind} info ${name}`,
+      remedy: `Run \`portico ${kind} info ${name}\` for details.`,
     };
   });
   const isNoticed = status.notices.some(({ from }) => from === kind);
@@ -158,7 +158,7 @@ function statesOf(status: Status, kind: "plugins" | "hooks"): readonly Finding[]
 
 async function loadable(io: CommandIO): Promise<readonly Finding[]> {
   const broken = (await io.home().broken()).map(({ name, entry, reason }): Finding => {
-    return { level: "error", message: `${name}: ${reason}`, mend: `correct ${entry}` };
+    return { level: "error", message: `${name}: ${reason}`, remedy: `Correct ${entry}.` };
   });
   return orFine("all load", broken);
 }
@@ -174,7 +174,7 @@ async function hooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
       return {
         level: "error",
         message: `${name}: ${problems[0]?.message}`,
-        mend: `portico hooks check ${name}`,
+        remedy: `Run \`portico hooks check ${name}\` for details.`,
       };
     });
   return orFine(`${reports.length}, all of them load`, broken);
@@ -206,8 +206,8 @@ async function ask(check: HealthCheck, context: CheckContext): Promise<readonly 
 function linesOf(findings: readonly NamedFinding[]): string[] {
   const width = Math.max(0, ...findings.map(({ about }) => about.length));
   const words = { ok: "ok", warning: "warn", error: "wrong" };
-  return findings.flatMap(({ about, level, message, mend }) => [
+  return findings.flatMap(({ about, level, message, remedy }) => [
     `${words[level].padEnd(5)}  ${about.padEnd(width)}  ${message}`,
-    ...(mend && level !== "ok" ? [`${" ".repeat(width + 9)}→ ${mend}`] : []),
+    ...(remedy && level !== "ok" ? [`${" ".repeat(width + 9)}→ ${remedy}`] : []),
   ]);
 }

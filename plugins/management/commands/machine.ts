@@ -6,32 +6,32 @@ import type { Paths } from "portico";
 import type { Finding } from "portico/command-line";
 
 export function checkHome({ home }: Paths): Finding[] {
-  const mend = `own it and make it readable and writable (chmod 700 ${home}), or choose another with --home`;
-  let found: Stats | undefined;
+  const remedy = `Make sure that you own ${home} and can read and write it (\`chmod 700 ${home}\`), or choose another directory with --home.`;
+  let stats: Stats | undefined;
   try {
-    found = statSync(home, { throwIfNoEntry: false });
-    if (!found) return [{ level: "ok", message: `the first start creates ${home}` }];
+    stats = statSync(home, { throwIfNoEntry: false });
+    if (!stats) return [{ level: "ok", message: `the first start creates ${home}` }];
     accessSync(home, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     return [
       {
         level: "error",
         message: `${home} cannot be used: ${(error as NodeJS.ErrnoException).code}`,
-        mend,
+        remedy,
       },
     ];
   }
-  const { mode, uid } = found;
-  if (!found.isDirectory())
-    return [{ level: "error", message: `${home} is not a directory`, mend }];
+  const { mode, uid } = stats;
+  if (!stats.isDirectory())
+    return [{ level: "error", message: `${home} is not a directory`, remedy }];
   if (uid !== (process.getuid?.() ?? uid))
-    return [{ level: "warning", message: `${home} belongs to another user`, mend }];
+    return [{ level: "warning", message: `${home} belongs to another user`, remedy }];
   if ((mode & 0o077) === 0) return [{ level: "ok", message: home }];
   const message = `other users can enter ${home} (mode ${(mode & 0o777).toString(8)})`;
-  return [{ level: "warning", message, mend: `chmod 700 ${home}` }];
+  return [{ level: "warning", message, remedy: `Run \`chmod 700 ${home}\`.` }];
 }
 
-/** What holds secrets is for its owner alone. */
+/** Only the owner may read files that contain secrets. */
 export function checkRights({ home, config, state }: Paths): Finding[] {
   const open = [config, join(home, ".env"), state, ...filesIn(state)].filter(
     (file) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0,
@@ -41,7 +41,7 @@ export function checkRights({ home, config, state }: Paths): Finding[] {
   return open.map((file) => ({
     level: "error",
     message: `others may read ${file}`,
-    mend: `chmod go= ${file}`,
+    remedy: `Run \`chmod go= ${file}\`.`,
   }));
 }
 
@@ -66,6 +66,7 @@ export async function checkPort(config: Readonly<Record<string, unknown>>): Prom
     return [{ level: "ok", message: `${bind}:${port} is free; no gateway runs` }];
   const reason =
     code === "EADDRINUSE" ? "is taken by another program" : `cannot be listened on: ${code}`;
-  const mend = "stop what listens there, or: portico config set gateway.port N";
-  return [{ level: "error", message: `${bind}:${port} ${reason}`, mend }];
+  const remedy =
+    "Stop that program, or choose another port with `portico config set gateway.port N`.";
+  return [{ level: "error", message: `${bind}:${port} ${reason}`, remedy }];
 }

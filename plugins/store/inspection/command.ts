@@ -36,7 +36,7 @@ async function ask(io: CommandIO): Promise<void> {
     timeoutMs,
   });
   io.show(found, ({ problems }) => (problems.length === 0 ? "The store is sound." : problems));
-  refuse("The store", { ...found, mend: RESTORE });
+  refuse("The store", { ...found, remedy: RESTORE });
 }
 
 async function show(io: CommandIO, given: string, url: string): Promise<void> {
@@ -50,10 +50,10 @@ async function show(io: CommandIO, given: string, url: string): Promise<void> {
   refuse(name, found);
 }
 
-function refuse(name: string, { problems, mend }: Pick<Inspection, "problems" | "mend">): void {
+function refuse(name: string, { problems, remedy }: Pick<Inspection, "problems" | "remedy">): void {
   if (problems.length === 0) return;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
-  throw new Error(`${name}: ${problems[0]}${more}${mend === undefined ? "" : `; ${mend}`}.`);
+  throw new Error(`${name}: ${problems[0]}${more}.${remedy === undefined ? "" : ` ${remedy}`}`);
 }
 
 function describe({ bytes = 0, schemaVersion, rows }: Inspection): string {

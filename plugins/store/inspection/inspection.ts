@@ -14,8 +14,8 @@ export interface Inspection {
   rows: Record<string, number>;
   /** None: it is sound. */
   problems: string[];
-  /** What to do about them. */
-  mend?: string;
+  /** What to do about them, in full sentences. */
+  remedy?: string;
 }
 
 /** Whether this portico knows these tables; `undefined` where it does. */
@@ -23,19 +23,28 @@ export function strangeness(present: ReadonlySet<string>, version: number) {
   const expected = tablesOf(version).map(({ name }) => name);
   const missing = expected.filter((name) => !present.has(name));
   if (version < 1 || missing.length > expected.length / 2)
-    return { problems: ["it is a database, but not the store of a gateway"], mend: ANOTHER };
+    return {
+      problems: ["it is a database, but not the store of a gateway"],
+      remedy: NAME_ANOTHER_STORE,
+    };
   if (version > migrations.length) {
-    const problem = `it was written by a newer portico (schema ${version}, known here: ${migrations.length})`;
-    return { problems: [problem], mend: "update portico before you start a gateway with it" };
+    const problem = `it was written by a newer version of Portico (schema ${version}, known here: ${migrations.length})`;
+    return {
+      problems: [problem],
+      remedy: "Update Portico before you start a gateway with this store.",
+    };
   }
   if (missing.length === 0) return undefined;
-  return { problems: missing.map((name) => `its table ${name} is missing`), mend: OLDER };
+  return {
+    problems: missing.map((name) => `its table ${name} is missing`),
+    remedy: USE_OLDER_COPY,
+  };
 }
 
 /** Its rows, and contradictions among them. */
 export function* contents(
   version: number,
-): Operation<Pick<Inspection, "rows" | "problems" | "mend">> {
+): Operation<Pick<Inspection, "rows" | "problems" | "remedy">> {
   const rows: Inspection["rows"] = {};
   for (const { name, columns } of tablesOf(version)) {
     const count =
@@ -43,11 +52,11 @@ export function* contents(
     const counted = yield* first<{ n: number }>(`SELECT ${count} AS n FROM ${name}`);
     if (counted && Number(counted.n) > 0) rows[name] = Number(counted.n);
   }
-  if ((yield* partMark()) !== undefined) return { rows, problems: [PART], mend: COMPLETE_PART };
+  if ((yield* partMark()) !== undefined) return { rows, problems: [PART], remedy: COMPLETE_PART };
   return { rows, problems: yield* queueProblems() };
 }
 
-export const ANOTHER = "name another one";
-export const OLDER = "use an older copy";
+export const NAME_ANOTHER_STORE = "Name another store.";
+export const USE_OLDER_COPY = "Use an older copy.";
 export const RESTORE =
-  "move it away while no gateway is running, and start with the last copy in <home>/state/backups";
+  "Stop the gateway, move the store away, and put the last copy from <home>/state/backups in its place.";

@@ -7,20 +7,20 @@ import { perform } from "./perform.ts";
 
 /** Rejects only for an address that cannot be right, and where the package `pg` is missing. */
 export async function inspectDatabase(url: string): Promise<Inspection> {
-  const found = (what: Partial<Inspection>): Inspection => ({
+  const complete = (members: Partial<Inspection>): Inspection => ({
     engine: "postgresql",
     rows: {},
     problems: [],
-    ...what,
+    ...members,
   });
-  // rows are counted, which takes its time
+  // Counting the rows can take long.
   const pool = await openPool(url, { statementTimeoutMs: PATIENT_MS });
   pool.on("error", () => {});
   try {
     const client = await pool.connect();
     try {
       await client.query("SET default_transaction_read_only = on");
-      return found(await look(client));
+      return complete(await look(client));
     } finally {
       client.release();
     }
@@ -28,7 +28,7 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
     const problem =
       problemOf(error) ??
       "the address cannot be read (postgres://user:password@host:port/database)";
-    return found({ problems: [problem], mend: "check the server, or name another one" });
+    return complete({ problems: [problem], remedy: "Check the server, or name another database." });
   } finally {
     await pool.end();
   }
@@ -44,13 +44,13 @@ async function look(client: Client): Promise<Partial<Inspection>> {
   if (strange) return { schemaVersion: version, ...strange };
   const size = await client.query("SELECT pg_database_size(current_database()) AS bytes");
   const invalid = await invalidIndexes(client);
-  const held = await perform(client, contents(version));
+  const content = await perform(client, contents(version));
   return {
     bytes: Number(size.rows[0]?.["bytes"]),
     schemaVersion: version,
-    rows: held.rows,
-    problems: [...invalid, ...held.problems],
-    mend: held.mend ?? "check the server's log, or restore an earlier copy",
+    rows: content.rows,
+    problems: [...invalid, ...content.problems],
+    remedy: content.remedy ?? "Check the log of the server, or restore an earlier copy.",
   };
 }
 

@@ -27,17 +27,17 @@ export async function migrate(client: Client): Promise<void> {
       "SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))",
     );
     await client.query("CREATE TABLE IF NOT EXISTS portico_schema (version INTEGER NOT NULL)");
-    const found = await schemaVersion(client);
-    if (found > migrations.length)
+    const version = await schemaVersion(client);
+    if (version > migrations.length)
       throw wrong(
-        `it was written by a newer portico (schema ${found}, known here: ${migrations.length}): update portico`,
+        `it was written by a newer version of Portico (schema ${version}, known here: ${migrations.length}). Update Portico`,
       );
-    for (const part of migrations.slice(found).flat()) {
+    for (const part of migrations.slice(version).flat()) {
       if (typeof part === "string") await patiently(translated(part));
       else await perform(client, part());
     }
-    if (found === 0) await client.query("INSERT INTO portico_schema (version) VALUES (0)");
-    if (found < migrations.length)
+    if (version === 0) await client.query("INSERT INTO portico_schema (version) VALUES (0)");
+    if (version < migrations.length)
       await client.query(`UPDATE portico_schema SET version = ${migrations.length}`);
     await client.query("COMMIT");
   } catch (error) {

@@ -16,7 +16,7 @@ const reasons: Record<string, string> = {
 
 /** What only a person can repair. */
 const LASTING = /^SQLITE_(CORRUPT|NOTADB)/;
-const MEND = "stop the gateway, and put a copy from state/backups in its place";
+const RESTORE_BACKUP = "Stop the gateway, and put a copy from state/backups in its place.";
 
 export function isBusy(error: unknown): boolean {
   return codeOf(error) === "SQLITE_BUSY";
@@ -29,12 +29,12 @@ export function isDiskError(error: unknown): boolean {
 /** What an error of the database means, and what to do; `undefined` for any other. */
 export function problemOf(
   error: unknown,
-): { code: string; problem: string; mend: string } | undefined {
+): { code: string; problem: string; remedy: string } | undefined {
   const code = codeOf(error);
   if (!code.startsWith("SQLITE")) return undefined;
   const problem =
     reasons[code.replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the store could not be written";
-  return { code, problem, mend: LASTING.test(code) ? MEND : "try again later" };
+  return { code, problem, remedy: LASTING.test(code) ? RESTORE_BACKUP : "Try again later." };
 }
 
 export function storeUnavailable(message: string, cause?: unknown): PorticoError {
@@ -67,9 +67,12 @@ export class CurrentProblem {
   unavailable(error: unknown): unknown {
     const known = problemOf(error);
     if (!known) return error;
-    const { code, problem, mend } = known;
+    const { code, problem, remedy } = known;
     if (this.#problem !== problem) this.#log.error({ err: error, code }, `store: ${problem}`);
     this.#problem = problem;
-    return storeUnavailable(`${problem}: nothing was accepted, ${mend}`, error);
+    return storeUnavailable(
+      `The store is not available: ${problem}. Nothing was accepted. ${remedy}`,
+      error,
+    );
   }
 }

@@ -2,10 +2,10 @@
 import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import {
-  ANOTHER,
+  NAME_ANOTHER_STORE,
   contents,
   type Inspection,
-  OLDER,
+  USE_OLDER_COPY,
   strangeness,
 } from "../inspection/inspection.ts";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
@@ -16,32 +16,32 @@ import type { Operation } from "../sql/operation.ts";
 
 const MAGIC = "SQLite format 3\0";
 
-/** Never rejects: that it cannot be read is what is found. */
+/** Never rejects: a file that cannot be read is reported as a problem. */
 export async function inspectFile(file: string): Promise<Inspection> {
-  const found = (what: Partial<Inspection>): Inspection => ({
+  const complete = (members: Partial<Inspection>): Inspection => ({
     engine: "sqlite",
     rows: {},
     problems: [],
-    ...what,
+    ...members,
   });
   try {
     const refusal = atFirstSight(file, statSync(file, { throwIfNoEntry: false }));
-    if (refusal) return found(refusal);
+    if (refusal) return complete(refusal);
     const hadLog = hasLog(file);
     const seen = await look(file, hadLog);
     // a gateway has been started with it meanwhile
     const isMoving = !hadLog && seen.problems?.length !== 0 && hasLog(file);
-    return found({ bytes: sizeWithLog(file), ...(isMoving ? await look(file, true) : seen) });
+    return complete({ bytes: sizeWithLog(file), ...(isMoving ? await look(file, true) : seen) });
   } catch (error) {
-    return found(failed(error));
+    return complete(failed(error));
   }
 }
 
 function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspection> | undefined {
-  if (!stats) return { problems: ["there is no such file"], mend: ANOTHER };
-  if (!stats.isFile()) return { problems: ["it is not a file"], mend: ANOTHER };
+  if (!stats) return { problems: ["there is no such file"], remedy: NAME_ANOTHER_STORE };
+  if (!stats.isFile()) return { problems: ["it is not a file"], remedy: NAME_ANOTHER_STORE };
   // an empty file is an empty database, and a gateway would make a new store in it
-  if (stats.size === 0) return { problems: ["it is empty"], mend: OLDER };
+  if (stats.size === 0) return { problems: ["it is empty"], remedy: USE_OLDER_COPY };
   const head = Buffer.alloc(MAGIC.length);
   const descriptor = openSync(file, "r");
   try {
@@ -52,7 +52,7 @@ function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspectio
   if (head.toString("latin1") === MAGIC) return undefined;
   return {
     problems: ["it is not a database"],
-    mend: "decompress a compressed copy first, or name another file",
+    remedy: "Decompress the file if it is compressed, or name another file.",
   };
 }
 
@@ -67,17 +67,19 @@ async function look(file: string, withLog: boolean): Promise<Partial<Inspection>
     const [row] = await connection.all("PRAGMA user_version");
     const schemaVersion = Number(row?.["user_version"]);
     const damage = await integrityProblems(connection);
-    if (damage.length > 0) return { problems: damage, mend: OLDER };
+    if (damage.length > 0) return { problems: damage, remedy: USE_OLDER_COPY };
     const names = await connection.all("SELECT name FROM sqlite_master WHERE type = 'table'");
     const present = new Set(names.map(({ name }) => String(name)));
-    if (present.size === 0 && !withLog) return { problems: ["it holds no tables"], mend: LOGLESS };
+    if (present.size === 0 && !withLog)
+      return { problems: ["it holds no tables"], remedy: INCOMPLETE_COPY };
     const strange = strangeness(present, schemaVersion);
     if (strange) return { schemaVersion, ...strange };
     const unreadable = await textProblems(connection, schemaVersion);
-    if (unreadable.length > 0) return { schemaVersion, problems: unreadable, mend: OLDER };
+    if (unreadable.length > 0)
+      return { schemaVersion, problems: unreadable, remedy: USE_OLDER_COPY };
     return {
       schemaVersion,
-      mend: CONTRADICTORY,
+      remedy: ACCEPT_LOSS,
       ...(await perform(connection, contents(schemaVersion))),
     };
   } catch (error) {
@@ -97,26 +99,26 @@ async function perform<T>(connection: BackgroundConnection, operation: Operation
   return step.value;
 }
 
-const LOGLESS =
-  "the file alone is not a complete copy while a gateway runs, because its -wal file holds the newest data. Make copies with: portico store backup";
-const CONTRADICTORY =
-  "a gateway starts with it but never does this work: use an older copy, or accept the loss";
+const INCOMPLETE_COPY =
+  "While a gateway runs, the file alone is not a complete copy: its -wal file contains the newest data. Make copies with `portico store backup`.";
+const ACCEPT_LOSS =
+  "Use an older copy, or accept that a gateway with this store never does this work.";
 
 function failed(error: unknown): Partial<Inspection> {
   const { code } = error as { code?: string };
   if (code === "EACCES" || code === "EPERM")
     return {
       problems: ["this user may not read it"],
-      mend: "run the command as the user who owns the file",
+      remedy: "Run the command as the user who owns the file.",
     };
   if (isBusy(error))
-    return { problems: ["another process is writing to it"], mend: "try again later" };
+    return { problems: ["another process is writing to it"], remedy: "Try again later." };
   const damaged = /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
   const problem =
     problemOf(error)?.problem ?? (error instanceof Error ? error.message : String(error));
   return {
     problems: [damaged ? "it is damaged" : problem],
-    mend: damaged ? OLDER : "check the disk that holds it",
+    remedy: damaged ? USE_OLDER_COPY : "Check the disk that contains the file.",
   };
 }
 

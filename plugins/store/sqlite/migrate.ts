@@ -21,10 +21,10 @@ export function schemaVersion(connection: Pick<MigratedConnection, "once">): num
 /** Brings the tables up to date. Each step and its number go in together, so that a crash leaves no half of one. */
 export function migrate(connection: MigratedConnection): void {
   const newest = migrations.length;
-  const found = schemaVersion(connection);
-  if (found > newest) {
+  const version = schemaVersion(connection);
+  if (version > newest) {
     throw storeUnavailable(
-      `the store was written by a newer portico (schema ${found}, known here: ${newest}): update portico`,
+      `The store was written by a newer version of Portico (schema ${version}, known here: ${newest}). Update Portico.`,
     );
   }
   while (schemaVersion(connection) < newest) {
@@ -61,5 +61,5 @@ function perform(connection: MigratedConnection, operation: Operation<void>): vo
 
 export function refusePart(connection: Pick<MigratedConnection, "once">): void {
   if (connection.once(FIND_PART).length > 0)
-    throw storeUnavailable(`the store cannot be used: ${PART}: ${COMPLETE_PART}`);
+    throw storeUnavailable(`The store cannot be used: ${PART}. ${COMPLETE_PART}`);
 }

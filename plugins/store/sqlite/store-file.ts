@@ -54,7 +54,8 @@ export class StoreFile {
   }
 
   async #open(): Promise<void> {
-    if (this.#isClosed) throw storeUnavailable("the store is closed: the gateway is stopping");
+    if (this.#isClosed)
+      throw storeUnavailable("The store is closed because the gateway is stopping.");
     this.#opening ??= this.#connect().finally(() => {
       this.#opening = undefined;
     });

@@ -184,7 +184,7 @@ together.after(async () => {
 });
 
 together(
-  "another gateway shows what runs, and tells of the attempt that a kill has cut off",
+  "another gateway shows the running steps, and the attempt that was interrupted by a kill",
   async () => {
     const config = {
       channels: {

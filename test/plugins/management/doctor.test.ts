@@ -14,7 +14,7 @@ interface Finding {
   about: string;
   level: "ok" | "warning" | "error";
   message: string;
-  mend?: string;
+  remedy?: string;
 }
 
 const upstream = createServer((req, res) => {
@@ -87,21 +87,24 @@ test("without a gateway each fault is named with its remedy", async () => {
   const say = (about: string) =>
     findings
       .filter((one) => one.about === about)
-      .map(({ level, message, mend }) => `${level}: ${message} → ${mend}`)
+      .map(({ level, message, remedy }) => `${level}: ${message} → ${remedy}`)
       .join("\n");
-  assert.match(say("home"), /^warning: other users can enter .* \(mode 755\) → chmod 700 /);
-  assert.match(say("rights"), /^error: others may read .*portico\.json → chmod go= /);
+  assert.match(say("home"), /^warning: other users can enter .* \(mode 755\) → Run `chmod 700 /);
+  assert.match(say("rights"), /^error: others may read .*portico\.json → Run `chmod go= /);
   assert.match(say("configuration"), /^ok/);
   assert.match(
     say("port"),
     /^error: 127\.0\.0\.1:\d+ is taken by another program → .*config set gateway\.port/,
   );
-  assert.match(say("plugins"), /^error: torn: .* → correct .*torn\/plugin\.ts/);
+  assert.match(say("plugins"), /^error: torn: .* → Correct .*torn\/plugin\.ts/);
   assert.match(
     say("hooks"),
-    /^error: odd: no plugin emits gateway:startpu; did you mean gateway:startup\? → portico hooks check odd/,
+    /^error: odd: no plugin emits gateway:startpu; did you mean gateway:startup\? → Run `portico hooks check odd`/,
   );
-  assert.match(say("channels"), /^warning: not tested: no gateway is running → portico start/);
+  assert.match(
+    say("channels"),
+    /^warning: not tested: no gateway is running → Run `portico start`/,
+  );
   put("portico.json", "{ gateway: { prot: 1 } }");
   const { findings: broken } = await doctor(home);
   const configuration = broken.find((one) => one.about === "configuration");
@@ -155,12 +158,12 @@ test("for a running gateway, channels, jobs and turns are checked too; status na
       findings.filter((one) => one.about === about).map(({ level }) => level);
     const ofChannel = (name: string) =>
       findings.find(
-        ({ about, mend }) => about === "channels" && mend?.includes(`channels test ${name}`),
+        ({ about, remedy }) => about === "channels" && remedy?.includes(`channels test ${name}`),
       );
     assert.is(ofChannel("up")?.level, "error");
     for (const name of Object.keys(unnamed)) {
-      const mend = `portico channels test ${name} --model NAME, or name one in channels.${name}.models`;
-      assert.equal([ofChannel(name)?.level, ofChannel(name)?.mend], ["warning", mend]);
+      const remedy = `Run \`portico channels test ${name} --model NAME\`, or list a model in channels.${name}.models.`;
+      assert.equal([ofChannel(name)?.level, ofChannel(name)?.remedy], ["warning", remedy]);
     }
     assert.equal(levels("store"), ["ok"]);
     assert.equal(levels("plugins"), ["ok"]);

@@ -86,25 +86,22 @@ test("one that is sound is said to be, with what it holds", async () => {
 });
 
 for (const [name, says] of [
-  ["nowhere.db", /there is no such file; name another one/],
+  ["nowhere.db", /there is no such file\. Name another store/],
   [".", /it is not a file/],
-  ["empty.db", /it is empty; use an older copy/],
-  ["cut.db", /; use an older copy/],
-  ["less than a page.db", /it is damaged; use an older copy/],
-  ["flipped.db", /; use an older copy/],
+  ["empty.db", /it is empty\. Use an older copy/],
+  ["cut.db", /\. Use an older copy/],
+  ["less than a page.db", /it is damaged\. Use an older copy/],
+  ["flipped.db", /\. Use an older copy/],
   [
     "no text.db",
-    /the table kv is damaged: 1 row holds bytes that are not text.*; use an older copy/,
+    /the table kv is damaged: 1 row holds bytes that are not text.*\. Use an older copy/,
   ],
-  ["packed.db", /it is not a database; decompress a compressed copy first/],
-  [
-    "without its log.db",
-    /it holds no tables; the file alone is not a complete copy .* portico store backup/,
-  ],
-  ["foreign.db", /not the store of a gateway; name another one/],
-  ["newer.db", /by a newer portico \(schema 999, known here: \d+\); update portico/],
-  ["without a table.db", /its table kv is missing; use an older copy/],
-  ["contradictory.db", /3 waiting items are in no lane; a gateway starts with it/],
+  ["packed.db", /it is not a database\. Decompress the file/],
+  ["without its log.db", /it holds no tables\. .* not a complete copy.*portico store backup/],
+  ["foreign.db", /not the store of a gateway\. Name another store/],
+  ["newer.db", /by a newer version of Portico \(schema 999, known here: \d+\)\. Update Portico/],
+  ["without a table.db", /its table kv is missing\. Use an older copy/],
+  ["contradictory.db", /3 waiting items are in no lane\. Use an older copy, or accept/],
 ] as const) {
   test(`of ${name} it says what is wrong and what to do, fails, and changes nothing`, async () => {
     const before = () => readdirSync(dir).map((file) => [file, statSync(here(file)).mtimeMs]);

@@ -424,7 +424,7 @@ for (const [what, url, says] of [
   });
 }
 
-test("a store that a newer portico wrote is refused", async () => {
+test("a store that a newer version of Portico wrote is refused", async () => {
   const url = server.emptyUrl();
   const [store] = (await open(1, url)) as [Store];
   await store.close();
@@ -433,7 +433,7 @@ test("a store that a newer portico wrote is refused", async () => {
   const newer = openStore({ url, log: quietLog() });
   await newer.open().then(
     () => assert.unreachable(),
-    (error: Error) => assert.match(error.message, /newer portico/),
+    (error: Error) => assert.match(error.message, /newer version of Portico/),
   );
   await newer.close();
 });

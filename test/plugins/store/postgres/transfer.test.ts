@@ -170,7 +170,7 @@ for (const [name, emptyUrl] of [
     const refused = await using(to, (store) => store.open()).catch((error: Error) => error.message);
     assert.match(
       String(refused),
-      /an incomplete copy of another store.*portico store migrate again/,
+      /an incomplete copy of another store.*portico store migrate` again/,
     );
     const onward = await porticoHere(makeHome(), [
       "store",
@@ -184,7 +184,7 @@ for (const [name, emptyUrl] of [
     const checked = await porticoHere(makeHome(), ["store", "check", to]);
     assert.match(
       checked.stderr,
-      /it holds an incomplete copy of another store.*portico store migrate again/,
+      /it holds an incomplete copy of another store.*portico store migrate` again/,
     );
     await move(from, to);
     await using(to, async (store) => assert.equal(await store.check(), []));
@@ -268,7 +268,10 @@ test("portico store check looks into a database without a gateway, and changes n
   const schema = /search_path%3D(\w+)/.exec(url)?.[1] ?? assert.unreachable(url);
   const check = (address = url) => porticoHere(makeHome(), ["store", "check", address]);
   const empty = await check();
-  assert.match(empty.stderr, /it is a database, but not the store of a gateway; name another one/);
+  assert.match(
+    empty.stderr,
+    /it is a database, but not the store of a gateway\. Name another store/,
+  );
   assert.match(server.sql(`SELECT count(*) FROM pg_tables WHERE schemaname = '${schema}'`), /^0$/m);
   await fill(url);
   const sound = await check();
@@ -280,7 +283,7 @@ test("portico store check looks into a database without a gateway, and changes n
   server.sql(`DELETE FROM ${schema}.lanes`);
   assert.match((await check()).stderr, /1100 waiting items are in no lane/);
   server.sql(`UPDATE ${schema}.portico_schema SET version = 999`);
-  assert.match((await check()).stderr, /by a newer portico/);
+  assert.match((await check()).stderr, /by a newer version of Portico/);
   const wrong = await check(url.replace(/\/\/([^@/]*@)?/, "//nobody:secret-word@"));
   assert.equal(
     [wrong.code, /secret-word/.test(wrong.stderr + wrong.stdout)],
