@@ -17,6 +17,7 @@ const replacedPhrases: readonly (readonly [RegExp, string])[] = [
     "say who reports what: “the log names …”, “the client receives …”",
   ],
   [/\btells of\b/i, "“reports”"],
+  [/\bmend(?:s|ed|ing)?\b/i, "“repair”, “fix”; what to do about a problem is its “remedy”"],
   [/\blies (?:in|under|beside)\b/i, "“is in”, “is next to”"],
   [/\bin force\b/i, "“active” or “applied”"],
   [/\bas (?:it|they) came\b/i, "“unchanged”"],
@@ -34,7 +35,6 @@ const replacedInTitles: readonly (readonly [RegExp, string])[] = [
   [/\btold\b/i, "say what is reported, returned, shown or sent"],
   [/\bwhoever\b/i, "name the client, caller or reader"],
   [/\banew\b/i, "“again”"],
-  [/\bmend(?:s|ed|ing)?\b/i, "“repair”, “fix”"],
   [/\blies?\b/i, "“is in”, “is below”"],
 ];
 // cspell:enable
@@ -124,8 +124,13 @@ function findInTitles(paths: readonly string[]): string[] {
   return problems;
 }
 
-/** The first arguments of `test(…)`, `testSignedIn(…)` and `suite(…)` that are strings or templates. */
+/**
+ * The first arguments that are strings or templates: of `suite(…)`, of functions whose name begins with `test`, and of
+ * those that `suite` returns under another name.
+ */
 function titlesIn(source: string): string[] {
-  const titles = source.matchAll(/\b(?:test|suite)\w*\(\s*(["'`])((?:\\.|(?!\1)[^\\])*)\1/g);
-  return [...titles].map(([, , title]) => title ?? "");
+  const named = [...source.matchAll(/\bconst (\w+) = suite\(/g)].map(([, name]) => name);
+  const functions = ["(?:test|suite)\\w*", ...named].join("|");
+  const title = new RegExp(`\\b(?:${functions})\\(\\s*(["'\`])((?:\\\\.|(?!\\1)[^\\\\])*)\\1`, "g");
+  return [...source.matchAll(title)].map(([, , text]) => text ?? "");
 }
