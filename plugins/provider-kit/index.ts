@@ -171,6 +171,7 @@ export { type CallFragment, ToolCallTracker, type TrackerOptions } from "./parts
 export { CallIds } from "./parts/call-ids.ts";
 export { PartCollector } from "./parts/collector.ts";
 export { PartSequence } from "./parts/part-sequence.ts";
+export { partSize } from "./parts/part-size.ts";
 export { partsOfCompletion } from "./parts/completion-parts.ts";
 export { ContentBlocks } from "./parts/content-blocks.ts";
 export { createPartDecoder, type Decoding } from "./parts/decoder.ts";

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import {
   type ChatCompletion,
   newCompletionId,
+  partSize,
   readCompletion,
   type StreamPart,
 } from "portico/provider";
@@ -127,17 +128,11 @@ function recorded(
     let size = 0;
     let isGood = true;
     for await (const parts of source) {
-      size += parts.reduce((sum, part) => sum + sizeOf(part), 0);
+      size += parts.reduce((sum, part) => sum + partSize(part), 0);
       isGood &&= parts.every((part) => part.type !== "finish" || isWhole(part.reason));
       if (size <= MOST_BYTES_OF_ONE) all.push(...parts);
       yield parts;
     }
     if (isGood && size <= MOST_BYTES_OF_ONE) keep({ parts: all, size });
   });
-}
-
-/** About what a part takes of the memory, with its event. */
-function sizeOf(part: StreamPart): number {
-  const own = "text" in part ? part.text.length : 0;
-  return 200 + own + (part.source?.json.length ?? 0);
 }

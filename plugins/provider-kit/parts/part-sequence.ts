@@ -3,7 +3,12 @@
  * anything else begins. Upstreams of OpenAI's format send texts, and fragments of other calls, between those of a call.
  */
 import type { StreamPart } from "../types/parts.ts";
+import { ResponseTooLarge } from "../stream/response-too-large.ts";
 import { JsonProgress } from "./json-progress.ts";
+import { partSize } from "./part-size.ts";
+
+/** The size of all parts that may wait for a call to be complete. */
+const MOST_WAITING_BYTES = 32 * 1024 * 1024;
 
 type CallArguments = Extract<StreamPart, { type: "tool-arguments" }>;
 
@@ -26,8 +31,11 @@ export class PartSequence {
   readonly #choice: number;
   readonly #write: (part: StreamPart) => void;
   #open: OpenCall | undefined;
-  /** Parts that came before the open call was complete, in their order. */
-  readonly #waiting: WaitingPart[] = [];
+  /** Parts that came before the open call was complete, in their order, and how many of them are written already. */
+  #waiting: WaitingPart[] = [];
+  #writtenCount = 0;
+  /** The size of the parts that came since nothing waited. */
+  #waitingBytes = 0;
   /** Those of them that begin a call, by its index. */
   readonly #waitingCalls = new Map<number, WaitingPart>();
 
@@ -37,18 +45,23 @@ export class PartSequence {
     this.#choice = choice;
   }
 
+  /** Throws `ResponseTooLarge` where more waits for a call than may be kept in memory; `end` still writes it. */
   add(part: StreamPart): void {
     if (!("choice" in part) || part.choice !== this.#choice) this.#write(part);
     else if (part.type === "finish") this.#finish(part);
     else if (part.type === "tool-arguments" && part.index === this.#open?.index)
       this.#continue(this.#open, part);
-    else if (this.#waiting.length > 0 || this.#isIncomplete()) this.#wait(part);
+    else if (this.#isWaiting || this.#isIncomplete()) this.#wait(part);
     else this.#begin(part);
+  }
+
+  get #isWaiting(): boolean {
+    return this.#waiting.length > 0;
   }
 
   /** Writes what still waits: no call is completed any more. */
   end(): void {
-    while (this.#waiting.length > 0) this.#writeNext();
+    while (this.#isWaiting) this.#writeNext();
     this.#open = undefined;
   }
 
@@ -60,7 +73,7 @@ export class PartSequence {
   #continue(open: OpenCall, part: CallArguments): void {
     open.args.add(part.text);
     this.#write(part);
-    while (this.#waiting.length > 0 && !this.#isIncomplete()) this.#writeNext();
+    while (this.#isWaiting && !this.#isIncomplete()) this.#writeNext();
   }
 
   #isIncomplete(): boolean {
@@ -69,6 +82,8 @@ export class PartSequence {
   }
 
   #wait(part: StreamPart): void {
+    this.#waitingBytes += partSize(part);
+    if (this.#waitingBytes > MOST_WAITING_BYTES) throw waitsForCall();
     const call = part.type === "tool-arguments" ? this.#waitingCalls.get(part.index) : undefined;
     if (call !== undefined) {
       call.args.push(part as CallArguments);
@@ -81,13 +96,21 @@ export class PartSequence {
 
   /** Writes the first part that waits; of a call, what is known of its arguments too. */
   #writeNext(): void {
-    const { first, args } = this.#waiting.shift() as WaitingPart;
+    const { first, args } = this.#waiting[this.#writtenCount] as WaitingPart;
+    this.#writtenCount++;
+    if (this.#writtenCount === this.#waiting.length) this.#stopWaiting();
     if (first.type === "tool-call") this.#waitingCalls.delete(first.index);
     this.#begin(first);
     for (const part of args) {
       this.#open?.args.add(part.text);
       this.#write(part);
     }
+  }
+
+  #stopWaiting(): void {
+    this.#waiting = [];
+    this.#writtenCount = 0;
+    this.#waitingBytes = 0;
   }
 
   #begin(part: StreamPart): void {
@@ -97,4 +120,10 @@ export class PartSequence {
     } else if (part.type !== "raw") this.#open = undefined;
     this.#write(part);
   }
+}
+
+function waitsForCall(): ResponseTooLarge {
+  return new ResponseTooLarge(
+    `The upstream sent more than ${MOST_WAITING_BYTES >> 20} MiB behind a tool call whose arguments it has not completed.`,
+  );
 }

@@ -23,9 +23,13 @@ interface ChoiceState {
   finish: string | undefined;
 }
 
+/** More calls than any model makes at once. Beyond them, the names of the earliest ones count as complete. */
+const MOST_RESERVED = 64;
+
 /** A place for a call whose name may still grow. All that was read since its event waits for it. */
 interface Reserved {
   call: TrackedCall;
+  choice: number;
   at: number;
   /** Where the parts of its event begin. */
   eventAt: number;
@@ -43,6 +47,8 @@ export class PartWriter {
   #queue: StreamPart[] = [];
   /** In the order of their places. */
   #reserved: Reserved[] = [];
+  /** Events that got a part at a reserved place: `#orderParts` brings their parts into the order of the queue. */
+  readonly #unordered = new Set<OpenSource>();
   #eventAt = 0;
   #source: OpenSource | undefined;
   #started = false;
@@ -193,6 +199,7 @@ export class PartWriter {
   take(): StreamPart[] {
     const end = this.#reserved[0]?.eventAt ?? this.#queue.length;
     if (end === 0) return NONE;
+    this.#orderParts();
     const taken = this.#queue.slice(0, end);
     this.#queue = this.#queue.slice(end);
     this.#eventAt -= end;
@@ -235,7 +242,7 @@ export class PartWriter {
   #trackerFor(choice: number): ToolCallTracker {
     return new ToolCallTracker(
       {
-        reserve: (call) => this.#reserve(call),
+        reserve: (call) => this.#reserve(call, choice),
         announce: (call, withArguments) => this.#announce(call, choice, withArguments),
         skip: (call) => this.#skip(call),
         renamed: (call) => {
@@ -255,13 +262,16 @@ export class PartWriter {
     );
   }
 
-  #reserve(call: TrackedCall): void {
+  #reserve(call: TrackedCall, choice: number): void {
     if (!this.#started) this.start();
+    const [earliest] = this.#reserved;
+    if (earliest !== undefined && this.#reserved.length === MOST_RESERVED)
+      this.#settle(earliest.choice);
     const source = this.#source;
     if (source !== undefined) this.#sources.set(call, source);
     const at = this.#queue.length;
     const eventAt = source === undefined ? at : this.#eventAt;
-    this.#reserved.push({ call, at, eventAt, source });
+    this.#reserved.push({ call, choice, at, eventAt, source });
   }
 
   #announce(call: TrackedCall, choice: number, withArguments: boolean): void {
@@ -306,7 +316,19 @@ export class PartWriter {
     }
     if (source === undefined) return;
     part.source = source;
-    source.parts = this.#queue.filter((queued) => queued.source === source);
+    source.parts.push(part);
+    this.#unordered.add(source);
+  }
+
+  /** In one pass for all events: an event may contain thousands of calls. All parts of such an event are still queued. */
+  #orderParts(): void {
+    if (this.#unordered.size === 0) return;
+    for (const source of this.#unordered) source.parts = [];
+    for (const part of this.#queue) {
+      const source = part.source as OpenSource | undefined;
+      if (source !== undefined && this.#unordered.has(source)) source.parts.push(part);
+    }
+    this.#unordered.clear();
   }
 
   #skip(call: TrackedCall): void {

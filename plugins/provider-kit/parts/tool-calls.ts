@@ -45,7 +45,10 @@ export interface TrackedCall {
 
 /** Takes what the tracker has decided. */
 export interface CallEvents {
-  /** A call may begin here, but its name may still grow: the place is kept until `announce`, `skip` or the end. */
+  /**
+   * A call may begin here, but its name may still grow: the place is kept until `announce`, `skip` or the end. May call
+   * `settle` for the calls before it.
+   */
   reserve(call: TrackedCall): void;
   /**
    * The name of the call is complete: it begins, at its place where one was reserved. `withArguments`: all that is known of
@@ -184,8 +187,8 @@ export class ToolCallTracker {
       return call;
     }
     call.args = fragment.args;
-    this.#pending.push(call);
     this.#events.reserve(call);
+    this.#pending.push(call);
     if (isReady) this.#events.held();
     return call;
   }

@@ -425,6 +425,24 @@ test("a stream that breaks off within a call still brings the texts behind it", 
   }
 });
 
+test("a stream ends with an error when too much waits for a call to be complete", async () => {
+  const long = chunk({ content: "x".repeat(1 << 20) });
+  up.answer = (_, res) =>
+    stream(
+      res,
+      chunk(call({ index: 0, id: "c1", name: "calc", args: '{"x":' })),
+      ...Array.from({ length: 24 }, () => long),
+      chunk({}, "tool_calls"),
+      DONE,
+    );
+  const lastTypes = { messages: "error", responses: "response.failed" };
+  for (const [way, lastType] of Object.entries(lastTypes)) {
+    const body = { ...ways[way]!.body([]), stream: true };
+    const response = await gateway.request("POST", ways[way]!.path, body);
+    assert.is(eventsIn(await response.text()).at(-1).type, lastType);
+  }
+});
+
 test("a whole number beyond 2^53 keeps its digits in calls, on every way in", async () => {
   const args = '{"id":9007199254740993123,"list":[-12345678901234567890]}';
   for (const [name, way] of Object.entries(ways)) {

@@ -287,6 +287,22 @@ test("names whose pieces alternate between two choices", () => {
   ]);
 });
 
+test("a stream with more calls than any model makes is read up to its latest calls", () => {
+  const decoder = createOpenAiDecoder(defaults);
+  const begin = (index: number) => call({ index, id: `c${index}`, name: `n${index}` });
+  const count = 1000;
+  const parts = Array.from({ length: count }, (_, index) => begin(index)).flatMap((event) =>
+    decoder.push(Buffer.from(event)),
+  );
+  const announced = parts.filter((part) => part.type === "tool-call");
+  assert.ok(announced.length > count - 100, "few calls wait for the rest of their names");
+  const all = callsIn([...parts, ...decoder.push(Buffer.from(chunk({}, "tool_calls") + DONE))]);
+  assert.equal(
+    all,
+    Array.from({ length: count }, (_, index) => [`c${index}`, `n${index}`, "{}"]),
+  );
+});
+
 test("arguments that a limit has cut stay as they are", () => {
   const parts = partsOf([
     call({ index: 0, id: "c1", name: "calc", args: '{"x":1' }),
