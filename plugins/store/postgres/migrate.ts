@@ -1,7 +1,7 @@
 /** Brings the tables up to date. Of several gateways that start at once one does it, and the others wait for it. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { migrations } from "../sql/migrations.ts";
+import { type MigrationPart, migrations } from "../sql/migrations.ts";
 import { type Client, PATIENT_MS, WAITING } from "./connection.ts";
 import { perform } from "./perform.ts";
 
@@ -22,8 +22,8 @@ export async function migrate(client: Client): Promise<void> {
   await client.query("BEGIN");
   try {
     await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0");
-    const patiently = (text: string) => client.query({ text, query_timeout: PATIENT_MS });
-    await patiently(
+    await queryPatiently(
+      client,
       "SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))",
     );
     await client.query("CREATE TABLE IF NOT EXISTS portico_schema (version INTEGER NOT NULL)");
@@ -32,10 +32,7 @@ export async function migrate(client: Client): Promise<void> {
       throw wrong(
         `it was written by a newer version of Portico (schema ${version}, known here: ${migrations.length}). Update Portico`,
       );
-    for (const part of migrations.slice(version).flat()) {
-      if (typeof part === "string") await patiently(translated(part));
-      else await perform(client, part());
-    }
+    for (const parts of migrations.slice(version)) await applyMigration(client, parts);
     if (version === 0) await client.query("INSERT INTO portico_schema (version) VALUES (0)");
     if (version < migrations.length)
       await client.query(`UPDATE portico_schema SET version = ${migrations.length}`);
@@ -49,6 +46,30 @@ export async function migrate(client: Client): Promise<void> {
 export async function schemaVersion(client: Client): Promise<number> {
   const [row] = (await client.query("SELECT MAX(version) AS version FROM portico_schema")).rows;
   return Number(row?.["version"] ?? 0);
+}
+
+async function applyMigration(client: Client, parts: readonly MigrationPart[]): Promise<void> {
+  const replaced = replacedTables(parts);
+  if (replaced.length > 0) await queryPatiently(client, `LOCK TABLE ${replaced.join(", ")}`);
+  for (const part of parts) {
+    if (typeof part === "string") await queryPatiently(client, translated(part));
+    else await perform(client, part());
+  }
+}
+
+async function queryPatiently(client: Client, text: string): Promise<void> {
+  await client.query({ text, query_timeout: PATIENT_MS });
+}
+
+/**
+ * The tables that a migration drops after it has copied their rows. They are locked first, because a row that another
+ * gateway writes between the copy and the drop would be lost.
+ */
+function replacedTables(parts: readonly MigrationPart[]): string[] {
+  return parts.flatMap((part) => {
+    const table = typeof part === "string" ? /^DROP TABLE (\w+)$/.exec(part)?.[1] : undefined;
+    return table ?? [];
+  });
 }
 
 /** Fencing tokens continue after those of the counter that SQLite has, and that earlier versions had here too. */

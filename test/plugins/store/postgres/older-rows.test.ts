@@ -1,13 +1,17 @@
-/** A store of an older version, whose deliveries lie packed in rows: two gateways that start at once unpack it once. */
+/** Stores of older versions: gateways that start at once migrate them once, and no row of a running gateway is lost. */
 import * as assert from "uvu/assert";
 import { openStore } from "../../../../plugins/store/open.ts";
+import { openPool } from "../../../../plugins/store/postgres/connection.ts";
 import { migrations } from "../../../../plugins/store/sql/migrations.ts";
 import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
 import { suite } from "../../../support/suite.ts";
+import { until } from "../../../support/until.ts";
 
 /** The last version that packed deliveries. */
 const OLD_VERSION = 10;
+/** The last version that counted no times of requests. */
+const UNTIMED_VERSION = 15;
 const BLOCKS = 40;
 const PER_BLOCK = 5;
 
@@ -68,6 +72,31 @@ test("deliveries that were packed are unpacked once, and keep what they had", as
     assert.equal(await store!.check(), []);
   } finally {
     await Promise.all(stores.map((store) => store.close()));
+  }
+});
+
+test("usage that a gateway of the older version writes during the migration is kept", async () => {
+  const url = server.emptyUrl("untimed");
+  const made = openStore({ url, log: quietLog() });
+  await made.usage.append([{ model: "m", requests: 1 }]);
+  await made.close();
+  server.sql(`UPDATE untimed.portico_schema SET version = ${UNTIMED_VERSION}`);
+  const pool = await openPool(url, { size: 1 });
+  const olderGateway = await pool.connect();
+  const store = openStore({ url, log: quietLog() });
+  try {
+    await olderGateway.query("BEGIN");
+    await olderGateway.query("UPDATE usage_minutes SET requests = requests + 1");
+    const sums = store.usage.sum({ withTimes: true });
+    await until("the migration to wait for the older gateway", () =>
+      Number(server.sql("SELECT COUNT(*) FROM pg_locks WHERE NOT granted")),
+    );
+    await olderGateway.query("COMMIT");
+    const [sum] = await sums;
+    assert.is(sum?.requests, 2);
+  } finally {
+    olderGateway.release();
+    await Promise.all([pool.end(), store.close()]);
   }
 });
 
