@@ -128,8 +128,8 @@ export interface AgentService {
    */
   sealDelivery(delivery: TurnRequest["delivery"], principal: Principal): TurnRequest["delivery"];
   /**
-   * Throws 404 `model_not_found` or 400 where the model or the channel of a turn could never be asked: unknown names, and `agent`, which cannot ask
-   * itself. Call it before a turn from outside is accepted, and where a job or a poll is defined; `startTurn` calls it.
+   * Throws 404 `model_not_found` or 400 if no turn could use this model or channel: unknown names, and `agent`, which
+   * cannot be its own model. Call it before you accept a turn from outside, a job or a poll; `startTurn` calls it itself.
    * `principal`: whose turn it will be. Default: that of the current call.
    */
   checkModel(turn: Pick<TurnRequest, "model" | "channel" | "principal">): Promise<void>;
@@ -294,7 +294,7 @@ export interface TracedStep {
   cost?: number;
   error?: string;
   calls: TracedCall[];
-  /** So many earlier calls had no room. */
+  /** How many earlier calls of the step are left out, because traces have a limited size. */
   omittedCalls?: number;
 }
 
@@ -312,26 +312,26 @@ export interface TracedCall {
   decision?: "confirmed" | "denied" | "expired" | "interrupted";
 }
 
-/** An attempt at a turn that failed, or was cut off by a stop of its gateway (code `interrupted` or `shutdown`). */
+/** An attempt at a turn that failed, or that ended with its gateway: code `shutdown` after a stop, `interrupted` after a kill. */
 export interface FailedAttempt {
   /** From 1. */
   attempt: number;
   error: { code: string; message: string };
   /** The newest of its steps. */
   trace: TracedStep[];
-  /** So many earlier steps had no room. */
+  /** How many earlier steps are left out, because traces have a limited size. */
   omittedSteps: number;
 }
 
 /** A turn with what it did. JSON-ready. */
 export interface TurnReport extends TurnStatus {
-  /** Of the latest attempt; while the turn runs, with what runs now. */
+  /** The steps of the latest attempt. While the turn runs, the last step or call may have `isRunning`. */
   trace: TracedStep[];
-  /** So many earlier steps of a running turn had no room. */
+  /** How many earlier steps of a running turn are left out, because its trace has a limited size. */
   omittedSteps?: number;
-  /** The attempts before that, oldest first: the last ten. */
+  /** The ten newest attempts before the latest one, oldest first. */
   failedAttempts: FailedAttempt[];
-  /** Of the whole trace, in US dollars; absent where no price is known. */
+  /** US dollars, of all steps of the latest attempt, the omitted ones too; absent if no price is known. */
   cost?: number;
 }
 

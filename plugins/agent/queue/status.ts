@@ -12,7 +12,7 @@ import type { WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { principalOfTurn } from "./principal-of.ts";
 import { failedBefore, readSteps, type StepRecord } from "../turns/step-records.ts";
-import { closeTrace, timedTrace } from "../turns/trace.ts";
+import { closeTrace, sumTrace, timedTrace } from "../turns/trace.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
 interface TurnResult {
@@ -57,7 +57,7 @@ export function waitingCallsOf({ state, body }: WorkItem<TurnBody>): WaitingCall
   return waiting.length === 0 ? undefined : waiting;
 }
 
-/** With what it did: of a turn that has not ended, as its record in the store has it. */
+/** The state of a turn with its steps. Those of a turn that has not ended come from its record in the store. */
 export async function turnReport(
   { store }: Pick<AgentContext, "store">,
   item: WorkItem<TurnBody>,
@@ -66,21 +66,20 @@ export async function turnReport(
   const result = (item.result as TurnResult | undefined) ?? {};
   if (hasEnded(status) && result.trace !== undefined) {
     const { trace, failedAttempts = [] } = result;
-    return { ...status, trace, failedAttempts, cost: costOf(trace) };
+    return { ...status, trace, failedAttempts, cost: sumTrace(trace).cost };
   }
   const record = await readSteps(store(), item.id);
-  const { trace, omittedSteps } = stepsOf(item, record, store().now());
+  const { trace, omittedSteps, sums } = stepsOf(item, record, store().now());
   return {
     ...status,
-    ...(trace.length > 0 && amountsOf(trace, omittedSteps)),
+    ...(sums.steps > 0 && sums),
     trace,
     ...(omittedSteps > 0 && { omittedSteps }),
     failedAttempts: failedBefore(record, item.attempts),
-    cost: costOf(trace),
   };
 }
 
-/** With the model, steps and tokens so far, where it has not ended. */
+/** The state of a turn. If it has not ended, model, steps and tokens are those so far. */
 export async function progressingTurn(
   { store }: Pick<AgentContext, "store">,
   item: WorkItem<TurnBody>,
@@ -89,40 +88,24 @@ export async function progressingTurn(
   if (hasEnded(status)) return status;
   const isRunning = status.state === "running";
   const record = isRunning ? await readSteps(store(), item.id) : undefined;
-  const { trace, omittedSteps } = stepsOf(item, record, store().now());
-  return trace.length > 0 ? { ...status, ...amountsOf(trace, omittedSteps) } : status;
+  const { sums } = stepsOf(item, record, store().now());
+  const { cost: _cost, ...amounts } = sums;
+  return sums.steps > 0 ? { ...status, ...amounts } : status;
 }
 
-/** The steps of the latest attempt, or those until its last pause where it has done nothing since. */
+/** The steps of the latest attempt. If it has recorded none yet, those until the last pause of the turn. */
 function stepsOf(
   { attempts, body, state }: WorkItem<TurnBody>,
   record: StepRecord | undefined,
   now: number,
-): Pick<StepRecord, "trace" | "omittedSteps"> {
+): Pick<StepRecord, "trace" | "omittedSteps" | "sums"> {
   const isLatest = record?.attempt === attempts && record.trace.length > 0;
-  if (!isLatest) return { trace: body.paused?.loop.trace ?? [], omittedSteps: 0 };
-  const trace = state === "running" ? timedTrace(record.trace, now) : closeTrace(record.trace);
-  return { trace, omittedSteps: record.omittedSteps };
-}
-
-function amountsOf(
-  trace: readonly TracedStep[],
-  omittedSteps: number,
-): Pick<TurnStatus, "model" | "steps" | "usage"> {
-  const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
-  for (const step of trace) {
-    usage.prompt_tokens += step.usage?.prompt_tokens ?? 0;
-    usage.completion_tokens += step.usage?.completion_tokens ?? 0;
-    usage.total_tokens += step.usage?.total_tokens ?? 0;
+  if (!isLatest) {
+    const trace = body.paused?.loop.trace ?? [];
+    return { trace, omittedSteps: 0, sums: sumTrace(trace) };
   }
-  const model = trace.at(-1)?.model;
-  return { ...(model !== undefined && { model }), steps: trace.length + omittedSteps, usage };
-}
-
-/** US dollars; undefined where no price is known. */
-function costOf(trace: readonly TracedStep[]): number | undefined {
-  const costs = trace.flatMap(({ cost }) => cost ?? []);
-  return costs.length === 0 ? undefined : costs.reduce((sum, each) => sum + each, 0);
+  const trace = state === "running" ? timedTrace(record.trace, now) : closeTrace(record.trace);
+  return { trace, omittedSteps: record.omittedSteps, sums: record.sums };
 }
 
 /** Whether the turn has ended for good, unless the owner replays it. */

@@ -13,7 +13,7 @@ import type { LoopState, OpenCalls } from "./loop-state.ts";
 import type { Edit } from "./sending.ts";
 import { describeTools } from "./tool-descriptions.ts";
 import { callTool, refusedRun, type ToolRun } from "./tools.ts";
-import { type StepCosts, traceEnd, traceStart } from "./trace.ts";
+import { clipError, type StepCosts, traceEnd, traceStart } from "./trace.ts";
 
 export interface LoopOptions {
   chat: ChatService;
@@ -156,7 +156,7 @@ async function askModel(
     state.added.push(message);
     return { message, content: textOf(message) };
   } catch (error) {
-    step.error = error instanceof Error ? error.message : String(error);
+    step.error = clipError(error instanceof Error ? error.message : String(error));
     throw error;
   } finally {
     step.ms = Math.round(performance.now() - began);
@@ -186,7 +186,7 @@ async function answerCalls(
   return undefined;
 }
 
-/** Runs or refuses a call, and keeps in the trace that it has begun and how it ended. */
+/** Runs or refuses a call, and records its start and its end in the trace. */
 async function runTraced(
   options: LoopOptions,
   state: LoopState,

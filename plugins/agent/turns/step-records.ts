@@ -1,28 +1,38 @@
 /**
- * What turns have done so far, kept in the store while they run: so every gateway shows their steps as they happen, and the
- * steps of an attempt that failed, or whose gateway was killed, are not lost. A turn that ends keeps its steps in its result.
+ * Records of the steps of turns, in the store while the turns run. Every gateway can show the steps as they happen, and those
+ * of an attempt that failed, or whose gateway was killed, are not lost. The result of a turn that has ended holds its steps.
  */
 import type { Logger } from "portico";
 import type { FailedAttempt, TracedStep } from "portico/agent";
 import type { Store } from "portico/store";
-import { boundTrace, closeTrace, FAILED_CHARS, RUNNING_CHARS } from "./trace.ts";
+import {
+  boundTrace,
+  clipError,
+  closeTrace,
+  FAILED_CHARS,
+  RUNNING_CHARS,
+  sumTrace,
+  type TraceSums,
+} from "./trace.ts";
 
 const NAMESPACE = "agent:steps";
-/** Changes of one moment are written together, and a turn that is over by then writes none. */
+/** Changes within this time are written together. A turn that ends sooner writes none. */
 const WRITE_MS = 200;
-/** After its last change: a turn whose earlier attempts failed may wait for its owner for days. */
+/** How long a record is kept after its last change: a turn whose earlier attempts failed may wait for the owner for days. */
 const KEEP_MS = 7 * 86_400_000;
-/** Of a turn that fails again and again, the newest attempts. */
+/** How many failed attempts a record keeps: the newest ones. */
 const MOST_FAILED = 10;
 
-/** How far a turn has come. JSON-ready. */
+/** The steps of a turn that has not ended. JSON-ready. */
 export interface StepRecord {
   /** The attempt whose steps these are, from 1. */
   attempt: number;
   /** Empty between two attempts. */
   trace: TracedStep[];
-  /** Earlier steps of the attempt that had no room. */
+  /** How many earlier steps of the attempt are not in `trace`, which has a limited size. */
   omittedSteps: number;
+  /** Of all steps of the attempt, the omitted ones too. */
+  sums: TraceSums;
   /** Oldest first. */
   failedAttempts: FailedAttempt[];
 }
@@ -31,7 +41,7 @@ export async function readSteps(store: Store, turnId: string): Promise<StepRecor
   return store.kv.get<StepRecord>(NAMESPACE, turnId);
 }
 
-/** The attempts before this one. Where a record still has steps of an earlier one, its process was killed. */
+/** The attempts before this one. If a record still has steps of an earlier attempt, the process of that one was killed. */
 export function failedBefore(record: StepRecord | undefined, attempt: number): FailedAttempt[] {
   if (record === undefined) return [];
   const { failedAttempts, trace } = record;
@@ -43,13 +53,13 @@ export function failedBefore(record: StepRecord | undefined, attempt: number): F
 export interface RunningTurnSteps {
   turnId: string;
   attempt: number;
-  /** The turn adds to it as it goes. */
+  /** The turn adds its steps to this list while it runs. */
   trace: TracedStep[];
-  /** What an earlier process may have left behind is read first. */
+  /** True if no earlier process can have left a record of this turn. */
   isFirst: boolean;
 }
 
-/** Follows one attempt at a turn in this process. */
+/** Records the steps of one attempt at a turn, which runs in this process. */
 export class StepRecorder {
   readonly #store: () => Store;
   readonly #log: Logger;
@@ -81,7 +91,7 @@ export class StepRecorder {
     return this.#failedAttempts;
   }
 
-  /** To be called after each change of the trace. */
+  /** Call this after each change of the trace. */
   changed(): void {
     if (this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
@@ -105,13 +115,13 @@ export class StepRecorder {
     else await this.#write([]);
   }
 
-  /** The turn has ended, and its result holds its steps. */
+  /** The turn has ended, and its result holds the steps. */
   async ended(): Promise<void> {
     this.#stop();
     await this.#remove();
   }
 
-  /** Another process has the turn, and writes its record from now on. */
+  /** Another process has taken the turn over, and writes the record from now on. */
   abandon(): void {
     this.#stop();
   }
@@ -130,12 +140,13 @@ export class StepRecorder {
     });
   }
 
-  /** Writes follow each other, so that the newest state stays. */
+  /** Writes run one after the other, so that the last one has the newest state. */
   #write(trace: readonly TracedStep[]): Promise<void> {
     const { turnId, attempt } = this.#turn;
     const record: StepRecord = {
       attempt,
       ...boundTrace(trace, RUNNING_CHARS),
+      sums: sumTrace(trace),
       failedAttempts: this.#failedAttempts,
     };
     this.#isStored = true;
@@ -149,7 +160,7 @@ export class StepRecorder {
     });
   }
 
-  /** A record is for those who look on: a store that fails for a moment must not end a turn. */
+  /** A failure is only logged: the record serves readers alone, so a store that fails for a moment must not end a turn. */
   #attempt(work: (store: Store) => Promise<void>): Promise<void> {
     const { turnId } = this.#turn;
     this.#writing = this.#writing
@@ -166,7 +177,11 @@ function failedAttempt(
   { code, message }: FailedAttempt["error"],
   trace: readonly TracedStep[],
 ): FailedAttempt {
-  return { attempt, error: { code, message }, ...boundTrace(closeTrace(trace), FAILED_CHARS) };
+  return {
+    attempt,
+    error: { code, message: clipError(message) },
+    ...boundTrace(closeTrace(trace), FAILED_CHARS),
+  };
 }
 
 const newest = (attempts: FailedAttempt[]): FailedAttempt[] => attempts.slice(-MOST_FAILED);

@@ -1,22 +1,34 @@
 /** What a turn did, step by step, in a form that stays small: it is kept with the turn. */
 import type { TracedCall, TracedStep } from "portico/agent";
 import type { ToolCallPart } from "portico/provider";
-import { clip } from "portico/strings";
+import { clip, shorten } from "portico/strings";
 import type { ToolRun } from "./tools.ts";
 
+/** A model may call a tool by any name. */
+const NAME_CHARS = 200;
 const ARGUMENTS_CHARS = 2_000;
 const OUTCOME_CHARS = 500;
 
-/** About how many characters the steps of a running turn take in the store, and those of an attempt that failed. */
+/** About how many characters the steps of a running turn may take in the store, and those of an attempt that failed. */
 export const RUNNING_CHARS = 200_000;
 export const FAILED_CHARS = 20_000;
-/** About what a step and a call take beside their texts. */
+/** About how many characters a step or a call takes in addition to its texts. */
 const OTHER_CHARS = 200;
 
-/** A call that runs since `now`, in milliseconds since 1970. */
+/** What all steps of an attempt add up to. JSON-ready. */
+export interface TraceSums {
+  /** The model of the newest step; absent if there is no step. */
+  model?: string;
+  steps: number;
+  usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
+  /** US dollars; absent if no price is known. */
+  cost?: number;
+}
+
+/** The entry of a call that started at `now`, in milliseconds since 1970. */
 export function traceStart(call: ToolCallPart, now: number): TracedCall {
   return {
-    tool: call.function?.name ?? "",
+    tool: shorten(call.function?.name ?? "", NAME_CHARS),
     arguments: clip(call.function?.arguments ?? "", ARGUMENTS_CHARS),
     startedAt: new Date(now).toISOString(),
     isRunning: true,
@@ -24,7 +36,7 @@ export function traceStart(call: ToolCallPart, now: number): TracedCall {
   };
 }
 
-/** Writes into a call how it ended. */
+/** Writes the end of a call into its entry. */
 export function traceEnd(traced: TracedCall, run: ToolRun, decision: TracedCall["decision"]): void {
   delete traced.isRunning;
   Object.assign(traced, {
@@ -35,7 +47,29 @@ export function traceEnd(traced: TracedCall, run: ToolRun, decision: TracedCall[
   });
 }
 
-/** The newest steps and calls within about that many characters, and how many earlier steps there were. */
+/** An error's message, cut like the outcome of a call. */
+export function clipError(message: string): string {
+  return clip(message, OUTCOME_CHARS);
+}
+
+export function sumTrace(trace: readonly TracedStep[]): TraceSums {
+  const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  for (const step of trace) {
+    usage.prompt_tokens += step.usage?.prompt_tokens ?? 0;
+    usage.completion_tokens += step.usage?.completion_tokens ?? 0;
+    usage.total_tokens += step.usage?.total_tokens ?? 0;
+  }
+  const model = trace.at(-1)?.model;
+  const costs = trace.flatMap(({ cost }) => cost ?? []);
+  return {
+    ...(model !== undefined && { model }),
+    steps: trace.length,
+    usage,
+    ...(costs.length > 0 && { cost: costs.reduce((sum, cost) => sum + cost, 0) }),
+  };
+}
+
+/** The newest steps and calls within about `mostChars` characters, and the number of the earlier steps. */
 export function boundTrace(
   trace: readonly TracedStep[],
   mostChars: number,
@@ -61,7 +95,7 @@ export function boundTrace(
   return { trace: steps.reverse(), omittedSteps: trace.length - steps.length };
 }
 
-/** A copy of what an attempt did whose end cut off what still ran. */
+/** A copy of the trace of an attempt that has ended: steps and calls that still ran get an error. */
 export function closeTrace(trace: readonly TracedStep[]): TracedStep[] {
   return trace.map(({ isRunning, ...step }) => ({
     ...step,
@@ -77,7 +111,7 @@ function closeCall({ isRunning, ...call }: TracedCall): TracedCall {
   return { ...call, ok: false, outcome: "The attempt ended before the call did." };
 }
 
-/** A copy in which what still runs has the time that it has taken until `now`. */
+/** A copy in which `ms` of running steps and calls is the time from their start to `now`. */
 export function timedTrace(trace: readonly TracedStep[], now: number): TracedStep[] {
   const timed = <T extends TracedStep | TracedCall>(part: T): T =>
     part.isRunning === true && part.startedAt !== undefined

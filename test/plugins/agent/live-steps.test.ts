@@ -1,4 +1,4 @@
-/** What a turn has done is seen while it runs, from every gateway of its store, and an attempt that failed is not lost. */
+/** Every gateway of a store shows the steps of a turn while it runs, and keeps those of an attempt that failed. */
 import * as assert from "uvu/assert";
 import type { TurnReport, TurnStatus } from "portico/agent";
 import {
@@ -52,14 +52,18 @@ function promised(): { promise: Promise<string>; resolve(value: string): void } 
   return { promise, resolve };
 }
 
-/** The report once it fits. */
-const seen = (gateway: TestGateway, id: string, fits: (turn: TurnReport) => boolean | undefined) =>
-  until("the turn to be seen so", async () => {
+/** Returns the report of a turn once it meets a condition. */
+const awaitTurn = (
+  gateway: TestGateway,
+  id: string,
+  isMet: (turn: TurnReport) => boolean | undefined,
+) =>
+  until("the turn to meet the condition", async () => {
     const turn = await show(gateway, id);
-    return fits(turn) ? turn : undefined;
+    return isMet(turn) ? turn : undefined;
   });
 const ended = (gateway: TestGateway, id: string) =>
-  seen(gateway, id, ({ state }) => state === "done");
+  awaitTurn(gateway, id, ({ state }) => state === "done");
 
 test("a running turn shows its steps, and which call of a model or a tool runs now", async () => {
   const tool = promised();
@@ -70,7 +74,7 @@ test("a running turn shows its steps, and which call of a model or a tool runs n
   g.script(() => calls.shift() ?? "late");
   const id = await start(g);
 
-  const inTool = await seen(g, id, ({ trace }) => trace[1]?.calls[0]?.isRunning);
+  const inTool = await awaitTurn(g, id, ({ trace }) => trace[1]?.calls[0]?.isRunning);
   assert.is(inTool.state, "running");
   const [first, second] = inTool.trace;
   assert.is(first?.isRunning, undefined);
@@ -88,7 +92,7 @@ test("a running turn shows its steps, and which call of a model or a tool runs n
   assert.match(inWords.stdout, /wait \{\}\n.*running/);
 
   tool.resolve("waited");
-  const inModel = await seen(g, id, ({ trace }) => trace[2]?.isRunning);
+  const inModel = await awaitTurn(g, id, ({ trace }) => trace[2]?.isRunning);
   assert.is(inModel.trace[1]?.calls[0]?.outcome, "waited");
   assert.ok(Date.parse(inModel.trace[2]?.startedAt ?? "") > 0);
   assert.type(inModel.trace[2]?.ms, "number");
@@ -112,7 +116,7 @@ test("a failed attempt keeps its error and its steps, while the turn waits for t
     throw new Error("the model is broken");
   });
   const id = await start(g);
-  const between = await seen(g, id, ({ failedAttempts }) => failedAttempts.length > 0);
+  const between = await awaitTurn(g, id, ({ failedAttempts }) => failedAttempts.length > 0);
   const failure = between.failedAttempts[0];
   assert.is(failure?.attempt, 1);
   assert.type(failure?.error.code, "string");
@@ -131,13 +135,13 @@ test("a failed attempt keeps its error and its steps, while the turn waits for t
   assert.match(stdout, /Attempt 1 failed/);
 });
 
-test("what ran when a turn is stopped is shown as ended", async () => {
+test("the steps of a turn that is stopped are shown as ended", async () => {
   g = await scriptedGateway();
   g.script(() => new Promise<string>(() => {}));
   const id = await start(g);
-  await seen(g, id, ({ trace }) => trace[0]?.isRunning);
+  await awaitTurn(g, id, ({ trace }) => trace[0]?.isRunning);
   await g.json("POST", `/turns/${id}/cancel`);
-  const stopped = await seen(g, id, ({ state }) => state === "cancelled");
+  const stopped = await awaitTurn(g, id, ({ state }) => state === "cancelled");
   assert.is(stopped.trace[0]?.isRunning, undefined);
   assert.type(stopped.trace[0]?.error, "string");
 });
@@ -162,6 +166,39 @@ test("a trace that is kept is bounded: the newest steps and calls stay, and the 
   assert.is(trace[0]?.omittedCalls, 8);
   assert.is(trace[1]?.omittedCalls, undefined);
   assert.equal(boundTrace([step], 10_000), { trace: [step], omittedSteps: 0 });
+});
+
+test("tokens and steps of a long turn count those that its record has no room for", async () => {
+  const last = promised();
+  g = await scriptedGateway({ config: { agents: { defaults: { maxSteps: 200 } } } });
+  let steps = 0;
+  const STEPS = 120;
+  g.script(() =>
+    ++steps > STEPS ? last.promise : call("lookup", { key: `${steps}`.repeat(2_000) }),
+  );
+  const id = await start(g);
+  const running = await awaitTurn(g, id, ({ trace }) => trace.at(-1)?.isRunning && steps > STEPS);
+  assert.ok((running.omittedSteps ?? 0) > 0);
+  assert.is(running.steps, STEPS + 1);
+  assert.is(running.usage?.total_tokens, STEPS * 15);
+  const { turns } = await g.json<{ turns: TurnStatus[] }>("GET", "/turns?session=live");
+  assert.is(turns[0]?.usage?.total_tokens, STEPS * 15);
+  last.resolve("done");
+  await ended(g, id);
+});
+
+test("long names and errors of models and tools are cut in a record", async () => {
+  const LONG = "x".repeat(100_000);
+  g = await scriptedGateway({ config: { agents: { defaults: { retryDelayMs: 60_000 } } } });
+  g.script((request) => {
+    if (request.messages.at(-1)?.role !== "tool") return call(LONG, {});
+    throw Object.assign(new Error(LONG), { status: 503, code: "overloaded" });
+  });
+  const id = await start(g);
+  const waiting = await awaitTurn(g, id, ({ failedAttempts }) => failedAttempts.length > 0);
+  assert.is(waiting.failedAttempts[0]?.trace.length, 2);
+  const { length } = JSON.stringify(waiting.failedAttempts);
+  assert.ok(length < 20_000, `${length} characters`);
 });
 
 const together = suite("live steps over two gateways");
@@ -195,7 +232,7 @@ together(
     };
     killed = await spawnGateway({ config });
     const id = await start(killed);
-    await seen(killed, id, ({ trace }) => trace[0]?.isRunning);
+    await awaitTurn(killed, id, ({ trace }) => trace[0]?.isRunning);
     other = await startGateway({ config });
     const elsewhere = await show(other, id);
     assert.is(elsewhere.state, "running");
