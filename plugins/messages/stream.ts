@@ -78,8 +78,8 @@ export class MessagesEncoder implements StreamEncoder {
     writeParts(parts, "anthropic", {
       event: (event) => this.#event(event),
       part: (part) => {
-        // Blocks of a channel that speaks the format have its own order.
-        if (part.source?.format === "anthropic") this.#part(part);
+        // A channel that speaks the format has put its blocks in order. A changed part of it has no event.
+        if (this.#isNative || part.source?.format === "anthropic") this.#part(part);
         else this.#sequence.add(part);
         return false;
       },

@@ -1,5 +1,5 @@
 /** Members of a request that its translation into OpenAI's form does not read, at every depth below the top. */
-import { isObject, type JsonObject } from "portico/provider";
+import { type JsonObject, pathsInList, unknownMembers } from "portico/provider";
 
 const OF_MESSAGES = ["role", "content"];
 const OF_TOOLS = ["type", "name", "description", "input_schema", "strict", "cache_control"];
@@ -14,43 +14,32 @@ const OF_BLOCKS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Their paths, for `x-portico-dropped`. */
-export function unreadMembers(body: JsonObject): string[] {
-  const paths: string[] = [];
-  eachIn(body.system, "system", (block, path) => readBlock(block, path, paths));
-  eachIn(body.messages, "messages", (message, path) => {
-    collect(message, OF_MESSAGES, path, paths);
-    eachIn(message.content, `${path}.content`, (block, at) => readBlock(block, at, paths));
-  });
-  eachIn(body.tools, "tools", (tool, path) => {
-    if (tool.type === undefined || tool.type === "custom") collect(tool, OF_TOOLS, path, paths);
-  });
-  return paths;
+export function unreadMembers({ system, messages, tools }: JsonObject): string[] {
+  return [
+    ...pathsInList(system, "system", unreadInBlock),
+    ...pathsInList(messages, "messages", unreadInMessage),
+    ...pathsInList(tools, "tools", unreadInTool),
+  ];
 }
 
-function readBlock(block: JsonObject, path: string, paths: string[]): void {
+function unreadInMessage(message: JsonObject, path: string): string[] {
+  return [
+    ...unknownMembers(message, OF_MESSAGES, path),
+    ...pathsInList(message.content, `${path}.content`, unreadInBlock),
+  ];
+}
+
+/** A channel that speaks another format refuses tools of other types. */
+function unreadInTool(tool: JsonObject, path: string): string[] {
+  const isOwn = tool.type === undefined || tool.type === "custom";
+  return isOwn ? unknownMembers(tool, OF_TOOLS, path) : [];
+}
+
+function unreadInBlock(block: JsonObject, path: string): string[] {
   const known = OF_BLOCKS[String(block.type)];
   // A channel that speaks another format refuses blocks of other types.
-  if (known === undefined) return;
-  collect(block, known, path, paths);
-  if (block.type === "tool_result")
-    eachIn(block.content, `${path}.content`, (part, at) => readBlock(part, at, paths));
-}
-
-function collect(
-  object: JsonObject,
-  known: readonly string[],
-  path: string,
-  paths: string[],
-): void {
-  for (const [name, value] of Object.entries(object))
-    if (value != null && !known.includes(name)) paths.push(`${path}.${name}`);
-}
-
-function eachIn(
-  list: unknown,
-  path: string,
-  visit: (object: JsonObject, path: string) => void,
-): void {
-  if (!Array.isArray(list)) return;
-  for (const [i, item] of list.entries()) if (isObject(item)) visit(item, `${path}[${i}]`);
+  if (known === undefined) return [];
+  const own = unknownMembers(block, known, path);
+  if (block.type !== "tool_result") return own;
+  return [...own, ...pathsInList(block.content, `${path}.content`, unreadInBlock)];
 }

@@ -98,7 +98,7 @@ class EventReader {
       this.#read(type, event);
       return;
     }
-    const repaired = [event.message?.usage, event.usage].map(repairCounts);
+    const repaired = [event.message?.usage, event.usage].map((usage) => repairCounts(usage));
     // The JSON may span several lines of data. Between its tokens a line end means the same as a space.
     const json = repaired.includes(true)
       ? undefined

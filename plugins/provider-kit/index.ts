@@ -70,6 +70,7 @@ export {
   optionalString,
   stringAt,
 } from "./request/read-value.ts";
+export { pathsInList, unknownMembers } from "./request/unread-members.ts";
 export {
   functionAt,
   modelAt,

@@ -1,5 +1,5 @@
 /** Members of a request that its translation into chat's form does not read, at every depth below the top. */
-import { isObject, type JsonObject } from "portico/provider";
+import { isObject, type JsonObject, pathsInList, unknownMembers } from "portico/provider";
 
 const OF_CALLS = ["type", "id", "call_id", "status"];
 /** Items of other types are refused, or dropped and named as a whole. */
@@ -29,48 +29,36 @@ const OF_FORMATS = ["type", "name", "description", "schema", "strict"];
 
 /** Their paths, for `x-portico-dropped`. */
 export function unreadMembers(body: JsonObject): string[] {
-  const paths: string[] = [];
-  eachIn(body.input, "input", (item, path) => readItem(item, path, paths));
-  eachIn(body.tools, "tools", (tool, path) => readTool(tool, path, paths));
-  collect(body.reasoning, ["effort", "summary", "generate_summary"], "reasoning", paths);
-  collect(body.text, ["format", "verbosity"], "text", paths);
-  if (isObject(body.text)) collect(body.text["format"], OF_FORMATS, "text.format", paths);
-  collect(body.tool_choice, ["type", "name", "mode", "tools"], "tool_choice", paths);
-  return paths;
+  const { input, tools, reasoning, text, tool_choice: choice } = body;
+  const format = isObject(text) ? text["format"] : undefined;
+  return [
+    ...pathsInList(input, "input", unreadInItem),
+    ...pathsInList(tools, "tools", unreadInTool),
+    ...unknownMembers(reasoning, ["effort", "summary", "generate_summary"], "reasoning"),
+    ...unknownMembers(text, ["format", "verbosity"], "text"),
+    ...unknownMembers(format, OF_FORMATS, "text.format"),
+    ...unknownMembers(choice, ["type", "name", "mode", "tools"], "tool_choice"),
+  ];
 }
 
-function readItem(item: JsonObject, path: string, paths: string[]): void {
-  const type = item.type ?? "message";
-  collect(item, OF_ITEMS[String(type)], path, paths);
-  for (const list of ["content", "output"])
-    eachIn(item[list], `${path}.${list}`, (part, at) =>
-      collect(part, OF_PARTS[String(part.type)], at, paths),
-    );
+function unreadInItem(item: JsonObject, path: string): string[] {
+  const known = OF_ITEMS[String(item.type ?? "message")];
+  return [
+    ...(known === undefined ? [] : unknownMembers(item, known, path)),
+    ...pathsInList(item.content, `${path}.content`, unreadInPart),
+    ...pathsInList(item.output, `${path}.output`, unreadInPart),
+  ];
 }
 
-function readTool(tool: JsonObject, path: string, paths: string[]): void {
-  collect(tool, OF_TOOLS[String(tool.type)], path, paths);
-  if (tool.type === "namespace")
-    eachIn(tool.tools, `${path}.tools`, (inner, at) => readTool(inner, at, paths));
+function unreadInPart(part: JsonObject, path: string): string[] {
+  const known = OF_PARTS[String(part.type)];
+  return known === undefined ? [] : unknownMembers(part, known, path);
 }
 
-/** `known`: absent for an object of an unknown type. */
-function collect(
-  object: unknown,
-  known: readonly string[] | undefined,
-  path: string,
-  paths: string[],
-): void {
-  if (known === undefined || !isObject(object)) return;
-  for (const [name, value] of Object.entries(object))
-    if (value != null && !known.includes(name)) paths.push(`${path}.${name}`);
-}
-
-function eachIn(
-  list: unknown,
-  path: string,
-  visit: (object: JsonObject, path: string) => void,
-): void {
-  if (!Array.isArray(list)) return;
-  for (const [i, item] of list.entries()) if (isObject(item)) visit(item, `${path}[${i}]`);
+function unreadInTool(tool: JsonObject, path: string): string[] {
+  const known = OF_TOOLS[String(tool.type)];
+  if (known === undefined) return [];
+  const own = unknownMembers(tool, known, path);
+  if (tool.type !== "namespace") return own;
+  return [...own, ...pathsInList(tool.tools, `${path}.tools`, unreadInTool)];
 }

@@ -196,6 +196,41 @@ test("a channel of Anthropic's gets the request as it is, and its answer comes b
   assert.is(await streamed.text(), named);
 });
 
+test("calls of a channel of Anthropic's keep their arguments where their ids are replaced", async () => {
+  const called = ["toolu_1", "toolu_2"];
+  const blocks = called.flatMap((id, index): [string, object][] => [
+    [
+      "content_block_start",
+      { index, content_block: { type: "tool_use", id, name: "calc", input: {} } },
+    ],
+    ["content_block_delta", { index, delta: { type: "input_json_delta", partial_json: '{"x":' } }],
+    [
+      "content_block_delta",
+      { index, delta: { type: "input_json_delta", partial_json: `${index}}` } },
+    ],
+    ["content_block_stop", { index }],
+  ]);
+  claude.answer = (_, res) =>
+    res
+      .writeHead(200, { "content-type": "text/event-stream" })
+      .end(streamText([events[0]!, ...blocks, ...events.slice(-2)]));
+  const earlier = called.map((id) => ({ type: "tool_use", id, name: "calc", input: {} }));
+  const results = called.map((id) => ({ type: "tool_result", tool_use_id: id, content: "r" }));
+  const messages = [...user("Hi"), { role: "assistant", content: earlier }, ...user(results)];
+  const tools = [{ name: "calc", input_schema: { type: "object" } }];
+  const response = await ask({ model: "claude/claude-x", messages, tools, stream: true });
+  const args: Record<number, string> = {};
+  for (const event of (await response.text()).trim().split("\n\n")) {
+    const { type, index, delta, content_block } = JSON.parse(event.split("data: ")[1]!);
+    if (type === "content_block_start") {
+      assert.not.ok(called.includes(content_block.id), "the id is a new one");
+      args[index] = "";
+    }
+    if (delta?.type === "input_json_delta") args[index] += delta.partial_json;
+  }
+  assert.equal(Object.values(args), ['{"x":0}', '{"x":1}']);
+});
+
 test("a hook that only looks at requests changes none: the channel gets the request as it is", async () => {
   const baseUrl = claude.url.replace("/v1", "");
   const channel = { provider: "anthropic", baseUrl, apiKey: "k", models: ["*"] };

@@ -135,6 +135,17 @@ for (const [usage, expected, exact] of USAGES) {
   });
 }
 
+test("chat: a usage that is nested too deeply for any count breaks no response", async () => {
+  const levels = 10_000;
+  const deep = `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+  answerOpenAi(`{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10,"details":${deep}}`);
+  const body = { model: "oai/m", messages, stream: true };
+  const response = await gateway.request("POST", "/v1/chat/completions", body);
+  const texts = eventsOf(await response.text()).map(({ choices }) => choices?.[0]?.delta.content);
+  assert.is(texts.join(""), TEXT);
+  assert.equal(await counted(response.headers.get("x-request-id")!), FEW);
+});
+
 test("messages: counts of a channel that cannot be true, or are all 0, are estimated for the client", async () => {
   for (const usage of [USAGES[0]![0], '{"prompt_tokens":0,"completion_tokens":0}']) {
     answerOpenAi(usage);
@@ -145,7 +156,12 @@ test("messages: counts of a channel that cannot be true, or are all 0, are estim
 });
 
 test("messages of a channel of the same format: every count is possible, whole and streamed", async () => {
-  const usage = { input_tokens: -5, output_tokens: "3", cache_read_input_tokens: "x" };
+  const usage = {
+    input_tokens: -5,
+    output_tokens: "3",
+    cache_read_input_tokens: "x",
+    cache_creation_input_tokens: 2 ** 60,
+  };
   const message = { id: "msg_1", type: "message", role: "assistant", model: "m", usage };
   const events = [
     { type: "message_start", message: { ...message, content: [] } },
@@ -160,7 +176,12 @@ test("messages of a channel of the same format: every count is possible, whole a
     if (!body.stream) json(res, { ...message, content, stop_reason: "end_turn" });
     else stream(res, ...named(events));
   };
-  const clean = { input_tokens: 0, output_tokens: 3, cache_read_input_tokens: 0 };
+  const clean = {
+    input_tokens: 0,
+    output_tokens: 3,
+    cache_read_input_tokens: 0,
+    cache_creation_input_tokens: 0,
+  };
   const body = { model: "ant/m", max_tokens: 9, messages };
   const whole = await gateway.json("POST", "/v1/messages", body);
   assert.equal(whole.usage, clean);
