@@ -2,6 +2,7 @@
 import { stringifyExact } from "../json/exact-json.ts";
 import type { Fields, RequestLike } from "./fields.ts";
 import { refused } from "./fields.ts";
+import { unknownMembers } from "./unread-members.ts";
 
 interface ToolSpec {
   name: string;
@@ -104,8 +105,7 @@ function dropUnknown(
   path: string,
   fields: Pick<Fields, "drop"> | undefined,
 ): void {
-  for (const [name, value] of Object.entries(object))
-    if (value != null && !known.includes(name)) fields?.drop(`${path}.${name}`);
+  for (const unknown of unknownMembers(object, known, path)) fields?.drop(unknown);
 }
 
 function allowed(value: unknown, tools: ToolSpec[]): ToolUse {
