@@ -27,10 +27,17 @@ export interface ChatCounts extends MetricSource {
   finished(record: ChatRecord): void;
 }
 
-export function createChatCounts(): ChatCounts {
-  const channels = new Map<string, Tally>();
-  const keys = new Map<string, KeyTally>();
+/** Plain data, which a reload of the plugin passes on. */
+export interface ChatTallies {
+  channels: Map<string, Tally>;
+  keys: Map<string, KeyTally>;
+}
 
+export function emptyTallies(): ChatTallies {
+  return { channels: new Map(), keys: new Map() };
+}
+
+export function createChatCounts({ channels, keys }: ChatTallies): ChatCounts {
   function tallyOf(channel: string): Tally {
     const tally = channels.get(channel) ?? emptyTally();
     channels.set(channel, tally);

@@ -9,11 +9,11 @@ export default definePlugin({
   needs: ["store"],
   contributions: { metric: { fields: { name: "string", collect: "function" } } },
   async setup(ctx) {
-    const { createChatCounts } = await import("./chat.ts");
-    const { createWorkCounts } = await import("./work.ts");
-    const chat = createChatCounts();
+    const { createChatCounts, emptyTallies } = await import("./chat.ts");
+    const { createWorkCounts, emptyWorkTallies } = await import("./work.ts");
+    const chat = createChatCounts(ctx.keep("chat", emptyTallies));
     ctx.add("meter", { name: "metrics", finished: chat.finished });
-    const work = createWorkCounts(ctx);
+    const work = createWorkCounts(ctx, ctx.keep("work", emptyWorkTallies));
 
     type Collect = () => Promise<MetricFamily[]>;
     let collecting: Promise<Collect> | undefined;

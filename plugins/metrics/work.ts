@@ -8,13 +8,28 @@ import { createHistogram, type Histogram, observe, samplesOf } from "./histogram
 
 type Labels = Record<string, string>;
 
-/** Counts by labels, of which there are few: names that clients choose are none. */
+/** The values of one family by the JSON of their labels, of which there are few: names that clients choose are none. */
+type Counts = Map<string, { labels: Labels; value: number }>;
+
+/** Plain data, which a reload of the plugin passes on. */
+export interface WorkTallies {
+  /** By the name of the family. */
+  counts: Map<string, Counts>;
+  /** By agent. */
+  durations: Map<string, Histogram>;
+}
+
+export function emptyWorkTallies(): WorkTallies {
+  return { counts: new Map(), durations: new Map() };
+}
+
 class Count {
-  readonly #counts = new Map<string, { labels: Labels; value: number }>();
+  readonly #counts: Counts;
   readonly #name: string;
   readonly #help: string;
 
-  constructor(name: string, help: string) {
+  constructor(counts: Counts, name: string, help: string) {
+    this.#counts = counts;
     this.#name = name;
     this.#help = help;
   }
@@ -36,26 +51,32 @@ class Count {
   }
 }
 
-export function createWorkCounts(ctx: Pick<PluginContext, "on">): MetricSource {
-  const turns = new Count(
+export function createWorkCounts(
+  ctx: Pick<PluginContext, "on">,
+  { counts, durations }: WorkTallies,
+): MetricSource {
+  function countOf(name: string, help: string): Count {
+    const values = counts.get(name) ?? new Map();
+    counts.set(name, values);
+    return new Count(values, name, help);
+  }
+  const turns = countOf(
     "portico_turns_total",
     "Turns of the agent by result: completed, failed, or retry, where an attempt failed and another follows.",
   );
-  const tools = new Count("portico_tool_calls_total", "Tools that turns called, by result.");
-  const fired = new Count("portico_cron_runs_total", "Runs of jobs that began.");
-  const jobs = new Count("portico_cron_failures_total", "Runs of jobs that failed, by status.");
-  const changed = new Count("portico_poll_changes_total", "Changes that polls found.");
-  const polls = new Count("portico_poll_failures_total", "Checks of polls that failed.");
-  const deliveries = new Count(
+  const tools = countOf("portico_tool_calls_total", "Tools that turns called, by result.");
+  const fired = countOf("portico_cron_runs_total", "Runs of jobs that began.");
+  const jobs = countOf("portico_cron_failures_total", "Runs of jobs that failed, by status.");
+  const changed = countOf("portico_poll_changes_total", "Changes that polls found.");
+  const polls = countOf("portico_poll_failures_total", "Checks of polls that failed.");
+  const deliveries = countOf(
     "portico_deliveries_failed_total",
     "Results that could not be delivered and are not tried again, by type.",
   );
-  const resting = new Count(
+  const resting = countOf(
     "portico_channel_cooldowns_total",
     "How often a model of a channel entered cooldown after failures.",
   );
-  const durations = new Map<string, Histogram>();
-
   ctx.on("agent:completed", ({ context: { agentId: agent, ms } }) => {
     turns.add({ agent, result: "completed" });
     const duration = durations.get(agent) ?? createHistogram();

@@ -4,7 +4,7 @@ import { createMasks, type Masks } from "portico/secrets";
 import type { Engine } from "./routing/attempts.ts";
 import { createBudgets } from "./routing/budget.ts";
 import { type ChannelSet, createChannelSet } from "./routing/channels.ts";
-import { RENEW_MS, Spending } from "./routing/limits/spending.ts";
+import { noReservations, RENEW_MS, Spending } from "./routing/limits/spending.ts";
 import { createListings, type Listings } from "./routing/models.ts";
 import { channelSurroundings, type Lesson } from "./routing/surroundings.ts";
 import type { Aliases, EngineConfig, EngineContext } from "./schema.ts";
@@ -91,13 +91,14 @@ function createSpending(
   channels: ChannelSet,
   pricing: PricingSource,
 ): Spending {
-  const spending = new Spending({
+  const services = {
     store: () => ctx.find("store"),
     pricing,
     gates: () => ctx.list("gate"),
     channels: () => channels.all().values(),
     log: ctx.log,
-  });
+  };
+  const spending = new Spending(services, ctx.keep("reservations", noReservations));
   ctx.task("renew reservations", { everyMs: RENEW_MS }, () => spending.renew());
   return spending;
 }

@@ -15,7 +15,7 @@ export default definePlugin({
   commands: { requests: () => import("./cli.ts") },
 
   async setup(ctx, config) {
-    const { Recorder } = await import("./recorder.ts");
+    const { noRequests, Recorder } = await import("./recorder.ts");
     const { curlOf } = await import("./curl.ts");
     const { createPages } = await import("./pages.ts");
     const { readQuery } = await import("./query.ts");
@@ -25,7 +25,7 @@ export default definePlugin({
       requests: all.requests,
       content: all["log.content"],
     });
-    const recorder = new Recorder(settings(config));
+    const recorder = new Recorder(settings(config), ctx.keep("requests", noRequests));
     ctx.onConfig((next: typeof config) => recorder.configure(settings(next)));
     ctx.add("meter", {
       name: "request-log",

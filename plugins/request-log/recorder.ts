@@ -3,7 +3,7 @@ import type { Client, EndedRequest } from "portico";
 import type { ChatRecord, RequestStory } from "portico/models";
 import { mayKeep, settleContent } from "./content.ts";
 import { type Entry, type HttpPart, httpPart, sizeOf } from "./entry.ts";
-import { Ring } from "./ring.ts";
+import { Ring, type RingEntries } from "./ring.ts";
 import type { ContentConfig, RequestsConfig } from "./schema.ts";
 
 export interface RecorderConfig {
@@ -11,14 +11,26 @@ export interface RecorderConfig {
   content: ContentConfig;
 }
 
+/** Plain data, which a reload of the plugin passes on. */
+export interface RecordedRequests {
+  entries: RingEntries<Entry>;
+  /** The number of the newest entry. */
+  number: number;
+}
+
+export function noRequests(): RecordedRequests {
+  return { entries: { all: [], first: 0, bytes: 0 }, number: 0 };
+}
+
 export class Recorder {
   readonly #ring: Ring<Entry>;
+  readonly #recorded: RecordedRequests;
   #config: RecorderConfig;
-  #number = 0;
 
-  constructor(config: RecorderConfig) {
+  constructor(config: RecorderConfig, recorded: RecordedRequests) {
     this.#config = config;
-    this.#ring = new Ring(config.requests);
+    this.#recorded = recorded;
+    this.#ring = new Ring(config.requests, recorded.entries);
   }
 
   configure(config: RecorderConfig): void {
@@ -53,7 +65,7 @@ export class Recorder {
     if (this.#config.requests.keep === 0) return;
     const contentBytes = story === undefined ? 0 : settleContent(this.#config.content, story);
     const bytes = sizeOf(story, contentBytes);
-    const number = ++this.#number;
+    const number = ++this.#recorded.number;
     this.#ring.add({ number, endedAt: Date.now(), bytes, requestId, story, http });
   }
 }

@@ -17,15 +17,22 @@ const HOUR_MS = 3_600_000;
 /** Removed entries at the beginning are cut off in blocks, because removing them singly copies the rest each time. */
 const BLOCK = 1024;
 
+/** Plain data, which a reload of the plugin passes on. */
+export interface RingEntries<T extends Kept> {
+  /** The oldest first; those before `first` were removed. */
+  all: (T | undefined)[];
+  first: number;
+  bytes: number;
+}
+
 export class Ring<T extends Kept> {
   #limits: RingLimits;
-  /** The oldest first; those before `#first` were removed. */
-  #entries: (T | undefined)[] = [];
-  #first = 0;
-  #bytes = 0;
+  readonly #entries: RingEntries<T>;
 
-  constructor(limits: RingLimits) {
+  constructor(limits: RingLimits, entries: RingEntries<T>) {
     this.#limits = limits;
+    this.#entries = entries;
+    this.#trim();
   }
 
   configure(limits: RingLimits): void {
@@ -34,16 +41,16 @@ export class Ring<T extends Kept> {
   }
 
   add(entry: T): void {
-    this.#entries.push(entry);
-    this.#bytes += entry.bytes;
+    this.#entries.all.push(entry);
+    this.#entries.bytes += entry.bytes;
     this.#trim();
   }
 
   /** The newest first. */
   *newest(now: number): Generator<T> {
     const oldest = now - this.#limits.keepHours * HOUR_MS;
-    for (let i = this.#entries.length - 1; i >= this.#first; i--) {
-      const entry = this.#entries[i] as T;
+    for (let i = this.#entries.all.length - 1; i >= this.#entries.first; i--) {
+      const entry = this.#entries.all[i] as T;
       if (entry.endedAt >= oldest) yield entry;
     }
   }
@@ -51,21 +58,26 @@ export class Ring<T extends Kept> {
   /** Lets go of what is too old. */
   expire(now: number): void {
     const oldest = now - this.#limits.keepHours * HOUR_MS;
-    while (this.#first < this.#entries.length && this.#entries[this.#first]!.endedAt < oldest)
+    while (
+      this.#entries.first < this.#entries.all.length &&
+      this.#entries.all[this.#entries.first]!.endedAt < oldest
+    )
       this.#drop();
   }
 
   #trim(): void {
     const { keep, keepBytes } = this.#limits;
-    while (this.#entries.length - this.#first > keep) this.#drop();
-    while (this.#bytes > keepBytes && this.#first < this.#entries.length) this.#drop();
+    while (this.#entries.all.length - this.#entries.first > keep) this.#drop();
+    while (this.#entries.bytes > keepBytes && this.#entries.first < this.#entries.all.length)
+      this.#drop();
   }
 
   #drop(): void {
-    this.#bytes -= this.#entries[this.#first]!.bytes;
-    this.#entries[this.#first++] = undefined;
-    if (this.#first < BLOCK) return;
-    this.#entries.splice(0, this.#first);
-    this.#first = 0;
+    const entries = this.#entries;
+    entries.bytes -= entries.all[entries.first]!.bytes;
+    entries.all[entries.first++] = undefined;
+    if (entries.first < BLOCK) return;
+    entries.all.splice(0, entries.first);
+    entries.first = 0;
   }
 }

@@ -24,7 +24,7 @@ import {
   type Priced,
   roundUsd,
 } from "./prices.ts";
-import { RequestLog } from "./requests/log.ts";
+import { emptyRequests, RequestLog, type UnwrittenRequests } from "./requests/log.ts";
 import type { OwnPrices } from "./schema.ts";
 
 const MINUTE = 60_000;
@@ -76,14 +76,41 @@ interface Spent {
   settled: { until: number; usd: number; readAt: number };
 }
 
+/**
+ * What is counted and not written yet: plain data, which a reload of the plugin passes on, so that the new version
+ * continues with it.
+ */
+export interface Unwritten {
+  /** Requests that wait for the list of prices. */
+  pending: Pending[];
+  sums: Map<string, Sum>;
+  /** Of them, the one that was last added to: most often the next one too. */
+  lastSum: Sum | undefined;
+  requests: UnwrittenRequests;
+  spent: Map<string, Spent>;
+  /** Writes and readings of sums follow each other. */
+  turn: Promise<unknown>;
+  isFailing: boolean;
+  lostSums: number;
+}
+
+export function emptyLedger(): Unwritten {
+  return {
+    pending: [],
+    sums: new Map(),
+    lastSum: undefined,
+    requests: emptyRequests(),
+    spent: new Map(),
+    turn: Promise.resolve(),
+    isFailing: false,
+    lostSums: 0,
+  };
+}
+
 export class Ledger {
   readonly #services: LedgerServices;
-  #pending: Pending[] = [];
+  readonly #unwritten: Unwritten;
   readonly #requests: RequestLog;
-  #sums = new Map<string, Sum>();
-  /** Of them, the one that was last added to: most often the next one too. */
-  #lastSum: Sum | undefined;
-  #spent = new Map<string, Spent>();
   /** Readings of them that have not begun: they are of use to all who ask by then. */
   #reading = new Map<string, Promise<number>>();
   #costOf: CostOf;
@@ -93,15 +120,12 @@ export class Ledger {
   #list: Promise<void> | undefined;
   /** The list of prices is there, or it is known that it cannot be read. */
   #listed = false;
-  /** Writes and readings of sums follow each other. */
-  #turn: Promise<unknown> = Promise.resolve();
   #writing: Promise<void> | undefined;
-  #failing = false;
-  #lost = 0;
 
-  constructor(services: LedgerServices) {
+  constructor(services: LedgerServices, unwritten = emptyLedger()) {
     this.#services = services;
-    this.#requests = new RequestLog(services.log);
+    this.#unwritten = unwritten;
+    this.#requests = new RequestLog(services.log, unwritten.requests);
     this.#costOf = createPrices(services.prices, undefined);
   }
 
@@ -111,10 +135,11 @@ export class Ledger {
     const at = this.#services.store().now();
     // What must not wait is summed at once: records that are kept would be moved about by the garbage collector.
     if (this.#listed || !this.#wantsList(record))
-      return this.#sum(record, at) ? this.#tell() : undefined;
-    if (this.#pending.push({ record, at }) === MOST_PENDING) setImmediate(() => this.flush());
+      return this.#sum(record, at) ? this.#publish() : undefined;
+    if (this.#unwritten.pending.push({ record, at }) === MOST_PENDING)
+      setImmediate(() => this.flush());
     return this.#spendersOf(record.channel, keyOf(record.client)).length > 0
-      ? this.#tell()
+      ? this.#publish()
       : undefined;
   }
 
@@ -132,21 +157,22 @@ export class Ledger {
   async spent(of: Spender, since: number): Promise<number> {
     await this.#count();
     const id = spenderId(of);
-    const known = this.#spent.get(id);
+    const known = this.#unwritten.spent.get(id);
     const now = this.#services.store().now();
     const isFresh = known?.since === since && now - known.readAt < SPENT_FRESH_MS;
     if (isFresh && !this.#isShared) return roundUsd(known.usd);
-    const asked = `${since} ${id}`;
-    const reading = this.#reading.get(asked) ?? this.#inTurn(() => this.#read(asked, of, since));
-    this.#reading.set(asked, reading);
+    const question = `${since} ${id}`;
+    const reading =
+      this.#reading.get(question) ?? this.#inTurn(() => this.#read(question, of, since));
+    this.#reading.set(question, reading);
     return reading;
   }
 
-  async #read(asked: string, of: Spender, since: number): Promise<number> {
-    this.#reading.delete(asked);
+  async #read(question: string, of: Spender, since: number): Promise<number> {
+    this.#reading.delete(question);
     const now = this.#services.store().now();
     const until = Math.max(since, now - (now % SETTLED_MS) - SETTLED_MS);
-    const known = this.#spent.get(spenderId(of));
+    const known = this.#unwritten.spent.get(spenderId(of));
     let settled = known?.since === since ? known.settled : undefined;
     if (settled?.until !== until || now - settled.readAt >= SETTLED_FRESH_MS)
       settled = {
@@ -156,7 +182,7 @@ export class Ledger {
       };
     let usd = settled.usd + (await this.#sumIn({ ...of, since: until }));
     // Nothing is being written now: what is not in the store is in the sums.
-    for (const sum of this.#sums.values())
+    for (const sum of this.#unwritten.sums.values())
       if (
         sum.tag === undefined &&
         sum.at >= since &&
@@ -164,7 +190,7 @@ export class Ledger {
         (of.channel === undefined || sum.channel === of.channel)
       )
         usd += sum.cost;
-    this.#spent.set(spenderId(of), { since, usd, readAt: now, settled });
+    this.#unwritten.spent.set(spenderId(of), { since, usd, readAt: now, settled });
     return roundUsd(usd);
   }
 
@@ -197,15 +223,15 @@ export class Ledger {
   }
 
   #inTurn<T>(job: () => Promise<T>): Promise<T> {
-    const next = this.#turn.then(job, job);
-    this.#turn = next.catch(() => {});
+    const next = this.#unwritten.turn.then(job, job);
+    this.#unwritten.turn = next.catch(() => {});
     return next;
   }
 
   async #count(): Promise<void> {
-    if (this.#list !== undefined || this.#pending.length > 0) await this.#load();
-    const pending = this.#pending;
-    this.#pending = [];
+    if (this.#list !== undefined || this.#unwritten.pending.length > 0) await this.#load();
+    const pending = this.#unwritten.pending;
+    this.#unwritten.pending = [];
     for (const { record, at } of pending) this.#sum(record, at);
   }
 
@@ -261,16 +287,16 @@ export class Ledger {
 
   /** Those of a request for whose costs somebody has asked: they have budgets. */
   #spendersOf(channel: string, key: string): readonly Spent[] {
-    if (this.#spent.size === 0) return NOBODY;
-    const found = [
-      this.#spent.get(spenderId({ channel })),
-      key === "" ? undefined : this.#spent.get(spenderId({ key })),
+    if (this.#unwritten.spent.size === 0) return NOBODY;
+    const spenders = [
+      this.#unwritten.spent.get(spenderId({ channel })),
+      key === "" ? undefined : this.#unwritten.spent.get(spenderId({ key })),
     ];
-    return found.filter((spent) => spent !== undefined);
+    return spenders.filter((spent) => spent !== undefined);
   }
 
   /** Writes at once: another gateway that asks for this budget must see it, and so has the next start after a crash. */
-  #tell(): Promise<void> | undefined {
+  #publish(): Promise<void> | undefined {
     if (this.#isShared) return this.flush();
     setImmediate(() => this.flush());
     return undefined;
@@ -282,15 +308,15 @@ export class Ledger {
 
   /** Undefined where there is no room for another one. */
   #sumOf(where: Where): Sum | undefined {
-    const last = this.#lastSum;
+    const last = this.#unwritten.lastSum;
     if (last !== undefined && isSame(last, where)) return last;
     const { at, key, channel, model, alias, principal, tag } = where;
     const id = JSON.stringify([at, key, channel, model, alias, principal, tag]);
-    const known = this.#sums.get(id);
-    if (known === undefined && this.#sums.size >= MOST_SUMS) {
-      if (this.#lost === 0)
+    const known = this.#unwritten.sums.get(id);
+    if (known === undefined && this.#unwritten.sums.size >= MOST_SUMS) {
+      if (this.#unwritten.lostSums === 0)
         this.#services.log.error("usage is lost: the store has not accepted any for too long");
-      this.#lost++;
+      this.#unwritten.lostSums++;
       return undefined;
     }
     const sum: Sum = known ?? {
@@ -299,44 +325,44 @@ export class Ledger {
       durations: emptyTimes(),
       firstBytes: emptyTimes(),
     };
-    this.#sums.set(id, sum);
-    this.#lastSum = sum;
+    this.#unwritten.sums.set(id, sum);
+    this.#unwritten.lastSum = sum;
     return sum;
   }
 
   async #write(): Promise<void> {
     const blocks = this.#requests.take();
-    if (this.#sums.size === 0 && blocks.length === 0) return;
-    const batch = this.#sums;
-    this.#sums = new Map();
-    this.#lastSum = undefined;
+    if (this.#unwritten.sums.size === 0 && blocks.length === 0) return;
+    const batch = this.#unwritten.sums;
+    this.#unwritten.sums = new Map();
+    this.#unwritten.lastSum = undefined;
     try {
       await this.#services
         .store()
         .usage.append([...batch.values()], { blocks, keep: this.#services.keepRequests });
-      if (this.#failing)
+      if (this.#unwritten.isFailing)
         this.#services.log.info(
-          { lost: this.#lost, lostRequests: this.#requests.lost },
+          { lost: this.#unwritten.lostSums, lostRequests: this.#requests.lost },
           "usage is written again",
         );
-      this.#failing = false;
-      this.#lost = 0;
-      this.#requests.lost = 0;
+      this.#unwritten.isFailing = false;
+      this.#unwritten.lostSums = 0;
+      this.#requests.recovered();
     } catch (error) {
-      const newer = this.#sums;
-      this.#sums = batch;
-      this.#lastSum = undefined;
+      const newer = this.#unwritten.sums;
+      this.#unwritten.sums = batch;
+      this.#unwritten.lastSum = undefined;
       for (const record of newer.values()) {
         const sum = this.#sumOf(record);
         if (sum !== undefined) addSum(sum, record);
       }
       this.#requests.putBack(blocks);
-      if (!this.#failing)
+      if (!this.#unwritten.isFailing)
         this.#services.log.error(
           { err: error },
           "usage cannot be written: it is kept and tried again",
         );
-      this.#failing = true;
+      this.#unwritten.isFailing = true;
     }
   }
 }
@@ -402,7 +428,7 @@ function amountsOf(record: ChatRecord, cost: number | undefined): AddedAmounts {
   const isAnswered = status < 400 || status === 499;
   const isEstimated = usage?.estimated === true;
   // After the client disconnected, the upstream need not report its usage.
-  const isTold = usage !== undefined && (!isEstimated || status === 499);
+  const isMetered = usage !== undefined && (!isEstimated || status === 499);
   return {
     requests: 1,
     errors: isAnswered ? 0 : 1,
@@ -410,7 +436,7 @@ function amountsOf(record: ChatRecord, cost: number | undefined): AddedAmounts {
     completionTokens: count(usage?.completion_tokens),
     cachedTokens: count(usage?.prompt_tokens_details?.cached_tokens),
     cost: cost ?? 0,
-    unmetered: isTold || !isAnswered || composite || cached === true ? 0 : 1,
+    unmetered: isMetered || !isAnswered || composite || cached === true ? 0 : 1,
     unpriced: cost === undefined ? 1 : 0,
     estimated: isEstimated ? 1 : 0,
     durationMs: wholeMs(record.ms),

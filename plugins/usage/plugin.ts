@@ -12,7 +12,7 @@ export default definePlugin({
   commands: { usage: () => import("./cli/usage.ts") },
 
   async setup(ctx, config) {
-    const { Ledger } = await import("./ledger.ts");
+    const { emptyLedger, Ledger } = await import("./ledger.ts");
     const { readQuery } = await import("./range.ts");
     const { report } = await import("./report.ts");
     const { requestPage } = await import("./requests/page.ts");
@@ -20,12 +20,13 @@ export default definePlugin({
     const { usageRoutes } = await import("./routes-schema.ts");
 
     const store = () => ctx.use("store");
-    const ledger = new Ledger({
+    const services = {
       store,
       log: ctx.log,
       prices: config.usage.prices,
       keepRequests: config.usage.requests.keep,
-    });
+    };
+    const ledger = new Ledger(services, ctx.keep("unwritten", emptyLedger));
     ctx.defer(() => ledger.flush());
     ctx.add("meter", { name: "usage", finished: (record) => ledger.add(record) });
     ctx.task("write usage", { everyMs: config.usage.flushMs }, () => ledger.flush());

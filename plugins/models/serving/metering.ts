@@ -32,9 +32,8 @@ export type Meter = (end: End) => Promise<unknown> | undefined;
 /** `operation` is the route if it is not chat. Undefined if nothing counts the request. */
 export function meterFor(counters: Counters, job: Job, operation?: string): Meter | undefined {
   const { engine } = counters;
-  const meters = counters.meters();
   job.account = engine.spending.open(job, operation);
-  if (meters.length === 0 && job.account === undefined) return undefined;
+  if (counters.meters().length === 0 && job.account === undefined) return undefined;
   job.metered = true;
   return (end) => {
     const { status, output } = end;
@@ -44,8 +43,9 @@ export function meterFor(counters: Counters, job: Job, operation?: string): Mete
       const settling = job.account?.settle(usage, cost);
       const record = recordOf(job, { ...end, usage }, { operation, cost });
       job.story.record = record;
-      const counting = meters.map((meter) => notify(meter, record, engine.log));
-      const promises = [settling, ...counting].filter((one) => one !== undefined);
+      // Those of now: a plugin that was reloaded in the meantime counts with its new version.
+      const counting = counters.meters().map((meter) => notify(meter, record, engine.log));
+      const promises = [settling, ...counting].filter((promise) => promise !== undefined);
       return promises.length === 0 ? undefined : Promise.all(promises);
     };
     const cost = costOf(counters, job, usage);

@@ -4,80 +4,113 @@ import type { ChatRecord } from "portico/models";
 import type { NewRequestBlock } from "portico/store";
 import { type Entry, LONGEST_LINE, writeHead, writeLine } from "./lines.ts";
 
-/** A block is full at this; some two thousand requests. */
+/** A block is full at this size; some two thousand requests. */
 const BLOCK_BYTES = 256 * 1024;
 /** So many requests wait for a store that fails. */
 const MOST_WAITING = 50_000;
 
-export class RequestLog {
+/** The requests that are not written yet: plain data, which a reload of the plugin passes on. */
+export interface UnwrittenRequests {
   /** Requests that were dropped because too many waited. */
-  lost = 0;
-  readonly #log: Logger;
-  /** The same bytes for one block after the other. */
-  readonly #bytes = Buffer.allocUnsafeSlow(BLOCK_BYTES);
-  #length = 0;
-  #requests = 0;
-  #base = 0;
-  #firstAt = 0;
-  #lastAt = 0;
-  #waiting: NewRequestBlock[] = [];
+  lost: number;
+  /** The lines of the present block. The next block takes the same bytes. */
+  bytes: Buffer;
+  length: number;
+  requests: number;
+  base: number;
+  firstAt: number;
+  lastAt: number;
+  /** Full blocks, the oldest first. */
+  waiting: NewRequestBlock[];
+}
 
-  constructor(log: Logger) {
+export function emptyRequests(): UnwrittenRequests {
+  return {
+    lost: 0,
+    bytes: Buffer.allocUnsafeSlow(BLOCK_BYTES),
+    length: 0,
+    requests: 0,
+    base: 0,
+    firstAt: 0,
+    lastAt: 0,
+    waiting: [],
+  };
+}
+
+export class RequestLog {
+  readonly #log: Logger;
+  readonly #unwritten: UnwrittenRequests;
+
+  constructor(log: Logger, unwritten: UnwrittenRequests) {
     this.#log = log;
+    this.#unwritten = unwritten;
+  }
+
+  /** How many requests were dropped since `recovered`. */
+  get lost(): number {
+    return this.#unwritten.lost;
+  }
+
+  /** Called when the store accepts requests again. */
+  recovered(): void {
+    this.#unwritten.lost = 0;
   }
 
   /** True where a block has become full, and should be written soon. */
   add(record: ChatRecord, entry: Entry): boolean {
     const { at } = entry;
-    if (this.#requests === 0) {
-      this.#base = this.#firstAt = this.#lastAt = at;
-      this.#length = writeHead(this.#bytes, at);
-    } else if (at > this.#lastAt) this.#lastAt = at;
-    else if (at < this.#firstAt) this.#firstAt = at;
-    this.#length = writeLine(this.#bytes, this.#length, this.#base, record, entry);
-    this.#requests++;
-    const full = this.#length > BLOCK_BYTES - LONGEST_LINE;
-    if (full) this.#cut();
-    return full;
+    const block = this.#unwritten;
+    if (block.requests === 0) {
+      block.base = at;
+      block.firstAt = at;
+      block.lastAt = at;
+      block.length = writeHead(block.bytes, at);
+    } else if (at > block.lastAt) block.lastAt = at;
+    else if (at < block.firstAt) block.firstAt = at;
+    block.length = writeLine(block.bytes, block.length, block.base, record, entry);
+    block.requests++;
+    const isFull = block.length > BLOCK_BYTES - LONGEST_LINE;
+    if (isFull) this.#cut();
+    return isFull;
   }
 
-  /** All that waits, the oldest first. It waits no longer. */
+  /** Returns all blocks that wait, the oldest first. They wait no longer. */
   take(): NewRequestBlock[] {
     this.#cut();
-    const blocks = this.#waiting;
-    this.#waiting = [];
-    return blocks;
+    return this.#unwritten.waiting.splice(0);
   }
 
-  /** What was taken and could not be written waits again. */
+  /** Lets blocks wait again that were taken and could not be written. */
   putBack(blocks: readonly NewRequestBlock[]): void {
-    this.#waiting = [...blocks, ...this.#waiting];
+    this.#unwritten.waiting.unshift(...blocks);
     this.#dropOldest();
   }
 
   #cut(): void {
-    if (this.#requests === 0) return;
-    this.#waiting.push({
-      requests: this.#requests,
-      firstAt: this.#firstAt,
-      lastAt: this.#lastAt,
-      lines: this.#bytes.toString("latin1", 0, this.#length),
+    const block = this.#unwritten;
+    if (block.requests === 0) return;
+    block.waiting.push({
+      requests: block.requests,
+      firstAt: block.firstAt,
+      lastAt: block.lastAt,
+      lines: block.bytes.toString("latin1", 0, block.length),
     });
-    this.#requests = 0;
+    block.requests = 0;
     this.#dropOldest();
   }
 
   #dropOldest(): void {
-    let waiting = 0;
-    for (const { requests } of this.#waiting) waiting += requests;
-    while (waiting > MOST_WAITING) {
-      if (this.lost === 0)
+    const unwritten = this.#unwritten;
+    let count = 0;
+    for (const { requests } of unwritten.waiting) count += requests;
+    while (count > MOST_WAITING) {
+      if (unwritten.lost === 0)
         this.#log.error(
           "single requests are lost, the oldest first: the store has not accepted any for too long",
         );
-      const { requests } = this.#waiting.shift()!;
-      waiting -= requests;
-      this.lost += requests;
+      const { requests } = unwritten.waiting.shift()!;
+      count -= requests;
+      unwritten.lost += requests;
     }
   }
 }

@@ -27,6 +27,32 @@ test(
 );
 
 test(
+  "a reload while the store fails loses nothing, and counts nothing twice",
+  withLedger(async ({ ledger, successor, store, fail }) => {
+    await ledger.spent({ key: "k" }, 0);
+    fail(true);
+    ledger.add(record(1_000_000, "k"));
+    await ledger.flush();
+    const next = successor();
+    next.add(record(2_000_000, "k"));
+    const ended = ledger.flush();
+    assert.is(await next.spent({ key: "k" }, 0), 3);
+    await ended;
+    fail(false);
+    await Promise.all([next.flush(), ledger.flush()]);
+    const [sum] = await store.usage.sum();
+    const blocks = await store.usage.requests({
+      since: 0,
+      until: Number.MAX_SAFE_INTEGER,
+      least: 10,
+    });
+    const singles = blocks.reduce((count, { requests }) => count + requests, 0);
+    assert.equal([sum?.requests, sum?.cost, singles], [2, 3, 2]);
+    assert.is(await next.spent({ key: "k" }, 0), 3);
+  }),
+);
+
+test(
   "knows what a key has spent, whether or not it is written",
   withLedger(async ({ ledger, store, fail, turn }) => {
     const since = 1_800_000_000_000 - (1_800_000_000_000 % 86_400_000);

@@ -1,7 +1,7 @@
 /** A ledger on a real store that can be made to fail, with a clock that tests turn. */
 import type { ChatRecord } from "portico/models";
 import type { Store } from "portico/store";
-import { Ledger } from "../../../plugins/usage/ledger.ts";
+import { emptyLedger, Ledger } from "../../../plugins/usage/ledger.ts";
 import type { OwnPrices } from "../../../plugins/usage/schema.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
 import { quietLog } from "../../support/quiet-log.ts";
@@ -14,6 +14,8 @@ export interface LedgerScene {
   /** Whether the store takes nothing. */
   fail(on: boolean): void;
   turn(ms: number): void;
+  /** What takes the ledger's place when the plugin is reloaded. */
+  successor(): Ledger;
   /** Another gateway on the same store, on the same clock. */
   another(options?: LedgerOptions): Ledger;
 }
@@ -32,7 +34,8 @@ export function withLedger(
     const temporary = temporaryStore();
     const lines: unknown[][] = [];
     let failing = false;
-    const ledgerOn = (store: Store, options: LedgerOptions) => {
+    const unwritten = emptyLedger();
+    const ledgerOn = (store: Store, options: LedgerOptions, state = emptyLedger()) => {
       const {
         keep = 100_000,
         prices = { m: { input: 1, output: 0 } },
@@ -43,16 +46,18 @@ export function withLedger(
         append: (...what) =>
           failing ? Promise.reject(new Error("disk full")) : store.usage.append(...what),
       };
-      return new Ledger({
+      const services = {
         store: () => ({ ...store, sharedBy, now: () => temporary.clock.now, usage }),
         log: quietLog(lines),
         prices,
         keepRequests: keep,
-      });
+      };
+      return new Ledger(services, state);
     };
     try {
       await work({
-        ledger: ledgerOn(temporary.store, options),
+        ledger: ledgerOn(temporary.store, options, unwritten),
+        successor: () => ledgerOn(temporary.store, options, unwritten),
         store: temporary.store,
         said: () => lines.splice(0).map((line) => String(line.at(-1))),
         fail: (on) => {

@@ -19,6 +19,8 @@ export interface PluginVersion extends Version {
   /** As its setup got it, or has taken it since. */
   config?: ConfigOf<ConfigSchemas>;
   setupMs?: number;
+  /** See `PluginContext.keep`: what the versions from one directory pass on. */
+  kept?: Map<string, object>;
   onConfig?: (
     next: ConfigOf<ConfigSchemas>,
     previous: ConfigOf<ConfigSchemas>,

@@ -73,6 +73,7 @@ export function createPluginContext(
       requireHandler("onConfig", apply);
       version.onConfig = registrar.own(apply);
     },
+    keep: (key, create) => keepValue(version, key, create),
     setConfig: (path, value) => setConfig(parts, definition, path, value),
   };
 }
@@ -218,6 +219,13 @@ async function setConfig(
     throw errors.foreignSection({ name: definition.name, key: formatKeyPath(path) });
   const edit = value === undefined ? { path, remove: true as const } : { path, value };
   await config.change([edit], { mayLeaveOut: true });
+}
+
+function keepValue<T extends object>(version: PluginVersion, key: string, create: () => T): T {
+  version.kept ??= new Map();
+  const value = (version.kept.get(key) as T | undefined) ?? create();
+  version.kept.set(key, value);
+  return value;
 }
 
 /** Whether a path is within a section such as `channels.*`. */

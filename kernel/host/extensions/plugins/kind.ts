@@ -105,7 +105,9 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     return { candidate, loadMs: candidate.loadMs };
   }
 
-  async start(version: PluginVersion, scope: Scope): Promise<void> {
+  async start(version: PluginVersion, scope: Scope, { active }: PluginSlot): Promise<void> {
+    const isSameDirectory = active?.version.candidate.realDir === version.candidate.realDir;
+    version.kept = (isSameDirectory ? active?.version.kept : undefined) ?? new Map();
     try {
       await setUp({ ...this.#options.parts, points: this.#points }, version, scope);
     } catch (error) {

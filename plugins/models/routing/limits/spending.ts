@@ -37,20 +37,30 @@ export interface SpendingServices {
   log: Logger;
 }
 
-export class Spending {
-  readonly services: SpendingServices;
-  readonly #holder = randomUUID();
+/** Plain data, which a reload of the plugin passes on: requests that run then keep their reservations. */
+export interface OpenReservations {
+  holder: string;
   /** Reservations of requests that are under way, or whose settlement is not written yet. */
-  readonly #held = new Set<string>();
+  ids: Set<string>;
   /**
    * Settlements that could not be written, by reservation. One that is being written is not among them: `renew` would
    * write it a second time, and the request would count twice.
    */
-  readonly #unwritten = new Map<string, readonly Charge[]>();
+  unwritten: Map<string, readonly Charge[]>;
+}
+
+export function noReservations(): OpenReservations {
+  return { holder: randomUUID(), ids: new Set(), unwritten: new Map() };
+}
+
+export class Spending {
+  readonly services: SpendingServices;
+  readonly #open: OpenReservations;
   #isFailing = false;
 
-  constructor(services: SpendingServices) {
+  constructor(services: SpendingServices, open = noReservations()) {
     this.services = services;
+    this.#open = open;
   }
 
   /** Undefined where no limit of this kind can concern the request. `operation` is the route, where it is not chat. */
@@ -75,9 +85,9 @@ export class Spending {
   async reserve(id: string, requests: readonly ReservationRequest[]): Promise<Reserved> {
     const store = this.services.store();
     if (store === undefined) throw errors.limitsUnavailable();
-    const reservation = { id, holder: this.#holder, ttlMs: RESERVED_MS };
+    const reservation = { id, holder: this.#open.holder, ttlMs: RESERVED_MS };
     const reserved = await store.reservations.reserve(reservation, requests);
-    if (reserved.allowed) this.#held.add(id);
+    if (reserved.allowed) this.#open.ids.add(id);
     return reserved;
   }
 
@@ -87,7 +97,7 @@ export class Spending {
    */
   settle(id: string, charges: readonly Charge[]): Promise<void> | undefined {
     const store = this.services.store();
-    if (store === undefined || (charges.length === 0 && !this.#held.has(id))) return undefined;
+    if (store === undefined || (charges.length === 0 && !this.#open.ids.has(id))) return undefined;
     const settling = this.#settle(store, id, charges);
     return store.sharedBy === "nobody" ? undefined : settling;
   }
@@ -96,19 +106,19 @@ export class Spending {
   async renew(): Promise<void> {
     const store = this.services.store();
     if (store === undefined) return;
-    const unwritten = [...this.#unwritten];
-    this.#unwritten.clear();
+    const unwritten = [...this.#open.unwritten];
+    this.#open.unwritten.clear();
     for (const [id, charges] of unwritten) await this.#settle(store, id, charges);
-    if (this.#held.size > 0) await store.reservations.extend(this.#holder, RESERVED_MS);
+    if (this.#open.ids.size > 0) await store.reservations.extend(this.#open.holder, RESERVED_MS);
   }
 
   async #settle(store: Store, id: string, charges: readonly Charge[]): Promise<void> {
     try {
       await store.reservations.settle(id, charges);
-      this.#held.delete(id);
+      this.#open.ids.delete(id);
       this.#isFailing = false;
     } catch (error) {
-      this.#unwritten.set(id, charges);
+      this.#open.unwritten.set(id, charges);
       if (!this.#isFailing)
         this.services.log.error(
           { err: error },

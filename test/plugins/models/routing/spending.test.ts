@@ -1,6 +1,6 @@
 /** A settlement counts once, whatever happens while it is being written. */
 import * as assert from "uvu/assert";
-import { Spending } from "../../../../plugins/models/routing/limits/spending.ts";
+import { noReservations, Spending } from "../../../../plugins/models/routing/limits/spending.ts";
 import { suite } from "../../../support/suite.ts";
 
 const test = suite("spending");
@@ -16,15 +16,19 @@ function storeThat(write: (id: string) => Promise<void>) {
     },
     extend: async () => {},
   };
+  return { spending: spendingOn(reservations), settled };
+}
+
+function spendingOn(reservations: object, open = noReservations()): Spending {
   const store = { sharedBy: "gateways", now: Date.now, reservations };
-  const spending = new Spending({
+  const services = {
     store: () => store as never,
     pricing: () => undefined,
     gates: () => [],
     channels: () => [],
     log: { error() {} } as never,
-  });
-  return { spending, settled };
+  };
+  return new Spending(services, open);
 }
 
 const CHARGES = [{ key: "key:a:tokens", window: { ms: 60_000 }, amount: 5 }];
@@ -55,6 +59,38 @@ test("a settlement that failed is written once by the next renewal", async () =>
   await Promise.all([spending.renew(), spending.renew()]);
   await spending.renew();
   assert.equal(settled, ["r1", "r1"]);
+});
+
+test("a reload keeps the reservations of running requests, and settlements that failed", async () => {
+  const open = noReservations();
+  const holders: string[] = [];
+  let isStoreAway = true;
+  const settled: string[] = [];
+  const reservations = {
+    reserve: async ({ holder }: { holder: string }) => {
+      holders.push(holder);
+      return { allowed: true, states: [] };
+    },
+    settle: async (id: string) => {
+      if (isStoreAway) throw new Error("away");
+      settled.push(id);
+    },
+    extend: async (holder: string) => void holders.push(holder),
+  };
+  const before = spendingOn(reservations, open);
+  await before.reserve("ended", []);
+  await before.reserve("running", []);
+  await before.settle("ended", CHARGES);
+  isStoreAway = false;
+  const after = spendingOn(reservations, open);
+  await after.renew();
+  assert.equal(settled, ["ended"]);
+  assert.is(new Set(holders).size, 1, "it extends what the version before has reserved");
+  assert.is(holders.length, 3);
+  await before.settle("running", CHARGES);
+  await after.renew();
+  assert.equal(settled, ["ended", "running"]);
+  assert.is(holders.length, 3, "nothing runs any more");
 });
 
 test.run();

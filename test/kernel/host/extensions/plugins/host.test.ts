@@ -111,6 +111,34 @@ test("a request under way ends on the version that it began with", async () => {
   assert.equal(await answer, { text: "old" });
 });
 
+test("what a plugin keeps passes on to its next version, and ends when it is switched off", async () => {
+  const counter = (text: string) => `
+    import { definePlugin } from "portico";
+    export default definePlugin({ name: "greeter", setup(ctx) {
+      const counts = ctx.keep("counts", () => ({ requests: 0 }));
+      ctx.route("GET", "/greet", { access: "gateway" }, () => ({ text: "${text} " + ++counts.requests }));
+    } });`;
+  const waitForText = (text: string) =>
+    until(text, async () => ((await greet()).text ?? "").startsWith(text));
+  gateway = await startGateway({ files: { [file]: counter("first") } });
+  assert.equal([(await greet()).text, (await greet()).text], ["first 1", "first 2"]);
+  await gateway.json("POST", "/kernel/plugins/greeter/reload", {});
+  assert.is((await greet()).text, "first 3", "a reload of the same files");
+
+  gateway.write(file, counter("broken").replace("ctx.route", "ctx.nothing"));
+  await until("the failure", async () => (await info()).error);
+  assert.is((await greet()).text, "first 4", "a version that fails takes nothing away");
+
+  gateway.write(file, counter("second"));
+  await waitForText("second");
+  assert.ok(Number((await greet()).text?.split(" ")[1]) > 4, "other code continues with the data");
+
+  await gateway.json("POST", "/kernel/plugins/greeter/disable", {});
+  await gateway.json("POST", "/kernel/plugins/greeter/enable", {});
+  await waitForText("second");
+  assert.is((await greet()).text, "second 2", "it began again");
+});
+
 test("removed, it is gone with all that it registered", async () => {
   gateway = await startGateway({ files: { [file]: greeter("hello") } });
   assert.is((await greet()).text, "hello world");
