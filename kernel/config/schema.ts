@@ -25,7 +25,7 @@ const secret = { minLength: 1, secret: true };
 const auth = {
   token: Type.Optional(
     text(
-      "Bearer token of the owner. The gateway generates one if neither token nor password is set.",
+      "The bearer token of the owner. The gateway generates one if neither a token nor a password is set.",
       {
         ...secret,
         pattern: "^\\S+$",
@@ -35,7 +35,7 @@ const auth = {
   ),
   password: Type.Optional(
     text(
-      "Password of the owner, for the browser control server and for HTTP basic authentication.",
+      "The password of the owner, for the browser control server and for HTTP basic authentication.",
       secret,
     ),
   ),
@@ -51,7 +51,7 @@ const http = {
   maxBodyBytes: Type.Integer({
     minimum: 1,
     default: 32 * 1024 * 1024,
-    description: "Largest request body, in bytes, after decompression.",
+    description: "The largest size of a request body after decompression, in bytes.",
   }),
   maxValues: Type.Integer({
     minimum: 1,
@@ -74,18 +74,15 @@ const http = {
     "How many client connections each worker holds at a time: a number, or `auto`, which follows the process's limit of open files. A new connection replaces an idle one.",
   ),
   maxConnectionsPerAddress: connections(
-    "How many of these may belong to one client address: a number, or `auto` for half of them. Addresses in gateway.trustedProxies are exempt.",
+    "How many client connections each worker holds for one client address: a number, or `auto` for half of maxConnections. Addresses in gateway.trustedProxies are exempt.",
   ),
   allowedOrigins: texts("Origins of web pages that may call the gateway."),
   allowedHosts: texts("Further host names under which the gateway is reached."),
   headersTimeoutMs: milliseconds(
     15_000,
-    "How long (0: without a limit) the headers of a request may take",
+    "How long the headers of a request may take (0: no limit)",
   ),
-  bodyTimeoutMs: milliseconds(
-    60_000,
-    "How long (0: without a limit) the body of a request may stay silent",
-  ),
+  bodyTimeoutMs: milliseconds(60_000, "How long the body of a request may pause (0: no limit)"),
 };
 
 const gateway = {
@@ -93,24 +90,28 @@ const gateway = {
     minimum: 0,
     maximum: 65535,
     default: 18789,
-    description: "Port to listen on; 0 takes any free one.",
+    description: "The port to listen on; 0 selects any free port.",
     atNextStart: true,
   }),
-  bind: text("Address to listen on. Anything but loopback needs a token or a password.", {
-    minLength: 1,
-    default: "127.0.0.1",
-    atNextStart: true,
-    refuse: openDoor,
-  }),
-  auth: Type.Object(auth, { description: "Who may use the gateway." }),
+  bind: text(
+    "The address to listen on. Any address other than loopback requires a token or a password.",
+    {
+      minLength: 1,
+      default: "127.0.0.1",
+      atNextStart: true,
+      refuse: openDoor,
+    },
+  ),
+  auth: Type.Object(auth, { description: "The credentials of the owner." }),
   tls: Type.Optional(
     Type.Object(
       {
-        cert: text("File with the certificate, PEM.", { minLength: 1 }),
-        key: text("File with its key, PEM.", { minLength: 1 }),
+        cert: text("The file of the certificate, in PEM format.", { minLength: 1 }),
+        key: text("The file of the certificate's private key, in PEM format.", { minLength: 1 }),
       },
       {
-        description: "Serves HTTPS. The files are read again when they change.",
+        description:
+          "The certificate with which the gateway serves HTTPS. The gateway reads the files again when they change.",
         atNextStart: true,
       },
     ),
@@ -118,10 +119,13 @@ const gateway = {
   workers: Type.Union([Type.Integer({ minimum: 1, maximum: 64 }), Type.Literal("auto")], {
     default: 1,
     description:
-      "How many processes share the address and the store: a number, or `auto` for one per core.",
+      "How many worker processes share the address and the store: a number, or `auto` for one per core.",
     atNextStart: true,
   }),
-  shutdownTimeoutMs: milliseconds(10_000, "How long a stop waits for streams and turns"),
+  shutdownTimeoutMs: milliseconds(
+    10_000,
+    "How long the gateway waits for streams and turns when it stops",
+  ),
   trustedProxies: texts(
     "Addresses or CIDR ranges of proxies whose X-Forwarded-For header the gateway trusts.",
     {
@@ -134,7 +138,7 @@ const gateway = {
 const hook = Type.Object(
   {
     enabled: Type.Optional(
-      Type.Boolean({ description: "Overrides what the hook's HOOK.md says." }),
+      Type.Boolean({ description: "Whether the hook is enabled. This overrides its HOOK.md." }),
     ),
     env: Type.Optional(
       Type.Record(Type.String(), Type.String(), {
@@ -151,10 +155,10 @@ const hook = Type.Object(
 );
 
 const hooks = {
-  enabled: flag("Whether hooks run at all."),
+  enabled: flag("Whether the gateway runs hooks."),
   entries: Type.Record(Type.String(), hook, {
     default: {},
-    description: "Settings of single hooks, by the hook's name.",
+    description: "Settings of individual hooks, by the name of the hook.",
   }),
   extraDirs: texts("Further directories to look for hooks in."),
   trust: oneOf(
@@ -170,24 +174,27 @@ const plugins = {
     Type.Object({ enabled: flag("Whether the plugin is loaded.") }),
     {
       default: {},
-      description: "Settings of single plugins, by the plugin's name.",
+      description: "Settings of individual plugins, by the name of the plugin.",
     },
   ),
   trust: oneOf(
     ["bundled", "managed", "workspace", "builtin", "home", "all"],
     "managed",
-    "Which plugins are loaded: `bundled`, only the package's own; `managed`, also those in <home>/plugins; `workspace`, also those in <workspace>/plugins. (`builtin`, `home` and `all` are older words for these.)",
+    "Which plugins are loaded: `bundled`, only the package's own; `managed`, also those in <home>/plugins; `workspace`, also those in <workspace>/plugins. (`builtin`, `home` and `all` are older names of these values.)",
   ),
 };
 
 const levels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const log = {
-  level: oneOf(levels, "info", "The lowest level that is written."),
+  level: oneOf(levels, "info", "The lowest level of lines that the gateway logs."),
   file: Type.Optional(
-    text("A file that also receives the log lines; by default <home>/state/logs/portico.log.", {
-      minLength: 1,
-      atNextStart: true,
-    }),
+    text(
+      "A file to which the gateway writes the log lines in addition to standard output. Default: <home>/state/logs/portico.log.",
+      {
+        minLength: 1,
+        atNextStart: true,
+      },
+    ),
   ),
 };
 
@@ -201,7 +208,9 @@ function openDoor(bind: unknown, whole: unknown): string | undefined {
 
 /** The sections of `portico.json` that the kernel itself owns; all others belong to plugins. */
 export const kernelSchemas = {
-  $schema: Type.Optional(text("Where an editor finds the schema: see `portico config schema`.")),
+  $schema: Type.Optional(
+    text("The address of the JSON Schema, for editors. `portico config schema` prints the schema."),
+  ),
   gateway: Type.Object(gateway, {
     description: "The gateway's own address, credentials and limits.",
   }),

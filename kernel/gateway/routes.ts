@@ -8,7 +8,7 @@ type State = Pick<Management, "version" | "startedAt" | "notReady">;
 
 const health = {
   access: "public",
-  summary: "Whether the gateway responds",
+  summary: "Check whether the gateway responds",
   response: {
     200: {
       description: "The gateway responds.",
@@ -25,14 +25,14 @@ const health = {
 
 const readiness = {
   "application/json": Type.Object({
-    status: Type.String({ description: "ready or not ready" }),
+    status: Type.String({ description: "The state: `ready` or `not ready`" }),
     plugins: Type.Array(Type.String(), { description: "The plugins that are not ready" }),
   }),
 };
 
 const ready = {
   access: "public",
-  summary: "Whether every plugin is ready",
+  summary: "Check whether every plugin is ready",
   response: {
     200: { description: "Every plugin is ready.", content: readiness },
     503: { description: "Some plugins are not ready.", content: readiness },

@@ -5,11 +5,13 @@ export const WebConfig = Type.Object(
   {
     allowPrivateNetwork: Type.Boolean({
       default: false,
-      description: "Pages on private networks may be fetched too; never in a sandboxed session.",
+      description:
+        "Whether pages on private networks may be fetched too. A sandboxed session never fetches them.",
     }),
     allowedHostnames: Type.Array(Type.String(), {
       default: [],
-      description: "Host names (or *.d) that may resolve to private addresses.",
+      description:
+        "Host names that may resolve to private addresses; *.d stands for the subdomains of d.",
     }),
     hostnameAllowlist: Type.Array(Type.String(), {
       default: [],
@@ -18,11 +20,11 @@ export const WebConfig = Type.Object(
     maxBytes: Type.Integer({
       default: 5_000_000,
       minimum: 1,
-      description: "The largest size of one page.",
+      description: "The largest size of one page, in bytes.",
     }),
     timeoutMs: timerMs({ default: 30_000 }),
   },
-  { description: "The agent's tool web." },
+  { description: "Settings of the agent's tool `web`." },
 );
 
 /** What other programs run or read as settings: version control, shells, editors and their tasks. */
@@ -66,7 +68,7 @@ export const FilesConfig = Type.Object(
         "Paths that the agent neither reads nor writes; `*` stands for any text in a name. A pattern without `/` matches a name at any depth. The list replaces the default one.",
     }),
   },
-  { default: {}, description: "The agent's tools files and memory." },
+  { default: {}, description: "Settings of the agent's tools `files` and `memory`." },
 );
 
 /** As the agent declares it. */

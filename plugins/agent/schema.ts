@@ -7,11 +7,11 @@ const tools = Type.Object(
   {
     allow: Type.Array(Type.String(), {
       default: ["*"],
-      description: "Names of tools; * stands for any characters.",
+      description: "The allowed tools, by name; * stands for any characters.",
     }),
     deny: Type.Array(Type.String(), {
       default: [],
-      description: "Tools that are removed from the allowed ones.",
+      description: "Tools that the agent may not call although `allow` lists them.",
     }),
     confirm: Type.Array(Type.String(), {
       default: [],
@@ -46,14 +46,20 @@ const heartbeat = Type.Object({
     default: "30m",
     refuse: refuseDuration,
     description:
-      'How often the agent reads queued events and HEARTBEAT.md: "30m", "1h30m"; "0" switches it off.',
+      'How often the agent reads queued events and HEARTBEAT.md: "30m", "1h30m"; "0" turns the heartbeat off.',
   }),
   activeHours: Type.Optional(
     Type.Object(
       {
-        start: clock("08:00"),
-        end: clock("22:00; before start: over midnight"),
-        tz: Type.Optional(zoneSchema("An IANA zone; default: the machine's.")),
+        start: clock("The beginning of the active hours, such as 08:00."),
+        end: clock(
+          "The end of the active hours, such as 22:00. If it is before `start`, the active hours include midnight.",
+        ),
+        tz: Type.Optional(
+          zoneSchema(
+            "The time zone of the active hours, an IANA name. Default: the zone of the machine.",
+          ),
+        ),
       },
       { refuse: refuseHours },
     ),
@@ -65,7 +71,7 @@ const heartbeat = Type.Object({
   cooldownMs: timerMs({
     default: 5000,
     minimum: 0,
-    description: "The shortest time between two starts.",
+    description: "The shortest time between two heartbeats, in milliseconds.",
   }),
 });
 
@@ -77,10 +83,10 @@ export const defaultsSchema = Type.Object({
         "The model that turns use. By default this is the first model of the channel with the highest priority, or echo if there is no channel.",
     }),
   ),
-  channel: Type.Optional(Type.String({ description: "Only this channel." })),
+  channel: Type.Optional(Type.String({ description: "The only channel that turns use." })),
   workspace: Type.Optional(
     Type.String({
-      description: "The workspace; `portico start --workspace` overrides it.",
+      description: "The directory of the workspace; `portico start --workspace` overrides it.",
       atNextStart: true,
     }),
   ),
@@ -102,16 +108,17 @@ export const defaultsSchema = Type.Object({
     }),
   ),
   temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
-  timeoutMs: timerMs({ default: 600_000, description: "Deadline of a turn." }),
+  timeoutMs: timerMs({ default: 600_000, description: "Deadline of a turn, in milliseconds." }),
   maxAttempts: Type.Integer({
     default: 5,
     minimum: 1,
-    description: "After this many attempts a turn is dead until it is replayed.",
+    description: "The number of failed attempts after which a turn is dead until it is replayed.",
   }),
   retryDelayMs: timerMs({
     default: 2000,
     minimum: 0,
-    description: "The pause before the second attempt. Each later pause is four times as long.",
+    description:
+      "The pause before the second attempt, in milliseconds. Each later pause is four times as long as the previous one.",
   }),
   maxConcurrentTurns: Type.Integer({
     default: 4,
@@ -129,7 +136,7 @@ export const defaultsSchema = Type.Object({
     default: 60_000,
     minimum: 500,
     description:
-      "The gateway summarises the older part of a session that is longer than this (estimated).",
+      "The estimated number of tokens from which on the gateway summarises the older part of a session.",
   }),
   heartbeat,
   tools,

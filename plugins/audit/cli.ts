@@ -12,19 +12,22 @@ import type { AuditPage } from "./query.ts";
 import { auditRoutes } from "./routes-schema.ts";
 
 const filters = {
-  principal: { value: "WHO", description: "only changes by owner, key:NAME, outside" },
+  principal: {
+    value: "WHO",
+    description: "Only changes by this principal: owner, key:NAME or outside",
+  },
   via: {
     value: "DOOR",
-    description: 'only changes by console, "command line", http, file or gateway',
+    description: 'Only changes that were made by console, "command line", http, file or gateway',
   },
-  address: { value: "IP", description: "only changes from this address" },
+  address: { value: "IP", description: "Only changes from this address" },
   action: {
     value: "TEXT",
-    description: "only changes whose route, entry or keys contain this text",
+    description: "Only changes whose route, entry or keys contain this text",
   },
   outcome: {
     value: "WORD",
-    description: "only changes with this outcome: made, refused or failed",
+    description: "Only changes with this outcome: made, refused or failed",
   },
 } satisfies Record<string, RouteOption>;
 
@@ -32,17 +35,17 @@ const LONGEST_KEYS = 50;
 
 const show = commandFor<AuditEntry>("GET /audit/:id", auditRoutes.show, {
   name: "show",
-  summary: "Print one change, with what was there before and after",
-  args: [{ name: "id", description: "its id in the list" }],
+  summary: "Show one change with the values before and after it",
+  args: [{ name: "id", description: "The id of the change in the list" }],
   examples: ["portico audit show aud_4f0c2a --json"],
   view: details,
 });
 
 export default commandFor<AuditPage>("GET /audit", auditRoutes.list, {
   name: "audit",
-  summary: "Who changed what, by console, command line or HTTP, and refused attempts",
+  summary: "List changes by console, command line, HTTP and file, and refused attempts",
   description:
-    "Lists the newest changes first. Times are in UTC. portico audit show ID prints what was there before and after.",
+    "Lists the newest changes first. Times are in UTC. `portico audit show ID` shows the values before and after a change.",
   options: { ...filters, ...periodOptions, ...pageOptions },
   examples: [
     "portico audit --since 7d",

@@ -10,10 +10,12 @@ const Entry = Type.Object({
   id: Type.String(),
   at: Time,
   outcome: choice(OUTCOMES),
-  principal: Type.String({ description: "owner, key:<name>, or outside" }),
-  via: Type.String({ description: "console, command line, http, file or gateway" }),
+  principal: Type.String({ description: "The principal: owner, key:<name>, or outside" }),
+  via: Type.String({
+    description: "How the change was made: console, command line, http, file or gateway",
+  }),
   address: Text,
-  action: Type.String({ description: "The route, or the configuration file" }),
+  action: Type.String({ description: "The route of the request, or the configuration file" }),
   entry: Text,
   status: Type.Optional(Type.Integer()),
   error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
@@ -32,9 +34,9 @@ const Entry = Type.Object({
 export const auditRoutes = {
   list: {
     ...owner,
-    summary: "Who changed what, the newest first",
+    summary: "List the changes, newest first",
     query: querySchema,
     response: jsonResponse(Type.Object({ entries: Type.Array(Entry), next: Text })),
   },
-  show: { ...owner, summary: "One change", response: jsonResponse(Entry) },
+  show: { ...owner, summary: "Show one change", response: jsonResponse(Entry) },
 } satisfies Record<string, RouteOptions>;

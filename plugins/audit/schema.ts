@@ -7,13 +7,13 @@ export const auditSchema = Type.Object(
       minimum: 100,
       maximum: 1_000_000,
       default: 10_000,
-      description: "How many changes the gateway keeps; the newest ones stay.",
+      description: "How many changes the gateway keeps. It deletes the oldest ones first.",
     }),
     keepDays: Type.Number({
       exclusiveMinimum: 0,
       maximum: 3660,
       default: 365,
-      description: "The gateway deletes a change after this time.",
+      description: "The number of days after which the gateway deletes a change.",
     }),
   },
   { description: "The audit trail: who changed what." },
@@ -28,12 +28,16 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 /** The query of `GET /audit`. */
 export const querySchema = Type.Object({
   principal: text("Only changes by this principal: owner, key:ci, outside."),
-  via: text("Only changes by console, command line, http, file or gateway."),
+  via: text("Only changes that were made by console, command line, http, file or gateway."),
   address: text("Only changes from this address."),
   action: text("Only changes whose route or entry contains this text: /cron, keys, nightly."),
   outcome: text("Only made, refused or failed changes."),
-  since: text("A date, milliseconds since 1970, or how long ago (90m)."),
-  until: text("A date, milliseconds since 1970, or how long ago."),
+  since: text(
+    "Only entries from this time on: a date, milliseconds since 1970, or a period before now (90m).",
+  ),
+  until: text(
+    "Only entries up to this time: a date, milliseconds since 1970, or a period before now (90m).",
+  ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
-  before: text("The `next` of the previous page."),
+  before: text("The `next` value of the previous page."),
 });

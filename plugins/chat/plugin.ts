@@ -5,10 +5,12 @@ import { errors } from "./errors.ts";
 
 export default definePlugin({
   name: "chat",
-  description: "POST /v1/chat/completions: all channels for clients of OpenAI's format",
+  description: "Serves POST /v1/chat/completions: all channels for clients of OpenAI's format",
   needs: ["models"],
   errors,
-  hookContext: { chat: "asks a model: a text, a list of messages, or a whole chat request" },
+  hookContext: {
+    chat: "requests a completion from a model: takes a text, a list of messages, or a whole chat request",
+  },
   firstSteps: [
     [
       "portico hooks new hello --event message:received",

@@ -25,7 +25,10 @@ const ChatRequest = Type.Object(
     response_format: Type.Optional(Type.Unknown()),
     user: orNull(Type.String()),
   },
-  { description: "The same as OpenAI's. The gateway passes other members on to the upstream." },
+  {
+    description:
+      "A chat completion request in OpenAI's format. The gateway passes unknown members on to the upstream.",
+  },
 );
 
 const Completion = Type.Object({
@@ -40,7 +43,7 @@ const Completion = Type.Object({
 export const chatRoutes = {
   completions: {
     access: "client",
-    summary: "A chat completion, whole or streamed",
+    summary: "Create a chat completion, whole or streamed",
     body: ChatRequest,
     checkedBy: "handler",
     response: streamableResponse(Completion),

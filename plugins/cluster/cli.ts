@@ -5,9 +5,9 @@ import { gatewaysRoute } from "./routes-schema.ts";
 
 export default commandFor<{ gateways: GatewayEntry[] }>("GET /gateways", gatewaysRoute, {
   name: "gateways",
-  summary: "The gateways that share the store",
+  summary: "List the gateways that share the store",
   description:
-    "Each gateway renews its entry every 5 seconds. A gateway that was killed disappears from the list 15 seconds after its last renewal. The star marks the gateway that answered this command.",
+    "Each gateway renews its entry every 5 seconds. A gateway that was killed disappears from the list 15 seconds after its last renewal. The star marks the gateway that sent this list.",
   examples: ["portico gateways", "portico gateways --json"],
   view: ({ gateways }, io) =>
     io.table(

@@ -6,6 +6,6 @@ export const nameSchema = Type.Optional(
     minLength: 1,
     maxLength: 100,
     description:
-      "Name under which the list of gateways shows this one; default: the name of its machine.",
+      "The name of this gateway in the list of gateways. Default: the name of the machine.",
   }),
 );

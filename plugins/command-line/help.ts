@@ -2,7 +2,7 @@
 import type { Command, OptionSpec } from "./command.ts";
 import { commonOptions } from "./parse.ts";
 
-const GATEWAY_URL_BESIDE = "; before the command's name it is the gateway's address";
+const GATEWAY_URL_BESIDE = "; put --url before the command's name to pass the gateway's address";
 
 export function helpFor(command: Command, path: readonly string[]): string {
   const lines: string[] = [];
@@ -47,9 +47,9 @@ export function overview(
   steps: readonly (readonly string[])[],
 ): string {
   const own = [
-    ["portico start", "run the gateway; prints its address and token"],
+    ["portico start", "run the gateway, and print its address and token"],
     ...steps,
-    ["portico status", "what runs, and what is wrong"],
+    ["portico status", "show what runs, and what is wrong"],
   ];
   return [
     `Portico ${version}: a gateway in front of your AI models and your agent.`,

@@ -5,17 +5,25 @@ export const periodOptions = {
   since: {
     type: "string",
     value: "TIME",
-    description: "from this date, or this long ago: 90m, 7d",
+    description: "Only entries from this date on, or from this long ago: 90m, 7d",
   },
-  until: { type: "string", value: "TIME", description: "up to this date, or this long ago" },
+  until: {
+    type: "string",
+    value: "TIME",
+    description: "Only entries up to this date, or up to this long ago",
+  },
 } satisfies Record<string, RouteOption>;
 
 export const pageOptions = {
-  limit: { type: "number", value: "N", description: "how many, up to 1000; default 50" },
-  before: { type: "string", value: "NEXT", description: "the `next` value of the previous page" },
+  limit: {
+    type: "number",
+    value: "N",
+    description: "The number of entries, at most 1000 (default: 50)",
+  },
+  before: { type: "string", value: "NEXT", description: "The `next` value of the previous page" },
 } satisfies Record<string, RouteOption>;
 
 /** Says how to see the next page; nothing after the last one. */
 export function nextPageLines(next: string | undefined): string[] {
-  return next === undefined ? [] : [`For older ones: --before ${next}`];
+  return next === undefined ? [] : [`To see older entries, pass --before ${next}`];
 }

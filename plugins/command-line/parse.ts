@@ -13,18 +13,18 @@ export const commonOptions: Record<string, OptionSpec> = {
   url: {
     type: "string",
     value: "URL",
-    description: "The gateway's address (default: the one running from this home)",
+    description: "The gateway's address (default: the gateway that runs from this home)",
   },
   token: {
     type: "string",
     value: "T",
-    description: "Its token (default: the one in this home's configuration)",
+    description: "The gateway's token (default: the token in this home's configuration)",
   },
   json: { type: "boolean", description: "Print JSON" },
   home: {
     type: "string",
     value: "DIR",
-    description: "Portico's home (default: $PORTICO_HOME or ~/.portico)",
+    description: "The home directory of Portico (default: $PORTICO_HOME or ~/.portico)",
   },
   config: {
     type: "string",
@@ -110,7 +110,7 @@ export function unknownWord(
   const near = didYouMean(word, known);
   const hint = near ? ` Did you mean ${near}?` : "";
   return new UsageError(
-    `There is no command "${[...path, word].join(" ")}".${hint} See portico --help.`,
+    `There is no command "${[...path, word].join(" ")}".${hint} \`portico --help\` lists the commands.`,
   );
 }
 

@@ -5,7 +5,7 @@ import type {} from "./index.ts";
 export default definePlugin({
   name: "command-line",
   description:
-    "Common parts of all commands: arguments, help, output, and the process of `portico start`",
+    "Provides the common parts of all commands: arguments, help, output, and the process of `portico start`",
   contributions: { banner: { fields: { name: "string" } } },
   commandLine: () => import("./run.ts"),
   setup() {},

@@ -22,11 +22,11 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<JobView,
   noun: "job",
   root: "/cron/jobs",
   summaries: {
-    show: "One job, with its next five dates",
-    enable: "Switch a job on",
-    disable: "Switch a job off; it keeps its history",
-    run: "Run a job now; its next date does not change",
-    runs: "The history of a job",
+    show: "Show a job with its next five dates",
+    enable: "Enable a job",
+    disable: "Disable a job; it keeps its history",
+    run: "Run a job now without changing its next date",
+    runs: "Show the history of a job",
   },
   options,
   changeOf: (io) => bodyOf(io, undefined),
@@ -45,7 +45,7 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<JobView,
 
 const list = commandFor<{ jobs: JobView[] }>("GET /cron/jobs", routes.list, {
   name: "list",
-  summary: "All jobs",
+  summary: "List all jobs",
   view: ({ jobs }, io) =>
     io.table(
       ["ID", "NAME", "STATUS", "SCHEDULE", "NEXT", "LAST"],
@@ -63,7 +63,7 @@ const list = commandFor<{ jobs: JobView[] }>("GET /cron/jobs", routes.list, {
 const add = commandFor<JobView>("POST /cron/jobs", routes.add, {
   name: "add",
   summary: "Add a job",
-  args: [{ name: "name", description: "The name", optional: true }],
+  args: [{ name: "name", description: "The name of the job", optional: true }],
   options,
   members: newJob,
   view: details,
@@ -71,7 +71,7 @@ const add = commandFor<JobView>("POST /cron/jobs", routes.add, {
 
 export default defineCommand({
   name: "cron",
-  summary: "Jobs that run at a date, at an interval, or once",
+  summary: "Manage jobs that run at dates, at an interval, or once",
   examples: [
     'portico cron add "morning report" --cron "0 8 * * 1-5" --tz Europe/Berlin --message "Summarise the night"',
     'portico cron add tea --at 20m --text "The tea is ready" --now --delete-after-run',
@@ -83,8 +83,8 @@ export default defineCommand({
 function newJob(io: CommandIO): Record<string, unknown> {
   const body = bodyOf(io, io.args["name"]);
   if (!isWhole(body["schedule"]))
-    throw new Error("Pass a date: --cron EXPR, --every TIME or --at DATE.");
+    throw new Error("The schedule is missing. Pass --cron EXPR, --every TIME or --at DATE.");
   if (!isWhole(body["payload"]))
-    throw new Error("Pass what the job does: --message TEXT, --text TEXT or --hook EVENT.");
+    throw new Error("The job has nothing to do. Pass --message TEXT, --text TEXT or --hook EVENT.");
   return body;
 }

@@ -20,7 +20,7 @@ const START_AFTER_MS = 50;
 
 export default definePlugin({
   name: "cron",
-  description: "Jobs that run at a date, at an interval, or once",
+  description: "Runs jobs at dates, at an interval, or once",
   errors,
   config: { cron: CronConfig },
   configCheck: () => import("./config-check.ts"),

@@ -6,12 +6,14 @@ import { previewRequest } from "./schema.ts";
 
 export const previewRoute = {
   access: "gateway",
-  summary: "The next dates of a schedule, without saving it",
+  summary: "Compute the next dates of a schedule without saving it",
   body: previewRequest,
   response: jsonResponse(
     Type.Object({
       schedule: ScheduleSchema,
-      description: Type.Optional(Type.String({ description: "A cron expression in words" })),
+      description: Type.Optional(
+        Type.String({ description: "The meaning of a cron expression in words" }),
+      ),
       timezone: Type.Optional(Type.String({ description: "The time zone of the expression" })),
       dates: Type.Array(Time),
     }),

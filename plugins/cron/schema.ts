@@ -23,13 +23,17 @@ const definition = {
   overlap: Type.Optional(Type.Union([Type.Literal("skip"), Type.Literal("queue")])),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400_000 })),
   graceMs: Type.Optional(
-    span("A slot that is later than this is missed; default a tenth of the interval, 1 s to 60 s"),
+    span(
+      "How late a run may start before its date counts as missed. Default: a tenth of the interval, at least 1 s and at most 60 s.",
+    ),
   ),
-  jitterMs: Type.Optional(span("Each slot is delayed by up to this")),
+  jitterMs: Type.Optional(
+    span("The longest delay of each date. Every gateway delays a date by the same amount."),
+  ),
   maxErrors: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: "How many failures in a row disable the job; 0: never",
+      description: "How many consecutive failures disable the job; 0: never.",
     }),
   ),
   deleteAfterRun: Type.Optional(Type.Boolean()),
@@ -47,28 +51,30 @@ export const CronConfig = Type.Object(
   {
     enabled: Type.Boolean({
       default: true,
-      description: "false: no job runs; jobs can still be listed and edited",
+      description: "Whether jobs run. If this is false, they can still be listed and edited.",
     }),
     timezone: Type.Optional(
-      zoneSchema("IANA zone of schedules without one; default this machine's"),
+      zoneSchema(
+        "The time zone of schedules that name none, an IANA name. Default: the zone of the machine.",
+      ),
     ),
     maxErrors: Type.Integer({
       default: 10,
       minimum: 0,
-      description: "How many failures in a row disable a job; 0: never",
+      description: "How many consecutive failures disable a job; 0: never.",
     }),
     keepRuns: Type.Integer({
       default: 100,
       minimum: 1,
       maximum: 10_000,
-      description: "History kept per job",
+      description: "How many runs the history of each job keeps.",
     }),
     jobs: Type.Record(Type.String(), ConfiguredJob, {
       default: {},
-      description: "Jobs by name; read-only over HTTP",
+      description: "Jobs by name. Over HTTP they are read-only.",
     }),
   },
-  { ...closed, default: {}, description: "Jobs that run at a date, at an interval, or once." },
+  { ...closed, default: {}, description: "Jobs that run at dates, at an interval, or once." },
 );
 export type CronConfig = Static<typeof CronConfig>;
 
@@ -78,5 +84,5 @@ export const JOBS = {
   plural: "jobs",
   create: NewJob,
   change: JobChange,
-  view: { source: Type.String({ description: "config, api or agent" }) },
+  view: { source: Type.String({ description: "Where the job was created: config, api or agent" }) },
 };

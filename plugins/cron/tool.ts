@@ -21,7 +21,7 @@ const parameters = Type.Object({
   tz: Type.Optional(
     Type.String({ description: "IANA time zone of a cron expression or a local date" }),
   ),
-  message: Type.Optional(Type.String({ description: "Starts an agent turn with this task" })),
+  message: Type.Optional(Type.String({ description: "Start an agent turn with this task" })),
   text: Type.Optional(
     Type.String({ description: "Or: queues this as an event for the next heartbeat" }),
   ),

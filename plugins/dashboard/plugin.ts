@@ -11,7 +11,8 @@ const TOPIC = "channel history";
 
 export default definePlugin({
   name: "dashboard",
-  description: "The console at /: what the gateway does, and its settings",
+  description:
+    "Serves the console at /, which shows what the gateway does and changes its settings",
   setup(ctx) {
     ctx.add("banner", { name: "dashboard", rows: ({ url }) => [["Dashboard", `${url}/`]] });
     // The files are read when a reader first opens the page.

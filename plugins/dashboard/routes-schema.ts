@@ -6,29 +6,33 @@ const owner = { access: "gateway" } as const;
 const page = { access: "public" } as const;
 
 const profile = Type.Object({
-  profile: Type.Optional(Type.String({ description: "Default: the default profile" })),
+  profile: Type.Optional(
+    Type.String({ description: "The browser profile (default: browser.defaultProfile)" }),
+  ),
 });
 const tab = Type.Composite([
   profile,
   Type.Object({
-    targetId: Type.Optional(Type.String({ description: "Default: the tab that was used last" })),
+    targetId: Type.Optional(
+      Type.String({ description: "The id of the tab (default: the tab that was used last)" }),
+    ),
   }),
 ]);
 
 export const dashboardRoutes = {
   page: {
     ...page,
-    summary: "The dashboard",
+    summary: "Open the dashboard",
     response: fileResponse("text/html"),
   },
   file: {
     ...page,
-    summary: "A file of the dashboard",
+    summary: "Get a file of the dashboard",
     response: fileResponse(),
   },
   channels: {
     ...owner,
-    summary: "The channels' last hour",
+    summary: "Show latency and errors of the channels in the last hour",
     response: jsonResponse(
       Type.Object({
         stepMs: Type.Integer(),
@@ -48,19 +52,19 @@ export const dashboardRoutes = {
 export const browserRoutes = {
   profiles: {
     ...owner,
-    summary: "The browser's profiles",
+    summary: "List the browser's profiles",
     query: profile,
     response: jsonResponse(Type.Object({ profiles: Type.Array(AnyObject) })),
   },
   tabs: {
     ...owner,
-    summary: "The browser's tabs",
+    summary: "List the browser's tabs",
     query: profile,
     response: jsonResponse(Type.Object({ running: Type.Boolean(), tabs: Type.Array(AnyObject) })),
   },
   screenshot: {
     ...owner,
-    summary: "What a tab shows, as JPEG",
+    summary: "Take a JPEG screenshot of a tab",
     query: tab,
     response: contentResponse("image/jpeg", Binary),
   },

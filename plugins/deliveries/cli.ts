@@ -25,7 +25,10 @@ interface Replay {
   replayOf: string;
 }
 
-const delivery = { name: "delivery", description: "Its id, or the beginning or end of it" };
+const delivery = {
+  name: "delivery",
+  description: "The id of the delivery, or the beginning or end of it",
+};
 
 function details(one: DeliveryView): string[] {
   const rows: [string, string | undefined][] = [
@@ -52,7 +55,7 @@ function details(one: DeliveryView): string[] {
 
 const list = commandFor<{ deliveries: DeliveryView[] }>("GET /deliveries", deliveryRoutes.list, {
   name: "list",
-  summary: "Newest first",
+  summary: "List the deliveries, newest first",
   view({ deliveries }, io) {
     const ids = shortIds(deliveries.map(({ id }) => id));
     return io.table(
@@ -71,7 +74,7 @@ const list = commandFor<{ deliveries: DeliveryView[] }>("GET /deliveries", deliv
 
 const show = commandFor<DeliveryView>("GET /deliveries/:id", deliveryRoutes.show, {
   name: "show",
-  summary: "One delivery with its message, secrets masked",
+  summary: "Show a delivery with its message, secrets masked",
   args: [delivery],
   view: details,
 });
@@ -79,13 +82,13 @@ const show = commandFor<DeliveryView>("GET /deliveries/:id", deliveryRoutes.show
 const replay = commandFor<Replay>("POST /deliveries/:id/replay", deliveryRoutes.replay, {
   name: "replay",
   args: [delivery],
-  view: ({ replayOf, deliveryId }) => `${replayOf}: will be sent again as ${deliveryId}`,
+  view: ({ replayOf, deliveryId }) => `The delivery ${replayOf} is sent again as ${deliveryId}.`,
 });
 
 export default defineCommand({
   ...list, // without a further word it lists them
   name: "deliveries",
-  summary: "Results that the gateway posts to URLs: sent, waiting and failed",
+  summary: "List, show and replay the results that the gateway posts to URLs",
   examples: ["portico deliveries list --state dead", "portico deliveries replay 7585e9"],
   commands: [list, show, replay],
 });

@@ -8,8 +8,8 @@ const owner = { access: "gateway" } as const;
 
 const Delivery = Type.Object({
   id: Type.String(),
-  seq: Type.Integer({ description: "Its number, for `before`" }),
-  url: Type.String({ description: "Where it goes, with secrets masked" }),
+  seq: Type.Integer({ description: "The number of the delivery, for `before`" }),
+  url: Type.String({ description: "The address of the receiver, with secrets masked" }),
   type: Type.Optional(Type.String()),
   principal: Type.Optional(Type.String()),
   turnId: Type.Optional(Type.String()),
@@ -19,18 +19,20 @@ const Delivery = Type.Object({
   createdAt: Time,
   finishedAt: Type.Optional(Time),
   nextAttemptAt: Type.Optional(Time),
-  status: Type.Optional(Type.Integer({ description: "The response of the receiver" })),
+  status: Type.Optional(
+    Type.Integer({ description: "The status that the receiver responded with" }),
+  ),
   error: Type.Optional(Type.Unknown()),
 });
 
 export const deliveryRoutes = {
   list: {
     ...owner,
-    summary: "Results that are posted to URLs",
+    summary: "List the results that are posted to URLs",
     query: Type.Object({
-      state: Type.Optional(choice(STATES, "Only those in this state")),
+      state: Type.Optional(choice(STATES, "Only deliveries in this state")),
       before: Type.Optional(
-        Type.Integer({ minimum: 0, description: "Only those with a smaller `seq`" }),
+        Type.Integer({ minimum: 0, description: "Only deliveries with a smaller `seq`" }),
       ),
       limit: limitField(50),
     }),
@@ -38,7 +40,7 @@ export const deliveryRoutes = {
   },
   show: {
     ...owner,
-    summary: "One delivery, with its message",
+    summary: "Show a delivery with its message",
     response: jsonResponse(
       Type.Composite([
         Delivery,

@@ -7,17 +7,17 @@ export const deliveriesSchema = Type.Object(
   {
     timeoutMs: timerMs({
       default: 15_000,
-      description: "How long a receiver may take to respond.",
+      description: "How long a receiver may take to respond, in milliseconds.",
     }),
     retryMs: Type.Array(timerMs({}), {
       minItems: 1,
       default: [1_000, 5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000],
       description:
-        "The pauses before the second attempt and each later one; the last value also applies to all further attempts.",
+        "The pauses before the second and each later attempt, in milliseconds. The last value also applies to all further attempts.",
     }),
     allowPrivateNetwork: Type.Boolean({
       default: false,
-      description: "Allows deliveries to private addresses.",
+      description: "Whether results may be delivered to private addresses.",
     }),
     allowedHostnames: names("Host names that may have private addresses."),
     hostnameAllowlist: names("If this list is not empty, deliveries go only to these hosts."),

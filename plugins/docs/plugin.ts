@@ -7,7 +7,7 @@ import { errors } from "./errors.ts";
 
 export default definePlugin({
   name: "docs",
-  description: "The documentation, with search, as pages at /docs",
+  description: "Serves the documentation, with search, at /docs",
   errors,
   setup(ctx) {
     ctx.add("banner", { name: "docs", rows: ({ url }) => [["Documentation", `${url}/docs`]] });
@@ -24,7 +24,7 @@ export default definePlugin({
     ctx.route(
       "GET",
       "/docs",
-      { ...access, summary: "The documentation", response: fileResponse("text/html") },
+      { ...access, summary: "Open the documentation", response: fileResponse("text/html") },
       ({ req }) => {
         files ??= open();
         return files.answer("index.html", req.headers);
@@ -33,7 +33,7 @@ export default definePlugin({
     ctx.route(
       "GET",
       "/docs/*",
-      { ...access, summary: "A page of the documentation", response: fileResponse() },
+      { ...access, summary: "Get a page of the documentation", response: fileResponse() },
       ({ path, req }) => {
         files ??= open();
         const name = path.slice("/docs/".length).replace(/\/$/, "") || "index";

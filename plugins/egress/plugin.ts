@@ -12,7 +12,7 @@ const ADDRESS_MS = 1_000;
 
 export default definePlugin({
   name: "egress",
-  description: "Which addresses the gateway may reach: the policy for fetches and browsers",
+  description: "Decides which addresses the gateway may reach: the policy for fetches and browsers",
   errors,
   setup() {
     setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_MS);

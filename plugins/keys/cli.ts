@@ -2,42 +2,42 @@ import { commandFor, defineCommand } from "portico/command-line";
 import { keyRoutes } from "./routes-schema.ts";
 import type { KeyView } from "./view.ts";
 
-const SHOWN_ONCE = "This is the only time that the key is shown.";
+const SHOWN_ONCE = "The key is shown only this once. Copy it now.";
 
-const name = { name: "name", description: "the key's name" };
+const name = { name: "name", description: "The name of the key" };
 
 const limit = (member: string, description: string) => ({ member, description });
 
 const create = commandFor<KeyView & { key: string }>("POST /keys", keyRoutes.make, {
   name: "create",
   summary: "Create a key; its secret is shown only once",
-  args: [{ name: "name", description: "the name of the new key" }],
+  args: [{ name: "name", description: "The name of the new key" }],
   options: {
     models: {
       type: "list",
       value: "PATTERN",
-      description: "models it may use: gpt-4o, main/*; default: all except agent",
+      description: "The models that the key may use: gpt-4o, main/* (default: all except agents)",
       read: splitAtCommas,
     },
-    rpm: limit("requestsPerMinute", "requests per minute"),
-    tpm: limit("tokensPerMinute", "tokens per minute"),
+    rpm: limit("requestsPerMinute", "The limit of requests per minute"),
+    tpm: limit("tokensPerMinute", "The limit of tokens per minute"),
     budget: {
       type: "string",
       value: "USD/PERIOD",
-      description: "its budget in US dollars: 5/day, 100/month",
+      description: "The budget in US dollars per period: 5/day, 100/month",
       read: readBudget,
     },
     expires: {
       member: "expiresAt",
       value: "DATE",
-      description: "when it expires: a date, a time, or a period from now: 30d, 12h",
+      description: "When the key expires: a date, a time, or a period from now: 30d, 12h",
       read: readExpiry,
     },
     allow: {
       member: "allowedIps",
       type: "list",
       value: "ADDRESS",
-      description: "addresses or networks that may use it: 10.0.0.0/8; default: any",
+      description: "Addresses or networks that may use the key: 10.0.0.0/8 (default: any)",
       read: splitAtCommas,
     },
   },
@@ -54,7 +54,7 @@ const rotate = commandFor<KeyView & { key: string }>("POST /keys/:name/rotate", 
   summary: "Give a key a new secret; the old one keeps working for a while",
   args: [name],
   options: {
-    overlap: { value: "TIME", description: "how long both secrets work: 24h (default), 30m, 0" },
+    overlap: { value: "TIME", description: "How long both secrets work: 24h (default), 30m, 0" },
   },
   view: ({ name, key, previousUntil }) => [
     key,
@@ -68,14 +68,14 @@ const rotate = commandFor<KeyView & { key: string }>("POST /keys/:name/rotate", 
 
 const list = commandFor<{ keys: KeyView[] }>("GET /keys", keyRoutes.list, {
   name: "list",
-  summary: "All keys with their limits",
+  summary: "List all keys with their limits",
   view: ({ keys }, io) => [
     ...io.table(
       ["NAME", "STATE", "MODELS", "REQUESTS/MIN", "TOKENS/MIN", "BUDGET", "EXPIRES"],
       keys.map((key) => [
         key.name,
         key.state,
-        key.models?.join(", ") ?? "all but agent",
+        key.models?.join(", ") ?? "all except agents",
         key.requestsPerMinute ?? "",
         key.tokensPerMinute ?? "",
         budgetOf(key),
@@ -90,9 +90,9 @@ const list = commandFor<{ keys: KeyView[] }>("GET /keys", keyRoutes.list, {
 
 const revoke = commandFor<{ name: string }>("DELETE /keys/:name", keyRoutes.revoke, {
   name: "revoke",
-  summary: "Revoke a key, at once and for good",
+  summary: "Revoke a key at once and permanently",
   args: [name],
-  view: ({ name }) => `${name} is revoked.`,
+  view: ({ name }) => `The key ${name} is revoked.`,
 });
 
 export default defineCommand({
@@ -133,7 +133,7 @@ function readExpiry(text: string): string {
   const unit = /^\d+([a-z]+)$/i.exec(text)?.[1];
   const reason =
     unit && !/^[hdw]$/.test(unit)
-      ? `${unit} is not a unit of time here: use h, d or w`
+      ? `${unit} is not a unit of time that is allowed here: use h, d or w`
       : `"${text}" is not a time`;
   throw new Error(
     `${reason}. --expires takes a date (2026-12-31), a time, or how long from now (12h, 30d, 4w).`,

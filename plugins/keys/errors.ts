@@ -14,12 +14,13 @@ export const errors = PorticoError.table({
   expired: {
     code: "unauthorized",
     type: "authentication_error",
-    message: "This key has expired. Ask for a new one.",
+    message:
+      "This key has expired. Use another key, or ask the owner of the gateway for a new one.",
   },
   disabled: {
     code: "unauthorized",
     type: "authentication_error",
-    message: "This key is switched off.",
+    message: "This key is disabled. Use another key, or ask the owner of the gateway to enable it.",
   },
   rotatedAway: {
     code: "unauthorized",
@@ -42,11 +43,12 @@ export const errors = PorticoError.table({
   changedMeanwhile: {
     code: "precondition_failed",
     message:
-      "Somebody has changed the key `{name}` since you read it. Read it again, and send the request with its new version.",
+      "The key `{name}` has changed since you read it. Read it again, and send the request with its new version.",
   },
   notInForce: {
     code: "internal_error",
-    message: "The key was written, but it is not active.",
+    message:
+      "The key was written to the configuration, but it is not active. `portico status` shows why.",
   },
   notADate: {
     code: "invalid_request_error",
@@ -66,7 +68,8 @@ export const errors = PorticoError.table({
   },
   costsNotCounted: {
     code: "service_unavailable",
-    message: "This key has a budget, but the plugin that counts costs is off.",
+    message:
+      "This key has a budget, but the plugin `usage`, which counts costs, is off. The owner of the gateway can enable it.",
   },
   tooManyRequests: {
     code: "rate_limit_exceeded",

@@ -6,7 +6,7 @@ import { keysSchema } from "./schema.ts";
 
 export default definePlugin({
   name: "keys",
-  description: "Client keys with allowed models, rate limits, budgets and an expiry",
+  description: "Provides client keys with allowed models, rate limits, budgets and an expiry",
   configCheck: () => import("./config-check.ts"),
   config: { "gateway.keys": keysSchema },
   errors,

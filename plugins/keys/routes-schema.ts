@@ -7,8 +7,8 @@ const owner = { access: "gateway" } as const;
 
 const view = {
   name: Type.String(),
-  version: Type.String({ description: "For If-Match" }),
-  state: Type.String({ description: "active, disabled or expired" }),
+  version: Type.String({ description: "The version of the key, for If-Match" }),
+  state: Type.String({ description: "The state of the key: active, disabled or expired" }),
   enabled: Type.Boolean(),
   previousUntil: Type.Optional(Time),
   spentUsd: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
@@ -16,42 +16,42 @@ const view = {
 };
 const withSecret = Type.Object({
   ...view,
-  key: Type.String({ description: "The secret; the gateway shows it only in this response" }),
+  key: Type.String({ description: "The secret, which only this response contains" }),
 });
 
 export const keyRoutes = {
   list: {
     ...owner,
-    summary: "Client keys",
+    summary: "List the client keys",
     response: jsonResponse(Type.Object({ keys: Type.Array(Type.Object(view)) })),
   },
   make: {
     ...owner,
-    summary: "Makes a client key",
+    summary: "Create a client key",
     body: createRequest,
     response: jsonResponse(withSecret, { status: 201 }),
   },
   show: {
     ...owner,
-    summary: "One client key; ETag also holds its version",
+    summary: "Show a client key; ETag contains its version",
     response: jsonResponse(Type.Object(view)),
   },
   change: {
     ...owner,
-    summary: "Changes limits of a client key at the version that was read; null removes one",
+    summary: "Change limits of a client key at the version that was read; null removes a limit",
     body: changeRequest,
     response: jsonResponse(Type.Object(view)),
   },
   rotate: {
     ...owner,
-    summary: "Gives a client key a new secret",
+    summary: "Give a client key a new secret",
     body: rotateRequest,
     optionalBody: true,
     response: jsonResponse(withSecret),
   },
   revoke: {
     ...owner,
-    summary: "Revokes a client key; with If-Match, only if it is unchanged since that version",
+    summary: "Revoke a client key; with If-Match, only if the key is unchanged since that version",
     response: jsonResponse(Type.Object({ name: Type.String(), revoked: Type.Literal(true) })),
   },
 } satisfies Record<string, RouteOptions>;

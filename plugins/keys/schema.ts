@@ -17,13 +17,13 @@ const limits = {
   models: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "The models that the key may use: names as clients write them; `*` matches any text. Default: all models except agents.",
+        "The models that the key may use, named as in requests; `*` matches any text. Default: all models except agents.",
     }),
   ),
   tools: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "Tools that its agent turns have in addition to files, memory, web, browser and sessions: names; `*` matches any text.",
+        "Tools that the key's agent turns have in addition to files, memory, web, browser and sessions, by name; `*` matches any text.",
     }),
   ),
   requestsPerMinute: Type.Optional(count("How many requests the key may send in any minute.")),
@@ -37,17 +37,22 @@ const limits = {
         usd: Type.Number({
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,
-          description: "US dollars.",
+          description: "The budget in US dollars.",
         }),
         per: Type.Union([Type.Literal("day"), Type.Literal("month")], {
-          description: "The period of the calendar, in UTC.",
+          description: "The period of the budget: a calendar day or month in UTC.",
         }),
       },
-      { additionalProperties: false, description: "What the key may cost in this period." },
+      {
+        additionalProperties: false,
+        description: "How much the requests of the key may cost in a period.",
+      },
     ),
   ),
   expiresAt: Type.Optional(
-    time("A time in ISO form, or a date: the key works until that day is over, in UTC."),
+    time(
+      "When the key expires: a time in ISO form, or a date, through whose end in UTC the key works.",
+    ),
   ),
   expires: Type.Optional(time("The older name of `expiresAt`.")),
   allowedIps: Type.Optional(
@@ -67,21 +72,23 @@ const hash = (description: string) =>
   });
 
 const Key = Type.Object({
-  hash: hash("SHA-256 of the key, in hex. The gateway stores the key itself nowhere."),
+  hash: hash(
+    "The SHA-256 hash of the key, in hexadecimal form. The gateway does not store the key itself.",
+  ),
   previous: Type.Optional(
     Type.Object(
       {
-        hash: hash("SHA-256 of the previous secret."),
-        until: time("Both secrets work until this time."),
+        hash: hash("The SHA-256 hash of the previous secret."),
+        until: time("The time until which both secrets work."),
       },
-      { description: "The previous secret, as long as it still works." },
+      { description: "The previous secret, while it still works." },
     ),
   ),
   id: Type.Optional(
     Type.String({
       pattern: "^[0-9a-f]{16}$",
       description:
-        "Identifies the holder of the key, whatever its secret; written when the key is rotated.",
+        "The id of the holder of the key. A rotation writes it, so that the id survives a new secret.",
     }),
   ),
   ...limits,
@@ -90,7 +97,7 @@ const Key = Type.Object({
 
 export const keysSchema = Type.Record(Type.String(), Key, {
   default: {},
-  description: "Keys of clients, by name.",
+  description: "Client keys, by name.",
 });
 
 export const createRequest = Type.Object(
@@ -116,7 +123,7 @@ export const changeRequest = Type.Object(
     budget: orNull(limits.budget),
     expiresAt: orNull(limits.expiresAt),
     allowedIps: orNull(limits.allowedIps),
-    enabled: Type.Optional(Type.Boolean({ description: "false: the key does not work" })),
+    enabled: Type.Optional(Type.Boolean({ description: "Whether the key works." })),
   },
   { additionalProperties: false, minProperties: 1 },
 );
@@ -126,7 +133,8 @@ export const rotateRequest = Type.Object(
   {
     overlap: Type.Optional(
       Type.Union([Type.String(), Type.Number()], {
-        description: 'How long the old secret works beside the new one: "24h" (default), "0".',
+        description:
+          'How long the old secret still works besides the new one: "24h" (default), "0".',
       }),
     ),
   },

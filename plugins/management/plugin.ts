@@ -5,7 +5,8 @@ import { errors } from "./errors.ts";
 
 export default definePlugin({
   name: "management",
-  description: "State, hooks, plugins and log of the gateway, over HTTP and on the command line",
+  description:
+    "Manages the configuration, hooks, plugins and log of the gateway over HTTP and on the command line",
   needs: ["host"],
   errors,
   contributions: { notice: { fields: { name: "string", list: "function" } } },

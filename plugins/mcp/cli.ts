@@ -4,7 +4,7 @@ import { mcpRoutes } from "./routes-schema.ts";
 
 const list = commandFor<{ servers: ServerState[] }>("GET /mcp/servers", mcpRoutes.servers, {
   name: "list",
-  summary: "The servers of the configuration, their state and tools",
+  summary: "List the configured servers with their state and tools",
   view: ({ servers }, io) =>
     io.table(
       ["NAME", "STATE", "TOOLS", ""],
@@ -14,6 +14,6 @@ const list = commandFor<{ servers: ServerState[] }>("GET /mcp/servers", mcpRoute
 
 export default defineCommand({
   name: "mcp",
-  summary: "MCP servers that bring tools to the agent",
+  summary: "List the MCP servers whose tools the agent can use",
   commands: [list],
 });

@@ -6,7 +6,10 @@ const owner = { access: "gateway" } as const;
 
 const JSON_RPC = { "application/json": AnyObject };
 
-const NO_SESSION = { description: "Without an Mcp-Session-Id: use POST.", content: JSON_RPC };
+const NO_SESSION = {
+  description: "The request has no Mcp-Session-Id. Use POST.",
+  content: JSON_RPC,
+};
 
 /** The client has to begin again with `initialize`. */
 const SESSION_NOT_FOUND = {
@@ -17,10 +20,10 @@ const SESSION_NOT_FOUND = {
 export const mcpRoutes = {
   serve: {
     ...owner,
-    summary: "The gateway's tools over MCP",
+    summary: "Call the gateway's tools over MCP",
     changes: false,
     body: Type.Union([AnyObject, Type.Array(AnyObject)], {
-      description: "A JSON-RPC 2.0 message, or several.",
+      description: "A JSON-RPC 2.0 message, or a list of them.",
     }),
     // errors are JSON-RPC's
     checkedBy: "handler",
@@ -46,19 +49,19 @@ export const mcpRoutes = {
   },
   listen: {
     ...owner,
-    summary: "Changes that concern an MCP client, as events",
+    summary: "Receive changes that concern an MCP client as events",
     checkedBy: "handler",
     response: {
-      200: { description: "Events.", content: { "text/event-stream": Type.Unknown() } },
+      200: { description: "A stream of events.", content: { "text/event-stream": Type.Unknown() } },
       404: SESSION_NOT_FOUND,
       405: NO_SESSION,
       406: { description: "The client has to accept text/event-stream.", content: JSON_RPC },
-      409: { description: "The session has such a stream already.", content: JSON_RPC },
+      409: { description: "The session already has an event stream.", content: JSON_RPC },
     },
   },
   end: {
     ...owner,
-    summary: "Ends the session of an MCP client",
+    summary: "End the session of an MCP client",
     checkedBy: "handler",
     response: {
       200: { description: "The session has ended." },
@@ -68,7 +71,7 @@ export const mcpRoutes = {
   },
   servers: {
     ...owner,
-    summary: "MCP servers and their tools",
+    summary: "List the MCP servers and their tools",
     response: jsonResponse(
       Type.Object({
         servers: Type.Array(

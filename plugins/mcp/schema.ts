@@ -6,38 +6,41 @@ const Server = Type.Object(
     command: Type.Optional(
       Type.String({
         minLength: 1,
-        description: "Program that speaks MCP over its standard streams.",
+        description: "The program, which speaks MCP over its standard streams.",
       }),
     ),
-    args: Type.Array(Type.String(), { default: [], description: "Its arguments." }),
+    args: Type.Array(Type.String(), { default: [], description: "The arguments of the program." }),
     env: Type.Record(Type.String(), Type.String(), {
       default: {},
-      description: "Its environment variables, in addition to PATH, HOME and similar ones.",
+      description:
+        "The environment variables of the program, in addition to PATH, HOME and similar ones.",
     }),
-    cwd: Type.Optional(Type.String({ description: "Its working directory." })),
+    cwd: Type.Optional(Type.String({ description: "The working directory of the program." })),
     url: Type.Optional(
       Type.String({
         ...WEB_ADDRESS,
-        description: "Address of a server that speaks MCP over HTTP.",
+        description: "The address of a server that speaks MCP over HTTP.",
       }),
     ),
     headers: Type.Record(Type.String(), Type.String(), {
       default: {},
-      description: "Headers for it, such as Authorization.",
+      description: "Headers for requests to the server, such as Authorization.",
     }),
     tools: Type.Optional(
-      Type.Array(Type.String(), { description: "Only these tools of it; default all." }),
+      Type.Array(Type.String(), {
+        description: "The tools of the server that the agent can use. Default: all.",
+      }),
     ),
     timeoutMs: timerMs({ default: 60_000, description: "Deadline of one call, in milliseconds." }),
     maxResponseBytes: Type.Integer({
       default: 16 * 1024 * 1024,
       minimum: 1024,
       description:
-        "The largest size of one response or event over HTTP, decompressed; a larger one is an error.",
+        "The largest size of one decompressed response or event over HTTP, in bytes. A larger one is an error.",
     }),
     enabled: Type.Boolean({ default: true }),
   },
-  { description: "Either `command` or `url`." },
+  { description: "An MCP server, with either `command` or `url`." },
 );
 
 export const McpConfig = Type.Object(

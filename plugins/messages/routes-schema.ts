@@ -28,7 +28,7 @@ const prompt = {
 export const messageRoutes = {
   create: {
     ...client,
-    summary: "A message in Anthropic's format",
+    summary: "Create a message in Anthropic's format, whole or streamed",
     body: Type.Object({
       ...prompt,
       max_tokens: Type.Integer({ minimum: 1 }),
@@ -51,7 +51,7 @@ export const messageRoutes = {
   },
   countTokens: {
     ...client,
-    summary: "A message's tokens, counted by its channel or estimated",
+    summary: "Count the tokens of a message, or estimate them if the channel cannot count",
     body: Type.Object(prompt),
     checkedBy: "handler",
     response: jsonResponse(Type.Object({ input_tokens: Type.Integer() })),

@@ -108,12 +108,12 @@ function channelFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
     ),
     counter(
       "portico_chat_tokens_total",
-      "Tokens as the upstreams report them. Cached ones are part of the prompt's.",
+      "Tokens as the upstreams report them. Prompt tokens include cached ones.",
       ...tokens,
     ),
     counter(
       "portico_chat_cost_usd_total",
-      "US dollars by list price, where the price is known.",
+      "Costs in US dollars by list price, as far as prices are known.",
       ...costs,
     ),
     counter(
@@ -131,13 +131,13 @@ function timeFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
     {
       name: "portico_chat_duration_seconds",
       type: "histogram",
-      help: "Time from a chat request to the end of its answer.",
+      help: "Time from a chat request to the end of its response.",
       samples: each("duration"),
     },
     {
       name: "portico_chat_first_byte_seconds",
       type: "histogram",
-      help: "Time from a chat request to the first byte of its answer.",
+      help: "Time from a chat request to the first byte of its response.",
       samples: each("firstByte"),
     },
   ];
@@ -165,7 +165,7 @@ function keyFamilies(keys: ReadonlyMap<string, KeyTally>): MetricFamily[] {
     ),
     counter(
       "portico_key_cost_usd_total",
-      "US dollars by list price, where the price is known.",
+      "Costs in US dollars by list price, as far as prices are known.",
       ...each(({ cost }) => cost),
     ),
   ];

@@ -37,12 +37,12 @@ function gateway(ctx: Parts): MetricFamily[] {
     gauge("portico_uptime_seconds", "Time since the gateway started.", [
       (Date.now() - state.startedAt) / 1000,
     ]),
-    gauge("portico_ready", "1 where GET /ready answers 200.", [
+    gauge("portico_ready", "1 if GET /ready responds with 200, otherwise 0.", [
       state.notReady().length === 0 ? 1 : 0,
     ]),
     counter(
       "portico_http_requests_total",
-      "Answered requests by method, route (a pattern; empty: none matched) and status (499: the client disconnected).",
+      "Requests that ended, by method, route (a pattern; empty if none matched) and status (499: the client disconnected).",
       ...state
         .requests()
         .map(
@@ -62,17 +62,17 @@ function gateway(ctx: Parts): MetricFamily[] {
     ),
     gauge(
       "portico_hook_state",
-      "1 for the state that a hook is in.",
+      "1 for the current state of a hook, 0 for the other states.",
       ...hooks.map(({ name, root, state }): Sample => [1, { hook: name, root, state }]),
     ),
     counter(
       "portico_hook_runs_total",
-      "Runs of a hook.",
+      "Calls of a hook.",
       ...hooks.map(({ name, root, runs }): Sample => [runs, { hook: name, root }]),
     ),
     counter(
       "portico_hook_failures_total",
-      "Runs of a hook that failed.",
+      "Calls of a hook that failed.",
       ...hooks.map(({ name, root, failures }): Sample => [failures, { hook: name, root }]),
     ),
   ];
@@ -90,18 +90,26 @@ function channels(ctx: Parts): MetricFamily[] {
   return [
     gauge(
       "portico_channel_state",
-      "1 for the state that a channel is in, 0 for the others.",
+      "1 for the current state of a channel, 0 for the other states.",
       ...all.flatMap(({ name, provider, state }) =>
         CHANNEL_STATES.map(
           (known): Sample => [known === state ? 1 : 0, { channel: name, provider, state: known }],
         ),
       ),
     ),
-    gauge("portico_channel_failures", "Failures in a row.", ...each(({ failures }) => failures)),
-    gauge("portico_channel_in_flight", "Attempts under way.", ...each(({ inFlight }) => inFlight)),
+    gauge(
+      "portico_channel_failures",
+      "Consecutive failures of a channel.",
+      ...each(({ failures }) => failures),
+    ),
+    gauge(
+      "portico_channel_in_flight",
+      "Attempts in progress.",
+      ...each(({ inFlight }) => inFlight),
+    ),
     gauge(
       "portico_channel_queued",
-      "Requests that wait for a place.",
+      "Requests that wait because the channel's maxConcurrent is reached.",
       ...each(({ queued }) => queued),
     ),
     gauge(
@@ -135,7 +143,7 @@ function channels(ctx: Parts): MetricFamily[] {
 async function store(ctx: Parts): Promise<MetricFamily[]> {
   const engine = ctx.use("store");
   const health = await engine.health();
-  const up = gauge("portico_store_up", "1 where the store works.", [
+  const up = gauge("portico_store_up", "1 if the store works, otherwise 0.", [
     health.ok ? 1 : 0,
     { engine: health.engine },
   ]);
@@ -157,7 +165,7 @@ async function store(ctx: Parts): Promise<MetricFamily[]> {
     ),
     gauge(
       "portico_queue_oldest_seconds",
-      "Age of the oldest work that has not ended; 0 where there is none.",
+      "Age of the oldest work that has not ended; 0 if there is none.",
       [oldestAt === undefined ? 0 : Math.max(0, engine.now() - oldestAt) / 1000],
     ),
   ];

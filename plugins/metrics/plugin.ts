@@ -5,7 +5,8 @@ import { contentResponse } from "portico/openapi";
 
 export default definePlugin({
   name: "metrics",
-  description: "Requests, channels, hooks, plugins, store and process for Prometheus, at /metrics",
+  description:
+    "Serves metrics of requests, channels, hooks, plugins, store and process for Prometheus at /metrics",
   needs: ["store"],
   contributions: { metric: { fields: { name: "string", collect: "function" } } },
   async setup(ctx) {
@@ -42,7 +43,7 @@ export default definePlugin({
       "/metrics",
       {
         access: "gateway",
-        summary: "Metrics for Prometheus",
+        summary: "Get the metrics of the gateway for Prometheus",
         response: contentResponse("text/plain", Type.String()),
       },
       async () => {

@@ -64,7 +64,9 @@ export function processSource(): ProcessSource {
           "Memory of buffers and other objects outside the heap.",
           [external],
         ),
-        counter("process_cpu_seconds_total", "User and system time.", [(user + system) / 1e6]),
+        counter("process_cpu_seconds_total", "User and system processor time.", [
+          (user + system) / 1e6,
+        ]),
         gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", [
           performance.timeOrigin / 1000,
         ]),

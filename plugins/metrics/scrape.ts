@@ -18,7 +18,7 @@ export async function collectAll(
   const families = parts.flatMap((part) => part.families);
   return [
     ...families,
-    gauge("portico_metrics_source_up", "0 where a source of metrics failed.", ...ups),
+    gauge("portico_metrics_source_up", "0 if a source of metrics failed, otherwise 1.", ...ups),
   ];
 }
 

@@ -75,7 +75,7 @@ export function createWorkCounts(
   );
   const resting = countOf(
     "portico_channel_cooldowns_total",
-    "How often a model of a channel entered cooldown after failures.",
+    "Cooldowns that a model of a channel entered after failures.",
   );
   ctx.on("agent:completed", ({ context: { agentId: agent, ms } }) => {
     turns.add({ agent, result: "completed" });
@@ -101,7 +101,7 @@ export function createWorkCounts(
       {
         name: "portico_turn_duration_seconds",
         type: "histogram",
-        help: "Time that a turn's last attempt took.",
+        help: "Duration of the last attempt of a turn.",
         samples: [...durations].flatMap(([agent, duration]) => samplesOf(duration, { agent })),
       },
       ...[tools, fired, jobs, changed, polls, deliveries, resting].map((count) => count.family()),

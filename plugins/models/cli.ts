@@ -22,29 +22,30 @@ const HEAD = [
 
 const list = commandFor<{ channels: ChannelEntry[] }>("GET /channels", modelRoutes.channels, {
   name: "list",
-  summary: "All channels with their state",
+  summary: "List all channels with their state",
   view: ({ channels }, io) => io.table(HEAD, channels.map(cells)),
 });
 
 const test = commandFor<ChannelTest>("POST /channels/:name/test", modelRoutes.testChannel, {
   name: "test",
-  summary: "Test a channel: list its models and ask one of them for a word",
-  args: [{ name: "name", description: "the channel" }],
+  summary: "Test a channel: list its models and send one of them a short request",
+  args: [{ name: "name", description: "The name of the channel" }],
   options: {
     model: {
       value: "NAME",
-      description: "the upstream's name of the model to ask; default: the first listed",
+      description:
+        "The model to test, as the upstream names it (default: the first model that it lists)",
     },
   },
-  progress: ({ args }) => `Asking ${args["name"]} …`,
+  progress: ({ args }) => `testing ${args["name"]} …`,
   timeoutMs: TEST_TIMEOUT_MS,
   view: testLines,
-  failure: ({ ok, error }) => (ok ? undefined : (error ?? "The channel does not work.")),
+  failure: ({ ok, error }) => (ok ? undefined : (error ?? "The channel failed the test.")),
 });
 
 export default defineCommand({
   name: "channels",
-  summary: "Configured upstreams: list them with their state, test one",
+  summary: "List the configured upstreams with their state, and test them",
   description:
     "A channel is one upstream in `channels` of the configuration. A model that fails three times in a row is not used for a while; the list says for how long.",
   examples: [

@@ -8,7 +8,7 @@ import { sections } from "./schema.ts";
 
 export default definePlugin({
   name: "models",
-  description: "Models over any number of upstreams, with routing and fail-over",
+  description: "Offers models of any number of upstreams, with routing and fallback",
   config: sections,
   configCheck: () => import("./config-check.ts"),
   events,

@@ -37,7 +37,7 @@ const Channel = Type.Object({
 export const modelRoutes = {
   embeddings: {
     ...client,
-    summary: "Embeddings of texts",
+    summary: "Compute the embeddings of texts",
     body: Type.Object({
       model: Type.String(),
       input: Type.Union([Type.String(), Type.Array(Type.Unknown())]),
@@ -49,24 +49,26 @@ export const modelRoutes = {
   },
   models: {
     ...client,
-    summary: "All models",
+    summary: "List all models",
     query: Type.Object({
-      limit: Type.Optional(Type.String({ description: "Of Anthropic's form" })),
+      limit: Type.Optional(
+        Type.String({ description: "The position in the list, as in Anthropic's API" }),
+      ),
       after_id: Text,
       before_id: Text,
     }),
     checkedBy: "handler",
     response: jsonResponse(Type.Object({ data: Type.Array(Model) })),
   },
-  model: { ...client, summary: "One model", response: jsonResponse(Model) },
+  model: { ...client, summary: "Show one model", response: jsonResponse(Model) },
   channels: {
     ...owner,
-    summary: "Channels and their state",
+    summary: "List the channels with their state",
     response: jsonResponse(Type.Object({ channels: Type.Array(Channel) })),
   },
   providers: {
     ...owner,
-    summary: "Providers that a channel can name",
+    summary: "List the providers that a channel can name",
     response: jsonResponse(
       Type.Object({
         providers: Type.Array(
@@ -76,14 +78,18 @@ export const modelRoutes = {
             baseUrl: Type.Optional(
               Type.String({
                 description:
-                  "The address for channels that name none. Absent: the channel has to name one",
+                  "The base URL of channels that set none; absent if a channel has to set one",
               }),
             ),
             builtinChannel: Type.Optional(
-              Type.String({ description: "A channel that exists without configuration" }),
+              Type.String({
+                description: "Whether a channel of this provider exists without configuration",
+              }),
             ),
             composite: Type.Optional(
-              Type.Boolean({ description: "Its models are made of other models" }),
+              Type.Boolean({
+                description: "Whether the provider's models are composed of other models",
+              }),
             ),
           }),
         ),
@@ -92,9 +98,15 @@ export const modelRoutes = {
   },
   testChannel: {
     ...owner,
-    summary: "Tests a channel: lists its models and asks one of them for a word",
+    summary: "Test a channel: list its models and send one of them a short request",
     changes: false,
-    body: Type.Object({ model: Type.Optional(Type.String({ description: "Default the first" })) }),
+    body: Type.Object({
+      model: Type.Optional(
+        Type.String({
+          description: "The model to test. Default: the first model that the upstream lists",
+        }),
+      ),
+    }),
     optionalBody: true,
     response: jsonResponse(
       Type.Object({

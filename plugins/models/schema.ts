@@ -10,17 +10,18 @@ const Headers = Type.Record(Type.String(), Type.String());
 export const ChannelConfig = Type.Object({
   provider: Type.String({
     description:
-      "openai or one of its presets, anthropic, gemini, azure, bedrock, ollama, mistral, echo",
+      "The provider: openai or one of its presets, anthropic, gemini, azure, bedrock, ollama, mistral, echo.",
   }),
   baseUrl: Type.Optional(
     Type.String({
       ...WEB_ADDRESS,
-      description: "openai: with its /v1; every other provider: the host root",
+      description:
+        "The base URL of the upstream: for openai with its /v1, for every other provider the root of the host.",
     }),
   ),
   apiKey: Type.Optional(
     Type.Union([Type.String(), Type.Array(Type.String())], {
-      description: "with a list, the channel uses the keys in turn",
+      description: "The API key, or a list of keys that the channel uses in turn.",
     }),
   ),
   headers: Type.Optional(Headers),
@@ -28,54 +29,74 @@ export const ChannelConfig = Type.Object({
     Type.String({
       ...WEB_ADDRESS,
       description:
-        "http://[user:password@]host:port; default HTTPS_PROXY or HTTP_PROXY, less NO_PROXY",
+        "The proxy, as http://[user:password@]host:port. Default: HTTPS_PROXY or HTTP_PROXY, unless NO_PROXY matches.",
     }),
   ),
   models: Type.Optional(
     Type.Array(Type.String(), {
-      description: "exact names or * patterns; default: the models that the upstream lists",
+      description:
+        "The models of the channel, as exact names or patterns with *. Default: the models that the upstream lists.",
     }),
   ),
-  priority: Type.Optional(Type.Number({ description: "higher first; default 0" })),
+  priority: Type.Optional(
+    Type.Number({ description: "Channels with a higher priority are tried first. Default: 0." }),
+  ),
   weight: Type.Optional(
-    Type.Number({ minimum: 0, maximum: 1e9, description: "share within one priority; default 1" }),
+    Type.Number({
+      minimum: 0,
+      maximum: 1e9,
+      description:
+        "The channel's share of the requests among channels of one priority. Default: 1.",
+    }),
   ),
   timeoutMs: Type.Optional(
-    timerMs({ description: "the longest wait for the first byte; default 300000" }),
+    timerMs({
+      description: "The longest wait for the first byte, in milliseconds. Default: 300000.",
+    }),
   ),
   idleTimeoutMs: Type.Optional(
-    timerMs({ description: "the longest pause between bytes; default 120000" }),
+    timerMs({ description: "The longest pause between bytes, in milliseconds. Default: 120000." }),
   ),
   maxEventBytes: Type.Optional(
     Type.Integer({
       minimum: 1024,
       maximum: 64 * MIB,
-      description: "the largest single event of a stream that is read; default 16777216 (16 MiB)",
+      description:
+        "The largest size of one event of a stream, in bytes. Default: 16777216 (16 MiB).",
     }),
   ),
   maxRetries: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 10,
-      description: "further attempts on this channel; default 2",
+      description: "The number of further attempts on this channel after a failure. Default: 2.",
     }),
   ),
   maxConcurrent: Type.Optional(
-    Type.Integer({ minimum: 1, description: "requests at once; default without limit" }),
+    Type.Integer({
+      minimum: 1,
+      description: "How many requests may be in progress at a time. Default: no limit.",
+    }),
   ),
   queueTimeoutMs: Type.Optional(
-    timerMs({ minimum: 0, description: "how long a request waits for a free place; default 2000" }),
+    timerMs({
+      minimum: 0,
+      description:
+        "How long a request waits if maxConcurrent is reached, in milliseconds. Default: 2000.",
+    }),
   ),
   requestsPerMinute: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: "attempts in any 60 s; above this, the router skips the channel",
+      description:
+        "How many attempts the channel may make in any 60 s. Above this, the router skips the channel.",
     }),
   ),
   tokensPerMinute: Type.Optional(
     Type.Integer({
       minimum: 1,
-      description: "tokens in any 60 s; above this, the router skips the channel",
+      description:
+        "How many tokens the channel may use in any 60 s. Above this, the router skips the channel.",
     }),
   ),
   budget: Type.Optional(
@@ -83,29 +104,37 @@ export const ChannelConfig = Type.Object({
       {
         usd: Type.Number({
           minimum: 0,
-          description: "US dollars, by the prices of `portico usage`",
+          description: "The budget in US dollars, by the prices of `portico usage`.",
         }),
         per: Type.Union([Type.Literal("day"), Type.Literal("month")], {
-          description: "of the calendar, in UTC",
+          description: "The period of the budget: a calendar day or month in UTC.",
         }),
       },
-      { description: "what the channel may cost; above this, the router skips it" },
+      {
+        description:
+          "How much the channel may cost in a period. Above this, the router skips the channel.",
+      },
     ),
   ),
-  enabled: Type.Optional(Type.Boolean({ description: "default true" })),
+  enabled: Type.Optional(
+    Type.Boolean({ description: "Whether the channel is used. Default: true." }),
+  ),
   streamUsage: Type.Optional(
     Type.Boolean({
-      description: "ask the upstream for the usage of every stream, to count it; default true",
+      description:
+        "Whether the gateway requests the usage of every stream from the upstream, to count the tokens. Default: true.",
     }),
   ),
   responses: Type.Optional(
     Type.Boolean({
       description:
-        "openai, its presets, azure: requests to /v1/responses go to the upstream's own /responses; default true for azure and OpenAI's own address",
+        "For openai, its presets and azure: whether requests to /v1/responses go to the upstream's own /responses. Default: true for azure and OpenAI's own address.",
     }),
   ),
   allowPrivateImages: Type.Optional(
-    Type.Boolean({ description: "image URLs may point into private networks; default false" }),
+    Type.Boolean({
+      description: "Whether image URLs may point to private networks. Default: false.",
+    }),
   ),
 });
 export type ChannelConfig = Static<typeof ChannelConfig>;
@@ -125,7 +154,7 @@ export const AliasConfig = Type.Union([
         ],
         {
           description:
-            "latency: the channel with the fastest first byte comes first; cost: the cheapest channel comes first",
+            "How the targets are ordered. latency: the channel with the fastest first byte comes first; cost: the cheapest channel comes first.",
         },
       ),
     ),
@@ -133,23 +162,24 @@ export const AliasConfig = Type.Union([
       Type.Object({
         default: Type.Optional(
           Type.Record(Type.String(), Type.Unknown(), {
-            description: "for requests that set none",
+            description: "Parameters for requests that do not set them.",
           }),
         ),
         force: Type.Optional(
           Type.Record(Type.String(), Type.Unknown(), {
-            description: "parameters that override those of the request",
+            description: "Parameters that override those of the request.",
           }),
         ),
         max: Type.Optional(
           Type.Record(Type.String(), Type.Number(), {
-            description: "upper limits of parameters; max_tokens also limits max_completion_tokens",
+            description:
+              "Upper limits of parameters. max_tokens also limits max_completion_tokens.",
           }),
         ),
       }),
     ),
     system: Type.Optional(
-      Type.String({ description: "a text that the gateway puts before all messages" }),
+      Type.String({ description: "A system text that the gateway puts before all messages." }),
     ),
     cache: Type.Optional(
       Type.Object(
@@ -157,15 +187,18 @@ export const AliasConfig = Type.Union([
           ttlMs: Type.Integer({ minimum: 1 }),
           maxEntries: Type.Integer({ minimum: 1 }),
           shared: Type.Optional(
-            Type.Boolean({ description: "whether all client keys share one cache; default false" }),
+            Type.Boolean({
+              description: "Whether all client keys share one cache. Default: false.",
+            }),
           ),
           always: Type.Optional(
             Type.Boolean({
-              description: "whether to cache at any temperature; default: only at 0",
+              description:
+                "Whether responses are cached at any temperature. By default, they are cached only at 0.",
             }),
           ),
         },
-        { description: "keeps complete responses for identical requests" },
+        { description: "A cache of complete responses for identical requests." },
       ),
     ),
     fallbackOn: Type.Optional(
@@ -176,7 +209,7 @@ export const AliasConfig = Type.Union([
           Type.Literal("content_filter"),
         ]),
         {
-          description: "what else, besides an error, makes the router try the next target",
+          description: "What, besides an error, makes the router try the next target.",
         },
       ),
     ),

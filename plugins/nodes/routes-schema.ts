@@ -17,6 +17,6 @@ const Node = Type.Object({
 
 export const nodesRoute = {
   access: "gateway",
-  summary: "List the nodes, connected or not",
+  summary: "List the connected and disconnected nodes",
   response: jsonResponse(Type.Object({ mode: Type.String(), nodes: Type.Array(Node) })),
 } as const satisfies RouteOptions;

@@ -10,7 +10,7 @@ export const NodesConfig = Type.Object(
         mode: Type.Union([Type.Literal("auto"), Type.Literal("off")], {
           default: "auto",
           description:
-            "auto: a profile that names a node, or a gateway without a browser, uses a node; off: never.",
+            "When the gateway uses a browser on a node. auto: for a profile that names a node, or if the gateway has no local browser; off: never.",
         }),
       },
       { default: {} },
@@ -19,12 +19,13 @@ export const NodesConfig = Type.Object(
       default: 5000,
       minimum: 100,
       description:
-        "How often the gateway checks the connection of a node. A node that is silent for more than two and a half times as long counts as disconnected.",
+        "How often the gateway checks the connection of a node, in milliseconds. A node that is silent for more than two and a half times as long counts as disconnected.",
     }),
     maxFileBytes: Type.Integer({
       default: 1_073_741_824,
       minimum: 1,
-      description: "The largest file that the gateway accepts from a node or sends to one.",
+      description:
+        "The largest size of a file that the gateway accepts from a node or sends to one, in bytes.",
     }),
   },
   { default: {} },
@@ -43,13 +44,13 @@ export const NodeHostConfig = Type.Object(
       Type.String({ minLength: 1, secret: true, description: "The gateway's token." }),
     ),
     name: Type.Optional(
-      Type.String({ description: "The name of this node on the gateway; default: the host name." }),
+      Type.String({ description: "The name of this node on the gateway. Default: the host name." }),
     ),
     browserProxy: Type.Object(
       {
         enabled: Type.Boolean({
           default: true,
-          description: "false: this node offers no browser to the gateway.",
+          description: "Whether this node offers its browser to the gateway.",
         }),
       },
       { default: {} },
@@ -57,7 +58,8 @@ export const NodeHostConfig = Type.Object(
   },
   {
     default: {},
-    description: "This machine as a node: the browser that it lends to a gateway elsewhere.",
+    description:
+      "Settings of this machine as a node, whose browser a gateway on another machine uses.",
   },
 );
 

@@ -44,7 +44,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "completions",
     {
-      summary: "A completion of a text, whole or streamed",
+      summary: "Complete a text; the response is whole or streamed",
       body: Type.Object({
         model,
         prompt: Type.Optional(texts),
@@ -56,7 +56,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "images/generations",
     {
-      summary: "Images for a text",
+      summary: "Create images from a text",
       body: Type.Object({ model, prompt: Type.String() }),
       response: List,
     },
@@ -64,7 +64,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "audio/speech",
     {
-      summary: "Speech of a text",
+      summary: "Convert a text to speech",
       body: Type.Object({ model, input: Type.String(), voice: Type.Optional(Type.Unknown()) }),
       response: contentResponse("audio/*", Type.Unsafe({ type: "string", format: "binary" })),
     },
@@ -72,7 +72,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "moderations",
     {
-      summary: "Whether a text is harmful",
+      summary: "Classify whether a text is harmful",
       body: Type.Object({ model: Type.Optional(model), input: texts }),
       response: jsonResponse(Type.Object({ results: Type.Array(AnyObject) })),
     },
@@ -80,10 +80,13 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   ["rerank", rerank],
 ];
 
-export const rerankV2 = { ...rerank, summary: "The same as /v1/rerank" };
+export const rerankV2 = {
+  ...rerank,
+  summary: "Rank documents by relevance to a query (the same as /v1/rerank)",
+};
 
 export const UPLOAD_ROUTES: readonly [ApiRoute, Declaration][] = [
-  ["images/edits", upload("A changed image", ["image"], List)],
-  ["audio/transcriptions", upload("The text that is spoken in a recording", ["file"], transcript)],
-  ["audio/translations", upload("The same in English", ["file"], transcript)],
+  ["images/edits", upload("Edit an image", ["image"], List)],
+  ["audio/transcriptions", upload("Transcribe a recording", ["file"], transcript)],
+  ["audio/translations", upload("Translate a recording into English text", ["file"], transcript)],
 ];

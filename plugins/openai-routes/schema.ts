@@ -7,7 +7,7 @@ export const RoutesConfig = Type.Object(
       default: 512 * 1024 * 1024,
       minimum: 1,
       description:
-        "the largest multipart body of /v1/audio and /v1/images/edits; the gateway stores it on disk while it forwards it",
+        "The largest multipart body of /v1/audio and /v1/images/edits, in bytes. The gateway stores such a body on disk while it forwards it.",
     }),
   },
   { description: "Further routes of the OpenAI format, such as audio and images." },

@@ -85,7 +85,7 @@ async function responsesOf(route: RouteInfo): Promise<Record<string, object>> {
     description,
     content: { "application/json": { schema: route.error } },
   });
-  const responses: Record<string, object> = { default: error("Any other error.") };
+  const responses: Record<string, object> = { default: error("The request failed with an error.") };
   for (const [status, description] of errorsOf(route)) responses[status] = error(description);
   for (const [status, { description, content }] of Object.entries(declared))
     responses[status] = { description, content: content && contentOf(content) };
@@ -105,10 +105,14 @@ function errorsOf({ access, path, query, body, params }: RouteInfo): [number, st
   const rows: [boolean, number, string][] = [
     [takesInput, 400, "The input does not match the schema of the route; `param` names the field."],
     [access !== "public", 401, "The credentials are missing or wrong."],
-    [/[:*]/.test(path), 404, "There is nothing with that name."],
+    [/[:*]/.test(path), 404, "There is no resource with that name."],
     [Boolean(body), 413, "The body is too large."],
     [Boolean(body), 415, "The route does not accept this content type."],
-    [access !== "public", 429, "Too many requests, or too many failed attempts: see Retry-After."],
+    [
+      access !== "public",
+      429,
+      "The client sent too many requests, or failed to authenticate too often. Retry-After says when to try again.",
+    ],
   ];
   return rows.flatMap(([applies, status, text]) => (applies ? [[status, text]] : []));
 }
@@ -164,6 +168,6 @@ const securitySchemes = {
   basic: {
     type: "http",
     scheme: "basic",
-    description: "Any user name and the gateway's password.",
+    description: "Basic authentication with any user name and the gateway's password.",
   },
 };

@@ -38,7 +38,7 @@ export function limitField(otherwise: number) {
     Type.Integer({
       minimum: 1,
       maximum: 1000,
-      description: `The largest number of entries; default ${otherwise}`,
+      description: `The largest number of entries (default: ${otherwise})`,
     }),
   );
 }

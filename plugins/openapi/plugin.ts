@@ -30,15 +30,15 @@ export default definePlugin({
       "/openapi.json",
       {
         access: "gateway",
-        summary: "Every HTTP route, as OpenAPI 3.1",
+        summary: "Describe every HTTP route in OpenAPI 3.1",
         query: Type.Object({
           server: Type.Optional(
-            Type.String({ description: "Only the routes of this server: gateway, browser, …" }),
+            Type.String({ description: "Only routes of this server: gateway, browser, …" }),
           ),
         }),
         response: jsonResponse(
           Type.Object({ openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}) }),
-          { description: "The document." },
+          { description: "The OpenAPI document." },
         ),
       },
       ({ query }) => {

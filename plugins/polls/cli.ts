@@ -26,7 +26,7 @@ interface Started {
 }
 
 const polls = { noun: "poll", root: "/polls" } as const;
-const poll = { name: "poll", description: "Its id, or its name" };
+const poll = { name: "poll", description: "The id or the name" };
 const routes = describeScheduleRoutes(POLLS);
 
 const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
@@ -36,11 +36,11 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
 >({
   ...polls,
   summaries: {
-    show: "One poll: its source, its last check, its last error",
-    enable: "Switch a poll on; it continues where it stopped",
-    disable: "Switch a poll off; it keeps its position",
-    run: "Check now; the date of its next check does not change",
-    runs: "The history of a poll's checks",
+    show: "Show a poll: its source, its last check, its last error",
+    enable: "Enable a poll; it continues where it stopped",
+    disable: "Disable a poll; it keeps its position",
+    run: "Check a poll now without changing the date of its next check",
+    runs: "Show the history of a poll's checks",
   },
   options,
   changeOf,
@@ -62,7 +62,7 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
 
 const list = commandFor<{ polls: PollView[] }>("GET /polls", routes.list, {
   name: "list",
-  summary: "All polls",
+  summary: "List all polls",
   view: (listing, io) =>
     io.table(
       ["ID", "NAME", "STATUS", "KIND", "SOURCE", "WHEN", "LAST", "CHANGED"],
@@ -82,7 +82,7 @@ const list = commandFor<{ polls: PollView[] }>("GET /polls", routes.list, {
 const add = commandFor<PollView>("POST /polls", routes.add, {
   name: "add",
   summary: "Add a poll; its first check sets the baseline",
-  args: [{ name: "name", description: "The name", optional: true }],
+  args: [{ name: "name", description: "The name of the poll", optional: true }],
   options,
   members: newPoll,
   view: details,
@@ -91,7 +91,7 @@ const add = commandFor<PollView>("POST /polls", routes.add, {
 /** Asks one of two routes: it tests a poll that exists, or one that the options describe. */
 const test = defineCommand({
   name: "test",
-  summary: "Show what a check would find and send, without changing any state",
+  summary: "Show what a check would find and send, without changing anything",
   args: [{ ...poll, optional: true }],
   options,
   async run(io) {
@@ -105,7 +105,7 @@ const test = defineCommand({
 function newPoll(io: CommandIO): Record<string, unknown> {
   const body = bodyOf(io, io.args["name"]);
   if (body["source"] === undefined)
-    throw new Error("Pass what to watch: --url URL or --path PATH.");
+    throw new Error("The source is missing. Pass --url URL or --path PATH.");
   return body;
 }
 

@@ -17,7 +17,7 @@ const Trial = Type.Object({
 
 const testNew = {
   access: "gateway",
-  summary: "What a poll would find and send; keeps and sends nothing",
+  summary: "Test a poll without saving it: show what a check would find and send",
   changes: false,
   body: NewPoll,
   // the operations check it: the agent's tool has them too
@@ -27,7 +27,7 @@ const testNew = {
 
 const testExisting = {
   access: "gateway",
-  summary: "What a check of this poll would find and send now",
+  summary: "Show what a check of a poll would find and send now",
   changes: false,
   body: null,
   response: jsonResponse(Trial),

@@ -12,13 +12,16 @@ export const Source = Type.Object(
     ]),
     url: Type.Optional(Type.String({ minLength: 1, maxLength: 4_000 })),
     path: Type.Optional(
-      Type.String({ minLength: 1, description: "file: below the workspace or one of polls.roots" }),
+      Type.String({
+        minLength: 1,
+        description: "For file: a path in the workspace or one of polls.roots.",
+      }),
     ),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
     method: Type.Optional(
       Type.Union(
         ["GET", "POST", "PUT", "QUERY"].map((method) => Type.Literal(method)),
-        { description: "Default GET; POST with a body" },
+        { description: "The method of the request. Default: GET, or POST with a body." },
       ),
     ),
     body: Type.Optional(
@@ -29,38 +32,45 @@ export const Source = Type.Object(
           Type.Array(Type.Unknown()),
         ],
         {
-          description: "What is sent, such as a GraphQL query; an object is sent as JSON",
+          description:
+            "The body of the request, such as a GraphQL query. An object is sent as JSON.",
         },
       ),
     ),
     browser: Type.Optional(
-      Type.Boolean({ description: "html, http: the page as the browser renders it" }),
+      Type.Boolean({
+        description: "For html and http: whether to check the page as the browser renders it.",
+      }),
     ),
     items: Type.Optional(
       Type.String({
-        description: "json: where the list is, such as data.items or results[0].rows",
+        description: "For json: the path of the list, such as data.items or results[0].rows.",
       }),
     ),
     key: Type.Optional(
-      Type.String({ description: "json: the field that identifies an item, such as id" }),
+      Type.String({ description: "For json: the field that identifies an item, such as id" }),
     ),
     selector: Type.Optional(
-      Type.String({ description: "html: a CSS selector; default the whole page" }),
+      Type.String({
+        description: "For html: a CSS selector of the part to watch. Default: the whole page.",
+      }),
     ),
     ignore: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 50,
-        description: "html, http, file: the check ignores lines that match one of these patterns",
+        description: "For html, http and file: patterns of lines that the check ignores.",
       }),
     ),
     remove: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 50,
-        description: "html: selectors of parts that the check ignores",
+        description: "For html: selectors of parts that the check ignores.",
       }),
     ),
     match: Type.Optional(
-      Type.String({ description: "file, a directory: only names that match, such as *.csv" }),
+      Type.String({
+        description: "For a directory: only files whose name matches, such as *.csv.",
+      }),
     ),
   },
   closed,
@@ -71,27 +81,31 @@ const definition = {
   ...entryFields,
   every: Type.Optional(
     Type.Union([Type.String(), Type.Integer()], {
-      description: "5m, 1h, or milliseconds; default 5m",
+      description: "The interval between checks: 5m, 1h, or milliseconds. Default: 5m.",
     }),
   ),
   schedule: Type.Optional(
-    Type.Unknown({ description: "Instead of `every`: a schedule such as a cron job has" }),
+    Type.Unknown({ description: "A schedule like that of a cron job, in place of `every`." }),
   ),
   source: Source,
   payload: Type.Optional(
     Type.Unknown({
       description:
-        "The same as for a cron job, with the placeholders {item.title}, {diff}, {url}, {count}, {name}",
+        "What an item starts, as for a cron job, with the placeholders {item.title}, {diff}, {url}, {count}, {name}.",
     }),
   ),
   fireOnFirst: Type.Optional(
-    Type.Boolean({ description: "The first check also reports every item that it finds" }),
+    Type.Boolean({
+      description:
+        "Whether the first check reports the items that it finds. By default it only remembers them.",
+    }),
   ),
   maxItems: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 1_000,
-      description: "How many items of one check are reported singly; the others become one summary",
+      description:
+        "How many items of one check are reported separately. One summary reports the others.",
     }),
   ),
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
@@ -99,11 +113,13 @@ const definition = {
   tools: Type.Optional(
     Type.Array(Type.String({ minLength: 1 }), {
       description:
-        "Tools that its turns have in addition to files, memory, web, browser and sessions: names; * matches any text",
+        "Tools that the poll's turns have in addition to files, memory, web, browser and sessions, by name; * matches any text.",
     }),
   ),
   allowPrivateNetwork: Type.Optional(
-    Type.Boolean({ description: "This poll may reach private addresses, also after redirects" }),
+    Type.Boolean({
+      description: "Whether the poll may reach private addresses, also after redirects.",
+    }),
   ),
 };
 
@@ -119,23 +135,23 @@ export const PollsConfig = Type.Object(
   {
     enabled: Type.Boolean({
       default: true,
-      description: "false: no poll runs; polls can still be listed and edited",
+      description: "Whether polls run. If this is false, they can still be listed and edited.",
     }),
     allowPrivateNetwork: Type.Boolean({
       default: false,
-      description: "Polls may reach private addresses",
+      description: "Whether polls may reach private addresses.",
     }),
     allowedHostnames: Type.Array(Type.String(), {
       default: [],
-      description: "Hosts that may have private addresses",
+      description: "Host names that may have private addresses.",
     }),
     hostnameAllowlist: Type.Array(Type.String(), {
       default: [],
-      description: "If not empty, only these hosts",
+      description: "If this list is not empty, polls reach only these hosts.",
     }),
     roots: Type.Array(Type.String(), {
       default: [],
-      description: "Directories that file polls may read, in addition to the workspace",
+      description: "Directories that file polls may read in addition to the workspace.",
     }),
     maxConcurrent: Type.Integer({ default: 8, minimum: 1, maximum: 100 }),
     maxItems: Type.Integer({ default: 20, minimum: 1, maximum: 1_000 }),
@@ -145,23 +161,23 @@ export const PollsConfig = Type.Object(
       default: 1_000,
       minimum: 0,
       maximum: 60_000,
-      description: "The check waits until a file has not changed for this time",
+      description: "How long a file must stay unchanged before a check reads it, in milliseconds.",
     }),
     keepRuns: Type.Integer({
       default: 100,
       minimum: 1,
       maximum: 10_000,
-      description: "History kept per poll",
+      description: "How many checks the history of each poll keeps.",
     }),
     entries: Type.Record(Type.String(), ConfiguredPoll, {
       default: {},
-      description: "Polls by name; read-only over HTTP",
+      description: "Polls by name. Over HTTP they are read-only.",
     }),
   },
   {
     ...closed,
     default: {},
-    description: "Pages, feeds, APIs and files that are checked for what is new.",
+    description: "Pages, feeds, APIs and files that the gateway checks for something new.",
   },
 );
 export type PollsConfig = Static<typeof PollsConfig>;
@@ -175,8 +191,8 @@ export const POLLS = {
   view: {
     source: Type.Object(
       { kind: Type.String() },
-      { description: "What the poll checks: its kind, and the members of that kind" },
+      { description: "What the poll checks: the kind of source, and the members of that kind" },
     ),
-    origin: Type.String({ description: "config, api or agent" }),
+    origin: Type.String({ description: "Where the poll was created: config, api or agent" }),
   },
 };

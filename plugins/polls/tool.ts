@@ -29,7 +29,9 @@ const parameters = Type.Object({
   url: Type.Optional(Type.String()),
   items: Type.Optional(Type.String({ description: "json: where the list is" })),
   key: Type.Optional(Type.String({ description: "json: the field that identifies an item" })),
-  selector: Type.Optional(Type.String({ description: "html: a selector of the part to watch" })),
+  selector: Type.Optional(
+    Type.String({ description: "For html: a selector of the part to watch" }),
+  ),
   every: Type.Optional(Type.String({ description: "such as 15m" })),
   message: Type.Optional(
     Type.String({

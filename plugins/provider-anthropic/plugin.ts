@@ -5,7 +5,8 @@ import { anthropic } from "./wire.ts";
 export default definePlugin({
   name: "provider-anthropic",
   names: { provider: ["anthropic"] },
-  description: "Chat models of Anthropic, and of servers that speak its Messages format",
+  description:
+    "Provides the chat models of Anthropic and of servers that speak its Messages format",
   setup(ctx) {
     ctx.add("provider", {
       name: "anthropic",

@@ -8,13 +8,14 @@ import { azure } from "./wire.ts";
 export default definePlugin({
   name: "provider-azure",
   names: { provider: ["azure"] },
-  description: "Chat models deployed on Azure OpenAI",
+  description: "Provides chat models that are deployed on Azure OpenAI",
   config: { "channels.*": channelSchema },
   errors,
   setup(ctx) {
     ctx.add("provider", {
       name: "azure",
-      description: "Azure OpenAI: v1 addressing, or classic where the channel has an apiVersion",
+      description:
+        "Azure OpenAI, with v1 addressing, or classic addressing if the channel has an apiVersion",
       secrets: () => (process.env.AZURE_CLIENT_SECRET ? [process.env.AZURE_CLIENT_SECRET] : []),
       wire: { ...azure, credential: createEntraCredential({ env: process.env, now: Date.now }) },
     });

@@ -8,14 +8,14 @@ import { createBedrock } from "./wire.ts";
 export default definePlugin({
   name: "provider-bedrock",
   names: { provider: ["bedrock"] },
-  description: "Chat models on Amazon Bedrock",
+  description: "Provides chat models on Amazon Bedrock",
   config: { "channels.*": channelSchema },
   errors,
   setup(ctx) {
     ctx.add("provider", {
       name: "bedrock",
       description:
-        "Amazon Bedrock's Converse, with a bearer key or AWS credentials of the environment",
+        "Amazon Bedrock's Converse API, with a bearer key or AWS credentials of the environment",
       defaultBaseUrl: DEFAULT_BASE_URL,
       wire: createBedrock({ env: process.env, now: () => new Date() }),
       secrets: () => secretsIn(process.env),

@@ -4,7 +4,8 @@ export const channelSchema = Type.Object({
   region: Type.Optional(
     Type.String({
       minLength: 1,
-      description: "bedrock: AWS region; default AWS_REGION, AWS_DEFAULT_REGION, else us-east-1",
+      description:
+        "For bedrock: the AWS region. Default: AWS_REGION, AWS_DEFAULT_REGION, or us-east-1.",
     }),
   ),
 });

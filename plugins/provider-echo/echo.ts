@@ -18,7 +18,7 @@ const BURST = 64;
 
 export const echo: ChatProvider = {
   name: "echo",
-  description: "Answers with the last user message; needs no key",
+  description: "Responds with the last user message; needs no key",
   builtinChannel: "echo",
   models: () => ["echo"],
 

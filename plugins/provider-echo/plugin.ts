@@ -4,11 +4,14 @@ import { definePlugin, timerMs, Type } from "portico";
 export default definePlugin({
   name: "provider-echo",
   names: { provider: ["echo"], builtinChannel: ["echo"] },
-  description: "The echo model: answers with the last user message",
+  description: "Provides the echo model, which responds with the last user message",
   config: {
     "channels.*": Type.Object({
       delayMs: Type.Optional(
-        timerMs({ minimum: 0, description: "echo: pause before each word; default 0" }),
+        timerMs({
+          minimum: 0,
+          description: "For echo: the pause before each word, in milliseconds. Default: 0.",
+        }),
       ),
     }),
   },

@@ -8,13 +8,13 @@ import { AI_STUDIO, gemini } from "./wire.ts";
 export default definePlugin({
   name: "provider-gemini",
   names: { provider: ["gemini"] },
-  description: "Chat models of Google: Gemini over AI Studio or Vertex AI",
+  description: "Provides Google's Gemini models, over AI Studio or Vertex AI",
   config: { "channels.*": channelSchema },
   errors,
   setup(ctx) {
     ctx.add("provider", {
       name: "gemini",
-      description: "Google Gemini API, or Vertex AI where the channel names a project",
+      description: "Google's Gemini API, or Vertex AI if the channel names a project",
       defaultBaseUrl: AI_STUDIO,
       wire: { ...gemini, credential: createGoogleCredential({ env: process.env, now: Date.now }) },
     });

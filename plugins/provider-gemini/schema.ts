@@ -4,20 +4,21 @@ export const channelSchema = Type.Object({
   project: Type.Optional(
     Type.String({
       minLength: 1,
-      description: "gemini: Google Cloud project; makes the channel use Vertex AI",
+      description:
+        "For gemini: the Google Cloud project. If it is set, the channel uses Vertex AI.",
     }),
   ),
   keyFile: Type.Optional(
     Type.String({
       minLength: 1,
       description:
-        "gemini on Vertex AI: a service account's file; default GOOGLE_APPLICATION_CREDENTIALS",
+        "For gemini on Vertex AI: the file of a service account. Default: GOOGLE_APPLICATION_CREDENTIALS.",
     }),
   ),
   location: Type.Optional(
     Type.String({
       minLength: 1,
-      description: "gemini on Vertex AI: region, such as europe-west1; default global",
+      description: "For gemini on Vertex AI: the region, such as europe-west1. Default: global.",
     }),
   ),
 });

@@ -5,7 +5,7 @@ import { mistral } from "./wire.ts";
 export default definePlugin({
   name: "provider-mistral",
   names: { provider: ["mistral"] },
-  description: "Chat models of Mistral AI",
+  description: "Provides the chat models of Mistral AI",
   setup(ctx) {
     ctx.add("provider", {
       name: "mistral",

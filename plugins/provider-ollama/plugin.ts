@@ -6,7 +6,7 @@ import { ollama } from "./wire.ts";
 export default definePlugin({
   name: "provider-ollama",
   names: { provider: ["ollama"] },
-  description: "Models of an Ollama server",
+  description: "Provides the models of an Ollama server",
   config: { "channels.*": channelSchema },
   setup(ctx) {
     ctx.add("provider", {

@@ -4,12 +4,12 @@ export const channelSchema = Type.Object({
   options: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
       description:
-        "ollama: options of every request, such as {num_ctx: 8192}; options of the request override them",
+        "For ollama: options of every request, such as {num_ctx: 8192}. Options of the request override them.",
     }),
   ),
   keepAlive: Type.Optional(
     Type.Union([Type.String(), Type.Number()], {
-      description: "ollama: how long the model stays loaded, such as 30m",
+      description: "For ollama: how long the model stays loaded, such as 30m.",
     }),
   ),
 });

@@ -5,7 +5,8 @@ import { presetNames } from "./preset-names.ts";
 export default definePlugin({
   name: "provider-openai",
   names: { provider: presetNames },
-  description: "OpenAI and every server of its format: OpenRouter, Groq, DeepSeek, vLLM, …",
+  description:
+    "Provides the models of OpenAI and of every server of its format: OpenRouter, Groq, DeepSeek, vLLM, …",
   async setup(ctx) {
     const { presets } = await import("./presets.ts");
     const { openaiProvider } = await import("./wire.ts");

@@ -88,7 +88,7 @@ const thinksByDefault = (model: string) => !/deepseek-chat/.test(model);
 export const presets: readonly Preset[] = [
   {
     name: "openai",
-    description: "OpenAI, or any server of its format by baseUrl",
+    description: "OpenAI, or any server of its format, which baseUrl names",
     baseUrl: OPENAI_URL,
     rules: [...COMMON, ...OPENAI],
   },

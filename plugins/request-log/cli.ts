@@ -14,22 +14,26 @@ import { dollars, timeline } from "./timeline.ts";
 import type { RequestDetails, RequestView } from "./view.ts";
 
 const filters = {
-  key: { type: "string", value: "NAME", description: "only of this client key" },
-  model: { type: "string", value: "NAME", description: "only this alias or model" },
-  channel: { type: "string", value: "NAME", description: "only those that tried this channel" },
+  key: { type: "string", value: "NAME", description: "Only requests of this client key" },
+  model: { type: "string", value: "NAME", description: "Only requests for this alias or model" },
+  channel: { type: "string", value: "NAME", description: "Only requests that tried this channel" },
   status: {
     type: "string",
     value: "STATUS",
-    description: "only this status (429) or class (4xx, 5xx)",
+    description: "Only requests with this status (429) or class of statuses (4xx, 5xx)",
   },
   outcome: {
     type: "string",
     value: "WORD",
-    description: "only ok, failed, refused or cancelled ones",
+    description: "Only requests with this outcome: ok, failed, refused or cancelled",
   },
-  principal: { type: "string", value: "WHO", description: "only of this principal: webhook:mail" },
-  tag: { type: "string", value: "NAME", description: "only with this tag" },
-  id: { type: "string", value: "TEXT", description: "only those whose id contains this text" },
+  principal: {
+    type: "string",
+    value: "WHO",
+    description: "Only requests of this principal, such as webhook:mail",
+  },
+  tag: { type: "string", value: "NAME", description: "Only requests with this tag" },
+  id: { type: "string", value: "TEXT", description: "Only requests whose id contains this text" },
 } satisfies Record<string, RouteOption>;
 
 const LONGEST_ID = 40;
@@ -37,10 +41,12 @@ const LONGEST_ID = 40;
 /** Not made of its route alone, since `--curl` shows another part of the response. */
 const show = defineCommand({
   name: "show",
-  summary: "What happened to one request",
-  args: [{ name: "id", description: "its id: the x-request-id of the response" }],
+  summary: "Show what happened to one request",
+  args: [
+    { name: "id", description: "The id of the request: the x-request-id header of its response" },
+  ],
   options: {
-    curl: { type: "boolean", description: "Print a curl command that sends it again" },
+    curl: { type: "boolean", description: "Print a curl command that sends the request again" },
   },
   examples: ["portico requests show req_4f0c2a --json", "portico requests show req_4f0c2a --curl"],
   async run(io) {
@@ -57,9 +63,9 @@ const show = defineCommand({
 
 export default commandFor<RequestPage>("GET /requests", requestRoutes.list, {
   name: "requests",
-  summary: "Requests for models: who asked, each attempt, hooks, tokens and cost",
+  summary: "List requests for models: client, attempts, hooks, tokens and cost",
   description:
-    "Lists the newest requests, refused ones too, as far as the gateway keeps them (requests.keep). Times are in UTC and show the start of the request. A dash means that the value is unknown.",
+    "Lists the newest requests that the gateway keeps (requests.keep), refused ones included. Times are in UTC and show the start of the request. A dash means that the value is unknown.",
   options: { ...filters, ...periodOptions, ...pageOptions },
   examples: [
     "portico requests --key ci --status 5xx",

@@ -5,7 +5,7 @@ export const errors = PorticoError.table({
   unknownRequest: {
     code: "not_found",
     message:
-      "The gateway keeps no request with this id. It keeps only the newest requests, and none across a restart.",
+      "The gateway keeps no request with this id. It keeps only the newest requests, and loses them when it restarts. GET /requests lists those that it keeps.",
   },
   badStatus: {
     code: "invalid_request_error",

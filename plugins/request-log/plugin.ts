@@ -9,7 +9,7 @@ const EXPIRE_MS = 60_000;
 export default definePlugin({
   name: "request-log",
   description:
-    "Details of single requests: who asked for what, each attempt, what hooks changed, tokens and cost",
+    "Keeps details of single requests: client, model, attempts, changes by hooks, tokens and cost",
   config: { requests: requestsSchema, "log.content": contentSchema },
   errors,
   commands: { requests: () => import("./cli.ts") },

@@ -41,13 +41,13 @@ const request = {
 export const requestRoutes = {
   list: {
     ...owner,
-    summary: "Single requests for models, the newest first",
+    summary: "List single requests for models, newest first",
     query: querySchema,
     response: jsonResponse(Type.Object({ requests: Type.Array(Type.Object(request)), next: Text })),
   },
   show: {
     ...owner,
-    summary: "What happened to one request",
+    summary: "Show what happened to one request",
     response: jsonResponse(
       Type.Object({
         ...request,

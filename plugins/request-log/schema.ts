@@ -16,16 +16,17 @@ export const requestsSchema = Type.Object(
       minimum: 64 * 1024,
       maximum: 4 * 1024 ** 3,
       default: 32 * 1024 * 1024,
-      description: "Approximately how much memory they may use in each process.",
+      description:
+        "Approximately how many bytes of memory the kept requests may use in each process.",
     }),
     keepHours: Type.Number({
       exclusiveMinimum: 0,
       maximum: 24 * 366,
       default: 72,
-      description: "How long a request is kept.",
+      description: "How many hours a request is kept.",
     }),
   },
-  { description: "What happened to single requests." },
+  { description: "Details of single requests that the gateway keeps in memory." },
 );
 
 export const contentSchema = Type.Union(
@@ -39,7 +40,7 @@ export const contentSchema = Type.Union(
   {
     default: false,
     description:
-      "Whether the gateway keeps prompts, responses and the changes of hooks with each request: true for all requests, or only for these keys and channels.",
+      "Whether the gateway keeps prompts, responses and changes by hooks with each request: true for all requests, or an object that names keys and channels.",
   },
 );
 
@@ -50,17 +51,21 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 
 /** The query of `GET /requests`, for listings. */
 export const querySchema = Type.Object({
-  key: text("Only of this client key; empty: of none."),
-  model: text("Only this model, as the client or the upstream names it."),
-  channel: text("Only those that tried this channel."),
-  status: text("Only this status (429) or class (4xx)."),
-  outcome: text("Only ok, failed, refused or cancelled ones."),
-  principal: text("Only of this principal."),
-  tag: text("Only with this tag."),
-  hook: text("Only those that this hook ran on."),
-  id: text("Only those whose id contains this text."),
-  since: text("A date, milliseconds since 1970, or how long ago (90m)."),
-  until: text("A date, milliseconds since 1970, or how long ago."),
+  key: text("Only requests of this client key. An empty text selects requests without a key."),
+  model: text("Only requests for this model, as the client or the upstream names it."),
+  channel: text("Only requests that tried this channel."),
+  status: text("Only requests with this status (429) or class of statuses (4xx)."),
+  outcome: text("Only requests with this outcome: ok, failed, refused or cancelled."),
+  principal: text("Only requests of this principal."),
+  tag: text("Only requests with this tag."),
+  hook: text("Only requests on which this hook ran."),
+  id: text("Only requests whose id contains this text."),
+  since: text(
+    "Only requests from this time on: a date, milliseconds since 1970, or a period before now (90m).",
+  ),
+  until: text(
+    "Only requests up to this time: a date, milliseconds since 1970, or a period before now (90m).",
+  ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
-  before: text("The `next` of the previous page."),
+  before: text("The `next` value of the previous page."),
 });

@@ -5,7 +5,7 @@ import { ResponsesConfig } from "./schema.ts";
 
 export default definePlugin({
   name: "responses",
-  description: "POST /v1/responses: all channels for clients of OpenAI's Responses format",
+  description: "Serves POST /v1/responses: all channels for clients of OpenAI's Responses format",
   config: { responses: ResponsesConfig },
   needs: ["models"],
   errors,

@@ -24,7 +24,7 @@ const Response = Type.Object({
 export const responseRoutes = {
   create: {
     ...client,
-    summary: "A response, whole or streamed",
+    summary: "Create a response, whole or streamed",
     body: Type.Object({
       ...request,
       stream: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
@@ -35,22 +35,22 @@ export const responseRoutes = {
   },
   inputTokens: {
     ...client,
-    summary: "A request's tokens, counted by its channel or estimated",
+    summary: "Count the tokens of a request, or estimate them if the channel cannot count",
     body: Type.Object(request),
     checkedBy: "handler",
     response: jsonResponse(Type.Object({ object: Type.String(), input_tokens: Type.Integer() })),
   },
   compact: {
     ...client,
-    summary: "A conversation in few items, by its channel or its model",
+    summary: "Compact a conversation into few items",
     body: Type.Object(request),
     checkedBy: "handler",
     response: jsonResponse(Type.Object({ id: Type.String(), output: Type.Array(AnyObject) })),
   },
-  show: { ...client, summary: "A stored response", response: jsonResponse(Response) },
+  show: { ...client, summary: "Get a stored response", response: jsonResponse(Response) },
   remove: {
     ...client,
-    summary: "Forgets a stored response",
+    summary: "Delete a stored response",
     response: jsonResponse(
       Type.Object({
         id: Type.String(),
@@ -61,7 +61,7 @@ export const responseRoutes = {
   },
   inputItems: {
     ...client,
-    summary: "What a response answered",
+    summary: "List the input items of a stored response",
     query: Type.Object({
       limit: Type.Optional(Type.String()),
       order: Type.Optional(Type.String()),

@@ -7,15 +7,15 @@ export const ResponsesConfig = Type.Object(
       default: 30,
       minimum: 0,
       maximum: 36_525,
-      description: "how long responses are kept for previous_response_id; 0: never",
+      description: "How many days responses are stored for previous_response_id; 0 stores none.",
     }),
     maxBytesPerKey: Type.Integer({
       default: 16 * 1024 * 1024,
       minimum: 0,
       description:
-        "how much space the responses of each client key may use; the oldest are deleted first",
+        "How many bytes the stored responses of each client key may use. The oldest ones are deleted first.",
     }),
   },
-  { description: "Responses that are kept for previous_response_id." },
+  { description: "Responses that are stored for previous_response_id." },
 );
 export type ResponsesConfig = Static<typeof ResponsesConfig>;

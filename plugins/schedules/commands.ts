@@ -96,7 +96,7 @@ export function scheduleCommands<V extends { name: string }, R, Started>(
 ): Record<ScheduleCommand, Command> {
   const { noun, root, summaries, details } = options;
   const routes = describeEntryRoutes(noun);
-  const args = [{ name: noun, description: "Its id, or its name" }];
+  const args = [{ name: noun, description: "The id or the name" }];
   return {
     show: commandFor<V>(`GET ${root}/:id`, routes.show, {
       name: "show",
@@ -128,7 +128,7 @@ export function scheduleCommands<V extends { name: string }, R, Started>(
       name: "runs",
       summary: summaries.runs,
       args,
-      options: { limit: { description: "How many, newest first; default 20" } },
+      options: { limit: { description: "The number of runs, newest first (default: 20)" } },
       view: ({ runs }, io) => io.table(options.columns, runs.map(options.row)),
     }),
     rm: commandFor<{ name: string }>(`DELETE ${root}/:id`, routes.remove, {
@@ -147,14 +147,14 @@ function editCommand<V extends { name: string }>(
   const { noun, details } = options;
   return {
     name: "edit",
-    summary: `Change a ${noun}; settings that you do not pass stay`,
-    args: [{ name: noun, description: "Its id, or its name" }],
+    summary: `Change a ${noun}; settings that you do not pass stay unchanged`,
+    args: [{ name: noun, description: "The id or the name" }],
     options: options.options,
     async run(io) {
       const path = schedulePath(io, options);
       const change = await options.changeOf(io);
       if (Object.values(change).every((value) => value === undefined))
-        throw new Error("Nothing to change. Pass an option.");
+        throw new Error("There is nothing to change. Pass at least one option.");
       const hasParts = change["schedule"] !== undefined || change["payload"] !== undefined;
       const body = hasParts
         ? completeChange(change, await io.gateway.request<object>("GET", path))

@@ -11,9 +11,14 @@ export const ScheduleSchema = Type.Union([
       expr: Type.String({
         minLength: 1,
         maxLength: 200,
-        description: "5 fields, 6 with seconds first, or a nickname such as @daily",
+        description:
+          "A cron expression of 5 fields, of 6 fields with seconds first, or a nickname such as @daily.",
       }),
-      tz: Type.Optional(Type.String({ description: "IANA zone; default cron.timezone" })),
+      tz: Type.Optional(
+        Type.String({
+          description: "The time zone of the expression, an IANA name. Default: cron.timezone.",
+        }),
+      ),
     },
     closed,
   ),
@@ -22,7 +27,7 @@ export const ScheduleSchema = Type.Union([
     {
       kind: Type.Literal("at"),
       at: Type.Union([Type.String(), Type.Integer()], {
-        description: "ISO 8601 date, 'in 20m', or epoch milliseconds",
+        description: "An ISO 8601 date, a period such as 'in 20m', or milliseconds since 1970.",
       }),
       tz: Type.Optional(Type.String()),
     },

@@ -34,13 +34,13 @@ export function describeScheduleRoutes({ noun, plural, create, change, view }: S
     ...describeEntryRoutes(noun, view),
     list: {
       ...owner,
-      summary: `Every ${noun}`,
+      summary: `List every ${noun}`,
       response: jsonResponse(Type.Object({ [plural]: Type.Array(Entry) })),
     },
-    add: { ...oneEntry, summary: `Makes a ${noun}`, body: create, checkedBy: "handler" },
+    add: { ...oneEntry, summary: `Create a ${noun}`, body: create, checkedBy: "handler" },
     change: {
       ...oneEntry,
-      summary: `Changes a ${noun}; null removes a member`,
+      summary: `Change a ${noun}; null removes a member`,
       body: change,
       checkedBy: "handler",
     },
@@ -51,25 +51,25 @@ export function describeScheduleRoutes({ noun, plural, create, change, view }: S
 export function describeEntryRoutes(noun: string, view: ScheduleKind["view"] = {}) {
   const oneEntry = { ...owner, response: jsonResponse(Type.Object({ ...COMMON_VIEW, ...view })) };
   return {
-    show: { ...oneEntry, summary: `One ${noun}` },
+    show: { ...oneEntry, summary: `Show a ${noun}` },
     remove: {
       ...owner,
-      summary: `Removes a ${noun}`,
+      summary: `Remove a ${noun}`,
       response: jsonResponse(
         Type.Object({ ok: Type.Literal(true), id: Type.String(), name: Type.String() }),
       ),
     },
     run: {
       ...owner,
-      summary: `Runs a ${noun} now`,
+      summary: `Run a ${noun} now`,
       body: null,
       response: jsonResponse(Type.Object({ ok: Type.Boolean() })),
     },
-    enable: { ...oneEntry, summary: `Enables a ${noun}`, body: null },
-    disable: { ...oneEntry, summary: `Disables a ${noun}`, body: null },
+    enable: { ...oneEntry, summary: `Enable a ${noun}`, body: null },
+    disable: { ...oneEntry, summary: `Disable a ${noun}`, body: null },
     runs: {
       ...owner,
-      summary: `The last runs of a ${noun}`,
+      summary: `List the last runs of a ${noun}`,
       query: Type.Object({ limit: limitField(20) }),
       response: jsonResponse(Type.Object({ runs: Type.Array(AnyObject) })),
     },

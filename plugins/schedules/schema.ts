@@ -9,7 +9,10 @@ export const entryFields = {
   description: Type.Optional(Type.String({ maxLength: 1_000 })),
   status: Type.Optional(Type.Union([Type.Literal("enabled"), Type.Literal("disabled")])),
   enabled: Type.Optional(
-    Type.Boolean({ description: "The same as status, for the configuration" }),
+    Type.Boolean({
+      description:
+        "Whether the entry is enabled. The configuration writes this instead of `status`.",
+    }),
   ),
 };
 
@@ -31,16 +34,20 @@ export const deliverySchema = Type.Union([
           pattern: "^(?:(?:whsec_)?[A-Za-z0-9+/_-]{22,}={0,2}|\\*{8})$",
           expected: "whsec_ and 16 bytes at least in Base64",
           secret: true,
-          description: "whsec_ and Base64: signs by Standard Webhooks.",
+          description:
+            "The signing secret, whsec_ and Base64. Deliveries are signed as Standard Webhooks define it.",
         }),
       ),
       headers: Type.Optional(
-        Type.Record(Type.String(), Type.String(), { description: "Templates, as in body." }),
+        Type.Record(Type.String(), Type.String(), {
+          description:
+            "Headers of the delivery. Their values are templates with the placeholders of `body`.",
+        }),
       ),
       body: Type.Optional(
         Type.Unknown({
           description:
-            "The body, instead of the gateway's own format: a text, or JSON whose texts are templates with {result}, {session}, {turnId}, {status}, {error}, {json result}, and values of the event ({body.…}, {item.…}).",
+            "The body, which replaces the gateway's own format: a text, or JSON whose texts are templates with {result}, {session}, {turnId}, {status}, {error}, {json result}, and values of the event ({body.…}, {item.…}).",
         }),
       ),
     },

@@ -16,7 +16,7 @@ interface Status {
 
 const status = commandFor<Status>("GET /store", storeRoutes.health, {
   name: "status",
-  summary: "Show size, health and queues; fails if the store has a problem",
+  summary: "Show size, health and queues; fail if the store has a problem",
   view: describe,
   failure: ({ ok }) =>
     ok ? undefined : "The store has a problem. Run `portico store check` for details.",
@@ -24,10 +24,10 @@ const status = commandFor<Status>("GET /store", storeRoutes.health, {
 
 const check = defineCommand({
   name: "check",
-  summary: "Check the store, or a copy of it, for damage; fails if it finds any",
+  summary: "Check the store, or a copy of it, for damage; fail if there is any",
   description:
-    "Without STORE, the running gateway checks its own store; if no gateway is running, the command checks the home's store on the disk. With STORE, it checks that file or database, for example before you restore it. That needs no running gateway and changes nothing.",
-  args: [{ name: "store", description: "A file, or postgres://…", optional: true }],
+    "Without STORE, the running gateway checks its own store; if no gateway is running, the command checks the store of the home on the disk. With STORE, the command checks that file or database, for example before you restore it. This needs no running gateway and changes nothing.",
+  args: [{ name: "store", description: "The store: a file, or postgres://…", optional: true }],
   examples: [
     "portico store check",
     "portico store check state/backups/portico-2026-01-31T04-00-00.000Z-5d8f01c2.db",
@@ -50,16 +50,16 @@ const backup = commandFor<{ name: string; bytes: number }>(
 const migrate = defineCommand({
   name: "migrate",
   summary:
-    "Copy the state from one engine to another and compare every row; run it again to continue after an interruption",
+    "Copy the state from one engine to another and compare every row; after an interruption, the same command continues",
   description:
     "Stop all gateways of the source first. The target must be empty, or hold an unfinished copy of the same source.",
   options: {
     from: {
       type: "string",
       value: "URL",
-      description: "file:PATH or postgres://…; default: this home's store",
+      description: "The source: file:PATH or postgres://… (default: the store of this home)",
     },
-    to: { type: "string", value: "URL", description: "file:PATH or postgres://…" },
+    to: { type: "string", value: "URL", description: "The target: file:PATH or postgres://…" },
   },
   examples: ["portico store migrate --to postgres://portico@db.example/portico"],
   run: async (io) => (await import("./migrate.ts")).migrate(io),
@@ -78,7 +78,7 @@ const compact = commandFor<{ before: number; after: number }>(
 
 export default defineCommand({
   name: "store",
-  summary: "The store: its state, checks and copies",
+  summary: "Show, check, copy and compact the store",
   commands: [status, check, backup, migrate, compact],
 });
 

@@ -13,10 +13,10 @@ const HOUR_MS = 3_600_000;
 export default definePlugin({
   name: "store",
   description:
-    "The durable store: queue, schedules, sessions and hook data, with checks, backup and clean-up",
+    "Stores queue, schedules, sessions and hook data durably, with checks, backup and clean-up",
   config: { store: storeSchema },
   errors,
-  hookContext: { kv: "get, set, delete, list: a small durable store of the hook's own" },
+  hookContext: { kv: "get, set, delete, list: a small durable store for each hook" },
   commands: { store: () => import("./cli.ts") },
   checks: { store: () => import("./check.ts") },
   async setup(ctx, config) {

@@ -15,7 +15,7 @@ export function watchReadiness(ctx: PluginContext, store: Store): void {
 }
 
 async function problemOf(store: Store): Promise<string | undefined> {
-  const late = () => new Error(`The store has not answered for ${LIMIT_MS / 1000} seconds.`);
+  const late = () => new Error(`The store has not responded for ${LIMIT_MS / 1000} seconds.`);
   try {
     const { ok, problem } = await withDeadline(store.health(true), LIMIT_MS, late);
     return ok ? undefined : (problem ?? "The store does not work.");

@@ -8,7 +8,7 @@ const owner = { access: "gateway" } as const;
 export const storeRoutes = {
   health: {
     ...owner,
-    summary: "Health and size of the store, and of its queue",
+    summary: "Show health and size of the store and its queue",
     response: jsonResponse(
       Type.Object({
         ok: Type.Boolean(),
@@ -21,7 +21,7 @@ export const storeRoutes = {
   },
   lanes: {
     ...owner,
-    summary: "The lanes of the queue that hold something",
+    summary: "List the lanes of the queue that are not empty",
     response: jsonResponse(
       Type.Object({
         lanes: Type.Array(
@@ -41,7 +41,7 @@ export const storeRoutes = {
   },
   backup: {
     ...owner,
-    summary: "Write a copy into the backups of the home",
+    summary: "Write a consistent copy into the backups of the home",
     body: null,
     response: jsonResponse(
       Type.Object({ ok: Type.Literal(true), name: Type.String(), bytes: Bytes }),

@@ -34,11 +34,13 @@ const tlsSchema = Type.Object(
         atNextStart: true,
       },
     ),
-    ca: file("A file with the certificates of the authority; by default those of the system."),
+    ca: file(
+      "A file with the certificates of the authority. Default: the authorities of the system.",
+    ),
     cert: file("A file with the certificate of this client."),
-    key: file("A file with the key of that certificate."),
+    key: file("A file with the private key of that certificate."),
   },
-  { description: "PostgreSQL: TLS, in place of the ssl… parameters of store.url." },
+  { description: "PostgreSQL: settings of TLS, in place of the ssl… parameters of store.url." },
 );
 
 export const storeSchema = Type.Object(
@@ -48,14 +50,15 @@ export const storeSchema = Type.Object(
         pattern: "^((file:)?/|postgres(ql)?://)",
         expected:
           "file:<absolute path>, an absolute path, or postgres://user:password@host:port/database",
-        description: "file:PATH or an absolute path; by default a file under <home>/state.",
+        description:
+          "The address of the store: file:PATH, an absolute path, or postgres://…. Default: a file in <home>/state.",
         atNextStart: true,
       }),
     ),
     shared: Type.Optional(
       Type.Boolean({
         description:
-          "Whether other gateways use the same store: limits then count over all of them. Default: true for PostgreSQL, false for a file.",
+          "Whether other gateways use the same store, so that limits count over all of them. Default: true for PostgreSQL, false for a file.",
         atNextStart: true,
       }),
     ),
@@ -64,7 +67,7 @@ export const storeSchema = Type.Object(
       minimum: 5,
       maximum: 200,
       description:
-        "PostgreSQL: how many connections this gateway, or each of its workers, opens at most. Four of them write and listen, the others read.",
+        "PostgreSQL: the largest number of connections that this gateway, or each of its workers, opens. Four of them write and listen, the others read.",
       atNextStart: true,
     }),
     statementTimeoutMs: Type.Integer({
@@ -72,7 +75,7 @@ export const storeSchema = Type.Object(
       minimum: 100,
       maximum: 600_000,
       description:
-        "PostgreSQL: how long a statement may take before the gateway cancels it. Checks, copies and clean-up have more time.",
+        "PostgreSQL: how long a statement may take before the gateway cancels it, in milliseconds. Checks, copies and clean-up may take longer.",
       atNextStart: true,
     }),
     tls: Type.Optional(tlsSchema),

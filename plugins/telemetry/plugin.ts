@@ -5,7 +5,7 @@ import { telemetrySchema } from "./schema.ts";
 export default definePlugin({
   name: "telemetry",
   description:
-    "Traces of requests, turns and tools for OpenTelemetry, sent to the collector that telemetry.otlp names",
+    "Sends traces of requests, turns and tools to the OpenTelemetry collector in telemetry.otlp",
   config: { telemetry: telemetrySchema },
   async setup(ctx, { telemetry }) {
     const { otlp, headers, serviceName, flushMs } = telemetry;

@@ -21,7 +21,11 @@ export const telemetrySchema = Type.Object(
       minLength: 1,
       description: "The name of this gateway in traces.",
     }),
-    flushMs: timerMs({ minimum: 10, default: 2000, description: "How often spans are sent." }),
+    flushMs: timerMs({
+      minimum: 10,
+      default: 2000,
+      description: "How often spans are sent, in milliseconds.",
+    }),
   },
   { description: "Traces for OpenTelemetry." },
 );

@@ -5,7 +5,7 @@ import { usageSchema } from "./schema.ts";
 
 export default definePlugin({
   name: "usage",
-  description: "Tokens and costs by request, channel, model, client key and day",
+  description: "Counts tokens and costs by request, channel, model, client key and day",
   config: { usage: usageSchema },
   needs: ["store"],
   errors,

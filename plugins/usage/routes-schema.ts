@@ -6,13 +6,21 @@ const owner = { access: "gateway" } as const;
 const Count = Type.Integer({ minimum: 0 });
 const Text = Type.Optional(Type.String());
 const Cost = Type.Union([Type.Number(), Type.Null()], {
-  description: "null if no price is known",
+  description: "The cost in US dollars; null if no price is known",
 });
 
 const range = {
-  since: Type.Optional(Type.String({ description: "How long ago (7d, 24h), or a time" })),
-  from: Type.Optional(Type.String({ description: "A date or time; in place of since" })),
-  to: Type.Optional(Type.String({ description: "A date or time; default now" })),
+  since: Type.Optional(
+    Type.String({ description: "The beginning of the period: how long ago (7d, 24h), or a time" }),
+  ),
+  from: Type.Optional(
+    Type.String({
+      description: "The beginning of the period: a date or time, in place of `since`",
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({ description: "The end of the period: a date or time. Default: now" }),
+  ),
   channel: Text,
   model: Text,
   key: Text,
@@ -21,7 +29,7 @@ const range = {
 
 const percentile = (what: string) =>
   Type.Union([Type.Number(), Type.Null()], {
-    description: `Milliseconds that ${what}, an estimate; null where no time is counted`,
+    description: `An estimate of the time in milliseconds that ${what}; null if no time was counted`,
   });
 
 const amounts = {
@@ -36,12 +44,12 @@ const amounts = {
   unpriced: Count,
   estimated: Count,
   averageMs: Type.Union([Type.Number(), Type.Null()], {
-    description: "How long a request took on average; null if it is not known",
+    description: "The average time of a request in milliseconds; null if it is unknown",
   }),
   p50Ms: percentile("half of the requests did not exceed"),
   p95Ms: percentile("95 of 100 requests did not exceed"),
-  firstByteP50Ms: percentile("half of the responses took until their first byte, or less"),
-  firstByteP95Ms: percentile("95 of 100 responses took until their first byte, or less"),
+  firstByteP50Ms: percentile("half of the responses took at most until their first byte"),
+  firstByteP95Ms: percentile("95 of 100 responses took at most until their first byte"),
 };
 
 const group = {
@@ -71,17 +79,22 @@ const Request = Type.Object({
 export const usageRoutes = {
   sums: {
     ...owner,
-    summary: "Tokens and costs",
+    summary: "Sum up tokens and costs",
     query: Type.Object({
       ...range,
-      alias: Type.Optional(Type.String({ description: "The model as clients name it" })),
+      alias: Type.Optional(
+        Type.String({ description: "Only requests that named this alias or model" }),
+      ),
       principal: Type.Optional(
-        Type.String({ description: "owner, key:NAME, webhook:NAME or poll:NAME" }),
+        Type.String({
+          description:
+            "Only requests of this principal: owner, key:NAME, webhook:NAME or poll:NAME",
+        }),
       ),
       by: Type.Optional(
         Type.Array(Type.String(), {
           description:
-            "model, channel, key, alias, principal, tag, day or hour; several with commas or repeated",
+            "How rows are grouped: by model, channel, key, alias, principal, tag, day or hour; several of them with commas, or repeated",
         }),
       ),
     }),
@@ -97,14 +110,17 @@ export const usageRoutes = {
   },
   requests: {
     ...owner,
-    summary: "Single requests",
+    summary: "List single requests",
     query: Type.Object({
       ...range,
       status: Type.Optional(
-        Type.String({ pattern: "^[1-5]([0-9][0-9]|xx)$", description: "429, or a class: 4xx" }),
+        Type.String({
+          pattern: "^[1-5]([0-9][0-9]|xx)$",
+          description: "Only requests with this status (429) or class of statuses (4xx)",
+        }),
       ),
       limit: limitField(50),
-      before: Type.Optional(Type.String({ description: "`next` of an earlier response" })),
+      before: Type.Optional(Type.String({ description: "The `next` value of the previous page" })),
     }),
     response: jsonResponse(
       Type.Object({ from: Time, to: Time, requests: Type.Array(Request), next: Text }),

@@ -5,17 +5,21 @@ const perMillion = (description: string) =>
   Type.Number({
     minimum: 0,
     maximum: 1e9,
-    description: `${description}, US dollars per million tokens.`,
+    description: `${description}, in US dollars per million tokens.`,
   });
 
 const Price = Type.Object({
-  input: perMillion("Prompt"),
-  output: perMillion("Answer"),
+  input: perMillion("Price of prompt tokens"),
+  output: perMillion("Price of response tokens"),
   cachedInput: Type.Optional(
-    perMillion("Prompt read from the provider's cache; default as `input`"),
+    perMillion(
+      "Price of prompt tokens that were read from the provider's cache (default: as `input`)",
+    ),
   ),
   cacheWrite: Type.Optional(
-    perMillion("Prompt written to the provider's cache; default as `input`"),
+    perMillion(
+      "Price of prompt tokens that were written to the provider's cache (default: as `input`)",
+    ),
   ),
 });
 
@@ -24,12 +28,12 @@ export const usageSchema = Type.Object(
     flushMs: timerMs({
       minimum: 10,
       default: 1000,
-      description: "How often the gateway writes the counts to the store.",
+      description: "How often the gateway writes the counts to the store, in milliseconds.",
     }),
     prices: Type.Record(Type.String(), Price, {
       default: {},
       description:
-        "Prices of your own: a model or `channel/model`, `*` matches any text. They override the built-in prices.",
+        "Your own prices, by model or `channel/model`; `*` matches any text. They override the built-in prices.",
     }),
     requests: Type.Object(
       {
@@ -37,13 +41,13 @@ export const usageSchema = Type.Object(
           minimum: 0,
           default: 100_000,
           description:
-            "How many of the newest requests are stored singly, in addition to the sums; 0 stores none.",
+            "How many of the newest requests are stored one by one, in addition to the sums; 0 stores none.",
         }),
       },
       { default: {} },
     ),
   },
-  { description: "What models are used for, and what they cost." },
+  { description: "Tokens and costs of models." },
 );
 
 export type Price = Static<typeof Price>;

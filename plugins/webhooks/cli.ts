@@ -67,7 +67,10 @@ interface Tested {
 const describeReason = ({ path, expected, actual }: Reason): string =>
   `${path} must be ${JSON.stringify(expected)}, but ${actual === undefined ? "is not there" : `is ${JSON.stringify(actual)}`}`;
 
-const delivery = { name: "delivery", description: "Its id, or the beginning or end of it" };
+const delivery = {
+  name: "delivery",
+  description: "The id of the delivery, or the beginning or end of it",
+};
 
 function pairs(given: unknown, option: string): Record<string, string> {
   return Object.fromEntries(
@@ -128,7 +131,7 @@ function details(one: DeliveryView): string[] {
 
 const list = commandFor<Listing>("GET /webhooks", managementRoutes.list, {
   name: "list",
-  summary: "Endpoints and mappings",
+  summary: "List the endpoints and mappings",
   view: (listing, io) => [
     `webhooks are ${listing.enabled ? "on" : "off"} at ${listing.path}; credentials: ${listing.credentials.join(", ") || "no token"}`,
     ...(listing.warning ? [`warning: ${listing.warning}`] : []),
@@ -153,11 +156,14 @@ const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
   managementRoutes.deliveries,
   {
     name: "deliveries",
-    summary: "Received deliveries, newest first",
+    summary: "List the received deliveries, newest first",
     options: {
-      source: { value: "NAME", description: "Only those of wake, agent, or this mapping" },
-      outcome: { description: "Only those with this outcome" },
-      before: { value: "DATE", description: "Only older ones" },
+      source: {
+        value: "NAME",
+        description: "Only deliveries of this source: wake, agent, or the name of a mapping",
+      },
+      outcome: { description: "Only deliveries with this outcome" },
+      before: { value: "DATE", description: "Only deliveries before this date" },
     },
     view(listing, io) {
       const ids = shortIds(listing.deliveries.map(({ id }) => id));
@@ -181,7 +187,7 @@ const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
 /** Not made from its route, since it prints a stream that has no end. */
 const tail = defineCommand({
   name: "tail",
-  summary: "Print deliveries as they arrive; Ctrl-C ends it",
+  summary: "Print deliveries as they arrive, until you press Ctrl-C",
   async run(io) {
     const bytes = await io.gateway.stream("GET", "/webhooks/tail");
     for await (const line of createInterface({ input: Readable.from(bytes) })) {
@@ -200,14 +206,14 @@ const catchSample = commandFor<{ mapping: string; paths: string[] }>(
     name: "catch",
     summary:
       "Keep a mapping's next request as its sample, for `webhooks test` and for checking placeholders",
-    args: [{ name: "mapping", description: "Its name" }],
+    args: [{ name: "mapping", description: "The name of the mapping" }],
     options: {
       any: {
         description: "Accept any request, even one that does not match, such as a sender's ping",
       },
       timeout: {
         value: "SECONDS",
-        description: "How long to wait, at most 3600; default 600",
+        description: "How long to wait, in seconds, at most 3600 (default: 600)",
       },
     },
     progress: ({ args, options }) =>
@@ -223,7 +229,7 @@ const catchSample = commandFor<{ mapping: string; paths: string[] }>(
 
 const show = commandFor<DeliveryView>("GET /webhooks/deliveries/:id", managementRoutes.delivery, {
   name: "show",
-  summary: "One delivery with its headers and body, secrets masked",
+  summary: "Show a delivery with its headers and body, secrets masked",
   args: [delivery],
   view: details,
 });
@@ -233,7 +239,7 @@ const replay = commandFor<Replayed>(
   managementRoutes.replay,
   {
     name: "replay",
-    summary: "Start a delivery again, with the mappings as they are now",
+    summary: "Replay a delivery with the current mappings",
     args: [delivery],
     view: ({ deliveryId, turnId, eventId }) =>
       `${deliveryId}: started ${turnId ?? eventId ?? "nothing (the mapping does not match, or its transform dropped it)"}`,
@@ -242,19 +248,20 @@ const replay = commandFor<Replayed>(
 
 const test = commandFor<Tested>("POST /webhooks/test", managementRoutes.test, {
   name: "test",
-  summary: "Show what a request would start, without starting it",
+  summary: "Show what a request would start, without starting anything",
   description:
     "The gateway runs the transform as for a real delivery, but queues nothing and requires no signature.",
   args: [
     {
       name: "path",
-      description: "wake, agent, or a mapping; default: the first mapping that matches",
+      description:
+        "The path below the prefix: wake, agent, or the name of a mapping (default: the first mapping that matches)",
       optional: true,
     },
   ],
   options: {
-    body: { type: "string", value: "JSON", description: "The body" },
-    file: { type: "string", value: "FILE", description: "Or a file that holds it" },
+    body: { type: "string", value: "JSON", description: "The body of the request" },
+    file: { type: "string", value: "FILE", description: "A file that contains the body" },
     header: { type: "list", value: "NAME: VALUE", description: "A header; may be repeated" },
     query: {
       type: "list",
@@ -273,7 +280,7 @@ const test = commandFor<Tested>("POST /webhooks/test", managementRoutes.test, {
 
 export default defineCommand({
   name: "webhooks",
-  summary: "Events from other systems: deliveries, replays and dry runs",
+  summary: "List, test and replay webhooks, which are events from other systems",
   examples: [
     "portico webhooks deliveries --outcome unauthorized",
     "portico webhooks replay 7585e9",

@@ -25,7 +25,7 @@ const refuse = (): never => {
 
 export default definePlugin({
   name: "webhooks",
-  description: "Endpoints for events from outside systems: wakes, turns, mappings, signatures",
+  description: "Accepts events from other systems: wakes, turns, mappings, signatures",
   config: { webhooks: webhooksSchema },
   configCheck: () => import("./config-check.ts"),
   events,

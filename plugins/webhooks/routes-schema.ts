@@ -97,10 +97,19 @@ export const ENDPOINTS: readonly [Method, string, Declaration][] = [
   [
     "POST",
     "/:mapping",
-    { summary: "A mapping by its name", ...anyBody, optionalBody: true, response: anyResponse },
+    {
+      summary: "Deliver a request to a mapping by its name",
+      ...anyBody,
+      optionalBody: true,
+      response: anyResponse,
+    },
   ],
-  ["GET", "/events/:id", { summary: "The state of an event", response: jsonResponse(Standing) }],
-  ["GET", "/turns/:id", { summary: "The state of a turn", response: jsonResponse(Standing) }],
+  [
+    "GET",
+    "/events/:id",
+    { summary: "Show the state of an event", response: jsonResponse(Standing) },
+  ],
+  ["GET", "/turns/:id", { summary: "Show the state of a turn", response: jsonResponse(Standing) }],
 ];
 
 // their management
@@ -124,7 +133,7 @@ const Sample = Type.Object({
 export const managementRoutes = {
   list: {
     ...owner,
-    summary: "Webhook endpoints and mappings",
+    summary: "List the webhook endpoints and mappings",
     response: jsonResponse(
       Type.Object({
         enabled: Type.Boolean(),
@@ -140,12 +149,16 @@ export const managementRoutes = {
   },
   deliveries: {
     ...owner,
-    summary: "Received deliveries",
+    summary: "List the received deliveries",
     query: Type.Object({
       outcome: Type.Optional(choice(OUTCOMES)),
-      source: Type.Optional(Type.String({ description: "The endpoint or mapping" })),
+      source: Type.Optional(
+        Type.String({ description: "Only deliveries of this endpoint or mapping" }),
+      ),
       before: Type.Optional(
-        Type.String({ description: "An ISO date, or milliseconds since 1970" }),
+        Type.String({
+          description: "Only deliveries before this time: an ISO date, or milliseconds since 1970",
+        }),
       ),
       limit: limitField(50),
     }),
@@ -153,7 +166,7 @@ export const managementRoutes = {
   },
   delivery: {
     ...owner,
-    summary: "One received request, with its body",
+    summary: "Show a received request with its body",
     response: jsonResponse(
       Type.Object({ ...delivery, payload: Type.Union([Type.String(), Type.Null()]) }),
     ),
@@ -176,7 +189,8 @@ export const managementRoutes = {
   },
   test: {
     ...owner,
-    summary: "Which mapping and which text a request would produce; starts nothing",
+    summary:
+      "Show which mapping a request would match and which text it would produce, without starting anything",
     changes: false,
     body: testRequest,
     response: jsonResponse(
@@ -192,29 +206,29 @@ export const managementRoutes = {
   },
   tail: {
     ...owner,
-    summary: "Deliveries as they arrive, as a stream",
-    response: eventsResponse("An event `delivery` for each."),
+    summary: "Stream deliveries as they arrive",
+    response: eventsResponse("A stream with an event `delivery` for each delivery."),
   },
   catchSample: {
     ...owner,
-    summary: "Keep the next request that a mapping accepts",
+    summary: "Keep the next request that a mapping accepts as its sample",
     query: Type.Object({
       timeout: Type.Optional(
         Type.Number({
           exclusiveMinimum: 0,
           maximum: 3600,
-          description: "Seconds to wait for it; default 600",
+          description: "How long to wait for the request, in seconds. Default: 600",
         }),
       ),
-      any: Type.Optional(choice(["true", "false"], "Also requests that do not match")),
+      any: Type.Optional(choice(["true", "false"], "Whether to accept requests that do not match")),
     }),
     body: null,
     response: jsonResponse(Type.Composite([Type.Object({ ok: Type.Literal(true) }), Sample])),
   },
-  sample: { ...owner, summary: "A mapping's sample", response: jsonResponse(Sample) },
+  sample: { ...owner, summary: "Show the sample of a mapping", response: jsonResponse(Sample) },
   forgetSample: {
     ...owner,
-    summary: "Forget a mapping's sample",
+    summary: "Delete the sample of a mapping",
     response: jsonResponse(Type.Object({ ok: Type.Literal(true) })),
   },
 } satisfies Record<string, RouteOptions>;

@@ -17,7 +17,7 @@ const rateLimit = Type.Object({
   maxRequests: Type.Integer({
     minimum: 1,
     default: 1000,
-    description: "How many requests are accepted in any window.",
+    description: "How many requests the gateway accepts in any period of windowMs milliseconds.",
   }),
   windowMs: Type.Integer({ minimum: 1, maximum: LONGEST_MS, default: 60_000 }),
 });
@@ -26,26 +26,29 @@ const rateLimit = Type.Object({
 const tools = Type.Optional(
   Type.Array(Type.String({ minLength: 1 }), {
     description:
-      "Tools that its turns have in addition to files, memory, web, browser and sessions: names; * matches any text.",
+      "Tools that the turns have in addition to files, memory, web, browser and sessions, by name; * matches any text.",
   }),
 );
 
 const key = Type.Object({
-  token: secret("Bearer token of this caller."),
+  token: secret("The bearer token of this caller."),
   rateLimit: Type.Optional(rateLimit),
   paths: Type.Optional(
     Type.Array(Type.String(), {
       description:
-        "The paths that it may call: wake, agent, names of mappings, `/` (the prefix itself), `ci-*`; default everything.",
+        "The paths that the caller may use: wake, agent, names of mappings, `/` (the prefix itself), patterns such as `ci-*`. Default: all paths.",
     }),
   ),
   sessions: Type.Optional(
     Type.Array(Type.String(), {
-      description: "Sessions that it may name (`ci:*`); default `webhook:<name>:*`.",
+      description:
+        "The sessions that the caller may name, such as `ci:*`. Default: `webhook:<name>:*`.",
     }),
   ),
   models: Type.Optional(
-    Type.Array(Type.String(), { description: "Models that it may name (`gpt-*`); default all." }),
+    Type.Array(Type.String(), {
+      description: "The models that the caller may name, such as `gpt-*`. Default: all models.",
+    }),
   ),
   tools,
 });
@@ -81,14 +84,16 @@ const stripeSecret = Type.String({
 });
 
 const hmac = Type.Object({
-  header: text("Header that carries the signature."),
+  header: text("The header that contains the signature."),
   algorithm: Type.Optional(
     Type.Union([Type.Literal("sha1"), Type.Literal("sha256"), Type.Literal("sha512")], {
-      description: "Default sha256.",
+      description: "The hash algorithm. Default: sha256.",
     }),
   ),
   encoding: Type.Optional(
-    Type.Union([Type.Literal("hex"), Type.Literal("base64")], { description: "Default hex." }),
+    Type.Union([Type.Literal("hex"), Type.Literal("base64")], {
+      description: "The encoding of the signature. Default: hex.",
+    }),
   ),
   prefix: Type.Optional(
     Type.String({ description: "The prefix of the signature, such as `sha256=`." }),
@@ -116,21 +121,23 @@ const verify = Type.Union(
     }),
   ],
   {
-    description: "Checks the sender's signature over the raw body; replaces the token.",
+    description:
+      "How the gateway checks the sender's signature over the raw body. The signature replaces the token.",
     refuse: weakSecretIn,
   },
 );
 
 const coalesce = Type.Object(
   {
-    key: text("Template: deliveries with the same key make one turn."),
+    key: text("A template of the key. Deliveries with the same key are combined into one turn."),
     windowMs: timerMs({
       default: 30_000,
-      description: "How long no further delivery may arrive before the turn starts.",
+      description:
+        "How long no further delivery may have arrived before the turn starts, in milliseconds.",
     }),
     maxWaitMs: timerMs({
       default: 300_000,
-      description: "The longest wait after the first delivery.",
+      description: "The longest wait after the first delivery, in milliseconds.",
     }),
   },
   { description: "Combines a burst of deliveries into one turn." },
@@ -146,7 +153,7 @@ const respond = Type.Object(
   },
   {
     description:
-      "The response to the sender: templates, with {turnId}, {sessionId}, {eventId}, and {result} with wait.",
+      "The response to the sender, in which texts are templates with {turnId}, {sessionId}, {eventId}, and, if `wait` is true, {result}.",
   },
 );
 
@@ -156,14 +163,14 @@ const sample = Type.Object(
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
     query: Type.Optional(Type.Record(Type.String(), Type.String())),
   },
-  { description: "A sample request: a placeholder without a value in it is an error." },
+  { description: "A sample request. A placeholder that has no value in the sample is an error." },
 );
 
 const bodyKind = Type.Union(
   (["json", "form", "text", "xml"] as const).map((kind) => Type.Literal(kind)),
   {
     description:
-      "The format of the body, whatever the Content-Type says; by default the gateway decides by Content-Type and content.",
+      "The format of the body, regardless of Content-Type. By default, the gateway detects the format from Content-Type and content.",
   },
 );
 
@@ -178,31 +185,41 @@ const mapping = Type.Object({
     Type.Array(method, {
       minItems: 1,
       description:
-        "Methods that the mapping accepts; default POST. If `respond` is set, GET and HEAD receive that response and start nothing.",
+        "The methods that the mapping accepts. Default: POST. If `respond` is set, GET and HEAD receive that response and start nothing.",
     }),
   ),
   match: Type.Optional(
     Type.Record(Type.String(), condition, {
-      description: "Path (body.a[0].b, headers.x, query.x) → the value that it must have.",
+      description:
+        "The requests that the mapping matches: paths (body.a[0].b, headers.x, query.x), each with the value that the request must have there.",
     }),
   ),
   message: Type.Optional(
-    text("Template of the task: {body.a}, {headers.x}, {query.x}, {json body.a}."),
+    text(
+      "A template of the task, with placeholders such as {body.a}, {headers.x}, {query.x}, {json body.a}.",
+    ),
   ),
   session: Type.Optional(
-    text("Session of the turn, also a template; default: a separate session."),
+    text(
+      "The session of the turn, which may be a template. Default: a separate session for each turn.",
+    ),
   ),
-  model: Type.Optional(text("Model of the turn.")),
-  channel: Type.Optional(text("Only this channel.")),
+  model: Type.Optional(text("The model of the turn.")),
+  channel: Type.Optional(text("The only channel that the turn uses.")),
   tools,
   delivery: Type.Optional(deliverySchema),
   action: Type.Optional(Type.Union([Type.Literal("agent"), Type.Literal("wake")])),
   mode: Type.Optional(Type.Union([Type.Literal("next-heartbeat"), Type.Literal("now")])),
   verify: Type.Optional(verify),
-  transform: Type.Optional(text("A module in <home>/transforms.")),
+  transform: Type.Optional(
+    text("The path of a module in <home>/transforms that transforms the request."),
+  ),
   coalesce: Type.Optional(coalesce),
   wait: Type.Optional(
-    Type.Boolean({ description: "Respond when the turn has ended, with its result." }),
+    Type.Boolean({
+      description:
+        "Whether the gateway responds only when the turn has ended, with the result of the turn.",
+    }),
   ),
   respond: Type.Optional(respond),
   sample: Type.Optional(sample),
@@ -213,42 +230,45 @@ export const webhooksSchema = Type.Object(
     enabled: Type.Optional(
       Type.Boolean({
         description:
-          "Turns webhooks on. Default: on if there is a token, a key or a mapping that verifies signatures.",
+          "Whether the gateway accepts webhooks. Default: true if there is a token, a key or a mapping that verifies signatures.",
       }),
     ),
-    token: Type.Optional(secret("Shared secret of the callers.")),
+    token: Type.Optional(secret("The token that all callers share.")),
     path: Type.String({
       default: "/hooks",
       pattern: "^(/[A-Za-z0-9._~-]+)+/?$",
       expected: "a path like /hooks",
-      description: "Prefix of the endpoints.",
+      description: "The prefix of the endpoints' paths.",
     }),
     maxBodyBytes: Type.Integer({ minimum: 1, default: 1024 * 1024 }),
     rateLimit,
-    keys: Type.Record(Type.String(), key, { default: {}, description: "Named tokens." }),
+    keys: Type.Record(Type.String(), key, {
+      default: {},
+      description: "Callers with tokens of their own, by name.",
+    }),
     allowedIps: Type.Array(Type.String({ refuse: refuseNetwork }), {
       default: [],
-      description: "Addresses or networks (CIDR) that may call. Empty: all.",
+      description: "Addresses or networks (CIDR) that may send webhooks. An empty list allows all.",
     }),
     transformTimeoutMs: timerMs({ default: 5000 }),
     log: Type.Object({
       keep: Type.Integer({
         minimum: 1,
         default: 10_000,
-        description: "Accepted deliveries that the log keeps.",
+        description: "How many accepted deliveries the log keeps.",
       }),
       keepRefused: Type.Integer({
         minimum: 1,
         default: 200,
-        description: "Refused requests that the log keeps.",
+        description: "How many refused requests the log keeps.",
       }),
     }),
     mappings: Type.Record(Type.String(), mapping, {
       default: {},
-      description: "Name → rule; the first that matches.",
+      description: "Mappings by name. The first one that matches a request handles it.",
     }),
   },
-  { description: "Endpoints for events from outside systems." },
+  { description: "Webhooks: endpoints for events from other systems." },
 );
 
 export type WebhooksConfig = Static<typeof webhooksSchema>;

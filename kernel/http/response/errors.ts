@@ -15,7 +15,7 @@ const plainSchema = Type.Object({
   error: Type.Object({
     code: Type.String(),
     message: Type.String(),
-    param: Type.Optional(Type.String({ description: "The path of the field that was wrong" })),
+    param: Type.Optional(Type.String({ description: "The path of the invalid field" })),
   }),
 });
 

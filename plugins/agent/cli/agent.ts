@@ -11,24 +11,24 @@ interface End {
 
 export default defineCommand({
   name: "agent",
-  summary: "Give the agent a task and show its answer",
+  summary: "Give the agent a task and show its response",
   description:
-    "Runs one turn and prints the response as it arrives. /new, /reset and /stop are commands to the session.",
-  args: [{ name: "message", description: "What to do" }],
+    "Runs one turn and prints the response as it arrives. The messages /new, /reset and /stop are commands: they begin a new session, or stop the running turn.",
+  args: [{ name: "message", description: "The task, or a command such as /new" }],
   options: {
     session: {
       type: "string",
       short: "s",
       value: "S",
-      description: "The session; default: main",
+      description: "The session (default: main)",
     },
-    model: { type: "string", value: "M", description: "Another model for this turn" },
-    channel: { type: "string", value: "C", description: "Only this channel" },
-    agent: { type: "string", value: "ID", description: "Which agent of agents.list" },
+    model: { type: "string", value: "M", description: "The model of this turn" },
+    channel: { type: "string", value: "C", description: "The only channel to use" },
+    agent: { type: "string", value: "ID", description: "An agent of agents.list" },
     detach: {
       type: "boolean",
       short: "d",
-      description: "Print the turn's id without waiting for the answer",
+      description: "Print the turn's id without waiting for the response",
     },
   },
   examples: ['portico agent "What is on my list?"', "portico agent /new --session main"],

@@ -11,7 +11,7 @@ interface State {
 
 const show = commandFor<State>("GET /heartbeat", agentRoutes.heartbeat, {
   name: "show",
-  summary: "The next heartbeat and its queued events",
+  summary: "Show the next heartbeat and its queued events",
   view: describe,
 });
 
@@ -27,7 +27,7 @@ const now = commandFor<{ message: string; turnId: string | null }>(
 
 export default defineCommand({
   name: "heartbeat",
-  summary: "The agent's regular look at queued events and HEARTBEAT.md",
+  summary: "Show or start the heartbeat, which reads queued events and HEARTBEAT.md",
   commands: [show, now],
 });
 

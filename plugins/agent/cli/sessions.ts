@@ -19,7 +19,7 @@ const session = { name: "session" };
 
 const list = commandFor<{ sessions: Shown[] }>("GET /sessions", agentRoutes.sessions, {
   name: "list",
-  summary: "Sessions, last used first",
+  summary: "List the sessions, most recently used first",
   view: ({ sessions }, io) =>
     io.table(
       ["SESSION", "MESSAGES", "LAST USED", "SOURCE"],
@@ -36,7 +36,7 @@ const show = commandFor<{ messages: Message[] }>("GET /sessions/:id", agentRoute
   name: "show",
   summary: "Print the messages of a session, including tool calls",
   args: [session],
-  options: { last: { description: "Only the newest N messages" } },
+  options: { last: { description: "Show only the newest N messages" } },
   view: ({ messages }) => messages.flatMap(describe),
 });
 
@@ -49,7 +49,7 @@ const remove = commandFor("DELETE /sessions/:id", agentRoutes.deleteSession, {
 
 export default defineCommand({
   name: "sessions",
-  summary: "The agent's sessions and their messages",
+  summary: "List, show and remove the agent's sessions",
   commands: [list, show, remove],
 });
 

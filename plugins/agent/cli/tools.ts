@@ -36,20 +36,21 @@ const DESCRIPTION_CHARS = 70;
 
 const list = commandFor<ToolList>("GET /tools", agentRoutes.tools, {
   name: "list",
-  summary: "What the turns of the owner, a client key, a webhook or a poll may use",
+  summary: "List the tools that the turns of the owner, a client key, a webhook or a poll may use",
   options: {
     as: {
       value: "WHO",
-      description: "key:NAME, webhook:NAME (a key or a mapping), poll:NAME; default: owner",
+      description:
+        "The principal: owner (default), key:NAME, webhook:NAME (a key or a mapping), or poll:NAME",
     },
-    agent: { value: "ID", description: "With the settings of this agent" },
+    agent: { value: "ID", description: "The agent whose settings apply" },
   },
   view: (tools, io) => [...io.table(...tableOf(tools)), "", ...reachLines(tools)],
 });
 
 export default defineCommand({
   name: "tools",
-  summary: "The agent's tools, and who may use them",
+  summary: "Show the agent's tools and who may use them",
   commands: [list],
 });
 

@@ -5,10 +5,10 @@ import { shortIds } from "portico/store";
 import { agentRoutes } from "../routes/routes-schema.ts";
 import { describeTurn } from "./turn-report.ts";
 
-const turn = { name: "turn", description: "Its id, or the beginning or end of it" };
+const turn = { name: "turn", description: "The id of the turn, or the beginning or end of it" };
 const call = {
   name: "call",
-  description: "The call, as `turns show` lists it; optional when only one is waiting",
+  description: "The id of the call in `turns show`; optional if only one call is waiting",
   optional: true,
 };
 
@@ -20,7 +20,7 @@ interface Decided {
 
 const list = commandFor<{ turns: TurnStatus[] }>("GET /turns", agentRoutes.turns, {
   name: "list",
-  summary: "Turns, newest first",
+  summary: "List the turns, newest first",
   view({ turns }, io) {
     const ids = shortIds(turns.map(({ turnId }) => turnId));
     return io.table(
@@ -40,7 +40,7 @@ const list = commandFor<{ turns: TurnStatus[] }>("GET /turns", agentRoutes.turns
 
 const show = commandFor<TurnReport>("GET /turns/:id", agentRoutes.turn, {
   name: "show",
-  summary: "What a turn did: steps, tool calls, tokens, cost",
+  summary: "Show what a turn did: steps, tool calls, tokens, cost",
   args: [turn],
   view: describeTurn,
 });
@@ -56,13 +56,15 @@ const deny = commandFor<Decided>("POST /turns/:id/deny", agentRoutes.deny, {
   name: "deny",
   summary: "Refuse a tool call that needs your approval",
   args: [turn, call],
-  options: { reason: { value: "TEXT", description: "Why: the model receives it" } },
+  options: {
+    reason: { value: "TEXT", description: "The reason for the refusal, which the model receives" },
+  },
   view: describeDecision,
 });
 
 const cancel = commandFor<{ ok: boolean }>("POST /turns/:id/cancel", agentRoutes.cancel, {
   name: "cancel",
-  summary: "Stop a turn that waits or runs",
+  summary: "Stop a waiting or running turn",
   args: [turn],
   view: describeEffect,
 });
@@ -75,7 +77,7 @@ const replay = commandFor<{ ok: boolean }>("POST /turns/:id/replay", agentRoutes
 
 export default defineCommand({
   name: "turns",
-  summary: "Turns of the agent: waiting, running, ended, dead",
+  summary: "List, show, approve, cancel and replay turns of the agent",
   commands: [list, show, confirm, deny, cancel, replay],
 });
 

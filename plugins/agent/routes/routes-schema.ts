@@ -43,17 +43,19 @@ const turn = {
 };
 const Turn = Type.Object(turn);
 const Running = Type.Optional(
-  Type.Literal(true, { description: "It has not ended: `ms` is the time so far" }),
+  Type.Literal(true, {
+    description: "true if the step or call has not ended; `ms` is then the time so far",
+  }),
 );
 const Trace = Type.Array(
   Type.Object({
     model: Type.String(),
-    requestId: Type.String({ description: "The same as in GET /requests" }),
+    requestId: Type.String({ description: "The id of the request in GET /requests" }),
     startedAt: Type.Optional(Time),
     isRunning: Running,
     ms: Count,
     usage: Type.Optional(AnyObject),
-    cost: Type.Optional(Type.Number({ description: "US dollars" })),
+    cost: Type.Optional(Type.Number({ description: "The cost in US dollars" })),
     error: Text,
     calls: Type.Array(
       Type.Object({
@@ -84,7 +86,9 @@ const TurnReport = Type.Object({
     }),
     { description: "The attempts before the latest one" },
   ),
-  cost: Type.Optional(Type.Number({ description: "US dollars, of all steps with a known price" })),
+  cost: Type.Optional(
+    Type.Number({ description: "The cost in US dollars of all steps with a known price" }),
+  ),
 });
 
 const session = {
@@ -111,7 +115,7 @@ const Ok = Type.Object({ ok: Type.Boolean() });
 const call = Type.Optional(
   Type.String({
     minLength: 1,
-    description: "Id of the call, or a part of it; optional if only one call waits",
+    description: "The id of the call, or a part of it; optional if only one call is waiting",
   }),
 );
 const Decided = Type.Object({
@@ -145,7 +149,9 @@ export const agentRoutes = {
         status: Type.Integer(),
         message: Type.String(),
         sessionId: Type.String(),
-        turnId: Type.Optional(Type.String({ description: "Absent for a command" })),
+        turnId: Type.Optional(
+          Type.String({ description: "The id of the turn; absent if the message was a command" }),
+        ),
         command: Text,
         result: Text,
         state: Text,
@@ -154,20 +160,21 @@ export const agentRoutes = {
   },
   turns: {
     ...owner,
-    summary: "Turns, newest first",
+    summary: "List the turns, newest first",
     query: Type.Object({
-      state: Type.Optional(choice(TURN_STATES, "Only those in this state")),
-      session: Type.Optional(Type.String({ description: "Only those of this session" })),
+      state: Type.Optional(choice(TURN_STATES, "Only turns in this state")),
+      session: Type.Optional(Type.String({ description: "Only turns of this session" })),
       principal: Type.Optional(
         Type.String({
-          description: "Only those on behalf of owner, key:NAME, webhook:NAME, poll:NAME, outside",
+          description:
+            "Only turns of this principal: owner, key:NAME, webhook:NAME, poll:NAME, outside",
         }),
       ),
       limit: limitField(50),
     }),
     response: jsonResponse(Type.Object({ turns: Type.Array(Turn) })),
   },
-  turn: { ...owner, summary: "A turn, and what it did", response: jsonResponse(TurnReport) },
+  turn: { ...owner, summary: "Show a turn and its steps", response: jsonResponse(TurnReport) },
   cancel: { ...owner, summary: "Cancel a turn", body: null, response: jsonResponse(Ok) },
   replay: {
     ...owner,
@@ -177,21 +184,21 @@ export const agentRoutes = {
   },
   confirm: {
     ...owner,
-    summary: "Allow a tool call that waits",
+    summary: "Allow a tool call that is waiting for approval",
     body: confirmBody,
     optionalBody: true,
     response: jsonResponse(Decided),
   },
   deny: {
     ...owner,
-    summary: "Refuse a tool call that waits",
+    summary: "Refuse a tool call that is waiting for approval",
     body: denyBody,
     optionalBody: true,
     response: jsonResponse(Decided),
   },
   tools: {
     ...owner,
-    summary: "The agent's tools, and what a principal may use",
+    summary: "List the agent's tools and what a principal may use",
     query: Type.Object({
       as: Type.Optional(
         Type.String({
@@ -222,27 +229,29 @@ export const agentRoutes = {
   },
   sessions: {
     ...owner,
-    summary: "Sessions, those that were used last first",
+    summary: "List the sessions, most recently used first",
     query: Type.Object({
-      prefix: Type.Optional(Type.String({ description: "Only ids that begin with this text" })),
+      prefix: Type.Optional(
+        Type.String({ description: "Only sessions whose id begins with this text" }),
+      ),
       limit: limitField(50),
     }),
     response: jsonResponse(Type.Object({ sessions: Type.Array(Type.Object(session)) })),
   },
   session: {
     ...owner,
-    summary: "A session with its transcript",
+    summary: "Show a session with its transcript",
     query: Type.Object({ last: limitField(1000) }),
     response: jsonResponse(Type.Object({ ...session, messages: Type.Array(Message) })),
   },
   deleteSession: {
     ...owner,
-    summary: "Delete a session with its transcript",
+    summary: "Delete a session and its transcript",
     response: jsonResponse(Type.Object({ ok: Type.Literal(true), id: Type.String() })),
   },
   heartbeat: {
     ...owner,
-    summary: "Queued events and the next heartbeat",
+    summary: "Show the queued events and the next heartbeat",
     query: Type.Object({ limit: limitField(50) }),
     response: jsonResponse(
       Type.Object({
@@ -259,7 +268,7 @@ export const agentRoutes = {
   },
   beat: {
     ...owner,
-    summary: "A heartbeat now",
+    summary: "Start a heartbeat now",
     changes: false,
     body: null,
     response: jsonResponse(
@@ -274,11 +283,11 @@ export const agentRoutes = {
   },
   events: {
     ...owner,
-    summary: "Live feed of the bus",
+    summary: "Follow the events of the gateway as a stream",
     query: Type.Object({
       name: Type.Optional(
         Type.Array(Type.String(), {
-          description: "Only events with this name; agent:* for a group",
+          description: "Only events with this name; agent:* selects a group",
         }),
       ),
       lastEventId: Type.Optional(
@@ -287,6 +296,8 @@ export const agentRoutes = {
         }),
       ),
     }),
-    response: eventsResponse("Events as they happen; `gap` where some were missed."),
+    response: eventsResponse(
+      "A stream of events. An event `gap` shows that some events are missing.",
+    ),
   },
 } satisfies Record<string, RouteOptions>;

@@ -48,18 +48,25 @@ function action(name: string, { kind = name, ...definition }: Action): Command {
   });
 }
 
-const typing = { submit: flag("Press Enter afterwards"), slowly: flag("Key by key") };
+const typing = { submit: flag("Press Enter afterwards"), slowly: flag("Type key by key") };
 
 const click = action("click", {
   summary: "Click an element, or a position on the page",
   args: [{ ...REF, optional: true }],
   options: {
-    x: number("Distance from the left of the element, or of the page", "PX"),
-    y: number("Distance from the top", "PX"),
-    double: { ...flag("Twice"), member: "doubleClick" },
-    button: { type: "string", choices: ["left", "right", "middle"], description: "Default left" },
+    x: number("The distance from the left edge of the element, or of the page", "PX"),
+    y: number("The distance from the top edge", "PX"),
+    double: { ...flag("Double-click"), member: "doubleClick" },
+    button: {
+      type: "string",
+      choices: ["left", "right", "middle"],
+      description: "The mouse button (default: left)",
+    },
     modifiers: {
-      ...text("Keys that are held during the click, separated by commas: Shift,Control", "KEYS"),
+      ...text(
+        "The modifier keys to hold during the click, separated by commas: Shift,Control",
+        "KEYS",
+      ),
       read: (keys: string) => keys.split(","),
     },
   },
@@ -71,32 +78,37 @@ const drag = action("drag", {
     { name: "from", member: "startRef" },
     { name: "to", member: "endRef" },
   ],
-  options: { hold: { ...number("How long to hold it before moving", "MS"), member: "holdMs" } },
+  options: {
+    hold: { ...number("How long to hold the element before moving it", "MS"), member: "holdMs" },
+  },
 });
 
 const wait = action("wait", {
   summary: "Wait until a condition is met",
   options: {
-    text: text("This text is on the page"),
-    "text-gone": { ...text("This text is no longer there"), member: "textGone" },
-    url: text("The address equals or contains this text, or matches it with *", "ADDRESS"),
+    text: text("Wait until this text is on the page"),
+    "text-gone": { ...text("Wait until this text is no longer on the page"), member: "textGone" },
+    url: text(
+      "Wait until the page's address contains this text, or matches it as a pattern with *",
+      "ADDRESS",
+    ),
     load: {
       member: "loadState",
       type: "string",
       choices: ["load", "domcontentloaded", "networkidle"],
-      description: "The load state that the page must reach",
+      description: "Wait until the page has reached this load state",
     },
-    fn: text("This JavaScript is true", "JS"),
-    time: { ...number("This many milliseconds have passed", "MS"), member: "timeMs" },
+    fn: text("Wait until this JavaScript expression is true", "JS"),
+    time: { ...number("Wait for this many milliseconds", "MS"), member: "timeMs" },
   },
 });
 
 const batch = action("batch", {
   summary: "Perform several actions in order",
   options: {
-    actions: jsonOption("actions", 'A list of {"kind", …}'),
+    actions: jsonOption("actions", 'The actions, as a JSON list of {"kind", …}'),
     "keep-going": {
-      ...flag("Do not stop at the first that fails"),
+      ...flag("Continue after an action that fails"),
       member: "stopOnError",
       read: (isSet: boolean) => (isSet ? false : undefined),
     },
@@ -107,18 +119,23 @@ const upload = browserCommand("POST /hooks/file-chooser", {
   name: "upload",
   summary: "Upload files to a page: into an input, or into the next file chooser",
   args: [
-    { name: "files", member: "paths", description: "Under <tmp>/portico/uploads", rest: true },
+    {
+      name: "files",
+      member: "paths",
+      description: "The files to upload, which must be in <tmp>/portico/uploads",
+      rest: true,
+    },
   ],
   options: { ...TAB, ref: { value: "REF" } },
 });
 
 const dialog = browserCommand("POST /hooks/dialog", {
   name: "dialog",
-  summary: "Set the response to the next dialog in advance",
+  summary: "Set in advance how the next dialog is answered",
   options: {
     ...TAB,
-    accept: flag("Accept it"),
-    dismiss: flag("Dismiss it"),
+    accept: flag("Accept the dialog"),
+    dismiss: flag("Dismiss the dialog"),
     "prompt-text": { member: "promptText", value: "TEXT" },
   },
   members: dialogMembers,
@@ -127,7 +144,7 @@ const dialog = browserCommand("POST /hooks/dialog", {
 const PATH = {
   name: "path",
   optional: true,
-  description: "The file's name under <tmp>/portico/downloads",
+  description: "The name of the file, relative to <tmp>/portico/downloads",
 };
 
 const download = browserCommand("POST /download", {
@@ -150,25 +167,29 @@ export const actCommands: Command[] = [
   click,
   action("typetext", {
     kind: "type",
-    summary: "Type a text into the focused element",
+    summary: "Type text into the focused element",
     args: [{ name: "text" }],
     options: typing,
   }),
   action("type", {
-    summary: "Type a text into a field, replacing its content",
+    summary: "Replace the content of a field with a text",
     args: [REF, { name: "text" }],
     options: typing,
   }),
   action("fill", {
     summary: "Fill several fields",
-    options: { fields: jsonOption("fields", 'A list of {"ref", "type", "value"}') },
+    options: {
+      fields: jsonOption("fields", 'The fields, as a JSON list of {"ref", "type", "value"}'),
+    },
     examples: [
       `portico browser fill --fields '[{"ref":12,"value":"Ada"},{"ref":14,"type":"checkbox","value":true}]'`,
     ],
   }),
   action("press", {
-    summary: "Press a key, or several at once",
-    args: [{ name: "key", description: "Enter, Tab, Control+A" }],
+    summary: "Press a key or a key combination",
+    args: [
+      { name: "key", description: "The key or key combination, such as Enter, Tab or Control+A" },
+    ],
     options: { ref: text("The element that receives the keys", "REF") },
   }),
   action("hover", { summary: "Move the pointer over an element", args: [REF] }),
@@ -192,8 +213,11 @@ export const actCommands: Command[] = [
   action("evaluate", {
     summary: "Run JavaScript in the page",
     options: {
-      fn: text("A function or an expression; receives the element of --ref", "JS"),
-      ref: text("The element", "REF"),
+      fn: text(
+        "A JavaScript function or expression; a function receives the element of --ref",
+        "JS",
+      ),
+      ref: text("The element to pass to the function", "REF"),
     },
   }),
   batch,

@@ -47,7 +47,10 @@ export const TAB: Record<string, RouteOption> = {
   ...TIMEOUT,
 };
 
-export const REF: RouteArgument = { name: "ref", description: "From a snapshot: 12 or e12" };
+export const REF: RouteArgument = {
+  name: "ref",
+  description: "The ref of the element in a snapshot, such as 12 or e12",
+};
 
 /** Makes a command from a route of the control API. */
 export function browserCommand<Result>(name: RouteName, command: BrowserCommand<Result>): Command {

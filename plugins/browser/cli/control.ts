@@ -21,20 +21,21 @@ interface Trashed {
 
 const status = browserCommand("GET /", {
   name: "status",
-  summary: "Show whether the browser is running, and which one",
+  summary: "Show whether a browser is running, and which one",
   view: statusLines,
 });
 
 const start = browserCommand("POST /start", {
   name: "start",
-  options: { headless: { description: "Without a window (--no-headless: with one)" } },
+  options: { headless: { description: "Run without a window (--no-headless: with a window)" } },
   view: ({ profile, pid }: { profile: string; pid: number | null }) =>
     `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`,
 });
 
 const stop = browserCommand("POST /stop", {
   name: "stop",
-  view: ({ stopped }: { stopped: boolean }) => (stopped ? "Stopped." : "It was not running."),
+  view: ({ stopped }: { stopped: boolean }) =>
+    stopped ? "Stopped." : "The browser was not running.",
 });
 
 const profiles = browserCommand("GET /profiles", { name: "profiles", view: profileTable });
@@ -45,17 +46,21 @@ const createProfile = browserCommand("POST /profiles/create", {
   options: {
     color: { value: "#RRGGBB" },
     "cdp-url": { member: "cdpUrl", value: "URL" },
-    driver: { description: "Default: managed, or remote with --cdp-url" },
+    driver: { description: "The driver (default: managed, or remote with --cdp-url)" },
     proxy: {
       value: "URL",
-      description: "For a managed profile: a further proxy behind the filtering one",
+      description:
+        "For a managed profile: a further proxy, which the gateway's filtering proxy uses",
     },
     "user-agent": {
       member: "userAgent",
       value: "TEXT",
-      description: "For a managed profile: replaces the browser's own user agent",
+      description: "For a managed profile: the user agent to send instead of the browser's own",
     },
-    args: jsonOption("args", "For a managed profile: a list of further switches"),
+    args: jsonOption(
+      "args",
+      "For a managed profile: further command-line switches, as a JSON list",
+    ),
   },
   view: ({ profile }: { profile: string }) => `Made profile ${profile}.`,
 });
@@ -82,7 +87,7 @@ const tabs = browserCommand("GET /tabs", {
 
 const open = browserCommand("POST /tabs/open", {
   name: "open",
-  summary: "Open a page in a new tab (default: an empty one)",
+  summary: "Open a page in a new tab (default: an empty page)",
   args: [{ name: "address", member: "url", optional: true, fallback: "about:blank" }],
   options: TIMEOUT,
   view: tabLine,
@@ -109,7 +114,7 @@ const closeLastTab = browserCommand("POST /act", { name: "close", constants: { k
 /** Of two routes: only an action can close the tab that was used last, which no path names. */
 const close: Command = {
   ...closeTab,
-  summary: "Close a tab (default: the last used one)",
+  summary: "Close a tab (default: the tab that was used last)",
   run: (io: CommandIO) => (io.args["tab"] === undefined ? closeLastTab : closeTab).run?.(io),
 };
 
@@ -161,5 +166,5 @@ function profileTable({ profiles: all }: { profiles: ProfileView[] }, io: Comman
 }
 
 function trashLine({ trashed }: Trashed): string {
-  return trashed === null ? "There was no data." : `Its data is in ${trashed} now.`;
+  return trashed === null ? "The profile had no data." : `Its data is in ${trashed} now.`;
 }

@@ -14,14 +14,14 @@ const pair = commandFor<{ port: number; token: string }>(
   { ...extensionRoutes.pair, server: SERVER },
   {
     name: "pair",
-    summary: "Print the port and the token for its options page",
+    summary: "Print the port and the token for the extension's options page",
     view: ({ port, token }) => [`port   ${port}`, `token  ${token}`],
   },
 );
 
 export const extensionCommand: Command = defineCommand({
   name: "extension",
-  summary: "The extension that lets the agent control tabs of your own browser",
+  summary: "Set up the extension that lets the agent control tabs of your own browser",
   description:
     "Load the directory as an unpacked extension (chrome://extensions, developer mode), enter port and token on its " +
     "options page, and click its icon on a tab. A second click detaches the tab.",

@@ -71,7 +71,7 @@ const consoleMessages = browserCommand("GET /console", {
 
 const errors = browserCommand("GET /errors", {
   name: "errors",
-  summary: "Show errors of the page's scripts",
+  summary: "Show the errors of the page's scripts",
   options: TAB,
   view: ({ errors: thrown }: { errors: { name: string; message: string }[] }) =>
     thrown.map(({ name, message }) => `${name}: ${message}`),
@@ -79,7 +79,7 @@ const errors = browserCommand("GET /errors", {
 
 const requests = browserCommand("GET /requests", {
   name: "requests",
-  summary: "Show the requests of the page",
+  summary: "Show the requests that the page sent",
   options: { ...TAB, filter: { value: "TEXT" } },
   view: requestLines,
 });
@@ -91,7 +91,7 @@ const responseBody = browserCommand("POST /response/body", {
     {
       name: "address",
       member: "url",
-      description: "The address, a part of it, or a pattern with *",
+      description: "The address of the response, a part of the address, or a pattern with *",
     },
   ],
   options: { ...TAB, "max-chars": { member: "maxChars" }, next: {} },
@@ -101,8 +101,8 @@ const responseBody = browserCommand("POST /response/body", {
 const traceStart = browserCommand("POST /trace/start", {
   name: "start",
   options: {
-    screenshots: { description: "With pictures (default; --no-screenshots)" },
-    snapshots: { description: "With page snapshots (default; --no-snapshots)" },
+    screenshots: { description: "Include screenshots (default; --no-screenshots: leave them out)" },
+    snapshots: { description: "Include page snapshots (default; --no-snapshots: leave them out)" },
     sources: {},
   },
 });

@@ -21,7 +21,7 @@ const CLEAR = { clear: {} };
 
 const listCookies = browserCommand("GET /cookies", {
   name: "list",
-  summary: "All cookies",
+  summary: "List all cookies",
   options: { site: { member: "url", value: "ADDRESS" } },
   view: ({ cookies }: { cookies: CookieView[] }) =>
     cookies.map(({ domain, path, name, value }) => `${domain}${path}  ${name}=${value}`),
@@ -32,9 +32,9 @@ const setCookie = browserCommand("POST /cookies/set", {
   args: [{ name: "name" }, { name: "value" }],
   options: {
     ...TAB,
-    site: text("The address that it is for (default: the page in the tab)", "ADDRESS"),
-    "http-only": flag("Scripts cannot read it"),
-    secure: flag("Over https only"),
+    site: text("The address that the cookie is for (default: the page in the tab)", "ADDRESS"),
+    "http-only": flag("Hide the cookie from scripts"),
+    secure: flag("Send the cookie over HTTPS only"),
   },
   members: cookieMembers,
 });
@@ -48,7 +48,7 @@ function storageCommands(kind: "local" | "session"): Command {
   const constants = { kind };
   const get = browserCommand("GET /storage/:kind", {
     name: "get",
-    summary: "All values, or one",
+    summary: "Show all values, or the value of one key",
     constants,
     args: [{ name: "key", optional: true }],
     options: TAB,
@@ -68,40 +68,54 @@ function storageCommands(kind: "local" | "session"): Command {
     constants,
     options: TAB,
   });
-  return { name: kind, summary: `${kind}Storage of the page`, commands: [get, set, clear] };
+  return {
+    name: kind,
+    summary: `Read and change the ${kind}Storage of the page`,
+    commands: [get, set, clear],
+  };
 }
 
 const saveState = browserCommand("POST /state/save", {
   name: "save",
   summary: "Save cookies and storage to a file",
-  args: [{ name: "path", description: "The file's name under <tmp>/portico" }],
+  args: [{ name: "path", description: "The name of the file, relative to <tmp>/portico" }],
   view: ({ path, cookies, origins }: { path: string; cookies: number; origins: number }) =>
     `${path} (${cookies} cookies, storage of ${origins} sites)`,
 });
 
 const loadState = browserCommand("POST /state/load", {
   name: "load",
-  summary: "Replace cookies and storage by those of a saved file",
-  args: [{ name: "path", description: "Under <tmp>/portico" }],
+  summary: "Replace cookies and storage with those of a saved file",
+  args: [{ name: "path", description: "The name of the saved file, relative to <tmp>/portico" }],
 });
 
 const offline = browserCommand("POST /set/offline", {
   name: "offline",
-  summary: "Turn the network of the browser off or on",
-  args: [{ name: "state", member: "offline", description: "on or off", read: readSwitch }],
+  summary: "Take the browser offline or online",
+  args: [
+    {
+      name: "state",
+      member: "offline",
+      description: "on (the browser is offline) or off",
+      read: readSwitch,
+    },
+  ],
 });
 
 const headers = browserCommand("POST /set/headers", {
   name: "headers",
   options: {
-    "headers-json": { ...jsonOption("headers-json", 'An object: {"x-a":"1"}'), member: "headers" },
+    "headers-json": {
+      ...jsonOption("headers-json", 'The headers, as a JSON object: {"x-a":"1"}'),
+      member: "headers",
+    },
     ...CLEAR,
   },
 });
 
 const credentials = browserCommand("POST /set/credentials", {
   name: "credentials",
-  summary: "Set user and password for HTTP authentication",
+  summary: "Set the user name and the password for HTTP authentication",
   args: [
     { name: "user", member: "username", optional: true },
     { name: "password", optional: true },
@@ -137,62 +151,64 @@ const permissions = browserCommand("POST /set/permissions", {
 
 const media = browserCommand("POST /set/media", {
   name: "media",
-  summary: "The colour scheme",
+  summary: "Set the colour scheme that pages see",
   args: [
     {
       name: "scheme",
       member: "colorScheme",
-      description: "light, dark, no-preference or none",
+      description: "The colour scheme: light, dark, no-preference or none",
     },
   ],
 });
 
 const timezone = browserCommand("POST /set/timezone", {
   name: "timezone",
-  summary: "The time zone",
+  summary: "Set the time zone that pages see",
   args: [{ name: "zone", member: "timezoneId", optional: true }],
   options: CLEAR,
 });
 
 const locale = browserCommand("POST /set/locale", {
   name: "locale",
-  summary: "The language",
+  summary: "Set the language that pages see",
   args: [{ name: "locale", optional: true }],
   options: CLEAR,
 });
 
 const device = browserCommand("POST /set/device", {
   name: "device",
-  summary: "A phone or another device",
-  args: [{ name: "name", optional: true, description: "iPhone 14, Pixel 7, …" }],
+  summary: "Emulate a phone or another device",
+  args: [
+    { name: "name", optional: true, description: "The name of the device: iPhone 14, Pixel 7, …" },
+  ],
   options: CLEAR,
 });
 
 export const stateCommands: Command[] = [
   {
     name: "cookies",
-    summary: "Cookies of the profile",
+    summary: "List, set and clear the cookies of the profile",
     commands: [listCookies, setCookie, clearCookies],
   },
   {
     name: "storage",
-    summary: "Web storage of the page",
+    summary: "Read and change the web storage of the page",
     commands: [storageCommands("local"), storageCommands("session")],
   },
   {
     name: "state",
-    summary: "Cookies and storage of the profile, in a file",
+    summary: "Save the cookies and storage of the profile to a file, or load them from it",
     commands: [saveState, loadState],
   },
   {
     name: "set",
-    summary: "Emulation settings, until they are cleared or the browser stops",
+    summary: "Change emulation settings, which last until they are cleared or the browser stops",
     commands: [
       offline,
       headers,
       credentials,
-      geolocation("geolocation", "Where the browser is"),
-      geolocation("geo", "The same as geolocation"),
+      geolocation("geolocation", "Set the location that pages see"),
+      geolocation("geo", "Set the location that pages see (the same as geolocation)"),
       permissions,
       media,
       timezone,

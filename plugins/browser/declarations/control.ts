@@ -6,7 +6,7 @@ import { choice, declare, Filled, flag, OfProfile, OfTab, optional, Text } from 
 
 export const control = {
   "GET /": declare({
-    summary: "The browser's status",
+    summary: "Show whether a browser is running, and which one",
     about: "browser",
     what: "The status",
     response: Type.Object({
@@ -20,7 +20,7 @@ export const control = {
   "POST /start": declare({
     summary: "Start the browser",
     about: "browser",
-    fields: { headless: flag("Without a window") },
+    fields: { headless: flag("Whether to run the browser without a window") },
     what: "Starting the browser",
     limitMs: 90_000,
     response: OfProfile,
@@ -32,7 +32,7 @@ export const control = {
     response: Type.Composite([OfProfile, Type.Object({ stopped: Type.Boolean() })]),
   }),
   "GET /profiles": declare({
-    summary: "All profiles",
+    summary: "List all profiles",
     about: "profiles",
     what: "Listing the profiles",
     response: Type.Object({
@@ -47,15 +47,21 @@ export const control = {
     fields: {
       name: Filled,
       color: optional(
-        Type.String({ ...COLOR, description: "Colour of its window in hexadecimal form" }),
+        Type.String({
+          ...COLOR,
+          description: "The colour of the profile's window in hexadecimal form: #rrggbb",
+        }),
       ),
       cdpUrl: optional(
-        Type.String({ ...SOCKET_ADDRESS, description: "A browser that runs elsewhere" }),
+        Type.String({
+          ...SOCKET_ADDRESS,
+          description: "The address of a browser that runs elsewhere",
+        }),
       ),
       cdpPort: optional(Type.Integer({ minimum: 1024, maximum: 65535 })),
       driver: optional(
         choice(["managed", "remote", "extension"], {
-          description: "Default: managed, or remote where the browser runs elsewhere",
+          description: "The driver. Default: remote if cdpUrl is set, otherwise managed",
         }),
       ),
       ...LaunchSettings,
@@ -73,7 +79,7 @@ export const control = {
     response: OfProfile,
   }),
   "POST /reset-profile": declare({
-    summary: "Stop the browser and move its data to the trash",
+    summary: "Stop the browser and move the profile's data to the trash",
     about: "profiles",
     fields: { name: optional(Filled) },
     what: "Resetting the profile",
@@ -81,7 +87,7 @@ export const control = {
     response: OfProfile,
   }),
   "GET /tabs": declare({
-    summary: "The open tabs",
+    summary: "List the open tabs",
     about: "tabs",
     what: "Listing the tabs",
     response: Type.Object({
@@ -113,12 +119,12 @@ export const control = {
     response: OfTab,
   }),
   "POST /navigate": declare({
-    summary: "Navigate to an address",
+    summary: "Load an address in a tab",
     fields: {
       url: Text,
       waitUntil: optional(
         choice(["load", "domcontentloaded", "networkidle", "commit"], {
-          description: "When the page counts as loaded",
+          description: "The event after which the page counts as loaded",
         }),
       ),
     },

@@ -18,11 +18,14 @@ import {
 } from "./declare.ts";
 
 const kind = choice(["local", "session"]);
-const forget = flag("Delete them afterwards");
+const forget = flag("Delete the listed entries afterwards");
 const clear = flag("Reset the setting");
 const degrees = (most: number) => optional(Type.Number({ minimum: -most, maximum: most }));
 const site = (description: string) => optional(Type.String({ ...WEB_ADDRESS, description }));
-const statePath = Type.String({ minLength: 1, description: "The file's name under <tmp>/portico" });
+const statePath = Type.String({
+  minLength: 1,
+  description: "The name of the file, relative to <tmp>/portico",
+});
 
 const cookie = Type.Object({
   name: Filled,
@@ -38,21 +41,23 @@ const cookie = Type.Object({
 
 export const data = {
   "GET /console": declare({
-    summary: "The console's messages",
-    fields: { level: filled("Only this level and above"), clear: forget },
+    summary: "List the messages of the page's console",
+    fields: { level: filled("Only messages of this level and above"), clear: forget },
     what: "Reading the console",
     response: listOfTab("messages"),
   }),
   "GET /errors": declare({
-    summary: "Errors of a page's scripts",
+    summary: "List the errors of a page's scripts",
     fields: { clear: forget },
     what: "Reading the errors",
     response: listOfTab("errors"),
   }),
   "GET /requests": declare({
-    summary: "What a page has requested",
+    summary: "List the requests that a page sent",
     fields: {
-      filter: text("Only addresses that contain this text, or match it with *"),
+      filter: text(
+        "Only requests whose address contains this text, or matches it as a pattern with *",
+      ),
       clear: forget,
     },
     what: "Reading the requests",
@@ -61,32 +66,32 @@ export const data = {
   "POST /trace/start": declare({
     summary: "Start a trace",
     fields: {
-      screenshots: flag("With pictures (the default)"),
-      snapshots: flag("With page snapshots (the default)"),
-      sources: flag("With sources"),
+      screenshots: flag("Whether the trace has screenshots (the default)"),
+      snapshots: flag("Whether the trace has page snapshots (the default)"),
+      sources: flag("Whether the trace has sources"),
     },
     what: "Starting the trace",
   }),
   "POST /trace/stop": declare({
-    summary: "Stop a trace and keep it",
-    fields: { path: filled("The file's name under <tmp>/portico") },
+    summary: "Stop a trace and write its file",
+    fields: { path: filled("The name of the file, relative to <tmp>/portico") },
     what: "Writing the trace",
     limitMs: 90_000,
     response: WithPath,
   }),
   "POST /response/body": declare({
-    summary: "The body of the next response from an address",
+    summary: "Read the body of a response from an address",
     fields: {
       url: Filled,
       maxChars: count("At most this many characters"),
-      next: flag("Wait for a new one"),
+      next: flag("Wait for the next response instead of reading an earlier one"),
     },
     what: "Reading the response",
     response: withOk({ targetId: Type.String(), response: AnyObject }),
   }),
   "GET /cookies": declare({
-    summary: "The cookies",
-    fields: { url: site("Only cookies that a request to this address would send") },
+    summary: "List the cookies",
+    fields: { url: site("Only cookies that the browser would send to this address") },
     what: "Reading the cookies",
     response: withOk({ cookies: Type.Array(AnyObject) }),
   }),
@@ -100,8 +105,8 @@ export const data = {
     what: "Clearing the cookies",
   }),
   "GET /storage/:kind": declare({
-    summary: "A page's local or session storage",
-    fields: { kind, key: text("Only this item") },
+    summary: "Read a page's local or session storage",
+    fields: { kind, key: text("Only the item with this key") },
     what: "Reading the storage",
   }),
   "POST /storage/:kind/set": declare({
@@ -115,70 +120,72 @@ export const data = {
     what: "Clearing the storage",
   }),
   "POST /state/save": declare({
-    summary: "Save cookies and storage",
+    summary: "Save cookies and storage to a file",
     fields: { path: statePath },
     what: "Saving the state",
     limitMs: 60_000,
   }),
   "POST /state/load": declare({
-    summary: "Load cookies and storage",
+    summary: "Load cookies and storage from a file",
     fields: { path: statePath },
     what: "Loading the state",
     limitMs: 60_000,
     response: withOk({ cookies: Type.Integer(), origins: Type.Integer() }),
   }),
   "POST /set/offline": declare({
-    summary: "Turn the network off or on",
+    summary: "Take the browser offline or online",
     fields: { offline: Type.Boolean() },
-    what: "Setting offline",
+    what: "Setting the offline mode",
   }),
   "POST /set/headers": declare({
-    summary: "Headers that every request has",
+    summary: "Set headers for every request",
     fields: { headers: optional(Type.Record(Text, Text)), clear },
     what: "Setting the headers",
   }),
   "POST /set/credentials": declare({
-    summary: "Credentials for HTTP authentication",
+    summary: "Set credentials for HTTP authentication",
     fields: { username: optional(Text), password: optional(Text), clear },
     what: "Setting the credentials",
   }),
   "POST /set/geolocation": declare({
-    summary: "The location that pages see",
+    summary: "Set the location that pages see",
     fields: {
       latitude: degrees(90),
       longitude: degrees(180),
-      accuracy: optional(Type.Number({ minimum: 0, description: "In metres" })),
-      origin: filled("Only this site may ask"),
+      accuracy: optional(
+        Type.Number({ minimum: 0, description: "The accuracy of the location in metres" }),
+      ),
+      origin: filled("The only site that may read the location"),
       clear,
     },
     what: "Setting the geolocation",
   }),
   "POST /set/permissions": declare({
-    summary: "The permissions of sites",
+    summary: "Grant permissions to sites",
     fields: {
       permissions: optional(Type.Array(Filled, { maxItems: 50 })),
-      origin: filled("Only this site"),
+      origin: filled("The only site that gets the permissions"),
       clear,
     },
     what: "Setting the permissions",
   }),
   "POST /set/media": declare({
-    summary: "The color scheme that pages see",
+    summary: "Set the colour scheme that pages see",
     fields: {
       colorScheme: optional(
         Type.Union([choice(["light", "dark", "no-preference", "none"]), Type.Null()]),
       ),
       clear,
     },
-    what: "Setting the media",
+    what: "Setting the colour scheme",
   }),
   "POST /set/timezone": declare({
-    summary: "The time zone that pages see",
+    summary: "Set the time zone that pages see",
     fields: { timezoneId: optional(Text), clear },
     what: "Setting the time zone",
   }),
   "POST /set/locale": declare({
-    summary: "The language that pages see",
+    summary: "Set the language that pages see",
     fields: { locale: optional(Text), clear },
     what: "Setting the locale",
   }),

@@ -57,8 +57,8 @@ function isSchema(response: TSchema | ResponseDeclarations): response is TSchema
 
 /** What the fields of every route are for; the command line says the same of its options. */
 export const COMMON_TEXTS = {
-  profile: "The browser profile (default: browser.defaultProfile)",
-  targetId: "The tab, or the beginning of its id (default: the last used one)",
+  profile: "The name of the browser profile (default: browser.defaultProfile)",
+  targetId: "The id of the tab, or the beginning of it (default: the tab that was used last)",
   timeoutMs: "Give up after this many milliseconds",
 };
 

@@ -17,7 +17,7 @@ import {
 /** Pictures come as JSON with a path, or as themselves where the caller accepts images. */
 const Picture: ResponseDeclarations = {
   200: {
-    description: "The picture, or the path of its file.",
+    description: "The image, or the path of its file.",
     content: {
       "application/json": OfTab,
       "image/png": Type.Unsafe({ type: "string", format: "binary" }),
@@ -26,92 +26,98 @@ const Picture: ResponseDeclarations = {
   },
 };
 
-const downloadPath = filled("The file's name under <tmp>/portico/downloads");
+const downloadPath = filled("The name of the file, relative to <tmp>/portico/downloads");
 
 export const page = {
   "GET /snapshot": declare({
-    summary: "What a page shows, as text with refs",
+    summary: "Show a page as text with refs",
     fields: {
       format: optional(
         choice(["ai", "aria"], {
-          description: "ai (default): with refs; aria: the bare accessibility tree",
+          description: "The format: ai (default) has refs; aria is the bare accessibility tree",
         }),
       ),
       mode: optional(
         choice(["efficient", "full", "default"], {
-          description: "efficient: short, with interactive elements only",
+          description: "efficient: a short snapshot with interactive elements only",
         }),
       ),
-      interactive: flag("A flat list of the elements that can be acted on"),
+      interactive: flag("Show a flat list of the elements that can be operated"),
       compact: flag("Leave out nodes that only group others"),
       depth: optional(
         Type.Integer({ minimum: 0, maximum: 1000, description: "At most this many levels" }),
       ),
-      selector: filled("Only what is below the first element that matches"),
-      frame: element("Only this iframe: its ref, or a CSS selector"),
-      labels: flag("Also a screenshot with the refs drawn on it"),
+      selector: filled("Only the subtree of the first element that matches"),
+      frame: element("Only the iframe with this ref or CSS selector"),
+      labels: flag("Also take a screenshot with the refs drawn on it"),
       limit: count("At most this many nodes"),
       maxChars: count("At most this many characters"),
-      diff: flag("Only what changed since the last one"),
+      diff: flag("Show only what changed since the last snapshot"),
     },
     what: "The snapshot",
     limitMs: 75_000,
     response: OfTab,
   }),
   "POST /screenshot": declare({
-    summary: "A picture of a page or an element",
+    summary: "Take a screenshot of a page or an element",
     fields: {
-      fullPage: flag("All of it, not only what is in view"),
+      fullPage: flag("The whole page, not only the visible part"),
       ref: element("Only this element"),
-      type: optional(choice(["png", "jpeg"], { description: "Default png" })),
+      type: optional(choice(["png", "jpeg"], { description: "The image format (default: png)" })),
       quality: optional(
-        Type.Integer({ minimum: 0, maximum: 100, description: "Of a jpeg, 0 to 100" }),
+        Type.Integer({
+          minimum: 0,
+          maximum: 100,
+          description: "The quality of a jpeg image, from 0 to 100",
+        }),
       ),
     },
     what: "The screenshot",
     response: Picture,
   }),
   "POST /pdf": declare({
-    summary: "A page as PDF",
+    summary: "Save a page as a PDF",
     fields: {
-      format: filled("Paper: A4 (default), Letter, …"),
-      landscape: flag("Landscape"),
+      format: filled("The paper size: A4 (default), Letter, …"),
+      landscape: flag("Whether to use landscape orientation"),
     },
     what: "The PDF",
   }),
   // each kind has fields of its own: `fields.ts` lists them, and the action checks them
   "POST /act": declare({
-    summary: "Click, type and other actions on a page",
+    summary: "Perform an action on a page, such as a click",
     fields: { kind: optional(Type.Unknown()), snapshot: optional(Type.Unknown()) },
     what: "The action",
     limitMs: 120_000,
     response: Type.Object({
-      ok: Type.Boolean({ description: "false for a batch with an action that failed" }),
+      ok: Type.Boolean({ description: "false if an action of a batch failed" }),
       targetId: Type.String(),
       url: Type.String(),
     }),
   }),
   "POST /hooks/file-chooser": declare({
-    summary: "Files for the next file chooser",
+    summary: "Set the files for the next file chooser",
     fields: {
       paths: Type.Array(Filled, { minItems: 1, maxItems: 50 }),
-      ref: element("The file input, or what opens the chooser (default: the next chooser)"),
+      ref: element(
+        "The file input, or the element that opens the chooser (default: the next chooser that opens)",
+      ),
     },
     what: "Preparing the upload",
   }),
   "POST /hooks/dialog": declare({
-    summary: "The answer to the next dialog",
-    fields: { accept: Type.Boolean(), promptText: text("The text for a prompt") },
+    summary: "Set how the next dialog is answered",
+    fields: { accept: Type.Boolean(), promptText: text("The text to enter into a prompt") },
     what: "Preparing the dialog",
   }),
   "POST /download": declare({
-    summary: "Download by a click",
+    summary: "Click an element and save the download that it starts",
     fields: { ref: Ref, path: downloadPath },
     what: "The download",
     limitMs: 150_000,
   }),
   "POST /wait/download": declare({
-    summary: "Wait for a download",
+    summary: "Wait for the next download and save it",
     fields: { path: downloadPath },
     what: "The download",
     limitMs: 150_000,

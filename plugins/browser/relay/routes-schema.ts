@@ -8,14 +8,14 @@ const control = { access: "control" } as const;
 export const extensionRoutes = {
   check: {
     ...own,
-    summary: "Whether the extension is paired",
+    summary: "Check whether the extension is paired",
     maxBodyBytes: 4096,
     body: Type.Object({ instance: Type.String({ default: "" }) }),
     response: jsonResponse(Type.Object({ ok: Type.Literal(true), version: Type.String() })),
   },
   show: {
     ...control,
-    summary: "The relay's extension",
+    summary: "Show where the relay's extension is",
     response: jsonResponse(
       Type.Object({
         id: Type.String(),
@@ -28,7 +28,7 @@ export const extensionRoutes = {
   },
   pair: {
     ...control,
-    summary: "Port and token to pair the extension with",
+    summary: "Show the port and the token for pairing the extension",
     response: jsonResponse(Type.Object({ port: Type.Integer(), token: Type.String() })),
   },
 } satisfies Record<string, RouteOptions>;

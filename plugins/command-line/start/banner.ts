@@ -5,8 +5,8 @@ import { columns } from "../help.ts";
 export function bannerOf(gateway: StartedGateway): string {
   const token = gateway.tokenIsNew ? gateway.token : "<your token>";
   const shown = gateway.tokenIsNew
-    ? `${gateway.token} (made at this start; kept in the configuration)`
-    : "as configured";
+    ? `${gateway.token} (created at this start; stored in the configuration)`
+    : "the configured token";
   const at = { url: gateway.url, token: token ?? "" };
   const parts = gateway.list("banner");
   const rowsOf = (some: typeof parts) => some.flatMap((part) => part.rows?.(at) ?? []);

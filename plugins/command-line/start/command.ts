@@ -5,10 +5,14 @@ export default defineCommand({
   name: "start",
   summary: "Run the gateway in the foreground",
   description:
-    "Prints its address and, when one was made at this start, its token. Stops on SIGINT or SIGTERM once running\n" +
-    "answers have ended; a second signal stops it at once.",
+    "Prints the gateway's address and, if it was created at this start, the token. SIGINT or SIGTERM stops the gateway once running\n" +
+    "responses have ended; a second signal stops it at once.",
   options: {
-    port: { type: "number", value: "N", description: "Port (default: gateway.port, 18789)" },
+    port: {
+      type: "number",
+      value: "N",
+      description: "The port to listen on (default: gateway.port, 18789)",
+    },
     workspace: {
       type: "string",
       value: "DIR",

@@ -109,7 +109,7 @@ export class Settler {
 
   async #endOfTurn(run: Run, turnId: string): Promise<End | undefined> {
     const turn = await this.#options.ctx.use("agent").turn(turnId);
-    if (turn === undefined) return this.#endIfLost(run, "the turn is gone from the store");
+    if (turn === undefined) return this.#endIfLost(run, "the store no longer has the turn");
     const { state, finishedAt, result, error } = turn;
     if (["queued", "running", "waiting"].includes(state)) return undefined;
     const endedAt = finishedAt === undefined ? this.#store.now() : Date.parse(finishedAt);

@@ -12,7 +12,7 @@ export function removeCommand(kind: "hooks" | "plugins"): Command {
   return {
     name: "rm",
     summary: `Remove a ${one}'s directory from the home or the workspace`,
-    description: `A built-in ${one} cannot be removed, only switched off. Settings in the configuration stay.`,
+    description: `A built-in ${one} cannot be removed, but you can disable it. The settings of the ${one} stay in the configuration.`,
     args: [{ name: "name", description: `The ${one}'s name, as in \`portico ${kind} list\`` }],
     async run(io) {
       const name = io.args["name"] ?? "";

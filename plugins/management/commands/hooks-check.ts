@@ -9,10 +9,16 @@ import { declaredEvents, workspaceOf } from "./gateway-or-disk.ts";
 
 export const checkHooks: Command = {
   name: "check",
-  summary: "Check a hook, or all hooks if none is named",
+  summary: "Check one hook, or all hooks",
   description:
-    "Looks at HOOK.md, the events, the files' safety, and whether the handler compiles and has the right shape. Exits with 1 if something is wrong.",
-  args: [{ name: "name", description: "A hook's name or its directory", optional: true }],
+    "Checks HOOK.md, the events, the permissions of the files, and whether the handler compiles and has the right shape. Exits with status 1 if something is wrong.",
+  args: [
+    {
+      name: "name",
+      description: "The name or the directory of the hook (default: all hooks)",
+      optional: true,
+    },
+  ],
   async run(io) {
     const wanted = io.args["name"];
     const dir = wanted === undefined ? undefined : directoryOf(wanted, io);

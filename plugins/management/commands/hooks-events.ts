@@ -8,11 +8,13 @@ import { declaredEvents } from "./gateway-or-disk.ts";
 
 export const hookEvents: Command = {
   name: "events",
-  summary: "Every event: its mode, its fields, what may be changed, and a sample",
+  summary: "Describe every event: its mode, its fields, what hooks may change, and a sample",
   description:
-    "A `notify` event informs hooks and does not wait for them; `change` lets them change fields; `answer` also lets one of them reply or block. Needs no gateway.",
-  args: [{ name: "event", description: "Only this one", optional: true }],
-  options: { markdown: { type: "boolean", description: "As a table of Markdown" } },
+    "A `notify` event informs hooks and does not wait for them; `change` lets them change fields; `answer` also lets one of them reply or block. The command needs no running gateway.",
+  args: [
+    { name: "event", description: "The event to describe (default: all events)", optional: true },
+  ],
+  options: { markdown: { type: "boolean", description: "Print a Markdown table" } },
   examples: ["portico hooks events", "portico hooks events gateway:startup"],
   async run(io) {
     const all = await declaredEvents(io);

@@ -9,19 +9,28 @@ import { writeHook } from "./hook-template.ts";
 
 export const newHook: Command = {
   name: "new",
-  summary: "Write a typed, working hook to start from",
+  summary: "Create a typed, working hook as a starting point",
   description:
-    "It goes to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME, and is active at once if a gateway is running.",
-  args: [{ name: "name", description: "Letters, digits, dots, dashes and underscores" }],
+    "The command writes the hook to <home>/hooks/NAME, or with --workspace to <workspace>/hooks/NAME. A running gateway activates it at once.",
+  args: [
+    {
+      name: "name",
+      description: "The name of the hook: letters, digits, dots, dashes and underscores",
+    },
+  ],
   options: {
     event: {
       type: "list",
       value: "E",
-      description: "An event that it handles; may be repeated",
+      description: "An event that the hook handles; may be repeated",
     },
     workspace: { type: "boolean", description: "Write into the workspace instead of the home" },
-    js: { type: "boolean", description: "Write plain JavaScript, typed by JSDoc" },
-    description: { type: "string", value: "TEXT", description: "One line that describes the hook" },
+    js: { type: "boolean", description: "Write plain JavaScript with types in JSDoc" },
+    description: {
+      type: "string",
+      value: "TEXT",
+      description: "A description of the hook in one line",
+    },
   },
   examples: ["portico hooks new hello --event EVENT"],
   run,

@@ -9,24 +9,24 @@ import type { HookRecord } from "../hooks/record.ts";
 import type { HookRunReport } from "../hooks/run.ts";
 import { hookRoutes } from "../routes/routes-schema.ts";
 
-const name = { name: "name", description: "The hook's name, as in `portico hooks list`" };
+const name = { name: "name", description: "The name of the hook in `portico hooks list`" };
 
 const list = commandFor<{ hooks: HookRecord[] }>("GET /kernel/hooks", hookRoutes.list, {
   name: "list",
-  summary: "All hooks with their state",
+  summary: "List all hooks with their state",
   view: ({ hooks }, io) => listed(io, hooks),
 });
 
 const info = commandFor<HookRecord>("GET /kernel/hooks/:name", hookRoutes.show, {
   name: "info",
-  summary: "One hook: its loaded version, its last run, its last error",
+  summary: "Show a hook: its loaded version, its last run, its last error",
   args: [name],
   view: described,
 });
 
 const enable = commandFor<HookRecord>("POST /kernel/hooks/:name/enable", hookRoutes.enable, {
   name: "enable",
-  summary: "Turn a hook on, also one that was stopped after failures",
+  summary: "Enable a hook, also one that was stopped after failures",
   args: [name],
   view: stateLine,
   failure: whyNotRunning,
@@ -34,7 +34,7 @@ const enable = commandFor<HookRecord>("POST /kernel/hooks/:name/enable", hookRou
 
 const disable = commandFor<HookRecord>("POST /kernel/hooks/:name/disable", hookRoutes.disable, {
   name: "disable",
-  summary: "Switch a hook off",
+  summary: "Disable a hook",
   args: [name],
   // the reason would say once more that it is switched off
   view: (record) => stateLine({ ...record, reason: undefined }),
@@ -43,7 +43,7 @@ const disable = commandFor<HookRecord>("POST /kernel/hooks/:name/disable", hookR
 
 const reload = commandFor<HookRecord>("POST /kernel/hooks/:name/reload", hookRoutes.reload, {
   name: "reload",
-  summary: "Load a hook again",
+  summary: "Reload a hook",
   args: [name],
   view: stateLine,
   failure: whyNotRunning,
@@ -53,7 +53,7 @@ const approve = commandFor<HookRecord>("POST /kernel/hooks/:name/approve", hookR
   name: "approve",
   summary: "Approve the current content of a workspace hook, so that it can run",
   description:
-    'Needed if hooks.trust is "approved". After any change of its files, the hook needs a new approval.',
+    'An approval is necessary if hooks.trust is "approved". After any change to its files, the hook needs a new approval.',
   args: [name],
   view: (record) => [
     stateLine(record),
@@ -66,20 +66,20 @@ const run = commandFor<HookRunReport>("POST /kernel/hooks/:name/run", hookRoutes
   name: "run",
   summary: "Run a hook against a sample event",
   description:
-    "Shows what the hook would do; the gateway does none of it. Files and everything on ctx are the real ones.",
+    "Shows the effects that the hook returns, without applying them. Code of the hook that uses files or `ctx` has its real effects.",
   args: [name],
   options: {
     event: {
       value: "E",
-      description: "Which of its events; optional if the hook has only one",
+      description: "The event to run; optional if the hook handles only one event",
     },
     context: {
       type: "string",
       value: "JSON",
-      description: "Replaces these fields of the event's sample",
+      description: "Fields that replace those of the event's sample",
       read: parseContext,
     },
-    session: { member: "sessionKey", value: "S", description: "The event's sessionKey" },
+    session: { member: "sessionKey", value: "S", description: "The sessionKey of the event" },
   },
   examples: [`portico hooks run hello --context '{"content":"Hi"}'`],
   view: ranLines,
@@ -89,15 +89,17 @@ const run = commandFor<HookRunReport>("POST /kernel/hooks/:name/run", hookRoutes
 
 const logs = commandFor<{ lines: HookLogLine[] }>("GET /kernel/hooks/:name/logs", hookRoutes.logs, {
   name: "logs",
-  summary: "The last lines of a hook",
+  summary: "Show the last log lines of a hook",
   args: [name],
-  options: { lines: { description: "How many (default 50, at most 200)", fallback: 50 } },
+  options: {
+    lines: { description: "The number of lines, at most 200 (default: 50)", fallback: 50 },
+  },
   view: ({ lines }) => lines.map(logLine),
 });
 
 export default defineCommand({
   name: "hooks",
-  summary: "List, inspect, make, try and switch hooks",
+  summary: "List, inspect, create, test, enable and disable hooks",
   description:
     "A hook is a directory with HOOK.md and handler.ts. A saved change is active at once, without a restart.",
   examples: ["portico hooks new hello --event EVENT", "portico hooks info hello"],

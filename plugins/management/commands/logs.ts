@@ -14,13 +14,17 @@ const DEFAULT_LINES = 100;
 
 const logs: Command = {
   name: "logs",
-  summary: "The gateway's log lines",
+  summary: "Show the log lines of the gateway",
   options: {
-    follow: { type: "boolean", short: "f", description: "Continue to print lines as they arrive" },
-    lines: { type: "number", short: "n", description: "How many of the last lines (default 100)" },
+    follow: { type: "boolean", short: "f", description: "Keep printing lines as they arrive" },
+    lines: {
+      type: "number",
+      short: "n",
+      description: "The number of lines, newest last (default: 100)",
+    },
     level: {
       type: "string",
-      description: "Only this level and above",
+      description: "Show only lines of this level and above",
       choices: ["debug", "info", "warn", "error"],
     },
   },

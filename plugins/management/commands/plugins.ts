@@ -12,11 +12,11 @@ import { removeCommand } from "./extension-rm.ts";
 import { pluginRoutes } from "../routes/routes-schema.ts";
 import { writeDirectory } from "./write-directory.ts";
 
-const name = { name: "name", description: "The plugin's name, as in `portico plugins list`" };
+const name = { name: "name", description: "The name of the plugin in `portico plugins list`" };
 
 const list = commandFor<{ plugins: PluginRecord[] }>("GET /kernel/plugins", pluginRoutes.list, {
   name: "list",
-  summary: "All plugins with their state",
+  summary: "List all plugins with their state",
   view: ({ plugins }, io) =>
     io.table(
       ["NAME", "STATE", "ROOT", "SETUP", ""],
@@ -32,7 +32,7 @@ const list = commandFor<{ plugins: PluginRecord[] }>("GET /kernel/plugins", plug
 
 const info = commandFor<PluginInfo>("GET /kernel/plugins/:name", pluginRoutes.show, {
   name: "info",
-  summary: "One plugin: its version, what it registered, its last error",
+  summary: "Show a plugin: its version, what it registered, its last error",
   args: [name],
   view: describe,
 });
@@ -40,14 +40,17 @@ const info = commandFor<PluginInfo>("GET /kernel/plugins/:name", pluginRoutes.sh
 /** Not made from a route: it writes files, with or without a gateway. */
 const create = defineCommand({
   name: "new",
-  summary: "Write a working plugin to start from",
-  description: "It goes to <home>/plugins/NAME and is active at once if a gateway is running.",
-  args: [{ name: "name", description: "Lower-case letters, digits and dashes" }],
+  summary: "Create a working plugin as a starting point",
+  description:
+    "The command writes the plugin to <home>/plugins/NAME. A running gateway activates it at once.",
+  args: [
+    { name: "name", description: "The name of the plugin: lower-case letters, digits and dashes" },
+  ],
   options: {
     kind: {
       type: "string",
       value: "KIND",
-      description: "The kind of plugin; needed if there are several kinds",
+      description: "The kind of plugin; optional if there is only one kind",
     },
   },
   examples: ["portico plugins new my-plugin"],
@@ -56,7 +59,7 @@ const create = defineCommand({
 
 const enable = commandFor<PluginRecord>("POST /kernel/plugins/:name/enable", pluginRoutes.enable, {
   name: "enable",
-  summary: "Switch a plugin on",
+  summary: "Enable a plugin",
   args: [name],
   view: stateLine,
 });
@@ -64,12 +67,12 @@ const enable = commandFor<PluginRecord>("POST /kernel/plugins/:name/enable", plu
 const disable = commandFor<PluginRecord>(
   "POST /kernel/plugins/:name/disable",
   pluginRoutes.disable,
-  { name: "disable", summary: "Switch a plugin off", args: [name], view: stateLine },
+  { name: "disable", summary: "Disable a plugin", args: [name], view: stateLine },
 );
 
 const reload = commandFor<PluginRecord>("POST /kernel/plugins/:name/reload", pluginRoutes.reload, {
   name: "reload",
-  summary: "Load a plugin again",
+  summary: "Reload a plugin",
   args: [name],
   view: stateLine,
   failure: ({ error }) => error,
@@ -77,7 +80,7 @@ const reload = commandFor<PluginRecord>("POST /kernel/plugins/:name/reload", plu
 
 export default defineCommand({
   name: "plugins",
-  summary: "List, inspect, make, switch and reload plugins",
+  summary: "List, inspect, create, enable, disable and reload plugins",
   commands: [list, info, create, removeCommand("plugins"), enable, disable, reload],
 });
 

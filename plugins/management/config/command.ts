@@ -14,28 +14,34 @@ import { afterwards, differenceLines, versionLines } from "./show.ts";
 import { exportCommand, importCommand } from "./transfer.ts";
 
 const dryRun = {
-  "dry-run": { type: "boolean", description: "Show what would change, and write nothing" },
+  "dry-run": { type: "boolean", description: "Show what would change without writing anything" },
 } as const;
-const key = { name: "key", description: "A path such as channels.main.baseUrl" };
+const key = { name: "key", description: "The path of the key, such as channels.main.baseUrl" };
 
 const command: Command = {
   name: "config",
   summary: "Read, write and check the configuration",
   description:
-    "Works on the file itself, so no gateway needs to run; a running one applies a change at once. With --url, it works on the gateway at that address.",
+    "The commands work on the file itself, so no gateway needs to run; a running gateway applies a change at once. With --url, they work on the gateway at that address.",
   commands: [
     {
       name: "get",
-      summary: "Print one key, or everything, with defaults filled in",
-      args: [{ name: "key", description: "A path such as gateway.port", optional: true }],
+      summary: "Print one key, or the whole configuration, with defaults filled in",
+      args: [
+        {
+          name: "key",
+          description: "The path of the key, such as gateway.port (default: all keys)",
+          optional: true,
+        },
+      ],
       options: { reveal: { type: "boolean", description: "Show secrets instead of ********" } },
       examples: ["portico config get", "portico config get gateway.auth.token --reveal"],
       run: get,
     },
     {
       name: "set",
-      summary: "Write one key; without VALUE, remove it so that its default is active",
-      description: `VALUE is JSON5 (numbers, true, lists, objects), anything else is text. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that would not load is refused, and the file stays as it was. Comments and order of the file stay as they are. The entries of a map, such as channels, are written by their own keys.`,
+      summary: "Set one key; without VALUE, remove the key so that its default is active",
+      description: `VALUE is read as JSON5 (numbers, true, lists, objects); anything else is text. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that the gateway could not load is refused, and the file stays as it was. Comments and order of the file stay as they are. The entries of a map, such as channels, are written by their own keys.`,
       args: [key, { name: "value", optional: true }],
       options: dryRun,
       examples: [
@@ -47,7 +53,7 @@ const command: Command = {
     },
     {
       name: "unset",
-      summary: "Remove one key, so that its default is active",
+      summary: "Remove one key so that its default is active",
       args: [key],
       options: dryRun,
       examples: ["portico config unset gateway.port"],
@@ -55,14 +61,14 @@ const command: Command = {
     },
     {
       name: "validate",
-      summary: "Check the configuration, or another FILE, as a start of the gateway would",
+      summary: "Check the configuration, or another FILE, as the gateway does when it starts",
       args: [{ name: "file", optional: true }],
       examples: ["portico config validate", "portico config validate ./new.json"],
       run: validate,
     },
     {
       name: "history",
-      summary: "List the last 20 versions: who wrote them, when, and from where",
+      summary: "List the last 20 versions: who wrote each version, when, and from where",
       examples: ["portico config history", "portico config history --json"],
       async run(io) {
         io.show({ versions: await doorOf(io).versions() }, ({ versions }) =>
@@ -89,9 +95,9 @@ const command: Command = {
     },
     {
       name: "undo",
-      summary: "Restore the version before the latest change, or another one",
+      summary: "Restore the version before the latest change, or another version",
       description:
-        "An undo also makes a version, so nothing is lost. A second undo goes one version further back. portico config undo N restores any version of portico config history.",
+        "An undo also creates a version, so nothing is lost. A second undo goes back one version further. portico config undo N restores any version of portico config history.",
       args: [{ name: "version", optional: true }],
       options: dryRun,
       examples: ["portico config undo", "portico config undo 3 --dry-run"],
@@ -101,7 +107,7 @@ const command: Command = {
     importCommand,
     {
       name: "schema",
-      summary: "Print the JSON Schema of the configuration, all plugins' sections included",
+      summary: "Print the JSON Schema of the configuration, including the sections of all plugins",
       examples: ["portico config schema > portico.schema.json"],
       async run(io) {
         // The plugins make it, whatever the file holds: a broken one is repaired with its help.

@@ -11,7 +11,7 @@ import { afterwards, differenceLines } from "./show.ts";
 
 export const exportCommand: Command = {
   name: "export",
-  summary: "Write the configuration for another gateway, without secrets",
+  summary: "Export the configuration for another gateway, without secrets",
   description: `Prints the configuration, or writes it to FILE. \${NAME} references stay; each other secret becomes a reference to a variable that is named after its key, such as \${CHANNELS_MAIN_API_KEY}.`,
   args: [{ name: "file", optional: true }],
   examples: ["portico config export > shared.json", "portico config export shared.json"],
@@ -28,13 +28,13 @@ export const exportCommand: Command = {
 
 export const importCommand: Command = {
   name: "import",
-  summary: "Replace the configuration by an exported one; secrets stay",
+  summary: "Replace the configuration with an exported one; secrets stay",
   description:
     "Shows what would change and asks before it writes. Secrets and comments of the current file stay; a key or an entry that FILE does not have is removed. portico config undo restores the previous version.",
   args: [{ name: "file" }],
   options: {
-    yes: { type: "boolean", description: "Write without asking" },
-    "dry-run": { type: "boolean", description: "Show what would change, and write nothing" },
+    yes: { type: "boolean", description: "Write without asking for confirmation" },
+    "dry-run": { type: "boolean", description: "Show what would change without writing anything" },
   },
   examples: [
     "portico config import shared.json",

@@ -10,11 +10,13 @@ const YesOrNo = Type.Optional(choice(["true", "false"]));
 export const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
 export const logsQuery = Type.Object({
-  lines: Type.Optional(Type.Integer({ minimum: 0, default: 100, description: "How many" })),
+  lines: Type.Optional(
+    Type.Integer({ minimum: 0, default: 100, description: "The number of lines" }),
+  ),
   level: Type.Optional(
     Type.Union(
       LEVELS.map((level) => Type.Literal(level)),
-      { default: "trace", description: "Lines of this level and above" },
+      { default: "trace", description: "Only lines of this level and above" },
     ),
   ),
   follow: YesOrNo,
@@ -40,25 +42,30 @@ export const patch = Type.Union([
 export const importRequest = Type.Object({ configuration: AnyObject }, closed);
 export const undoRequest = Type.Object(
   {
-    to: Type.Optional(Type.Integer({ minimum: 1, description: "Default: the version before it" })),
+    to: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: "The second version. Default: the version before the first one",
+      }),
+    ),
   },
   closed,
 );
 
 const Written = jsonResponse(Type.Object({ ok: Type.Literal(true), version: Type.String() }), {
-  description: "The written values; `ETag` also holds the version.",
+  description: "The written values. `ETag` contains the version.",
 });
 const version = Type.Optional(
-  Type.String({ description: "Number or version; default the latest" }),
+  Type.String({ description: "The number or the id of a version. Default: the latest" }),
 );
 
 export const configRoutes = {
   show: {
     ...owner,
-    summary: "The configuration with its schema, secrets masked",
+    summary: "Show the configuration with its schema, secrets masked",
     response: jsonResponse(
       Type.Object({
-        version: Type.String({ description: "The version, for If-Match; ETag also holds it" }),
+        version: Type.String({ description: "The version, for If-Match; `ETag` contains it, too" }),
         schema: AnyObject,
         value: AnyObject,
         written: AnyObject,
@@ -70,21 +77,22 @@ export const configRoutes = {
   },
   set: {
     ...owner,
-    summary: "Writes one key of the configuration; without a value, removes it",
+    summary: "Write one key of the configuration; without a value, remove the key",
     query: dryRun,
     body: keyChange,
     response: Written,
   },
   change: {
     ...owner,
-    summary: "Writes several keys of the configuration, all or none",
+    summary: "Write several keys of the configuration, all or none",
     query: dryRun,
     body: patch,
     response: Written,
   },
   history: {
     ...owner,
-    summary: "The last versions of the configuration: who, when, from where",
+    summary:
+      "List the last versions of the configuration: who wrote each version, when, and from where",
     response: jsonResponse(
       Type.Object({
         versions: Type.Array(
@@ -100,7 +108,7 @@ export const configRoutes = {
   },
   diff: {
     ...owner,
-    summary: "What changed between two versions, secrets masked",
+    summary: "Show what changed between two versions, secrets masked",
     query: Type.Object({ from: version, to: version }),
     response: jsonResponse(
       Type.Object({
@@ -110,7 +118,7 @@ export const configRoutes = {
   },
   export: {
     ...owner,
-    summary: "The configuration for another gateway, with variables in place of secrets",
+    summary: "Export the configuration for another gateway, with variables in place of secrets",
     response: jsonResponse(
       Type.Object({
         version: Type.String(),
@@ -121,14 +129,14 @@ export const configRoutes = {
   },
   import: {
     ...owner,
-    summary: "Replaces the configuration with an exported one; secrets stay",
+    summary: "Replace the configuration with an exported one; secrets stay",
     query: dryRun,
     body: importRequest,
     response: Written,
   },
   undo: {
     ...owner,
-    summary: "Restores the version before the latest change, or another one",
+    summary: "Restore the version before the latest change, or another version",
     query: dryRun,
     body: undoRequest,
     optionalBody: true,
@@ -136,7 +144,7 @@ export const configRoutes = {
   },
   refresh: {
     ...owner,
-    summary: "Apply the file now",
+    summary: "Apply the configuration file now",
     changes: false,
     body: null,
     response: jsonResponse(
@@ -155,7 +163,7 @@ const Standing = Type.Object({ name: Type.String(), state: Type.String() });
 export const gatewayRoutes = {
   status: {
     ...owner,
-    summary: "What runs, and what is wrong",
+    summary: "Show what runs, and what is wrong",
     response: jsonResponse(
       Type.Object({
         version: Type.String(),
@@ -166,7 +174,9 @@ export const gatewayRoutes = {
         home: Type.String(),
         workspace: Type.String(),
         memory: Type.Object({ rssBytes: Type.Number(), heapBytes: Type.Number() }),
-        cpuMs: Type.Integer({ description: "Processor time since the start, of all workers" }),
+        cpuMs: Type.Integer({
+          description: "The processor time of all workers since the start, in milliseconds",
+        }),
         requests: Type.Object({ total: Type.Integer(), active: Type.Integer() }),
         connections: AnyObject,
         config: AnyObject,
@@ -180,7 +190,7 @@ export const gatewayRoutes = {
   },
   events: {
     ...owner,
-    summary: "All events, with what handlers may do",
+    summary: "List all events and what their handlers may do",
     response: jsonResponse(
       Type.Object({
         events: Type.Array(
@@ -196,11 +206,11 @@ export const gatewayRoutes = {
   },
   logs: {
     ...owner,
-    summary: "The last lines; ?follow=true sends further ones",
+    summary: "Show the last log lines; with follow=true, also stream new ones",
     query: logsQuery,
     response: {
       200: {
-        description: "Lines of the log, as a list or as a stream.",
+        description: "Log lines, as a list or as a stream.",
         content: {
           "application/json": Type.Object({
             lines: Type.Array(Type.Object({ level: Type.String() })),
@@ -221,10 +231,12 @@ const oneHook = { ...owner, body: null, response: jsonResponse(Hook) };
 const Files = Type.Array(Type.Object({ path: Type.String(), text: Type.String() }));
 
 export const runBody = Type.Object({
-  event: Type.Optional(Type.String({ description: "Default: the only event of the hook" })),
+  event: Type.Optional(
+    Type.String({ description: "The event to run. Default: the only event of the hook" }),
+  ),
   context: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), {
-      description: "Replaces these fields of the event's sample",
+      description: "Fields that replace those of the event's sample",
     }),
   ),
   sessionKey: Text,
@@ -233,7 +245,7 @@ export const runBody = Type.Object({
 export const hookRoutes = {
   list: {
     ...owner,
-    summary: "All hooks, and the roots they come from",
+    summary: "List all hooks, and the roots that they come from",
     response: jsonResponse(
       Type.Object({
         hooks: Type.Array(Hook),
@@ -241,18 +253,19 @@ export const hookRoutes = {
       }),
     ),
   },
-  rescan: { ...owner, summary: "Look at the disk now", body: null, response: Hooks },
+  rescan: { ...owner, summary: "Scan the disk for changes now", body: null, response: Hooks },
   reloadAll: { ...owner, summary: "Reload all hooks", body: null, response: Hooks },
-  show: { ...owner, summary: "One hook", response: jsonResponse(Hook) },
+  show: { ...owner, summary: "Show one hook", response: jsonResponse(Hook) },
   logs: {
     ...owner,
-    summary: "Its last lines",
+    summary: "Show the last log lines of a hook",
     query: Type.Object({ lines: limitField(200) }),
     response: jsonResponse(Type.Object({ lines: Type.Array(Type.Unknown()) })),
   },
   code: {
     ...owner,
-    summary: "Its files on disk, and those of the versions that were active since the start",
+    summary:
+      "Show the files of a hook on disk, and those of versions that were active since the start",
     response: jsonResponse(
       Type.Object({
         files: Files,
@@ -262,13 +275,13 @@ export const hookRoutes = {
       }),
     ),
   },
-  enable: { ...oneHook, summary: "Turn a hook on, or on again after errors" },
-  disable: { ...oneHook, summary: "Turn a hook off" },
+  enable: { ...oneHook, summary: "Enable a hook, also one that was stopped after failures" },
+  disable: { ...oneHook, summary: "Disable a hook" },
   approve: { ...oneHook, summary: "Approve the content of a hook" },
   reload: { ...oneHook, summary: "Reload a hook" },
   check: {
     ...owner,
-    summary: "Check a hook, and say what is wrong",
+    summary: "Check a hook and list what is wrong",
     changes: false,
     body: null,
     response: jsonResponse(
@@ -303,10 +316,10 @@ const Plugins = jsonResponse(Type.Object({ plugins: Type.Array(Plugin) }));
 const onePlugin = { ...owner, body: null, response: jsonResponse(Plugin) };
 
 export const pluginRoutes = {
-  list: { ...owner, summary: "All plugins", response: Plugins },
-  show: { ...owner, summary: "One plugin", response: jsonResponse(Plugin) },
+  list: { ...owner, summary: "List all plugins", response: Plugins },
+  show: { ...owner, summary: "Show one plugin", response: jsonResponse(Plugin) },
   reload: { ...onePlugin, summary: "Reload a plugin" },
-  enable: { ...onePlugin, summary: "Turn a plugin on" },
-  disable: { ...onePlugin, summary: "Turn a plugin off" },
-  rescan: { ...owner, summary: "Look at the disk now", body: null, response: Plugins },
+  enable: { ...onePlugin, summary: "Enable a plugin" },
+  disable: { ...onePlugin, summary: "Disable a plugin" },
+  rescan: { ...owner, summary: "Scan the disk for changes now", body: null, response: Plugins },
 } satisfies Record<string, RouteOptions>;

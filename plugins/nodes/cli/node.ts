@@ -3,7 +3,7 @@ import { defineCommand } from "portico/command-line";
 
 export default defineCommand({
   name: "node",
-  summary: "Offer this machine's browser to a gateway elsewhere",
+  summary: "Offer this machine's browser to a gateway on another machine",
   description:
     "Runs in the foreground, with its own home, configuration and browser profiles. It connects to the gateway, and\n" +
     "reconnects whenever the connection ends. --token takes the gateway's token; PORTICO_TOKEN or nodeHost.token keep\n" +

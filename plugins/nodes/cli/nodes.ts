@@ -8,7 +8,7 @@ const NO_NODE =
 
 const list = commandFor<{ nodes: NodeStatus[] }>("GET /nodes", nodesRoute, {
   name: "list",
-  summary: "List the nodes, connected or not",
+  summary: "List the connected and disconnected nodes",
   examples: ["portico nodes list", "portico nodes list --json"],
   view: ({ nodes }, io) =>
     nodes.length === 0
@@ -29,8 +29,8 @@ const list = commandFor<{ nodes: NodeStatus[] }>("GET /nodes", nodesRoute, {
 
 export default defineCommand({
   name: "nodes",
-  summary: "Browsers on other machines",
+  summary: "List the nodes: machines whose browsers the gateway uses",
   description:
-    "A node is a machine on which 'portico node' runs. The gateway uses its browser instead of a local one.",
+    "A node is a machine on which 'portico node' runs. The gateway uses the browser of the node instead of a local browser.",
   commands: [list],
 });

@@ -10,14 +10,17 @@ const text = (description: string, value = "TEXT"): OptionSpec => ({
 const KINDS = ["feed", "json", "html", "http", "file"] as const;
 
 export const options: Record<string, OptionSpec> = {
-  name: text("The poll's name, if it is not the argument", "NAME"),
+  name: text("The name of the poll", "NAME"),
   kind: {
     type: "string",
     choices: KINDS,
-    description: "The kind of source; default: feed, or file with --path",
+    description: "The kind of source (default: feed, or file with --path)",
   },
   url: text("The address of the source", "URL"),
-  path: text("Or a file or directory, below the workspace or one of polls.roots", "PATH"),
+  path: text(
+    "The path of the source: a file or directory in the workspace or one of polls.roots",
+    "PATH",
+  ),
   header: {
     type: "list",
     value: "NAME:VALUE",
@@ -26,48 +29,53 @@ export const options: Record<string, OptionSpec> = {
   method: {
     type: "string",
     choices: ["GET", "POST", "PUT", "QUERY"],
-    description: "Default GET; POST with a body",
+    description: "The method of the request (default: GET, or POST with a body)",
   },
   body: text("The body of the request, such as a GraphQL query; JSON is sent as JSON"),
-  browser: { type: "boolean", description: "html, http: check the page as the browser renders it" },
-  items: text("json: where the list is, such as data.items", "PATH"),
-  key: text("json: the field that identifies an item, such as id", "PATH"),
-  selector: text("html: a selector of the part to watch", "CSS"),
+  browser: {
+    type: "boolean",
+    description: "For html and http: check the page as the browser renders it",
+  },
+  items: text("For json: the path of the list, such as data.items", "PATH"),
+  key: text("For json: the field that identifies an item, such as id", "PATH"),
+  selector: text("For html: a selector of the part to watch", "CSS"),
   ignore: {
     type: "list",
     value: "REGEX",
-    description: "Lines to ignore; may be repeated",
+    description: "A pattern of lines to ignore; may be repeated",
   },
   remove: {
     type: "list",
     value: "CSS",
-    description: "html: parts to ignore; may be repeated",
+    description: "For html: a selector of parts to ignore; may be repeated",
   },
-  match: text("file, a directory: only names that match", "GLOB"),
-  every: text("How often: 30s, 15m, 2h; default 5m", "TIME"),
-  cron: text("Or by a cron expression", "EXPR"),
-  tz: text("Its time zone", "ZONE"),
-  schedule: text('Or a schedule like that of a cron job, as one text: "0 9 * * *"'),
+  match: text("For a directory: only files whose name matches", "GLOB"),
+  every: text("The interval between checks: 30s, 15m, 2h (default: 5m)", "TIME"),
+  cron: text("Check at the dates of a cron expression", "EXPR"),
+  tz: text("The time zone of the cron expression", "ZONE"),
+  schedule: text('Check by a schedule of any kind, as one text: "0 9 * * *", "every 5m"'),
   message: text(
-    "Starts an agent turn for each new item: {item.title}, {diff}, {url}, {count}, {name}",
+    "Start an agent turn with this task for each new item; placeholders: {item.title}, {diff}, {url}, {count}, {name}",
   ),
-  model: text("Model of the turn", "MODEL"),
-  session: text("Session of the turn; default: a separate session", "SESSION"),
-  text: text("Or: queues this event for the next heartbeat"),
-  now: { type: "boolean", description: "Wakes the agent at once for the event" },
-  hook: text("Or: emits this event for hooks", "EVENT"),
+  model: text("The model of the turn", "MODEL"),
+  session: text("The session of the turn (default: a separate session)", "SESSION"),
+  text: text("Queue this event for the next heartbeat"),
+  now: { type: "boolean", description: "Start a heartbeat at once for the event of --text" },
+  hook: text("Emit this event for hooks", "EVENT"),
   "fire-on-first": {
     type: "boolean",
-    description: "Report the items of the first check too; by default it only remembers them",
+    description:
+      "Report the items of the first check too; by default, the first check only remembers them",
   },
   "max-items": {
     type: "number",
     value: "N",
-    description: "How many items of one check are reported singly; the others become one summary",
+    description:
+      "How many items of one check are reported separately; one summary reports the others",
   },
   "allow-private": {
     type: "boolean",
-    description: "Allow private addresses, also after redirects",
+    description: "Allow addresses on private networks, also after redirects",
   },
   disabled: { type: "boolean", description: "Add the poll without enabling it" },
 };

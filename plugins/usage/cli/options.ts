@@ -2,16 +2,28 @@
 import type { OptionSpec } from "portico/command-line";
 
 export const rangeOptions = {
-  since: { type: "string", value: "TIME", description: "from this long ago: 7d, 24h, 90m, 4w" },
-  from: { type: "string", value: "DATE", description: "from a date or time: 2026-11-01" },
-  to: { type: "string", value: "DATE", description: "to a date (that day included) or time" },
+  since: {
+    type: "string",
+    value: "TIME",
+    description: "Only requests from this long ago: 7d, 24h, 90m, 4w",
+  },
+  from: {
+    type: "string",
+    value: "DATE",
+    description: "Only requests from this date or time on: 2026-11-01",
+  },
+  to: {
+    type: "string",
+    value: "DATE",
+    description: "Only requests up to this date (that day included) or time",
+  },
 } satisfies Record<string, OptionSpec>;
 
 export const filterOptions = {
-  model: { type: "string", value: "NAME", description: "only this model" },
-  channel: { type: "string", value: "NAME", description: "only this channel" },
-  key: { type: "string", value: "NAME", description: "only this client key" },
-  tag: { type: "string", value: "NAME", description: "only requests with this tag" },
+  model: { type: "string", value: "NAME", description: "Only requests for this model" },
+  channel: { type: "string", value: "NAME", description: "Only requests of this channel" },
+  key: { type: "string", value: "NAME", description: "Only requests of this client key" },
+  tag: { type: "string", value: "NAME", description: "Only requests with this tag" },
 } satisfies Record<string, OptionSpec>;
 
 export function keyName(key: string | null | undefined): string {

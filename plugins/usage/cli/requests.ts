@@ -10,16 +10,16 @@ const options = {
   status: {
     type: "string",
     value: "STATUS",
-    description: "only this status (429) or class (4xx, 5xx)",
+    description: "Only requests with this status (429) or class of statuses (4xx, 5xx)",
   },
   ...pageOptions,
 } as const;
 
 export default commandFor<RequestPage>("GET /usage/requests", usageRoutes.requests, {
   name: "requests",
-  summary: "Single requests, newest first",
+  summary: "List single requests, newest first",
   description:
-    "Lists the requests of the last 30 days by default, if they are still stored (usage.requests.keep). Times are in UTC and show the end of the answer. A dash means that the value is unknown.",
+    "Lists the stored requests (usage.requests.keep), by default those of the last 30 days. Times are in UTC and show the end of the response. A dash means that the value is unknown.",
   options,
   examples: [
     "portico usage requests --since 1h --status 5xx",

@@ -7,21 +7,21 @@ import { dollars, filterOptions, keyName, rangeOptions } from "./options.ts";
 
 export default commandFor<Report>("GET /usage", usageRoutes.sums, {
   name: "usage",
-  summary: "Tokens and costs of models",
+  summary: "Show tokens and costs of models",
   description:
-    "Sums the last 30 days by default. Days are in UTC. Costs are estimates in US dollars, based on list prices.",
+    "Sums up the last 30 days by default. Days are in UTC. Costs are estimates in US dollars, based on list prices.",
   options: {
     ...rangeOptions,
     by: {
       value: "WHAT",
       description:
-        "a row for each model, channel, key, alias, principal, tag, day or hour; default: model",
+        "Show a row for each model (default), channel, key, alias, principal, tag, day or hour",
       read: (names: readonly string[]) => names.join(","),
       fallback: "model",
     },
     ...filterOptions,
-    alias: { value: "NAME", description: "only requests that named this model" },
-    principal: { value: "NAME", description: "only this principal: key:ci" },
+    alias: { value: "NAME", description: "Only requests that named this alias or model" },
+    principal: { value: "NAME", description: "Only requests of this principal, such as key:ci" },
   },
   examples: ["portico usage --since 7d", "portico usage --from 2026-11-01 --by day,key --json"],
   commands: [requests],
@@ -90,12 +90,12 @@ function notes({ estimated, unpriced }: Amounts): string[] {
   return [
     ...(estimated > 0
       ? [
-          `The token counts of ${estimated} answers are estimates, because the upstream reported none or the client disconnected.`,
+          `The token counts of ${estimated} responses are estimates, because the upstream reported none or the client disconnected.`,
         ]
       : []),
     ...(unpriced > 0
       ? [
-          `${unpriced} answers have no known price, so the total does not include them (see usage.prices).`,
+          `${unpriced} responses have no known price, so the total does not include them. Set usage.prices to include them.`,
         ]
       : []),
   ];

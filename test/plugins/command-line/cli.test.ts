@@ -29,7 +29,7 @@ test("a mistyped command or option is met with the nearest one, in one line on s
   assert.is(command.code, 2);
   assert.is(
     command.stderr,
-    'portico: There is no command "portico statsu". Did you mean status? See portico --help.\n',
+    'portico: There is no command "portico statsu". Did you mean status? `portico --help` lists the commands.\n',
   );
   const option = await portico(home, ["status", "--jsno"]);
   assert.is(option.code, 2);
@@ -67,7 +67,7 @@ test("a command with a --url of its own takes the gateway's before its name", as
   assert.is(edited.code, 0, edited.stderr);
   assert.match(
     (await porticoHere(home, ["polls", "add", "--help"])).stdout,
-    /--url .*; before the command's name it is the gateway's address/,
+    /--url .*; put --url before the command's name to pass the gateway's address/,
   );
 });
 

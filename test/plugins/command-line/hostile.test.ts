@@ -157,7 +157,7 @@ test("no help lists an option twice; the --url of a command mentions that of the
       .flatMap((line) => /^ {2}(?:-\w, )?(--[\w-]+)/.exec(line)?.[1] ?? []);
     assert.equal(options, [...new Set(options)], words.join(" "));
     if (/^ {2}--url ADDRESS/m.test(stdout))
-      assert.match(stdout, "before the command's name it is the gateway's address");
+      assert.match(stdout, "put --url before the command's name to pass the gateway's address");
     const below = [...listed.matchAll(/^ {2}([\w-]+)/gm)].map(([, name = ""]) =>
       walk([...words, name]),
     );

@@ -293,7 +293,7 @@ test("the command line lists, shows and replays, by a short id", async () => {
   const show = await porticoHere(gateway.home, ["deliveries", "show", short]);
   assert.match(show.stdout, /turn\.completed[\s\S]*hello/);
   const replay = await porticoHere(gateway.home, ["deliveries", "replay", `dlv_${turnId}`]);
-  assert.match(replay.stdout, /will be sent again/);
+  assert.match(replay.stdout, /is sent again/);
   await until("the second", () => at("/line").length === 2);
   const wrong = await porticoHere(gateway.home, ["deliveries", "show", "dlv_none"]);
   assert.is(wrong.code, 1);

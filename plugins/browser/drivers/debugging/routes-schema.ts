@@ -18,12 +18,12 @@ const Targets = Type.Array(
 export const devtoolsRoutes = {
   version: {
     ...own,
-    summary: "The browser, for DevTools clients",
+    summary: "Describe the browser to DevTools clients",
     response: jsonResponse(About),
   },
   targets: {
     ...own,
-    summary: "Its targets, for DevTools clients",
+    summary: "List the browser's targets for DevTools clients",
     response: jsonResponse(Targets),
   },
 } satisfies Record<string, RouteOptions>;
