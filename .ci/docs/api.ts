@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { parseSync } from "oxc-parser";
 import { packageDir } from "../build/common.ts";
+import type { Page } from "./pages.ts";
 
 interface Node {
   type: string;
@@ -24,26 +25,29 @@ interface ExportedName {
   from?: string;
 }
 
-/** Page name → Markdown. */
-export function apiPages(): Record<string, string> {
+export function apiPages(): Page[] {
   const { exports } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as {
     exports: Record<string, { types?: string } | string>;
   };
   const faces = Object.entries(exports).flatMap(([path, target]) =>
     typeof target === "object" && target.types ? [[path, target.types] as const] : [],
   );
-  return Object.fromEntries(
-    faces.map(([path, types]) => {
-      const specifier = path.replace(/^\./, "portico");
-      return [`api/${specifier.replace("/", "-")}`, pageOf(specifier, sourceOf(types))];
-    }),
-  );
+  return faces.map(([path, types]) => {
+    const specifier = path.replace(/^\./, "portico");
+    const source = sourceOf(types);
+    return {
+      url: `api/${specifier.replace("/", "-")}`,
+      source,
+      group: "API",
+      markdown: pageOf(specifier, join(packageDir, source)),
+    };
+  });
 }
 
 /** `./.build/types/plugins/agent/index.d.ts` is made from `plugins/agent/index.ts`; that of `portico` from `kernel/index.ts`. */
 function sourceOf(types: string): string {
   const path = types.replace("./.build/types/", "").replace(/\.d\.ts$/, ".ts");
-  return join(packageDir, path.startsWith("plugins/") ? path : join("kernel", path));
+  return path.startsWith("plugins/") ? path : join("kernel", path);
 }
 
 function pageOf(specifier: string, file: string): string {

@@ -1,11 +1,12 @@
 /** Makes the documentation: a static site with search, which the plugin `docs` serves at `/docs`. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { build } from "esbuild";
 import type { PluginDefinition } from "../../kernel/contract/index.ts";
 import { indexOptions } from "../../plugins/docs/site/search-options.ts";
 import { common, outdir, packageDir } from "../build/common.ts";
 import { apiPages } from "./api.ts";
+import { addressOf, hrefOf } from "./links.ts";
 import { type Page, writtenPages } from "./pages.ts";
 import { referencePages } from "./reference.ts";
 
@@ -32,10 +33,7 @@ export async function buildDocs(definitions: readonly PluginDefinition[]): Promi
   const reference = Object.entries(await referencePages(definitions)).map(
     ([name, markdown]): Page => ({ url: `reference/${name}`, group: "Reference", markdown }),
   );
-  const api = Object.entries(apiPages()).map(
-    ([url, markdown]): Page => ({ url, group: "API", markdown }),
-  );
-  const pages = [...writtenPages(), ...reference, ...api];
+  const pages = [...writtenPages(), ...reference, ...apiPages()];
   const rendered = await renderPages(pages);
   checkLinks(rendered);
   mkdirSync(target, { recursive: true });
@@ -97,26 +95,16 @@ interface LinkToken {
   attrSet(name: string, value: string): void;
 }
 
-/** Links to files of the repository become links to their pages; where a file has no page, to the repository. */
+/** Pictures are served beside the pages; links go where `hrefOf` says. */
 function rewriteLink(token: LinkToken, page: Page, urls: ReadonlyMap<string, string>): void {
   if (token.type === "image") {
     const source = token.attrGet("src") ?? "";
     token.attrSet("src", source.replace(/^.*pictures\//, "/docs/pictures/"));
     return;
   }
-  if (token.type !== "link_open") return;
-  const href = token.attrGet("href") ?? "";
-  if (/^(?:[a-z]+:|\/|#)/i.test(href) || page.source === undefined) return;
-  const [path = "", anchor] = href.split("#");
-  const file = relative(packageDir, join(packageDir, dirname(page.source), path));
-  const url = urls.get(file) ?? urls.get(`${file.replace(/\/$/, "")}/README.md`);
-  const fragment = anchor === undefined ? "" : `#${anchor}`;
-  token.attrSet("href", url === undefined ? `${repository}/${file}` : addressOf(url) + fragment);
+  if (token.type === "link_open")
+    token.attrSet("href", hrefOf(token.attrGet("href") ?? "", page, urls));
 }
-
-const repository = "https://github.com/portico-gateway/portico/blob/main";
-
-const addressOf = (url: string): string => (url === "index" ? "/docs" : `/docs/${url}`);
 
 /** Markers for generated tables are comments. */
 const withoutComments = (markdown: string): string => markdown.replace(/<!--[\s\S]*?-->\n?/g, "");

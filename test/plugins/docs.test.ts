@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as assert from "uvu/assert";
 import MiniSearch from "minisearch";
 import { type InProcessGateway, packageDir, startGateway } from "../support/gateway.ts";
+import { hrefOf } from "../../.ci/docs/links.ts";
 import { indexOptions, searchOptions } from "../../plugins/docs/site/search-options.ts";
 import { suite } from "../support/suite.ts";
 
@@ -30,6 +31,20 @@ test("the first page leads to every other, without a token and under a strict po
     const page = await gateway.request("GET", link, undefined, { token: null });
     assert.is(page.status, 200, link);
   }
+});
+
+test("links to sources of the API lead to their pages", async ({ gateway }) => {
+  const hooks = await (await gateway.request("GET", "/docs/hooks")).text();
+  assert.match(hooks, 'href="/docs/api/portico"');
+  const plugins = await (await gateway.request("GET", "/docs/write-plugins")).text();
+  assert.match(plugins, 'href="/docs/api/portico-provider"');
+});
+
+test("a link to an address of the site ends the build, since GitHub has no such page", () => {
+  const page = { source: "plugins/docs/guides/start.md" };
+  const urls = new Map([["kernel/index.ts", "api/portico"]]);
+  assert.is(hrefOf("../../../kernel/index.ts", page, urls), "/docs/api/portico");
+  assert.throws(() => hrefOf("/docs/api/portico", page, urls), /start\.md links to \/docs\/api/);
 });
 
 test("pages hold no inline script or style", async ({ gateway }) => {
