@@ -87,6 +87,9 @@ export function beginning(text, most = 200) {
   return h("span", { title: text.slice(0, 5000) }, `${text.slice(0, most)} …`);
 }
 
+/** A long id on one line, cut where there is no room for it; its title is the whole id. */
+export const idText = (id) => h("span", { class: "id", title: id }, id);
+
 export const json = (value) => h("pre", {}, JSON.stringify(value, null, 2));
 
 /** `1 request`, `2 requests`. */

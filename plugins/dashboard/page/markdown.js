@@ -21,6 +21,15 @@ export function markdown(text) {
   return root;
 }
 
+/** The words of a Markdown text in one line, for a list. */
+export const plainText = (text) =>
+  text
+    .slice(0, 500)
+    .replace(/```.*|!?\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .replace(/^\s*([#>+-]|\d+\.)+\s|[*`|]|-{3,}/gm, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+
 /** Replaces what `root` shows. */
 export function showMarkdown(root, text) {
   root.source = text;

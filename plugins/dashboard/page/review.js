@@ -3,7 +3,7 @@
  * was read, and the change can be undone.
  */
 import { change, get } from "./api.js";
-import { h, problem } from "./dom.js";
+import { h, problem, say } from "./dom.js";
 import { closeUndoBar, offerUndo } from "./undo-bar.js";
 import { differences } from "./views/configuration-changes.js";
 
@@ -76,11 +76,11 @@ class Review {
 
   async write() {
     try {
-      const written = await this.send("");
+      const saved = await this.send("");
       this.isWritten = true;
       this.written();
       this.dialog.close();
-      offerUndoOf(written);
+      offerUndoOf(this.version, saved);
       dispatchEvent(new Event("portico:changed"));
     } catch (error) {
       this.refuse(error);
@@ -134,13 +134,30 @@ const startNotice = (keys = []) =>
 
 /** Writes edits that need no review, such as a switch, and offers to take them back. `done` says what was done. */
 export async function writeEdits({ edits, version, done }) {
-  offerUndoOf(await change("PATCH", PATH, { edits }, version), done);
+  offerUndoOf(version, await change("PATCH", PATH, { edits }, version), done);
 }
 
-function offerUndoOf({ changes, version, atNextStart }, done) {
+/** Switches a part of the configuration on or off: `path` is that of its `enabled`. */
+export async function writeSwitch(path, name, isOn) {
+  const { version } = await readConfig();
+  const done = `${name} is ${isOn ? "enabled" : "disabled"}.`;
+  await writeEdits({ edits: [{ path, value: isOn }], version, done });
+}
+
+/**
+ * The undo names the version that it restores: the one before the latest may be somebody else's, also where the file says
+ * again what it said. Where nothing was written there is nothing to undo.
+ */
+function offerUndoOf(before, { changes, version, atNextStart }, done) {
   const keys = changes.map(({ key }) => key).join(", ") || "no value differs";
-  const undo = () => change("POST", `${PATH}/undo`, {}, version);
-  offerUndo({ undo }, h("span", {}, done ?? `Saved: ${keys}.`), startNotice(atNextStart));
+  const text = done ?? `Saved: ${keys}.`;
+  if (version === before) return say(text);
+  const undo = async () => {
+    const { versions } = await get(`${PATH}/history`);
+    const to = versions.find((each) => each.version === before)?.id;
+    await change("POST", `${PATH}/undo`, { to }, version);
+  };
+  offerUndo({ undo }, h("span", {}, text), startNotice(atNextStart));
 }
 
 /** Off while it works, so that nothing is done twice. */

@@ -20,13 +20,14 @@ function stateOf(key, sort) {
  * A table that a reader sorts and searches. `key` names it on this page, so that a later rendering keeps the reader's
  * choice. `columns`: `{ title, cell: row => node, kind?: "number" | "word" | "plot" | "text" | "actions", value?: row =>
  * number | string }`; a column with `value` can be sorted by it; one of the kind `text` has a line of its own in a card. `sort`: `{ column: title, down: true }`, the initial order;
- * without it the rows stay in the given order. The arrow keys move through the links of the first column.
+ * without it the rows stay in the given order. `groupOf(row)`: the title that a row stands below, one of `groups`, which
+ * are in their order. The arrow keys move through the links of the first column.
  */
-export function dataTable({ key, columns, rows, empty, sort, caption }) {
+export function dataTable({ key, columns, rows, empty, sort, caption, groups = [""], groupOf }) {
   const state = stateOf(key, sort);
   if (rows.length === 0) return emptyText(empty);
   const lines = rows.map((row) => ({ row, element: lineOf(columns, row) }));
-  const body = h("tbody", {});
+  const bodies = groups.map((title) => groupBody(title, columns.length));
   const matches = h("span", { class: "muted small", role: "status" });
   const heads = columns.map((column) => headOf(column, () => sortBy(column)));
   const sortBy = ({ title, kind }) => {
@@ -36,7 +37,11 @@ export function dataTable({ key, columns, rows, empty, sort, caption }) {
   };
   const draw = () => {
     const visible = sorted(lines, columns, state).filter((line) => isMatch(line, state.text));
-    body.replaceChildren(...visible.map(({ element }) => element));
+    for (const { title, body, head } of bodies) {
+      const members = groupOf ? visible.filter(({ row }) => groupOf(row) === title) : visible;
+      body.replaceChildren(...(head && members.length > 0 ? [head] : []));
+      body.append(...members.map(({ element }) => element));
+    }
     for (const [index, { title }] of columns.entries()) markOrder(heads[index], title, state);
     matches.textContent = state.text === "" ? "" : `${visible.length} of ${rows.length}`;
   };
@@ -56,8 +61,21 @@ export function dataTable({ key, columns, rows, empty, sort, caption }) {
     "div",
     { class: "data-table" },
     tools,
-    h("table", { onkeydown: moveByKeys }, label, head, body),
+    h(
+      "table",
+      { onkeydown: moveByKeys },
+      label,
+      head,
+      bodies.map(({ body }) => body),
+    ),
   );
+}
+
+/** A group without rows shows no title. */
+function groupBody(title, width) {
+  const head =
+    title && h("tr", { class: "group" }, h("th", { colspan: width, scope: "rowgroup" }, title));
+  return { title, head, body: h("tbody", {}) };
 }
 
 function lineOf(columns, row) {

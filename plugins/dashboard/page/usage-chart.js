@@ -70,7 +70,8 @@ function optionsOf(UPlot, { title, format, stepSeconds, width }) {
         label: title,
         value: (_plot, value) => (value === null ? "–" : format(value)),
         fill: colour("--accent"),
-        stroke: colour("--accent"),
+        // An outline would draw a dash where there is nothing.
+        width: 0,
         paths: UPlot.paths.bars({ size: [0.7, 40] }),
         points: { show: false },
       },

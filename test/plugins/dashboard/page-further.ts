@@ -111,7 +111,7 @@ testSignedIn(
     await page.reload();
     await step.getByText("so far").waitFor();
     respond("the end");
-    await page.locator(".detail pre").getByText("the end").waitFor();
+    await page.locator(".detail .message").getByText("the end").waitFor();
     await step.getByRole("link", { name: "request" }).waitFor();
     assert.is((await gateway.json("GET", `/turns/${turnId}`)).state, "done");
   },

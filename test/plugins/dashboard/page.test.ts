@@ -3,6 +3,8 @@ import { suite } from "../../support/suite.ts";
 import { openBrowser, type Setting, startFilled, tests } from "./support.ts";
 import "./page-sections.ts";
 import "./page-further.ts";
+import "./page-readable.ts";
+import "./page-switches.ts";
 import "./page-unsteady.ts";
 
 const dashboard = suite<Setting>("dashboard");

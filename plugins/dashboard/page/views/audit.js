@@ -8,12 +8,14 @@ import {
   exactTime,
   facts,
   h,
+  idText,
   json,
   notice,
   problem,
 } from "../dom.js";
 import { filters } from "../filters.js";
 import { lengthOf, more } from "../lists.js";
+import { auditSentence } from "./audit-sentence.js";
 
 const FIRST = 50;
 
@@ -53,6 +55,7 @@ export const audit = {
   },
   detail: {
     load: (id) => get(`/audit/${encodeURIComponent(id)}`),
+    name: auditSentence,
     render: story,
   },
 };
@@ -63,29 +66,38 @@ function columns(openId, query) {
     title: "change",
     value: ({ at }) => at,
     cell: (entry) => [
-      entryLink("audit", entry.id, entry.action, { isCurrent: entry.id === openId, query }),
+      entryLink("audit", entry.id, idText(auditSentence(entry)), {
+        isCurrent: entry.id === openId,
+        query,
+      }),
       h("div", { class: "muted small" }, entry.principal, " · ", ago(entry.at)),
     ],
   };
-  const outcome = { title: "outcome", value: (entry) => entry.outcome, cell: outcomeOf };
+  const outcome = {
+    title: "outcome",
+    kind: "word",
+    value: (entry) => entry.outcome,
+    cell: outcomeOf,
+  };
   if (openId !== undefined) return [change, outcome];
-  const named = { title: "entry", value: ({ entry }) => entry, cell: ({ entry }) => entry ?? "–" };
   const changed = { title: "changed", value: keysOf, cell: keysOf };
   const via = {
     title: "via",
     value: (entry) => entry.via,
     cell: ({ via, address }) => [via, address ? h("div", { class: "muted small" }, address) : null],
   };
-  return [change, named, changed, via, outcome];
+  return [change, changed, via, outcome];
 }
 
 const MOST_KEYS = 3;
 
+/** What changes with everything that is done to an entry. */
+const isIncidental = ({ key }) => /^(updatedAt|generation|load(edAt|Ms)|setupMs|state\b)/.test(key);
+
 function keysOf({ changes }) {
-  if (changes.length === 0) return "–";
-  const shown = changes.slice(0, MOST_KEYS).map(({ key }) => key);
-  const others = changes.length - shown.length;
-  return others > 0 ? `${shown.join(", ")} and ${others} more` : shown.join(", ");
+  const keys = changes.filter((each) => !isIncidental(each)).map(({ key }) => key);
+  if (keys.length <= MOST_KEYS) return keys.join(", ") || "–";
+  return `${keys.slice(0, MOST_KEYS).join(", ")} and ${keys.length - MOST_KEYS} more`;
 }
 
 const OUTCOME_KINDS = { made: "good", refused: "dull" };
@@ -105,7 +117,7 @@ function story(entry) {
       ["principal", entry.principal],
       ["via", entry.via],
       ["address", entry.address],
-      ["action", entry.action],
+      ["route", entry.action],
       ["entry", entry.entry],
       ["at", exactTime(entry.at)],
       ["status", entry.status],

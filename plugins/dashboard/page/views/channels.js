@@ -20,7 +20,7 @@ import {
   showError,
   table,
 } from "../dom.js";
-import { readConfig, reviewEdits, writeEdits } from "../review.js";
+import { readConfig, reviewEdits, writeSwitch } from "../review.js";
 import { aliasSection } from "./aliases.js";
 import { addChannel, editChannel } from "./channel-form.js";
 import { channelState } from "./channel-state.js";
@@ -238,10 +238,8 @@ function buttonsOf(channel) {
   );
 }
 
-async function switchChannel(name, enabled) {
-  const { version } = await readConfig();
-  const edits = [{ path: ["channels", name, "enabled"], value: enabled }];
-  await writeEdits({ edits, version, done: `${name} is ${enabled ? "enabled" : "disabled"}.` });
+async function switchChannel(name, isOn) {
+  await writeSwitch(["channels", name, "enabled"], name, isOn);
   return false;
 }
 

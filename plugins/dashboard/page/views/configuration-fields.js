@@ -318,6 +318,7 @@ function controlFor(id, schema, value, remember) {
   const types = new Set(alternatives(schema).map(typeOf));
   const isPlain = [...types].every((type) => ["string", "number", "integer"].includes(type));
   if (isPlain || typeof value === "string") return line(id, schema, types, value, remember);
+  if (isTextList(schema, value)) return linesControl(id, value, remember);
   return jsonControl(id, value, remember);
 }
 
@@ -333,6 +334,37 @@ function choice(id, choices, value, remember) {
   element.addEventListener("change", () =>
     remember(choices.find((each) => String(each) === element.value)),
   );
+  return { element };
+}
+
+/** A list of texts that are a line each. */
+function isTextList(schema, value = []) {
+  const list = alternatives(schema).find(({ type }) => type === "array");
+  const isText = (item) => alternatives(item).every((each) => typeOf(each) === "string");
+  if (list?.items === undefined || !isText(list.items) || !Array.isArray(value)) return false;
+  return JSON.stringify(linesOf(value.join("\n"))) === JSON.stringify(value);
+}
+
+const linesOf = (text) =>
+  text
+    .split("\n")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "");
+
+/** Without an entry it is an empty list: the button beside it removes the key. */
+function linesControl(id, value, remember) {
+  const rows = String(Math.min(12, (value ?? []).length + 2));
+  const element = h("textarea", {
+    id,
+    rows,
+    placeholder: "one entry per line",
+    spellcheck: "false",
+  });
+  element.value = (value ?? []).join("\n");
+  element.addEventListener("input", () => {
+    const entries = linesOf(element.value);
+    remember(entries.length > 0 || value !== undefined ? entries : undefined);
+  });
   return { element };
 }
 

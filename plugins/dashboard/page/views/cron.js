@@ -138,5 +138,5 @@ async function nextDates(values) {
   return [
     description ? h("p", {}, description) : null,
     dates.length === 0 ? h("p", {}, "It has no further dates.") : dateList(dates, timezone),
-  ];
+  ].flat();
 }

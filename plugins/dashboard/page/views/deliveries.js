@@ -10,6 +10,7 @@ import {
   facts,
   h,
   href,
+  idText,
   json,
   problem,
   section,
@@ -65,7 +66,8 @@ const secondLine = (...content) => h("div", { class: "muted small" }, content);
 const errorText = (error) => (typeof error === "object" ? error?.message : error);
 
 /** A turn has a page of its own; an event waits for the heartbeat. */
-const itemLink = (id) => (id.startsWith("turn_") ? h("a", { href: href("turns", id) }, id) : id);
+const itemLink = (id) =>
+  id.startsWith("turn_") ? h("a", { href: href("turns", id) }, idText(id)) : idText(id);
 
 /** The columns that also fit beside an open delivery come first. */
 function incomingColumns(openId) {
@@ -98,7 +100,7 @@ function incomingColumns(openId) {
       cell: ({ action: what, itemId, replayOf }) => [
         what ?? "–",
         itemId ? secondLine(itemLink(itemId)) : null,
-        replayOf ? secondLine(`replay of ${replayOf}`) : null,
+        replayOf ? secondLine("replay of ", idText(replayOf)) : null,
       ],
     },
     { title: "", kind: "actions", cell: replayIncoming },
@@ -163,8 +165,8 @@ function incomingDetail(delivery) {
       ["outcome", [badge(outcome), status ? ` ${status}` : ""]],
       ["received", exactTime(at)],
       ["became", what],
-      ["entry", itemId],
-      ["replay of", replayOf && entryLink("deliveries", replayOf)],
+      ["entry", itemId && itemLink(itemId)],
+      ["replay of", replayOf && entryLink("deliveries", replayOf, idText(replayOf))],
     ]),
     problem(errorText(error)),
     h("div", { class: "row" }, replayIncoming(delivery)),
@@ -196,7 +198,7 @@ function outgoingDetail(delivery) {
       ["next attempt", nextAttemptAt && ago(nextAttemptAt)],
       ["finished", finishedAt && exactTime(finishedAt)],
       ["principal", principal],
-      ["turn", turnId],
+      ["turn", turnId && itemLink(turnId)],
       ["signed", signed === undefined ? undefined : yesOrNo(signed)],
     ]),
     problem(errorText(error)),

@@ -16,7 +16,7 @@ import {
 
 export const gateways = {
   id: "gateways",
-  title: "Gateways and workers",
+  title: "Gateways",
   async load() {
     const [list, status, store] = await Promise.all([
       attempt(get("/gateways")),

@@ -1,20 +1,34 @@
 /** How a hook does, and the buttons that steer it. */
 import { post } from "../api.js";
 import { action, badge, h, problem, withCode } from "../dom.js";
+import { writeSwitch } from "../review.js";
 
 /** Its state, and everything that keeps it from doing what it should. */
-export function hookState({ state, error, reason, shadowedBy, lastError, ignored, warnings }) {
-  const why = error ?? (shadowedBy ? `replaced by the one in ${shadowedBy.root}` : undefined);
+export function hookState(hook) {
+  return [badge(hook.state), reasonOf(hook), problemsOf(hook).map(problem)];
+}
+
+/** The same for a row: its state and the first problem. */
+export function hookSummary(hook) {
+  return [badge(hook.state), reasonOf(hook), problem(problemsOf(hook)[0])];
+}
+
+const reasonOf = ({ reason }) =>
+  reason ? h("div", { class: "muted small" }, withCode(reason)) : null;
+
+function problemsOf({ error, shadowedBy, lastError, ignored, warnings, events }) {
   return [
-    badge(state),
-    problem(why),
-    reason ? h("div", { class: "muted small" }, withCode(reason)) : null,
-    lastError ? problem(failureText(lastError)) : null,
-    ignored.map(({ event, message, count: times }) =>
-      problem(`${times} × on ${event}: ${message}`),
-    ),
-    warnings.map(problem),
-  ];
+    error ?? (shadowedBy && `replaced by the one in ${shadowedBy.root}`),
+    lastError && failureText(lastError),
+    ...ignored.map(({ event, message, count: times }) => `${times} × on ${event}: ${message}`),
+    ...events.filter(({ known }) => !known).map(unknownEvent),
+    ...warnings,
+  ].filter(Boolean);
+}
+
+function unknownEvent({ name, didYouMean }) {
+  const near = didYouMean ? `; did you mean ${didYouMean}?` : "";
+  return `${name}: no event has this name${near}`;
 }
 
 function failureText({ message, file, line, at, event }) {
@@ -23,27 +37,29 @@ function failureText({ message, file, line, at, event }) {
   return `${new Date(at).toLocaleTimeString()} ${event ?? ""}: ${message}${place}`;
 }
 
-const WORDS = { enable: "enabled", disable: "disabled", approve: "approved", reload: "reloaded" };
+const WORDS = { enable: "enabled again", approve: "approved", reload: "reloaded" };
 
 /** A button that takes another's place has its key, and so the focus. */
 export function hookButtons({ name, state, enabled, shadowedBy }) {
   if (shadowedBy) return null;
-  const isOff = state === "resting" || !enabled;
-  const verbs = [
-    isOff ? ["Enable", "enable"] : ["Disable", "disable"],
-    state === "unapproved" ? ["Approve", "approve"] : null,
-    ["Reload", "reload"],
-  ].filter(Boolean);
-  const press = async (verb) => {
+  const press = (verb) => async () => {
     await post(`/kernel/hooks/${encodeURIComponent(name)}/${verb}`);
     return `${name}: ${WORDS[verb]}`;
   };
-  const keyOf = (verb) => (verb.endsWith("able") ? `toggle-${name}` : `${verb}-${name}`);
+  const turn = (isOn) => async () => {
+    await writeSwitch(["hooks", "entries", name, "enabled"], name, isOn);
+    return false;
+  };
+  // A hook that rests is enabled in the configuration: it is only called again, and nothing is written.
+  const enable = enabled ? press("enable") : turn(true);
+  const isOff = state === "resting" || !enabled;
+  const button = (label, key, work) =>
+    action(label, `${key}-${name}`, work, { "aria-label": `${label} ${name}` });
   return h(
     "div",
     { class: "row" },
-    verbs.map(([label, verb]) =>
-      action(label, keyOf(verb), () => press(verb), { "aria-label": `${label} ${name}` }),
-    ),
+    isOff ? button("Enable", "toggle", enable) : button("Disable", "toggle", turn(false)),
+    state === "unapproved" && button("Approve", "approve", press("approve")),
+    button("Reload", "reload", press("reload")),
   );
 }

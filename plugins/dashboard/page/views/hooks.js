@@ -2,7 +2,7 @@
 import { attempt, get, post } from "../api.js";
 import { action, ago, count, dataTable, duration, entryLink, h, section } from "../dom.js";
 import { hookDetail } from "./hook-detail.js";
-import { hookButtons, hookState } from "./hook-state.js";
+import { hookButtons, hookSummary } from "./hook-state.js";
 
 export const hooks = {
   id: "hooks",
@@ -35,30 +35,24 @@ function nameOf({ name, root, description, emoji, shadowedBy }, openName) {
   const text = `${emoji ? `${emoji} ` : ""}${name}`;
   return [
     shadowedBy ? text : entryLink("hooks", name, text, { isCurrent: name === openName }),
-    h("span", { class: "muted" }, ` ${root}`),
-    h("div", { class: "muted small" }, description ?? ""),
+    h("div", { class: "muted small brief" }, [root, description].filter(Boolean).join(" · ")),
   ];
 }
 
 function columnsOf(openName) {
   const columns = [
     { title: "hook", value: ({ name }) => name, cell: (hook) => nameOf(hook, openName) },
-    { title: "state", value: ({ state }) => state, cell: hookState },
+    { title: "state", value: ({ state }) => state, cell: hookSummary },
   ];
   if (openName !== undefined) return columns;
+  const names = ({ events }) => events.map(({ name }) => name).join(", ");
   return [
     columns[0],
-    { title: "events", cell: ({ events }) => events.map(eventName) },
+    { title: "events", cell: (hook) => h("div", { class: "small brief" }, names(hook)) },
     columns[1],
     { title: "runs", kind: "number", value: ({ runs }) => runs, cell: runsOf },
     { title: "", kind: "actions", cell: (hook) => hookButtons(hook) },
   ];
-}
-
-function eventName({ name, known, didYouMean }) {
-  if (known) return h("div", { class: "nowrap" }, name);
-  const near = didYouMean ? `; did you mean ${didYouMean}?` : "";
-  return h("div", {}, `${name}: no event has this name${near}`);
 }
 
 function runsOf({ runs, failures, lastRun }) {

@@ -30,7 +30,7 @@ const REMEDIES = {
   hooks: ["hooks", "Hooks", "Correct the events that the hook names."],
   nodes: ["browser", "Browser", "Start the node's host again, or remove the profile."],
   polls: ["polls", "Polls", "Read the error of the last run, correct the poll, and run it again."],
-  store: ["gateways", "Gateways and workers", "Run `portico store check` and follow its advice."],
+  store: ["gateways", "Gateways", "Run `portico store check` and follow its advice."],
   turns: ["turns", "Turns", "Read the turn's error, then try it again."],
 };
 const OTHER = ["logs", "Logs", "Read the log lines of this time."];

@@ -31,7 +31,7 @@ export function todaySection({ today, yesterday }) {
         { class: "figures" },
         figure("Requests", total, before, ({ requests }) => requests, count),
         figure("Errors", total, before, ({ errors }) => errors, count),
-        figure("Cost", total, before, ({ costUsd }) => costUsd, costText),
+        costFigure(total, before),
         timeFigure("Median time", total, before, ["p50Ms", "p95Ms"]),
         timeFigure("Median first byte", total, before, ["firstByteP50Ms", "firstByteP95Ms"]),
       ),
@@ -50,9 +50,12 @@ function comparisonText({ value, error }, before) {
   return `There were no requests yesterday until ${time}`;
 }
 
-/** The sum of a day leaves out its requests whose price is unknown. */
-function costText(usd, { unpriced }) {
-  return usd !== null && unpriced > 0 ? `${dollars(usd)} or more` : dollars(usd);
+/** The sum of a day leaves out its requests whose price is unknown, so it is a lower bound. */
+function costFigure(today, yesterday) {
+  const cost = figure("Cost", today, yesterday, ({ costUsd }) => costUsd, dollars);
+  const isPartial = today.costUsd !== null && today.unpriced > 0;
+  if (isPartial) cost.append(h("dd", { class: "small" }, "or more: some prices are unknown"));
+  return cost;
 }
 
 function figure(name, today, yesterday, select, format) {
@@ -61,16 +64,15 @@ function figure(name, today, yesterday, select, format) {
     "div",
     {},
     h("dt", {}, name),
-    h("dd", { class: "figure" }, format(value, today)),
-    yesterday &&
-      h("dd", { class: "muted small" }, comparedText(value, select(yesterday), yesterday, format)),
+    h("dd", { class: "figure" }, format(value)),
+    yesterday && h("dd", { class: "muted small" }, comparedText(value, select(yesterday), format)),
   );
 }
 
 /** The median as the figure, and below it the 95th percentile, which shows what slow requests take. */
 function timeFigure(name, today, yesterday, [p50, p95]) {
   const median = figure(name, today, yesterday, (total) => total[p50], duration);
-  const compared = yesterday && comparedText(today[p95], yesterday[p95], yesterday, duration);
+  const compared = yesterday && comparedText(today[p95], yesterday[p95], duration);
   const percentile = `p95 ${duration(today[p95])}`;
   median.append(
     h("dd", { class: "small" }, percentile),
@@ -79,12 +81,10 @@ function timeFigure(name, today, yesterday, [p50, p95]) {
   return median;
 }
 
-function comparedText(value, before, yesterday, format) {
-  return `yesterday ${formatKnown(before, yesterday, format)}${changeText(value, before)}`;
+function comparedText(value, before, format) {
+  const text = before === null || before === undefined ? "unknown" : format(before);
+  return `yesterday ${text}${changeText(value, before)}`;
 }
-
-const formatKnown = (value, total, format) =>
-  value === null || value === undefined ? "unknown" : format(value, total);
 
 function changeText(value, before) {
   if (!value || !before) return "";

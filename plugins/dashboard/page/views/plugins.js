@@ -11,10 +11,12 @@ import {
   facts,
   h,
   href,
+  idText,
   problem,
   section,
   withCode,
 } from "../dom.js";
+import { writeSwitch } from "../review.js";
 
 const pathOf = (name) => `/kernel/plugins/${encodeURIComponent(name)}`;
 
@@ -32,6 +34,8 @@ export const plugins = {
           key: "plugins",
           columns: columnsOf(openName),
           rows,
+          groups: GROUPS,
+          groupOf,
           sort: { column: "plugin" },
           empty: "There are no plugins.",
         }),
@@ -45,21 +49,48 @@ async function rescan() {
   return `${count(all.length)} plugins`;
 }
 
+const GROUPS = ["Failing", "Surfaces", "Providers", "Internals"];
+/** What no client, sender or person reaches by itself: other plugins and the owner's commands use it. */
+const INTERNALS = new Set([
+  "audit",
+  "cluster",
+  "command-line",
+  "deliveries",
+  "egress",
+  "management",
+  "models",
+  "request-log",
+  "store",
+  "telemetry",
+  "usage",
+]);
+
+function groupOf({ name, error, effects = [] }) {
+  if (error) return "Failing";
+  if (INTERNALS.has(name)) return "Internals";
+  const adds = (kind) => effects.some((effect) => effect.startsWith(`${kind} `));
+  return name.startsWith("provider-") || (adds("provider") && !adds("route"))
+    ? "Providers"
+    : "Surfaces";
+}
+
 function columnsOf(openName) {
-  const columns = [
-    {
-      title: "plugin",
-      value: ({ name }) => name,
-      cell: ({ name, root, description }) => [
-        entryLink("plugins", name, name, { isCurrent: name === openName }),
-        h("span", { class: "muted" }, ` ${root}`),
-        h("div", { class: "muted small" }, withCode(description ?? "")),
-      ],
-    },
-    { title: "state", value: ({ state }) => state, cell: stateOf },
-  ];
-  if (openName !== undefined) return columns;
-  return [...columns, { title: "", kind: "actions", cell: buttonsOf }];
+  const plugin = {
+    title: "plugin",
+    value: ({ name }) => name,
+    cell: ({ name, root }) => [
+      entryLink("plugins", name, idText(name), { isCurrent: name === openName }),
+      root === "bundled" ? null : h("span", { class: "muted" }, ` ${root}`),
+    ],
+  };
+  const state = { title: "state", value: ({ state }) => state, cell: stateOf };
+  if (openName !== undefined) return [plugin, state];
+  const purpose = {
+    title: "what it does",
+    kind: "text",
+    cell: ({ description }) => h("div", { class: "small brief" }, withCode(description ?? "")),
+  };
+  return [plugin, purpose, state, { title: "", kind: "actions", cell: buttonsOf }];
 }
 
 function stateOf({ state, error, reason }) {
@@ -102,30 +133,31 @@ function runsOf(run) {
 }
 
 function buttonsOf({ name, state }) {
-  const reload = action("Reload", `reload-${name}`, () => press(name, "reload", "reloaded"), {
-    "aria-label": `Reload ${name}`,
-  });
-  // Without the dashboard nobody could press the other button.
-  if (name === "dashboard") return h("div", { class: "row" }, reload);
-  if (state === "disabled") return h("div", { class: "row" }, switchButton(name, "Enable"));
-  return h("div", { class: "row" }, switchButton(name, "Disable"), reload);
+  const isOn = state !== "disabled";
+  const button = (label, key, work) =>
+    action(label, `${key}-${name}`, work, { "aria-label": `${label} ${name}` });
+  return h(
+    "div",
+    { class: "row" },
+    // Without the dashboard nobody could press the other button.
+    name !== "dashboard" &&
+      button(isOn ? "Disable" : "Enable", "toggle", () => switchPlugin(name, !isOn)),
+    isOn && button("Reload", "reload", () => reload(name)),
+  );
 }
 
-function switchButton(name, label) {
-  const work = label === "Enable" ? () => press(name, "enable", "enabled") : () => disable(name);
-  return action(label, `toggle-${name}`, work, { "aria-label": `${label} ${name}` });
+async function reload(name) {
+  await post(`${pathOf(name)}/reload`);
+  return `${name}: reloaded`;
 }
 
-async function press(name, verb, word) {
-  await post(`${pathOf(name)}/${verb}`);
-  return `${name}: ${word}`;
-}
-
-async function disable(name) {
-  const isConfirmed = await confirmDialog({
-    title: `Disable the plugin ${name}?`,
-    content: "Its routes and everything else that it adds are gone at once.",
-    confirm: "Disable",
-  });
-  return isConfirmed ? press(name, "disable", "disabled") : false;
+async function switchPlugin(name, isOn) {
+  const ask = () =>
+    confirmDialog({
+      title: `Disable the plugin ${name}?`,
+      content: "Its routes and everything else that it adds are gone at once.",
+      confirm: "Disable",
+    });
+  if (isOn || (await ask())) await writeSwitch(["plugins", "entries", name, "enabled"], name, isOn);
+  return false;
 }

@@ -12,7 +12,7 @@ export const polls = schedulePage({
   title: "Polls",
   noun: "poll",
   root: "/polls",
-  runLabel: "Check now",
+  runLabel: "Check",
   list: ({ polls: all }) => all,
   stateOf: ({ nextCheckAt, lastCheckAt }) => ({ nextAt: nextCheckAt, lastAt: lastCheckAt }),
   summary: placeOf,

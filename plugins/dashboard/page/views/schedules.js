@@ -1,5 +1,5 @@
 /** What cron jobs and polls have in common: a list, one beside it with its runs, and what is done with one. */
-import { attempt, del, get, post } from "../api.js";
+import { ApiError, attempt, del, get, post } from "../api.js";
 import {
   action,
   ago,
@@ -9,6 +9,7 @@ import {
   count,
   dataTable,
   duration,
+  emptyText,
   entryLink,
   exactTime,
   facts,
@@ -17,9 +18,10 @@ import {
   problem,
   section,
   showError,
-  table,
 } from "../dom.js";
 import { lengthOf, more } from "../lists.js";
+import { markdown, plainText } from "../markdown.js";
+import { offerUndo } from "../undo-bar.js";
 
 const FIRST_RUNS = 50;
 
@@ -122,27 +124,47 @@ export function whenText({ every, schedule }) {
   return `at ${exactTime(schedule.at)}`;
 }
 
-function runButtons(kind, pathOf, { id, name, status }) {
-  const press = (label, key, verb) => {
-    const work = async () => {
-      await post(`${pathOf(id)}/${verb}`);
-      return `${name}: ${label.toLowerCase()} done`;
-    };
-    return action(label, `${key}-${id}`, work, { "aria-label": `${label}: ${name}` });
+function runButtons(kind, pathOf, entry) {
+  const { id, name, status } = entry;
+  const run = async () => {
+    await post(`${pathOf(id)}/run`);
+    return `${name}: ${kind.runLabel.toLowerCase()} done`;
   };
+  const isOn = status === "enabled";
+  const button = (label, key, work) =>
+    action(label, `${key}-${id}`, work, { "aria-label": `${label}: ${name}` });
   return h(
     "div",
     { class: "row" },
-    press(kind.runLabel, "run", "run"),
-    status === "enabled"
-      ? press("Disable", "toggle", "disable")
-      : press("Enable", "toggle", "enable"),
+    button(kind.runLabel, "run", run),
+    // The configuration says whether one of its own is enabled; what disabled itself may be enabled here.
+    (!isConfigured(entry) || entry.state.disabledReason) &&
+      button(isOn ? "Disable" : "Enable", "toggle", () => switchEntry(pathOf(id), name, !isOn)),
   );
 }
 
+const isConfigured = ({ source, origin }) => (origin ?? source) === "config";
+
+/** Everything of an entry that somebody may have changed; what its runs change is left out. */
+const definitionOf = ({ state: _, nextDates: _dates, updatedAt: _at, ...definition }) =>
+  JSON.stringify(definition);
+
+/** The routes take no version, so the undo compares the definition with the one that the switch has left. */
+async function switchEntry(path, name, isOn) {
+  const [verb, opposite] = isOn ? ["enable", "disable"] : ["disable", "enable"];
+  const switched = await post(`${path}/${verb}`);
+  const undo = async () => {
+    if (definitionOf(await get(path)) !== definitionOf(switched))
+      throw new ApiError(412, "precondition_failed", "");
+    await post(`${path}/${opposite}`);
+  };
+  offerUndo({ undo }, h("span", {}, `${name} is ${verb}d.`));
+  return false;
+}
+
 function renderDetail(kind, pathOf, { entry, runs }) {
-  const { id, name, source, state, nextDates = [] } = entry;
-  const isOurs = source !== "config";
+  const { id, name, state, nextDates = [] } = entry;
+  const isOurs = !isConfigured(entry);
   return [
     facts([
       ["state", [badge(entry.status), problem(state.disabledReason)]],
@@ -179,7 +201,7 @@ function renderDetail(kind, pathOf, { entry, runs }) {
       ? [h("h3", {}, "Next dates"), dateList(nextDates, entry.schedule?.tz)]
       : null,
     h("h3", {}, "Runs"),
-    runTable(runs),
+    runList(runs),
     more(`runs-${id}`, FIRST_RUNS, runs.length),
   ];
 }
@@ -188,13 +210,17 @@ const deliveryText = (delivery) => (typeof delivery === "object" ? delivery.url 
 
 /** Each in the zone of the schedule, where it has one. */
 export function dateList(dates, timeZone) {
-  const text = (date) =>
-    new Date(date).toLocaleString(undefined, { dateStyle: "full", timeStyle: "short", timeZone });
-  return h(
-    "ul",
-    { class: "plain" },
-    dates.map((date) => h("li", {}, `${text(date)}${timeZone ? ` ${timeZone}` : ""}, `, ago(date))),
-  );
+  const format = { weekday: "short", day: "numeric", month: "short", year: "numeric" };
+  const time = { hour: "numeric", minute: "2-digit", timeZone };
+  const text = (date) => new Date(date).toLocaleString(undefined, { ...format, ...time });
+  return [
+    timeZone ? h("p", { class: "hint" }, `In the time zone ${timeZone}.`) : null,
+    h(
+      "ul",
+      { class: "plain" },
+      dates.map((date) => h("li", {}, `${text(date)}, `, ago(date))),
+    ),
+  ];
 }
 
 async function remove(kind, path, name) {
@@ -209,25 +235,33 @@ async function remove(kind, path, name) {
   return `${name} is deleted`;
 }
 
-function runTable(runs) {
-  return table(
-    [
-      ["began", ({ startedAt }) => ago(startedAt)],
-      ["status", ({ status }) => badge(status)],
-      ["took", ({ durationMs }) => duration(durationMs), "number"],
-      ["by", ({ trigger }) => trigger ?? "", "word"],
-      [
-        "outcome",
-        ({ error, result, reason, count: news, turnId }) => [
-          problem(error),
-          beginning(reason ?? result ?? (news === undefined ? "" : `${count(news)} new`)),
-          turnId ? [" ", h("a", { href: href("turns", turnId) }, "its turn")] : null,
-        ],
-        "text",
-      ],
-    ],
-    runs,
-    "It has not run yet.",
+function runList(runs) {
+  if (runs.length === 0) return emptyText("It has not run yet.");
+  return h("ol", { class: "timeline" }, runs.map(runItem));
+}
+
+/** A result is Markdown of a model: closed, its beginning is a line of text. */
+function runItem({ id, startedAt, status, durationMs, trigger, turnId, ...run }) {
+  const { error, reason, result, count: news } = run;
+  const text = reason ?? (news === undefined ? null : `${count(news)} new`);
+  const amounts = [trigger, durationMs === null ? null : duration(durationMs), text];
+  return h(
+    "li",
+    {},
+    badge(status),
+    " ",
+    ago(startedAt),
+    h("span", { class: "muted small" }, ` ${amounts.filter(Boolean).join(", ")} `),
+    turnId ? h("a", { class: "small", href: href("turns", turnId) }, "its turn") : null,
+    problem(error),
+    result
+      ? h(
+          "details",
+          { "data-key": `run-${id}` },
+          h("summary", { class: "line" }, plainText(result)),
+          h("div", { class: "message" }, markdown(result)),
+        )
+      : null,
   );
 }
 

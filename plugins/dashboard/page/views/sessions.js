@@ -11,6 +11,7 @@ import {
   facts,
   h,
   href,
+  idText,
   section,
 } from "../dom.js";
 import { openForm } from "../forms.js";
@@ -46,7 +47,7 @@ function columnsOf(openId) {
     {
       title: "session",
       value: ({ id }) => id,
-      cell: ({ id }) => entryLink("sessions", id, id, { isCurrent: id === openId }),
+      cell: ({ id }) => entryLink("sessions", id, idText(id), { isCurrent: id === openId }),
     },
     { title: "used", value: ({ updatedAt }) => updatedAt, cell: ({ updatedAt }) => ago(updatedAt) },
   ];
@@ -62,7 +63,7 @@ function columnsOf(openId) {
     {
       title: "for",
       value: ({ principal }) => principal,
-      cell: ({ principal }) => principal ?? "–",
+      cell: ({ principal }) => idText(principal ?? "–"),
     },
     {
       title: "messages",

@@ -14,12 +14,14 @@ import {
   facts,
   h,
   href,
+  idText,
   problem,
   section,
   table,
 } from "../dom.js";
 import { openForm } from "../forms.js";
 import { lengthOf, more } from "../lists.js";
+import { markdown } from "../markdown.js";
 
 const FIRST = 100;
 const pathOf = (id) => `/turns/${encodeURIComponent(id)}`;
@@ -56,6 +58,7 @@ export const turns = {
   detail: {
     everyMs: 1000,
     load: (id) => get(pathOf(id)),
+    name: ({ sessionId }) => sessionId,
     render: renderDetail,
   },
 };
@@ -106,7 +109,7 @@ function columnsOf(openId) {
       title: "session",
       value: ({ sessionId }) => sessionId,
       cell: ({ sessionId, turnId, createdAt }) => [
-        entryLink("turns", turnId, sessionId, { isCurrent: turnId === openId }),
+        entryLink("turns", turnId, idText(sessionId), { isCurrent: turnId === openId }),
         h("div", { class: "muted small" }, ago(createdAt)),
       ],
     },
@@ -120,7 +123,11 @@ function columnsOf(openId) {
   return [
     ...columns,
     { title: "from", kind: "word", value: ({ source }) => source, cell: ({ source }) => source },
-    { title: "for", value: ({ principal }) => principal, cell: ({ principal }) => principal },
+    {
+      title: "for",
+      value: ({ principal }) => principal,
+      cell: ({ principal }) => idText(principal),
+    },
     {
       title: "steps",
       kind: "number",
@@ -155,7 +162,9 @@ function renderDetail(turn) {
       : null,
     h("h3", {}, failedAttempts.length > 0 ? "Steps of the latest attempt" : "Steps"),
     stepsOf(turn),
-    turn.result ? [h("h3", {}, "Result"), h("pre", {}, turn.result)] : null,
+    turn.result
+      ? [h("h3", {}, "Result"), h("div", { class: "message" }, markdown(turn.result))]
+      : null,
     h("p", {}, h("a", { href: href("sessions", sessionId) }, "The whole session")),
     h("p", { class: "muted small" }, turnId),
   ];
@@ -165,7 +174,6 @@ function factsOf(turn) {
   const { usage, cost, retryAt, attempts } = turn;
   return [
     ["state", badge(turn.state)],
-    ["session", turn.sessionId],
     ["from", turn.source],
     ["for", turn.principal],
     ["model", turn.model],
@@ -232,7 +240,7 @@ function stepOf(step, number, key) {
 const timeOf = ({ isRunning, ms }) => (isRunning ? `${duration(ms)} so far` : duration(ms));
 
 function callOf(call, key) {
-  const { tool, arguments: given, outcome, decision } = call;
+  const { tool, arguments: input, outcome, decision } = call;
   return h(
     "details",
     { "data-key": `call-${key}` },
@@ -241,9 +249,9 @@ function callOf(call, key) {
       {},
       badge(callState(call)),
       ` ${tool}, ${timeOf(call)}${decision ? `, ${decision}` : ""} `,
-      h("span", { class: "muted small" }, beginning(given, 80)),
+      h("span", { class: "muted small" }, beginning(input, 80)),
     ),
-    h("pre", {}, given),
+    h("pre", {}, input),
     outcome === undefined ? null : h("pre", {}, outcome),
   );
 }
@@ -295,7 +303,7 @@ function heartbeat({ nextAt, queued, events: waiting }) {
     h("p", {}, `${count(queued)} for the next heartbeat`, when, "."),
     table(
       [
-        ["event", ({ eventId }) => eventId],
+        ["event", ({ eventId }) => idText(eventId)],
         ["text", ({ text }) => beginning(String(text ?? ""), 300)],
         ["came", ({ createdAt }) => ago(createdAt)],
       ],

@@ -22,6 +22,8 @@ import { downloadCsv } from "./usage-csv.js";
 const ROUND_MS = 10_000;
 const HOUR_S = 3600;
 const DAY_S = 86_400;
+/** Fewer bars would look like a wall. */
+const FEWEST_BARS = 12;
 /** The name of the value in the address, and what readers see. */
 const RANGES = [
   ["24h", "last 24 hours"],
@@ -116,30 +118,64 @@ function filterForm(query) {
 const labelled = (title, control) => h("label", {}, h("span", {}, title), control);
 
 async function load({ range, by, step }, signal) {
-  const read = (groups) =>
-    get(`/usage?${new URLSearchParams({ ...range, by: groups })}`, { signal });
-  const [overTime, byGroup] = await Promise.all([attempt(read(step)), attempt(read(by))]);
-  return { overTime, byGroup };
+  const read = (wanted, groups) =>
+    get(`/usage?${new URLSearchParams({ ...wanted, by: groups })}`, { signal });
+  const [overTime, byGroup] = await Promise.all([
+    attempt(read(range, step)),
+    attempt(read(range, by)),
+  ]);
+  const busy = busyTime(overTime, step);
+  const byHour = busy && (await attempt(read(busy, "hour")));
+  return { overTime, byGroup, byHour };
 }
 
-function draw(place, choice, { overTime, byGroup }, signal) {
-  const error = overTime.error ?? byGroup.error;
+/** One busy day would be a single bar, so a day or two are drawn by the hour. */
+function busyTime({ value }, step) {
+  if (step !== "day" || !value?.rows.length) return undefined;
+  const { from, to, rows } = value;
+  const [first, last] = [rows[0].day, rows.at(-1).day];
+  if (Date.parse(last) - Date.parse(first) > DAY_S * 1000) return undefined;
+  return { from: from.startsWith(first) ? from : first, to: to.startsWith(last) ? to : last };
+}
+
+function draw(place, choice, { overTime, byGroup, byHour }, signal) {
+  const error = overTime.error ?? byGroup.error ?? byHour?.error;
   if (error) return fill(place, h("section", {}, notice(error)));
-  const plot = h("div", { class: "usage-chart", role: "img", "aria-label": chartLabel(choice) });
-  const { total, rows } = overTime.value;
+  const { total } = overTime.value;
+  const { rows, from, to } = byHour?.value ?? overTime.value;
+  const shown = { ...choice, step: byHour ? "hour" : choice.step };
+  const plot = h("div", { class: "usage-chart", role: "img", "aria-label": chartLabel(shown) });
   fill(
     place,
     h("section", {}, totals(total)),
     h(
       "section",
       {},
-      h("div", { class: "title" }, h("h2", {}, chartTitle(choice))),
+      h(
+        "div",
+        { class: "title" },
+        h("h2", {}, chartTitle(shown)),
+        beginningText(shown, overTime.value),
+      ),
       rows.length === 0 ? emptyText("No model was used in this time.") : plot,
-      valuesTable(choice, rows),
+      valuesTable(shown, rows),
     ),
     groupSection(choice, byGroup.value.rows),
   );
-  if (rows.length > 0) drawUsageChart(plot, chartOf(choice, overTime.value), signal);
+  if (rows.length > 0) drawUsageChart(plot, chartOf(shown, { from, to, rows }), signal);
+}
+
+/** Says why the chart does not begin with the range. */
+function beginningText({ step }, { from, rows }) {
+  const first = rows[0]?.day;
+  if (first === undefined || first === from.slice(0, 10)) return null;
+  const last = rows.at(-1).day;
+  const days = step === "day" ? `since ${first}` : [...new Set([first, last])].join(" and ");
+  return h(
+    "span",
+    { class: "muted small" },
+    `Models were used ${step === "day" ? "" : "only on "}${days}`,
+  );
 }
 
 const measureName = ({ show }) => MEASURES.find(([name]) => name === show)?.[1] ?? show;
@@ -175,14 +211,19 @@ function costText({ costUsd, unpriced }) {
   return `${dollars(costUsd)}${unpriced > 0 ? " or more" : ""}`;
 }
 
-/** One value for each hour or day of the range. Where nothing was used, sums are zero and times are not known. */
-function chartOf({ show, step }, { from, to, rows }) {
+/**
+ * One value for each hour or day from the first that was used on. Where nothing was used later, sums are zero and times
+ * are not known.
+ */
+function chartOf({ show, step }, { to, rows }) {
   const stepSeconds = step === "hour" ? HOUR_S : DAY_S;
   const nothing = TIMES.has(show) ? null : 0;
-  const known = new Map(rows.map((row) => [Date.parse(row[step]) / 1000, row[show] ?? nothing]));
-  const start = (iso) => Math.floor(Date.parse(iso) / 1000 / stepSeconds) * stepSeconds;
+  const secondsOf = (row) => Date.parse(row[step]) / 1000;
+  const known = new Map(rows.map((row) => [secondsOf(row), row[show] ?? nothing]));
+  const end = Math.floor(Date.parse(to) / 1000 / stepSeconds) * stepSeconds;
+  const start = Math.min(secondsOf(rows[0]), end - (FEWEST_BARS - 1) * stepSeconds);
   const times = [];
-  for (let time = start(from); time <= start(to); time += stepSeconds) times.push(time);
+  for (let time = start; time <= end; time += stepSeconds) times.push(time);
   const values = times.map((time) => known.get(time) ?? nothing);
   return { times, values, title: measureName({ show }), format: formatOf(show), stepSeconds };
 }

@@ -95,14 +95,13 @@ const mappingColumns = [
   { title: "credential", cell: ({ active }) => active?.credential ?? "–" },
   {
     title: "becomes",
-    cell: ({ config }) => [
-      config.action === "wake" ? "an event" : "a turn",
-      h(
-        "div",
-        { class: "muted small" },
-        config.session ? `in ${config.session}` : "in a separate session",
-      ),
-    ],
+    cell: ({ config: { action, session } }) =>
+      action === "wake"
+        ? "an event for the heartbeat"
+        : [
+            "a turn",
+            h("div", { class: "muted small" }, session ? `in ${session}` : "in a separate session"),
+          ],
   },
   {
     title: "",

@@ -103,7 +103,7 @@ export const buildPages: PageRow[] = [
     async change({ page }) {
       await page.locator(".detail").getByRole("button", { name: "Run now: tea time" }).click();
       await page.getByText("tea time: run now done").waitFor();
-      await page.locator(".detail").getByRole("cell", { name: "manual" }).waitFor();
+      await page.locator(".detail .timeline").getByText("manual").first().waitFor();
     },
   },
   {

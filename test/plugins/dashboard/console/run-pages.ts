@@ -60,7 +60,7 @@ export const runPages: PageRow[] = [
     shows: (page) => page.locator(".detail pre").getByText("Ding"),
   },
   {
-    title: "Gateways and workers",
+    title: "Gateways",
     path: "gateways",
     shows: (page) => page.getByRole("cell", { name: /this one/ }),
   },

@@ -1,0 +1,62 @@
+/** A change as a sentence: `PATCH /keys/:name` of the entry team-a is "Changed key team-a". */
+
+const METHODS = { POST: "created", PUT: "changed", PATCH: "changed", DELETE: "deleted" };
+
+/** The last step of a path, where it says what is done. */
+const STEPS = {
+  approve: "approved",
+  backup: "backed up",
+  cancel: "cancelled",
+  check: "checked",
+  compact: "compacted",
+  confirm: "allowed a call of",
+  deny: "refused a call of",
+  disable: "disabled",
+  enable: "enabled",
+  import: "imported",
+  refresh: "read again",
+  reload: "reloaded",
+  replay: "replayed",
+  rescan: "scanned the disk for",
+  rotate: "rotated",
+  run: "ran",
+  start: "started",
+  stop: "stopped",
+  undo: "restored",
+};
+
+/** What stands before the id of an entry, or before the step, and what it is called. */
+const NOUNS = {
+  browser: "browser",
+  channels: "channel",
+  config: "configuration",
+  deliveries: "delivery",
+  hooks: "hook",
+  jobs: "job",
+  keys: "key",
+  plugins: "plugin",
+  polls: "poll",
+  profiles: "profile",
+  samples: "sample of webhook",
+  sessions: "session",
+  store: "store",
+  turns: "turn",
+};
+
+/** A route that is not known here stays as it is. */
+export function auditSentence({ action, entry, outcome, request }) {
+  const [method, path] = action.split(" ");
+  const steps = (path ?? "").split("/").filter((step) => step !== "" && !step.startsWith(":"));
+  const last = steps.at(-1);
+  const done = STEPS[last] ?? (last === "config" ? "changed" : METHODS[method]);
+  const isStep = Object.hasOwn(STEPS, last);
+  const collection = isStep ? steps.at(-2) : last;
+  const name = request?.name ?? entry;
+  const noun = NOUNS[collection];
+  if (done === undefined || noun === undefined) return capital(action);
+  const all = isStep && collection.endsWith("s") ? collection : noun;
+  const subject = name === undefined ? all : `${noun} ${name}`;
+  return outcome === "made" ? capital(`${done} ${subject}`) : `Not ${done}: ${subject}`;
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
