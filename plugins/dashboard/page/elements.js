@@ -1,4 +1,5 @@
 /** Makes elements from values. Text stays text: nothing here takes markup. */
+import { whenReleased } from "./press.js";
 
 /** `h("button", { onclick, class: "x", disabled: true }, "text", [nodes])`. It leaves out null, false and undefined. */
 export function h(tag, attributes = {}, ...children) {
@@ -29,9 +30,13 @@ function dress(element, attributes, children) {
 /**
  * Replaces the content of `root`. Elements with the same `data-key` keep the focus, the selected text of an input, and
  * whether a `details` is open. If the focused element is gone, the focus moves to the page's content, so that keyboard
- * users need not start at the top again.
+ * users need not start at the top again. While the visitor presses something in `root`, the old content stays.
  */
 export function fill(root, ...nodes) {
+  whenReleased(root, () => replaceContent(root, nodes));
+}
+
+function replaceContent(root, nodes) {
   const focus = focusWithin(root);
   const open = new Map(
     [...root.querySelectorAll("details[data-key]")].map((each) => [each.dataset.key, each.open]),

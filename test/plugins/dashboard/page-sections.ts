@@ -169,6 +169,50 @@ testSignedIn("events come as they happen", async (visitor, { gateway }) => {
   assert.is(await isHacked(visitor), undefined);
 });
 
+/** What a page shows changes while a visitor presses; the press must still count where it began. */
+for (const key of ["the mouse", "the space bar"])
+  testSignedIn(
+    `events: a press with ${key} counts, though the list changes before it ends`,
+    async (visitor, setting) => {
+      const { page } = visitor;
+      const send = (content: string) =>
+        setting.gateway.json("POST", "/v1/chat/completions", {
+          model: "echo",
+          messages: [{ role: "user", content }],
+        });
+      await openSection(visitor, "Events");
+      await page.getByText("live", { exact: true }).waitFor();
+      await send(`before ${key}`);
+      const entry = page
+        .locator("details")
+        .filter({ hasText: "message:received" })
+        .filter({ hasText: `before ${key}` });
+      const pressed = entry.locator("summary");
+      const response = page.locator("details").filter({ hasText: "chat:response" });
+      await response.first().waitFor();
+      const shown = await response.count();
+
+      if (key === "the mouse") {
+        await pressed.hover();
+        await page.mouse.down();
+      } else {
+        await pressed.focus();
+        await page.keyboard.down("Space");
+      }
+      const arrived = page.evaluate(
+        `new Promise((resolve) => addEventListener("portico:event",
+        () => requestAnimationFrame(() => requestAnimationFrame(resolve)), { once: true }))`,
+      );
+      await send(`during ${key}`);
+      await arrived;
+      if (key === "the mouse") await page.mouse.up();
+      else await page.keyboard.up("Space");
+
+      await entry.getByText(`before ${key}`).waitFor();
+      await until("the new events are shown", async () => (await response.count()) > shown);
+    },
+  );
+
 testSignedIn("what is done with the keyboard leaves it where it was", async (visitor) => {
   const { page } = visitor;
   const focus = () => focused(page);

@@ -1,0 +1,46 @@
+/**
+ * What a visitor is pressing: with the main button of a mouse, a finger, or the space bar.
+ *
+ * The browser makes a click only where the press ends on the element on which it began. If a page replaced that element
+ * in between, because an event arrived or a round of polling ended, the click would be lost without a sign.
+ */
+
+/** The element that is pressed now. */
+let pressed;
+/** What waits until the visitor lets go: for each root the newest work. */
+const waiting = new Map();
+
+/** Runs `work`, which replaces the content of `root`: now, or when the visitor has let go of what they press there. */
+export function whenReleased(root, work) {
+  if (pressed !== undefined && root.contains(pressed)) {
+    waiting.set(root, work);
+    return;
+  }
+  waiting.delete(root);
+  work();
+}
+
+function press(element) {
+  pressed = element;
+}
+
+function release() {
+  if (pressed === undefined) return;
+  pressed = undefined;
+  // The browser dispatches the click after this event and before the next task.
+  setTimeout(runWaiting);
+}
+
+function runWaiting() {
+  for (const [root, work] of [...waiting]) whenReleased(root, work);
+}
+
+const onPage = { capture: true, passive: true };
+addEventListener("pointerdown", (event) => event.button === 0 && press(event.target), onPage);
+addEventListener("pointerup", release, onPage);
+addEventListener("pointercancel", release, onPage);
+// The end of a press on an open list of a `select`, or outside the window, reaches the page only as a movement.
+addEventListener("pointermove", (event) => event.buttons === 0 && release(), onPage);
+addEventListener("keydown", ({ key, target }) => key === " " && press(target), onPage);
+addEventListener("keyup", release, onPage);
+addEventListener("blur", ({ target }) => target === window && release(), onPage);
