@@ -60,4 +60,32 @@ test("what is registered after disposal is undone at once", async () => {
   assert.equal(scope.effects, []);
 });
 
+test("every effect ends within one tick, and before the other undos run", async () => {
+  const scope = new Scope();
+  const undone: string[] = [];
+  let endTask = () => {};
+  const task = new Promise<void>((resolve) => {
+    endTask = resolve;
+  });
+  scope.stage("handler", () => () => void undone.push("handler"));
+  scope.stage("task", () => () => {
+    undone.push("task");
+    return task;
+  });
+  scope.stage("failing", () => () => {
+    throw new Error("boom");
+  });
+  scope.add("file", () => void undone.push("file"));
+  scope.takeUp();
+  const disposed = scope.dispose();
+  assert.equal(undone, ["task", "handler"]);
+  endTask();
+  const errors = await disposed;
+  assert.equal(undone, ["task", "handler", "file"]);
+  assert.equal(
+    errors.map(({ message }) => message),
+    ["boom"],
+  );
+});
+
 test.run();

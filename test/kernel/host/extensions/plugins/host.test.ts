@@ -139,6 +139,42 @@ test("what a plugin keeps passes on to its next version, and ends when it is swi
   assert.is((await greet()).text, "second 2", "it began again");
 });
 
+test("an old version handles nothing beside the new one while its task has not ended", async () => {
+  const counter = (version: string) => `
+    export default {
+      name: "counter",
+      setup(ctx) {
+        ctx.on("message:received", () => ctx.log.info("handled by ${version}"));
+        ctx.task("work", { everyMs: 1, immediately: true }, async () => {
+          ctx.log.info("work of ${version}");
+          await new Promise(() => {});
+        });
+      },
+    };`;
+  const path = "plugins/counter/plugin.ts";
+  const ask = (content: string) =>
+    gateway.request("POST", "/v1/chat/completions", {
+      model: "echo",
+      messages: [{ role: "user", content }],
+    });
+  const handled = () =>
+    gateway.lines.flatMap(({ msg }) => /handled by (\w+)/.exec(`${msg}`)?.[1] ?? []);
+  gateway = await startGateway({
+    files: { [path]: counter("first") },
+    config: { channels: { main: { provider: "echo", models: ["echo"] } } },
+  });
+  await until("the task of the first", () =>
+    gateway.lines.some(({ msg }) => msg === "work of first"),
+  );
+  gateway.write(path, counter("second"));
+  await until("the task of the second", () =>
+    gateway.lines.some(({ msg }) => msg === "work of second"),
+  );
+  await ask("hi");
+  await until("the event is handled", () => handled().includes("second"));
+  assert.equal(handled(), ["second"]);
+});
+
 test("removed, it is gone with all that it registered", async () => {
   gateway = await startGateway({ files: { [file]: greeter("hello") } });
   assert.is((await greet()).text, "hello world");
