@@ -1,4 +1,5 @@
 /** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
+import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { Bus } from "../host/bus.ts";
@@ -67,6 +68,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
 export class Gateway {
   readonly version: string;
+  /** New at each start; the workers of a gateway share one. */
+  readonly id: string;
   /** Milliseconds since 1970. */
   readonly startedAt = Date.now();
   readonly bus;
@@ -93,6 +96,7 @@ export class Gateway {
     const { version, loader, link, only } = options;
     this.#options = options;
     this.version = version;
+    this.id = link?.workers.gateway ?? randomUUID();
     this.log = createLog({
       file: config.kernel.log.file ?? join(paths.state, "logs", "portico.log"),
       write: options.write,

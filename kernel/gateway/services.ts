@@ -17,6 +17,7 @@ import type { GatewayServers } from "./servers.ts";
 /** The parts of a gateway that its services show. */
 interface Parts {
   readonly version: string;
+  readonly id: string;
   readonly startedAt: number;
   readonly paths: Paths;
   readonly config: ConfigStore;
@@ -32,6 +33,7 @@ interface Parts {
 export type GatewayState = ReturnType<typeof stateOf>;
 
 export function stateOf({
+  id,
   startedAt,
   notReady,
   plugins,
@@ -39,6 +41,8 @@ export function stateOf({
   servers: { own, pool, throttle, url, connections },
 }: Parts) {
   return {
+    /** Names the gateway: new at each start, and the same in all of its workers. */
+    id,
     /** Milliseconds since 1970. */
     startedAt,
     /** As in `GET /ready`. */

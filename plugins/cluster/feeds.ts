@@ -1,61 +1,62 @@
-/** Feeds run only while somebody elsewhere watches: who does says so every two seconds. */
-import type { ClusterService, Feed } from "portico/cluster";
+/** Runs feeds while another process watches them. A process that watches a feed repeats every two seconds that it does. */
+import type { Feed, FeedWatcher } from "portico/cluster";
 import type { Message, Way } from "./messages.ts";
 
-const SAY_MS = 2_000;
+const REPEAT_MS = 2_000;
 const FORGET_MS = 5_000;
+const CHECK_MS = 500;
 
 interface FeedsOptions {
-  list(): readonly Feed[];
+  feeds(): readonly Feed[];
+  watchers(): readonly FeedWatcher[];
   post(message: Message, way: Way): void;
 }
 
 export class Feeds {
   readonly #options: FeedsOptions;
-  readonly #watchers = new Map<string, Set<(data: unknown) => void>>();
-  /** `<way> <feed>` → until when it counts. */
+  /** The names of the feeds that this process watches, as the other processes know them. */
+  #announced: ReadonlySet<string> = new Set();
+  /** `<way> <feed>` → the time until which another process watches it. */
   readonly #wants = new Map<string, number>();
   readonly #running = new Map<Feed, () => unknown>();
   #timer: NodeJS.Timeout | undefined;
-  #saidAt = 0;
+  #repeatedAt = 0;
 
   constructor(options: FeedsOptions) {
     this.#options = options;
   }
 
-  readonly watch: ClusterService["watch"] = (feed, take) => {
-    const watchers = this.#watchers.get(feed) ?? new Set();
-    this.#watchers.set(feed, watchers.add(take));
-    this.#say(feed);
-    this.#tick();
-    return () => {
-      watchers.delete(take);
-      if (watchers.size === 0) this.#watchers.delete(feed);
-    };
-  };
-
   hear(message: Message, way: Way): void {
     if (message.kind === "feed")
-      for (const take of this.#watchers.get(message.name) ?? []) take(message.data);
+      for (const watcher of this.#options.watchers())
+        if (watcher.name === message.name) watcher.take(message.data);
     if (message.kind !== "want") return;
     this.#wants.set(`${way} ${message.name}`, performance.now() + FORGET_MS);
     this.update();
-    this.#tick();
+    this.#startTimer();
+  }
+
+  /** Announces the feeds that are watched here since the last call. Also the first version after a reload calls it. */
+  announce(): void {
+    const names = new Set(this.#options.watchers().map(({ name }) => name));
+    for (const name of names) if (!this.#announced.has(name)) this.#postWant(name);
+    this.#announced = names;
+    if (names.size > 0) this.#startTimer();
   }
 
   /** Begins and ends feeds as they are wanted; also after plugins have come or gone. */
   update(): void {
-    const feeds = new Set(this.#options.list());
+    const feeds = new Set(this.#options.feeds());
     for (const [feed, end] of this.#running) {
-      if (feeds.has(feed) && this.#ways(feed).length > 0) continue;
+      if (feeds.has(feed) && this.#waysOf(feed).length > 0) continue;
       this.#running.delete(feed);
       void end();
     }
     for (const feed of feeds) {
-      if (this.#running.has(feed) || this.#ways(feed).length === 0) continue;
+      if (this.#running.has(feed) || this.#waysOf(feed).length === 0) continue;
       const { name } = feed;
       const send = (data: unknown) => {
-        for (const way of this.#ways(feed)) this.#options.post({ kind: "feed", name, data }, way);
+        for (const way of this.#waysOf(feed)) this.#options.post({ kind: "feed", name, data }, way);
       };
       this.#running.set(feed, feed.begin(send));
     }
@@ -67,29 +68,29 @@ export class Feeds {
     this.#running.clear();
   }
 
-  #ways({ name, ofOneGateway }: Feed): Way[] {
+  #waysOf({ name, ofOneGateway }: Feed): Way[] {
     const ways: Way[] = ofOneGateway ? ["workers"] : ["workers", "gateways"];
     return ways.filter((way) => this.#wants.has(`${way} ${name}`));
   }
 
-  #say(name: string): void {
+  #postWant(name: string): void {
     for (const way of ["workers", "gateways"] as const)
       this.#options.post({ kind: "want", name }, way);
   }
 
-  /** Runs while a client watches, here or elsewhere. */
-  #tick(): void {
+  /** The timer runs while a client watches, here or elsewhere. */
+  #startTimer(): void {
     this.#timer ??= setInterval(() => {
       const now = performance.now();
       for (const [want, until] of this.#wants) if (until < now) this.#wants.delete(want);
       this.update();
-      if (now - this.#saidAt >= SAY_MS) {
-        this.#saidAt = now;
-        for (const name of this.#watchers.keys()) this.#say(name);
+      if (now - this.#repeatedAt >= REPEAT_MS) {
+        this.#repeatedAt = now;
+        for (const name of this.#announced) this.#postWant(name);
       }
-      if (this.#wants.size > 0 || this.#watchers.size > 0) return;
+      if (this.#wants.size > 0 || this.#announced.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
-    }, 500).unref();
+    }, CHECK_MS).unref();
   }
 }

@@ -7,14 +7,13 @@ declare module "portico" {
   interface Contributions {
     signal: Signal;
     feed: Feed;
+    feedWatcher: FeedWatcher;
   }
 }
 
 export interface ClusterService {
   /** To the workers of this gateway, and to the gateways that share its store: there within a second, or never. */
   tell(signal: string, data: unknown): void;
-  /** Gets what the feed of that name has in every other process, for as long as the result is not called. */
-  watch(feed: string, take: (data: unknown) => void): () => void;
 }
 
 /** Takes what other processes tell under its name. Data is anything that JSON can hold. */
@@ -47,11 +46,20 @@ export interface GatewayEntry {
   isThis: boolean;
 }
 
-/** Something that flows in each process, for those who look at it elsewhere. */
+/** A stream of values in each process, which runs only while another process watches it. */
 export interface Feed {
   name: string;
   /** Called while a client of another process watches. The returned function ends it. */
   begin(send: (data: unknown) => void): () => unknown;
   /** Only to the workers of this gateway, not to other gateways. */
   ofOneGateway?: boolean;
+}
+
+/**
+ * Receives what the feed of that name sends in every other process, until the contribution is undone. It is a contribution
+ * and no call of the service, so that it survives a reload of the plugin that provides the service.
+ */
+export interface FeedWatcher {
+  name: string;
+  take(data: unknown): void;
 }

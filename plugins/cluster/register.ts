@@ -24,7 +24,8 @@ interface RegisterOptions {
   workers: Workers | undefined;
   /** The id of this gateway, the same in all of its workers. */
   gateway: string;
-  name: string | undefined;
+  /** `gateway.name` of the configuration. */
+  name: () => string | undefined;
   version: string;
   url: () => string;
   /** Of this process, in milliseconds since 1970. */
@@ -80,9 +81,9 @@ export class Register {
   }
 
   #own(): StoredEntry {
-    const { store, workers, name = hostname(), version, url } = this.#options;
+    const { store, workers, name, version, url } = this.#options;
     return {
-      name,
+      name: name() ?? hostname(),
       host: hostname(),
       url: url(),
       version,

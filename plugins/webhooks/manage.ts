@@ -73,8 +73,8 @@ function mountTail({ ctx, log }: ManagementOptions): void {
   ctx.route("GET", "/webhooks/tail", managementRoutes.tail, (call) => {
     const feed = open(call);
     const send = (delivery: unknown) => void feed.send("delivery", delivery);
-    const undo = [tail(send), ctx.find("cluster")?.watch("deliveries", send)];
-    feed.onClose(() => undo.forEach((each) => void each?.()));
+    const undo = [tail(send), ctx.add("feedWatcher", { name: "deliveries", take: send })];
+    feed.onClose(() => undo.forEach((each) => void each()));
   });
 }
 

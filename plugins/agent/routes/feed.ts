@@ -27,7 +27,7 @@ type Send = (event: NumberedEvent) => void;
  * that sends `Last-Event-ID` first receives what it missed, behind an event `gap` where some of that is lost.
  */
 export function eventFeed(
-  ctx: Pick<PluginContext, "on" | "onAny" | "add" | "find" | "signal">,
+  ctx: Pick<PluginContext, "on" | "onAny" | "add" | "signal">,
 ): (call: Call) => void {
   const openStream = feedsOf(ctx);
   const recorder = createRecorder(ctx);
@@ -57,7 +57,7 @@ export function eventFeed(
 }
 
 /** Numbers and keeps the events of the gateway while clients follow them, and for a while afterwards. */
-function createRecorder(ctx: Pick<PluginContext, "onAny" | "find" | "signal">) {
+function createRecorder(ctx: Pick<PluginContext, "onAny" | "add" | "signal">) {
   const history = createEventHistory(HISTORY);
   const clients = new Set<Send>();
   let stopRecording: (() => void) | undefined;
@@ -70,12 +70,13 @@ function createRecorder(ctx: Pick<PluginContext, "onAny" | "find" | "signal">) {
 
   function startRecording(): void {
     const stopHere = follow(ctx, record);
-    const stopElsewhere = ctx
-      .find("cluster")
-      ?.watch("events", (event) => record(event as PublicEvent));
+    const stopElsewhere = ctx.add("feedWatcher", {
+      name: "events",
+      take: (event) => record(event as PublicEvent),
+    });
     stopRecording = () => {
       void stopHere();
-      stopElsewhere?.();
+      void stopElsewhere();
       stopRecording = undefined;
       history.clear();
     };

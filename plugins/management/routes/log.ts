@@ -5,17 +5,17 @@ import { feedsOf } from "portico/event-stream";
 import type { Everywhere } from "../everywhere.ts";
 import { gatewayRoutes, LEVELS, type logsQuery } from "./routes-schema.ts";
 
-type Mounting = Mount & Pick<PluginContext, "on" | "add" | "find">;
+type Mounting = Mount & Pick<PluginContext, "on" | "add">;
 type Log = Pick<Management["log"], "follow">;
 type Lines = Pick<Everywhere, "lines">;
 
 export function mountLogRoute(mount: Mounting, { log }: { log: Log }, everywhere: Lines): void {
   mount.add("feed", { name: "log", ofOneGateway: true, begin: (send) => log.follow(send) });
-  const parts = { find: mount.find, log, lines: () => everywhere.lines(), open: feedsOf(mount) };
+  const parts = { add: mount.add, log, lines: () => everywhere.lines(), open: feedsOf(mount) };
   mount.route("GET", "/kernel/logs", gatewayRoutes.logs, (call) => respond(call, parts));
 }
 
-type Parts = Pick<Mounting, "find"> & Lines & { log: Log; open: ReturnType<typeof feedsOf> };
+type Parts = Pick<Mounting, "add"> & Lines & { log: Log; open: ReturnType<typeof feedsOf> };
 
 /** Picks lines by level and number. */
 interface Selection {
@@ -45,15 +45,15 @@ function select(count: number, level: (typeof LEVELS)[number]): Selection {
 /** Sends the last lines and then each further one as server-sent events. */
 async function stream(
   call: Call,
-  { find, log, lines, open }: Parts,
+  { add, log, lines, open }: Parts,
   { wanted, last, isEmpty }: Selection,
 ): Promise<void> {
   // Other workers may need seconds to send their lines. What is logged meanwhile follows after those, and only once.
   const meanwhile = new Set<string>();
   let take = (line: string): unknown => meanwhile.add(line);
   const follow = (line: unknown) => void take(line as string);
-  const unfollow = [log.follow(follow), find("cluster")?.watch("log", follow)];
-  const end = () => unfollow.forEach((undo) => void undo?.());
+  const unfollow = [log.follow(follow), add("feedWatcher", { name: "log", take: follow })];
+  const end = () => unfollow.forEach((undo) => void undo());
   try {
     const all = isEmpty ? [] : await lines();
     for (const line of all) meanwhile.delete(line);

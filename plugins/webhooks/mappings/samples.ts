@@ -64,7 +64,10 @@ export function createSamples(ctx: PluginContext): Samples {
             if (offered.mapping === mapping && (offered.fits || any)) resolve(offered.sample);
           };
           waiters.add(look);
-          const stopWatching = ctx.find("cluster")?.watch(FEED, (one) => look(one as Offered));
+          const stopWatching = ctx.add("feedWatcher", {
+            name: FEED,
+            take: (offered) => look(offered as Offered),
+          });
           const noRequest = any ? errors.nothingCaught : errors.nothingFitCaught;
           const late = () => reject(noRequest({ mapping }));
           const timer = setTimeout(late, timeoutMs);
@@ -72,7 +75,7 @@ export function createSamples(ctx: PluginContext): Samples {
           signal.addEventListener("abort", left);
           undo.push(
             () => waiters.delete(look),
-            () => stopWatching?.(),
+            () => void stopWatching(),
             () => clearTimeout(timer),
             () => signal.removeEventListener("abort", left),
           );

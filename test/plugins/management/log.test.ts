@@ -27,9 +27,8 @@ test("what is logged while other workers say their last lines comes after these"
     return recent;
   };
   const mount = {
-    add() {},
+    add: () => () => {},
     on() {},
-    find: () => undefined,
     route: (_method: string, _path: string, _options: object, handler: typeof handle) => {
       handle = handler;
     },
