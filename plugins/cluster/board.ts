@@ -17,22 +17,34 @@ interface BoardOptions {
   gateway: string;
   hear(message: Message): void;
   log: Logger;
+  progress?: BoardProgress;
+}
+
+/** How far a gateway has read and written. With that of the version before, a reload misses and repeats no message. */
+interface BoardProgress {
+  /** The keys of messages that have been read and are still there; undefined before the first look. */
+  readKeys?: Set<string>;
+  /** The keys of this gateway's messages, with the times at which it takes them down. */
+  readonly ownKeys: { key: string; until: number }[];
+  /** How many keys this process has written. */
+  count: number;
 }
 
 export class Board {
   readonly #options: BoardOptions;
-  readonly #seen = new Set<string>();
-  /** Own keys, and when they go. */
-  readonly #own: { key: string; until: number }[] = [];
+  readonly #progress: BoardProgress;
   #waiting: Message[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #count = 0;
   #isFailing = false;
-  #isNew = true;
   #isClosed = false;
 
   constructor(options: BoardOptions) {
     this.#options = options;
+    this.#progress = options.progress ?? Board.newProgress();
+  }
+
+  static newProgress(): BoardProgress {
+    return { ownKeys: [], count: 0 };
   }
 
   static readonly lookMs = LOOK_MS;
@@ -51,26 +63,29 @@ export class Board {
     if (this.#waiting.length > 0) await this.#write();
   }
 
-  /** Reads what others have put up since the last look, and takes own things down. */
-  async look(): Promise<void> {
+  /** Reads the messages that others have put up since the last look, and takes own ones down. */
+  async look(signal?: AbortSignal): Promise<void> {
     const keys = await this.#attempt(({ kv }) => kv.list(NAMESPACE));
-    if (!keys) return;
-    const now = new Set(keys);
-    for (const key of this.#seen) if (!now.has(key)) this.#seen.delete(key);
-    const fresh = keys.filter((key) => !this.#seen.has(key));
-    for (const key of fresh) this.#seen.add(key);
-    const isFirst = this.#isNew;
-    this.#isNew = false;
-    // What was said before this one came is not for it.
-    for (const key of isFirst ? [] : fresh) {
+    // After a reload, the next version may have read a newer list.
+    if (!keys || signal?.aborted) return;
+    for (const key of this.#takeNewKeys(keys)) {
       if (key.split(" ")[1] === this.#options.gateway) continue;
       const messages = await this.#attempt(({ kv }) => kv.get<Message[]>(NAMESPACE, key));
       for (const message of messages ?? []) this.#options.hear(message);
     }
-    while (this.#own[0] && this.#own[0].until < performance.now()) {
-      const { key } = this.#own.shift()!;
+    const { ownKeys } = this.#progress;
+    while (ownKeys[0] && ownKeys[0].until < performance.now()) {
+      const { key } = ownKeys.shift()!;
       await this.#attempt(({ kv }) => kv.delete(NAMESPACE, key));
     }
+  }
+
+  /** Returns the keys that nobody here has read, and marks them as read. */
+  #takeNewKeys(keys: readonly string[]): string[] {
+    const { readKeys } = this.#progress;
+    this.#progress.readKeys = new Set(keys);
+    // A gateway that is new does not hear what others said before it came.
+    return readKeys ? keys.filter((key) => !readKeys.has(key)) : [];
   }
 
   async #write(): Promise<void> {
@@ -78,8 +93,9 @@ export class Board {
     const messages = this.#waiting;
     this.#waiting = [];
     await this.#attempt(async (store) => {
-      const key = `${String(store.now()).padStart(14, "0")} ${this.#options.gateway} ${process.pid} ${++this.#count}`;
-      this.#own.push({ key, until: performance.now() + KEPT_MS });
+      const time = String(store.now()).padStart(14, "0");
+      const key = `${time} ${this.#options.gateway} ${process.pid} ${++this.#progress.count}`;
+      this.#progress.ownKeys.push({ key, until: performance.now() + KEPT_MS });
       await store.kv.set(NAMESPACE, key, messages, { ttlMs: 4 * KEPT_MS });
     });
   }

@@ -10,20 +10,24 @@ interface FeedsOptions {
   feeds(): readonly Feed[];
   watchers(): readonly FeedWatcher[];
   post(message: Message, way: Way): void;
+  wants: Wants;
 }
+
+/** `<way> <feed>` → the time until which another process watches it. */
+export type Wants = Map<string, number>;
 
 export class Feeds {
   readonly #options: FeedsOptions;
   /** The names of the feeds that this process watches, as the other processes know them. */
   #announced: ReadonlySet<string> = new Set();
-  /** `<way> <feed>` → the time until which another process watches it. */
-  readonly #wants = new Map<string, number>();
   readonly #running = new Map<Feed, () => unknown>();
   #timer: NodeJS.Timeout | undefined;
   #repeatedAt = 0;
+  readonly #wants: Wants;
 
   constructor(options: FeedsOptions) {
     this.#options = options;
+    this.#wants = options.wants;
   }
 
   hear(message: Message, way: Way): void {
@@ -36,12 +40,19 @@ export class Feeds {
     this.#startTimer();
   }
 
-  /** Announces the feeds that are watched here since the last call. Also the first version after a reload calls it. */
+  /** Announces the feeds that are watched here since the last call. */
   announce(): void {
     const names = new Set(this.#options.watchers().map(({ name }) => name));
     for (const name of names) if (!this.#announced.has(name)) this.#postWant(name);
     this.#announced = names;
     if (names.size > 0) this.#startTimer();
+  }
+
+  /** Goes on with what the version before a reload did. */
+  resume(): void {
+    this.announce();
+    this.update();
+    if (this.#wants.size > 0) this.#startTimer();
   }
 
   /** Begins and ends feeds as they are wanted; also after plugins have come or gone. */

@@ -37,11 +37,17 @@ export default definePlugin({
       feeds: () => ctx.list("feed"),
       watchers: () => ctx.list("feedWatcher"),
       post,
+      wants: ctx.keep("wants", () => new Map<string, number>()),
     });
-    ctx.defer(() => feeds.close());
     ctx.watch("feed", () => feeds.update());
     ctx.watch("feedWatcher", () => feeds.announce());
-    if (workers) ctx.defer(workers.on("cluster", (message: Message) => hear(message, "workers")));
+    const stopHearing = workers?.on("cluster", (message: Message) => hear(message, "workers"));
+    // Not a clean-up, which may have to wait for a task: from this moment on the next version hears and sends.
+    const stop = () => {
+      void stopHearing?.();
+      feeds.close();
+    };
+    ctx.signal.addEventListener("abort", stop, { once: true });
 
     const board =
       store().sharedBy === "gateways"
@@ -50,15 +56,16 @@ export default definePlugin({
             gateway,
             hear: (message) => hear(message, "gateways"),
             log: ctx.log,
+            progress: ctx.keep("progress of the board", Board.newProgress),
           })
         : undefined;
     if (board) {
-      ctx.task("hear of other gateways", { everyMs: Board.lookMs, immediately: true }, () =>
-        board.look(),
+      ctx.task("hear of other gateways", { everyMs: Board.lookMs, immediately: true }, (signal) =>
+        board.look(signal),
       );
       ctx.defer(() => board.close());
     }
-    feeds.announce();
+    feeds.resume();
 
     ctx.provide("cluster", {
       tell(name, data) {

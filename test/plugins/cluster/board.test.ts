@@ -10,12 +10,13 @@ import { temporaryStore } from "../store/temporary-store.ts";
 
 const signal = (data: unknown): Message => ({ kind: "signal", name: "test", data });
 
-function boardOf(gateway: string, store: () => Store) {
+function boardOf(gateway: string, store: () => Store, progress = Board.newProgress()) {
   const heard: Message[] = [];
   const lines: unknown[][] = [];
   const board = new Board({
     store,
     gateway,
+    progress,
     hear: (message) => heard.push(message),
     log: quietLog(lines),
   });
@@ -44,6 +45,26 @@ test("what was put up just before the end is heard, and what comes after it is n
   await one.board.close();
   await other.board.look();
   assert.equal(other.heard, [signal(1)]);
+  await t.remove();
+});
+
+test("a version that continues where another ended misses and repeats no message", async () => {
+  const t = temporaryStore();
+  const [writer, other] = ["writer", "other"].map((name) => boardOf(name, () => t.store).board);
+  const progress = Board.newProgress();
+  const [first, second] = [
+    boardOf("reader", () => t.store, progress),
+    boardOf("reader", () => t.store, progress),
+  ];
+  await first.board.look();
+  writer?.put(signal(1));
+  await writer?.close();
+  await first.board.look();
+  other?.put(signal(2));
+  await other?.close();
+  await second.board.look();
+  await first.board.look();
+  assert.equal([first.heard, second.heard], [[signal(1)], [signal(2)]]);
   await t.remove();
 });
 
