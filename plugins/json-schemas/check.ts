@@ -7,7 +7,7 @@ import { SafePatterns } from "./safe-patterns.ts";
 export interface SchemaCheckOptions {
   /** What holds for a pattern that the engine of linear time does not support: it matches every text, or none. */
   unsupportedPattern: "matches" | "fails";
-  /** The longest time for one value, in milliseconds. */
+  /** The longest time for one value, in milliseconds of the processor where others keep it busy. */
   limitMs: number;
 }
 
@@ -27,10 +27,11 @@ export function createSchemaCheck(
   return (value) => {
     // Not within the limit: the first load of the engine takes a large part of it.
     if (hasPattern(schema)) loadEngine();
-    return runBounded(() => {
+    const validate = () => {
       const safe = patterns.rewrite(schema, value) as Schema;
       return new Validator(safe, draft, false).validate(value).errors;
-    }, limitMs);
+    };
+    return runBounded(validate, limitMs, { repeatable: true });
   };
 }
 

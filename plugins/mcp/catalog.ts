@@ -210,7 +210,8 @@ function fitsTemplate({ listed }: Entry, uri: string): boolean {
   if (typeof uriTemplate !== "string") return false;
   if (uriTemplate.split("{").length > MAX_TEMPLATE_EXPRESSIONS) return false;
   try {
-    return runBounded(() => new UriTemplate(uriTemplate).match(uri) !== null, MATCH_MS);
+    const isMatch = () => new UriTemplate(uriTemplate).match(uri) !== null;
+    return runBounded(isMatch, MATCH_MS, { repeatable: true });
   } catch {
     return false;
   }

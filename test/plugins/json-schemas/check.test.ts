@@ -41,6 +41,21 @@ test("two patterns that match the same name both hold", () => {
   assert.ok(check({ x1: "5" }).length > 0);
 });
 
+test("a check that waits for a processor, as on a busy machine, is repeated", () => {
+  const sleepOnce = new Int32Array(new SharedArrayBuffer(4));
+  let attempts = 0;
+  const value = {
+    get name() {
+      attempts++;
+      if (attempts === 1) Atomics.wait(sleepOnce, 0, 0, 400);
+      return "ADA";
+    },
+  };
+  const problems = checkOf({ properties: { name: { pattern: "^[a-z]+$" } } })(value);
+  assert.ok(problems.some(({ keyword }) => keyword === "pattern"));
+  assert.ok(attempts > 1);
+});
+
 test("every schema ends: with problems, without, or by giving up", () => {
   const long = `${"a".repeat(2000)}b`;
   const pattern = `^(?:${"a?".repeat(300)}){30}$`;
