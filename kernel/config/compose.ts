@@ -1,5 +1,6 @@
 import { Kind, OptionalKind, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { isSchema, mapValueSchema } from "../schema/defaults.ts";
+import { mapValueSchema } from "../schema/defaults.ts";
+import { isMap, strict } from "../schema/strict.ts";
 import { type KeyPath, parseKeyPath } from "../text/key-path.ts";
 import type { ConfigSchemas } from "../contract/index.ts";
 
@@ -71,42 +72,10 @@ function either(first: TSchema, second: TSchema): TSchema {
   return OptionalKind in first || OptionalKind in second ? Type.Optional(schema) : schema;
 }
 
-const isMap = (schema: TSchema): boolean => schema[Kind] === "Object" || schema[Kind] === "Record";
-
 // Two owners may describe one key in different words; its type is what must agree. `Unsafe` is for who only reads it.
 function sameShape(first: TSchema, second: TSchema): boolean {
   const shape = ({ description: _d, ...rest }: TSchema) => JSON.stringify(rest);
   return second[Kind] === "Unsafe" || shape(first) === shape(second);
-}
-
-function strict(schema: TSchema): TSchema {
-  // Each part of an intersection describes only some keys of the object, so only the intersection checks for unknown keys.
-  if (schema[Kind] === "Intersect") return { unevaluatedProperties: false, ...schema };
-  // A larger number has lost its last digits, and no database accepts it as an integer.
-  if (schema[Kind] === "Integer") return { maximum: Number.MAX_SAFE_INTEGER, ...schema };
-  const copy = mapBelow(schema, strict);
-  return isMap(schema)
-    ? { ...copy, additionalProperties: copy["additionalProperties"] ?? false }
-    : copy;
-}
-
-/** A copy in which every schema right below is changed. */
-function mapBelow(schema: TSchema, change: (below: TSchema) => TSchema): TSchema {
-  const one = (below: unknown) => (isSchema(below) ? change(below) : below);
-  const copy: Record<string, unknown> & TSchema = { ...schema };
-  for (const key of ["items", "anyOf", "allOf", "additionalProperties"]) {
-    const below: unknown = schema[key];
-    if (below !== undefined)
-      Object.assign(copy, { [key]: Array.isArray(below) ? below.map(one) : one(below) });
-  }
-  for (const key of ["properties", "patternProperties"]) {
-    const members = Object.entries((schema[key] ?? {}) as object).map(([name, below]) => [
-      name,
-      one(below),
-    ]);
-    if (schema[key]) Object.assign(copy, { [key]: Object.fromEntries(members) });
-  }
-  return copy;
 }
 
 /** The schema of the value at a path; of several variants, the first that knows the path. */

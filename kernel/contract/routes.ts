@@ -31,7 +31,10 @@ export interface RouteOptions {
   params?: Declared<TSchema>;
   /** An object schema. Texts of the query are read as the numbers and booleans that it asks for. */
   query?: Declared<TSchema>;
-  /** `null` where the route takes no body. */
+  /**
+   * Objects in it take only the members that they name, unless they say `additionalProperties`: a misspelt member is an
+   * error. `null` where the route takes no body.
+   */
   body?: Declared<TSchema> | null;
   /** Without a body, `call.json()` is `{}`. */
   optionalBody?: boolean;

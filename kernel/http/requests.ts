@@ -23,7 +23,7 @@ import type { ErrorForms } from "./response/errors.ts";
 import { createResponder } from "./response/respond.ts";
 import { errors } from "./errors.ts";
 import type { Entry } from "./entry-reading.ts";
-import { declaredInput, type RouteInput } from "./request/declared-input.ts";
+import { declaredInput, type RouteInput, withStrictBody } from "./request/declared-input.ts";
 import { createRouter, type Found } from "./router.ts";
 
 export interface RequestsOptions {
@@ -81,12 +81,13 @@ export class Requests {
   }
 
   add(method: Method, path: string, options: RouteOptions, handler: RouteHandler): Dispose {
+    const declared = withStrictBody(options);
     return this.#routes.add(method, path, {
-      ...options,
+      ...declared,
       pattern: path,
       tally: this.#tallyOf(method, path),
       handler,
-      input: declaredInput(options),
+      input: declaredInput(declared),
     });
   }
 

@@ -1,6 +1,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { type ValueError, ValueErrorType as T } from "@sinclair/typebox/errors";
 import { formatKeyPath } from "../text/key-path.ts";
+import { didYouMean } from "../text/nearest.ts";
 
 /** One way in which a value breaks its schema. */
 export interface Problem {
@@ -8,6 +9,8 @@ export interface Problem {
   /** What is wrong, to be read after the name of the path: `must be a string, not a number`. */
   message: string;
   kind: "unknown" | "missing" | "type" | "value";
+  /** Where it is a key that the object does not know: those that it knows. */
+  knownKeys?: readonly string[];
   /** Where only certain values are allowed: these, as they are written. */
   oneOf?: string[];
 }
@@ -15,6 +18,8 @@ export interface Problem {
 type Path = (string | number)[];
 
 const MOST = 50;
+/** A longer list of keys helps nobody. */
+const MOST_KEYS = 20;
 
 /** Turns TypeBox's errors about `root` into at most 50 problems, the first one for each path; unions are boiled down. */
 export function problemsIn(errors: Iterable<ValueError>, root: unknown): Problem[] {
@@ -30,8 +35,18 @@ export function problemsIn(errors: Iterable<ValueError>, root: unknown): Problem
 }
 
 /** The problem as a sentence: `messages[2].role must be a string, not a number`. */
-export function sentence({ path, message }: Problem, root = "The value"): string {
-  return `${path.length === 0 ? root : formatKeyPath(path)} ${message}`;
+export function sentence({ path, message, knownKeys }: Problem, root = "The value"): string {
+  const subject = path.length === 0 ? root : formatKeyPath(path);
+  return `${subject} ${message}${knownKeys ? hintFor(path, knownKeys) : ""}`;
+}
+
+/** The key that was probably meant, or all of them where they are few. */
+function hintFor(path: Path, knownKeys: readonly string[]): string {
+  const parent = path.slice(0, -1);
+  const nearest = didYouMean(String(path.at(-1)), knownKeys);
+  if (nearest !== undefined) return `; did you mean ${formatKeyPath([...parent, nearest])}?`;
+  if (knownKeys.length === 0 || knownKeys.length > MOST_KEYS) return "";
+  return `; the known keys are ${knownKeys.join(", ")}`;
 }
 
 function describe(error: ValueError, root: unknown): Problem[] {
@@ -43,8 +58,13 @@ function describe(error: ValueError, root: unknown): Problem[] {
     error.type === T.ObjectAdditionalProperties ||
     error.type === T.IntersectUnevaluatedProperties
   )
-    return [{ path, message: "is not a known key", kind: "unknown" }];
+    return [unknownKey(error, path)];
   return [demand(error, path)];
+}
+
+function unknownKey({ schema }: ValueError, path: Path): Problem {
+  const knownKeys = Object.keys((schema["properties"] ?? {}) as object);
+  return { path, message: "is not a known key", kind: "unknown", knownKeys };
 }
 
 /**

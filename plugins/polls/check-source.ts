@@ -1,9 +1,10 @@
-/** What a source's schema cannot say: which fields belong together, and whether selectors and patterns can be read. */
+/** What a source's schema cannot say: which fields belong together, and whether selectors, patterns and paths can be read. */
 import { errors } from "./errors.ts";
 import type { Source } from "./schema.ts";
 import { compileIgnored } from "./sources/pages/ignore.ts";
 import { compileSelector } from "./sources/pages/select.ts";
 import { fieldMissing } from "./sources/source.ts";
+import { readPath } from "./value-path.ts";
 
 /** Which fields a kind of source knows, beside `kind`. */
 const FIELDS: Record<Source["kind"], readonly string[]> = {
@@ -26,6 +27,13 @@ export function checkSource(source: Source): void {
   if (source.selector !== undefined) compileSelector(source.selector);
   for (const selector of source.remove ?? []) compileSelector(selector);
   compileIgnored(source.ignore);
+  checkPath(source.items, "source.items");
+  checkPath(source.key, "source.key");
+}
+
+function checkPath(path: string | undefined, param: string): void {
+  if (path !== undefined && readPath(path) === undefined)
+    throw errors.badPath({ path: JSON.stringify(path) }, { param });
 }
 
 function checkFields(source: Source): void {

@@ -78,7 +78,8 @@ export class PollDefinitions {
   #sourceOf(definition: ConfiguredPoll, before: PollBody | undefined): Source {
     const shown = before && maskSource(before.source);
     const source = restoreMaskedSecrets(definition.source, shown, before?.source, "source");
-    checkSource(source);
+    // A poll of an earlier version that breaks a rule can still be renamed and disabled.
+    if (definition.source !== before?.source) checkSource(source);
     return source;
   }
 

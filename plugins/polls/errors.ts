@@ -38,6 +38,12 @@ export const errors = PorticoError.table({
       "{placeholder} is not a placeholder of a poll. Did you mean {nearest}? A poll has: {names}.",
   },
 
+  badPath: {
+    ...INVALID,
+    message:
+      "{path} is not a path into JSON. Write names with dots between them and positions in brackets: data.items, results[0].rows, rows[*].id.",
+  },
+
   // sources
   fieldMissing: { ...INVALID, message: "A source of kind {kind} needs `{field}`." },
   fieldUnknown: {

@@ -1,35 +1,50 @@
-/** `a.b[0].c` and `a[*].b` in a value; only own properties are read. */
-function parsePath(path: string): (string | number | "*")[] {
-  const bare = path.trim().replace(/^\$\.?/, "");
-  if (bare === "") return [];
-  const parts: (string | number | "*")[] = [];
-  for (const [, name, index] of bare.matchAll(/([^.[\]]+)|\[([^[\]]*)\]/g)) {
-    if (name !== undefined) parts.push(name);
-    else if (index === "*") parts.push("*");
-    else
-      parts.push(
-        /^\d+$/.test(index ?? "") ? Number(index) : (index ?? "").replace(/^["']|["']$/g, ""),
-      );
+/**
+ * Paths into JSON values: `data.items`, `results[0].rows`, `rows[*].id`, `["a b"].c`. They may begin with `$`. Only own
+ * properties are read.
+ */
+
+/** Stands for every entry of a list. */
+const EACH = Symbol("[*]");
+
+/** The steps of a path: names, positions in lists, or all entries. An empty path is the value itself. */
+export type ValuePath = readonly (string | number | typeof EACH)[];
+
+const STEP =
+  /(?:^|(?<=.)\.)([^.[\]]+)|\[(\d+)\]|(\[\*\])|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]|\[([^[\]"'*]+)\]/y;
+
+/** Parses a path; undefined for a text that is none, such as `a..b`, `a[` or `.a`. */
+export function readPath(text: string): ValuePath | undefined {
+  const bare = text.trim().replace(/^\$(?:$|\.(?=.)|(?=\[))/, "");
+  const path: (string | number | typeof EACH)[] = [];
+  STEP.lastIndex = 0;
+  while (STEP.lastIndex < bare.length) {
+    const step = STEP.exec(bare);
+    if (!step) return undefined;
+    const [, name, position, each, quoted, bracketed] = step;
+    if (each !== undefined) path.push(EACH);
+    else if (position !== undefined) path.push(Number(position));
+    else if (quoted !== undefined) path.push(quoted.slice(1, -1).replace(/\\(.)/g, "$1"));
+    else path.push((name ?? bracketed) as string);
   }
-  return parts;
+  return path;
 }
 
-/** The value at a path; `undefined` where it leads nowhere. `[*]` answers a list. */
-export function valueAt(value: unknown, path: string): unknown {
-  return walk(value, parsePath(path));
+/** Whether a path leads to a list with what several entries have there. */
+export function isForEach(path: ValuePath): boolean {
+  return path.includes(EACH);
 }
 
-function walk(value: unknown, parts: readonly (string | number)[]): unknown {
-  let at = value;
-  for (let i = 0; i < parts.length; i++) {
-    const part = parts[i]!;
-    if (part === "*") {
-      if (!Array.isArray(at)) return undefined;
-      const rest = parts.slice(i + 1);
-      return at.map((one) => walk(one, rest));
+/** The value at a path; `undefined` where it leads nowhere. */
+export function valueAt(value: unknown, path: ValuePath): unknown {
+  let here = value;
+  for (const [index, step] of path.entries()) {
+    if (step === EACH) {
+      if (!Array.isArray(here)) return undefined;
+      const rest = path.slice(index + 1);
+      return here.map((entry) => valueAt(entry, rest));
     }
-    if (typeof at !== "object" || at === null || !Object.hasOwn(at, part)) return undefined;
-    at = (at as Record<string | number, unknown>)[part];
+    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
+    here = (here as Record<string | number, unknown>)[step];
   }
-  return at;
+  return here;
 }

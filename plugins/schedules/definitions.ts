@@ -1,5 +1,5 @@
 /** The forms that schedules and payloads have in definitions, and the checks of values from outside. */
-import { compile, type PorticoError, type Static, type TSchema, Type } from "portico";
+import { type Check, compile, type PorticoError, type Static, type TSchema, Type } from "portico";
 import { errors } from "./errors.ts";
 import { closed, deliverySchema } from "./schema.ts";
 
@@ -81,20 +81,17 @@ export const readSchedule = reader(GivenScheduleSchema);
 /** Checks the form of a payload from outside. `param` names the field that holds it. */
 export const readPayload = reader(PayloadSchema);
 
-/** The check is compiled at its first use: most starts need none. */
-function reader<S extends TSchema>(schema: S): (value: unknown, param: string) => Static<S> {
-  const compileCheck = () => compile(Type.Object({ value: schema }));
-  let check: ReturnType<typeof compileCheck> | undefined;
-  return (value, param) => {
-    check ??= compileCheck();
+/** The checks are compiled at their first use: most starts need none. Few fields hold such a value. */
+function reader<S extends TSchema>(schema: S): (value: unknown, field: string) => Static<S> {
+  const checks = new Map<string, Check<unknown>>();
+  return (value, field) => {
+    const check = checks.get(field) ?? compile(Type.Object({ [field]: schema }));
+    checks.set(field, check);
     try {
-      return (check.parse({ value }) as unknown as { value: Static<S> }).value;
+      return (check.parse({ [field]: value }) as Record<string, Static<S>>)[field] as Static<S>;
     } catch (error) {
-      const { message, param: at = "value" } = error as PorticoError;
-      throw errors.invalidField(
-        { problem: message.replace(/\bvalue\b/, param) },
-        { param: at.replace(/^value/, param), cause: error },
-      );
+      const { message, param = field } = error as PorticoError;
+      throw errors.invalidField({ problem: message }, { param, cause: error });
     }
   };
 }

@@ -194,9 +194,10 @@ export class RequestContext implements Call {
   }
 
   async input<T = Record<string, unknown>>(): Promise<T> {
-    const { check, takesBody } = await (this.declared as RouteInput).merged();
+    const { check, takesBody, refuseUnknown } = await (this.declared as RouteInput).merged();
     const { params, query } = this;
     const body = takesBody ? await this.#jsonObject() : undefined;
+    if (body) refuseUnknown(body);
     const input = check.parse(check.merge({ params, query, body }));
     this.jsonBody = body;
     return input as T;

@@ -2,6 +2,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { compile } from "../../schema/check.ts";
 import type { Call, Check, Declared, RouteOptions } from "../../contract/index.ts";
+import { strict } from "../../schema/strict.ts";
 import { readQuery } from "../../schema/query.ts";
 
 export interface RouteInput {
@@ -17,6 +18,8 @@ export interface RouteInput {
 interface MergedInput {
   check: Check<unknown>;
   takesBody: boolean;
+  /** Throws where a body has a member that the input does not have. */
+  refuseUnknown(body: Readonly<Record<string, unknown>>): void;
 }
 
 const UNCHECKED = {
@@ -42,25 +45,50 @@ export function declaredInput(options: RouteOptions): RouteInput {
   };
 }
 
+/** Options whose body takes only the members that its schema names. A handler that checks by itself has its own rule. */
+export function withStrictBody(options: RouteOptions): RouteOptions {
+  const { body, checkedBy } = options;
+  if (!body || checkedBy === "handler") return options;
+  if (typeof body !== "function") return { ...options, body: strict(body) };
+  let loading: Promise<TSchema> | undefined;
+  const loadStrict = () => {
+    loading ??= body().then(strict);
+    return loading;
+  };
+  return { ...options, body: loadStrict };
+}
+
 async function schemaOf(declared: Declared<TSchema>): Promise<TSchema> {
   return typeof declared === "function" ? declared() : declared;
 }
 
-const mergedChecks = new WeakMap<RouteOptions, Check<unknown>>();
+const mergedInputs = new WeakMap<RouteOptions, MergedInput>();
 
 /** One schema with the members of all three parts, in the order in which they override each other. */
 async function mergedInput(options: RouteOptions): Promise<MergedInput> {
-  const takesBody = Boolean(options.body);
-  const known = mergedChecks.get(options);
-  if (known) return { check: known, takesBody };
+  const known = mergedInputs.get(options);
+  if (known) return known;
   const members: Record<string, TSchema> = {};
   for (const declared of [options.query, options.body, options.params]) {
     const schema = declared ? await schemaOf(declared) : undefined;
     Object.assign(members, schema?.["properties"]);
   }
-  const check = compile(Type.Object(members));
-  mergedChecks.set(options, check);
-  return { check, takesBody };
+  const input = {
+    check: compile(Type.Object(members)),
+    takesBody: Boolean(options.body),
+    refuseUnknown: refusalOfUnknown(members),
+  };
+  mergedInputs.set(options, input);
+  return input;
+}
+
+function refusalOfUnknown(members: Record<string, TSchema>): MergedInput["refuseUnknown"] {
+  const names = Object.keys(members).map((name) => [name, Type.Optional(Type.Unknown())]);
+  const check = compile(Type.Object(Object.fromEntries(names), { additionalProperties: false }));
+  return (body) => {
+    const present = Object.entries(body).filter(([, value]) => value !== null);
+    check.parse(Object.fromEntries(present));
+  };
 }
 
 /** Checks what `read` reads, at once where the schema is there. */

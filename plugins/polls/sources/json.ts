@@ -1,5 +1,5 @@
 import type { Item } from "../identity.ts";
-import { valueAt } from "../value-path.ts";
+import { isForEach, readPath, type ValuePath, valueAt } from "../value-path.ts";
 import { exactJson } from "portico";
 import { TimeSlices } from "../time-slices.ts";
 import { decodeText } from "portico/strings";
@@ -21,6 +21,8 @@ export async function jsonItems(
   path: string | undefined,
   key: string | undefined,
 ): Promise<Item[]> {
+  const pathToList = parsePath(path ?? "");
+  const pathToId = key === undefined ? undefined : parsePath(key);
   let document: unknown;
   try {
     document = parseDocument(text);
@@ -32,20 +34,28 @@ export async function jsonItems(
     });
   }
   let list: unknown = document;
-  if (path !== undefined && path !== "") {
-    list = valueAt(document, path);
+  if (pathToList.length > 0) {
+    list = valueAt(document, pathToList);
     if (list === undefined)
       throw new CheckFailed(`The document has nothing at ${JSON.stringify(path)}.`);
     if (!Array.isArray(list))
       throw new CheckFailed(`The value at ${JSON.stringify(path)} of the document is not a list.`);
   }
-  const values: unknown[] = Array.isArray(list) ? list.flat(path?.includes("[*]") ? 1 : 0) : [list];
+  const values: unknown[] = Array.isArray(list) ? list.flat(isForEach(pathToList) ? 1 : 0) : [list];
   return TimeSlices.map(countable(values), (value) => {
-    const id = key === undefined ? undefined : valueAt(value, key);
+    const id = pathToId === undefined ? undefined : valueAt(value, pathToId);
     return id === undefined || id === null
       ? { value }
       : { value, id: isPlain(id) ? String(id) : exactJson.stringify(id) };
   });
+}
+
+/** A definition that an earlier version has stored may have a path that is none. */
+function parsePath(text: string): ValuePath {
+  const path = readPath(text);
+  if (path === undefined)
+    throw new CheckFailed(`${JSON.stringify(text)} is not a path into JSON such as data.items.`);
+  return path;
 }
 
 function isPlain(id: unknown): boolean {

@@ -1,5 +1,6 @@
 /** Routes that declare what they take: the kernel checks requests by that. */
 import { Type } from "@sinclair/typebox";
+import type { RouteOptions } from "portico";
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
 import { stopRoutes, startRoutes } from "../../support/routes.ts";
@@ -55,6 +56,41 @@ test("a body is checked by its declaration, and a null counts as left out", asyn
   assert.equal(await (await send('{"name":"a","size":null}')).json(), { name: "a", size: 7 });
   assert.equal(await errorOf(await send('{"name":1}')), [400, "invalid_request_error", "name"]);
   assert.equal(await errorOf(await send("")), [400, "invalid_json", undefined]);
+});
+
+test("a body has no members that its declaration does not name, at any depth", async () => {
+  const one = await startRoutes();
+  const target = Type.Object({ url: Type.String(), secret: Type.Optional(Type.String()) });
+  const body = Type.Object({
+    message: Type.String(),
+    delivery: Type.Optional(Type.Union([Type.Literal("none"), target])),
+    context: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    extra: Type.Optional(Type.Object({ a: Type.String() }, { additionalProperties: true })),
+  });
+  const routes: [path: string, options: Partial<RouteOptions>][] = [
+    ["/now", { body }],
+    ["/later", { body: async () => body }],
+  ];
+  for (const [path, options] of routes) {
+    one.route("POST", path, { ...open, ...options }, (call) => call.json());
+    const send = (more: object) =>
+      fetch(`${one.url}${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ message: "Hi", ...more }),
+      });
+    assert.is((await send({ context: { any: 1 }, extra: { a: "", b: 1 } })).status, 200);
+    for (const [more, param, hint] of [
+      [{ mesage: "Hi" }, "mesage", "did you mean message?"],
+      [{ zzz: 1 }, "zzz", "the known keys are message, delivery, context, extra"],
+      [{ delivery: { url: "u", secrt: "s" } }, "delivery.secrt", "did you mean delivery.secret?"],
+    ] as const) {
+      const refused = await send(more);
+      const { error } = (await refused.clone().json()) as { error: { message: string } };
+      assert.equal(await errorOf(refused), [400, "invalid_request_error", param]);
+      assert.match(error.message, `${param} is not a known key; ${hint}`);
+    }
+  }
 });
 
 test("a body that may be left out is an empty object, and is checked as one", async () => {
@@ -122,7 +158,7 @@ test("one input: the path overrides the body, the body the query, and null overr
     ["/echo/path?profile=work", { profile: "home" }, { profile: "path", kind: "plain" }],
     ["/echo/path", { profile: null }, { profile: "path", kind: "plain" }],
     ["/echo", { note: null, kind: "k" }, { note: null, kind: "k" }],
-    ["/echo?other=1", { more: 2 }, { more: 2, kind: "plain" }],
+    ["/echo?other=1", { size: 2 }, { size: 2, kind: "plain" }],
     ["/echo?profile=a&profile=b", undefined, { profile: "a", kind: "plain" }],
     ["/echo?full=true&size=12", undefined, { full: true, size: 12, kind: "plain" }],
     ["/echo?full=", undefined, { full: true, kind: "plain" }],
@@ -144,6 +180,7 @@ test("one input: what breaks a declaration is 400, and no member comes in by the
     ["/echo?tags=x", undefined, "tags[0]"],
     ["/echo", { ref: null }, "ref"],
     ["/echo", { endRef: null }, "endRef"],
+    ["/echo", { more: 2 }, "more"],
     ["/echo", "[]", undefined],
     ["/echo", "null", undefined],
   ] as const)

@@ -113,6 +113,22 @@ for (const [what, make, work] of [
   });
 }
 
+test("POST /agent refuses a member that it does not have, and names the nearest one", async () => {
+  const url = "http://127.0.0.1:1/";
+  for (const [more, param, nearest] of [
+    [{ wiat: true }, "wiat", "wait"],
+    [{ sessions: "main" }, "sessions", "session"],
+    [{ delivery: { url, secert: "x" } }, "delivery.secert", "delivery.secret"],
+  ] as const) {
+    const refused = await g.request("POST", "/agent", { message: "Hi", model: "echo", ...more });
+    const { error } = (await refused.json()) as { error: Record<string, string> };
+    assert.equal([refused.status, error["param"]], [400, param]);
+    assert.match(error["message"] ?? "", `did you mean ${nearest}?`);
+  }
+  const { turns } = await g.json("GET", "/turns?session=main");
+  assert.equal(turns, [], "no turn was started");
+});
+
 test("what counts as a checklist, and as nothing to say", () => {
   assert.equal(["# Title\n\n", "<!-- - x -->\n# T", " \n\t"].map(hasSubstance), [
     false,

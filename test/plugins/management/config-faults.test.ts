@@ -65,6 +65,17 @@ const FAULTS: [string, unknown, string][] = [
     ),
     "polls.entries.a.payload.text",
   ],
+  ...["data..x", "a[", ".a", "a."].map((items): [string, unknown, string] => [
+    "polls.entries.a",
+    poll({ kind: "json", url: "https://example.com", items }),
+    "polls.entries.a.source.items",
+  ]),
+  [
+    "webhooks.mappings.a",
+    { message: "x", match: { "body.a..b": 1 } },
+    'webhooks.mappings.a.match["body.a..b"]',
+  ],
+  ["webhooks.mappings.a", { message: "{body.a[}" }, "webhooks.mappings.a.message"],
   [
     "cron.jobs.a",
     { schedule: "@daily", payload: { ...turn("main/x"), agent: "nobody" } },

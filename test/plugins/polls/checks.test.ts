@@ -420,7 +420,11 @@ test("bad definitions are refused with the field", async () => {
     [{ source: { kind: "http", url }, schedule: "0 0 31 2 *" }, "schedule.expr"],
     [{ source: { kind: "http", url }, payload: { kind: "agentTurn" } }, "payload.message"],
     [{ source: { kind: "http", url: "no url" } }, "source.url"],
-    ...["{itm.title}", "See {json itme}", "{entry.title}", "{nam}"].map(
+    ...["data..x", "a[", ".a", "a.", "a[0]b"].flatMap((path): [object, string][] => [
+      [{ source: { kind: "json", url, items: path } }, "source.items"],
+      [{ source: { kind: "json", url, key: path } }, "source.key"],
+    ]),
+    ...["{itm.title}", "{item..title}", "{json item.a[}", "See {json itme}", "{entry.title}", "{nam}"].map(
       (text): [object, string] => [
         { source: { kind: "feed", url }, payload: { kind: "systemEvent", text } },
         "payload.text",
@@ -461,12 +465,14 @@ test("a poll that an earlier version took can still be renamed and disabled; a n
     payload: { kind: "systemEvent", text: "{item.title}" },
   });
   const row = (await store.schedules.get("poll", poll.id))!;
+  const source = { kind: "json", url: `${at}/x`, items: "data..x" };
   const payload = { kind: "systemEvent", text: "{itm.title}" };
-  await store.schedules.put({ ...row, body: { ...(row.body as object), payload } }, row.rev);
+  await store.schedules.put({ ...row, body: { ...(row.body as object), source, payload } }, row.rev);
   assert.is((await gateway.json("POST", `/polls/${poll.id}/disable`)).status, "disabled");
   const name = `of before ${poll.id}`;
   assert.is((await gateway.json("PATCH", `/polls/${poll.id}`, { name })).name, name);
   assert.is((await gateway.request("PATCH", `/polls/${poll.id}`, { payload })).status, 400);
+  assert.is((await gateway.request("PATCH", `/polls/${poll.id}`, { source })).status, 400);
 });
 
 test("braces that are no placeholders are left alone", async () => {

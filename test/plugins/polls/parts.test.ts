@@ -8,7 +8,7 @@ import { type Item, newItems } from "../../../plugins/polls/identity.ts";
 import { pageText } from "../../../plugins/polls/sources/pages/html.ts";
 import { jsonItems } from "../../../plugins/polls/sources/json.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
-import { valueAt } from "../../../plugins/polls/value-path.ts";
+import { readPath, valueAt } from "../../../plugins/polls/value-path.ts";
 
 /** Feeds lists to the comparison one after another; answers what was new in each, the first left out. */
 async function walk(...lists: Item[][]): Promise<unknown[][]> {
@@ -112,14 +112,25 @@ test("templates: paths, json, what is missing, and braces that are not ours", ()
 });
 
 test("paths read own properties only", () => {
-  const value = { a: [{ b: 1 }, { b: 2 }], "x-y": { z: 3 } };
-  assert.is(valueAt(value, "$.a[1].b"), 2);
-  assert.equal(valueAt(value, "a[*].b"), [1, 2]);
-  assert.is(valueAt(value, "x-y.z"), 3);
-  assert.is(valueAt(value, "a.length"), 3 - 1, "an array's length is its own");
-  assert.is(valueAt(value, "constructor"), undefined);
-  assert.is(valueAt(value, "a.map"), undefined);
-  assert.is(valueAt(value, ""), value);
+  const value = { a: [{ b: 1 }, { b: 2 }], "x-y": { z: 3 }, "p.q[0]": { 'r"': 4 }, $ref: 5, "s t": 6 };
+  const at = (path: string) => valueAt(value, readPath(path)!);
+  assert.is(at("$.a[1].b"), 2);
+  assert.equal(at("a[*].b"), [1, 2]);
+  assert.is(at("x-y.z"), 3);
+  assert.is(at("a.length"), 3 - 1, "an array's length is its own");
+  assert.is(at("constructor"), undefined);
+  assert.is(at("a.map"), undefined);
+  assert.equal(at("a[*].b.c[*]"), [undefined, undefined]);
+  for (const whole of ["", "$", " $ "]) assert.is(at(whole), value);
+  assert.equal([at('["p.q[0]"]["r\\""]'), at("$['p.q[0]']")], [4, { 'r"': 4 }]);
+  assert.equal([at("[x-y].z"), at("$ref"), at("$.$ref"), at("s t")], [3, 5, 5, 6]);
+});
+
+test("a text that is no path is not read as another one", () => {
+  for (const text of ["a..b", "a[", "a]", "a[]", ".a", "a.", "$.", "$..a", ".", "a.[0]", "a[0]b"])
+    assert.is(readPath(text), undefined, text);
+  for (const text of ["a[*", 'a["b]', "a['b\"]", "a[[0]]", "[*].", "a[b]c"])
+    assert.is(readPath(text), undefined, text);
 });
 
 test("json: a list, a list within, one object; what does not fit fails", async () => {
