@@ -21,7 +21,8 @@ export function checkTemplate(template: string, param: string): void {
   for (const [placeholder, , path = ""] of template.matchAll(PLACEHOLDER)) {
     const root = rootOf(path);
     if (NAMES.some((name) => name === root)) {
-      if (readPath(path) === undefined) throw errors.badPath({ path: JSON.stringify(path) }, { param });
+      if (readPath(path) === undefined)
+        throw errors.badPath({ path: JSON.stringify(path) }, { param });
       continue;
     }
     const rest = path.slice(root.length);

@@ -424,12 +424,17 @@ test("bad definitions are refused with the field", async () => {
       [{ source: { kind: "json", url, items: path } }, "source.items"],
       [{ source: { kind: "json", url, key: path } }, "source.key"],
     ]),
-    ...["{itm.title}", "{item..title}", "{json item.a[}", "See {json itme}", "{entry.title}", "{nam}"].map(
-      (text): [object, string] => [
-        { source: { kind: "feed", url }, payload: { kind: "systemEvent", text } },
-        "payload.text",
-      ],
-    ),
+    ...[
+      "{itm.title}",
+      "{item..title}",
+      "{json item.a[}",
+      "See {json itme}",
+      "{entry.title}",
+      "{nam}",
+    ].map((text): [object, string] => [
+      { source: { kind: "feed", url }, payload: { kind: "systemEvent", text } },
+      "payload.text",
+    ]),
     [
       { source: { kind: "feed", url }, payload: { kind: "agentTurn", message: "{itm.x}" } },
       "payload.message",
@@ -467,7 +472,10 @@ test("a poll that an earlier version took can still be renamed and disabled; a n
   const row = (await store.schedules.get("poll", poll.id))!;
   const source = { kind: "json", url: `${at}/x`, items: "data..x" };
   const payload = { kind: "systemEvent", text: "{itm.title}" };
-  await store.schedules.put({ ...row, body: { ...(row.body as object), source, payload } }, row.rev);
+  await store.schedules.put(
+    { ...row, body: { ...(row.body as object), source, payload } },
+    row.rev,
+  );
   assert.is((await gateway.json("POST", `/polls/${poll.id}/disable`)).status, "disabled");
   const name = `of before ${poll.id}`;
   assert.is((await gateway.json("PATCH", `/polls/${poll.id}`, { name })).name, name);

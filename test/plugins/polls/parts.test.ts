@@ -112,7 +112,13 @@ test("templates: paths, json, what is missing, and braces that are not ours", ()
 });
 
 test("paths read own properties only", () => {
-  const value = { a: [{ b: 1 }, { b: 2 }], "x-y": { z: 3 }, "p.q[0]": { 'r"': 4 }, $ref: 5, "s t": 6 };
+  const value = {
+    a: [{ b: 1 }, { b: 2 }],
+    "x-y": { z: 3 },
+    "p.q[0]": { 'r"': 4 },
+    $ref: 5,
+    "s t": 6,
+  };
   const at = (path: string) => valueAt(value, readPath(path)!);
   assert.is(at("$.a[1].b"), 2);
   assert.equal(at("a[*].b"), [1, 2]);
