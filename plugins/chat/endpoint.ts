@@ -15,7 +15,12 @@ export async function createCompletion(models: ModelsService, call: Call): Promi
   return undefined;
 }
 
-function encoderOf({ model, includeUsage }: OpenedCompletion & { kind: "stream" }): OpenAiEncoder {
+function encoderOf({
+  model,
+  includeUsage,
+  functionCalls,
+}: OpenedCompletion & { kind: "stream" }): OpenAiEncoder {
   const created = Math.floor(Date.now() / 1000);
-  return new OpenAiEncoder({ id: newCompletionId(), created, model, includeUsage });
+  const id = newCompletionId();
+  return new OpenAiEncoder({ id, created, model, includeUsage, functionCalls });
 }

@@ -181,6 +181,7 @@ export { SignedReasoning } from "./parts/signed-reasoning.ts";
 export { ChunkEncoder, type ChunkOptions, type ChunkSink } from "./openai/chunk-encoder.ts";
 export { ChunkReader } from "./openai/chunk-reader.ts";
 export { asFailure, errorIn } from "./openai/errors.ts";
+export { usesFunctions, withFunctionCalls } from "./openai/function-call.ts";
 export { createOpenAiDecoder } from "./openai/stream-decoder.ts";
 export { errorEvent, OpenAiEncoder } from "./openai/stream-encoder.ts";
 export { newCompletionId, NO_TOKENS, readCompletion, textCompletion } from "./openai/completion.ts";

@@ -1,8 +1,13 @@
 /** Requests of HTTP clients, in OpenAI's form or translated from another one. */
 import type { Call, PorticoError } from "portico";
 import type { OpenedChat, OpenedCompletion, OpenOptions, StreamTranslator } from "portico/models";
-import type { ChatRequest, StreamEncoder } from "portico/provider";
-import { completionOf } from "../chat-response.ts";
+import {
+  type ChatRequest,
+  type StreamEncoder,
+  usesFunctions,
+  withFunctionCalls,
+} from "portico/provider";
+import { type ChatResponse, completionBytes, completionOf } from "../chat-response.ts";
 import { adaptedTranslator } from "../deprecated.ts";
 import type { RawBody } from "../openai/members.ts";
 import { checkMembers, readRequest } from "../openai/read-request.ts";
@@ -19,6 +24,7 @@ export function openCompletion(
   body: unknown,
   raw: RawBody,
 ): Promise<OpenedCompletion> {
+  const functionCalls = usesFunctions(body);
   return openChat<OpenedCompletion>(
     endpoint,
     call,
@@ -30,9 +36,9 @@ export function openCompletion(
       if (stream !== undefined) {
         const { includeUsage, trace } = job;
         const pipe = partsWriter(opened, stream, "openai");
-        return { kind: "stream", model: trace.model, includeUsage, pipe };
+        return { kind: "stream", model: trace.model, includeUsage, functionCalls, pipe };
       }
-      if (bytes === undefined) return { kind: "whole", body: response.body! };
+      if (bytes === undefined) return { kind: "whole", body: wholeBody(response, functionCalls) };
       return { kind: "bytes", pipe: () => endpoint.busy(passBytes(opened, bytes)) };
     },
   );
@@ -59,6 +65,12 @@ export function openTranslated(
       return { kind: "stream", pipe: partsWriter(opened, response.stream, formOf(options)) };
     },
   );
+}
+
+function wholeBody(response: ChatResponse, functionCalls: boolean): Buffer {
+  return functionCalls
+    ? completionBytes(withFunctionCalls(completionOf(response)))
+    : response.body!;
 }
 
 /** A request in OpenAI's form. */

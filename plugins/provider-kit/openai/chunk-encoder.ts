@@ -2,6 +2,7 @@
 import { SignedReasoning } from "../parts/signed-reasoning.ts";
 import type { PartDefaults } from "../parts/part-writer.ts";
 import { writeParts } from "../parts/source.ts";
+import { functionCallSink } from "./function-call.ts";
 import type { ChatChunk, ToolCallPart, Usage } from "../types/format.ts";
 import type {
   RawPart,
@@ -14,6 +15,8 @@ import type {
 export interface ChunkOptions extends PartDefaults {
   /** The client asked for the usage chunk. */
   includeUsage: boolean;
+  /** The client knows no tools: calls are written as `function_call`. */
+  functionCalls?: boolean;
 }
 
 /** Takes what a chunk encoder writes: a chunk of its own, an unchanged event of the upstream, or a comment. */
@@ -46,7 +49,7 @@ export class ChunkEncoder {
 
   constructor(options: ChunkOptions, sink: ChunkSink) {
     this.#options = options;
-    this.#sink = sink;
+    this.#sink = options.functionCalls === true ? functionCallSink(sink) : sink;
     this.#head = headOf(options);
   }
 

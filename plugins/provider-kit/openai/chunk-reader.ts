@@ -5,6 +5,7 @@ import { isObject, type JsonMembers } from "../request/is-object.ts";
 import { stringifyExact } from "../json/exact-json.ts";
 import { laterUsage } from "../response/later-usage.ts";
 import type { Usage } from "../types/format.ts";
+import { readFunctionCallDelta } from "./function-call.ts";
 import {
   dropOthers,
   finishReasonOf,
@@ -165,6 +166,7 @@ export class ChunkReader {
     const repaired = [
       repairOwnText(choice, delta),
       repairText(delta),
+      readFunctionCallDelta(delta),
       dropOthers(delta, "tool_calls"),
     ];
     if (repaired.includes(true)) this.#changed = true;

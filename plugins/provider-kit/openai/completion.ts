@@ -6,6 +6,7 @@ import { mintCallId } from "../response/call-ids.ts";
 import { readOpenAiProblem, type UpstreamError, upstreamError } from "../stream/upstream-error.ts";
 import type { ChatCompletion, ChatMessage, Usage } from "../types/format.ts";
 import { errorIn } from "./errors.ts";
+import { readFunctionCall } from "./function-call.ts";
 import {
   dropOthers,
   finishReasonOf,
@@ -79,6 +80,7 @@ function repairChoice(choice: JsonMembers, position: number): boolean {
     repairOwnText(choice, message),
     put(message, "role", "assistant"),
     message["content"] === undefined && put(message, "content", null),
+    readFunctionCall(message),
     dropOthers(message, "tool_calls"),
   );
   const list = message["tool_calls"];

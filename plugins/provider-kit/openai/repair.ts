@@ -102,6 +102,7 @@ const REASONS: Record<string, string> = {
   MAX_TOKENS: "length",
   model_length: "length",
   tool_use: "tool_calls",
+  function_call: "tool_calls",
   safety: "content_filter",
   SAFETY: "content_filter",
 };

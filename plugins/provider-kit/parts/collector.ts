@@ -67,7 +67,7 @@ class CollectedChoice {
   #refusal = "";
   #audio: Record<string, unknown> | undefined;
   readonly #annotations: Record<string, unknown>[] = [];
-  /** Pictures, a call of the old form, what a provider wants to see again. */
+  /** Pictures, what a provider wants to see again. */
   readonly #more: Record<string, unknown> = {};
   readonly #calls: (ToolCallPart & { custom?: { name: string; input: string } })[] = [];
   readonly #signed = new SignedReasoning();
@@ -109,8 +109,7 @@ class CollectedChoice {
 
   end(): { message: ChatMessage; finish_reason: string } {
     const calls = this.#calls;
-    const others = calls.length > 0 || this.#refusal !== "" || this.#audio !== undefined;
-    const isSilent = others || this.#more["function_call"] !== undefined;
+    const isSilent = calls.length > 0 || this.#refusal !== "" || this.#audio !== undefined;
     const extra = this.#signed.extraContent(calls.length > 0);
     const message: ChatMessage = {
       ...this.#more,
@@ -159,15 +158,13 @@ class CollectedChoice {
     for (const [key, value] of Object.entries(members)) this.#addMember(key, value);
   }
 
-  /** Lists come in pieces, and so do the arguments of a call of the old form. */
+  /** Lists come in pieces. */
   #addMember(key: string, value: unknown): void {
     const before = this.#more[key];
     if (Array.isArray(before) && Array.isArray(value)) {
-      for (const one of value) before.push(one);
-    } else if (isObject(before) && isObject(value)) {
-      const args = `${before["arguments"] ?? ""}${value["arguments"] ?? ""}`;
-      Object.assign(before, value, key === "function_call" && { arguments: args });
-    } else if (value != null) this.#more[key] = copyOf(value);
+      for (const item of value) before.push(item);
+    } else if (isObject(before) && isObject(value)) Object.assign(before, value);
+    else if (value != null) this.#more[key] = copyOf(value);
   }
 }
 

@@ -66,8 +66,7 @@ export class ContentBlocks {
     if (ended === undefined) return;
     this.#open.delete(block);
     const { call, input, reasoning, signature } = ended;
-    if (call !== undefined && call.args.trim() === "" && !isEmpty(input))
-      this.#out.calls().append(call, completeArguments(input));
+    if (call !== undefined) this.#endCall(call, input);
     if (signature === "") return;
     this.#out.add({
       type: "reasoning-signature",
@@ -81,6 +80,12 @@ export class ContentBlocks {
   /** Ends blocks that were never closed: their calls still need arguments. */
   endAll(): void {
     for (const block of [...this.#open.keys()]) this.end(block);
+  }
+
+  #endCall(call: TrackedCall, input: unknown): void {
+    const calls = this.#out.calls();
+    if (call.args.trim() === "" && !isEmpty(input)) calls.append(call, completeArguments(input));
+    calls.end(call);
   }
 
   /** Some blocks begin without a start of their own. */

@@ -1,5 +1,6 @@
 /** Collects the parts of one stream for a decoder, and keeps their order: a start first, each choice finished once. */
 import { laterUsage } from "../response/later-usage.ts";
+import { PartQueue } from "./part-queue.ts";
 import type { OpenSource } from "./source.ts";
 import { type TrackedCall, ToolCallTracker, type TrackerOptions } from "./tool-calls.ts";
 import type {
@@ -23,16 +24,13 @@ interface ChoiceState {
   finish: string | undefined;
 }
 
-/** More calls than any model makes at once. Beyond them, the names of the earliest ones count as complete. */
-const MOST_RESERVED = 64;
+/** More events than wait for the name of a call in any real stream. Beyond them, the names so far count as complete. */
+const MOST_WAITING = 64;
 
-/** A place for a call whose name may still grow. All that was read since its event waits for it. */
-interface Reserved {
-  call: TrackedCall;
-  choice: number;
-  at: number;
-  /** Where the parts of its event begin. */
-  eventAt: number;
+/** What an event contains of a call whose name may still grow. */
+interface Mention {
+  /** Undefined where the event has gone out without the call. */
+  part: StreamedCallPart | undefined;
   source: OpenSource | undefined;
 }
 
@@ -42,14 +40,10 @@ export class PartWriter {
   readonly #defaults: PartDefaults;
   readonly #options: TrackerOptions;
   readonly #choices = new Map<number, ChoiceState>();
-  /** The event that each call was first mentioned in. */
-  readonly #sources = new Map<TrackedCall, OpenSource>();
-  #queue: StreamPart[] = [];
-  /** In the order of their places. */
-  #reserved: Reserved[] = [];
-  /** Events that got a part at a reserved place: `#orderParts` brings their parts into the order of the queue. */
-  readonly #unordered = new Set<OpenSource>();
-  #eventAt = 0;
+  readonly #queue = new PartQueue();
+  /** The first mention of each call that is not announced yet. */
+  readonly #mentions = new Map<TrackedCall, Mention>();
+  /** The event that is being read. */
   #source: OpenSource | undefined;
   #started = false;
 
@@ -78,31 +72,26 @@ export class PartWriter {
     return this.#choices.get(choice)?.finish;
   }
 
-  /** Adds the start, with the defaults for what the upstream leaves out. */
-  start(told: Partial<PartDefaults> = {}): void {
+  /** Adds the start, with the defaults for what the upstream leaves out. It belongs to no event. */
+  start({ id, created, model }: Partial<PartDefaults> = {}): void {
     if (this.#started) return;
     this.#started = true;
-    const { id, created, model } = this.#defaults;
     this.#queue.push({
       type: "start",
-      id: told.id ?? id,
-      created: told.created ?? created,
-      model: told.model || model,
+      id: id ?? this.#defaults.id,
+      created: created ?? this.#defaults.created,
+      model: model || this.#defaults.model,
     });
-    // It belongs to no event: what comes with it is written with or without it.
-    this.#eventAt = this.#queue.length;
   }
 
   /** Reads one event. Its parts carry it, so that it can be written unchanged. */
   event(source: OpenSource, read: () => void): void {
     this.#source = source;
-    this.#eventAt = this.#queue.length;
-    read();
-    const isEmpty =
-      source.parts.length === 0 && !this.#reserved.some((place) => place.source === source);
-    if (isEmpty && !source.split) this.raw("delta", {}, 0);
+    this.#queue.event(() => {
+      read();
+      if (source.parts.length === 0 && !source.split) this.raw("delta", {}, 0);
+    });
     this.#source = undefined;
-    this.#eventAt = this.#queue.length;
   }
 
   /** What is added now belongs to no event. */
@@ -125,7 +114,7 @@ export class PartWriter {
 
   /** Anything else of a choice. */
   add(part: Exclude<StreamPart, { type: "finish" | "start" | "usage" }>): void {
-    if ("choice" in part) this.#settle(part.choice);
+    if ("choice" in part) this.begin(part.choice);
     this.#push(part);
   }
 
@@ -195,39 +184,29 @@ export class PartWriter {
     this.#push({ type: "usage", usage: later });
   }
 
-  /** The parts since the last call, up to a call whose name may still grow. */
+  /** The parts since the last call, without those that wait for the name of a call. */
   take(): StreamPart[] {
-    const end = this.#reserved[0]?.eventAt ?? this.#queue.length;
-    if (end === 0) return NONE;
-    this.#orderParts();
-    const taken = this.#queue.slice(0, end);
-    this.#queue = this.#queue.slice(end);
-    this.#eventAt -= end;
-    for (const place of this.#reserved) {
-      place.at -= end;
-      place.eventAt -= end;
-    }
-    return taken;
+    if (this.#queue.waitingCount > MOST_WAITING)
+      for (const { calls } of this.#choices.values()) calls.settle();
+    return this.#queue.take();
   }
 
   #say(type: TextPart["type"], text: string, choice: number, logprobs?: unknown): void {
-    this.#settle(choice);
+    this.begin(choice);
     this.#push(logprobs == null ? { type, choice, text } : { type, choice, text, logprobs });
   }
 
-  /** Something else than arguments comes for the choice. */
-  #settle(choice: number): void {
-    this.#stateOf(choice).calls.settle();
+  #push(part: StreamPart): void {
+    this.#attach(part);
+    this.#queue.push(part);
   }
 
-  #push(part: StreamPart): void {
+  #attach(part: StreamPart): void {
     if (!this.#started && part.type !== "comment" && part.type !== "usage") this.start();
     const source = this.#source;
-    if (source !== undefined) {
-      part.source = source;
-      source.parts.push(part);
-    }
-    this.#queue.push(part);
+    if (source === undefined) return;
+    part.source = source;
+    source.parts.push(part);
   }
 
   #stateOf(choice: number): ChoiceState {
@@ -242,19 +221,13 @@ export class PartWriter {
   #trackerFor(choice: number): ToolCallTracker {
     return new ToolCallTracker(
       {
-        reserve: (call) => this.#reserve(call, choice),
+        mention: (call) => this.#mention(call, choice),
         announce: (call, withArguments) => this.#announce(call, choice, withArguments),
         skip: (call) => this.#skip(call),
-        renamed: (call) => {
-          const source = this.#sources.get(call);
-          if (source !== undefined) source.split = true;
-        },
-        held: () => {
-          if (this.#source !== undefined) this.#source.split = true;
-        },
-        args: (call, text, isLate) => {
-          // The event contains only the end of the text.
-          if (isLate && this.#source !== undefined) this.#source.split = true;
+        renamed: (call) => split(this.#mentions.get(call)?.source),
+        delayed: () => split(this.#source),
+        args: (call, text, isOfEvent) => {
+          if (!isOfEvent) split(this.#source);
           this.#push({ type: "tool-arguments", choice, index: call.index, text });
         },
       },
@@ -262,81 +235,56 @@ export class PartWriter {
     );
   }
 
-  #reserve(call: TrackedCall, choice: number): void {
-    if (!this.#started) this.start();
-    const [earliest] = this.#reserved;
-    if (earliest !== undefined && this.#reserved.length === MOST_RESERVED)
-      this.#settle(earliest.choice);
-    const source = this.#source;
-    if (source !== undefined) this.#sources.set(call, source);
-    const at = this.#queue.length;
-    const eventAt = source === undefined ? at : this.#eventAt;
-    this.#reserved.push({ call, choice, at, eventAt, source });
+  /** The part that begins a call stands where the call was mentioned first. */
+  #mention(call: TrackedCall, choice: number): void {
+    const part = callPart(call, choice);
+    this.#mentions.set(call, { part, source: this.#source });
+    this.#attach(part);
+    this.#queue.pushIncomplete(part);
   }
 
   #announce(call: TrackedCall, choice: number, withArguments: boolean): void {
-    const part: StreamPart = {
-      type: "tool-call",
-      choice,
-      index: call.index,
-      id: call.id,
-      name: call.name,
-      ...(withArguments && { withArguments }),
-      ...(call.custom && { custom: true }),
-      ...(call.extra != null && { extra: call.extra }),
-    };
-    const source = this.#sources.get(call);
-    const position = this.#placeOf(call);
-    if (position === -1) {
+    const mention = this.#mentions.get(call);
+    this.#mentions.delete(call);
+    if (mention?.part === undefined) {
       // This event contains only the rest of what an earlier one began.
-      if (this.#source !== undefined && source !== undefined && source !== this.#source)
-        this.#source.split = true;
-      this.#push(part);
+      if (mention !== undefined && mention.source !== this.#source) split(this.#source);
+      this.#push(callPart(call, choice, withArguments));
       return;
     }
-    this.#fill(position, part);
+    const { part, source } = mention;
+    Object.assign(part, callPart(call, choice, withArguments));
+    this.#queue.complete(part);
     // The event names the call by the place that it had at first.
-    if (source !== undefined && call.index !== call.order) source.split = true;
+    if (call.index !== call.order) split(source);
   }
 
-  #placeOf(call: TrackedCall): number {
-    return this.#reserved.findIndex((place) => place.call === call);
-  }
-
-  /** Puts a part into the place that was reserved for it. */
-  #fill(position: number, part: StreamPart): void {
-    const [{ at, source }] = this.#reserved.splice(position, 1) as [Reserved];
-    this.#queue.splice(at, 0, part);
-    const isOtherEvent = (other: OpenSource | undefined) =>
-      source === undefined || other !== source;
-    if (isOtherEvent(this.#source)) this.#eventAt++;
-    for (const later of this.#reserved.slice(position)) {
-      later.at++;
-      if (isOtherEvent(later.source)) later.eventAt++;
-    }
-    if (source === undefined) return;
-    part.source = source;
-    source.parts.push(part);
-    this.#unordered.add(source);
-  }
-
-  /** In one pass for all events: an event may contain thousands of calls. All parts of such an event are still queued. */
-  #orderParts(): void {
-    if (this.#unordered.size === 0) return;
-    for (const source of this.#unordered) source.parts = [];
-    for (const part of this.#queue) {
-      const source = part.source as OpenSource | undefined;
-      if (source !== undefined && this.#unordered.has(source)) source.parts.push(part);
-    }
-    this.#unordered.clear();
-  }
-
+  /** The part is left out: a later event may announce the call. */
   #skip(call: TrackedCall): void {
-    const position = this.#placeOf(call);
-    if (position === -1) return;
-    const source = this.#reserved.splice(position, 1)[0]?.source;
-    if (source !== undefined) source.split = true;
+    const mention = this.#mentions.get(call);
+    if (mention?.part === undefined) return;
+    split(mention.source);
+    this.#queue.complete(mention.part);
+    mention.part = undefined;
   }
 }
 
-const NONE: StreamPart[] = [];
+/** `index` is -1 as long as the call is not announced. */
+function callPart(call: TrackedCall, choice: number, withArguments = false): StreamedCallPart {
+  const { index, id, name, custom, extra } = call;
+  return {
+    type: "tool-call",
+    choice,
+    index,
+    id,
+    name,
+    ...(withArguments && { withArguments }),
+    ...(custom && { custom }),
+    ...(extra != null && { extra }),
+  };
+}
+
+/** The event cannot be written for its parts. */
+function split(source: OpenSource | undefined): void {
+  if (source !== undefined) source.split = true;
+}

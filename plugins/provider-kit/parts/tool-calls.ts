@@ -45,24 +45,18 @@ export interface TrackedCall {
 
 /** Takes what the tracker has decided. */
 export interface CallEvents {
-  /**
-   * A call may begin here, but its name may still grow: the place is kept until `announce`, `skip` or the end. May call
-   * `settle` for the calls before it.
-   */
-  reserve(call: TrackedCall): void;
-  /**
-   * The name of the call is complete: it begins, at its place where one was reserved. `withArguments`: all that is known of
-   * its arguments follows at once.
-   */
+  /** The event that is being read mentions a call for the first time, and the name of the call may still grow. */
+  mention(call: TrackedCall): void;
+  /** The name of the call is complete. `withArguments`: all that is known of its arguments follows at once. */
   announce(call: TrackedCall, withArguments: boolean): void;
-  /** The place is given up: the call has no name yet, and something else comes. */
+  /** The call that was mentioned has no name yet, and nothing waits for it any more. */
   skip(call: TrackedCall): void;
   /** A piece of the name came in another event than the first one. */
   renamed(call: TrackedCall): void;
-  /** The arguments of this event wait for the name of their call. */
-  held(): void;
-  /** `isLate`: some of the text came in an earlier event. */
-  args(call: TrackedCall, text: string, isLate: boolean): void;
+  /** The arguments in the event that is being read wait for the name of their call. */
+  delayed(): void;
+  /** More arguments of an announced call. `isOfEvent`: all of the text is in the event that is being read. */
+  args(call: TrackedCall, text: string, isOfEvent: boolean): void;
 }
 
 export interface TrackerOptions {
@@ -132,28 +126,32 @@ export class ToolCallTracker {
     const call = this.#create({ id: id || undefined, name, args, ...more });
     call.args = args;
     this.#announce(call, true);
-    this.#events.args(call, args, false);
+    this.#events.args(call, args, true);
   }
 
   /** More arguments of a call. */
   append(call: TrackedCall, text: string): void {
-    if (text === "") return;
-    const isLate = call.args !== "";
-    call.args += text;
-    if (call.args.length > MOST_ARGUMENTS) throw argumentsTooLarge();
-    if (call.index !== -1) this.#events.args(call, text, false);
-    else if (this.#mayAnnounce(call)) this.#announceWithNext(call, isLate);
-    else this.#events.held();
+    const isOfEvent = call.index !== -1 || call.args === "";
+    if (text !== "") this.#append(call, text, isOfEvent);
   }
 
-  /** Something else than a call comes: the names of the calls so far are complete. */
+  /**
+   * No more arguments of the call come: without any, it is complete. A text that is cut stays as it is until `finish`, which
+   * knows whether a limit has cut it.
+   */
+  end(call: TrackedCall): void {
+    if (call.custom || this.#isNative || call.name === "" || call.args.trim() !== "") return;
+    this.#append(call, "{}", false);
+  }
+
+  /** The names of the calls so far count as complete. */
   settle(): void {
     const pending = this.#pending;
     if (pending.length === 0) return;
     this.#pending = [];
     for (const call of pending) {
       if (call.name === "") this.#events.skip(call);
-      else this.#announceWithArguments(call, true);
+      else this.#announceWithArguments(call, false);
     }
   }
 
@@ -164,7 +162,7 @@ export class ToolCallTracker {
       if (call.index === -1) {
         // A place without a name and arguments was no call.
         if (call.name === "" && call.args === "") continue;
-        this.#announceWithArguments(call, true);
+        this.#announceWithArguments(call, false);
       }
       if (!call.custom && !this.#isNative) this.#completeArguments(call, cut);
     }
@@ -179,7 +177,18 @@ export class ToolCallTracker {
     this.#events.args(call, missing, false);
   }
 
+  #append(call: TrackedCall, text: string, isOfEvent: boolean): void {
+    call.args += text;
+    if (call.args.length > MOST_ARGUMENTS) throw argumentsTooLarge();
+    if (call.index !== -1) this.#events.args(call, text, isOfEvent);
+    else if (this.#mayAnnounce(call)) this.#announceWithNext(call, isOfEvent);
+    else this.#events.delayed();
+  }
+
   #begin(fragment: CallFragment): TrackedCall {
+    // Gemini's OpenAI layer gives every parallel call the index 0: nothing can continue the one before.
+    const replaced = fragment.index === undefined ? undefined : this.#byIndex.get(fragment.index);
+    if (replaced !== undefined) this.end(replaced);
     const call = this.#create(fragment);
     const isReady = fragment.args !== "" && call.name !== "";
     if (isReady && this.#pending.length === 0) {
@@ -187,9 +196,9 @@ export class ToolCallTracker {
       return call;
     }
     call.args = fragment.args;
-    this.#events.reserve(call);
+    this.#events.mention(call);
     this.#pending.push(call);
-    if (isReady) this.#events.held();
+    if (isReady) this.#events.delayed();
     return call;
   }
 
@@ -215,7 +224,7 @@ export class ToolCallTracker {
     if (call.name === piece) return;
     call.name += piece;
     this.#events.renamed(call);
-    if (call.args !== "" && this.#mayAnnounce(call)) this.#announceWithNext(call, true);
+    if (call.args !== "" && this.#mayAnnounce(call)) this.#announceWithNext(call, false);
   }
 
   /** The call has a name, and no earlier call waits for the rest of its own. */
@@ -225,22 +234,21 @@ export class ToolCallTracker {
   }
 
   /** Announces a call whose arguments have begun, and the calls behind it that waited only for this. */
-  #announceWithNext(call: TrackedCall, isLate: boolean): void {
+  #announceWithNext(call: TrackedCall, isOfEvent: boolean): void {
     if (this.#pending[0] === call) this.#pending.shift();
-    this.#announceWithArguments(call, isLate);
+    this.#announceWithArguments(call, isOfEvent);
     for (;;) {
       const [next] = this.#pending;
       if (next === undefined || next.name === "" || next.args === "") return;
       this.#pending.shift();
-      this.#announceWithArguments(next, true);
+      this.#announceWithArguments(next, false);
     }
   }
 
-  /** `isLate`: some of the arguments came in an earlier event. */
-  #announceWithArguments(call: TrackedCall, isLate: boolean): void {
+  #announceWithArguments(call: TrackedCall, isOfEvent: boolean): void {
     const hasArguments = call.args !== "";
     this.#announce(call, hasArguments);
-    if (hasArguments) this.#events.args(call, call.args, isLate);
+    if (hasArguments) this.#events.args(call, call.args, isOfEvent);
   }
 
   #announce(call: TrackedCall, withArguments: boolean): void {
@@ -262,7 +270,7 @@ export class ToolCallTracker {
       // A name or a new index begins a call; anything else continues the latest one.
       return name || index !== undefined ? undefined : latest;
     }
-    // Gemini's OpenAI layer gives every parallel call the index 0.
+    // Another id with a name begins a call, whatever its index.
     if (name && id && same.upstreamId !== "" && same.upstreamId !== id) return byId;
     return name && fragment.args !== "" && isCompleteJson(same.args) ? undefined : same;
   }

@@ -191,7 +191,6 @@ test("a JSON answer loses nothing where it becomes a stream: tokens, calls of bo
       { type: "url_citation", url_citation: { url: "https://a", start_index: 0, end_index: 1 } },
     ],
     images: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }],
-    function_call: { name: "old", arguments: "{}" },
     extra_content,
   };
   const fn = { name: "f", arguments: "{}" };

@@ -4,12 +4,14 @@ import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import {
   chunk,
+  data,
   DONE,
   json,
   startUpstream,
   stream,
   type Upstream,
 } from "../../support/upstreams/upstream.ts";
+import { event } from "../../support/upstreams/frames.ts";
 
 const test = suite("tool calls");
 let up: Upstream;
@@ -17,8 +19,14 @@ let gateway: InProcessGateway;
 
 test.before(async () => {
   up = await startUpstream(() => {});
-  const channel = { provider: "openai", baseUrl: up.url, models: ["m"], maxRetries: 0 };
-  gateway = await startGateway({ config: { channels: { one: channel } } });
+  const base = { baseUrl: up.url, models: ["*"], maxRetries: 0, apiKey: "k" };
+  const root = up.url.replace(/\/v1$/, "");
+  const channels = {
+    one: { ...base, provider: "openai", models: ["m"] },
+    claude: { ...base, provider: "anthropic", baseUrl: root, idleTimeoutMs: 5000 },
+    aws: { ...base, provider: "bedrock", baseUrl: root, region: "us-east-1", idleTimeoutMs: 5000 },
+  };
+  gateway = await startGateway({ config: { channels } });
 });
 test.after(async () => {
   await gateway?.stop();
@@ -179,8 +187,8 @@ function callsOfOutput(output: any[]): Called[] {
 
 /** What the `data:` lines of any format's stream hold. */
 function eventsIn(text: string): any[] {
-  const data = [...text.matchAll(/^data: (.*)$/gm)].map(([, one]) => one!);
-  return data.filter((one) => one !== "[DONE]").map((one) => JSON.parse(one));
+  const lines = [...text.matchAll(/^data: (.*)$/gm)].map(([, line]) => line!);
+  return lines.filter((line) => line !== "[DONE]").map((line) => JSON.parse(line));
 }
 
 async function ask(way: Way, streamed: boolean, earlier: readonly string[] = []) {
@@ -405,6 +413,67 @@ for (const [name, { deltas, text, args }] of Object.entries(mixed)) {
       type === "response.output_text.delta" ? [delta] : [],
     );
     assert.is(spoken.join(""), text);
+  });
+}
+
+const named = (type: string, fields: object) => data({ type, ...fields });
+const toolUse = { type: "tool_use", name: "calc", input: {} };
+const toolInput = { type: "input_json_delta", partial_json: "{" };
+/** Streams of blocks: a call without arguments has ended, and another one has begun. */
+const endedCalls: Record<string, { begin: readonly (string | Buffer)[]; contentType: string }> = {
+  claude: {
+    contentType: "text/event-stream",
+    begin: [
+      named("message_start", { message: { id: "msg_1", model: "x", usage: { input_tokens: 1 } } }),
+      named("content_block_start", { index: 0, content_block: { ...toolUse, id: "toolu_1" } }),
+      named("content_block_stop", { index: 0 }),
+      named("content_block_start", { index: 1, content_block: { ...toolUse, id: "toolu_2" } }),
+      named("content_block_delta", { index: 1, delta: toolInput }),
+    ],
+  },
+  aws: {
+    contentType: "application/vnd.amazon.eventstream",
+    begin: [
+      event("messageStart", { role: "assistant" }),
+      event("contentBlockStart", {
+        contentBlockIndex: 0,
+        start: { toolUse: { toolUseId: "tooluse_1", name: "calc" } },
+      }),
+      event("contentBlockStop", { contentBlockIndex: 0 }),
+      event("contentBlockStart", {
+        contentBlockIndex: 1,
+        start: { toolUse: { toolUseId: "tooluse_2", name: "calc" } },
+      }),
+      event("contentBlockDelta", { contentBlockIndex: 1, delta: { toolUse: { input: "{" } } }),
+    ],
+  },
+};
+const waysOfBlocks = [
+  ["claude", "responses"],
+  ["aws", "responses"],
+  ["aws", "messages"],
+] as const;
+
+for (const [channel, way] of waysOfBlocks) {
+  test(`${way}: behind a call of \`${channel}\` that has ended without arguments, the next one begins at once`, async () => {
+    const { begin, contentType } = endedCalls[channel]!;
+    up.answer = (_, res) => {
+      res.writeHead(200, { "content-type": contentType });
+      for (const bytes of begin) res.write(bytes);
+    };
+    const body = { ...ways[way]!.body([]), model: `${channel}/x`, stream: true };
+    const response = await gateway.request("POST", ways[way]!.path, body);
+    assert.is(response.status, 200);
+    // The upstream sends nothing more: what must come is there already.
+    const reader = response.body!.getReader();
+    const decoder = new TextDecoder();
+    let text = "";
+    while (!/_2"[\s\S]*(?:partial_json":"\{"|"delta":"\{")/.test(text)) {
+      const { done, value } = await reader.read();
+      text += decoder.decode(value, { stream: true });
+      assert.not(done || text.includes("event: error"), text);
+    }
+    await reader.cancel();
   });
 }
 

@@ -134,6 +134,52 @@ const streams: Record<string, { events: string[]; calls: string[][] }> = {
       ["c2", "set_clock", "{}"],
     ],
   },
+  "a name in pieces with texts between them": {
+    events: [
+      chunk({ content: "a" }),
+      call({ index: 0, id: "c1", name: "ca" }),
+      chunk({ content: "b" }),
+      chunk({ reasoning_content: "hm" }),
+      call({ index: 0, name: "lc" }),
+      chunk({ content: "c" }),
+      call({ index: 0, args: '{"x":1}' }),
+    ],
+    calls: oneCall,
+  },
+  "pieces of names beside texts in the same events": {
+    events: [
+      ...[
+        ["a", { name: "get_" }, { name: "set_" }],
+        ["b", { name: "time" }, { name: "clock" }],
+        ["c", { args: "{}" }, { args: "{}" }],
+      ].map(([content, ...pair]) =>
+        chunk({
+          content,
+          tool_calls: (pair as Fragment[]).map(({ name, args }, index) => ({
+            index,
+            ...(name?.endsWith("_") && { id: `c${index + 1}`, type: "function" }),
+            function: { name, arguments: args },
+          })),
+        }),
+      ),
+    ],
+    calls: [
+      ["c1", "get_time", "{}"],
+      ["c2", "set_clock", "{}"],
+    ],
+  },
+  "a name in pieces at the index of an earlier call without arguments": {
+    events: [
+      call({ index: 0, id: "c1", name: "a" }),
+      call({ index: 0, id: "c2", name: "ca" }),
+      call({ index: 0, name: "lc" }),
+      call({ index: 0, args: '{"x":1}' }),
+    ],
+    calls: [
+      ["c1", "a", "{}"],
+      ["c2", "calc", '{"x":1}'],
+    ],
+  },
   "the second name is complete before the first": {
     events: [
       call({ index: 0, id: "c1", name: "get_" }),
@@ -250,6 +296,33 @@ function callsOfClient(reads: readonly Buffer[]): string[][] {
   }
   return calls;
 }
+
+test("texts do not wait for a call, and keep their order", () => {
+  const decoder = createOpenAiDecoder(defaults);
+  const textsIn = (bytes: string) =>
+    decoder
+      .push(Buffer.from(bytes))
+      .map((part) => ("text" in part ? part.text : part.type))
+      .join(" ");
+  textsIn(chunk({ role: "assistant" }));
+  assert.is(textsIn(call({ index: 0, id: "c1", name: "calc" })), "");
+  assert.is(textsIn(chunk({ content: "a" })), "a");
+  const second = [{ index: 1, id: "c2", function: { name: "calc" } }];
+  assert.is(textsIn(chunk({ content: "b", tool_calls: second })), "");
+  assert.is(textsIn(chunk({ content: "c" })), "", "the text of the event that waits is earlier");
+  const end = textsIn(chunk({}, "tool_calls") + DONE);
+  assert.is(end, "tool-call b tool-call c {} {} finish");
+});
+
+test("a call whose index the next one takes is complete", () => {
+  const decoder = createOpenAiDecoder(defaults);
+  const read = (bytes: string) =>
+    decoder.push(Buffer.from(bytes)).map((part) => ("text" in part ? part.text : part.type));
+  assert.equal(read(call({ index: 0, id: "c1", name: "a" })), ["start"]);
+  assert.equal(read(call({ index: 0, id: "c2", name: "b", args: "{" })), [
+    ...["tool-call", "{}", "tool-call", "{"],
+  ]);
+});
 
 test("a call is announced once its name is complete, at the place where it began", () => {
   const decoder = createOpenAiDecoder(defaults);

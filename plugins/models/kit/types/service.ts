@@ -123,6 +123,8 @@ export type OpenedCompletion =
       model: string;
       /** The client asked for the usage. */
       includeUsage: boolean;
+      /** The client sent `functions`: calls are to be written as `function_call`. */
+      functionCalls: boolean;
       pipe(encoder: StreamEncoder): Promise<void>;
     }
   /** A whole one in JSON that is too large to be held. */
