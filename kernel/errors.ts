@@ -214,7 +214,7 @@ export function asError(thrown: unknown): Error {
   }
 }
 
-const UNREADABLE = "threw something that cannot be read";
+const UNREADABLE = "threw a value that cannot be shown";
 
 /** Its stack would blame the place that made it. */
 function placeless(message: string): Error {

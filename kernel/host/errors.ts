@@ -8,7 +8,7 @@ export const errors = PorticoError.table({
   },
   eventLoop: {
     code: "event_loop",
-    message: "Events cause each other without end: {path}.",
+    message: "Events cause each other endlessly: {path}.",
   },
   /** `reason` is the hook's own message. */
   blocked: {

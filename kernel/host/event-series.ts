@@ -80,7 +80,7 @@ function refuse(result: EmitResult, refusal: PorticoError, reason = refusal.mess
 }
 
 const blocked = (reason: string): PorticoError =>
-  errors.blocked({ reason: reason || "A hook refused this." });
+  errors.blocked({ reason: reason || "A hook refused the request." });
 
 /** The refusal while a handler that must judge an event does not work. */
 function unavailable({ owner }: Entry, { name }: BusEvent): PorticoError {

@@ -177,11 +177,12 @@ export const errors = PorticoError.table({
   portInUse: {
     code: "port_in_use",
     message:
-      "Port {port} on {host} is in use. Stop what listens there, or choose another port with --port.",
+      "Port {port} on {host} is in use. Stop the program that listens there, or choose another port with --port.",
   },
   cannotListen: {
     code: "cannot_listen",
-    message: "Cannot listen on {host}:{port} ({reason}).",
+    message:
+      "The gateway cannot listen on {host}:{port} ({reason}). Choose another address or port.",
   },
   serverOpen: {
     code: "port_in_use",

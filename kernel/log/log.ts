@@ -22,13 +22,13 @@ export type LogBook = ReturnType<typeof createLog>;
 export function createLog(options: LogOptions = {}) {
   const recent = createRecentLines(keptLines);
   const followers = createFollowers((error) =>
-    log.error({ err: error }, "a follower of the log failed and gets no further lines"),
+    log.error({ err: error }, "a follower of the log failed and receives no further lines"),
   );
   const redaction = createRedaction();
   const accessLines = new AccessLines(redaction);
   // Standard output still has the lines.
   const onError = (err: unknown) =>
-    log.warn({ err }, "the log file cannot be written; it lacks the lines of this time");
+    log.warn({ err }, "the log file cannot be written; lines of this time are missing from it");
   const file =
     options.file === undefined ? undefined : new LogFile({ file: options.file, onError });
   const log = createPino(options.level ?? "info", (line) => keep(redaction.hide(line)));

@@ -22,7 +22,7 @@ export const errors = PorticoError.table({
     code: "attempts_exhausted",
     status: 500,
     message:
-      "The gateway ended {times} times while the turn was running. The turn is not started again.",
+      "The gateway stopped {times} times while the turn was running, so the turn is not started again. Replay it with `portico turns replay`.",
   },
   neitherDeadNorCancelled: {
     code: "conflict",
@@ -47,11 +47,13 @@ export const errors = PorticoError.table({
   // who may do what
   unknownAgent: {
     code: "model_not_found",
-    message: "There is no agent {agent}. Add it to agents.list. GET /v1/models shows what exists.",
+    message:
+      "There is no agent {agent}. Add it to agents.list, or use one of the agents in GET /v1/models.",
   },
   noWorkingKey: {
     code: "forbidden",
-    message: "There is no working client key for {principal}, so nothing can run on its behalf.",
+    message:
+      "There is no working client key for {principal}, so nothing can run on its behalf. `portico keys list` shows the keys and their state.",
   },
   unknownPrincipal: { code: "not_found", message: "The principal {principal} does not exist." },
   notAPrincipal: {
@@ -67,7 +69,7 @@ export const errors = PorticoError.table({
   // requests
   emptySessionName: {
     code: "invalid_request_error",
-    message: "The session's name has no visible character.",
+    message: "The name of the session has no visible characters. Choose another name.",
   },
   severalAnswers: {
     code: "invalid_request_error",
@@ -79,10 +81,14 @@ export const errors = PorticoError.table({
   },
 
   // models
-  noChoice: { code: "upstream_error", status: 502, message: "The model's response has no choice." },
+  noChoice: {
+    code: "upstream_error",
+    status: 502,
+    message: "The model's response has no choices.",
+  },
   agentAsModel: {
     code: "invalid_request_error",
     message:
-      "An agent cannot be its own model. Set agents.defaults.model to one of GET /v1/models other than {model}.",
+      "An agent cannot be its own model. Set agents.defaults.model to a model of GET /v1/models other than {model}.",
   },
 });

@@ -28,7 +28,7 @@ function partsOf(part: Json): ToolPart[] {
     case "image":
       return binary(part["data"], part["mimeType"], "An image");
     case "audio":
-      return binary(part["data"], part["mimeType"], "A sound");
+      return binary(part["data"], part["mimeType"], "An audio recording");
     case "resource":
       return resource(Object(part["resource"]) as Json);
     case "resource_link":
@@ -52,7 +52,7 @@ function binary(data: unknown, mimeType: unknown, label: string): ToolPart[] {
   if (base64 !== "" && PICTURES.has(type.toLowerCase()))
     return [{ type: "image", url: `data:${type};base64,${base64}` }];
   const bytes = Buffer.byteLength(base64, "base64");
-  return [textPart(`[${label}, ${type}, ${bytes} bytes: it cannot be shown here]`)];
+  return [textPart(`[${label}, ${type}, ${bytes} bytes, which cannot be shown here]`)];
 }
 
 function describe(part: Json): string {

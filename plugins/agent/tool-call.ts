@@ -32,7 +32,7 @@ export async function runTool(tool: Tool, args: unknown, call: ToolCall): Promis
     const work = Promise.race([tool.handler(checked as never, { ...call, signal }), left]);
     return await withDeadline(work, timeoutMs, () => {
       const error = new ToolRefusal(
-        `the tool did not answer within ${timeoutMs} ms and was stopped`,
+        `the tool did not respond within ${timeoutMs} ms and was stopped`,
       );
       deadline.abort(error);
       return error;

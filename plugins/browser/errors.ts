@@ -39,12 +39,12 @@ export const errors = PorticoError.table({
   lateBecause: { ...TIMEOUT, message: "{what} did not end in time: {reason}" },
   pageSilent: {
     ...TIMEOUT,
-    message: "{what} did not end within {ms} ms: the page does not answer.",
+    message: "{what} did not end within {ms} ms: the page does not respond.",
   },
   failedBecause: { ...FAILED, message: "{what} failed: {reason}" },
   cutOff: {
     ...FAILED,
-    message: "{what} was cut off because the page navigated. Take a new snapshot.",
+    message: "{what} was interrupted because the page navigated. Take a new snapshot.",
   },
   frameGone: { ...NO_REF, message: "The frame of this ref no longer exists. Take a new snapshot." },
   tabEnded: {
@@ -147,7 +147,7 @@ export const errors = PorticoError.table({
   debuggingTokenWrong: {
     ...UNAUTHORIZED,
     message:
-      "The debugging port needs the gateway's token: as bearer, as the password of any user, or as ?token=.",
+      "The token is missing or wrong. Send the gateway's token as a bearer token, as the password of any user, or as ?token=.",
   },
   stillStarting: { ...NOT_RUNNING, message: "The browser is starting. Try again in a moment." },
   otherBrowser: {
@@ -169,7 +169,7 @@ export const errors = PorticoError.table({
     ...FORBIDDEN_ORIGIN,
     message: "Only the Portico extension may connect here.",
   },
-  noPages: { ...FORBIDDEN_ORIGIN, message: "Pages may not drive the relay's tabs." },
+  noPages: { ...FORBIDDEN_ORIGIN, message: "Web pages may not control the relay's tabs." },
   nothingAttached: {
     ...NOT_RUNNING,
     message:
@@ -194,7 +194,7 @@ export const errors = PorticoError.table({
     code: "profile_not_found",
     status: 404,
     message:
-      "There is no browser profile {profile}. Known: {known}. Create one with POST /profiles/create.",
+      "There is no browser profile {profile}. The profiles are: {known}. Create a profile with POST /profiles/create.",
   },
   profileExists: { ...CONFLICT, message: "There is already a browser profile {profile}." },
   badProfileName: { ...INVALID, message: "{name} cannot be a profile's name: {rule}." },
@@ -298,7 +298,7 @@ export const errors = PorticoError.table({
   tabLeaving: {
     ...TIMEOUT,
     message:
-      "The tab is loading a page of {host}, which does not answer. Wait longer, or navigate elsewhere.",
+      "The tab is loading a page of {host}, which does not respond. Wait longer, or navigate elsewhere.",
   },
 
   // navigation
@@ -307,7 +307,7 @@ export const errors = PorticoError.table({
   pageSlow: {
     ...TIMEOUT,
     message:
-      'The page did not load within {ms} ms. It may still be loading: look at it with GET /snapshot, or navigate with waitUntil "commit".',
+      'The page did not load within {ms} ms. It may still be loading: take a snapshot (GET /snapshot), or navigate with waitUntil "commit".',
   },
   addressIsDownload: {
     ...FAILED,
@@ -344,7 +344,7 @@ export const errors = PorticoError.table({
   },
   snapshotOfDeafPage: {
     ...TIMEOUT,
-    message: "The snapshot was not ready within {ms} ms: the page does not answer.",
+    message: "The snapshot was not ready within {ms} ms: the page does not respond.",
   },
   snapshotOfLargePage: {
     ...TIMEOUT,
@@ -361,14 +361,14 @@ export const errors = PorticoError.table({
       "selector is not supported in actions: CSS selectors break when a page changes and can hit the wrong element. Take a snapshot and pass the ref of the element.",
   },
   badSnapshotMode: { ...INVALID, message: 'snapshot must be "efficient" or "ai".' },
-  nestedBatch: { ...INVALID, message: "A batch cannot hold a batch." },
+  nestedBatch: { ...INVALID, message: "A batch cannot contain another batch." },
   evaluateDisabled: {
     code: "evaluate_disabled",
     status: 403,
     message: "{what} is turned off: browser.evaluateEnabled is false.",
   },
   notJavaScript: { ...INVALID, message: "{param} is not JavaScript: {reason}." },
-  resultTooLarge: { ...FAILED, message: "The result of fn is too large. Return less of it." },
+  resultTooLarge: { ...FAILED, message: "The result of fn is too large. Return less data." },
   elementHindered: { ...FAILED, message: "{what} failed: the {element} {reason}." },
   notItsKind: {
     ...FAILED,
@@ -378,7 +378,7 @@ export const errors = PorticoError.table({
     ...FAILED,
     message: "The label of the element is no longer on the page. Take a new snapshot.",
   },
-  labelWithoutEffect: { ...FAILED, message: "A click on its label did not change the box." },
+  labelWithoutEffect: { ...FAILED, message: "A click on the label did not change the checkbox." },
   clickWithoutPlace: {
     ...INVALID,
     message:
@@ -450,8 +450,8 @@ export const errors = PorticoError.table({
   },
 
   // files: uploads, downloads, and the paths that callers name
-  pathEmpty: { ...INVALID, message: "The path is empty or holds a NUL character." },
-  pathWithDots: { ...INVALID, message: "The path must not hold '..'." },
+  pathEmpty: { ...INVALID, message: "The path is empty or contains a NUL character." },
+  pathWithDots: { ...INVALID, message: "The path must not contain '..'." },
   pathTooLong: {
     ...INVALID,
     message:
@@ -508,7 +508,7 @@ export const errors = PorticoError.table({
   qualityWithPng: { ...INVALID, message: "quality can only be used with type jpeg." },
   badPaper: {
     ...INVALID,
-    message: "{format} is not a paper format. Use A0 to A6, Letter, Legal, Tabloid or Ledger.",
+    message: "{format} is not a paper size. Use A0 to A6, Letter, Legal, Tabloid or Ledger.",
   },
   badLevel: { ...INVALID, message: "level must be one of debug, info, warning, error." },
   bodyTooLarge: {
@@ -529,7 +529,7 @@ export const errors = PorticoError.table({
   // cookies and storage
   cookieWithoutPlace: {
     ...INVALID,
-    message: "cookie needs url or domain: the tab shows no web page.",
+    message: "cookie needs url or domain, because the tab shows no web page.",
   },
   cookieWithBoth: { ...INVALID, message: "cookie takes url or domain, not both." },
   cookieRefused: { ...INVALID, message: "The browser refused the cookie: {reason}" },
@@ -561,14 +561,14 @@ export const errors = PorticoError.table({
     ...INVALID,
     message: "headers is missing. Send an object of names and values, or clear.",
   },
-  badHeaderName: { ...INVALID, message: "{name} is not a header name." },
+  badHeaderName: { ...INVALID, message: "{name} is not a valid header name." },
   connectionHeader: {
     ...INVALID,
-    message: "{name} belongs to the connection and cannot be set.",
+    message: "The header {name} belongs to the connection and cannot be set.",
   },
   badHeaderValue: {
     ...INVALID,
-    message: "The value of {name} holds a line break or another control character.",
+    message: "The value of {name} contains a line break or another control character.",
   },
   credentialsMissing: {
     ...INVALID,
@@ -594,20 +594,24 @@ export const errors = PorticoError.table({
   },
   unknownTimezone: {
     ...INVALID,
-    message: "{timezone} is not a time zone (Europe/Berlin, UTC, …).",
+    message: "{timezone} is not a time zone. Use a name such as Europe/Berlin or UTC.",
   },
   timezoneNotSupported: {
     ...INVALID,
-    message: "{timezone} is not a time zone that the browser knows (Europe/Berlin, UTC, …).",
+    message:
+      "The browser does not know the time zone {timezone}. Use a name such as Europe/Berlin or UTC.",
   },
   localeMissing: {
     ...INVALID,
     message: "locale is missing. Send a locale such as de-DE, or clear.",
   },
-  unknownLocale: { ...INVALID, message: "{locale} is not a locale (en-GB, de-DE, …)." },
+  unknownLocale: {
+    ...INVALID,
+    message: "{locale} is not a locale. Use a name such as en-GB or de-DE.",
+  },
   localeNotSupported: {
     ...INVALID,
-    message: "{locale} is not a locale that the browser knows (en-GB, de-DE, …).",
+    message: "The browser does not know the locale {locale}. Use a name such as en-GB or de-DE.",
   },
   deviceMissing: {
     ...INVALID,

@@ -22,7 +22,7 @@ const OFFSET = { control: 2, relay: 3 };
 
 export default definePlugin({
   name: "browser",
-  description: "Controls a local Chromium, or a remote one, for agents and scripts",
+  description: "Controls a local or remote Chromium for agents and scripts",
   config: {
     browser: BrowserConfig,
     "gateway.auth": Credentials,

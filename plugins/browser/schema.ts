@@ -12,7 +12,10 @@ export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 export const A_NAME =
   "letters, digits, '-' and '_' only, at most 63, beginning with a letter or digit";
 
-const color = Type.String({ ...COLOR, description: "Hex colour, #rrggbb." });
+const color = Type.String({
+  ...COLOR,
+  description: "The colour of the profile's window in hexadecimal form, #rrggbb.",
+});
 
 const ALLOWED_ARGUMENT =
   "a switch (--lang=de) that opens no port, bypasses no proxy, reads or writes no file and removes no protection";
@@ -24,7 +27,8 @@ export const LaunchSettings = {
       pattern: "^(https?|socks5)://[^\\s/][^\\s]*$",
       format: "uri",
       expected: "an http, https or socks5 address",
-      description: "A further proxy behind the filtering one; may hold credentials.",
+      description:
+        "The address of a further proxy, which the gateway's filtering proxy uses; it may contain credentials.",
     }),
   ),
   userAgent: optional(
@@ -32,7 +36,7 @@ export const LaunchSettings = {
       pattern: "^[\\x20-\\x7e]+$",
       expected: "one line of ASCII",
       maxLength: 1000,
-      description: "Replaces the browser's own user agent.",
+      description: "The user agent to send instead of the browser's own.",
     }),
   ),
   args: optional(
@@ -41,7 +45,7 @@ export const LaunchSettings = {
       {
         maxItems: 100,
         description:
-          "Further --switches of the browser. The gateway refuses switches that open a port, bypass the proxy, read or write files, run programs, or remove a protection.",
+          "Further command-line switches of the browser. The gateway refuses switches that open a port, bypass the proxy, read or write files, run programs, or remove a protection.",
       },
     ),
   ),
@@ -54,13 +58,13 @@ export const ProfileConfig = Type.Object(
         minimum: 1024,
         maximum: 65535,
         description:
-          "Set it only in special cases; by default the gateway assigns a port from 18800 to 18899.",
+          "The debugging port. By default, the gateway assigns a port from 18800 to 18899.",
       }),
     ),
     cdpUrl: optional(
       Type.String({
         ...SOCKET_ADDRESS,
-        description: "A browser that runs elsewhere; may hold credentials.",
+        description: "The address of a browser that runs elsewhere; it may contain credentials.",
       }),
     ),
     color: optional(color),
@@ -82,16 +86,16 @@ export const BrowserConfig = Type.Object(
         dangerouslyAllowPrivateNetwork: optional(
           Type.Boolean({
             description:
-              "Whether pages on private networks can be opened. Default true; false: public addresses only.",
+              "Whether pages on private networks can be opened. Default: true. If this is false, only public addresses can be opened.",
           }),
         ),
         allowPrivateNetwork: optional(
-          Type.Boolean({ description: "Older name of dangerouslyAllowPrivateNetwork." }),
+          Type.Boolean({ description: "The older name of dangerouslyAllowPrivateNetwork." }),
         ),
         hostnameAllowlist: Type.Array(Type.String(), {
           default: [],
           description:
-            "If this list is not empty, only these hosts: a name, or *.d for the subdomains of d.",
+            "If this list is not empty, only these hosts can be opened: a name, or *.d for the subdomains of d.",
         }),
         allowedHostnames: Type.Array(Type.String(), {
           default: [],
@@ -104,18 +108,19 @@ export const BrowserConfig = Type.Object(
     cdpUrl: optional(
       Type.String({
         ...SOCKET_ADDRESS,
-        description: "Older single-profile form of profiles.<name>.cdpUrl.",
+        description: "The older form of profiles.<name>.cdpUrl, for a single profile.",
       }),
     ),
     remoteCdpTimeoutMs: timerMs({
       default: 1500,
       minimum: 50,
-      description: "Timeout for /json/version of a remote browser, in milliseconds.",
+      description:
+        "The timeout of requests for /json/version of a remote browser, in milliseconds.",
     }),
     remoteCdpHandshakeTimeoutMs: timerMs({
       default: 3000,
       minimum: 50,
-      description: "Timeout for the WebSocket handshake with a remote browser, in milliseconds.",
+      description: "The timeout of the WebSocket handshake with a remote browser, in milliseconds.",
     }),
     color: Type.String({ default: "#3B6EA8", ...COLOR }),
     headless: optional(
@@ -137,12 +142,13 @@ export const BrowserConfig = Type.Object(
     ),
     evaluateEnabled: Type.Boolean({
       default: true,
-      description: "false refuses evaluate and wait.fn.",
+      description: "Whether `evaluate` and the field `fn` of `wait` are allowed.",
     }),
     maxTabs: Type.Integer({
       default: 50,
       minimum: 1,
-      description: "The largest number of tabs. The gateway closes further windows as they open.",
+      description:
+        "The largest number of open tabs. The gateway closes further windows as they open.",
     }),
     maxDownloadBytes: Type.Integer({ default: 1_073_741_824, minimum: 1 }),
     launchTimeoutMs: timerMs({ default: 30_000, minimum: 1000 }),
@@ -178,7 +184,7 @@ export function tellPrivate(config: BrowserConfig, log: Logger): void {
   const isSet = (dangerouslyAllowPrivateNetwork ?? allowPrivateNetwork) !== undefined;
   const why = `browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true${isSet ? "" : " by default"}`;
   if (allowsPrivate(config))
-    log[isSet ? "warn" : "info"](`browser: pages on private networks can be reached (${why})`);
+    log[isSet ? "warn" : "info"](`browser: pages on private networks can be opened (${why})`);
 }
 
 /** True where pages may not go wherever they like. */

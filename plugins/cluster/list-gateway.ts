@@ -37,5 +37,9 @@ export function listGateway(ctx: PluginContext, nameAtSetup: string | undefined)
     if (!isReplaced) await register.remove();
   });
   ctx.on("gateway:startup", renew);
-  ctx.task("sign of life", { everyMs: Register.renewMs, immediately: true }, renew);
+  ctx.task(
+    "renew the entry of the gateway",
+    { everyMs: Register.renewMs, immediately: true },
+    renew,
+  );
 }

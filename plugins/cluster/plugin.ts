@@ -60,8 +60,10 @@ export default definePlugin({
           })
         : undefined;
     if (board) {
-      ctx.task("hear of other gateways", { everyMs: Board.lookMs, immediately: true }, (signal) =>
-        board.look(signal),
+      ctx.task(
+        "receive messages of other gateways",
+        { everyMs: Board.lookMs, immediately: true },
+        (signal) => board.look(signal),
       );
       ctx.defer(() => board.close());
     }

@@ -168,7 +168,7 @@ function describeResponse({ statusCode, headers }: IncomingMessage): string {
 
 function notPortico(base: string, reason: string): GatewayError {
   return new GatewayError(
-    `The server at ${base} is not Portico: ${reason}. Check the address, or start a gateway with: portico start`,
+    `The server at ${base} is not a Portico gateway: ${reason}. Check the address, or start a gateway with: portico start`,
   );
 }
 
@@ -189,7 +189,7 @@ function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
   let hint =
     res.statusCode === 401 ? " Pass --token, or run the command with the gateway's --home." : "";
   if (res.statusCode === 404 && message?.startsWith("There is nothing at "))
-    hint = " Is this command's plugin off? See portico config get plugins.entries";
+    hint = " The plugin of this command may be disabled: see portico plugins list.";
   return new GatewayError(
     (message ?? `The gateway responded with ${res.statusCode}.`) + hint,
     res.statusCode,

@@ -13,17 +13,21 @@ const actions = ["list", "add", "show", "edit", "enable", "disable", "run", "run
 
 const parameters = Type.Object({
   action: Type.Union(actions.map((action) => Type.Literal(action))),
-  id: Type.Optional(Type.String({ description: "id or name; for all but list and add" })),
+  id: Type.Optional(
+    Type.String({ description: "The id or name of the job, for all actions except list and add" }),
+  ),
   name: Type.Optional(Type.String()),
   schedule: Type.Optional(
-    Type.String({ description: '"0 9 * * 1-5", "every 30m", "in 20m", or an ISO date' }),
+    Type.String({
+      description: 'The schedule: "0 9 * * 1-5", "every 30m", "in 20m", or an ISO date',
+    }),
   ),
   tz: Type.Optional(
-    Type.String({ description: "IANA time zone of a cron expression or a local date" }),
+    Type.String({ description: "The IANA time zone of a cron expression or a local date" }),
   ),
   message: Type.Optional(Type.String({ description: "Start an agent turn with this task" })),
   text: Type.Optional(
-    Type.String({ description: "Or: queues this as an event for the next heartbeat" }),
+    Type.String({ description: "Queue this text as an event for the next heartbeat" }),
   ),
   deleteAfterRun: Type.Optional(Type.Boolean()),
 });
@@ -33,7 +37,7 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
   ctx.tool({
     name: "cron",
     description:
-      "Plans work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
+      "Schedules work for later: lists, adds, shows, edits, enables, disables, runs and removes scheduled jobs.",
     parameters,
     ownErrors: true,
     handler: async (args, { principal }) => runAction(await operations(), args, principal),

@@ -11,7 +11,7 @@ export const errors = PorticoError.table({
     code: "delivery_key_unknown",
     status: 409,
     message:
-      "The secrets of the delivery were encrypted with a key that this home does not have. Copy state/delivery-key from the home that stored them, or give the delivery its secret and headers again.",
+      "The secrets of the delivery were encrypted with a key that this home does not have. Copy state/delivery-key from the home that stored them, or set the secret and the headers of the delivery again.",
   },
   unknownDelivery: {
     code: "not_found",

@@ -65,7 +65,7 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
     // Without the store no key is let in at all; the authenticator reports that.
     const lookOn = () => look().catch(() => {});
     ctx.add("signal", { name: SIGNAL, take: () => void lookOn() });
-    ctx.task("look for keys of other gateways", { everyMs: LOOK_MS }, lookOn);
+    ctx.task("read the keys of other gateways", { everyMs: LOOK_MS }, lookOn);
   }
 
   return {

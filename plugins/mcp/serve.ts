@@ -194,7 +194,10 @@ function handlersFor(scope: Scope, server: Server): Map<string, Handler> {
       const { uri, remote, name } = await catalog(extra).followed(params);
       const notify = (): void => void server.sendResourceUpdated({ uri }).catch(() => {});
       if (!(await subscriptions.add(uri, remote, name, notify)))
-        throw new RpcError(ErrorCode.InvalidRequest, "This session has too many subscriptions.");
+        throw new RpcError(
+          ErrorCode.InvalidRequest,
+          "This session has too many subscriptions. Remove one first.",
+        );
       return {};
     })
     .set("resources/unsubscribe", async ({ uri }) => {

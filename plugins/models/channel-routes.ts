@@ -134,7 +134,7 @@ async function budgetNotices({ routing }: Engine): Promise<string[]> {
     const unpriced = names.filter((_, i) => prices[i] === undefined);
     if (unpriced.length > 0)
       notices.push(
-        `${channel.name}: its budget does not count ${unpriced.slice(0, 3).join(", ")}: the price is not known (usage.prices)`,
+        `${channel.name}: the budget does not count ${unpriced.slice(0, 3).join(", ")}, because the price is not known. Set usage.prices.`,
       );
   }
   return notices;

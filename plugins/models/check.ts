@@ -9,7 +9,7 @@ const check: HealthCheck = async ({ config, gateway }) => {
     return [
       {
         level: "warning",
-        message: "no channel is configured: only the built-in ones respond",
+        message: "no channel is configured, so only the built-in models respond",
         remedy,
       },
     ];

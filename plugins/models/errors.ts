@@ -23,7 +23,7 @@ export const errors = PorticoError.table({
   threadUnsupported: {
     ...INVALID,
     message:
-      "The channel cannot keep threads. Send the whole conversation in `messages`, and leave out `thread`.",
+      "The channel does not support threads. Send the whole conversation in `messages`, and leave out `thread`.",
   },
   unknownChannelAsked: {
     ...INVALID,
@@ -124,7 +124,7 @@ export const errors = PorticoError.table({
   },
   imageRefused: {
     ...INVALID,
-    message: "The gateway could not fetch an image: its server answered {answer}.",
+    message: "The gateway could not fetch an image: its server responded with {answer}.",
   },
   imageNotFetched: { ...INVALID, message: "The gateway could not fetch an image: {problem}" },
 

@@ -68,7 +68,7 @@ export const errors = PorticoError.table({
   downloadStalled: { code: "timeout", message: "Node {name} sent no part of a file for {ms} ms." },
   badAnswer: {
     ...UNAVAILABLE,
-    message: "The node sent an answer that does not belong to the request.",
+    message: "The node sent a response that does not belong to the request.",
   },
   answerFileTooLarge: {
     code: "action_failed",
@@ -96,7 +96,7 @@ export const errors = PorticoError.table({
   },
   answerTooLarge: {
     code: "action_failed",
-    message: "The answer has {bytes} bytes. A node may send at most {limit}.",
+    message: "The response has {bytes} bytes. A node may send at most {limit}.",
   },
 
   // `portico node` connects to its gateway

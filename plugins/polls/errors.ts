@@ -14,7 +14,7 @@ export const errors = PorticoError.table({
   },
   fileFromBrowser: {
     code: "internal_error",
-    message: "The browser's route {route} answered with a file.",
+    message: "The browser's route {route} responded with a file.",
   },
 
   // the agent's tool

@@ -18,28 +18,30 @@ const actions = [
 
 const parameters = Type.Object({
   action: Type.Union(actions.map((action) => Type.Literal(action))),
-  id: Type.Optional(Type.String({ description: "id or name; for all but list and add" })),
+  id: Type.Optional(
+    Type.String({ description: "The id or name of the poll, for all actions except list and add" }),
+  ),
   name: Type.Optional(Type.String()),
   kind: Type.Optional(
     Type.Union(
       ["http", "json", "feed", "html"].map((kind) => Type.Literal(kind)),
-      { description: "What the source is" },
+      { description: "The kind of source" },
     ),
   ),
   url: Type.Optional(Type.String()),
-  items: Type.Optional(Type.String({ description: "json: where the list is" })),
-  key: Type.Optional(Type.String({ description: "json: the field that identifies an item" })),
+  items: Type.Optional(Type.String({ description: "For json: the path of the list" })),
+  key: Type.Optional(Type.String({ description: "For json: the field that identifies an item" })),
   selector: Type.Optional(
     Type.String({ description: "For html: a selector of the part to watch" }),
   ),
-  every: Type.Optional(Type.String({ description: "such as 15m" })),
+  every: Type.Optional(Type.String({ description: "The interval between checks, such as 15m" })),
   message: Type.Optional(
     Type.String({
-      description: "Starts an agent turn with this task; {item.title}, {diff}, {url}",
+      description: "Start an agent turn with this task; placeholders: {item.title}, {diff}, {url}",
     }),
   ),
   text: Type.Optional(
-    Type.String({ description: "Or: queues this as an event for the next heartbeat" }),
+    Type.String({ description: "Queue this text as an event for the next heartbeat" }),
   ),
 });
 

@@ -5,10 +5,13 @@ export const errors = PorticoError.table({
   // entries
   unknownEntry: {
     code: "not_found",
-    message: "There is no {noun} {name}. List them with: {command}",
+    message: "There is no {noun} {name}. `{command}` lists those that exist.",
   },
   /** The error does not repeat the name, which may be another client's. */
-  notYours: { code: "not_found", message: "There is no {noun} with that id or name." },
+  notYours: {
+    code: "not_found",
+    message: "There is no {noun} with that id or name. Check the id.",
+  },
   ambiguousName: {
     code: "conflict",
     message: "Several {noun}s are named {name}. Use one of their ids: {ids}.",
@@ -51,11 +54,12 @@ export const errors = PorticoError.table({
   },
   badInterval: {
     code: "invalid_request_error",
-    message: "everyMs must be a whole number of milliseconds, from 100 to a hundred years.",
+    message: "everyMs must be a whole number of milliseconds, from 100 up to 100 years.",
   },
   unknownNickname: {
     code: "invalid_request_error",
-    message: '{expr} is not known. Write one of {nicknames}, or an interval such as "every 5m".',
+    message:
+      '{expr} is not a known nickname. Write one of {nicknames}, or an interval such as "every 5m".',
   },
   fieldCount: {
     code: "invalid_request_error",

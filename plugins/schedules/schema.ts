@@ -32,7 +32,7 @@ export const deliverySchema = Type.Union([
         Type.String({
           // As listings show it, too: then it means the one that is there.
           pattern: "^(?:(?:whsec_)?[A-Za-z0-9+/_-]{22,}={0,2}|\\*{8})$",
-          expected: "whsec_ and 16 bytes at least in Base64",
+          expected: "whsec_ and at least 16 bytes in Base64",
           secret: true,
           description:
             "The signing secret, whsec_ and Base64. Deliveries are signed as Standard Webhooks define it.",

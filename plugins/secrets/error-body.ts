@@ -8,7 +8,7 @@ const WITHHELD = Buffer.from(
   JSON.stringify({
     error: {
       message:
-        "The upstream's message is withheld: its texts together spell a secret of the gateway.",
+        "The upstream's message is withheld: its texts together contain a secret of the gateway.",
     },
   }),
 );

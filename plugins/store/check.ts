@@ -12,7 +12,7 @@ const check: HealthCheck = async ({ config, gateway, paths }) => {
     return [
       {
         level: "error",
-        message: problem ?? "it does not work",
+        message: problem ?? "the store does not work",
         remedy: "Run `portico store check` for details.",
       },
     ];

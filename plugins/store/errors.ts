@@ -36,13 +36,13 @@ export const errors = PorticoError.table({
   },
   ambiguousId: {
     code: "conflict",
-    message: "{count} ids begin or end with {part}. Give more characters.",
+    message: "{count} ids begin or end with {part}. Pass more characters of the id.",
   },
 
   // copies and moves
   copyExists: {
     code: "conflict",
-    message: "The copy of the store would replace a file. Name another one.",
+    message: "A file with the name of the copy already exists. Choose another name.",
   },
   notMoved: { code: "invalid_request_error", message: "The store was not moved: {reason}." },
   moveFailed: {
@@ -56,6 +56,7 @@ export const errors = PorticoError.table({
   },
   targetNotEmpty: {
     code: "conflict",
-    message: "The target already holds a store, or a part of another one. Name an empty one.",
+    message:
+      "The target already contains a store or an incomplete copy of one. Choose an empty target.",
   },
 });

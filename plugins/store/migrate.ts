@@ -13,10 +13,10 @@ export async function migrate(io: CommandIO): Promise<void> {
   const to = io.options["to"];
   const from = io.options["from"] ?? (await ownUrl(io));
   if (typeof to !== "string" || typeof from !== "string")
-    throw wrong("the target is missing: pass --to URL");
+    throw wrong("the target is missing. Pass --to URL");
   if (to === from) throw wrong("the source and the target are the same");
   const home = io.home();
-  if (home.running()) throw wrong(`a gateway runs from ${home.paths.home}: stop it first`);
+  if (home.running()) throw wrong(`a gateway runs from ${home.paths.home}. Stop it first`);
   const engines: Engine[] = [];
   const open = async (url: string, option: "--from" | "--to"): Promise<Engine> => {
     try {
@@ -31,12 +31,12 @@ export async function migrate(io: CommandIO): Promise<void> {
   };
   try {
     const source = await open(from, "--from");
-    if (await isUsed(source, from)) throw wrong("a gateway uses the source: stop it first");
+    if (await isUsed(source, from)) throw wrong("a gateway uses the source. Stop it first");
     if (await isEmpty(source))
-      throw wrong("the source is empty; check that --from names the right store");
+      throw wrong("the source is empty. Check that --from names the right store");
     if (!isPostgres(from)) await refuseDamaged(io, source);
     const target = await open(to, "--to");
-    if (await isUsed(target, to)) throw wrong("a gateway uses the target: stop it first");
+    if (await isUsed(target, to)) throw wrong("a gateway uses the target. Stop it first");
     const sums = await transfer(source, target, {
       from,
       told: ({ table, rows }) => io.progress(`${table}: ${rows} rows`),
@@ -64,7 +64,7 @@ async function refuseDamaged(io: CommandIO, source: Engine): Promise<void> {
   const [first, ...more] = await source.check();
   if (first === undefined) return;
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
-  throw wrong(`the source is damaged: ${first}${others}. Pass an undamaged copy with --from`);
+  throw wrong(`the source is damaged (${first}${others}). Pass an undamaged copy with --from`);
 }
 
 /** By another process: what it wrote meanwhile would be lost. */

@@ -44,9 +44,9 @@ export function openEngine(options: StoreOptions): Engine {
     );
   }
   const found = statSync(file, { throwIfNoEntry: false });
-  if (found?.isDirectory()) throw wrongUrl("it names a directory, not a file");
+  if (found?.isDirectory()) throw wrongUrl("the address names a directory, not a file");
   // made private, a device would be lost to everybody else
-  if (found && !found.isFile()) throw wrongUrl("it names a device or a pipe, not a file");
+  if (found && !found.isFile()) throw wrongUrl("the address names a device or a pipe, not a file");
   const sharing = sharedBy === "nobody" ? "alone" : "shared";
   return sqliteEngine({
     file,

@@ -9,7 +9,7 @@ const LIMIT_MS = 4_000;
 export function watchReadiness(ctx: PluginContext, store: Store): void {
   let problem: string | undefined;
   ctx.readiness(() => problem);
-  ctx.task("look at the store", { everyMs: EVERY_MS }, async () => {
+  ctx.task("check the store", { everyMs: EVERY_MS }, async () => {
     problem = await problemOf(store);
   });
 }

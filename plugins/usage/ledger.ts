@@ -244,7 +244,7 @@ export class Ledger {
       (error: unknown) =>
         this.#services.log.error(
           { err: error },
-          "the list of prices cannot be read: costs are unknown",
+          "the list of prices cannot be read, so costs are unknown",
         ),
     );
     await this.#list;
@@ -315,7 +315,9 @@ export class Ledger {
     const known = this.#unwritten.sums.get(id);
     if (known === undefined && this.#unwritten.sums.size >= MOST_SUMS) {
       if (this.#unwritten.lostSums === 0)
-        this.#services.log.error("usage is lost: the store has not accepted any for too long");
+        this.#services.log.error(
+          "usage data were lost, because the store has not accepted any for too long",
+        );
       this.#unwritten.lostSums++;
       return undefined;
     }
@@ -343,7 +345,7 @@ export class Ledger {
       if (this.#unwritten.isFailing)
         this.#services.log.info(
           { lost: this.#unwritten.lostSums, lostRequests: this.#requests.lost },
-          "usage is written again",
+          "usage data can be written again",
         );
       this.#unwritten.isFailing = false;
       this.#unwritten.lostSums = 0;
@@ -360,7 +362,7 @@ export class Ledger {
       if (!this.#unwritten.isFailing)
         this.#services.log.error(
           { err: error },
-          "usage cannot be written: it is kept and tried again",
+          "usage data cannot be written; they are kept, and the write is tried again",
         );
       this.#unwritten.isFailing = true;
     }

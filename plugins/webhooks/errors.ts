@@ -21,11 +21,11 @@ export const errors = PorticoError.table({
   },
   brokenMapping: {
     code: "service_unavailable",
-    message: "The mapping {name} is invalid and not in use. The gateway's log says why.",
+    message: "The mapping {name} is invalid and not in use. The gateway's log shows the reason.",
   },
   questionMismatch: {
     code: "forbidden",
-    message: "The request does not match: see {path}.",
+    message: "The request does not match the mapping: see {path}.",
   },
   noMapping: {
     code: "no_mapping",
@@ -74,7 +74,7 @@ export const errors = PorticoError.table({
   unsupportedBody: {
     code: "unsupported_media_type",
     message:
-      "Send JSON, a form (multipart too), XML or text, and say which in `Content-Type`, or set `body` on the mapping.",
+      "Send JSON, a form (also multipart), XML or text, and name the format in `Content-Type`, or set `body` of the mapping.",
   },
   notUtf8: {
     code: "invalid_request_error",
@@ -142,7 +142,8 @@ export const errors = PorticoError.table({
   // configuration: each message begins with the key, which `param` names as well
   tokenNotUnique: {
     ...CONFIGURATION,
-    message: "{key} is the token of another credential too. Each needs its own.",
+    message:
+      "{key} is also the token of another credential. Each credential needs a token of its own.",
   },
   reservedName: {
     ...CONFIGURATION,

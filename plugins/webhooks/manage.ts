@@ -298,7 +298,7 @@ function viewPlan(plan: Plan, request: Request) {
     outcome: isSkipped(job) ? "skipped" : undefined,
     reason: mismatch,
     response: job.respond && finishResponse(job.respond, "{result}"),
-    session: job.sessionId && (rendering?.session ?? "(one of its own)"),
+    session: job.sessionId && (rendering?.session ?? "(a separate session)"),
     task: rendering?.task,
     text: rendering?.text,
     delivery: rendering && viewTarget(rendering.delivery),

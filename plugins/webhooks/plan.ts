@@ -214,7 +214,7 @@ class WebhookPlanner implements Planner {
 
 /** 200: a sender that receives 404 for what it only sends along switches the webhook off. */
 function skippedPlan(mismatch: Mismatch): Pick<Plan, "job" | "mismatch"> {
-  const message = "The request does not match what the mapping asks for: nothing was started.";
+  const message = "The request does not match the mapping, so nothing was started.";
   const body = { status: 200, message, outcome: "skipped", reason: mismatch };
   return { job: emptyJob(200, body), mismatch };
 }

@@ -70,7 +70,7 @@ const condition = Type.Union([
 const signingSecret = Type.String({
   pattern: "^(?!\\s*$)(?!\\s*whsec_.{0,21}$)(?!\\s*whpk_.{0,42}$)",
   expected:
-    "what the sender signs with: not empty, and with 16 bytes at least after whsec_, 32 after whpk_",
+    "a signing secret that is not empty, with at least 16 bytes after whsec_ and 32 after whpk_",
   secret: true,
   description:
     "The secret that the sender signs with. It must not be empty; a key after whsec_ has at least 16 bytes.",
@@ -79,7 +79,7 @@ const secrets = Type.Union([signingSecret, Type.Array(signingSecret, { minItems:
 /** Stripe's begin with `whsec_` as well, but are no Base64: any text is a key. */
 const stripeSecret = Type.String({
   pattern: "^(?!\\s*(?:whsec_)?\\s*$)",
-  expected: "what Stripe signs with: not empty",
+  expected: "a signing secret of Stripe that is not empty",
   secret: true,
 });
 

@@ -47,7 +47,7 @@ export function parseJson(
     return hasProtoKey(text) ? withoutProtoKeys(value) : value;
   } catch (error) {
     const position = /at position (\d+)/.exec((error as Error).message)?.[1];
-    throw errors.notJson({ place: position ? `: look at character ${position}` : "" });
+    throw errors.notJson({ place: position ? `: see character ${position}` : "" });
   }
 }
 

@@ -134,7 +134,7 @@ interface Waiting {
 }
 
 function waitingLine(turnId: string, { callId, tool, arguments: args }: Waiting): string {
-  return `[A call of ${tool} waits for your approval: ${args}\n Elsewhere: portico turns confirm ${turnId} ${callId}, or portico turns deny ${turnId} ${callId}]`;
+  return `[A call of ${tool} is waiting for your approval: ${args}\n In another terminal: portico turns confirm ${turnId} ${callId}, or portico turns deny ${turnId} ${callId}]`;
 }
 
 interface Failure {

@@ -22,8 +22,8 @@ const CHECKLIST_CHARS = 20_000;
 const FOR_EVENTS = new Set(["wake", "more events"]);
 
 const PROMPT =
-  "This is a heartbeat: look at what has come in since the last one and at your checklist, and do what needs doing. " +
-  `Where nothing needs attention, answer ${OK}.`;
+  "This is a heartbeat: read the events since the last heartbeat and your checklist, and do what is necessary. " +
+  `If nothing needs attention, answer ${OK}.`;
 
 export interface Heartbeat {
   start(): void;

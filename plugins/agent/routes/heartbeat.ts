@@ -32,7 +32,7 @@ export function mountHeartbeat(
       ? { status: 200, message: "The heartbeat has started.", turnId: turn.turnId }
       : {
           status: 200,
-          message: "Nothing is queued and HEARTBEAT.md is empty: nothing to do.",
+          message: "No event is queued and HEARTBEAT.md is empty, so there is nothing to do.",
           turnId: null,
         };
   });

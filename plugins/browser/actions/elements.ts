@@ -113,10 +113,10 @@ export async function findElement(
   const locator = locatorOf(tab.page, entry.native);
   const found = await within(
     timeoutMs,
-    "Looking for the element (the page does not answer)",
+    "The search for the element (the page does not respond)",
     look(locator, needs, timeoutMs),
   ).catch((error: unknown) => {
-    throw failure(error, "Looking for the element");
+    throw failure(error, "The search for the element");
   });
   if (found === undefined) throw await stale(tab, entry, param);
   return { entry, locator, probe: found };
@@ -224,7 +224,7 @@ const NOT_ITS_KIND =
 
 const NO_LIST = /not a <?select/i;
 const DRAWN_LIST =
-  "it is no <select>, so the page draws its own list. Click it, take a snapshot, and click the option.";
+  "it is not a <select>, because the page draws its own list. Click the element, take a snapshot, and click the option.";
 
 async function whyNot(
   trial: Trial,

@@ -61,7 +61,7 @@ async function typeAtFocus({ tab, input, timeoutMs }: Act, text: string): Promis
     if (input.submit) await keyboard.press("Enter");
   };
   const room = input.slowly ? timeoutMs + text.length * ROOM_PER_KEY_MS : timeoutMs;
-  await within(room, "The typing (the page does not answer)", work());
+  await within(room, "The typing (the page does not respond)", work());
   return undefined;
 }
 
@@ -82,7 +82,7 @@ export async function pressKey({ tab, input, timeoutMs, explicit }: Act): Promis
     } else
       await within(
         timeoutMs,
-        "The key press (the page does not answer)",
+        "The key press (the page does not respond)",
         tab.page.keyboard.press(key),
       );
   } catch (error) {

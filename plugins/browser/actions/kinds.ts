@@ -126,7 +126,7 @@ async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Pr
       for (const key of held) await page.keyboard.up(key);
     }
   };
-  await within(timeoutMs, "The click (the page does not answer)", work());
+  await within(timeoutMs, "The click (the page does not respond)", work());
 }
 
 async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {

@@ -1,10 +1,10 @@
 // What the icon says about a tab. The browser forgets it at each navigation, so it is shown again then.
 
 const LOOKS = {
-  on: { text: "ON", color: "#2e7d32", title: "Portico controls this tab. Click to let go of it." },
+  on: { text: "ON", color: "#2e7d32", title: "Portico controls this tab. Click to release it." },
   waiting: { text: "…", color: "#b26a00", title: "Portico: waiting for the gateway" },
   refused: { text: "!", color: "#c62828", title: "Portico" },
-  off: { text: "", color: "#2e7d32", title: "Portico: click to hand this tab to the agent" },
+  off: { text: "", color: "#2e7d32", title: "Portico: click to let the agent control this tab" },
 };
 
 export async function showBadge(tabId, look, why) {

@@ -20,7 +20,7 @@ form.addEventListener("submit", async (event) => {
   } catch (error) {
     return say("bad", `Not saved: ${error.message}`);
   }
-  say("", "Saved. Asking the gateway …");
+  say("", "Saved. Contacting the gateway …");
   try {
     await checkPairing(settings);
     say("good", "Saved and paired: click the icon on a tab.");
@@ -35,6 +35,6 @@ try {
   form.elements.port.value = port;
   form.elements.token.value = token;
 } catch (error) {
-  say("bad", `What was saved cannot be read: ${error.message}`);
+  say("bad", `The saved settings cannot be read: ${error.message}`);
 }
 fields.disabled = false;

@@ -11,7 +11,7 @@ export async function readSettings() {
 export async function checkPairing({ port, token }) {
   if (token === "")
     throw new Error(
-      "Not paired yet: run 'portico browser extension pair' and enter port and token.",
+      "The extension is not paired yet. Run 'portico browser extension pair', and enter the port and the token.",
     );
   let response;
   try {
@@ -23,13 +23,14 @@ export async function checkPairing({ port, token }) {
     });
   } catch {
     throw new Error(
-      `Nothing answers on port ${port}: is the gateway running, and is this its relay port?`,
+      `Nothing responds on port ${port}. Check that the gateway is running and that this is its relay port.`,
     );
   }
   if (response.ok) return;
   const { error } = await response.json().catch(() => ({}));
   throw new Error(
-    error?.message ?? `Port ${port} answered ${response.status}: this is not the gateway's relay.`,
+    error?.message ??
+      `Port ${port} responded with ${response.status}, so it is not the gateway's relay.`,
   );
 }
 

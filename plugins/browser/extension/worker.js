@@ -82,7 +82,11 @@ async function handOver(tabId, url) {
   const why = attached.refusal(url);
   if (why !== undefined) return showBadge(tabId, "refused", why);
   if ((await readSettings()).token === "") {
-    await showBadge(tabId, "refused", "not paired yet: enter port and token in the options.");
+    await showBadge(
+      tabId,
+      "refused",
+      "not paired yet: enter the port and the token in the options.",
+    );
     return chrome.runtime.openOptionsPage();
   }
   await showBadge(tabId, "waiting");

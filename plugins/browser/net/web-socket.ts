@@ -87,7 +87,7 @@ export function readMessages(
       if (isBinary && take.binary !== undefined) take.binary(data);
       else take.json(JSON.parse(data.toString("utf8")));
     } catch {
-      closeSocket(socket, 1002, "not understood");
+      closeSocket(socket, 1002, "The frame is not valid.");
     }
   });
 }

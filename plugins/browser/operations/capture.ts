@@ -155,7 +155,7 @@ export async function highlight(op: Op, input: Common & { ref: string | number }
   });
   const box = await within(
     timeoutMs,
-    "Looking where the element is",
+    "Locating the element",
     locator.boundingBox({ timeout: remainingMs(start, timeoutMs) }),
   );
   if (box === null) throw errors.highlightHidden({ ref: entry.n });

@@ -79,7 +79,7 @@ export async function drawnScreenshot(
   timeoutMs: number,
 ): Promise<{ path: string; labels: { ref: string; box: Box }[] }> {
   const start = Date.now();
-  const labels = await within(timeoutMs, "Looking where the elements are", boxes(tab, nodes));
+  const labels = await within(timeoutMs, "Locating the elements", boxes(tab, nodes));
   const drawn: Label[] = labels.map(({ ref, box }) => ({ text: ref, ...box }));
   await within(
     remainingMs(start, timeoutMs),

@@ -238,7 +238,7 @@ const MEDIA: Readonly<Record<string, string>> = {
 function mediaNote(contentType: string): string | undefined {
   const [kind] = /^application\/pdf|^(?:image|video|audio)(?=\/(?!svg))/.exec(contentType) ?? [];
   if (kind === undefined) return undefined;
-  return `# This page is ${MEDIA[kind] ?? `a ${kind} file`} (${sanitizeText(contentType)}), which a snapshot cannot show: look at a screenshot, or download it.`;
+  return `# This page is ${MEDIA[kind] ?? `a ${kind} file`} (${sanitizeText(contentType)}), which a snapshot cannot show: take a screenshot, or download the page.`;
 }
 
 function modeOf(view: View, input: SnapshotInput): string {
@@ -294,7 +294,7 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   try {
     const found = await within(
       input.timeoutMs ?? 15_000,
-      "The snapshot (the page does not answer)",
+      "The snapshot (the page does not respond)",
       readAxTree(tab as CdpSession, frames as CdpSession[], limit),
     );
     const lines = found.nodes.map(({ role, name, value, depth }) => {

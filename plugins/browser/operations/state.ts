@@ -86,7 +86,7 @@ async function inPage<T>(
   try {
     return await within(
       input.timeoutMs ?? STATE_MS,
-      "The storage access (the page does not answer)",
+      "The storage access (the page does not respond)",
       work(tab),
     );
   } catch (error) {

@@ -80,7 +80,7 @@ export function render(roots: Roots, view: View, table: RefTable): Rendered {
   if (!whole.truncated || view.maxChars < 2 * NOTE_CHARS) return whole;
   const cut = draw(roots, view, table, view.maxChars - NOTE_CHARS);
   cut.lines.push(
-    `# cut here, ${cut.leftOut} more nodes: narrow it with selector, depth, interactive or compact`,
+    `# cut here, ${cut.leftOut} more nodes: narrow the snapshot with selector, depth, interactive or compact`,
   );
   return cut;
 }

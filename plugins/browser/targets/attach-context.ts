@@ -16,7 +16,7 @@ export async function attachContext(
   if (group === undefined)
     deps.log.warn(
       { profile: profile.name },
-      "the browser's process cannot be identified here: its egress proxy serves every process of this machine",
+      "the browser's process cannot be identified on this system: its egress proxy serves every process of this machine",
     );
   const proxy = await startEgressProxy({
     guard: deps.guard,

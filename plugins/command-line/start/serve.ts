@@ -114,7 +114,7 @@ function describe(thrown: unknown): string {
   try {
     return String((thrown instanceof Error && thrown.stack) || thrown);
   } catch {
-    return "something that cannot be read";
+    return "a value that cannot be shown";
   }
 }
 
@@ -125,7 +125,7 @@ function refuseExit({ owner }: Program): void {
     const whose = owner();
     if (whose === undefined) return exit(code);
     throw new Error(
-      `${whose} called process.exit, which would end the gateway: return or throw instead.`,
+      `${whose} called process.exit, which would end the gateway. Return or throw instead.`,
     );
   };
 }

@@ -107,7 +107,7 @@ export function declareHookEvent(ctx: PluginContext, name: string): void {
   if (ctx.declared(name)) return;
   ctx.event(name as "cron:fired", {
     mode: "change",
-    description: "Named by a cron job or a poll.",
+    description: "The event that a cron job or a poll names.",
     sample: { jobId: "job_1", name: "daily report", runId: "run_1" } as never,
   });
 }

@@ -130,7 +130,7 @@ function runs({ url, servers }: Status): Finding[] {
 }
 
 function runAll({ count, running }: NonNullable<Status["workers"]>): Finding[] {
-  const message = `${running.length} of ${count} run`;
+  const message = `${running.length} of ${count} workers are running`;
   if (running.length === count) return [{ level: "ok", message }];
   return [
     {

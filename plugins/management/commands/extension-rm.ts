@@ -53,7 +53,7 @@ async function directoryOf(
     throw new Error(`${dir} is not on this machine: remove it where the gateway runs.`);
   if (!roots.some((root) => isSamePlace(root, dirname(dir))))
     throw new Error(
-      `${name} is in ${dir}, and this command removes nothing from there. Turn it off instead: portico ${kind} disable ${name}`,
+      `${name} is in ${dir}, and this command removes nothing from that directory. Disable the extension instead: portico ${kind} disable ${name}`,
     );
   return dir;
 }

@@ -48,7 +48,7 @@ async function run(io: CommandIO): Promise<void> {
   const names = Object.keys(events);
   if (wanted.length === 0)
     throw new Error(
-      `Name the event that it handles: --event E, where E is one of ${names.join(", ")}.`,
+      `Pass the event that the hook handles: --event E, where E is one of ${names.join(", ")}.`,
     );
   for (const event of wanted) {
     if (!/^[\w.-]+:[\w.-]+$/.test(event))
@@ -71,10 +71,10 @@ async function run(io: CommandIO): Promise<void> {
   const own = place && isSamePlace(place.dir, dir) ? place : undefined;
   const state = own?.state;
   const tryIt = `portico hooks run ${hook}${wanted.length > 1 ? ` --event ${wanted[0]}` : ""}`;
-  const now = `It runs now. Edit it: a saved change is active at once. Try it: ${tryIt}`;
+  const now = `The hook runs now. Edit its files: a saved change is active at once. Test it: ${tryIt}`;
   const later = home.running()
-    ? "The gateway that runs from this home takes it up at once: see portico hooks info."
-    : "It runs as soon as a gateway does: portico start.";
+    ? "The gateway that runs from this home activates it at once. See portico hooks info."
+    : "It runs as soon as you start a gateway: portico start.";
   const next = () => {
     if (own === undefined) return later;
     return state === "active" ? now : `It does not run: ${own.error ?? own.reason ?? state}`;

@@ -222,9 +222,7 @@ function ranLines({ event, ok, ms, error, file, line, effects, logs }: HookRunRe
   return [
     `${event}: ${ok ? "ok" : "failed"} in ${ms} ms`,
     ...(error ? [`  ${error}${place}`] : []),
-    ...(ok && done.length === 0
-      ? ["  changes nothing and says nothing"]
-      : done.map((text) => `  ${text}`)),
+    ...(ok && done.length === 0 ? ["  no effects"] : done.map((text) => `  ${text}`)),
     ...logs.map((logged) => `  | ${logLine(logged)}`),
   ];
 }
@@ -237,7 +235,7 @@ function effectLines(effects: HookRunReport["effects"]): string[] {
       ([field, value]) => `changes ${field} to ${JSON.stringify(value)}`,
     ),
     ...(result ? [resultLine(result)] : []),
-    ...messages.map((message) => `says ${JSON.stringify(message)}`),
+    ...messages.map((message) => `sends ${JSON.stringify(message)}`),
     ...ignored.map((text) => `note: ${text}`),
   ];
 }

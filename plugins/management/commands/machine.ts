@@ -40,7 +40,7 @@ export function checkRights({ home, config, state }: Paths): Finding[] {
     return [{ level: "ok", message: "only their owner can read the files that hold secrets" }];
   return open.map((file) => ({
     level: "error",
-    message: `others may read ${file}`,
+    message: `other users can read ${file}`,
     remedy: `Run \`chmod go= ${file}\`.`,
   }));
 }
@@ -64,8 +64,7 @@ export async function checkPort(config: Readonly<Record<string, unknown>>): Prom
   });
   if (code === undefined)
     return [{ level: "ok", message: `${bind}:${port} is free; no gateway runs` }];
-  const reason =
-    code === "EADDRINUSE" ? "is taken by another program" : `cannot be listened on: ${code}`;
+  const reason = code === "EADDRINUSE" ? "is in use by another program" : `cannot be used: ${code}`;
   const remedy =
     "Stop that program, or choose another port with `portico config set gateway.port N`.";
   return [{ level: "error", message: `${bind}:${port} ${reason}`, remedy }];

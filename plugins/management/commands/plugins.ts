@@ -140,7 +140,7 @@ async function makePlugin(io: CommandIO): Promise<void> {
   );
   io.show({ plugin, dir, state: record?.state }, () => [
     `Wrote ${join(dir, "plugin.ts")}${record ? ` (${record.state})` : ""}.`,
-    ...(record ? [] : ["It runs as soon as a gateway does: portico start."]),
+    ...(record ? [] : ["It runs as soon as you start a gateway: portico start."]),
     `${template.tryIt(plugin)} Edit the file: a saved change is active at once.`,
   ]);
 }

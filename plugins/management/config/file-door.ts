@@ -92,7 +92,7 @@ export class FileDoor implements ConfigDoor {
       const { status, message } = after.failure;
       const isTaken = !("failure" in before) && status === 401;
       if (isTaken || !home.running()) return withoutUndo(changed);
-      const unconfirmed = status === undefined ? "it does not answer." : message;
+      const unconfirmed = status === undefined ? "The gateway does not respond." : message;
       return { ...withoutUndo(changed), unconfirmed };
     }
     const rejection = rejectionOf(before, after);

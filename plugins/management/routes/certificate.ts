@@ -12,7 +12,7 @@ export async function certificateNotices(url: string): Promise<string[]> {
   if (days > SOON_DAYS) return [];
   const what = days < 0 ? "has expired" : `expires in ${Math.floor(days)} d`;
   return [
-    `gateway.tls: the certificate ${what} (${validTo}): replace the file by a renewed one; the gateway reloads it at once.`,
+    `gateway.tls: the certificate ${what} (${validTo}): replace the file with a renewed certificate; the gateway reloads the file at once.`,
   ];
 }
 

@@ -91,7 +91,7 @@ async function textsOf({ name, list }: Notice): Promise<{ from: string; text: st
   try {
     return (await list()).map((text) => ({ from: name, text }));
   } catch (error) {
-    return [{ from: name, text: `Its state is unknown: ${(error as Error).message}` }];
+    return [{ from: name, text: `The plugin's notices are unknown: ${(error as Error).message}` }];
   }
 }
 

@@ -39,7 +39,7 @@ const WIRE: Kinds<WireProvider> = {
 export function whyUnfitProvider(provider: ChatProvider): string | undefined {
   const { complete, stream, wire } = provider;
   if ((complete ?? stream ?? wire) == null)
-    return "it has neither complete, stream nor wire, so it answers nothing";
+    return "it has neither complete, stream nor wire, so it cannot respond";
   const why = whyUnfit(provider, PROVIDER) ?? (wire && whyUnfit(wire, WIRE, "wire."));
   if (why !== undefined) return why;
   const lacks = wire && (["encode", "error"] as const).find((member) => wire[member] === undefined);

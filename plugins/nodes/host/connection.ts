@@ -80,7 +80,7 @@ export async function connect(
   await Promise.race([
     welcome,
     closed.then(({ code, reason }) =>
-      Promise.reject(new Error(`closed at once: ${reason || code}`)),
+      Promise.reject(new Error(`the gateway closed the connection at once: ${reason || code}`)),
     ),
   ]);
   await nodeSocket.send(await handler.hello());

@@ -45,7 +45,7 @@ export class Outgoing {
     this.#unconfirmed.delete(id);
     this.#log.warn(
       { path: file.path },
-      "a file did not reach the gateway: it is kept here for a week",
+      "a file did not reach the gateway; the node keeps it for a week",
     );
   }
 

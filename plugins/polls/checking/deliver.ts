@@ -160,7 +160,7 @@ function prompt(
   const untrusted: Fenced[] = [];
   let message = template;
   if (hasPlaceholders(template, values)) {
-    message = `${template}\n\n(Words in braces stand for data from outside. The text with them filled in, and the data, are below.)`;
+    message = `${template}\n\n(Words in braces stand for data from outside. The text with the data filled in, and the data, are below.)`;
     untrusted.push({
       label: "the task with the data filled in",
       text: clip(render(template, values), DATA_CHARS),

@@ -83,7 +83,7 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
   const { status, headers, body } = response;
   if (status === 304) {
     if (!("if-none-match" in wanted.headers || "if-modified-since" in wanted.headers))
-      throw new CheckFailed("The server answered 304 to a request without a condition.", {
+      throw new CheckFailed("The server responded with 304 to a request without a condition.", {
         status,
       });
     return "unchanged";

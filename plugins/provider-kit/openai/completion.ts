@@ -41,7 +41,7 @@ export function readCompletion(
 
 function notACompletion(body: Buffer): UpstreamError {
   const problem = readOpenAiProblem(200, body);
-  const message = `The upstream's answer is not a chat completion. ${problem.message}`;
+  const message = `The upstream's response is not a chat completion. ${problem.message}`;
   return upstreamError({ kind: "upstream", message }, 200);
 }
 

@@ -31,7 +31,7 @@ export function errorValueIn({ error, choices }: { error?: unknown; choices?: un
 /** A stream that ended without its last event. */
 export function cutShort(): UpstreamError {
   return upstreamError(
-    { kind: "upstream", message: "The upstream's answer ended before it was complete." },
+    { kind: "upstream", message: "The upstream's response ended before it was complete." },
     0,
   );
 }

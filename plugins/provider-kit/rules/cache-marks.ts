@@ -20,7 +20,7 @@ interface CacheMarkOptions {
 /** Leaves out marks on tools, messages, parts and calls, and names each. */
 export function noCacheMarks(options: CacheMarkOptions = {}): RequestRule {
   const { toolsOnly = false, translatedOnly = false, only } = options;
-  const where = toolsOnly ? "Tools bear no cache marks." : "There are no cache marks.";
+  const where = toolsOnly ? "Tools have no cache marks." : "There are no cache marks.";
   return {
     name: toolsOnly ? "no-cache-marks-on-tools" : "no-cache-marks",
     demand: where,

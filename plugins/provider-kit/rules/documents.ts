@@ -32,8 +32,8 @@ export function documentNames(isDocument: (file: JsonObject) => boolean): Reques
   return {
     name: "unique-document-names",
     demand:
-      "The names of documents are unique across the conversation, and hold letters, digits, spaces, hyphens, parentheses and brackets.",
-    remedy: "Replaces other characters, and numbers a name that an earlier document has.",
+      "The names of documents are unique across the conversation, and contain only letters, digits, spaces, hyphens, parentheses and brackets.",
+    remedy: "Replaces other characters, and adds a number to a name that an earlier document has.",
     chat(request, notes) {
       const taken = new Set<string>();
       return eachMessage(request, (message, place) =>
@@ -63,7 +63,7 @@ function unusedName(name: string, taken: ReadonlySet<string>): string {
 export function textBesideDocuments(isDocument: (file: JsonObject) => boolean): RequestRule {
   return {
     name: "text-beside-document",
-    demand: "A message with a document holds a text as well.",
+    demand: "A message with a document also contains a text.",
     remedy: `Adds the text \`${FILLER}\`.`,
     chat(request, notes) {
       return eachMessage(request, (message, place) => {

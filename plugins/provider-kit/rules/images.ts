@@ -8,7 +8,7 @@ import type { RequestRule, RuleChat, RuleNotes } from "../types/rules.ts";
 /** "The image was specified using the image/png media type, but the image appears to be a image/jpeg image". */
 export const imageTypes: RequestRule = {
   name: "image-type",
-  demand: "The media type of an image or a file is what its bytes are.",
+  demand: "The media type of an image or a file matches its content.",
   remedy: "Reads the first bytes (PNG, JPEG, GIF, WebP; of files PDF too), and corrects the type.",
   chat(request, notes) {
     return eachMessage(request, (message, place) =>

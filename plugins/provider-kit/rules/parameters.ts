@@ -85,7 +85,7 @@ function withoutForeign(message: RuleMessage, place: string, notes: RuleNotes): 
 /** DeepSeek refuses `reasoning_content` in messages without calls. */
 export const reasoningOnlyBesideCalls: RequestRule = {
   name: "reasoning-only-beside-calls",
-  demand: "Only messages with tool calls bring their reasoning back.",
+  demand: "Only messages with tool calls return their reasoning.",
   remedy: "Leaves `reasoning_content` out of the others.",
   chat(request, notes) {
     return eachMessage(request, (message, place) => {
@@ -105,7 +105,7 @@ export const reasoningOnlyBesideCalls: RequestRule = {
 export function reasoningBesideCalls(thinks: (model: string) => boolean): RequestRule {
   return {
     name: "reasoning-beside-calls",
-    demand: "A thinking model gets the reasoning beside each earlier tool call back.",
+    demand: "A thinking model receives the reasoning of each earlier tool call.",
     remedy: "Adds `reasoning_content`: the message's `reasoning`, or an empty text.",
     chat(request, notes) {
       if (!isThinking(request, thinks(notes.target.model))) return request;

@@ -11,7 +11,7 @@ export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule
     name: "unique-tool-ids",
     demand: "The ids of tool calls are unique across the conversation.",
     remedy:
-      "Numbers an id that an earlier call has (`call_0` becomes `call_0_2`), the call's and its result's alike, the same way on every turn.",
+      "Adds a number to an id that an earlier call already has (`call_0` becomes `call_0_2`), in the call and in its result, and in the same way on every turn.",
     chat(request, notes) {
       const ids = new IdRegister(idAtUpstream);
       return eachMessage(request, (message, place) => {

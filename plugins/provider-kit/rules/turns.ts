@@ -130,7 +130,7 @@ function withoutBlankParts(message: RuleMessage): RuleMessage {
 /** Anthropic: "final assistant content cannot end with trailing whitespace". */
 export const noTrailingSpace: RequestRule = {
   name: "no-trailing-space",
-  demand: "The beginning of an answer does not end with white space (assistant prefill).",
+  demand: "A partial response (assistant prefill) does not end with white space.",
   remedy: "Removes the white space.",
   chat: (request, notes) => trimLastMessage(request, notes),
   messages: (request, notes) => trimLastMessage(request, notes),
@@ -165,7 +165,7 @@ function trimmedContent(content: unknown): unknown {
 /** Anthropic, Bedrock and Gemini take system texts beside the conversation, which may not be empty. */
 export const systemNotAlone: RequestRule = {
   name: "system-not-alone",
-  demand: "There is a turn beside the system's.",
+  demand: "There is a turn besides the system's.",
   remedy: "Sends system messages as the user's if the conversation has no others.",
   chat(request, notes) {
     const { messages } = request;
@@ -184,7 +184,7 @@ export const systemNotAlone: RequestRule = {
 export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule {
   return {
     name: "no-prefill",
-    demand: "Claude 4.6 and later take no beginning of their answer (assistant prefill).",
+    demand: "Claude 4.6 and later do not continue a partial response (assistant prefill).",
     remedy: "Refuses such a request with 400.",
     only: { where: "Claude 4.6 and later", test: ({ model }) => !takesPrefill(model) },
     chat(request, notes) {

@@ -6,7 +6,7 @@ import type { RequestRule, RuleNotes } from "../types/rules.ts";
 export const wellFormedUnicode: RequestRule = {
   name: "well-formed-unicode",
   demand: "Every string is well-formed Unicode.",
-  remedy: "Puts U+FFFD in the place of half a surrogate pair.",
+  remedy: "Replaces half a surrogate pair with U+FFFD.",
   chat: mendAll,
   messages: mendAll,
 };

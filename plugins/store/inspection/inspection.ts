@@ -56,7 +56,7 @@ export function* contents(
   return { rows, problems: yield* queueProblems() };
 }
 
-export const NAME_ANOTHER_STORE = "Name another store.";
+export const NAME_ANOTHER_STORE = "Choose another store.";
 export const USE_OLDER_COPY = "Use an older copy.";
 export const RESTORE =
   "Stop the gateway, move the store away, and put the last copy from <home>/state/backups in its place.";

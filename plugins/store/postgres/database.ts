@@ -114,7 +114,7 @@ export class Database {
   async #open(): Promise<Opened> {
     const { url, log, connections } = this.#options;
     const pool = await openPool(url, connections);
-    pool.on("error", (error) => log.debug({ err: error }, "store: an idle connection broke"));
+    pool.on("error", (error) => log.debug({ err: error }, "store: an idle connection was lost"));
     try {
       await this.#prepareWithPatience(pool);
     } catch (error) {

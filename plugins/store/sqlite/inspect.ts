@@ -71,7 +71,7 @@ async function look(file: string, withLog: boolean): Promise<Partial<Inspection>
     const names = await connection.all("SELECT name FROM sqlite_master WHERE type = 'table'");
     const present = new Set(names.map(({ name }) => String(name)));
     if (present.size === 0 && !withLog)
-      return { problems: ["it holds no tables"], remedy: INCOMPLETE_COPY };
+      return { problems: ["it contains no tables"], remedy: INCOMPLETE_COPY };
     const strange = strangeness(present, schemaVersion);
     if (strange) return { schemaVersion, ...strange };
     const unreadable = await textProblems(connection, schemaVersion);

@@ -106,7 +106,7 @@ export class RequestLog {
     while (count > MOST_WAITING) {
       if (unwritten.lost === 0)
         this.#log.error(
-          "single requests are lost, the oldest first: the store has not accepted any for too long",
+          "the oldest single requests were lost, because the store has not accepted any for too long",
         );
       const { requests } = unwritten.waiting.shift()!;
       count -= requests;

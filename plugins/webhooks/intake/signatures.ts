@@ -43,7 +43,7 @@ const MOST_SIGNATURES = 10;
 
 const MISSING = "The signature is missing.";
 const WRONG = "The signature does not match the body.";
-const LATE = "The signature's time is too far from now: the delivery is late, or was sent before.";
+const LATE = "The time of the signature is too far from now: the delivery is late or a repetition.";
 
 const schemes: Record<string, Scheme> = {
   github: {

@@ -24,7 +24,7 @@ export function weakness(secret: string, scheme: string | undefined): string | u
   // Stripe's secrets begin alike, but are no Base64
   if (scheme !== "standard" && scheme !== "gitlab") return undefined;
   if (bytes >= LEAST_KEY_BYTES) return undefined;
-  return `holds a key of ${bytes} bytes in Base64; it must have ${LEAST_KEY_BYTES} at least.`;
+  return `has a key of ${bytes} bytes in Base64. A key must have at least ${LEAST_KEY_BYTES} bytes.`;
 }
 
 /** Those that count: the ones beside the scheme come before its own. */

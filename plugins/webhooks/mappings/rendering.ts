@@ -140,7 +140,7 @@ function wording(
     return { task: message?.source ?? plain, text: payloadOf(request.body), filled: false };
   const { text, missing: without } = message.render(request);
   missing.push(...without);
-  const task = `${message.outline}\n\n(What stands for […] came from outside. Below, it is filled in.)`;
+  const task = `${message.outline}\n\n(Each […] stands for a value from outside. Below, the values are filled in.)`;
   return { task, text, filled: true };
 }
 

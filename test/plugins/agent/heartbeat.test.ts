@@ -251,7 +251,7 @@ test("a long session is summed up, once, and tool calls keep their results", asy
   assert.ok(summaries.length >= 1 && summaries.length < 6, `${summaries.length} summaries`);
   assert.match(
     String(turns.at(-1)?.messages[0]?.content),
-    /summed up\n\n<<<UNTRUSTED summary[^\n]* id=(\w+)>>>\n[^\n]*\nSUMMARY[\s\S]*<<<END UNTRUSTED id=\1>>>/,
+    /Summary of the conversation so far\n\n<<<UNTRUSTED summary[^\n]* id=(\w+)>>>\n[^\n]*\nSUMMARY[\s\S]*<<<END UNTRUSTED id=\1>>>/,
   );
   assert.ok((turns.at(-1)?.messages.length ?? 0) < 8);
   assert.is(

@@ -90,7 +90,7 @@ for (const [what, said, expected] of [
   ["arguments that are no JSON", call("lookup", "{key:"), /not valid JSON/],
   ["arguments that do not fit", call("lookup", { key: 5 }), /key/],
   ["arguments that are a list", call("lookup", "[1]"), /one JSON object/],
-  ["a tool that hangs", call("hang", {}), /did not answer within 50 ms/],
+  ["a tool that hangs", call("hang", {}), /did not respond within 50 ms/],
   ["a tool that throws", call("explode", {}), /kaboom/],
 ] as const) {
   test(`the model reads about ${what}, and the turn continues`, async () => {

@@ -22,7 +22,7 @@ const waiting: Record<string, (own: BrowserTab) => Promise<void>> = {
     await own.visit(`${site.url}/leaves`);
     const stay = await own.ref("Stay");
     assert.is((await own.act("click", { ref: await own.ref("Away") })).status, 200);
-    failed(await own.get("/snapshot", { timeoutMs: 300 }), 504, "timeout", "does not answer");
+    failed(await own.get("/snapshot", { timeoutMs: 300 }), 504, "timeout", "does not respond");
     assert.is((await own.act("click", { ref: stay })).status, 200);
     assert.is((await own.get("/snapshot")).body.title, "clicked");
   },

@@ -42,7 +42,7 @@ for (const [name, listener] of Object.entries(strangers))
         const env = { PORTICO_URL: url, PORTICO_TOKEN: "t" };
         const { code, stderr } = await porticoHere(makeHome(), words, { ...process.env, ...env });
         assert.is(code, 1, words.join(" "));
-        assert.match(stderr, "is not Portico");
+        assert.match(stderr, "is not a Portico gateway");
         assert.is(stderr.trim().split("\n").length, 1, stderr);
       }
     });

@@ -248,7 +248,7 @@ test("a command whose plugin is off says so", async () => {
   const { code, stderr } = await portico(home, ["polls", "list"]);
   await gateway.json("POST", "/kernel/plugins/polls/enable");
   assert.is(code, 1);
-  assert.match(stderr, /plugin off\? .*config get plugins\.entries/);
+  assert.match(stderr, /plugin of this command may be disabled: see portico plugins list/);
 });
 
 test("a port in use is said with what to do", async () => {

@@ -146,7 +146,7 @@ test("run shows effects, lines and outcome, and fails where the hook does", asyn
     /message:received: ok in/,
     /changes content to "Hi!"/,
     /answers "r"/,
-    /says "psst"/,
+    /sends "psst"/,
     /\| .* here/,
   ])
     assert.match(ok.stdout, part);
@@ -224,7 +224,7 @@ test("new does not say that a hook runs which waits for its approval", async ({ 
 test("new says what is wrong with what it was given", async ({ run }) => {
   for (const [argv, message] of [
     [["../x", "--event", "message:received"], /"..\/x" is not/],
-    [["x"], /Name the event.*message:received/],
+    [["x"], /Pass the event.*message:received/],
     [["x", "--event", "message"], /"message" is not/],
     [["x", "--event", "message:recieved"], /message:recieved.*message:received/],
     [["x", "--event", "gateway:startup,agent:complete"], /Did you mean agent:completed\?/],
@@ -269,12 +269,12 @@ test("rm removes what the user made, and the one that it replaced is back; a bun
   assert.match((await run("hooks", "rm", "gone")).stderr, /There is no hook gone/);
   assert.match(
     (await run("hooks", "rm", "boot-md")).stderr,
-    /Turn it off instead: portico hooks disable boot-md/,
+    /Disable the extension instead: portico hooks disable boot-md/,
   );
   assert.match((await run("hooks", "rm", "../hooks")).stderr, /There is no hook/);
   assert.match(
     (await run("plugins", "rm", "chat")).stderr,
-    /Turn it off instead: portico plugins disable chat/,
+    /Disable the extension instead: portico plugins disable chat/,
   );
 });
 
@@ -291,7 +291,7 @@ test("a hook whose root is a link, or an unreachable gateway, is reported as tha
     "--token",
     "wrong",
   );
-  assert.match(asked.stdout, /The gateway that runs from this home takes it up at once/);
+  assert.match(asked.stdout, /The gateway that runs from this home activates it at once/);
   await untilRight(
     () => run("hooks", "info", "later"),
     ({ stdout }) => /State +active/.test(stdout),
@@ -299,7 +299,7 @@ test("a hook whose root is a link, or an unreachable gateway, is reported as tha
   const link = join(temporaryDir("portico-link-"), "home");
   symlinkSync(gateway.home, link);
   const linked = await porticoHere(link, ["hooks", "new", "linked", "--event", "gateway:startup"]);
-  assert.match(linked.stdout, /\(active\)\.\nIt runs now\./);
+  assert.match(linked.stdout, /\(active\)\.\nThe hook runs now\./);
 });
 
 test("a hook can be made and checked without a gateway", async () => {
@@ -315,7 +315,7 @@ test("a hook can be made and checked without a gateway", async () => {
     "command:new",
   );
   assert.is(made.code, 0, made.stderr);
-  assert.match(made.stdout, /runs as soon as a gateway does/);
+  assert.match(made.stdout, /runs as soon as you start a gateway/);
   assert.ok(existsSync(join(home, "hooks/tsconfig.json")));
   assert.is((await run("hooks", "check")).code, 0);
   assert.is((await run("hooks", "check", "alone")).code, 0);

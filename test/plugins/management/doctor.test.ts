@@ -82,7 +82,7 @@ test("without a gateway each fault is named with its remedy", async () => {
   assert.is(code, 1);
   assert.match(
     stderr,
-    /^portico: 4 checks failed. The first is rights: others may read .*portico\.json\n$/,
+    /^portico: 4 checks failed. The first is rights: other users can read .*portico\.json\n$/,
   );
   const say = (about: string) =>
     findings
@@ -90,11 +90,11 @@ test("without a gateway each fault is named with its remedy", async () => {
       .map(({ level, message, remedy }) => `${level}: ${message} → ${remedy}`)
       .join("\n");
   assert.match(say("home"), /^warning: other users can enter .* \(mode 755\) → Run `chmod 700 /);
-  assert.match(say("rights"), /^error: others may read .*portico\.json → Run `chmod go= /);
+  assert.match(say("rights"), /^error: other users can read .*portico\.json → Run `chmod go= /);
   assert.match(say("configuration"), /^ok/);
   assert.match(
     say("port"),
-    /^error: 127\.0\.0\.1:\d+ is taken by another program → .*config set gateway\.port/,
+    /^error: 127\.0\.0\.1:\d+ is in use by another program → .*config set gateway\.port/,
   );
   assert.match(say("plugins"), /^error: torn: .* → Correct .*torn\/plugin\.ts/);
   assert.match(

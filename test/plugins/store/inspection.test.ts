@@ -86,7 +86,7 @@ test("one that is sound is said to be, with what it holds", async () => {
 });
 
 for (const [name, says] of [
-  ["nowhere.db", /there is no such file\. Name another store/],
+  ["nowhere.db", /there is no such file\. Choose another store/],
   [".", /it is not a file/],
   ["empty.db", /it is empty\. Use an older copy/],
   ["cut.db", /\. Use an older copy/],
@@ -97,8 +97,8 @@ for (const [name, says] of [
     /the table kv is damaged: 1 row holds bytes that are not text.*\. Use an older copy/,
   ],
   ["packed.db", /it is not a database\. Decompress the file/],
-  ["without its log.db", /it holds no tables\. .* not a complete copy.*portico store backup/],
-  ["foreign.db", /not the store of a gateway\. Name another store/],
+  ["without its log.db", /it contains no tables\. .* not a complete copy.*portico store backup/],
+  ["foreign.db", /not the store of a gateway\. Choose another store/],
   ["newer.db", /by a newer version of Portico \(schema 999, known here: \d+\)\. Update Portico/],
   ["without a table.db", /its table kv is missing\. Use an older copy/],
   ["contradictory.db", /3 waiting items are in no lane\. Use an older copy, or accept/],

@@ -15,12 +15,14 @@ test(
     await ledger.flush();
     ledger.add(record(2));
     await ledger.flush();
-    assert.equal(said(), ["usage cannot be written: it is kept and tried again"]);
+    assert.equal(said(), [
+      "usage data cannot be written; they are kept, and the write is tried again",
+    ]);
     fail(false);
     await ledger.flush();
     const [sum] = await store.usage.sum();
     assert.equal([sum?.requests, sum?.promptTokens], [2, 3]);
-    assert.equal(said(), ["usage is written again"]);
+    assert.equal(said(), ["usage data can be written again"]);
     await ledger.flush();
     assert.is((await store.usage.sum())[0]?.requests, 2, "nothing is written twice");
   }),

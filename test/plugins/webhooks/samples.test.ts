@@ -146,7 +146,7 @@ test("a mapping's next request is kept as its sample", async () => {
   const change = { message: "Order {body.biuld}", session: "", match: {} };
   const tried = await gateway.json("POST", "/webhooks/test", { path: "ci", change });
   assert.equal(tried.nearest, { "{body.biuld}": "body.build" });
-  assert.is(tried.session, "(one of its own)");
+  assert.is(tried.session, "(a separate session)");
   assert.is(
     (await gateway.request("POST", "/webhooks/test", { path: "ci", change: { match: { x: 1 } } }))
       .status,

@@ -64,7 +64,7 @@ export type ContributionPoints = ReturnType<typeof createPoints>;
 
 function unknownPoint(point: string, known: readonly string[]): string {
   const near = didYouMean(point, known);
-  return `no plugin accepts contributions of that kind${near ? `; did you mean ${near}?` : ` (there are ${known.join(", ")})`}`;
+  return `no plugin accepts contributions of that kind${near ? `; did you mean ${near}?` : ` (the kinds are ${known.join(", ")})`}`;
 }
 
 function whyUnfit<K extends ContributionPoint>(

@@ -60,7 +60,7 @@ export class SharedLimits {
     if (!this.#isFailing)
       log?.warn(
         { err: error, channel: name },
-        "the limits of a channel are counted in this process only",
+        "the limits of a channel are counted in this process only, because the store is not available",
       );
     this.#isFailing = true;
   }

@@ -211,7 +211,7 @@ class RequestAccount implements Account {
       if (channel.config.budget !== undefined) throw error;
       this.#spending.services.log.warn(
         { err: error, channel: channel.name },
-        "the tokens of a channel are limited in this process alone",
+        "the tokens of a channel are limited in this process only, because the store is not available",
       );
       return undefined;
     }

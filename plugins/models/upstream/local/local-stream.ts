@@ -82,8 +82,8 @@ export class LocalStream implements PartStream, Waiting {
   late(): void {
     const { provider, timeoutMs, idleTimeoutMs, target } = this.#a;
     const message = this.#begun
-      ? `The provider \`${provider.name}\` fell silent for ${idleTimeoutMs} ms.`
-      : `The provider \`${provider.name}\` did not begin to answer within ${timeoutMs} ms.`;
+      ? `The provider \`${provider.name}\` sent nothing for ${idleTimeoutMs} ms.`
+      : `The provider \`${provider.name}\` did not begin to respond within ${timeoutMs} ms.`;
     const error = upstreamError({ kind: "timeout", message }, 0);
     target.stop(error);
     const reject = this.#reject;

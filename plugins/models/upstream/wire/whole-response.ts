@@ -38,7 +38,8 @@ export function readWhole(
   const body = target.mask.body(received.body);
   if (body.length === 0) throw emptyResponse(target, status);
   if (!job.stream && EVENT_STREAM.test(headers["content-type"] ?? "")) {
-    const message = "The upstream answered a stream where none was asked for.";
+    const message =
+      "The upstream responded with a stream, although the request did not ask for one.";
     throw upstreamError({ kind: "upstream", message }, status);
   }
   const read = decoded(attempt, call, body);

@@ -224,7 +224,7 @@ export class WireExchange implements Receiver, Delivered, Waiting {
       this.#abort();
       this.#broken(
         new ResponseTooLarge(
-          `The response of channel \`${this.#a.target.channel}\` ${held.excess}: that is too much to read as a whole.`,
+          `The response of channel \`${this.#a.target.channel}\` ${held.excess}, which is too much to read as a whole.`,
         ),
       );
     }

@@ -21,8 +21,8 @@ export function connectionFailure(
   }
   const { code } = error as NodeJS.ErrnoException;
   const what = begun
-    ? "broke off its answer"
-    : "could not be reached, or closed the connection without an answer";
+    ? "broke off its response"
+    : "could not be reached, or closed the connection without a response";
   const message = `The upstream of channel \`${target.channel}\` ${what}${code === undefined ? "" : ` (${code})`}.`;
   return upstreamError({ kind: "upstream", message }, 0);
 }
@@ -55,7 +55,7 @@ function notSendable(channel: string, why: string): PorticoError {
 
 /** Nothing came for `ms`: to the first byte, or behind others. */
 export function silence({ channel }: AttemptTarget, ms: number, begun: boolean): UpstreamError {
-  const what = begun ? `fell silent for ${ms} ms` : `did not begin to answer within ${ms} ms`;
+  const what = begun ? `sent nothing for ${ms} ms` : `did not begin to respond within ${ms} ms`;
   return upstreamError(
     { kind: "timeout", message: `The upstream of channel \`${channel}\` ${what}.` },
     0,

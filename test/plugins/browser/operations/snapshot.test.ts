@@ -314,7 +314,7 @@ test("a page that is too large for the time says how large it is, and a part of 
   // A page that has not been laid out yet, or a machine that is busy, may take a second to say anything.
   const answer = await untilRight(
     () => browser.get("/snapshot", { timeoutMs: 100 }),
-    ({ body: { error } }) => !error?.message.includes("does not answer"),
+    ({ body: { error } }) => !error?.message.includes("does not respond"),
   );
   failed(answer, 504, "timeout", /the page has 160\d\d elements.*selector/);
   const { body } = await browser.get("/snapshot", { selector: "#part" });

@@ -79,7 +79,7 @@ test("an icon that is clicked before pairing asks for it", async () => {
 test("a wrong token shows on the options page and at the icon", async () => {
   const { port } = await pairingOf(browser);
   assert.match(await person.pair(port, "wrong"), /token is missing or wrong/);
-  assert.match(await person.pair(1, "wrong"), /Nothing answers on port 1/);
+  assert.match(await person.pair(1, "wrong"), /Nothing responds on port 1/);
   await person.pair(port, browser.gateway.token);
   const page = await person.open(`${site.url}/private`);
   await person.clickIcon(page);

@@ -285,7 +285,9 @@ test(
     await ledger.flush();
     add(20_000);
     await ledger.flush();
-    assert.equal(said(), ["usage cannot be written: it is kept and tried again"]);
+    assert.equal(said(), [
+      "usage data cannot be written; they are kept, and the write is tried again",
+    ]);
     fail(false);
     await ledger.flush();
     assert.equal(await ids(store, "limit=3"), ["r20002", "r20001", "r20000"]);
@@ -301,7 +303,7 @@ test(
     await ledger.flush();
     assert.equal(
       said().map((line) => line.slice(0, 24)),
-      ["usage cannot be written:", "single requests are lost"],
+      ["usage data cannot be wri", "the oldest single reques"],
     );
     fail(false);
     await ledger.flush();

@@ -131,7 +131,7 @@ test("block, with a reason or without", async ({ home }) => {
   assert.is((await home.ask("q")).block, "no");
   await put(home, "export default () => ({ block: true });");
   const { block, refusal } = await home.ask("q");
-  assert.equal([block, refusal?.message], ["", "A hook refused this."]);
+  assert.equal([block, refusal?.message], ["", "A hook refused the request."]);
   await put(home, "export default () => ({ block: false });");
   assert.is((await home.ask("q")).block, undefined);
 });

@@ -42,7 +42,7 @@ const wrong: [what: string, body: string, message: RegExp][] = [
     'ctx.add("provider", { name: "", complete: async () => "x" });',
     /its name is empty/,
   ],
-  ["nothing to answer with", 'ctx.add("provider", { name: "p" });', /answers nothing/],
+  ["nothing to answer with", 'ctx.add("provider", { name: "p" });', /cannot respond/],
   ["no object", 'ctx.add("provider", "p" as never);', /must be an object/],
   [
     "an unknown point",
