@@ -1,6 +1,6 @@
 /** The tables of the READMEs are what the code declares. */
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import * as assert from "uvu/assert";
 import { fields } from "../kernel/host/extensions/hooks/front-matter.ts";
 import { packageDir } from "./support/gateway.ts";
@@ -52,8 +52,18 @@ test("the page on hooks names every key of HOOK.md and every member of event and
   );
 });
 
+test("the README leads to every guide, and so does the first page of the guides", () => {
+  const guides = readmes().filter((path) => path.startsWith("plugins/docs/guides/"));
+  const readme = readFileSync(join(packageDir, "README.md"), "utf8");
+  const index = readFileSync(join(packageDir, "plugins/docs/guides/index.md"), "utf8");
+  for (const guide of guides.filter((path) => !path.endsWith("/index.md"))) {
+    assert.ok(readme.includes(`](${guide})`), `README.md: ${guide}`);
+    assert.ok(index.includes(`](${basename(guide)})`), `the first page: ${guide}`);
+  }
+});
+
 /** What begins so is no configuration of the gateway's. */
-const OTHERS = ["mcpServers", "from"];
+const OTHERS = ["mcpServers", "from", "provider"];
 
 test("what the READMEs show of a configuration is taken by one", async () => {
   const dir = temporaryDir("portico-readme-");

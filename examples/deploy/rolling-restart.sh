@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Restarts the gateways on these ports one after the other; each must be ready before the next stops.
-#   rolling-restart.sh 18789 18790
+#   rolling-restart.sh 18789 18793
 set -euo pipefail
 
 for port in "$@"; do

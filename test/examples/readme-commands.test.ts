@@ -3,18 +3,17 @@
  * those that are not, and why; whatever is new is run. That a command is there with its options holds for all of them.
  */
 import { execFile } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import json5 from "json5";
 import * as assert from "uvu/assert";
 import type { Command } from "portico/command-line";
 import { openHome } from "../../kernel/program/home.ts";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { findCommand, parseWords } from "../../plugins/command-line/parse.ts";
 import start from "../../plugins/command-line/start/command.ts";
-import { packageDir, startGateway } from "../support/gateway.ts";
+import { startGateway } from "../support/gateway.ts";
 import { porticoHere } from "../support/portico.ts";
 import { type ReadmeCommand, readmeCommands, wordsOf } from "../support/sources/readme-commands.ts";
 import { suite } from "../support/suite.ts";
@@ -176,25 +175,6 @@ test("all others run", async () => {
 
 type Gateway = Awaited<ReturnType<typeof startGateway>>;
 
-/** These pages show a mapping that their commands then use, once they have written its secret into .env. */
-const pagesWithMapping = ["github-webhook", "stripe-webhook", "slack"].map(
-  (name) => `plugins/docs/guides/${name}.md`,
-);
-
-/** Adds the command that writes the page's first mapping, behind the last line that writes into .env. */
-function withMapping(readme: string, lines: readonly string[]): string[] {
-  if (!pagesWithMapping.includes(readme)) return [...lines];
-  const page = readFileSync(join(packageDir, readme), "utf8");
-  const block = /```json5\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
-  const { mappings } = json5.parse<{ webhooks: { mappings: object } }>(block).webhooks;
-  const at = lines.findLastIndex((line) => line.includes("/.env")) + 1;
-  const words = Object.entries(mappings).map(
-    ([name, mapping]) =>
-      `portico config set webhooks.mappings.${name} '${JSON.stringify(mapping)}'`,
-  );
-  return lines.toSpliced(at, 0, ...words);
-}
-
 /** What a page takes for granted: its configuration, a delivery, a file. Names of such things are put in. */
 async function prepare(gateway: Gateway) {
   writeFileSync(join(gateway.home, "speech.mp3"), "a voice");
@@ -216,7 +196,7 @@ async function prepare(gateway: Gateway) {
     }
     const { deliveries } = await gateway.json("GET", "/webhooks/deliveries?outcome=accepted");
     const shown: string = readme.includes("webhook") ? deliveries[0]?.id : turnId;
-    return withMapping(readme, lines).map((line) => line.replace("7585e9", shown?.slice(-8) ?? ""));
+    return lines.map((line) => line.replace("7585e9", shown?.slice(-8) ?? ""));
   };
 }
 

@@ -123,6 +123,20 @@ test("the compose file's services have what they name, and its configuration sta
   await gateway.stop();
 });
 
+test("gateways of one machine use ports that their servers for the browser leave free", () => {
+  const texts = readdirSync(deployDir).map((name) => readFileSync(join(deployDir, name), "utf8"));
+  const ports = new Set(
+    texts
+      .join("\n")
+      .match(/\b187\d\d\b/g)
+      ?.map(Number),
+  );
+  assert.ok(ports.size > 1, "the files show several gateways");
+  // Browser control listens on the gateway's port + 2, the relay on the port + 3.
+  const listening = [...ports].flatMap((port) => [port, port + 2, port + 3]);
+  assert.equal(listening.length, new Set(listening).size, `${listening}`);
+});
+
 test("the unit is sound, and confines the gateway", async () => {
   const file = writeExample(temporaryDir("portico-unit-"), "portico@.service", {
     "/usr/bin/node ": `${process.execPath} `,

@@ -97,7 +97,7 @@ async function restart(at: number, store: string): Promise<void> {
 
 const upstreamsOf = () => ({
   "127.0.0.1:18789": `127.0.0.1:${gateways[0]?.at}`,
-  "127.0.0.1:18790": `127.0.0.1:${gateways[1]?.at}`,
+  "127.0.0.1:18793": `127.0.0.1:${gateways[1]?.at}`,
 });
 
 async function startNginx(
