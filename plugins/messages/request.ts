@@ -17,10 +17,11 @@ import {
   refused,
   streamFields,
   stringAt,
+  unreadMembers,
   withSource,
 } from "portico/provider";
 import { markOf, readSystem, readTurn } from "./content.ts";
-import { unreadMembers } from "./unread.ts";
+import { READ_MEMBERS } from "./read-members.ts";
 
 export interface ReadRequest {
   request: ChatRequest;
@@ -101,7 +102,7 @@ export function readMessages(body: JsonObject): ReadRequest {
     request: withSource(request, "", renamedMembers(body)),
     dropped: [
       ...Object.keys(body).filter((name) => !READ.has(name) && body[name] != null),
-      ...unreadMembers(body),
+      ...unreadMembers(body, READ_MEMBERS),
     ],
   };
 }

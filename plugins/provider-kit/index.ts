@@ -70,7 +70,7 @@ export {
   optionalString,
   stringAt,
 } from "./request/read-value.ts";
-export { pathsInList, unknownMembers } from "./request/unread-members.ts";
+export { type ReadMembers, type ReadObject, unreadMembers } from "./request/unread-members.ts";
 export {
   functionAt,
   modelAt,

@@ -29,6 +29,8 @@ export interface Preset {
   rules: readonly RequestRule[];
   /** False: there is no `GET /models`. */
   lists?: false;
+  /** Its models sign their reasoning: see `WireProvider`. */
+  signs?: true;
 }
 
 /** Of every server: what each demands, or what a translated request would bring along. */
@@ -97,6 +99,7 @@ export const presets: readonly Preset[] = [
     description: "OpenRouter",
     baseUrl: "https://openrouter.ai/api/v1",
     rules: OPENROUTER,
+    signs: true,
   },
   {
     name: "groq",

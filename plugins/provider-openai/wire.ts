@@ -25,7 +25,14 @@ const RESPONSES = {
   headersOf,
 };
 
-export function openaiProvider({ name, description, baseUrl, rules, lists }: Preset): ChatProvider {
+/**
+ * Google's own endpoint of the format sends `extra_content` with calls, and refuses them without it. OpenRouter sends
+ * `reasoning_details`, whose signatures models want again with their calls.
+ */
+const SIGNS_REASONING = /(?:^|[/.])(?:googleapis\.com|openrouter\.ai)(?:[:/]|$)/;
+
+export function openaiProvider(preset: Preset): ChatProvider {
+  const { name, description, baseUrl, rules, lists, signs } = preset;
   return {
     name,
     description,
@@ -33,8 +40,7 @@ export function openaiProvider({ name, description, baseUrl, rules, lists }: Pre
     wire: {
       streamUsage: true,
       rules,
-      // Google's own endpoint of the format sends `extra_content` with calls, and refuses them without it.
-      signsReasoning: ({ baseUrl }) => /(?:^|[/.])googleapis\.com/.test(baseUrl),
+      signsReasoning: ({ baseUrl }) => signs === true || SIGNS_REASONING.test(baseUrl),
       passThrough: (target) => ({
         url: chatUrl(target.baseUrl),
         headers: headersOf(target),

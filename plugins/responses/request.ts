@@ -12,11 +12,12 @@ import {
   refused,
   streamFields,
   stringAt,
+  unreadMembers,
   withSource,
 } from "portico/provider";
 
 import type { Reading } from "./reading.ts";
-import { unreadMembers } from "./unread.ts";
+import { READ_MEMBERS } from "./read-members.ts";
 
 export interface ReadSettings {
   /** All but the messages and tools. */
@@ -135,7 +136,7 @@ function droppedMembers(body: JsonObject): string[] {
   const dropped = Object.keys(body).filter((name) => !READ.has(name) && body[name] != null);
   const truncation = optionalString(body.truncation, "truncation");
   const top = truncation === "auto" ? ["truncation", ...dropped] : dropped;
-  return [...top, ...unreadMembers(body)];
+  return [...top, ...unreadMembers(body, READ_MEMBERS)];
 }
 
 /** The response repeats it as it is. */

@@ -1,8 +1,8 @@
 /**
  * Signatures of reasoning for clients that do not send them back. Models that reason want the signature of a tool call, or
- * of the reasoning before it, again with the call; most clients keep only the members of OpenAI's format. What a response
- * brought is kept for a day, by client, channel, the call's id and a hash of its name and arguments: ids such as `call_0`
- * repeat.
+ * of the reasoning before it, again with the call; most clients keep only the members of OpenAI's format. Signatures come in
+ * `extra_content`, and from OpenRouter in `reasoning_details`. What a response brought is kept for a day, by client, channel,
+ * the call's id and a hash of its name and arguments: ids such as `call_0` repeat.
  */
 import { createHash } from "node:crypto";
 import type { Client } from "portico";
@@ -14,11 +14,13 @@ import {
   type ToolCallPart,
 } from "portico/provider";
 import type { Store } from "portico/store";
+import { joinDetails } from "./reasoning-details.ts";
 
-/** `extra_content` of a call and of its message. */
+/** `extra_content` of a call and of its message, and the `reasoning_details` of the message. */
 interface Extras {
   call?: unknown;
   message?: unknown;
+  details?: unknown;
 }
 
 /** What a response brought, as one row. */
@@ -57,12 +59,14 @@ export class Signatures {
   /** Keeps what a message of a response brought. */
   remember(client: Client, channel: string, message: Pick<ChatMessage, string>): void {
     const { tool_calls: calls, extra_content: extra } = message as ChatMessage;
+    const details = joinDetails(message["reasoning_details"]);
     const owner = ownerOf(client);
     for (const call of calls ?? []) {
       const { extra_content: ofCall } = call;
-      if (extra == null && ofCall == null) continue;
+      if (extra == null && ofCall == null && details === undefined) continue;
       const at = this.#services.now();
-      const entry: Entry = { key: keyOf(channel, call), at, call: ofCall, message: extra };
+      const key = keyOf(channel, call);
+      const entry: Entry = { key, at, call: ofCall, message: extra, details };
       if (sizeOf(entry) > MOST_BYTES_OF_ENTRY) continue;
       this.#recent.set(owner, entry.key, entry);
       void this.#store(owner, entry);
@@ -166,13 +170,16 @@ class RecentEntries {
 }
 
 function isSigned(message: ChatMessage): boolean {
-  const { extra_content: extra, tool_calls: calls } = message;
-  return extra != null || (calls ?? []).some((call) => call.extra_content != null);
+  const { extra_content: extra, reasoning_details: details, tool_calls: calls } = message;
+  return (
+    extra != null || details != null || (calls ?? []).some((call) => call.extra_content != null)
+  );
 }
 
 function withExtras(message: ChatMessage, extras: readonly (Extras | undefined)[]): ChatMessage {
-  if (extras.every((one) => one === undefined)) return message;
-  const ofMessage = extras.find((one) => one?.message != null)?.message;
+  if (extras.every((extra) => extra === undefined)) return message;
+  const ofMessage = extras.find((extra) => extra?.message != null)?.message;
+  const details = extras.find((extra) => extra?.details != null)?.details;
   const calls = message.tool_calls!.map((call, i) => {
     const extra = extras[i]?.call;
     return extra == null ? call : { ...call, extra_content: extra };
@@ -181,6 +188,7 @@ function withExtras(message: ChatMessage, extras: readonly (Extras | undefined)[
     ...message,
     tool_calls: calls,
     ...(ofMessage != null && { extra_content: ofMessage }),
+    ...(details != null && { reasoning_details: details }),
   };
 }
 

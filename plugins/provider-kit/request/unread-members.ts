@@ -1,6 +1,37 @@
 /** Finds members of a request that a translation does not read, for `x-portico-dropped`. */
-import { isObject } from "./is-object.ts";
-import type { JsonObject } from "./read-value.ts";
+import { isObject, type JsonMembers } from "./is-object.ts";
+
+/** What a translation reads of one object. */
+export interface ReadObject {
+  members: readonly string[];
+  /** What it reads of those members that are objects, or lists of objects. */
+  within?: ReadMembers;
+}
+
+/** By name. A function returns undefined for an object that the translation refuses, or drops as a whole. */
+export type ReadMembers = Readonly<
+  Record<string, ReadObject | ((object: JsonMembers) => ReadObject | undefined)>
+>;
+
+/** The paths of the members that are not read, at every depth below the object itself. */
+export function unreadMembers(object: JsonMembers, read: ReadMembers, path = ""): string[] {
+  return Object.entries(read).flatMap(([name, ofMember]) => {
+    const at = path === "" ? name : `${path}.${name}`;
+    const value = object[name];
+    if (!Array.isArray(value)) return unreadIn(value, ofMember, at);
+    return value.flatMap((item, i) => unreadIn(item, ofMember, `${at}[${i}]`));
+  });
+}
+
+function unreadIn(value: unknown, read: ReadMembers[string], path: string): string[] {
+  if (!isObject(value)) return [];
+  const known = typeof read === "function" ? read(value) : read;
+  if (known === undefined) return [];
+  return [
+    ...unknownMembers(value, known.members, path),
+    ...unreadMembers(value, known.within ?? {}, path),
+  ];
+}
 
 /** The paths of the members of an object that are not among the `known` ones. None for a value that is no object. */
 export function unknownMembers(object: unknown, known: readonly string[], path: string): string[] {
@@ -8,14 +39,4 @@ export function unknownMembers(object: unknown, known: readonly string[], path: 
   return Object.entries(object)
     .filter(([name, value]) => value != null && !known.includes(name))
     .map(([name]) => `${path}.${name}`);
-}
-
-/** The paths that `pathsIn` returns for the objects of a list. None for a value that is no list. */
-export function pathsInList(
-  list: unknown,
-  path: string,
-  pathsIn: (object: JsonObject, path: string) => string[],
-): string[] {
-  if (!Array.isArray(list)) return [];
-  return list.flatMap((item, i) => (isObject(item) ? pathsIn(item, `${path}[${i}]`) : []));
 }

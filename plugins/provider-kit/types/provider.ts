@@ -148,8 +148,8 @@ export interface WireProvider {
   /** The request that lists models, and how to read its response. */
   listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
   /**
-   * The upstream signs reasoning, and requires its signatures (`extra_content`) with the tool calls of later requests. The
-   * gateway stores them for clients that do not send them back.
+   * The upstream signs reasoning, and requires its signatures (`extra_content`, `reasoning_details`) with the tool calls of
+   * later requests. The gateway stores them for clients that do not send them back.
    */
   signsReasoning?(target: Target): boolean;
   /** The upstream accepts `stream_options.include_usage`, and sends the usage of a stream only with it. */

@@ -131,6 +131,87 @@ test("a channel of OpenAI's format gets them back untouched", async () => {
       }
 });
 
+const signedText = { type: "reasoning.text", text: "Let me see", signature: "c2ln", index: 0 };
+/** The same as a stream brings it, and a second block. */
+const signedPieces = [
+  { type: "reasoning.text", text: "Let me", signature: null, index: 0, format: null },
+  { type: "reasoning.text", text: " see", index: 0 },
+  { type: "reasoning.text", text: "", signature: "c2ln", index: 0 },
+  sealed,
+  { type: "reasoning.summary", summary: "A ", index: 2 },
+  { type: "reasoning.summary", summary: "look", index: 2 },
+];
+
+/** As most clients send a call back. */
+const bare = (id: string) => [
+  { role: "user", content: "go" },
+  { role: "assistant", content: null, tool_calls: [{ ...call, id }] },
+  { role: "tool", tool_call_id: id, content: "seen" },
+];
+
+test("a client that drops them has them restored, whole and streamed", async () => {
+  const message = {
+    ...{ role: "assistant", content: null, tool_calls: [{ ...call, id: "call_w" }] },
+    reasoning_details: [signedText, sealed],
+  };
+  up.answer = (_, res) =>
+    json(res, { choices: [{ index: 0, message, finish_reason: "tool_calls" }] });
+  await (await ask(plain, {})).text();
+  up.answer = (_, res) =>
+    stream(
+      res,
+      chunk({ role: "assistant", content: "" }),
+      ...signedPieces.map((piece) => chunk({ reasoning_details: [piece] })),
+      chunk({ tool_calls: [{ index: 0, ...call, id: "call_s" }] }, "tool_calls"),
+      DONE,
+    );
+  await (await ask(plain, { stream: true })).text();
+
+  const whole = [signedText, sealed];
+  const streamed = [
+    { ...signedText, format: null },
+    sealed,
+    { type: "reasoning.summary", summary: "A look", index: 2 },
+  ];
+  up.answer = (_, res) =>
+    json(res, { choices: [{ message: { role: "assistant", content: "ok" } }] });
+  for (const [id, expected] of [
+    ["call_w", whole],
+    ["call_s", streamed],
+  ] as const) {
+    const response = await ask(plain, { messages: bare(id) });
+    assert.is(response.headers.get("x-portico-changed"), "restored-signature messages[1]");
+    assert.equal(up.seen.at(-1)!.body.messages[1].reasoning_details, expected);
+    const blocks = { type: "tool_use", id, name: "look", input: {} };
+    const result = { type: "tool_result", tool_use_id: id, content: "seen" };
+    const translated = await plain.request("POST", "/v1/messages", {
+      ...{ model: "router/x", max_tokens: 9, tools: [{ name: "look", input_schema: {} }] },
+      messages: [
+        { role: "user", content: "go" },
+        { role: "assistant", content: [blocks] },
+        { role: "user", content: [result] },
+      ],
+    });
+    assert.is(translated.status, 200, await translated.text());
+    assert.equal(up.seen.at(-1)!.body.messages[1].reasoning_details, expected);
+  }
+});
+
+test("a message that still has some, other arguments and other channels get none", async () => {
+  const own = [{ type: "reasoning.text", text: "own", index: 0 }];
+  const [user, assistant, result] = bare("call_w") as [object, any, object];
+  const send = async (message: object, model = "router/x") => {
+    const response = await ask(plain, { model, messages: [user, message, result] });
+    assert.is(response.status, 200, await response.text());
+    return up.seen.at(-1)!.body.messages[1].reasoning_details;
+  };
+  assert.equal(await send({ ...assistant, reasoning_details: own }), own);
+  const other = { ...call, id: "call_w", function: { name: "look", arguments: '{"x":1}' } };
+  assert.is(await send({ ...assistant, tool_calls: [other] }), undefined);
+  assert.is(await send(assistant, "oai/x"), undefined);
+  assert.is((await send(assistant)).length, 2, "the call itself still has them");
+});
+
 test("channels of other formats do not get them", async () => {
   other.answer = (_, res) => {
     res.writeHead(400, { "content-type": "application/json" });

@@ -1,0 +1,49 @@
+/** What the translation of a request into chat's form reads of its members: all others are named in `x-portico-dropped`. */
+import type { JsonObject, ReadMembers, ReadObject } from "portico/provider";
+
+const OF_CALLS = ["type", "id", "call_id", "status"];
+/** Items of other types are refused, or dropped and named as a whole. */
+const ITEMS: Readonly<Record<string, ReadObject>> = {
+  message: {
+    members: ["type", "id", "role", "content", "status", "phase"],
+    within: { content: partOf },
+  },
+  function_call: { members: [...OF_CALLS, "name", "namespace", "arguments"] },
+  function_call_output: { members: [...OF_CALLS, "output"], within: { output: partOf } },
+  custom_tool_call: { members: [...OF_CALLS, "name", "namespace", "input"] },
+  custom_tool_call_output: { members: [...OF_CALLS, "output"], within: { output: partOf } },
+};
+const PARTS: Readonly<Record<string, ReadObject>> = {
+  input_text: { members: ["type", "text"] },
+  output_text: { members: ["type", "text", "annotations", "logprobs"] },
+  text: { members: ["type", "text"] },
+  refusal: { members: ["type", "refusal"] },
+  input_image: { members: ["type", "image_url", "detail"] },
+  input_file: { members: ["type", "filename", "file_data"] },
+  input_audio: { members: ["type", "input_audio"] },
+};
+const OF_TOOLS = ["type", "name", "description", "defer_loading"];
+const TOOLS: Readonly<Record<string, ReadObject>> = {
+  function: { members: [...OF_TOOLS, "parameters", "strict"] },
+  custom: { members: [...OF_TOOLS, "format"] },
+  namespace: { members: [...OF_TOOLS, "tools"], within: { tools: toolOf } },
+};
+
+export const READ_MEMBERS: ReadMembers = {
+  input: ({ type }) => ITEMS[String(type ?? "message")],
+  tools: toolOf,
+  reasoning: { members: ["effort", "summary", "generate_summary"] },
+  text: {
+    members: ["format", "verbosity"],
+    within: { format: { members: ["type", "name", "description", "schema", "strict"] } },
+  },
+  tool_choice: { members: ["type", "name", "mode", "tools"] },
+};
+
+function partOf({ type }: JsonObject): ReadObject | undefined {
+  return PARTS[String(type)];
+}
+
+function toolOf({ type }: JsonObject): ReadObject | undefined {
+  return TOOLS[String(type)];
+}
