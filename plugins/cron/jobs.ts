@@ -1,6 +1,6 @@
 /** The jobs in the store: add, find, change, remove, and those of the configuration. */
 import type { PluginContext, Principal } from "portico";
-import { openPayload, sealPayload } from "portico/deliveries";
+import { openPayload, sealPayload, sealStoredPayloads } from "portico/deliveries";
 import {
   createScheduleEntries,
   type Definition,
@@ -62,7 +62,8 @@ export function createJobs({ ctx, zone, changed }: JobsOptions) {
   });
   const { add, change } = new JobEditor(entries, makeBody);
   const { rewindIntervals, recalculateSlots } = new SlotRepair(ctx, entries);
-  return { ...entries, add, change, rewindIntervals, recalculateSlots };
+  const sealStored = (all: readonly Job[]) => sealStoredPayloads(ctx, all, entries);
+  return { ...entries, add, change, rewindIntervals, recalculateSlots, sealStored };
 }
 
 function bodyOf(

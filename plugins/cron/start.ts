@@ -48,6 +48,7 @@ export async function startCron(
       for (const { body } of all)
         if (body.payload.kind === "hook") declareHookEvent(ctx, body.payload.event);
       await jobs.rewindIntervals(store().now(), all);
+      await jobs.sealStored(all);
       const zoneData = process.versions["tz"] ?? "unknown";
       if ((await store().kv.get("cron", "zoneData")) === zoneData) return;
       await jobs.recalculateSlots(store().now());

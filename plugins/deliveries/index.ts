@@ -16,6 +16,7 @@ export {
   openPayload,
   payloadForEvent,
   sealPayload,
+  sealStoredPayloads,
   targetsIn,
   viewPayload,
 } from "./stored-payload.ts";

@@ -4,6 +4,7 @@
  */
 import type { PluginContext } from "portico";
 import { maskedPayload, type PayloadSpec } from "portico/schedules";
+import type { NewSchedule, Schedule } from "portico/store";
 import type { DeliveryTarget, StoredTarget } from "./message.ts";
 import type { DeliveriesService } from "./stored-target.ts";
 
@@ -26,6 +27,48 @@ export function payloadForEvent(ctx: Context, payload: PayloadSpec): PayloadSpec
   return withTarget(ctx, payload, (deliveries, target) =>
     "placeholders" in target ? target : deliveries.open(target),
   );
+}
+
+interface StoredEntry {
+  row: Schedule;
+  body: { payload: PayloadSpec };
+}
+
+interface StoredEntries<E extends StoredEntry> {
+  change(id: string, next: (entry: E) => Omit<NewSchedule, "kind" | "id">): Promise<unknown>;
+}
+
+/**
+ * Encrypts what an earlier version has stored in the clear, once and for all, where an owner of entries starts. One that
+ * cannot be changed now stays as it is until the next start.
+ */
+export async function sealStoredPayloads<E extends StoredEntry>(
+  ctx: Pick<PluginContext, "find" | "log">,
+  all: readonly E[],
+  entries: StoredEntries<E>,
+): Promise<void> {
+  for (const { row, body } of all) {
+    if (!hasClearSecrets(body.payload)) continue;
+    try {
+      await entries.change(row.id, (entry) => sealedEntry(ctx, entry));
+    } catch (error) {
+      ctx.log.warn(
+        { err: error, kind: row.kind, id: row.id },
+        "The secrets of a delivery that an earlier version stored could not be encrypted.",
+      );
+    }
+  }
+}
+
+function hasClearSecrets(payload: PayloadSpec): boolean {
+  if (payload.kind !== "agentTurn" || typeof payload.delivery !== "object") return false;
+  const { secret, headers = {} } = payload.delivery;
+  return secret !== undefined || Object.keys(headers).length > 0;
+}
+
+function sealedEntry(ctx: Context, { row, body }: StoredEntry): Omit<NewSchedule, "kind" | "id"> {
+  const { enabled, nextAt } = row;
+  return { enabled, nextAt, body: { ...body, payload: sealPayload(ctx, body.payload) } };
 }
 
 /** The payload as routes show it. Secrets that cannot be read, now or ever again, are left out. */

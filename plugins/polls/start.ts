@@ -1,5 +1,6 @@
 /** Puts the parts together at the first use. */
 import type { PluginContext } from "portico";
+import { sealStoredPayloads } from "portico/deliveries";
 import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/schedules";
 import { PollEntries } from "./entries.ts";
 import { Operations } from "./operations.ts";
@@ -38,6 +39,7 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
         if (body.payload.kind === "hook") tools.declareHookEvent(body.payload.event);
       const freed = await entries.freeLeases(all);
       await entries.rewindIntervals(ctx.use("store").now(), freed === 0 ? all : undefined);
+      await sealStoredPayloads(ctx, all, entries.stored);
     },
   });
   const hooks = startHooks(ctx);

@@ -116,13 +116,8 @@ test("a turn that was waiting delivers its result, and stores no secret of it ag
 });
 
 test("a job shows no secret, delivers, and is stored encrypted once it is changed", async () => {
-  const payload = { kind: "agentTurn", message: "hi" };
-  const schedule = { kind: "every", everyMs: 86_400_000 };
-  const { id } = await g.json("POST", "/cron/jobs", { name: "old", schedule, payload });
+  const id = await addJob("old", "/job");
   const { schedules } = g.gateway.use("store");
-  const row = (await schedules.get("cron", id))!;
-  const body = { ...(row.body as object), payload: { ...payload, delivery: oldTarget("/job") } };
-  await schedules.put({ ...row, body } as never);
   assert.not.match(JSON.stringify(await g.json("GET", "/cron/jobs/old")), /very-secret|whsec_/);
   await g.json("POST", "/cron/jobs/old/run");
   await arrival("/job");
@@ -133,6 +128,62 @@ test("a job shows no secret, delivers, and is stored encrypted once it is change
   await arrival("/job");
   assert.not.match(JSON.stringify((await schedules.get("cron", id))?.body), /very-secret|whsec_/);
 });
+
+const payload = { kind: "agentTurn", message: "hi" };
+const schedule = { kind: "every", everyMs: 86_400_000 };
+
+/** A job as an older version has stored it. */
+async function addJob(name: string, path: string): Promise<string> {
+  const { id } = await g.json("POST", "/cron/jobs", { name, schedule, payload });
+  await storeInTheClear("cron", id, path);
+  return id;
+}
+
+async function storeInTheClear(kind: string, id: string, path: string): Promise<void> {
+  const { schedules } = g.gateway.use("store");
+  const row = (await schedules.get(kind, id))!;
+  const body = { ...(row.body as object), payload: { ...payload, delivery: oldTarget(path) } };
+  await schedules.put({ ...row, body });
+}
+
+test("the next start encrypts what jobs and polls have in the clear, and changes nothing else", async () => {
+  const source = { kind: "http", url: target };
+  const job = await addJob("asleep", "/asleep");
+  const poll = await g.json("POST", "/polls", {
+    name: "p",
+    every: "1d",
+    source,
+    payload,
+    enabled: false,
+  });
+  await storeInTheClear("poll", poll.id, "/poll");
+  const read = async () => {
+    const { schedules } = g.gateway.use("store");
+    return [await schedules.get("cron", job), await schedules.get("poll", poll.id)];
+  };
+  const before = await read();
+  assert.match(JSON.stringify(before), /very-secret.*very-secret/);
+  for (const plugin of ["cron", "polls"])
+    await g.json("POST", `/kernel/plugins/${plugin}/reload`, {});
+  const after = await until("both to be encrypted", async () => {
+    const rows = await read();
+    return /very-secret|whsec_/.test(JSON.stringify(rows)) ? undefined : rows;
+  });
+  for (const [index, row] of after.entries()) {
+    const { body, rev, updatedAt, ...rest } = row!;
+    const { body: oldBody, rev: _rev, updatedAt: _updatedAt, ...oldRest } = before[index]!;
+    assert.equal(rest, oldRest);
+    assert.equal(withoutTarget(body), withoutTarget(oldBody));
+  }
+  received.length = 0;
+  await g.json("POST", "/cron/jobs/asleep/run");
+  await arrival("/asleep");
+});
+
+function withoutTarget(body: unknown): unknown {
+  const { payload: stored, ...rest } = body as { payload: object };
+  return { ...rest, payload: { ...stored, delivery: undefined } };
+}
 
 test("the log does not repeat a secret either", () => {
   assert.not.match(g.lines.join("\n"), /very-secret|whsec_/);
