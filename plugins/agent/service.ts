@@ -4,7 +4,7 @@ import { errors } from "./errors.ts";
 import { newId } from "./ids.ts";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
 import type { NewItem, WorkItem } from "portico/store";
-import { announcement } from "./queue/ending.ts";
+import { announcement } from "./queue/end-records.ts";
 import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
 import type { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { MAIN_SESSION, type AgentContext } from "./context.ts";

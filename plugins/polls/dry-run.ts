@@ -19,7 +19,7 @@ export interface DryRunOptions {
 }
 
 export async function dryRun(runner: PollRunner, { name, body, cursor }: DryRunOptions) {
-  const checked = await look(runner, body, cursor);
+  const checked = await readOnce(runner, body, cursor);
   const { status, news, listed, httpStatus, bytes, sample } = checked;
   const text = checked.text?.slice(0, TEXT_CHARS);
   const url = placeOf(body.source);
@@ -40,13 +40,13 @@ export async function dryRun(runner: PollRunner, { name, body, cursor }: DryRunO
   };
 }
 
-async function look(
+async function readOnce(
   runner: PollRunner,
   body: PollBody,
   cursor: Cursor | undefined,
 ): Promise<Checked> {
   try {
-    return await runner.look(body, cursor);
+    return await runner.read(body, cursor);
   } catch (error) {
     if (!(error instanceof CheckFailed)) throw error;
     throw errors.checkFailed({ problem: error.message }, { cause: error });

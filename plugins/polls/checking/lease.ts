@@ -12,65 +12,74 @@ export interface LeaseOptions {
   poll: Poll;
   worker: string;
   /** For tests. */
-  leaseMs?: number;
+  leaseMs?: number | undefined;
 }
 
 export class PollLease {
   readonly poll: Poll;
   readonly #options: LeaseOptions;
   #rev: number;
-  #renewal: Promise<void> | undefined;
-  readonly #timer: NodeJS.Timeout;
 
   private constructor(options: LeaseOptions, rev: number) {
     this.#options = options;
     this.poll = options.poll;
     this.#rev = rev;
-    this.#timer = setInterval(() => {
-      this.#renewal ??= this.#renew().finally(() => {
-        this.#renewal = undefined;
-      });
-    }, leaseMsOf(options) / 3).unref();
   }
 
   /** Takes the slot of a poll; `undefined` where another process has it. */
   static async take(options: LeaseOptions): Promise<PollLease | undefined> {
     const { store, poll } = options;
     const { row } = poll;
-    const taken = row.enabled ? leased(options) : { next: null };
-    const rev = await store.tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, ...taken });
+    const slot = row.enabled ? leasedSlot(options) : { next: null };
+    const rev = await store.tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, ...slot });
     return rev === undefined ? undefined : new PollLease(options, rev);
   }
 
-  /** Ends the renewal. Resolves to the revision of the row: if anybody changed the poll meanwhile, a commit fails. */
-  async end(): Promise<number> {
-    clearInterval(this.#timer);
-    await this.#renewal;
+  /** The revision that a commit expects of the poll's row: if anybody else has changed the poll, the commit fails. */
+  get rev(): number {
     return this.#rev;
   }
 
-  async #renew(): Promise<void> {
-    const { store, log, poll } = this.#options;
-    const { id, enabled, name } = poll.row;
-    if (!enabled) return;
-    try {
-      const rev = await store.commitSchedule({
-        kind: KIND,
-        id,
-        expectedRev: this.#rev,
-        ...leased(this.#options),
+  /** Renews the lease until the work has ended, however it ends. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    let isOurs = this.poll.row.enabled;
+    let renewal = Promise.resolve();
+    let isRenewing = false;
+    const timer = setInterval(() => {
+      if (!isOurs || isRenewing) return;
+      isRenewing = true;
+      renewal = this.#renew().then((isRenewed) => {
+        isOurs = isRenewed;
+        isRenewing = false;
       });
-      if (rev === undefined) clearInterval(this.#timer);
-      else this.#rev = rev;
+    }, leaseMsOf(this.#options) / 3).unref();
+    try {
+      return await work();
+    } finally {
+      clearInterval(timer);
+      await renewal;
+    }
+  }
+
+  /** Resolves to false where the poll was changed: then the lease is lost. */
+  async #renew(): Promise<boolean> {
+    const { store, log, poll } = this.#options;
+    const { id, name } = poll.row;
+    const slot = leasedSlot(this.#options);
+    try {
+      const rev = await store.commitSchedule({ kind: KIND, id, expectedRev: this.#rev, ...slot });
+      if (rev !== undefined) this.#rev = rev;
+      return rev !== undefined;
     } catch (error) {
       log.warn({ err: error, poll: name }, "the lease of a poll could not be renewed");
+      return true;
     }
   }
 }
 
 const leaseMsOf = ({ leaseMs = LEASE_MS }: LeaseOptions): number => leaseMs;
 
-function leased(options: LeaseOptions) {
+function leasedSlot(options: LeaseOptions) {
   const { store, worker, poll } = options;
   const { row, state } = poll;
   const until = store.now() + leaseMsOf(options);

@@ -22,7 +22,11 @@ const settings: PollsConfig = {
   entries: {},
 };
 
-export async function makePolls(store: Store, workspace: string) {
+export async function makePolls(
+  store: Store,
+  workspace: string,
+  { leaseMs }: { leaseMs?: number } = {},
+) {
   const { ctx: base, bus } = makeContext(store);
   for (const name of ["poll:changed", "poll:failed"] as const)
     bus.declare(name, { mode: "notify", description: "", sample: {} as never });
@@ -37,6 +41,6 @@ export async function makePolls(store: Store, workspace: string) {
   } as unknown as PluginContext;
   const tools = createScheduleTools(ctx, () => "UTC");
   const entries = new PollEntries({ ctx, tools, settings: () => settings, changed: () => {} });
-  const runner = new PollRunner({ ctx, tools, settings: () => settings });
+  const runner = new PollRunner({ ctx, tools, settings: () => settings, leaseMs });
   return { ctx, bus, entries, runner };
 }

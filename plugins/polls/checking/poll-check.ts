@@ -1,0 +1,211 @@
+/** One check of a poll: reads the source, and commits cursor, history and deliveries in one transaction. */
+import { randomBytes } from "node:crypto";
+import { isPorticoError, type PluginContext } from "portico";
+import { payloadForEvent } from "portico/deliveries";
+import type { ScheduleTools } from "portico/schedules";
+import type { Run, Store } from "portico/store";
+import { guardOf } from "../policy.ts";
+import {
+  type CheckData,
+  type CheckStatus,
+  type Cursor,
+  KIND,
+  type Poll,
+  type PollBody,
+  type PollState,
+  placeOf,
+  principalOfPoll,
+} from "../poll.ts";
+import type { PollsConfig } from "../schema.ts";
+import { fileRoots } from "../sources/confined.ts";
+import { CheckFailed } from "../sources/source.ts";
+import { type Checked, check } from "./check.ts";
+import { deliverNews } from "./deliver.ts";
+import { announceChange, announceFailure } from "./events.ts";
+import type { PollLease } from "./lease.ts";
+import { dataOf, nextCheckAt, type Outcome, stateAfter, statusOf } from "./outcome.ts";
+
+/** The history of a poll is pruned after so many checks. */
+const PRUNE_EVERY = 10;
+
+export interface CheckServices {
+  ctx: PluginContext;
+  tools: ScheduleTools;
+  settings(): PollsConfig;
+}
+
+export interface CheckResult {
+  runId: string;
+  status: CheckStatus;
+  count: number;
+  error?: string;
+  eventIds?: string[];
+  turnIds?: string[];
+}
+
+/** Why a check runs. One by hand keeps the poll's slot. */
+export type CheckReason = { trigger: "schedule" } | { trigger: "manual"; slot: number | null };
+
+/** What a check made of its poll, once the store has it. */
+interface CommittedCheck {
+  run: Run;
+  data: CheckData;
+  state: PollState;
+  next: number | null;
+}
+
+/** Reads a source and compares it with what is known of it. This leaves no trace. */
+export function readPollSource(
+  { ctx, settings: current }: CheckServices,
+  body: PollBody,
+  cursor: Cursor | undefined,
+): Promise<Checked> {
+  const settings = current();
+  return check({
+    source: body.source,
+    cursor,
+    fireOnFirst: body.fireOnFirst,
+    guard: guardOf(ctx, settings, body),
+    roots: fileRoots(ctx, settings.roots),
+    timeoutMs: body.timeoutMs ?? settings.timeoutMs,
+    maxBytes: body.maxBytes ?? settings.maxBytes,
+    settleMs: settings.settleMs,
+    browser: () => ctx.use("browser"),
+    signal: ctx.signal,
+    now: ctx.use("store").now(),
+  });
+}
+
+/** A check of a poll whose lease this process has. */
+export class PollCheck {
+  readonly #services: CheckServices;
+  readonly #lease: PollLease;
+  readonly #reason: CheckReason;
+
+  constructor(services: CheckServices, lease: PollLease, reason: CheckReason) {
+    this.#services = services;
+    this.#lease = lease;
+    this.#reason = reason;
+  }
+
+  get #poll(): Poll {
+    return this.#lease.poll;
+  }
+
+  get #store(): Store {
+    return this.#services.ctx.use("store");
+  }
+
+  /** Reads, commits and announces. `undefined`: the poll was changed in the meantime, and nothing happened. */
+  async run(): Promise<CheckResult | undefined> {
+    const outcome = await this.#lease.during(() => this.#read());
+    // The next start reads the source again: the cursor is where it was.
+    if (this.#services.ctx.signal.aborted) return undefined;
+    const committed = await this.#commit(outcome);
+    if (committed === undefined) return undefined;
+    const { run, data, state } = committed;
+    if (state.checks % PRUNE_EVERY === 0)
+      await this.#store.runs.prune(run.owner, this.#services.settings().keepRuns);
+    await this.#announce(outcome, committed);
+    return {
+      runId: run.id,
+      status: statusOf(outcome),
+      count: data.count ?? 0,
+      error: outcome.failure?.message,
+      eventIds: data.eventIds,
+      turnIds: data.turnIds,
+    };
+  }
+
+  async #read(): Promise<Outcome> {
+    const { ctx } = this.#services;
+    const { row, body } = this.#poll;
+    const startedAt = this.#store.now();
+    const cursor = (await this.#store.schedules.cursor(KIND, row.id)) ?? undefined;
+    try {
+      const checked = await readPollSource(this.#services, body, cursor as Cursor | undefined);
+      const outcome = { checked, startedAt, endedAt: this.#store.now() };
+      if (checked.status !== "changed") return outcome;
+      // Where this gateway cannot read the payload, the check has failed: the news are there for the next one.
+      return { ...outcome, payload: payloadForEvent(ctx, body.payload) };
+    } catch (error) {
+      const failure = error as Error;
+      const isExpected = failure instanceof CheckFailed || isPorticoError(failure);
+      if (!isExpected && !ctx.signal.aborted)
+        ctx.log.warn({ err: failure, poll: row.name }, "poll failed in an unexpected way");
+      return { failure, startedAt, endedAt: this.#store.now() };
+    }
+  }
+
+  /** Writes cursor, state, history and deliveries in one transaction. */
+  async #commit(outcome: Outcome): Promise<CommittedCheck | undefined> {
+    const poll = this.#poll;
+    const { id } = poll.row;
+    const { startedAt, endedAt, checked } = outcome;
+    const runId = `run_poll_${randomBytes(10).toString("hex")}`;
+    const deliveries = this.#deliveriesOf(outcome, runId);
+    const data: CheckData = {
+      ...dataOf(poll, this.#reason.trigger, outcome),
+      eventIds: unlessEmpty(deliveries.flatMap(({ eventId }) => eventId ?? [])),
+      turnIds: unlessEmpty(deliveries.flatMap(({ turnId }) => turnId ?? [])),
+    };
+    const status = statusOf(outcome);
+    const run: Run = { id: runId, owner: `${KIND}:${id}`, at: startedAt, status, endedAt, data };
+    const state = stateAfter(poll, outcome);
+    const next = this.#nextAt(outcome, state);
+    const enabled = next === null ? false : undefined;
+    const rev = await this.#store.commitSchedule(
+      {
+        kind: KIND,
+        id,
+        expectedRev: this.#lease.rev,
+        next,
+        state,
+        cursor: checked?.cursor,
+        enabled,
+      },
+      { items: deliveries.flatMap(({ items }) => items), runs: [run] },
+    );
+    return rev === undefined ? undefined : { run, data, state, next };
+  }
+
+  /** A check by hand keeps a slot that is still to come. */
+  #nextAt(outcome: Outcome, { consecutiveErrors }: PollState): number | null {
+    const slot = this.#reason.trigger === "manual" ? this.#reason.slot : undefined;
+    const isToCome = slot === null || (slot !== undefined && slot > outcome.endedAt);
+    if (isToCome) return slot;
+    return nextCheckAt(this.#services.tools, this.#poll, consecutiveErrors, outcome);
+  }
+
+  #deliveriesOf({ checked, payload }: Outcome, runId: string) {
+    if (checked === undefined || payload === undefined) return [];
+    const { tools, settings } = this.#services;
+    const poll = this.#poll;
+    const { row, body } = poll;
+    return deliverNews(tools, {
+      pollId: row.id,
+      principal: principalOfPoll(poll),
+      name: row.name ?? row.id,
+      place: placeOf(body.source),
+      checkKey: `${row.id} ${row.createdAt} ${this.#lease.rev}`,
+      runId,
+      items: checked.news,
+      diff: checked.diff,
+      maxItems: body.maxItems ?? settings().maxItems,
+      payload,
+    });
+  }
+
+  async #announce({ checked, failure }: Outcome, committed: CommittedCheck): Promise<void> {
+    const { ctx } = this.#services;
+    const { run, state, next } = committed;
+    if (checked?.status === "changed") await announceChange(ctx, this.#poll, run, checked);
+    if (failure === undefined) return;
+    const errors = state.consecutiveErrors;
+    await announceFailure(ctx, this.#poll, run, { failure, errors, next });
+  }
+}
+
+function unlessEmpty<T>(list: T[]): T[] | undefined {
+  return list.length > 0 ? list : undefined;
+}
