@@ -223,8 +223,8 @@ export class Ending {
    * Ends an attempt. The order matters:
    *
    * 1. A caller with an open connection does not wait for the store.
-   * 2. Where the turn goes on later, the record of its steps is written while the turn is still this process's own: whoever
-   *    takes the turn up reads the record.
+   * 2. Where the turn goes on later, the record of its steps is written while the turn is still this process's own: the
+   *    process that takes the turn up reads the record.
    * 3. The outcome and what belongs to it are one transaction. Where the store refuses it, another worker has the turn, and
    *    nothing else happens: that worker writes the record and emits the events.
    * 4. The events report what is durable.
