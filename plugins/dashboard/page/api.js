@@ -21,7 +21,7 @@ export class ApiError extends Error {
 }
 
 /** Fetches with the token. Throws `ApiError`; a refused token also tells the page, which asks for another. */
-export async function request(method, path, { body, signal, version, known } = {}) {
+export async function request(method, path, { body, signal, version, etag } = {}) {
   let answer;
   try {
     answer = await fetch(path, {
@@ -34,7 +34,7 @@ export async function request(method, path, { body, signal, version, known } = {
         ...(version === undefined ? {} : { "if-match": `"${version}"` }),
         // The page reads again and again: the log need not have a line for each reading.
         ...(method === "GET" ? { "x-portico-poll": "1" } : {}),
-        ...(known === undefined ? {} : { "if-none-match": known }),
+        ...(etag === undefined ? {} : { "if-none-match": etag }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
@@ -60,13 +60,13 @@ const READ_MS = 20_000;
 
 /** What `work` reads until the signal that it gets aborts. Throws `ApiError` where that takes too long or is cut off. */
 export async function inTime(work, signal) {
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(), READ_MS);
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), READ_MS);
   try {
-    return await work(signal ? AbortSignal.any([signal, late.signal]) : late.signal);
+    return await work(signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal);
   } catch (error) {
     if (signal?.aborted || error instanceof ApiError) throw error;
-    const why = late.signal.aborted
+    const why = timeout.signal.aborted
       ? "The gateway takes too long to respond."
       : "The gateway's response was cut off.";
     throw new ApiError(0, "unreachable", why);
@@ -82,7 +82,7 @@ const MOST_READINGS = 50;
 export const get = (path, { signal } = {}) =>
   inTime(async (signal) => {
     const last = readings.get(path);
-    const answer = await request("GET", path, { signal, known: last?.etag });
+    const answer = await request("GET", path, { signal, etag: last?.etag });
     if (answer.status === 304) return JSON.parse(last.text);
     const text = await answer.text();
     const etag = answer.headers.get("etag");

@@ -23,7 +23,7 @@ export async function follow(signal) {
   tabs.addEventListener("message", ({ data }) => hear(data), { signal });
   tabs.postMessage({ ask: true });
   const wait = navigator.locks.request("portico.events", { signal }, () =>
-    connect(signal, (told) => tabs.postMessage(told)),
+    connect(signal, (message) => tabs.postMessage(message)),
   );
   await wait.catch((error) => {
     if (!signal.aborted) throw error;

@@ -56,33 +56,52 @@ export function action(label, key, work, attributes = {}) {
   return h("button", { type: "button", "data-key": key, ...attributes, onclick }, label);
 }
 
+let dialogs = 0;
+
+/**
+ * Opens a dialog below its heading and returns it. Signing out closes it, and so does another address unless it `stays`.
+ * `closed(returnValue)` runs once it is closed.
+ */
+export function openDialog({ title, content, stays, closed = () => {}, ...attributes }) {
+  const id = `dialog-${++dialogs}`;
+  const heading = h("h2", { id }, title);
+  const dialog = h("dialog", { "aria-labelledby": id, ...attributes }, heading, content);
+  const withdraw = () => dialog.close();
+  const listening = new AbortController();
+  const { signal } = listening;
+  addEventListener("portico:signed-out", withdraw, { signal });
+  if (!stays) addEventListener("hashchange", withdraw, { signal });
+  dialog.addEventListener("close", () => {
+    listening.abort();
+    dialog.remove();
+    closed(dialog.returnValue);
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
 /**
  * Asks before something that cannot be undone. Resolves to true where the reader agrees. The focus starts on Cancel.
  * `content` is text or nodes: what happens, to whom.
  */
 export function confirmDialog({ title, content, confirm }) {
   return new Promise((resolve) => {
-    const dialog = h(
-      "dialog",
-      { "aria-labelledby": "confirm-title", class: "confirm" },
-      h("h2", { id: "confirm-title" }, title),
-      typeof content === "string" ? h("p", {}, content) : content,
-      h(
-        "div",
-        { class: "row end" },
-        h("button", { type: "button", autofocus: true, onclick: () => dialog.close() }, "Cancel"),
-        h("button", { type: "button", class: "danger", onclick: () => agree() }, confirm),
-      ),
-    );
-    const agree = () => dialog.close("confirmed");
-    const withdraw = () => dialog.close();
-    dialog.addEventListener("close", () => {
-      removeEventListener("hashchange", withdraw);
-      dialog.remove();
-      resolve(dialog.returnValue === "confirmed");
+    const button = (label, value, attributes) =>
+      h("button", { type: "button", ...attributes, onclick: () => dialog.close(value) }, label);
+    const dialog = openDialog({
+      title,
+      class: "confirm",
+      content: [
+        typeof content === "string" ? h("p", {}, content) : content,
+        h(
+          "div",
+          { class: "row end" },
+          button("Cancel", "", { autofocus: true }),
+          button(confirm, "confirmed", { class: "danger" }),
+        ),
+      ],
+      closed: (value) => resolve(value === "confirmed"),
     });
-    addEventListener("hashchange", withdraw);
-    document.body.append(dialog);
-    dialog.showModal();
   });
 }

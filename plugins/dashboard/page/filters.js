@@ -40,12 +40,12 @@ function formOf(choices, texts, query) {
   );
 }
 
-function choiceOf(name, values, chosen, onchange) {
+function choiceOf(name, values, current, onchange) {
   return h(
     "select",
     { name, onchange },
     h("option", { value: "" }, "any"),
-    values.map((value) => h("option", { value, selected: value === chosen }, value)),
+    values.map((value) => h("option", { value, selected: value === current }, value)),
   );
 }
 

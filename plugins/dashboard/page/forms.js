@@ -1,5 +1,5 @@
 /** Forms in a dialog, beside whatever the page does meanwhile. */
-import { formRow, h, problem } from "./dom.js";
+import { formRow, h, openDialog, problem } from "./dom.js";
 
 const PREVIEW_MS = 350;
 let forms = 0;
@@ -24,6 +24,8 @@ export function openForm(options) {
 class Form {
   constructor({ title, note, fields, submit, save = "Save", preview, previewAfter }) {
     const id = `form-${++forms}`;
+    this.title = title;
+    this.note = note;
     this.submit = submit;
     /** Counts the previews: one that comes late must not replace a newer one. */
     this.turn = 0;
@@ -33,35 +35,24 @@ class Form {
     this.preview = h("div", { class: "preview", "aria-live": "polite" });
     this.button = h("button", { type: "submit", class: "primary" }, save);
     const cancel = h("button", { type: "button", onclick: () => this.dialog.close() }, "Cancel");
-    this.dialog = h(
-      "dialog",
-      { "aria-labelledby": `${id}-title`, class: "form" },
-      h("h2", { id: `${id}-title` }, title),
-      note ? h("p", { class: "hint" }, note) : null,
-      h(
-        "form",
-        { onsubmit: (event) => this.send(event), oninput: () => this.changed(), novalidate: true },
-        this.fields.map(({ name, row }) => (name === previewAfter ? [row, this.preview] : row)),
-        previewAfter ? null : this.preview,
-        this.trouble,
-        h("div", { class: "row end" }, cancel, this.button),
-      ),
+    this.element = h(
+      "form",
+      { onsubmit: (event) => this.send(event), oninput: () => this.changed(), novalidate: true },
+      this.fields.map(({ name, row }) => (name === previewAfter ? [row, this.preview] : row)),
+      previewAfter ? null : this.preview,
+      this.trouble,
+      h("div", { class: "row end" }, cancel, this.button),
     );
   }
 
   open() {
-    const withdraw = () => this.dialog.close();
-    addEventListener("hashchange", withdraw);
-    addEventListener("portico:signed-out", withdraw);
-    this.dialog.addEventListener("close", () => {
-      removeEventListener("hashchange", withdraw);
-      removeEventListener("portico:signed-out", withdraw);
-      clearTimeout(this.timer);
-      this.dialog.remove();
-    });
-    document.body.append(this.dialog);
     this.changed();
-    this.dialog.showModal();
+    this.dialog = openDialog({
+      title: this.title,
+      class: "form",
+      content: [this.note && h("p", { class: "hint" }, this.note), this.element],
+      closed: () => clearTimeout(this.timer),
+    });
   }
 
   /** The values of the fields that are there; throws where one cannot be read. */

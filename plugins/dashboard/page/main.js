@@ -16,11 +16,11 @@ const signOut = document.getElementById("sign-out");
 /** Aborts when the reader signs out. */
 let session;
 /** The page that is shown: `{ page, controller, body, list, redraw, entry }`. */
-let shown;
+let current;
 
 function showSignIn(message) {
   session?.abort();
-  shown?.controller.abort();
+  current?.controller.abort();
   session = undefined;
   forgetToken();
   dispatchEvent(new Event("portico:signed-out"));
@@ -75,46 +75,46 @@ function showAddress(previous) {
   const page = pages.find((each) => each.id === pageId) ?? pages[0];
   hideError();
   const isSamePage = previous?.page === pageId && String(previous.query) === String(query);
-  if (isSamePage && page.detail && shown?.page === page) return showEntry(id, previous.id);
+  if (isSamePage && page.detail && current?.page === page) return showEntry(id, previous.id);
   showPage(page, id, query);
   if (previous) main.focus({ preventScroll: true });
 }
 
 function showPage(page, id, query) {
-  shown?.controller.abort();
+  current?.controller.abort();
   const controller = new AbortController();
   const list = h("div", { class: `view ${page.id}` });
   const body = h("div", { class: "page" }, list);
-  shown = { page, controller, body, list };
+  current = { page, controller, body, list };
   document.title = `${page.title} · Portico`;
   markPage(page.of ?? page.id);
   content.replaceChildren(
     ...[h("h2", { class: "page-title" }, page.title), page.tools?.(query), body].filter(Boolean),
   );
-  shown.redraw = start(page, list, controller.signal);
+  current.redraw = start(page, list, controller.signal);
   if (page.detail && id !== undefined) openEntry(id);
 }
 
 /** Opens another entry of the page, or closes the open one, where `id` is undefined. */
 function showEntry(id, previousId) {
-  shown.entry?.abort();
-  shown.body.querySelector(":scope > .detail")?.remove();
-  shown.body.classList.remove("beside");
-  shown.redraw?.();
+  current.entry?.abort();
+  current.body.querySelector(":scope > .detail")?.remove();
+  current.body.classList.remove("beside");
+  current.redraw?.();
   if (id !== undefined) return openEntry(id);
-  const link = shown.list.querySelector(
-    `[data-key="${CSS.escape(`${shown.page.id}-${previousId}`)}"]`,
+  const link = current.list.querySelector(
+    `[data-key="${CSS.escape(`${current.page.id}-${previousId}`)}"]`,
   );
   (link ?? main).focus({ preventScroll: true });
 }
 
 function openEntry(id) {
-  const { page, controller, body } = shown;
+  const { page, controller, body } = current;
   const close = () => {
     location.hash = href(page.id, undefined, readAddress().query);
   };
-  shown.entry = new AbortController();
-  const signal = AbortSignal.any([controller.signal, shown.entry.signal]);
+  current.entry = new AbortController();
+  const signal = AbortSignal.any([controller.signal, current.entry.signal]);
   const root = h("div", {});
   const heading = h("h2", {}, page.detail.title?.(id) ?? id);
   const pane = h(
@@ -159,13 +159,13 @@ function start(view, root, signal, errorNotice = notice) {
   }
   fill(root, emptyText("Loading …"));
   let data;
-  let drawn;
+  let drawnState;
   const draw = () => {
     const address = readAddress();
     const text = JSON.stringify([data, address.id, String(address.query)]);
     // Drawing the same again would lose a selection or a scroll position.
-    if (data === undefined || text === drawn) return;
-    drawn = text;
+    if (data === undefined || text === drawnState) return;
+    drawnState = text;
     fill(root, view.render(data, address.id, address.query));
     view.loaded?.(data);
   };
@@ -179,7 +179,7 @@ function start(view, root, signal, errorNotice = notice) {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (!signal.aborted) fill(root, errorNotice(error));
-      drawn = undefined;
+      drawnState = undefined;
     }
   };
   addEventListener("portico:changed", refresh, { signal });

@@ -3,7 +3,7 @@
  * was read, and the change can be undone.
  */
 import { change, get } from "./api.js";
-import { h, problem, say } from "./dom.js";
+import { h, openDialog, problem, say } from "./dom.js";
 import { closeUndoBar, offerUndo } from "./undo-bar.js";
 import { differences } from "./views/configuration-changes.js";
 
@@ -27,32 +27,22 @@ export const reviewRestore = ({ id, version }) =>
 
 function review(title, change, version, written = () => {}) {
   closeUndoBar();
-  return new Promise((resolve) => {
-    const review = new Review(title, change, version, written);
-    review.dialog.addEventListener("close", () => {
-      review.dialog.remove();
-      resolve(review.isWritten);
-    });
-    document.body.append(review.dialog);
-    review.dialog.showModal();
-    void review.preview();
-  });
+  return new Promise((resolve) => new Review(change, version, written).open(title, resolve));
 }
 
 class Review {
-  constructor(title, change, version, written) {
+  constructor(change, version, written) {
     this.change = change;
     this.written = written;
     this.version = version;
     this.isWritten = false;
     this.content = h("div", {}, h("p", { class: "empty" }, "Reading …"));
-    this.dialog = h(
-      "dialog",
-      { "aria-labelledby": "review-title" },
-      h("h2", { id: "review-title" }, title),
-      this.content,
-    );
-    addEventListener("portico:signed-out", () => this.dialog.close(), { once: true });
+  }
+
+  open(title, resolve) {
+    const { content } = this;
+    this.dialog = openDialog({ title, content, closed: () => resolve(this.isWritten) });
+    void this.preview();
   }
 
   show(...content) {

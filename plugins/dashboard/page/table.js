@@ -1,5 +1,6 @@
 /** Tables that a reader sorts and searches. On a narrow screen each row becomes a card. */
 import { h } from "./elements.js";
+import { count } from "./format.js";
 import { emptyText } from "./layout.js";
 
 /** From how many rows on a table has a search field of its own. */
@@ -18,8 +19,9 @@ function stateOf(key, sort) {
 
 /**
  * A table that a reader sorts and searches. `key` names it on this page, so that a later rendering keeps the reader's
- * choice. `columns`: `{ title, cell: row => node, kind?: "number" | "word" | "plot" | "text" | "actions", value?: row =>
- * number | string }`; a column with `value` can be sorted by it; one of the kind `text` has a line of its own in a card. `sort`: `{ column: title, down: true }`, the initial order;
+ * choice. `columns`: `{ title, cell?: row => node, kind?: "number" | "word" | "plot" | "text" | "actions", value?: row =>
+ * number | string }`; a column with `value` can be sorted by it, and shows it where there is no `cell`; one of the kind
+ * `text` has a line of its own in a card. `sort`: `{ column: title, down: true }`, the initial order;
  * without it the rows stay in the given order. `groupOf(row)`: the title that a row stands below, one of `groups`, which
  * are in their order. The arrow keys move through the links of the first column.
  */
@@ -82,11 +84,19 @@ function lineOf(columns, row) {
   return h(
     "tr",
     {},
-    columns.map(({ title, cell, kind }) =>
+    columns.map(({ title, value, cell = (row) => value(row) ?? "–", kind }) =>
       h("td", { "data-title": title, class: kind }, h("div", {}, cell(row))),
     ),
   );
 }
+
+/** A column of numbers, each written by `format`. */
+export const numberColumn = (title, value, format = count) => ({
+  title,
+  kind: "number",
+  value,
+  cell: (row) => format(value(row), row),
+});
 
 function headOf({ title, kind, value }, sort) {
   const button = value

@@ -595,7 +595,7 @@ testSignedIn("narrow and dark: nothing is cut off", async (visitor) => {
   }
   await openSection(visitor, "Deliveries");
   await page.getByRole("link", { name: "wake" }).last().click();
-  const opened = page.getByRole("heading", { name: /^del_/ });
+  const opened = page.locator(".detail").getByRole("heading", { name: "wake" });
   await opened.waitFor();
   await until("what was opened to be in view", async () => {
     const box = await opened.boundingBox();

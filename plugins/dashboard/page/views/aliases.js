@@ -162,8 +162,8 @@ function editsOf(name, written, before, after) {
 }
 
 function unknownTargets(targets, models) {
-  const known = models.map(({ id }) => id);
-  const isKnown = (target) => known.some((id) => id === target || id.endsWith(`/${target}`));
+  const ids = models.map(({ id }) => id);
+  const isKnown = (target) => ids.some((id) => id === target || id.endsWith(`/${target}`));
   const unknown = targets.filter((target) => !isKnown(target));
   if (unknown.length === 0) return null;
   return h("p", { class: "hint" }, `No channel lists ${unknown.join(", ")} at the moment.`);

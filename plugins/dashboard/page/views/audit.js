@@ -37,9 +37,10 @@ export const audit = {
   title: "Audit trail",
   tools: auditFilters.form,
   async load(_id, query) {
-    const wanted = new URLSearchParams({ limit: lengthOf("audit", FIRST) });
-    for (const name of auditFilters.names) if (query.get(name)) wanted.set(name, query.get(name));
-    return attempt(get(`/audit?${wanted}`));
+    const parameters = new URLSearchParams({ limit: lengthOf("audit", FIRST) });
+    for (const name of auditFilters.names)
+      if (query.get(name)) parameters.set(name, query.get(name));
+    return attempt(get(`/audit?${parameters}`));
   },
   render({ value, error }, id, query) {
     if (error) return h("section", {}, notice(error));

@@ -40,9 +40,9 @@ class BrowserPage {
       attempt(get("/dashboard/browser/profiles", { signal })),
       attempt(get(`/dashboard/browser/tabs${this.query()}`, { signal })),
     ]);
-    const text = JSON.stringify([profiles, open, this.chosen, this.profile]);
-    if (signal.aborted || text === this.drawn) return;
-    this.drawn = text;
+    const text = JSON.stringify([profiles, open, this.targetId, this.profile]);
+    if (signal.aborted || text === this.drawnState) return;
+    this.drawnState = text;
     const error = profiles.error ?? open.error;
     this.trouble.replaceChildren(...(error ? [notice(error)] : []));
     if (error) return this.clear();
@@ -50,7 +50,7 @@ class BrowserPage {
   }
 
   draw(profiles, { running, tabs: all }) {
-    if (!all.some(({ targetId }) => targetId === this.chosen)) this.chosen = undefined;
+    if (!all.some(({ targetId }) => targetId === this.targetId)) this.targetId = undefined;
     this.bar.replaceChildren(
       h("label", { for: "profile" }, "Profile"),
       this.profileField(profiles),
@@ -67,7 +67,7 @@ class BrowserPage {
       this.profile === "" ? isDefault : name === this.profile;
     const onchange = ({ currentTarget }) => {
       this.profile = currentTarget.value;
-      this.chosen = undefined;
+      this.targetId = undefined;
       void this.readTabs();
     };
     const options = profiles.map((profile) =>
@@ -85,12 +85,12 @@ class BrowserPage {
 
   tabButton({ targetId, title, url }) {
     const onclick = () => {
-      this.chosen = targetId === this.chosen ? undefined : targetId;
+      this.targetId = targetId === this.targetId ? undefined : targetId;
       void this.readTabs().then(() => this.readPicture());
     };
     return h(
       "button",
-      { type: "button", "aria-pressed": String(targetId === this.chosen), onclick },
+      { type: "button", "aria-pressed": String(targetId === this.targetId), onclick },
       h("strong", {}, title || "(no title)"),
       h("span", { class: "muted small" }, url),
     );
@@ -99,7 +99,7 @@ class BrowserPage {
   /** Without a chosen tab it is the last used one, and stays the last used one. */
   async readPicture() {
     if (this.tabs.querySelector("button") === null) return;
-    const path = `/dashboard/browser/screenshot${this.query(this.chosen ? { targetId: this.chosen } : {})}`;
+    const path = `/dashboard/browser/screenshot${this.query(this.targetId ? { targetId: this.targetId } : {})}`;
     const read = async (signal) => (await request("GET", path, { signal })).blob();
     const { value, error } = await attempt(inTime(read, this.signal));
     if (this.signal.aborted) return;

@@ -19,6 +19,7 @@ import {
   section,
   showError,
   table,
+  numberColumn,
 } from "../dom.js";
 import { readConfig, reviewEdits, writeSwitch } from "../review.js";
 import { aliasSection } from "./aliases.js";
@@ -93,18 +94,8 @@ function columnsOf(openName) {
       kind: "text",
       cell: ({ models }) => models?.join(", ") ?? "all that the upstream lists",
     },
-    {
-      title: "priority",
-      kind: "number",
-      value: ({ priority }) => priority,
-      cell: ({ priority }) => priority,
-    },
-    {
-      title: "weight",
-      kind: "number",
-      value: ({ weight }) => weight,
-      cell: ({ weight }) => weight,
-    },
+    numberColumn("priority", ({ priority }) => priority, String),
+    numberColumn("weight", ({ weight }) => weight, String),
     {
       title: "requests",
       kind: "number",
@@ -114,12 +105,7 @@ function columnsOf(openName) {
         errors > 0 ? h("div", { class: "small bad" }, `${count(errors)} failed`) : null,
       ],
     },
-    {
-      title: "first byte",
-      kind: "number",
-      value: ({ latencyMs }) => latencyMs,
-      cell: ({ latencyMs }) => duration(latencyMs),
-    },
+    numberColumn("first byte", ({ latencyMs }) => latencyMs, duration),
     { title: "", kind: "actions", cell: testButton },
   ];
 }

@@ -48,9 +48,9 @@ export class ChatSettings {
   }
 
   effort() {
-    const chosen = this.values.reasoning_effort ?? "";
+    const effort = this.values.reasoning_effort ?? "";
     const options = ["", "minimal", "low", "medium", "high"].map((value) =>
-      h("option", { value, selected: value === chosen }, value || "provider's default"),
+      h("option", { value, selected: value === effort }, value || "provider's default"),
     );
     return h("select", {}, options);
   }

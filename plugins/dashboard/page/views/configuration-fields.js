@@ -116,11 +116,11 @@ function adder(form, entry, path, names, list) {
   const trouble = problem(" ");
   trouble.textContent = "";
   const add = () => {
-    const wanted = name.value.trim();
-    const isTaken = names.includes(wanted) || form.drafts.has(keyOf([...path, wanted]));
-    trouble.textContent = isTaken ? `The entry ${wanted} already exists.` : "";
-    if (wanted === "" || isTaken) return name.focus();
-    list.append(newEntry(form, entry, [...path, wanted]));
+    const newName = name.value.trim();
+    const isTaken = names.includes(newName) || form.drafts.has(keyOf([...path, newName]));
+    trouble.textContent = isTaken ? `The entry ${newName} already exists.` : "";
+    if (newName === "" || isTaken) return name.focus();
+    list.append(newEntry(form, entry, [...path, newName]));
     name.value = "";
   };
   return h(
@@ -206,19 +206,19 @@ function entryOf(form, schema, path) {
 function entryFields(form, schema, path) {
   const written = valueAt(form.written, path);
   const isObject = typeof written === "object" && written !== null && !Array.isArray(written);
-  const known = alternatives(schema).find(({ type }) => type === "object")?.properties ?? {};
+  const members = alternatives(schema).find(({ type }) => type === "object")?.properties ?? {};
   if (!isObject) return field(form, schema, path);
   const names = Object.keys(written);
   const fields = h(
     "div",
     {},
-    names.map((name) => partsOf(form, known[name] ?? {}, [...path, name])),
+    names.map((name) => partsOf(form, members[name] ?? {}, [...path, name])),
   );
-  const rest = Object.keys(known).filter((name) => !names.includes(name));
-  return [fields, rest.length > 0 && moreSettings(form, known, rest, path, fields)];
+  const rest = Object.keys(members).filter((name) => !names.includes(name));
+  return [fields, rest.length > 0 && moreSettings(form, members, rest, path, fields)];
 }
 
-function moreSettings(form, known, rest, path, fields) {
+function moreSettings(form, members, rest, path, fields) {
   const choose = h(
     "select",
     { "aria-label": `Add a setting to ${keyOf(path)}` },
@@ -226,7 +226,7 @@ function moreSettings(form, known, rest, path, fields) {
     rest.map((name) => h("option", { value: name }, name)),
   );
   const open = (name) => {
-    fields.append(...[partsOf(form, known[name], [...path, name])].flat(3));
+    fields.append(...[partsOf(form, members[name], [...path, name])].flat(3));
     [...choose.options].find(({ value }) => value === name)?.remove();
   };
   choose.addEventListener("change", () => {

@@ -57,13 +57,13 @@ function editJob(job) {
     preview: nextDates,
     previewAfter: "tz",
     async submit(values) {
-      const wanted = jobOf(values, job);
+      const definition = jobOf(values, job);
       if (!job) {
-        const { id } = await post("/cron/jobs", without(wanted));
+        const { id } = await post("/cron/jobs", without(definition));
         location.hash = href("cron", id);
         return;
       }
-      const patch = patchOf(job, wanted);
+      const patch = patchOf(job, definition);
       if (Object.keys(patch).length > 0)
         await change("PATCH", `/cron/jobs/${encodeURIComponent(job.id)}`, patch);
       dispatchEvent(new Event("portico:changed"));

@@ -57,6 +57,7 @@ export const deliveries = {
   ],
   detail: {
     load: (id) => get(pathOf(id)),
+    name: ({ source, url }) => source ?? url,
     render: (delivery, id) =>
       isOutgoing(id) ? outgoingDetail(delivery) : incomingDetail(delivery),
   },
@@ -158,10 +159,10 @@ function replayButton(id, outcome) {
 }
 
 function incomingDetail(delivery) {
-  const { source, outcome, status, at, action: what, itemId, replayOf, error, payload } = delivery;
+  const { id, outcome, status, at, action: what, itemId, replayOf, error, payload } = delivery;
   return [
     facts([
-      ["source", source],
+      ["id", id],
       ["outcome", [badge(outcome), status ? ` ${status}` : ""]],
       ["received", exactTime(at)],
       ["became", what],
@@ -186,11 +187,11 @@ function payloadOf(payload) {
 }
 
 function outgoingDetail(delivery) {
-  const { url, state, status, type, principal, turnId, attempts, maxAttempts } = delivery;
+  const { id, state, status, type, principal, turnId, attempts, maxAttempts } = delivery;
   const { createdAt, finishedAt, nextAttemptAt, signed, headers, message, error } = delivery;
   return [
     facts([
-      ["to", url],
+      ["id", id],
       ["state", [badge(state), status ? ` ${status}` : ""]],
       ["type", type],
       ["attempts", maxAttempts === undefined ? attempts : `${attempts} of ${maxAttempts}`],

@@ -12,6 +12,7 @@ import {
   h,
   problem,
   section,
+  numberColumn,
 } from "../dom.js";
 
 export const gateways = {
@@ -40,8 +41,8 @@ function gatewayTable({ gateways: rows }) {
     empty: "No gateway is running.",
     columns: [
       { title: "gateway", value: ({ name }) => name, cell: nameCell },
-      { title: "address", value: ({ url }) => url, cell: ({ url }) => url },
-      { title: "version", value: ({ version }) => version, cell: ({ version }) => version },
+      { title: "address", value: ({ url }) => url },
+      { title: "version", value: ({ version }) => version },
       numberColumn("process", ({ pid }) => pid, String),
       numberColumn("workers", ({ workers }) => workers, count),
       { title: "started", value: ({ startedAt }) => startedAt, cell: (row) => ago(row.startedAt) },
@@ -137,10 +138,6 @@ function workerTable(workers, load) {
 }
 
 const rateText = (rate) => (rate === undefined ? "–" : rate.toFixed(1));
-
-function numberColumn(title, value, format) {
-  return { title, kind: "number", value, cell: (row) => format(value(row)) };
-}
 
 function storeFacts({ ok, problem: trouble, engine, bytes: size, schemaVersion, queue }) {
   const queued = Object.entries(queue?.kinds ?? {}).map(([kind, { queued = 0, dead = 0 }]) => [

@@ -29,12 +29,12 @@ export const hookDetail = {
     };
     fill(root, parts.state, parts.trial, parts.code, parts.lines);
     const path = `/kernel/hooks/${encodeURIComponent(name)}`;
-    const drawn = {};
+    const drawnStates = {};
     /** Draws a part again only where its data differs: a selection and an open file stay. */
     const draw = (part, { value, error }, render) => {
       const text = JSON.stringify(value ?? error?.message);
-      if (signal.aborted || drawn[part] === text) return;
-      drawn[part] = text;
+      if (signal.aborted || drawnStates[part] === text) return;
+      drawnStates[part] = text;
       fill(parts[part], error ? notice(error) : render(value));
     };
     const refresh = async () => {
@@ -82,12 +82,12 @@ function stateOf(hook) {
 
 /** A call by hand: it counts for nothing, and shows what the hook would change. */
 function trialForm({ name, events }, declared) {
-  const known = events.map((event) => event.name).filter((event) => sampleOf(event, declared));
-  if (known.length === 0) return null;
+  const names = events.map((event) => event.name).filter((event) => sampleOf(event, declared));
+  if (names.length === 0) return null;
   const event = h(
     "select",
     { id: "trial-event" },
-    known.map((each) => h("option", {}, each)),
+    names.map((each) => h("option", {}, each)),
   );
   const context = h("textarea", { id: "trial-context", rows: "8", spellcheck: "false" });
   const outcome = h("div", { role: "status", "aria-label": "Result of the test" });

@@ -14,6 +14,7 @@ import {
   href,
   meter,
   notice,
+  openDialog,
   problem,
   say,
   section,
@@ -224,9 +225,9 @@ function createKey() {
     fields: [name, ...fieldsOf()],
     save: "Create",
     async submit(values) {
-      const made = await post("/keys", { name: values.name, ...limitsOf(values) });
+      const created = await post("/keys", { name: values.name, ...limitsOf(values) });
       dispatchEvent(new Event("portico:changed"));
-      showSecret(made, () => offerRevocation(made));
+      showSecret(created, () => offerRevocation(created));
     },
   });
 }
@@ -287,38 +288,34 @@ function rotateKey(name) {
     ],
     save: "Rotate",
     async submit({ overlap }) {
-      const made = await post(`${pathOf(name)}/rotate`, { overlap });
+      const created = await post(`${pathOf(name)}/rotate`, { overlap });
       dispatchEvent(new Event("portico:changed"));
-      showSecret(made);
+      showSecret(created);
     },
   });
 }
 
 /** The gateway keeps only its hash. Runs `closed` once the reader has closed the dialog. */
-function showSecret({ name, key, warnings = [] }, closed = () => {}) {
+function showSecret({ name, key, warnings = [] }, closed) {
   const secret = h("pre", { class: "secret", tabindex: "0" }, key);
   const copy = async () => {
     await navigator.clipboard.writeText(key);
     say("Copied");
   };
-  const dialog = h(
-    "dialog",
-    { "aria-labelledby": "secret-title" },
-    h("h2", { id: "secret-title" }, `The secret of ${name}`),
-    h("p", {}, "Copy it now: the gateway shows it only this once."),
-    secret,
-    warnings.map(problem),
-    h(
-      "div",
-      { class: "row end" },
-      navigator.clipboard ? h("button", { type: "button", onclick: copy }, "Copy") : null,
-      h("button", { type: "button", class: "primary", onclick: () => dialog.close() }, "Done"),
-    ),
-  );
-  dialog.addEventListener("close", () => {
-    dialog.remove();
-    closed();
+  const dialog = openDialog({
+    title: `The secret of ${name}`,
+    stays: true,
+    content: [
+      h("p", {}, "Copy it now: the gateway shows it only this once."),
+      secret,
+      warnings.map(problem),
+      h(
+        "div",
+        { class: "row end" },
+        navigator.clipboard ? h("button", { type: "button", onclick: copy }, "Copy") : null,
+        h("button", { type: "button", class: "primary", onclick: () => dialog.close() }, "Done"),
+      ),
+    ],
+    closed,
   });
-  document.body.append(dialog);
-  dialog.showModal();
 }

@@ -137,8 +137,8 @@ const requestOf = ({ id, requestId }) => requestId ?? id;
 
 function isMatch(line, query) {
   const text = query.get("text") ?? "";
-  const wanted = query.get("request") ?? "";
-  const isWanted = wanted === "" || String(requestOf(line) ?? "").includes(wanted);
+  const requestId = query.get("request") ?? "";
+  const isWanted = requestId === "" || String(requestOf(line) ?? "").includes(requestId);
   return isWanted && JSON.stringify(line).toLowerCase().includes(text.toLowerCase());
 }
 
@@ -181,9 +181,9 @@ function headlineOf(line) {
 }
 
 function fieldsOf(line) {
-  const known = isRequest(line) ? [...KNOWN, ...HEADLINE] : KNOWN;
+  const headline = isRequest(line) ? [...KNOWN, ...HEADLINE] : KNOWN;
   return Object.entries(line)
-    .filter(([name]) => !known.includes(name))
+    .filter(([name]) => !headline.includes(name))
     .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`)
     .join(" ");
 }

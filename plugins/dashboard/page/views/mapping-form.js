@@ -30,7 +30,7 @@ function fieldsOf(mapping = {}) {
       label: "Signing secret",
       kind: "password",
       hint: mapping.verify ? "Empty: unchanged." : "What the sender signs with.",
-      when: ({ scheme: chosen }) => chosen !== "token" && chosen !== "other",
+      when: ({ scheme }) => scheme !== "token" && scheme !== "other",
     },
     {
       name: "action",

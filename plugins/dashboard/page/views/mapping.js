@@ -11,7 +11,7 @@ export const mapping = {
   /** Reached from the webhooks. */
   of: "webhooks",
   async mount(root, signal, name, query) {
-    const [config, kept, recent] = await Promise.all([
+    const [config, samples, recent] = await Promise.all([
       attempt(readConfig()),
       attempt(get(`/webhooks/samples/${encodeURIComponent(name)}`)),
       attempt(get("/webhooks/deliveries?limit=50")),
@@ -26,7 +26,7 @@ export const mapping = {
     root.replaceChildren(...page.sections(recent.value?.deliveries ?? []));
     const from = query.get("from");
     if (from) await page.useDelivery(from);
-    else page.showSample(kept.value);
+    else page.showSample(samples.value);
   },
 };
 

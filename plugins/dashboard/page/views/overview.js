@@ -15,6 +15,7 @@ import {
   href,
   section,
   table,
+  numberColumn,
 } from "../dom.js";
 import { events } from "../feed.js";
 import { channelState } from "./channel-state.js";
@@ -109,10 +110,6 @@ function channelTable(channels, history) {
       { title: "", kind: "actions", cell: testButton },
     ],
   });
-}
-
-function numberColumn(title, value, format) {
-  return { title, kind: "number", value, cell: (row) => format(value(row)) };
 }
 
 /** Milliseconds; after a restart the newest of the time before, until the channel has been asked. */

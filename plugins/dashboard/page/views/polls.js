@@ -1,6 +1,6 @@
 /** Polls: what is looked at, how often, and what was found. */
 import { change, post } from "../api.js";
-import { action, badge, count, facts, h, href, problem } from "../dom.js";
+import { action, badge, count, facts, h, href, openDialog, problem } from "../dom.js";
 import { openForm } from "../forms.js";
 import { patchOf, payloadFields, payloadOf, schedulePage, taskText, without } from "./schedules.js";
 
@@ -55,13 +55,13 @@ function editPoll(poll) {
     ],
     save: poll ? "Save" : "Add",
     async submit(values) {
-      const wanted = pollOf(values, poll);
+      const definition = pollOf(values, poll);
       if (!poll) {
-        const { id } = await post("/polls", without(wanted));
+        const { id } = await post("/polls", without(definition));
         location.hash = href("polls", id);
         return;
       }
-      const patch = patchOf(poll, wanted);
+      const patch = patchOf(poll, definition);
       if (Object.keys(patch).length > 0) await change("PATCH", pathOf(poll.id), patch);
       dispatchEvent(new Event("portico:changed"));
     },
@@ -134,12 +134,12 @@ function sourceFields(source = { kind: "feed" }) {
 /** What the form does not show of the source, such as headers, stays as it was. */
 function pollOf(values, poll) {
   const { name, kind, url, path, items, key, selector, browser, every, fireOnFirst } = values;
-  const kept = poll?.source.kind === kind ? poll.source : {};
+  const base = poll?.source.kind === kind ? poll.source : {};
   return {
     name,
     every,
     source: without({
-      ...kept,
+      ...base,
       kind,
       url,
       path,
@@ -155,27 +155,24 @@ function pollOf(values, poll) {
 
 /** What a check would find and send now; it keeps and sends nothing. */
 async function testPoll(id, name) {
-  const found = await post(`${pathOf(id)}/test`);
-  const dialog = h(
-    "dialog",
-    { "aria-labelledby": "poll-test-title" },
-    h("h2", { id: "poll-test-title" }, `What ${name} finds now`),
-    ...outcomeOf(found),
-    h(
-      "div",
-      { class: "row end" },
-      h("button", { type: "button", onclick: () => dialog.close() }, "Close"),
-    ),
-  );
-  dialog.addEventListener("close", () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
+  const outcome = await post(`${pathOf(id)}/test`);
+  const dialog = openDialog({
+    title: `What ${name} finds now`,
+    content: [
+      outcomeOf(outcome),
+      h(
+        "div",
+        { class: "row end" },
+        h("button", { type: "button", onclick: () => dialog.close() }, "Close"),
+      ),
+    ],
+  });
   return false;
 }
 
 function outcomeOf({
   status,
-  count: news,
+  count: newCount,
   listed,
   httpStatus,
   sample = [],
@@ -186,7 +183,7 @@ function outcomeOf({
   return [
     facts([
       ["status", badge(status)],
-      ["new", count(news)],
+      ["new", count(newCount)],
       ["listed", listed === undefined ? null : count(listed)],
       ["HTTP", httpStatus],
     ]),
@@ -197,7 +194,7 @@ function outcomeOf({
     diff ? [h("h3", {}, "What changed"), h("pre", { tabindex: "0" }, diff)] : null,
     sample.length > 0 ? [h("h3", {}, "Items"), h("pre", { tabindex: "0" }, textOf(sample))] : null,
     sample.length === 0 && text ? h("pre", { tabindex: "0" }, text) : null,
-  ].flat();
+  ];
 }
 
 const textOf = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));

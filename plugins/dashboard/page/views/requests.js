@@ -16,6 +16,7 @@ import {
   notice,
   problem,
   svg,
+  numberColumn,
 } from "../dom.js";
 import { filters } from "../filters.js";
 import { lengthOf, more } from "../lists.js";
@@ -43,9 +44,10 @@ export const requests = {
   title: "Requests",
   tools: requestFilters.form,
   async load(_id, query) {
-    const wanted = new URLSearchParams({ limit: lengthOf("requests", FIRST) });
-    for (const name of requestFilters.names) if (query.get(name)) wanted.set(name, query.get(name));
-    return attempt(get(`/requests?${wanted}`));
+    const parameters = new URLSearchParams({ limit: lengthOf("requests", FIRST) });
+    for (const name of requestFilters.names)
+      if (query.get(name)) parameters.set(name, query.get(name));
+    return attempt(get(`/requests?${parameters}`));
   },
   render({ value, error }, id, query) {
     if (error) return h("section", {}, notice(error));
@@ -105,13 +107,6 @@ function columns(openId, query) {
   return [request, answeredBy, status, attempts, time, numbers.tokens, cost];
 }
 
-const numberColumn = (title, value, format) => ({
-  title,
-  kind: "number",
-  value,
-  cell: (request) => format(value(request)),
-});
-
 const OUTCOME_KINDS = { ok: "good", cancelled: "dull" };
 
 function statusOf({ status, outcome, error }) {
@@ -121,29 +116,29 @@ function statusOf({ status, outcome, error }) {
   ];
 }
 
-function story(one) {
+function story(entry) {
   return [
-    summaryOf(one),
-    problem(one.error?.message),
+    summaryOf(entry),
+    problem(entry.error?.message),
     h("h3", {}, "What happened"),
-    timeline(one),
-    texts("Prompt", one.prompt),
-    texts("Response", one.response),
-    one.curl === undefined
+    timeline(entry),
+    texts("Prompt", entry.prompt),
+    texts("Response", entry.response),
+    entry.curl === undefined
       ? null
       : h(
           "details",
           { "data-key": "curl" },
           h("summary", {}, "Send it again with curl"),
-          h("pre", {}, one.curl),
+          h("pre", {}, entry.curl),
         ),
-    Object.keys(one.headers).length === 0
+    Object.keys(entry.headers).length === 0
       ? null
       : h(
           "details",
           { "data-key": "headers" },
           h("summary", {}, "Headers of the response"),
-          h("pre", {}, lines(one.headers)),
+          h("pre", {}, lines(entry.headers)),
         ),
   ];
 }
@@ -153,34 +148,34 @@ const lines = (headers) =>
     .map(([name, value]) => `${name}: ${value}`)
     .join("\n");
 
-function summaryOf(one) {
-  const { key, principal, alias, fallbacks, channel, model, promptTokens, costUsd } = one;
+function summaryOf(entry) {
+  const { key, principal, alias, fallbacks, channel, model, promptTokens, costUsd } = entry;
   return facts([
-    ["outcome", statusOf(one)],
+    ["outcome", statusOf(entry)],
     ["key", key && h("a", { href: href("requests", undefined, { key }) }, key)],
     ["principal", principal],
-    ["address", one.address],
+    ["address", entry.address],
     ["asked for", [alias, ...(fallbacks ?? [])].filter(Boolean).join(", then ")],
     ["answered by", channel && `${channel} / ${model}`],
-    ["received", exactTime(one.at)],
-    ["took", duration(one.ms)],
-    ["first byte", one.firstByteMs && `after ${duration(one.firstByteMs)}`],
-    ["tokens", promptTokens === undefined ? undefined : `${tokens(one)} (prompt + response)`],
-    ["cached tokens", one.cachedTokens],
+    ["received", exactTime(entry.at)],
+    ["took", duration(entry.ms)],
+    ["first byte", entry.firstByteMs && `after ${duration(entry.firstByteMs)}`],
+    ["tokens", promptTokens === undefined ? undefined : `${tokens(entry)} (prompt + response)`],
+    ["cached tokens", entry.cachedTokens],
     ["cost", costUsd === undefined ? undefined : dollars(costUsd)],
-    ["tags", one.tags?.join(", ")],
-    ["limit that refused", one.error?.limit],
+    ["tags", entry.tags?.join(", ")],
+    ["limit that refused", entry.error?.limit],
   ]);
 }
 
 const isBefore = ({ event }) => event === "message:received" || event === "chat:request";
 
 /** In the order in which it happened, as far as that is known: hooks on the request, attempts, hooks on the response. */
-function timeline(one) {
+function timeline(entry) {
   const steps = [
-    ...one.hooks.filter(isBefore).map(hookStep),
-    ...one.attempts.map((attempt) => attemptStep(attempt, one.ms)),
-    ...one.hooks.filter((hook) => !isBefore(hook)).map(hookStep),
+    ...entry.hooks.filter(isBefore).map(hookStep),
+    ...entry.attempts.map((attempt) => attemptStep(attempt, entry.ms)),
+    ...entry.hooks.filter((hook) => !isBefore(hook)).map(hookStep),
   ];
   if (steps.length === 0)
     return h("p", { class: "empty" }, "No hook ran, and no upstream was asked.");
@@ -244,14 +239,14 @@ function hookStep({ name, event, runs, ms, fields, effect, failures, error, chan
         "div",
         { class: "difference" },
         h("span", { class: "muted small" }, field),
-        before === undefined ? null : h("pre", { class: "removed" }, shown(before)),
-        after === undefined ? null : h("pre", { class: "added" }, shown(after)),
+        before === undefined ? null : h("pre", { class: "removed" }, textOf(before)),
+        after === undefined ? null : h("pre", { class: "added" }, textOf(after)),
       ),
     ),
   );
 }
 
-const shown = (value) =>
+const textOf = (value) =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 
 function texts(title, value) {

@@ -242,8 +242,8 @@ function runList(runs) {
 
 /** A result is Markdown of a model: closed, its beginning is a line of text. */
 function runItem({ id, startedAt, status, durationMs, trigger, turnId, ...run }) {
-  const { error, reason, result, count: news } = run;
-  const text = reason ?? (news === undefined ? null : `${count(news)} new`);
+  const { error, reason, result, count: newCount } = run;
+  const text = reason ?? (newCount === undefined ? null : `${count(newCount)} new`);
   const amounts = [trigger, durationMs === null ? null : duration(durationMs), text];
   return h(
     "li",
@@ -318,12 +318,12 @@ export const payloadFields = (payload = { kind: "agentTurn" }, hint) => [
 
 /** What the form does not show, such as where a result is delivered, stays as it was. */
 export function payloadOf({ does, message, event, session, model, announce }, before = {}) {
-  const kept = before.kind === does ? before : {};
-  if (does === "hook") return without({ ...kept, kind: "hook", event });
-  if (does === "systemEvent") return without({ ...kept, kind: "systemEvent", text: message });
-  const delivery = typeof kept.delivery === "object" ? kept.delivery : announce && "announce";
+  const base = before.kind === does ? before : {};
+  if (does === "hook") return without({ ...base, kind: "hook", event });
+  if (does === "systemEvent") return without({ ...base, kind: "systemEvent", text: message });
+  const delivery = typeof base.delivery === "object" ? base.delivery : announce && "announce";
   return without({
-    ...kept,
+    ...base,
     kind: "agentTurn",
     message,
     session,

@@ -13,6 +13,7 @@ import {
   href,
   idText,
   section,
+  numberColumn,
 } from "../dom.js";
 import { openForm } from "../forms.js";
 import { lengthOf, more } from "../lists.js";
@@ -57,7 +58,6 @@ function columnsOf(openId) {
     {
       title: "from",
       value: ({ source }) => source,
-      cell: ({ source }) => source ?? "–",
       kind: "word",
     },
     {
@@ -65,12 +65,7 @@ function columnsOf(openId) {
       value: ({ principal }) => principal,
       cell: ({ principal }) => idText(principal ?? "–"),
     },
-    {
-      title: "messages",
-      kind: "number",
-      value: ({ messageCount }) => messageCount,
-      cell: ({ messageCount }) => count(messageCount),
-    },
+    numberColumn("messages", ({ messageCount }) => messageCount),
     columns[1],
   ];
 }

@@ -39,9 +39,9 @@ export function tryBox() {
 
 async function fillModels(select) {
   const { value } = await attempt(get("/v1/models"));
-  const chosen = select.value;
+  const current = select.value;
   const options = (value?.data ?? []).map(({ id }) =>
-    h("option", { value: id, selected: id === chosen }, id),
+    h("option", { value: id, selected: id === current }, id),
   );
   select.replaceChildren(...options);
 }

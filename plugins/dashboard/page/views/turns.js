@@ -18,6 +18,7 @@ import {
   problem,
   section,
   table,
+  numberColumn,
 } from "../dom.js";
 import { openForm } from "../forms.js";
 import { lengthOf, more } from "../lists.js";
@@ -122,24 +123,14 @@ function columnsOf(openId) {
   if (openId !== undefined) return columns;
   return [
     ...columns,
-    { title: "from", kind: "word", value: ({ source }) => source, cell: ({ source }) => source },
+    { title: "from", kind: "word", value: ({ source }) => source },
     {
       title: "for",
       value: ({ principal }) => principal,
       cell: ({ principal }) => idText(principal),
     },
-    {
-      title: "steps",
-      kind: "number",
-      value: ({ steps }) => steps,
-      cell: ({ steps }) => count(steps),
-    },
-    {
-      title: "tokens",
-      kind: "number",
-      value: ({ usage }) => usage?.total_tokens,
-      cell: ({ usage }) => count(usage?.total_tokens),
-    },
+    numberColumn("steps", ({ steps }) => steps),
+    numberColumn("tokens", ({ usage }) => usage?.total_tokens),
     { title: "took", kind: "number", value: tookMs, cell: (turn) => duration(tookMs(turn)) },
   ];
 }

@@ -14,6 +14,7 @@ import {
   notice,
   readAddress,
   setQuery,
+  numberColumn,
 } from "../dom.js";
 import { every } from "../rounds.js";
 import { drawUsageChart } from "../usage-chart.js";
@@ -60,14 +61,14 @@ export const usage = {
   mount(root, signal) {
     const place = h("div", {});
     fill(root, place);
-    let drawn;
+    let drawnState;
     let chart = new AbortController();
     const refresh = async () => {
       const choice = choiceOf(readAddress().query);
       const data = await load(choice, signal);
       const text = JSON.stringify([choice, data]);
-      if (signal.aborted || text === drawn) return;
-      drawn = text;
+      if (signal.aborted || text === drawnState) return;
+      drawnState = text;
       chart.abort();
       chart = new AbortController();
       draw(place, choice, data, AbortSignal.any([signal, chart.signal]));
@@ -88,17 +89,17 @@ function choiceOf(query) {
 }
 
 function filterForm(query) {
-  const chosen = { ...DEFAULTS, ...Object.fromEntries(query) };
+  const values = { ...DEFAULTS, ...Object.fromEntries(query) };
   const select = (name, title, choices) => {
     const onchange = ({ target }) => setQuery({ [name]: target.value });
     const options = choices.map(([value, label]) =>
-      h("option", { value, selected: value === chosen[name] }, label),
+      h("option", { value, selected: value === values[name] }, label),
     );
     return labelled(title, h("select", { name, onchange }, options));
   };
   const date = (name, title) => {
     const onchange = ({ target }) => setQuery({ [name]: target.value });
-    return labelled(title, h("input", { name, type: "date", value: chosen[name], onchange }));
+    return labelled(title, h("input", { name, type: "date", value: values[name], onchange }));
   };
   return h(
     "section",
@@ -118,8 +119,8 @@ function filterForm(query) {
 const labelled = (title, control) => h("label", {}, h("span", {}, title), control);
 
 async function load({ range, by, step }, signal) {
-  const read = (wanted, groups) =>
-    get(`/usage?${new URLSearchParams({ ...wanted, by: groups })}`, { signal });
+  const read = (period, groups) =>
+    get(`/usage?${new URLSearchParams({ ...period, by: groups })}`, { signal });
   const [overTime, byGroup] = await Promise.all([
     attempt(read(range, step)),
     attempt(read(range, by)),
@@ -143,8 +144,8 @@ function draw(place, choice, { overTime, byGroup, byHour }, signal) {
   if (error) return fill(place, h("section", {}, notice(error)));
   const { total } = overTime.value;
   const { rows, from, to } = byHour?.value ?? overTime.value;
-  const shown = { ...choice, step: byHour ? "hour" : choice.step };
-  const plot = h("div", { class: "usage-chart", role: "img", "aria-label": chartLabel(shown) });
+  const chart = { ...choice, step: byHour ? "hour" : choice.step };
+  const plot = h("div", { class: "usage-chart", role: "img", "aria-label": chartLabel(chart) });
   fill(
     place,
     h("section", {}, totals(total)),
@@ -154,15 +155,15 @@ function draw(place, choice, { overTime, byGroup, byHour }, signal) {
       h(
         "div",
         { class: "title" },
-        h("h2", {}, chartTitle(shown)),
-        beginningText(shown, overTime.value),
+        h("h2", {}, chartTitle(chart)),
+        beginningText(chart, overTime.value),
       ),
       rows.length === 0 ? emptyText("No model was used in this time.") : plot,
-      valuesTable(shown, rows),
+      valuesTable(chart, rows),
     ),
     groupSection(choice, byGroup.value.rows),
   );
-  if (rows.length > 0) drawUsageChart(plot, chartOf(shown, { from, to, rows }), signal);
+  if (rows.length > 0) drawUsageChart(plot, chartOf(chart, { from, to, rows }), signal);
 }
 
 /** Says why the chart does not begin with the range. */
@@ -219,12 +220,12 @@ function chartOf({ show, step }, { to, rows }) {
   const stepSeconds = step === "hour" ? HOUR_S : DAY_S;
   const nothing = TIMES.has(show) ? null : 0;
   const secondsOf = (row) => Date.parse(row[step]) / 1000;
-  const known = new Map(rows.map((row) => [secondsOf(row), row[show] ?? nothing]));
+  const valueAt = new Map(rows.map((row) => [secondsOf(row), row[show] ?? nothing]));
   const end = Math.floor(Date.parse(to) / 1000 / stepSeconds) * stepSeconds;
   const start = Math.min(secondsOf(rows[0]), end - (FEWEST_BARS - 1) * stepSeconds);
   const times = [];
   for (let time = start; time <= end; time += stepSeconds) times.push(time);
-  const values = times.map((time) => known.get(time) ?? nothing);
+  const values = times.map((time) => valueAt.get(time) ?? nothing);
   return { times, values, title: measureName({ show }), format: formatOf(show), stepSeconds };
 }
 
@@ -237,10 +238,6 @@ const amounts = [
   numberColumn("first byte, p95", ({ firstByteP95Ms }) => firstByteP95Ms, duration),
   { title: "cost", kind: "number", value: ({ costUsd }) => costUsd, cell: costText },
 ];
-
-function numberColumn(title, value, format = count) {
-  return { title, kind: "number", value, cell: (row) => format(value(row)) };
-}
 
 function valuesTable({ step }, rows) {
   if (rows.length === 0) return null;
