@@ -18,12 +18,8 @@ export default definePlugin({
   needs: ["store"],
 
   async setup(ctx, config) {
-    const { entryOf } = await import("./entry.ts");
-    const { FileChanges } = await import("./file-changes.ts");
-    const { RefusedAttempts } = await import("./refused.ts");
-    const { pageOf, readQuery } = await import("./query.ts");
-    const { auditRoutes } = await import("./routes-schema.ts");
-    const { Trail } = await import("./trail.ts");
+    const { auditRoutes, entryOf, FileChanges, pageOf, readQuery, RefusedAttempts, Trail } =
+      await import("./parts.ts");
 
     let settings = config.audit;
     ctx.onConfig((next: typeof config) => {

@@ -19,9 +19,7 @@ export default definePlugin({
   ],
 
   async setup(ctx) {
-    const { chatRoutes } = await import("./routes-schema.ts");
-    const { createCompletion } = await import("./endpoint.ts");
-    const { createHookChat } = await import("./hook-chat.ts");
+    const { chatRoutes, createCompletion, createHookChat } = await import("./parts.ts");
     ctx.route("POST", "/v1/chat/completions", chatRoutes.completions, (call) =>
       createCompletion(ctx.use("models"), call),
     );

@@ -16,9 +16,7 @@ export default definePlugin({
     feedWatcher: { fields: { name: "string", take: "function" } },
   },
   async setup(ctx, config) {
-    const { Feeds } = await import("./feeds.ts");
-    const { Board } = await import("./board.ts");
-    const { listGateway } = await import("./list-gateway.ts");
+    const { Board, Feeds, listGateway } = await import("./parts.ts");
     const { id: gateway, attempts } = ctx.use("gateway");
     const workers = ctx.find("workers");
     const store = () => ctx.use("store");

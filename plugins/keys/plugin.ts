@@ -14,11 +14,15 @@ export default definePlugin({
   commands: { keys: () => import("./cli.ts") },
 
   async setup(ctx, config) {
-    const { createAuthenticator, hashOf, isKey } = await import("./grant.ts");
-    const { createGate } = await import("./gate.ts");
-    const { createHolders } = await import("./holders.ts");
-    const { mountKeys } = await import("./routes.ts");
-    const { openStoredKeys } = await import("./stored.ts");
+    const {
+      createAuthenticator,
+      createGate,
+      createHolders,
+      hashOf,
+      isKey,
+      mountKeys,
+      openStoredKeys,
+    } = await import("./parts.ts");
 
     let configured = config["gateway.keys"];
     const stored = await openStoredKeys(ctx, takeUp);

@@ -14,13 +14,12 @@ export default definePlugin({
   commands: { mcp: () => import("./cli.ts") },
 
   async setup(ctx, config) {
-    const { Connections, problemOf } = await import("./connections.ts");
+    const { Connections, createFrontDoor, problemOf } = await import("./parts.ts");
     const connections = new Connections({
       log: ctx.log,
       version: ctx.version,
       addTool: (tool) => ctx.add("tool", tool),
     });
-    const { createFrontDoor } = await import("./front-door.ts");
     const frontDoor = createFrontDoor(ctx, connections);
     frontDoor.configure(config.mcp.enabled);
     ctx.defer(() => connections.close());

@@ -7,9 +7,8 @@ export default definePlugin({
   description: "Serves POST /v1/messages: all channels for clients of Anthropic's format",
   needs: ["models"],
   async setup(ctx) {
-    const { anthropicForm } = await import("./errors.ts");
-    const { anthropicError, messageRoutes } = await import("./routes-schema.ts");
-    const { countTokens, createMessage } = await import("./endpoint.ts");
+    const { anthropicError, anthropicForm, countTokens, createMessage, messageRoutes } =
+      await import("./parts.ts");
     ctx.errors("/v1/messages", anthropicForm, { schema: anthropicError });
     ctx.errors("/v1/models", anthropicForm, { schema: anthropicError, when: isAnthropicClient });
     ctx.route("POST", "/v1/messages", messageRoutes.create, (call) =>

@@ -10,8 +10,14 @@ export default definePlugin({
   needs: ["store"],
   contributions: { metric: { fields: { name: "string", collect: "function" } } },
   async setup(ctx) {
-    const { createChatCounts, emptyTallies } = await import("./chat.ts");
-    const { createWorkCounts, emptyWorkTallies } = await import("./work.ts");
+    const {
+      createChatCounts,
+      createWorkCounts,
+      emptyTallies,
+      emptyWorkTallies,
+      familiesOfAll,
+      offerFamilies,
+    } = await import("./parts.ts");
     const chat = createChatCounts(ctx.keep("chat", emptyTallies));
     ctx.add("meter", { name: "metrics", finished: chat.finished });
     const work = createWorkCounts(ctx, ctx.keep("work", emptyWorkTallies));
@@ -35,7 +41,6 @@ export default definePlugin({
       return (await collecting)();
     }
     const workers = ctx.find("workers");
-    const { familiesOfAll, offerFamilies } = await import("./over-workers.ts");
     if (workers) ctx.defer(offerFamilies(workers, families));
 
     ctx.route(

@@ -27,15 +27,19 @@ export default definePlugin({
   templates: { provider: () => import("./template.ts") },
 
   async setup(ctx, config) {
-    const { createEngine } = await import("./engine.ts");
-    const { mountRoutes } = await import("./routes.ts");
-    const { channelNotices, describeChannels, offerChannels, targetsOf } = await import(
-      "./channel-routes.ts"
-    );
-    const { defaultModel } = await import("./routing/default-model.ts");
-    const { listModels } = await import("./routing/models.ts");
-    const { createModelsService } = await import("./serving/service.ts");
-    const { offerRuns, runsEverywhere } = await import("./upstream/run-counts.ts");
+    const {
+      channelNotices,
+      createEngine,
+      createModelsService,
+      defaultModel,
+      describeChannels,
+      listModels,
+      mountRoutes,
+      offerChannels,
+      offerRuns,
+      runsEverywhere,
+      targetsOf,
+    } = await import("./parts.ts");
 
     const { engine, listings } = createEngine(ctx, config);
     const { provider, routing, runs } = engine;

@@ -8,8 +8,7 @@ export default definePlugin({
   description:
     "Provides the models of OpenAI and of every server of its format: OpenRouter, Groq, DeepSeek, vLLM, …",
   async setup(ctx) {
-    const { presets } = await import("./presets.ts");
-    const { openaiProvider } = await import("./wire.ts");
+    const { openaiProvider, presets } = await import("./parts.ts");
     for (const preset of presets) ctx.add("provider", openaiProvider(preset));
   },
 });

@@ -15,11 +15,9 @@ export default definePlugin({
   commands: { requests: () => import("./cli.ts") },
 
   async setup(ctx, config) {
-    const { noRequests, Recorder } = await import("./recorder.ts");
-    const { curlOf } = await import("./curl.ts");
-    const { createPages } = await import("./pages.ts");
-    const { readQuery } = await import("./query.ts");
-    const { requestRoutes } = await import("./routes-schema.ts");
+    const { createPages, curlOf, noRequests, readQuery, Recorder, requestRoutes } = await import(
+      "./parts.ts"
+    );
 
     const settings = (all: typeof config) => ({
       requests: all.requests,

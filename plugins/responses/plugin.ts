@@ -10,11 +10,17 @@ export default definePlugin({
   needs: ["models"],
   errors,
   async setup(ctx, config) {
-    const { compactConversation, countInputTokens, createResponse } = await import("./endpoint.ts");
-    const { deleteResponse, getResponse, listInputItems } = await import("./stored-responses.ts");
-    const { createArchive } = await import("./archive.ts");
-    const { createQuota } = await import("./quota.ts");
-    const { responseRoutes } = await import("./routes-schema.ts");
+    const {
+      compactConversation,
+      countInputTokens,
+      createArchive,
+      createQuota,
+      createResponse,
+      deleteResponse,
+      getResponse,
+      listInputItems,
+      responseRoutes,
+    } = await import("./parts.ts");
     let settings = config.responses;
     ctx.onConfig((next: typeof config) => {
       settings = next.responses;

@@ -12,12 +12,8 @@ export default definePlugin({
   commands: { usage: () => import("./cli/usage.ts") },
 
   async setup(ctx, config) {
-    const { emptyLedger, Ledger } = await import("./ledger.ts");
-    const { readQuery } = await import("./range.ts");
-    const { report } = await import("./report.ts");
-    const { requestPage } = await import("./requests/page.ts");
-    const { readRequestsQuery } = await import("./requests/query.ts");
-    const { usageRoutes } = await import("./routes-schema.ts");
+    const { emptyLedger, Ledger, readQuery, readRequestsQuery, report, requestPage, usageRoutes } =
+      await import("./parts.ts");
 
     const store = () => ctx.use("store");
     const services = {

@@ -33,8 +33,7 @@ export default definePlugin({
   needs: ["store", "agent"],
   commands: { webhooks: () => import("./cli.ts") },
   async setup(ctx, config) {
-    const { setUp } = await import("./setup.ts");
-    const { ENDPOINTS, webhookError } = await import("./routes-schema.ts");
+    const { ENDPOINTS, setUp, webhookError } = await import("./parts.ts");
     const webhooks = await setUp(ctx, config.webhooks);
     let undo: Dispose[] = [];
 
