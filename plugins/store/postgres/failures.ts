@@ -24,6 +24,7 @@ const reasons: [RegExp, string][] = [
   [/^42704/, "the server does not know a setting that the address names"],
   [/^53100/, "the server's disk is full"],
   [/^53300/, "the server accepts no further connections"],
+  [/^(40001|40P01|55P03)/, "other transactions took too long"],
   [/^57014/, "a statement took longer than store.statementTimeoutMs"],
   [/^57P03/, "the server is starting or stopping"],
   [/^(ENOTFOUND|EAI_)/, "its host is not known"],

@@ -11,7 +11,11 @@ import * as assert from "uvu/assert";
 import { local } from "../../support/machine/certificates.ts";
 import { freePort } from "../../support/free-port.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
-import { startPostgres, type TestPostgres } from "../../support/machine/postgres.ts";
+import {
+  isWorthRepeating,
+  startPostgres,
+  type TestPostgres,
+} from "../../support/machine/postgres.ts";
 import { suite } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 import { findOrUnpack } from "../../support/machine/unpacked.ts";
@@ -160,13 +164,14 @@ interface Seen {
 /** Chats, streams and webhooks without a pause, until `over`; each must be answered, whole. */
 async function load(url: string, over: () => boolean): Promise<Seen> {
   const seen: Seen = { chats: 0, streams: 0, turns: [] };
-  const post = async (path: string, token: string, body: object) => {
+  const post = async (path: string, token: string, body: object): Promise<string> => {
     const { statusCode, body: answer } = await request(url + path, {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
       body: JSON.stringify(body),
     });
     const text = await answer.text();
+    if (isWorthRepeating(statusCode, text)) return post(path, token, body);
     assert.is(statusCode, 200, text);
     return text;
   };

@@ -25,6 +25,13 @@ export interface TestPostgres {
   start(): Promise<void>;
 }
 
+/**
+ * Whether a gateway refused a request because the machine left the transactions of others no time to end within the
+ * store's five seconds. Nothing was accepted then, and a sender sends it again.
+ */
+export const isWorthRepeating = (status: number, text: string): boolean =>
+  status === 503 && text.includes("other transactions took too long");
+
 /** A process that asks costs far more than what it makes. */
 const SCHEMAS_AT_ONCE = 32;
 const numbered = (first: number) =>
