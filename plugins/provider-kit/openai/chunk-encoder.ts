@@ -2,6 +2,7 @@
 import { SignedReasoning } from "../parts/signed-reasoning.ts";
 import type { PartDefaults } from "../parts/part-writer.ts";
 import { writeParts } from "../parts/source.ts";
+import type { ChunkSink } from "./chunk-sink.ts";
 import { functionCallSink } from "./function-call.ts";
 import type { ChatChunk, ToolCallPart, Usage } from "../types/format.ts";
 import type {
@@ -17,13 +18,6 @@ export interface ChunkOptions extends PartDefaults {
   includeUsage: boolean;
   /** The client knows no tools: calls are written as `function_call`. */
   functionCalls?: boolean;
-}
-
-/** Takes what a chunk encoder writes: a chunk of its own, an unchanged event of the upstream, or a comment. */
-export interface ChunkSink {
-  chunk(chunk: ChatChunk): void;
-  event(event: SourceEvent): void;
-  comment(text: string): void;
 }
 
 interface ChoiceState {

@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 import type { ChatChunk, ChatCompletion, ChatMessage } from "../types/format.ts";
-import type { ChunkSink } from "./chunk-encoder.ts";
+import type { ChunkSink } from "./chunk-sink.ts";
 
 /** An index that no upstream gives to a tool call. */
 const INDEX_OF_FRAGMENT = -1;
