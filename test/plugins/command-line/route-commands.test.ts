@@ -127,7 +127,7 @@ test("what a route refuses, and what no option takes, fails the command", async 
   const rotated = await ran("keys", "rotate", "ci", "--overlap", "0", "--json");
   assert.is(JSON.parse(rotated.stdout).previousUntil, undefined);
   assert.match((await ran("keys", "list")).stdout, /^ci +active +a, b +6$/m);
-  assert.is((await ran("keys", "revoke", "ci")).stdout, "ci is revoked.\n");
+  assert.is((await ran("keys", "revoke", "ci")).stdout, "The key ci is revoked.\n");
 });
 
 test("members that a command makes of several options are sent alone", async () => {

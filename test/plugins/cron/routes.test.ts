@@ -86,7 +86,7 @@ test("an error of an expression uses the numbers and names of that expression", 
     ["0 0 * * 8", "dayOfWeek: 8"],
     ["0 24 * * *", "hour: 24"],
     ["@dayly", "@daily"],
-    ["@reboot", "@reboot is not known"],
+    ["@reboot", "@reboot is not a known nickname"],
   ] as const) {
     const job = { schedule: expr, payload: turn };
     const { message, param } = await refusalOf("POST", "/cron/jobs", job);
