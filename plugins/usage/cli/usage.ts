@@ -90,12 +90,12 @@ function notes({ estimated, unpriced }: Amounts): string[] {
   return [
     ...(estimated > 0
       ? [
-          `The token counts of ${estimated} responses are estimates, because the upstream reported none or the client disconnected.`,
+          `Responses whose token counts are estimates: ${estimated}. Their upstream reported none, or the client disconnected.`,
         ]
       : []),
     ...(unpriced > 0
       ? [
-          `${unpriced} responses have no known price, so the total does not include them. Set usage.prices to include them.`,
+          `Responses without a known price, which the total does not include: ${unpriced}. Set usage.prices to include them.`,
         ]
       : []),
   ];

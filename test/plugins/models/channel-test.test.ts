@@ -32,4 +32,14 @@ test("a channel is tested with its first model for chat", async () => {
   await upstream.close();
 });
 
+test("a key with a character that headers cannot have is named as the reason", async () => {
+  const gateway = await startGateway({
+    config: { channels: { main: { provider: "openai", apiKey: "sk-…" } } },
+  });
+  const { ok, error } = await gateway.json("POST", "/channels/main/test", {});
+  assert.is(ok, false);
+  assert.match(JSON.stringify(error), "`authorization` has a character that headers cannot have");
+  await gateway.stop();
+});
+
 test.run();

@@ -32,7 +32,7 @@ export class Unsendable extends Error {
     super(
       header === undefined
         ? "its address does not begin with http:// or https://"
-        : `its header \`${header}\` cannot be sent`,
+        : `its header \`${header}\` has a character that headers cannot have`,
     );
     this.header = header;
   }
