@@ -130,12 +130,10 @@ function openEntry(id) {
   addEventListener("keydown", closeByKey, { signal });
   body.classList.add("beside");
   body.append(pane);
-  start(
-    { ...page.detail, loaded: (data) => nameEntry(page, heading, data) },
-    root,
-    signal,
-    entryNotice,
-  );
+  start({ ...page.detail, loaded: (data) => nameEntry(page, heading, data) }, root, signal, {
+    id,
+    errorNotice: entryNotice,
+  });
 }
 
 /** An entry whose address is an id of the gateway's has a name for its readers. */
@@ -150,9 +148,17 @@ function entryNotice(error) {
   return h("p", { class: "notice" }, withCode(error.message));
 }
 
-/** Lets a page, or the detail of one, draw itself into `root` until the signal aborts. Returns how to draw it again. */
-function start(view, root, signal, errorNotice = notice) {
-  const { id, query } = readAddress();
+/**
+ * Lets a page, or the detail of one with its `id`, draw itself into `root` until the signal aborts. Returns how to draw it
+ * again.
+ */
+function start(view, root, signal, { id: entryId, errorNotice = notice } = {}) {
+  const { page, id, query } = readAddress();
+  /** Undefined once the address names another page: the browser reports that a moment later. */
+  const ownAddress = () => {
+    const address = readAddress();
+    return address.page === page ? { ...address, id: entryId ?? address.id } : undefined;
+  };
   if (view.mount) {
     void view.mount(root, signal, id, query);
     return undefined;
@@ -161,16 +167,18 @@ function start(view, root, signal, errorNotice = notice) {
   let data;
   let drawnState;
   const draw = () => {
-    const address = readAddress();
+    const address = ownAddress();
+    if (data === undefined || address === undefined) return;
     const text = JSON.stringify([data, address.id, String(address.query)]);
     // Drawing the same again would lose a selection or a scroll position.
-    if (data === undefined || text === drawnState) return;
+    if (text === drawnState) return;
     drawnState = text;
     fill(root, view.render(data, address.id, address.query));
     view.loaded?.(data);
   };
   const refresh = async () => {
-    const address = readAddress();
+    const address = ownAddress();
+    if (address === undefined) return;
     try {
       const read = await view.load(address.id, address.query);
       if (signal.aborted) return;

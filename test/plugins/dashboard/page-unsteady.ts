@@ -52,3 +52,17 @@ testSignedIn("an address of no page is reported as such", async (visitor, { gate
     await page.getByText(words).waitFor();
   }
 });
+
+testSignedIn(
+  "an entry that is open does not take the next address for its own while the browser has yet to report it",
+  async (visitor) => {
+    const { page } = visitor;
+    await openSection(visitor, "Deliveries");
+    await page.getByRole("link", { name: "wake" }).last().click();
+    await page.locator(".detail pre").getByText("Ding").waitFor();
+    await page.evaluate(
+      `location.hash = "#/gateways"; dispatchEvent(new Event("portico:changed"))`,
+    );
+    await page.getByRole("cell", { name: /this one/ }).waitFor();
+  },
+);

@@ -54,7 +54,7 @@ function comparisonText({ value, error }, before) {
 function costFigure(today, yesterday) {
   const cost = figure("Cost", today, yesterday, ({ costUsd }) => costUsd, dollars);
   const isPartial = today.costUsd !== null && today.unpriced > 0;
-  if (isPartial) cost.append(h("dd", { class: "small" }, "or more: some prices are unknown"));
+  if (isPartial) cost.append(h("dd", { class: "small" }, "or more: unknown prices"));
   return cost;
 }
 
