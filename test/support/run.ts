@@ -11,6 +11,7 @@ import { runDir } from "./machine/memory-dir.ts";
 import { prepareMachine, preparePostgres } from "./machine/prepare.ts";
 import { type Batch, inBatches, shareOf } from "./runner/batches.ts";
 import { bundleSuite } from "./runner/bundle.ts";
+import { engineOptions } from "./runner/engine.ts";
 import { inSources } from "./runner/positions.ts";
 import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 
@@ -22,14 +23,6 @@ const width = Number(process.env["PORTICO_TEST_JOBS"] ?? Math.min(3 * availableP
 /** In the package, where packages are found; each run has its own. */
 const bundle = join(dirname(root), ".build", `suite-${process.pid}`);
 const temporary = runDir();
-/**
- * For processes of seconds: half of what the optimizing compiler does never pays there, so that a function is to run
- * sixteen times as often before; and the young generation has its largest size at once, or each step to it is a
- * collection that passes on what is gone soon. Neither changes what code does. Later engines count in other units.
- */
-const engine = process.versions.v8.startsWith("11.")
-  ? ["--interrupt-budget=1081344", "--min-semi-space-size=16"]
-  : [];
 /**
  * Of the machine's authorities no test knows: a Node that is to trust further ones reads their file at each start, which
  * takes it twice as long as all else that it does there.
@@ -69,7 +62,11 @@ async function runWaiting(): Promise<void> {
   for (let batch = nextBatch(); batch; batch = nextBatch()) {
     running.add(batch);
     await runBatch(batch.files, {
-      program: [...engine, "--enable-source-maps", compiled("support/runner/batch.program.ts")],
+      program: [
+        ...engineOptions,
+        "--enable-source-maps",
+        compiled("support/runner/batch.program.ts"),
+      ],
       compiled,
       env: { ...own, PORTICO_TEST_BUNDLE: bundle, TMPDIR: temporary.dir },
       timeoutMs: fileTimeoutMs,

@@ -19,7 +19,7 @@ interface Weighed extends Batch {
  * As much as one process runs: what a failure may depend on stays small; but each process takes one to two seconds of a
  * core to load, and compile, what files need.
  */
-const MOST_WEIGHT = 24;
+const MOST_WEIGHT = 36;
 /** Where few files are asked for, each process at a time gets so many batches all the same. */
 const BATCHES_EACH = 3;
 

@@ -9,6 +9,7 @@ import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { builtIn, extensions, faces } from "../../../.ci/build/built-in.ts";
 import { buildProgram, copyLauncher } from "../../../.ci/build/program.ts";
+import { engineOptions } from "./engine.ts";
 
 const root = join(import.meta.dirname, "../../..");
 const testDir = join(root, "test");
@@ -61,13 +62,13 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
 export function program(file: string): string[] {
   const compiled = bundle && join(bundle, compiledName(file));
   return compiled && existsSync(compiled)
-    ? [compiled]
+    ? [...engineOptions, compiled]
     : ["--import", import.meta.resolve("tsx"), file];
 }
 
 /** What follows `node` on the command line to run `portico`. */
 export const porticoProgram = (): string[] =>
-  bundle ? [join(bundle, "portico.cjs")] : program(join(root, "kernel/main.ts"));
+  bundle ? [...engineOptions, join(bundle, "portico.cjs")] : program(join(root, "kernel/main.ts"));
 
 function developmentPackages(): string[] {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {

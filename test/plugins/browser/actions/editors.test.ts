@@ -118,8 +118,8 @@ for (const path of ["/line-numbers", "/edit-context", "/late-reader"])
   for (const slowly of [false, true])
     test(`${path}${slowly ? ", slowly" : ""}: a 200 means that the editor holds the text`, async () => {
       await browser.visit(site.url + path);
+      const ref = await browser.ref("Code", "textbox");
       for (const text of TEXTS) {
-        const ref = await browser.ref("Code", "textbox");
         const { status, body } = await browser.act("type", { ref, text, slowly });
         assert.equal([status, body.value, await held()], [200, undefined, text]);
       }
