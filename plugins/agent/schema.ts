@@ -34,8 +34,8 @@ const clock = (description: string) =>
   });
 
 /** The range from a time to the same time is empty, so the heartbeat would never run and give no reason. */
-function refuseHours(given: unknown): string | undefined {
-  const { start, end } = Object(given) as Record<string, unknown>;
+function refuseHours(hours: unknown): string | undefined {
+  const { start, end } = Object(hours) as Record<string, unknown>;
   const isSame =
     typeof start === "string" && start.padStart(5, "0") === String(end).padStart(5, "0");
   return isSame ? `begins and ends at ${start}: leave it out for the whole day` : undefined;

@@ -10,8 +10,8 @@ const LONGEST = 256;
 export const PLAIN_NAME = `^[^${UNSEEN}]*$`;
 
 /** The name without what cannot be seen; for names that are made of what came in. Throws `invalid_request_error` where nothing is left. */
-export function cleanSessionName(given: string): string {
-  const name = given.replace(unseen, "").slice(0, LONGEST).trim();
+export function cleanSessionName(text: string): string {
+  const name = text.replace(unseen, "").slice(0, LONGEST).trim();
   if (name !== "") return name;
   throw errors.emptySessionName({ param: "session" });
 }

@@ -37,7 +37,7 @@ export const SETTINGS = [
 /** The stored form of a definition, with who made it. Throws where it is wrong. */
 type MakeBody = (
   definition: ConfiguredJob,
-  made: Pick<JobBody, "source" | "principal">,
+  maker: Pick<JobBody, "source" | "principal">,
   now: number,
   before?: JobBody,
 ) => JobBody;
@@ -46,8 +46,8 @@ type Entries = ScheduleEntries<ConfiguredJob, Job>;
 
 /** The entries of the store, and beside them what only jobs have. */
 export function createJobs({ ctx, zone, changed }: JobsOptions) {
-  const makeBody: MakeBody = (definition, made, now, before) =>
-    bodyOf(ctx, zone(), { definition, made, now, before });
+  const makeBody: MakeBody = (definition, maker, now, before) =>
+    bodyOf(ctx, zone(), { definition, maker, now, before });
   const entries = createScheduleEntries<ConfiguredJob, Job>({
     store: () => ctx.use("store"),
     kind: KIND,
@@ -71,12 +71,12 @@ function bodyOf(
   zone: string,
   job: {
     definition: ConfiguredJob;
-    made: Pick<JobBody, "source" | "principal">;
+    maker: Pick<JobBody, "source" | "principal">;
     now: number;
     before: JobBody | undefined;
   },
 ): JobBody {
-  const { definition, made, now, before } = job;
+  const { definition, maker, now, before } = job;
   const schedule = parseSchedule(definition.schedule, now, zone);
   const readBefore = () => before && openPayload(ctx, before.payload);
   const payload = unmaskedPayload(definition.payload, readBefore);
@@ -85,7 +85,7 @@ function bodyOf(
     payload,
     missed: definition.missed ?? "skip",
     overlap: definition.overlap ?? "skip",
-    ...made,
+    ...maker,
     anchorMs: now,
   };
   for (const key of SETTINGS)
@@ -151,9 +151,9 @@ class JobEditor {
   #changedBody(job: Job, change: JobChange, now: number): JobBody {
     const { anchorMs, source, principal, ...before } = job.body;
     // After a change by another principal it still acts for its creator.
-    const made = principal === undefined ? { source } : { source, principal };
+    const maker = principal === undefined ? { source } : { source, principal };
     const definition = { ...before, ...change } as ConfiguredJob;
-    const body = this.#makeBody(definition, made, now, job.body);
+    const body = this.#makeBody(definition, maker, now, job.body);
     if (change.schedule !== undefined) return body;
     return { ...body, schedule: job.body.schedule, anchorMs };
   }

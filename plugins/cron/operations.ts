@@ -23,13 +23,13 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
     list: async () => ({ jobs: (await jobs.list()).map((job) => view(job)) }),
     failing: jobs.failing,
     show: async (id: string) => view(await jobs.find(id), DATES_SHOWN),
-    async add(given: unknown, source: "api" | "agent", principal: Principal) {
-      const definition = newJob.parse(given);
+    async add(body: unknown, source: "api" | "agent", principal: Principal) {
+      const definition = newJob.parse(body);
       await checkPayloadModel(ctx, definition.payload, principal);
       return view(await jobs.add(definition, source, principal), DATES_SHOWN);
     },
-    async change(id: string, given: unknown) {
-      const change = mergePatch(jobChange.parse, given, SETTINGS);
+    async change(id: string, patch: unknown) {
+      const change = mergePatch(jobChange.parse, patch, SETTINGS);
       if (change.payload) {
         const { body } = await jobs.find(id);
         await checkPayloadModel(ctx, change.payload, principalOfJob(body));

@@ -4,8 +4,8 @@ import { describeCron, type GivenSchedule, parseSchedule, previewDates } from "p
 const DATES_SHOWN = 5;
 
 /** Throws `invalid_request_error` with `param`. */
-export function previewSchedule(given: GivenSchedule, now: number, zone: string) {
-  const schedule = parseSchedule(given, now, zone);
+export function previewSchedule(definition: GivenSchedule, now: number, zone: string) {
+  const schedule = parseSchedule(definition, now, zone);
   const dates = previewDates(schedule, now, DATES_SHOWN, now);
   return {
     schedule,

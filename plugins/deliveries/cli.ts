@@ -30,26 +30,26 @@ const delivery = {
   description: "The id of the delivery, or the beginning or end of it",
 };
 
-function details(one: DeliveryView): string[] {
+function details(delivery: DeliveryView): string[] {
   const rows: [string, string | undefined][] = [
-    ["to", `${one.url}${one.signed ? " (signed)" : ""}`],
-    ["made", one.createdAt],
-    ["ended", one.finishedAt],
-    ["next try", one.nextAttemptAt],
-    ["attempts", `${one.attempts} of ${one.maxAttempts}`],
-    ["error", one.error && `${one.error.code}: ${one.error.message}`],
-    ...Object.entries(one.headers ?? {}).map(([name, value]): [string, string] => [
+    ["to", `${delivery.url}${delivery.signed ? " (signed)" : ""}`],
+    ["made", delivery.createdAt],
+    ["ended", delivery.finishedAt],
+    ["next try", delivery.nextAttemptAt],
+    ["attempts", `${delivery.attempts} of ${delivery.maxAttempts}`],
+    ["error", delivery.error && `${delivery.error.code}: ${delivery.error.message}`],
+    ...Object.entries(delivery.headers ?? {}).map(([name, value]): [string, string] => [
       "header",
       `${name}: ${value}`,
     ]),
   ];
   return [
-    `${one.id}  ${one.state}${one.status === undefined ? "" : ` (${one.status})`}`,
+    `${delivery.id}  ${delivery.state}${delivery.status === undefined ? "" : ` (${delivery.status})`}`,
     ...rows
       .filter(([, text]) => text !== undefined)
       .map(([label, text]) => `${label.padEnd(11)} ${text}`),
     "",
-    JSON.stringify(one.message, null, 2),
+    JSON.stringify(delivery.message, null, 2),
   ];
 }
 
@@ -60,13 +60,13 @@ const list = commandFor<{ deliveries: DeliveryView[] }>("GET /deliveries", deliv
     const ids = shortIds(deliveries.map(({ id }) => id));
     return io.table(
       ["ID", "MADE", "STATE", "TRIES", "TO", ""],
-      deliveries.map((one, index) => [
+      deliveries.map((delivery, index) => [
         ids[index],
-        one.createdAt,
-        one.state,
-        `${one.attempts}/${one.maxAttempts}`,
-        one.url,
-        one.error?.message ?? "",
+        delivery.createdAt,
+        delivery.state,
+        `${delivery.attempts}/${delivery.maxAttempts}`,
+        delivery.url,
+        delivery.error?.message ?? "",
       ]),
     );
   },

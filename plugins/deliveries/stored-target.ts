@@ -29,9 +29,9 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
       const { secret, headers, ...readable } = target;
       if (secret === undefined && Object.keys(headers ?? {}).length === 0) return readable;
       const open = { ...readable, placeholders: headerPlaceholders(headers) };
-      const wanted = plain(target);
-      const path = Object.entries(configured()).find(([, one]) =>
-        isDeepStrictEqual(plain(one), wanted),
+      const plainTarget = plain(target);
+      const path = Object.entries(configured()).find(([, configuredTarget]) =>
+        isDeepStrictEqual(plain(configuredTarget), plainTarget),
       )?.[0];
       if (path !== undefined) return { ...open, from: path };
       return { ...open, sealed: vault.encrypt(JSON.stringify({ secret, headers })) };

@@ -115,12 +115,12 @@ function splitAtCommas(texts: readonly string[]): string[] {
 }
 
 function readBudget(text: string): { usd: number; per: string } {
-  const found = /^\$?(\d+(?:\.\d+)?)\/(day|month)$/.exec(text);
-  if (!found)
+  const match = /^\$?(\d+(?:\.\d+)?)\/(day|month)$/.exec(text);
+  if (!match)
     throw new Error(
       `--budget takes an amount in US dollars and a period, such as 5/day or 100/month: ${text}`,
     );
-  return { usd: Number(found[1]), per: found[2]! };
+  return { usd: Number(match[1]), per: match[2]! };
 }
 
 function readExpiry(text: string): string {

@@ -33,10 +33,10 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
 
   async function read(): Promise<void> {
     const present = await kv().get<string>(EDITION, "limits");
-    const kept = present === edition ? known : new Map<string, StoredKey>();
+    const current = present === edition ? known : new Map<string, StoredKey>();
     const next = new Map<string, StoredKey>();
     for (const hash of await kv().list(NAMESPACE)) {
-      const stored = kept.get(hash) ?? (await kv().get<StoredKey>(NAMESPACE, hash));
+      const stored = current.get(hash) ?? (await kv().get<StoredKey>(NAMESPACE, hash));
       if (stored !== undefined) next.set(hash, stored);
     }
     edition = present;
@@ -48,22 +48,22 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
   }
 
   /** One after the other, so that none that began before a change ends after it. */
-  function look(): Promise<void> {
+  function refresh(): Promise<void> {
     looking = looking.catch(() => {}).then(read);
     return looking;
   }
 
   async function change(work: () => Promise<unknown>): Promise<void> {
     await work();
-    await look();
+    await refresh();
     ctx.find("cluster")?.tell(SIGNAL, {});
   }
 
-  await look();
+  await refresh();
   onChange = changed;
   if (isShared) {
     // Without the store no key is let in at all; the authenticator reports that.
-    const lookOn = () => look().catch(() => {});
+    const lookOn = () => refresh().catch(() => {});
     ctx.add("signal", { name: SIGNAL, take: () => void lookOn() });
     ctx.task("read the keys of other gateways", { everyMs: LOOK_MS }, lookOn);
   }
@@ -72,13 +72,13 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
     /** New keys belong here, and not into the configuration. */
     isShared,
     /** What the others made and revoked until now is in `all` then. */
-    refresh: async () => void (isShared && (await look())),
+    refresh: async () => void (isShared && (await refresh())),
     all: (): KeysConfig =>
       Object.fromEntries([...known.values()].map(({ name, key }) => [name, key])),
     /** Whether another gateway has made it since the last look; it is in `all` then. Rejects where the store fails. */
     async find(hash: string): Promise<boolean> {
       if ((await kv().get(NAMESPACE, hash)) === undefined) return false;
-      await look();
+      await refresh();
       return true;
     },
     put: (name: string, key: KeyConfig) =>

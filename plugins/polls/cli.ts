@@ -66,15 +66,15 @@ const list = commandFor<{ polls: PollView[] }>("GET /polls", routes.list, {
   view: (listing, io) =>
     io.table(
       ["ID", "NAME", "STATUS", "KIND", "SOURCE", "WHEN", "LAST", "CHANGED"],
-      listing.polls.map((one) => [
-        one.id,
-        one.name,
-        one.status,
-        one.source.kind,
-        shorten(place(one), 50),
-        when(one),
-        one.state.lastStatus ?? "-",
-        timeText(one.state.lastChangeAt, one.schedule?.tz),
+      listing.polls.map((poll) => [
+        poll.id,
+        poll.name,
+        poll.status,
+        poll.source.kind,
+        shorten(place(poll), 50),
+        when(poll),
+        poll.state.lastStatus ?? "-",
+        timeText(poll.state.lastChangeAt, poll.schedule?.tz),
       ]),
     ),
 });
@@ -115,13 +115,13 @@ async function changeOf(io: CommandIO): Promise<Record<string, unknown>> {
   const { source } = body as { source?: Record<string, unknown> };
   if (source === undefined) return body;
   const before = await io.gateway.request<PollView>("GET", schedulePath(io, polls));
-  const given = Object.fromEntries(
+  const changes = Object.fromEntries(
     Object.entries(source).filter(([, value]) => value !== undefined),
   );
-  const kept = io.options["kind"] === undefined || io.options["kind"] === before.source.kind;
+  const isSameKind = io.options["kind"] === undefined || io.options["kind"] === before.source.kind;
   return {
     ...body,
-    source: kept ? { ...before.source, ...given, kind: before.source.kind } : given,
+    source: isSameKind ? { ...before.source, ...changes, kind: before.source.kind } : changes,
   };
 }
 

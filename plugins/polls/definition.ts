@@ -76,8 +76,8 @@ export class PollDefinitions {
 
   /** Secrets that a user sends back masked keep their value. */
   #sourceOf(definition: ConfiguredPoll, before: PollBody | undefined): Source {
-    const shown = before && maskSource(before.source);
-    const source = restoreMaskedSecrets(definition.source, shown, before?.source, "source");
+    const masked = before && maskSource(before.source);
+    const source = restoreMaskedSecrets(definition.source, masked, before?.source, "source");
     // A poll of an earlier version that breaks a rule can still be renamed and disabled.
     if (definition.source !== before?.source) checkSource(source);
     return source;

@@ -22,7 +22,8 @@ const MAX_DEPTH = 500;
 /** JSON with sorted keys: the same content always reads the same. Throws `upstream_error` where it is too deep. */
 function canonical(value: unknown, depth = 0): string {
   if (depth > MAX_DEPTH) throw errors.itemTooDeep();
-  if (Array.isArray(value)) return `[${value.map((one) => canonical(one, depth + 1)).join(",")}]`;
+  if (Array.isArray(value))
+    return `[${value.map((entry) => canonical(entry, depth + 1)).join(",")}]`;
   if (typeof value !== "object" || value === null || exactJson.isNumber(value))
     return exactJson.stringify(value) ?? "null";
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -56,11 +57,11 @@ export async function newItems(
   const known = await TimeSlices.map(items, keysOf);
   const times = await countKeys(known);
   const before = new Set(seen);
-  const taken = new Set<string>();
+  const newIds = new Set<string>();
   const fresh = await TimeSlices.filter(known, ({ keys }) => {
     const telling = keys.find((key) => times.get(key) === 1) ?? keys.at(-1)!;
-    if (before.has(telling) || taken.has(telling)) return false;
-    taken.add(telling);
+    if (before.has(telling) || newIds.has(telling)) return false;
+    newIds.add(telling);
     return true;
   });
   return {

@@ -113,9 +113,9 @@ interface GivenSource {
 }
 
 /** What is not given stays, but for what goes along to another address: it was meant for the one before. */
-function sourceAfter(given: GivenSource, { source }: { source?: unknown }): GivenSource {
+function sourceAfter(changes: GivenSource, { source }: { source?: unknown }): GivenSource {
   const { kind, url, ...rest } = source as GivenSource;
-  const fresh = asBody({ ...given });
-  const isSame = [undefined, kind].includes(given.kind) && [undefined, url].includes(given.url);
+  const fresh = asBody({ ...changes });
+  const isSame = [undefined, kind].includes(changes.kind) && [undefined, url].includes(changes.url);
   return { kind, url, ...(isSame && rest), ...fresh };
 }

@@ -59,17 +59,19 @@ export function createPages(recorder: Recorder, workers: Workers | undefined): P
     async page(query) {
       const others = (await workers?.askAll<Placed<RequestView>[]>(PAGE_TOPIC, query)) ?? [];
       const all = [ownPage(query), ...others].flat().sort(byPlace);
-      const shown = all.slice(0, query.limit);
-      const last = all.length > query.limit ? shown.at(-1) : undefined;
+      const page = all.slice(0, query.limit);
+      const last = all.length > query.limit ? page.at(-1) : undefined;
       return {
-        requests: shown.map(({ view }) => view),
+        requests: page.map(({ view }) => view),
         next: last && placeText(last.place),
       };
     },
     async one(id) {
       const others =
         (await workers?.askAll<Placed<RequestDetails> | undefined>(ONE_TOPIC, id)) ?? [];
-      const [newest] = [ownOne(id), ...others].filter((one) => one !== undefined).sort(byPlace);
+      const [newest] = [ownOne(id), ...others]
+        .filter((details) => details !== undefined)
+        .sort(byPlace);
       if (newest !== undefined) return newest.view;
       throw errors.unknownRequest();
     },

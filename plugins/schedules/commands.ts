@@ -35,9 +35,9 @@ export const schedulePath = (
  * The payload of `--message`, `--text` (or `--system-event`) or `--hook`, with the options that belong to it. Without one of
  * them: what changes of the payload that is there, for `completed`; undefined where nothing does.
  */
-export function payloadFromOptions({ options: given }: CommandIO): unknown {
-  const { message, hook, model, channel, session, now, announce } = given;
-  const text = given["text"] ?? given["system-event"];
+export function payloadFromOptions({ options }: CommandIO): unknown {
+  const { message, hook, model, channel, session, now, announce } = options;
+  const text = options["text"] ?? options["system-event"];
   if ([message, text, hook].filter((value) => value !== undefined).length > 1)
     throw new Error("Pass only one of --message, --text and --hook.");
   const mode = choose(now, "now", "next-heartbeat");
@@ -69,19 +69,17 @@ export function scheduleFromText(text: string, tz?: string): GivenSchedule {
  * `before`, the one that is changed, where the kind stays the same. A part without a `kind` is of the kind that is there.
  */
 export function completeChange<C extends object>(change: C, before: object): C {
-  const given = change as Record<string, unknown>;
+  const changes = change as Record<string, unknown>;
   const parts = ["schedule", "payload"]
     // one that is not named must not be there at all: it would take the place of what is
-    .filter((key) => given[key] !== undefined)
-    .map((key) => [key, completedPart(given[key], (before as Record<string, unknown>)[key])]);
+    .filter((key) => changes[key] !== undefined)
+    .map((key) => [key, completedPart(changes[key], (before as Record<string, unknown>)[key])]);
   return { ...change, ...Object.fromEntries(parts) };
 }
 
-function completedPart(given: unknown, before: unknown): unknown {
-  if (typeof given !== "object" || given === null) return given;
-  const fresh = Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== undefined),
-  );
+function completedPart(part: unknown, before: unknown): unknown {
+  if (typeof part !== "object" || part === null) return part;
+  const fresh = Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined));
   const { kind } = (before ?? {}) as { kind?: unknown };
   return fresh["kind"] === undefined || fresh["kind"] === kind
     ? { ...(before as object), ...fresh }

@@ -177,8 +177,8 @@ function isoOf(ms: number, param: string): string {
   return new Date(ms).toISOString();
 }
 
-function parseAt(given: string | number, tz: string, now: number, param: string): string {
-  const at = typeof given === "number" ? isoOf(given, param) : given;
+function parseAt(value: string | number, tz: string, now: number, param: string): string {
+  const at = typeof value === "number" ? isoOf(value, param) : value;
   const relative = /^in\s+(.+)$/i.exec(at.trim());
   if (relative) return new Date(now + parseDuration(relative[1]!, param)).toISOString();
   if (!/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?$/i.test(at.trim())) {
@@ -202,8 +202,8 @@ function parseAt(given: string | number, tz: string, now: number, param: string)
 const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];
 
 /** An expression in normal form. Throws for one of the wrong length, or with an unknown name. */
-function fieldsOf(given: string, param: string): string {
-  const expr = given.trim().replace(/\s+/g, " ");
+function fieldsOf(text: string, param: string): string {
+  const expr = text.trim().replace(/\s+/g, " ");
   if (expr.startsWith("@")) {
     const name = expr.toLowerCase();
     if (NICKNAMES.includes(name)) return name;
@@ -243,12 +243,15 @@ function readZone(schedule: StructuredSchedule, param: string): StructuredSchedu
 
 /** Brings a schedule into its full form and checks that a date of it exists. Throws 400 with `param`. */
 export function parseSchedule(
-  given: GivenSchedule,
+  definition: GivenSchedule,
   now: number,
   zone: string,
   param = "schedule",
 ): ScheduleSpec {
-  const schedule = readZone(typeof given === "string" ? fromText(given, param) : given, param);
+  const schedule = readZone(
+    typeof definition === "string" ? fromText(definition, param) : definition,
+    param,
+  );
   if (schedule.kind === "every") {
     const { everyMs } = schedule;
     if (!Number.isSafeInteger(everyMs) || everyMs < 100 || everyMs > LONGEST_MS) {

@@ -41,7 +41,7 @@ export interface ScheduleEntriesOptions<G extends EnabledOrNot, E extends Schedu
   read(row: Schedule): E;
   isConfigured(body: E["body"]): boolean;
   /** A definition of the configuration as it is stored. Throws where it is wrong. */
-  bodyOf(given: G, anchorMs: number): E["body"];
+  bodyOf(definition: G, anchorMs: number): E["body"];
   /** When a definition of the configuration that is new or has changed comes due, and with which state. */
   place(
     definition: Definition<E>,
@@ -51,8 +51,10 @@ export interface ScheduleEntriesOptions<G extends EnabledOrNot, E extends Schedu
 }
 
 /** True where enabled is asked for, by either of its two spellings. */
-export const wantsEnabled = (given: EnabledOrNot, otherwise: boolean): boolean =>
-  given.status !== undefined ? given.status === "enabled" : (given.enabled ?? otherwise);
+export const wantsEnabled = (definition: EnabledOrNot, otherwise: boolean): boolean =>
+  definition.status !== undefined
+    ? definition.status === "enabled"
+    : (definition.enabled ?? otherwise);
 
 /** A short id that a person can type: `job_Ab3dEf6hIj9k`. */
 const newEntryId = (prefix: string): string =>
@@ -69,17 +71,17 @@ export const isoDate = (ms: number | null | undefined): string | null =>
  * refused for anything else. `parse` checks the rest.
  */
 export function mergePatch<C extends object>(
-  parse: (given: unknown) => C,
-  given: unknown,
+  parse: (value: unknown) => C,
+  patch: unknown,
   removable: readonly (keyof C & string)[],
 ): C {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return parse(given);
-  const members = Object.entries(given);
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return parse(patch);
+  const members = Object.entries(patch);
   const isRemoved = ([key, value]: [string, unknown]) =>
-    value === null && removable.some((one) => one === key);
-  const rest = parse(Object.fromEntries(members.filter((one) => !isRemoved(one))));
-  const kept = members.find((one) => one[1] === null && !isRemoved(one))?.[0];
-  if (kept !== undefined) throw errors.notRemovable({ field: kept }, { param: kept });
+    value === null && removable.some((name) => name === key);
+  const rest = parse(Object.fromEntries(members.filter((member) => !isRemoved(member))));
+  const refused = members.find((member) => member[1] === null && !isRemoved(member))?.[0];
+  if (refused !== undefined) throw errors.notRemovable({ field: refused }, { param: refused });
   return {
     ...rest,
     ...Object.fromEntries(members.filter(isRemoved).map(([key]) => [key, undefined])),
@@ -152,8 +154,8 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
   ): Promise<E> => {
     const { kind, read, changed } = this.#options;
     const id = newEntryId(prefix);
-    const made = make(id, this.#store.now());
-    const row = await this.#store.schedules.put({ kind, id, name: name ?? id, ...made });
+    const fields = make(id, this.#store.now());
+    const row = await this.#store.schedules.put({ kind, id, name: name ?? id, ...fields });
     changed();
     return read(row!);
   };
@@ -235,14 +237,19 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
   };
 
   /** Answers whether the store has changed. */
-  async #syncEntry(name: string, given: G, entry: E | undefined, now: number): Promise<boolean> {
+  async #syncEntry(
+    name: string,
+    definition: G,
+    entry: E | undefined,
+    now: number,
+  ): Promise<boolean> {
     const { kind, place } = this.#options;
     const id = entry?.row.id ?? `config:${name}`;
-    const body = this.#bodyIfRight(given, entry?.body.anchorMs ?? now);
+    const body = this.#bodyIfRight(definition, entry?.body.anchorMs ?? now);
     if (body === undefined) return false;
-    const enabled = wantsEnabled(given, true);
-    const definition = JSON.stringify([body, enabled]);
-    if (entry?.state.configured === definition) return false;
+    const enabled = wantsEnabled(definition, true);
+    const configured = JSON.stringify([body, enabled]);
+    if (entry?.state.configured === configured) return false;
     const { state, ...placed } = place({ id, body, enabled, entry, now });
     await this.#store.schedules.put({
       kind,
@@ -250,15 +257,15 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
       name,
       body,
       ...placed,
-      state: { ...state, configured: definition },
+      state: { ...state, configured },
     });
     return true;
   }
 
   /** Undefined for a wrong definition: `problems` says what is wrong with it. */
-  #bodyIfRight(given: G, anchorMs: number): E["body"] | undefined {
+  #bodyIfRight(definition: G, anchorMs: number): E["body"] | undefined {
     try {
-      return this.#options.bodyOf(given, anchorMs);
+      return this.#options.bodyOf(definition, anchorMs);
     } catch {
       return undefined;
     }

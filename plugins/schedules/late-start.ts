@@ -41,9 +41,9 @@ export function startLate<C, P extends LateStarted<C>>(
 
   async function start(): Promise<P> {
     try {
-      const made = await options.start(() => settings);
+      const instance = await options.start(() => settings);
       failure = undefined;
-      return made;
+      return instance;
     } catch (error) {
       running = undefined;
       if ((error as Error).message !== failure?.message)

@@ -12,7 +12,7 @@ interface RequestParts {
 /** A request as it may be shown: its address, its secret, its headers. */
 export function maskedRequest<R extends RequestParts>(request: R): R {
   const { url, secret, headers } = request;
-  const shown = Object.entries(headers ?? {}).map(([name, value]) => [
+  const maskedHeaders = Object.entries(headers ?? {}).map(([name, value]) => [
     name,
     isSecretHeader(name) ? MASK : value,
   ]);
@@ -20,7 +20,7 @@ export function maskedRequest<R extends RequestParts>(request: R): R {
     ...request,
     url: url && maskAddress(url),
     secret: secret && MASK,
-    headers: headers && Object.fromEntries(shown),
+    headers: headers && Object.fromEntries(maskedHeaders),
   };
 }
 
@@ -71,9 +71,9 @@ export function unmaskedPayload(
   if (!JSON.stringify(next.delivery).includes(MASK)) return next;
   const before = readBefore();
   const known = before?.kind === "agentTurn" ? before.delivery : undefined;
-  const shown = typeof known === "object" ? maskedRequest(known) : undefined;
+  const masked = typeof known === "object" ? maskedRequest(known) : undefined;
   return {
     ...next,
-    delivery: restoreMaskedSecrets(next.delivery, shown, known, "payload.delivery"),
+    delivery: restoreMaskedSecrets(next.delivery, masked, known, "payload.delivery"),
   };
 }

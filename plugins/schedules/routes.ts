@@ -6,8 +6,8 @@ import { describeScheduleRoutes, type ScheduleKind } from "./routes-schema.ts";
 export interface ScheduleOperations {
   list(): Promise<unknown>;
   show(id: string): Promise<unknown>;
-  add(given: unknown, origin: "api", principal: Principal): Promise<unknown>;
-  change(id: string, given: unknown): Promise<unknown>;
+  add(body: unknown, origin: "api", principal: Principal): Promise<unknown>;
+  change(id: string, patch: unknown): Promise<unknown>;
   switch(id: string, status: "enabled" | "disabled"): Promise<unknown>;
   remove(id: string): Promise<unknown>;
   run(id: string): Promise<unknown>;

@@ -39,7 +39,7 @@ export async function migrate(io: CommandIO): Promise<void> {
     if (await isUsed(target, to)) throw wrong("a gateway uses the target. Stop it first");
     const sums = await transfer(source, target, {
       from,
-      told: ({ table, rows }) => io.progress(`${table}: ${rows} rows`),
+      onProgress: ({ table, rows }) => io.progress(`${table}: ${rows} rows`),
       async confirm() {
         if (await isUsed(source, from))
           throw wrong(
@@ -47,8 +47,8 @@ export async function migrate(io: CommandIO): Promise<void> {
           );
       },
     });
-    io.show(sums, (shown) => [
-      ...Object.entries(shown).map(
+    io.show(sums, (tableSums) => [
+      ...Object.entries(tableSums).map(
         ([table, { rows }]) => `${table}: ${rows} rows, the same on both sides`,
       ),
       "The copy is complete. Set store.url to the new address and start the gateway.",
@@ -80,13 +80,13 @@ async function ownUrl(io: CommandIO): Promise<string> {
 }
 
 function named(engine: Engine, option: string): Engine {
-  const told = (error: unknown) => Promise.reject(ofOption(error, option));
+  const rejectNamed = (error: unknown) => Promise.reject(ofOption(error, option));
   return {
     ...engine,
-    read: (operation, name) => engine.read(operation, name).catch(told),
-    write: (write) => engine.write(write).catch(told),
-    check: () => engine.check().catch(told),
-    copied: () => engine.copied().catch(told),
+    read: (operation, name) => engine.read(operation, name).catch(rejectNamed),
+    write: (write) => engine.write(write).catch(rejectNamed),
+    check: () => engine.check().catch(rejectNamed),
+    copied: () => engine.copied().catch(rejectNamed),
   };
 }
 

@@ -43,10 +43,10 @@ export function openEngine(options: StoreOptions): Engine {
       `its directory cannot be created (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`,
     );
   }
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (found?.isDirectory()) throw wrongUrl("the address names a directory, not a file");
+  const stats = statSync(file, { throwIfNoEntry: false });
+  if (stats?.isDirectory()) throw wrongUrl("the address names a directory, not a file");
   // made private, a device would be lost to everybody else
-  if (found && !found.isFile()) throw wrongUrl("the address names a device or a pipe, not a file");
+  if (stats && !stats.isFile()) throw wrongUrl("the address names a device or a pipe, not a file");
   const sharing = sharedBy === "nobody" ? "alone" : "shared";
   return sqliteEngine({
     file,

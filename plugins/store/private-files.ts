@@ -21,8 +21,8 @@ export function makePrivateDir(dir: string): void {
 export function makePrivateFile(file: string): void {
   closeSync(openSync(file, "a", PRIVATE_FILE));
   for (const each of [file, `${file}-wal`, `${file}-shm`]) {
-    const found = statSync(each, { throwIfNoEntry: false });
-    if (found && (found.mode & 0o077) !== 0 && found.uid === process.getuid?.())
+    const stats = statSync(each, { throwIfNoEntry: false });
+    if (stats && (stats.mode & 0o077) !== 0 && stats.uid === process.getuid?.())
       chmodSync(each, PRIVATE_FILE);
   }
 }

@@ -74,8 +74,8 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
       if (max < 1 || !(await read((tx) => anythingReady(tx, kinds)))) return [];
       return write(claim({ worker, max, leaseMs, kinds, shares }));
     },
-    extend: (held, leaseMs) => write(extend(held, leaseMs)),
-    finish: (held, outcome, emits) => write(finish(held, outcome, emits)),
+    extend: (ownClaim, leaseMs) => write(extend(ownClaim, leaseMs)),
+    finish: (ownClaim, outcome, emits) => write(finish(ownClaim, outcome, emits)),
     drain: (lane, kind, max, by, maxChars) => write(drain({ lane, kind, max, by, maxChars })),
     abandon: (worker) => write(abandon(worker)),
     workers: () => read(workers),

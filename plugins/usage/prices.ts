@@ -52,7 +52,7 @@ export function needsList(own: OwnPrices, to: Priced): boolean {
 /** `library` is undefined until it is needed. */
 export function createPrices(own: OwnPrices, library: Library | undefined): CostOf {
   // The library takes a quarter of a millisecond for one price.
-  const kept = new Map<string, Kept>();
+  const ratesByModel = new Map<string, Kept>();
   /** Of them, the one that was last asked for: most often the next one too. */
   let last: Kept | undefined;
 
@@ -69,9 +69,9 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
 
   function lookAt(lib: Library, { provider, model }: Listed, at: number): Kept {
     const key = `${provider}/${model}`;
-    let known = kept.get(key);
+    let known = ratesByModel.get(key);
     if (known !== undefined && known.until > at) return known;
-    if (kept.size >= MOST_RATES) kept.clear();
+    if (ratesByModel.size >= MOST_RATES) ratesByModel.clear();
     const rates = readRates(lib, { provider, model }, at);
     known = {
       provider,
@@ -79,7 +79,7 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
       rates,
       until: rates === undefined ? Number.POSITIVE_INFINITY : at + FRESH_MS,
     };
-    kept.set(key, known);
+    ratesByModel.set(key, known);
     return known;
   }
 
@@ -170,8 +170,8 @@ function readRates(lib: Library, to: Listed, at: number): Rates | undefined {
 }
 
 function firstTier(lib: Library, to: Listed, at: number): number {
-  const found = lookUp(lib, to, {}, at);
-  const starts = Object.values(found?.model_price ?? {}).flatMap((price) =>
+  const listed = lookUp(lib, to, {}, at);
+  const starts = Object.values(listed?.model_price ?? {}).flatMap((price) =>
     typeof price === "object" ? price.tiers.map((tier) => tier.start) : [],
   );
   return Math.min(Number.MAX_SAFE_INTEGER, ...starts);

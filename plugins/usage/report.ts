@@ -59,8 +59,8 @@ export async function report(store: Store, query: UsageQuery): Promise<Report> {
   const total = amountsOf(undefined);
   const costs = sums.reduce((all, { cost }) => all + cost, 0);
   for (const sum of sums) {
-    const one = amountsOf(sum);
-    for (const key of COUNTS) total[key] += one[key];
+    const amounts = amountsOf(sum);
+    for (const key of COUNTS) total[key] += amounts[key];
   }
   total.costUsd = known(costs, total.unpriced);
   const durations = sums.reduce((all, { durationMs }) => all + durationMs, 0);

@@ -72,9 +72,9 @@ const delivery = {
   description: "The id of the delivery, or the beginning or end of it",
 };
 
-function pairs(given: unknown, option: string): Record<string, string> {
+function pairs(values: unknown, option: string): Record<string, string> {
   return Object.fromEntries(
-    ((given as string[] | undefined) ?? []).map((text) => {
+    ((values as string[] | undefined) ?? []).map((text) => {
       const pair = /^([^:=\s]+)\s*[:=]\s*(.*)$/.exec(text);
       if (!pair) throw new Error(`--${option} takes NAME: VALUE, not "${text}".`);
       return [pair[1] as string, pair[2] as string];
@@ -111,21 +111,23 @@ function passing({
   return [at, id, source, outcome, status ?? "", itemId ?? "", replay, why].join("  ").trimEnd();
 }
 
-function details(one: DeliveryView): string[] {
+function details(delivery: DeliveryView): string[] {
   return [
-    `${one.id}  ${one.outcome}${one.status === undefined ? "" : ` (${one.status})`}`,
-    `at          ${one.at}`,
-    `request     ${one.method} ${one.path}`,
-    `from        ${one.address}${one.credential ? ` with ${one.credential}` : ""}`,
-    ...(one.itemId ? [`became      ${one.itemId}`] : []),
-    ...(one.replayOf ? [`replay of   ${one.replayOf}`] : []),
-    ...(one.error ? [`error       ${one.error.code}: ${one.error.message}`] : []),
-    ...(one.missing?.length ? [`no value    ${one.missing.join(" ")}`] : []),
-    ...(one.reason ? [`skipped     ${describeReason(one.reason)}`] : []),
-    ...Object.entries(one.query ?? {}).map(([name, value]) => `query       ${name}=${value}`),
-    ...Object.entries(one.headers ?? {}).map(([name, value]) => `header      ${name}: ${value}`),
+    `${delivery.id}  ${delivery.outcome}${delivery.status === undefined ? "" : ` (${delivery.status})`}`,
+    `at          ${delivery.at}`,
+    `request     ${delivery.method} ${delivery.path}`,
+    `from        ${delivery.address}${delivery.credential ? ` with ${delivery.credential}` : ""}`,
+    ...(delivery.itemId ? [`became      ${delivery.itemId}`] : []),
+    ...(delivery.replayOf ? [`replay of   ${delivery.replayOf}`] : []),
+    ...(delivery.error ? [`error       ${delivery.error.code}: ${delivery.error.message}`] : []),
+    ...(delivery.missing?.length ? [`no value    ${delivery.missing.join(" ")}`] : []),
+    ...(delivery.reason ? [`skipped     ${describeReason(delivery.reason)}`] : []),
+    ...Object.entries(delivery.query ?? {}).map(([name, value]) => `query       ${name}=${value}`),
+    ...Object.entries(delivery.headers ?? {}).map(
+      ([name, value]) => `header      ${name}: ${value}`,
+    ),
     "",
-    one.payload ?? "(the body was not kept)",
+    delivery.payload ?? "(the body was not kept)",
   ];
 }
 
@@ -170,14 +172,14 @@ const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
       const items = shortIds(listing.deliveries.map(({ itemId = "-" }) => itemId));
       return io.table(
         ["ID", "AT", "SOURCE", "OUTCOME", "STATUS", "BECAME", "FROM"],
-        listing.deliveries.map((one, index) => [
+        listing.deliveries.map((delivery, index) => [
           ids[index],
-          one.at,
-          one.source,
-          one.outcome,
-          one.status ?? "-",
+          delivery.at,
+          delivery.source,
+          delivery.outcome,
+          delivery.status ?? "-",
           items[index],
-          one.credential ?? one.address ?? "-",
+          delivery.credential ?? delivery.address ?? "-",
         ]),
       );
     },
@@ -192,9 +194,9 @@ const tail = defineCommand({
     const bytes = await io.gateway.stream("GET", "/webhooks/tail");
     for await (const line of createInterface({ input: Readable.from(bytes) })) {
       if (!line.startsWith("data: ")) continue;
-      const one = JSON.parse(line.slice("data: ".length)) as DeliveryView;
+      const delivery = JSON.parse(line.slice("data: ".length)) as DeliveryView;
       // One line for each in either form: the list has no end.
-      io.print(io.json ? JSON.stringify(one) : passing(one));
+      io.print(io.json ? JSON.stringify(delivery) : passing(delivery));
     }
   },
 });
@@ -222,7 +224,7 @@ const catchSample = commandFor<{ mapping: string; paths: string[] }>(
       }`,
     view: ({ mapping, paths }) => [
       `kept as the sample of ${mapping}; a template may hold`,
-      ...paths.map((one) => `  {${one}}`),
+      ...paths.map((path) => `  {${path}}`),
     ],
   },
 );

@@ -196,12 +196,12 @@ class Management {
     { body, headers, query }: Pick<TestRequest, "body" | "headers" | "query">,
   ): Promise<Request> {
     const own = sampleOf({ body, headers, query });
-    const kept =
+    const sample =
       body === undefined ? await this.#sampleFor(target) : await this.#keptSample(target);
     return {
-      body: body === undefined ? kept?.body : body,
-      headers: { ...kept?.headers, ...own.headers },
-      query: { ...kept?.query, ...own.query },
+      body: body === undefined ? sample?.body : body,
+      headers: { ...sample?.headers, ...own.headers },
+      query: { ...sample?.query, ...own.query },
     };
   }
 
@@ -251,8 +251,8 @@ class Management {
   }
 
   async #sampleFor(target: Pick<Target, "mapping">): Promise<Request> {
-    const kept = await this.#keptSample(target);
-    if (kept) return kept;
+    const sample = await this.#keptSample(target);
+    if (sample) return sample;
     throw target.mapping
       ? errors.noSample({ mapping: target.mapping.name }, { param: "body" })
       : errors.noSampleNamed({ param: "body" });

@@ -47,7 +47,7 @@ export default definePlugin({
       };
       for (const path of ["", "/*"]) route(ANY, path, { summary: "Webhooks" });
       if (enabled) for (const endpoint of ENDPOINTS) route(...endpoint);
-      for (const one of before) void one();
+      for (const unmount of before) void unmount();
     }
 
     mount(webhooks.settings());

@@ -106,7 +106,7 @@ export async function readSettings(config: WebhooksConfig, judges: Judges): Prom
     allowedIps: config.allowedIps.length > 0 ? parseNetworks(config.allowedIps) : undefined,
     mappings,
     broken,
-    secrets: secrets.sort((one, other) => other.length - one.length),
+    secrets: secrets.sort((first, second) => second.length - first.length),
     warning: enabled && !hasCredentials ? NO_CREDENTIALS : undefined,
   };
 }
@@ -252,7 +252,7 @@ function namesOf(name: string, key: KeyConfig): Credential["checkNames"] {
     errors.nameNotAllowed({ kind, allowed: allowed.join(", ") || "none" }, { param: kind });
   return ({ session, model, delivery }) => {
     const fits = (patterns: readonly string[], text: string) =>
-      patterns.some((one) => fitsPattern(one, text));
+      patterns.some((pattern) => fitsPattern(pattern, text));
     if (session !== undefined && !fits(sessions, session)) throw refuse("session", sessions);
     if (models && model !== undefined && !fits(models, model)) throw refuse("model", models);
     if (delivery === "announce") throw errors.announceNotAllowed({ param: "delivery" });

@@ -41,13 +41,13 @@ export async function findGrant(
 }
 
 /** Two entries with one name: only what both of them grant, because a turn does not show which one started it. */
-function inCommon(one: Grant, other: Grant): Grant {
+function inCommon(first: Grant, second: Grant): Grant {
   const common = (a: readonly string[] = [], b: readonly string[] = []) =>
     a.filter((item) => b.includes(item));
   return {
-    tools: common(one.tools, other.tools),
-    sessions: common(one.sessions, other.sessions),
-    announce: one.announce === true && other.announce === true,
-    client: one.client ?? other.client,
+    tools: common(first.tools, second.tools),
+    sessions: common(first.sessions, second.sessions),
+    announce: first.announce === true && second.announce === true,
+    client: first.client ?? second.client,
   };
 }

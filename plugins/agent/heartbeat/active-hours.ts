@@ -18,15 +18,15 @@ export function isActive(hours: ActiveHours | undefined, at: Date): boolean {
   return start <= end ? now >= start && now < end : now >= start || now < end;
 }
 
-/** The first of the looks from `at` on, one every `everyMs`, that falls into the hours; `at` where none does. Epoch ms. */
+/** The first of the beats from `at` on, one every `everyMs`, that falls into the hours; `at` where none does. Epoch ms. */
 export function firstActive(hours: ActiveHours | undefined, at: number, everyMs: number): number {
-  let look = at;
+  let beat = at;
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    if (!hours || isActive(hours, new Date(look))) return look;
-    const minutes = minutesOf(hours.start) - minutesOf(timeIn(hours.tz, new Date(look)));
-    const untilStart = ((minutes + DAY_MINUTES) % DAY_MINUTES) * 60_000 - (look % 60_000);
+    if (!hours || isActive(hours, new Date(beat))) return beat;
+    const minutes = minutesOf(hours.start) - minutesOf(timeIn(hours.tz, new Date(beat)));
+    const untilStart = ((minutes + DAY_MINUTES) % DAY_MINUTES) * 60_000 - (beat % 60_000);
     // half of the way at a time: a change of the zone's offset makes it shorter by an hour
-    look += Math.max(1, Math.floor(untilStart / 2 / everyMs)) * everyMs;
+    beat += Math.max(1, Math.floor(untilStart / 2 / everyMs)) * everyMs;
   }
   return at;
 }

@@ -122,7 +122,7 @@ export class Ending {
   async paused(
     claim: Claim<TurnBody>,
     body: TurnBody,
-    { until, asked: calls }: LoopPause,
+    { until, newCalls: calls }: LoopPause,
     { meta, steps }: Pick<CompletedTurn, "meta"> & Pick<Steps, "steps">,
   ): Promise<void> {
     const { item } = claim;
@@ -145,7 +145,7 @@ export class Ending {
   #emitConfirm(
     claim: Claim<TurnBody>,
     body: TurnBody,
-    { callId, tool, arguments: args, until }: LoopPause["asked"][number],
+    { callId, tool, arguments: args, until }: LoopPause["newCalls"][number],
   ): void {
     void this.#agent.ctx.emit(
       "agent:confirm",

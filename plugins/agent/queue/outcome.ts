@@ -32,11 +32,11 @@ export function outcomeOf(
     headers?: Record<string, string>;
     retryAfterMs?: number;
   };
-  const asked = retryAfterMs ?? Number(headers?.["retry-after"] ?? 0) * 1000;
+  const requestedPause = retryAfterMs ?? Number(headers?.["retry-after"] ?? 0) * 1000;
   const delay = retryDelayMs * 4 ** item.failures * (0.8 + Math.random() * 0.4);
   return {
     state: "retry",
-    at: now + Math.max(Math.min(delay, 600_000), Math.min(asked || 0, 600_000)),
+    at: now + Math.max(Math.min(delay, 600_000), Math.min(requestedPause || 0, 600_000)),
     error,
   };
 }

@@ -114,14 +114,14 @@ export function hasEnded({ state }: Pick<TurnStatus, "state">): boolean {
 }
 
 /** `taken`: the turn that has the event in its prompt. */
-export function wakeStatus(item: WorkItem, taken: TurnStatus | undefined): WakeStatus {
+export function wakeStatus(item: WorkItem, turn: TurnStatus | undefined): WakeStatus {
   return {
     eventId: item.id,
     state: stateOf(item),
     attempts: item.attempts,
     ...timesOf(item),
     turnId: item.drainedBy,
-    result: taken?.result,
+    result: turn?.result,
     error: errorOf(item),
   };
 }

@@ -29,11 +29,11 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
     agent.settings(request.agent);
     const principal = principalOf(call.client);
     await service.checkModel({ ...request, principal });
-    const asked: TurnBody = { ...request, stream, source, principal };
-    const body = await received(agent, session, asked).catch((error: unknown) => {
+    const turnBody: TurnBody = { ...request, stream, source, principal };
+    const body = await received(agent, session, turnBody).catch((error: unknown) => {
       // No caller waits for it: it stays in the queue until its hook works again. A command is not queued.
-      const mayWait = !wait && !stream && parseCommand(asked.message) === undefined;
-      if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return asked;
+      const mayWait = !wait && !stream && parseCommand(turnBody.message) === undefined;
+      if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return turnBody;
       throw error;
     });
     const command = body.reply === undefined ? parseCommand(body.message) : undefined;

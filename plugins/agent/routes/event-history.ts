@@ -25,17 +25,17 @@ interface Limits {
 export function createEventHistory(limits: Limits) {
   // A restart begins to count again: its ids must not look like those of the process before.
   const processId = randomBytes(6).toString("hex");
-  const kept: NumberedEvent[] = [];
+  const events: NumberedEvent[] = [];
   let chars = 0;
   let lastNumber = 0;
 
   function add(name: string, event: object): NumberedEvent {
     lastNumber += 1;
     const numbered = { id: `${processId}-${lastNumber}`, name, data: JSON.stringify(event) };
-    kept.push(numbered);
+    events.push(numbered);
     chars += numbered.data.length;
-    while (kept.length > limits.count || (chars > limits.chars && kept.length > 1))
-      chars -= kept.shift()?.data.length ?? 0;
+    while (events.length > limits.count || (chars > limits.chars && events.length > 1))
+      chars -= events.shift()?.data.length ?? 0;
     return numbered;
   }
 
@@ -43,10 +43,10 @@ export function createEventHistory(limits: Limits) {
     const [process, number] = lastEventId.split("-");
     const last = Number(number);
     const isOurs = process === processId && Number.isInteger(last) && last <= lastNumber;
-    if (!isOurs) return { events: [...kept], lost: null };
-    const oldest = lastNumber - kept.length + 1;
+    if (!isOurs) return { events: [...events], lost: null };
+    const oldest = lastNumber - events.length + 1;
     return {
-      events: kept.slice(Math.max(0, last + 1 - oldest)),
+      events: events.slice(Math.max(0, last + 1 - oldest)),
       lost: Math.max(0, oldest - last - 1),
     };
   }
@@ -56,7 +56,7 @@ export function createEventHistory(limits: Limits) {
     since,
     /** Drops all events. The numbers continue, so that clients learn how many they missed. */
     clear(): void {
-      kept.length = 0;
+      events.length = 0;
       chars = 0;
     },
   };

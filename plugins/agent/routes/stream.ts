@@ -26,10 +26,10 @@ export async function streamTurn(
   // What comes before the response has begun waits for that.
   const early: [name: string, data: object][] = [];
   let send = (name: string, data: object): void => void early.push([name, data]);
-  let heard = 0;
+  let lastAttempt = 0;
   const listen: ListenToAttempts = (text, attempt) => {
-    if (heard !== 0 && heard !== attempt) send("attempt", { attempt });
-    heard = attempt;
+    if (lastAttempt !== 0 && lastAttempt !== attempt) send("attempt", { attempt });
+    lastAttempt = attempt;
     send("delta", { text });
   };
   const undo = [
@@ -44,7 +44,7 @@ export async function streamTurn(
     send = (name, data) => sse.send(name, data);
     const status = await service.waitFor(turnId, { signal: call.signal }).catch(() => undefined);
     // an attempt that another gateway has made was not heard here
-    if (status?.result && heard !== status.attempts) listen(status.result, status.attempts);
+    if (status?.result && lastAttempt !== status.attempts) listen(status.result, status.attempts);
     if (status) sse.send("end", status);
     sse.close();
   } finally {

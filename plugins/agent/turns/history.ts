@@ -52,8 +52,8 @@ async function compact(
 ): Promise<History> {
   const cut = cutPoint(stored, options.settings.compactAtTokens / 2);
   const older = stored.slice(0, cut);
-  const kept = stored.slice(cut);
-  if (older.length === 0) return withSummary(kept, summary);
+  const recent = stored.slice(cut);
+  if (older.length === 0) return withSummary(recent, summary);
   const text = older
     .map((entry) => `${entry.role}: ${wordsOf(entry.body as ChatMessage)}`)
     .join("\n\n");
@@ -79,7 +79,7 @@ async function compact(
     );
     const next = clip(textOf(answer.message), options.settings.compactAtTokens);
     return {
-      ...withSummary(kept, next),
+      ...withSummary(recent, next),
       meta: { summary: next, summaryUpTo: older.at(-1)?.seq ?? 0 },
     };
   } catch (error) {
@@ -89,7 +89,7 @@ async function compact(
       { err: error, session: options.sessionId },
       "the older part of the session could not be summarised",
     );
-    return withSummary(kept, summary);
+    return withSummary(recent, summary);
   }
 }
 

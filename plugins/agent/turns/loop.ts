@@ -59,7 +59,7 @@ export interface LoopPause {
   /** When at the latest, in milliseconds of the store's clock; undefined: at once, when this is written. */
   until: number | undefined;
   /** Calls that wait since now. */
-  asked: WaitingCall[];
+  newCalls: WaitingCall[];
 }
 
 /** The same call with the same result this often means that the model goes in a circle. */
@@ -88,7 +88,7 @@ export async function runLoop(
       return resultOf(state, text, "tool_loop");
     }
     // what the owner has allowed once is never run twice, whatever becomes of the rest of the turn
-    if (hasRunConfirmed) return { until: undefined, asked: [] };
+    if (hasRunConfirmed) return { until: undefined, newCalls: [] };
   }
 }
 
@@ -173,9 +173,9 @@ async function answerCalls(
 ): Promise<LoopPause | undefined> {
   for (; open.next < open.calls.length; open.next++) {
     const call = open.calls[open.next] as ToolCallPart;
-    const asked = openWaiting(options, open);
+    const newCalls = openWaiting(options, open);
     const verdict = await verdictOn(options, open);
-    if (verdict.may === "wait") return { until: verdict.until, asked };
+    if (verdict.may === "wait") return { until: verdict.until, newCalls };
     const run = await runTraced(options, state, call, verdict);
     options.onTool(run);
     state.added.push(...run.messages.filter((message) => message.role === "tool"));
@@ -209,11 +209,11 @@ function openWaiting({ confirmations, tools }: LoopOptions, open: OpenCalls): Wa
     call !== undefined && tools.has(call.function?.name ?? "") && confirmations.needs(call);
   const isKnown = open.waiting.some(({ index }) => index === open.next);
   if (isKnown || !mustWait(open.calls[open.next])) return [];
-  const asked = open.calls.flatMap((call, index) =>
+  const newCalls = open.calls.flatMap((call, index) =>
     index >= open.next && mustWait(call) ? [confirmations.open(call, index)] : [],
   );
-  open.waiting.push(...asked);
-  return asked;
+  open.waiting.push(...newCalls);
+  return newCalls;
 }
 
 async function verdictOn({ confirmations }: LoopOptions, open: OpenCalls): Promise<Verdict> {

@@ -42,13 +42,13 @@ function withoutNotes(schema: Record<string, unknown>): Notes {
   }
 
   function strippedSchema(value: Record<string, unknown>, path: string, depth: number) {
-    const kept: Record<string, unknown> = {};
+    const copy: Record<string, unknown> = {};
     for (const [key, member] of Object.entries(value)) {
-      if (key === "properties") kept[key] = strippedProperties(member, path, depth + 1);
-      else if (!EXPLAINING.has(key)) kept[key] = stripped(member, path, depth + 1);
+      if (key === "properties") copy[key] = strippedProperties(member, path, depth + 1);
+      else if (!EXPLAINING.has(key)) copy[key] = stripped(member, path, depth + 1);
       else if (key === "description" && path !== "") notes.push(`${path}: ${String(member)}`);
     }
-    return kept;
+    return copy;
   }
 
   /** The names of properties are no keys of the schema: one may well be called `title`. */

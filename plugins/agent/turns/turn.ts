@@ -177,8 +177,8 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
 }
 
 /** Strangers wrote the files of a principal's own directory, so they are data whichever hook adds them. */
-function filesFor({ ownDirectory }: Access, given: unknown): BootstrapFile[] {
-  const files = Array.isArray(given) ? given.filter(isFile) : [];
+function filesFor({ ownDirectory }: Access, value: unknown): BootstrapFile[] {
+  const files = Array.isArray(value) ? value.filter(isFile) : [];
   if (ownDirectory === undefined) return files;
   return files.map((file) => {
     const isOwn = String(file.path).startsWith(ownDirectory + sep);

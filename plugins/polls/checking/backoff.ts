@@ -26,10 +26,10 @@ export function backoffMs(
   const doubled = hopeless
     ? CEILING_MS
     : Math.min(CEILING_MS, first * 2 ** Math.min(errors - 1, 20));
-  const asked = Math.min(retryAfterMs, RETRY_AFTER_CEILING_MS);
+  const requestedPause = Math.min(retryAfterMs, RETRY_AFTER_CEILING_MS);
   return Math.max(
     addJitter(Math.max(doubled, hopeless ? intervalMs : 0), share),
-    Math.ceil(asked * (1 + share * 0.1)),
+    Math.ceil(requestedPause * (1 + share * 0.1)),
   );
 }
 

@@ -6,7 +6,12 @@ import { newItems } from "../identity.ts";
 import { type CheckStatus, type Cursor, placeOf } from "../poll.ts";
 import type { Source } from "../schema.ts";
 import { refuseCutOff } from "../sources/ending.ts";
-import { type Found, type ReadResult, type ReadRequest, CheckFailed } from "../sources/source.ts";
+import {
+  type SourceContent,
+  type ReadResult,
+  type ReadRequest,
+  CheckFailed,
+} from "../sources/source.ts";
 
 const TEXT_KEPT = 200_000;
 /** Against nothing, a large text would be shown as new from its first line to its last. */
@@ -43,8 +48,8 @@ export interface Checked {
   bytes: number;
 }
 
-type FoundItems = Extract<Found, { kind: "items" }>;
-type FoundText = Extract<Found, { kind: "text" }>;
+type ItemsContent = Extract<SourceContent, { kind: "items" }>;
+type TextContent = Extract<SourceContent, { kind: "text" }>;
 /** What a comparison says; the facts about the request are added to it. */
 type Comparison = Omit<Checked, "httpStatus" | "bytes">;
 type Moment = Pick<Cursor, "fullAt" | "validators">;
@@ -65,19 +70,23 @@ export async function check(options: CheckOptions): Promise<Checked> {
   const validators = needsFullRead ? undefined : cursor.validators;
   const result = await read({ ...options, validators });
   const moment: Moment = { fullAt: now, validators: result.validators };
-  const comparison = await compare(result.found, options, moment);
+  const comparison = await compare(result.content, options, moment);
   return { ...comparison, bytes: result.bytes, httpStatus: result.status };
 }
 
-async function compare(found: Found, options: CheckOptions, moment: Moment): Promise<Comparison> {
-  if (found.kind === "unchanged")
+async function compare(
+  content: SourceContent,
+  options: CheckOptions,
+  moment: Moment,
+): Promise<Comparison> {
+  if (content.kind === "unchanged")
     return { status: "unchanged", cursor: options.cursor, news: [], sample: [] };
-  if (found.kind === "items") return compareItems(found, options, moment);
-  return compareText(found, options, moment);
+  if (content.kind === "items") return compareItems(content, options, moment);
+  return compareText(content, options, moment);
 }
 
 async function compareItems(
-  { items }: FoundItems,
+  { items }: ItemsContent,
   { cursor, fireOnFirst }: CheckOptions,
   moment: Moment,
 ): Promise<Comparison> {
@@ -93,9 +102,9 @@ async function compareItems(
   };
 }
 
-function compareText(found: FoundText, options: CheckOptions, moment: Moment): Comparison {
+function compareText(content: TextContent, options: CheckOptions, moment: Moment): Comparison {
   const { source, fireOnFirst } = options;
-  const { text, hash, ending } = found;
+  const { text, hash, ending } = content;
   refuseCutOff(ending, options.cursor?.form);
   const before = options.cursor?.kind === "text" ? options.cursor : undefined;
   const isFirst = before === undefined;

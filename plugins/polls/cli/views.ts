@@ -83,13 +83,13 @@ export function details(view: PollView): string[] {
 }
 
 export function describeDryRun(dry: DryRun): string[] {
-  const seen =
+  const excerpt =
     dry.text !== undefined
       ? dry.text.split("\n").slice(0, 20)
       : dry.sample.map((item) => shorten(JSON.stringify(item), 200));
   return [
     dry.listed === undefined ? "Current items:" : `${dry.listed} items; the last of them:`,
-    ...seen.map((line) => `  ${line}`),
+    ...excerpt.map((line) => `  ${line}`),
     ...(dry.count > 0 ? [`${dry.count} of them would be reported now.`] : []),
     ...(dry.wouldSend === null
       ? []

@@ -10,15 +10,15 @@ export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): s
 ];
 
 /** The real path of a requested file; `undefined` if it does not exist. Refuses a path outside all roots. */
-export function confinePath(roots: readonly string[], asked: string): string | undefined {
+export function confinePath(roots: readonly string[], requestedPath: string): string | undefined {
   let missing = false;
   for (const root of roots) {
     const real = realPathOf(root);
-    const path = resolve(root, asked);
+    const path = resolve(root, requestedPath);
     if (!isInside(resolve(root), path) && (real === undefined || !isInside(real, path))) continue;
-    const found = real === undefined ? undefined : realPathOf(path);
-    if (real === undefined || found === undefined) missing = true;
-    else if (isInside(real, found)) return found;
+    const realPath = real === undefined ? undefined : realPathOf(path);
+    if (real === undefined || realPath === undefined) missing = true;
+    else if (isInside(real, realPath)) return realPath;
   }
   if (missing) return undefined;
   throw errors.pathOutside({ param: "source.path" });

@@ -6,7 +6,7 @@ import {
   type ReadRequest,
   CheckFailed,
   fieldMissing,
-  type Found,
+  type SourceContent,
   type Validators,
 } from "./source.ts";
 
@@ -31,13 +31,13 @@ export interface Fetched {
 /** What `read` makes of the source's body; a 304 is `unchanged`. Throws `CheckFailed` where it cannot be had or read. */
 export async function fetchSource(
   request: ReadRequest,
-  read: (fetched: Fetched) => Found | Promise<Found>,
+  read: (fetched: Fetched) => SourceContent | Promise<SourceContent>,
 ): Promise<ReadResult> {
   const fetched = request.source.browser ? await renderPage(request) : await fetchBody(request);
-  if (fetched === "unchanged") return { found: { kind: "unchanged" }, status: 304, bytes: 0 };
+  if (fetched === "unchanged") return { content: { kind: "unchanged" }, status: 304, bytes: 0 };
   const { validators, status, body } = fetched;
   refuseErrors(request.source, body);
-  return { found: await read(fetched), validators, status, bytes: body.length };
+  return { content: await read(fetched), validators, status, bytes: body.length };
 }
 
 async function renderPage(request: ReadRequest): Promise<Fetched> {

@@ -18,17 +18,17 @@ export async function readFileSource(request: ReadRequest): Promise<ReadResult> 
   const { source, roots } = request;
   if (source.path === undefined) throw fieldMissing("path", "file");
   const path = confinePath(roots, source.path);
-  if (path === undefined) return { found: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
+  if (path === undefined) return { content: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
   const facts = await stat(path);
   if (facts.isDirectory())
-    return { found: { kind: "items", items: await entries(path, request) }, bytes: 0 };
+    return { content: { kind: "items", items: await entries(path, request) }, bytes: 0 };
   if (!facts.isFile()) throw new CheckFailed("The path is neither a file nor a directory.");
   const content = await settledContent(path, request);
   const whole = content.includes(0) ? "" : decodeText(content);
   const text = await withoutIgnored(whole, source.ignore);
   const hash = hashOf(source.ignore === undefined ? content : text);
   const ending = await endingOf(whole, TYPES[extname(path).toLowerCase()]);
-  return { found: { kind: "text", text, hash, ending }, bytes: content.length };
+  return { content: { kind: "text", text, hash, ending }, bytes: content.length };
 }
 
 /** What a file of this name must be, to be whole. */
@@ -71,8 +71,8 @@ async function entries(dir: string, { source: { match = "*" }, settleMs, signal 
       `The directory has more than ${MAX_ENTRIES} entries. Set source.match to select fewer of them.`,
     );
   const now = Date.now();
-  const found = await filesAmong(dir, names);
-  const fresh = found.filter(({ facts }) => Math.abs(now - facts.mtimeMs) < settleMs);
+  const files = await filesAmong(dir, names);
+  const fresh = files.filter(({ facts }) => Math.abs(now - facts.mtimeMs) < settleMs);
   if (fresh.length > 0) await sleep(settleMs, undefined, { signal });
   const still = new Map(
     (
@@ -83,8 +83,8 @@ async function entries(dir: string, { source: { match = "*" }, settleMs, signal 
     ).map(({ name, facts }) => [name, trace(facts)]),
   );
   // One that is being written to is left to the next check.
-  const settled = found.filter(
-    (one) => !fresh.includes(one) || still.get(one.name) === trace(one.facts),
+  const settled = files.filter(
+    (file) => !fresh.includes(file) || still.get(file.name) === trace(file.facts),
   );
   return settled.map(({ name, facts }) => ({
     value: { name, path: name, size: facts.size, modifiedAt: facts.mtime.toISOString() },
@@ -96,10 +96,10 @@ async function filesAmong(
   dir: string,
   names: readonly string[],
 ): Promise<{ name: string; facts: Stats }[]> {
-  const found = [];
+  const files = [];
   for (const name of names) {
     const facts = await lstat(join(dir, name)).catch(() => undefined);
-    if (facts?.isFile()) found.push({ name, facts });
+    if (facts?.isFile()) files.push({ name, facts });
   }
-  return found;
+  return files;
 }

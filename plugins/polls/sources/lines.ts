@@ -24,8 +24,8 @@ export async function changeLines(
 ): Promise<string> {
   const pieces = await TimeSlices.map(piecesOf(text), (piece) => {
     const lines = piece.split("\n").map(change);
-    const kept = lines.filter((line) => line !== undefined);
-    return kept.length > 0 ? kept.join("\n") : undefined;
+    const rest = lines.filter((line) => line !== undefined);
+    return rest.length > 0 ? rest.join("\n") : undefined;
   });
   return pieces.filter((piece) => piece !== undefined).join("\n");
 }

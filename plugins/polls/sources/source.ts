@@ -16,7 +16,7 @@ export interface Ending {
 }
 
 /** What a source holds now: a list of items, or one text. */
-export type Found =
+export type SourceContent =
   | { kind: "items"; items: Item[] }
   | { kind: "text"; text: string; hash: string; ending?: Ending }
   /** The server said that nothing changed. */
@@ -44,7 +44,7 @@ export interface ReadRequest {
   signal: AbortSignal;
 }
 export interface ReadResult {
-  found: Found;
+  content: SourceContent;
   validators?: Validators;
   status?: number;
   bytes: number;

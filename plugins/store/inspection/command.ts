@@ -8,8 +8,8 @@ import { inspect } from "../inspect.ts";
 import { type Inspection, RESTORE } from "./inspection.ts";
 
 export async function check(io: CommandIO): Promise<void> {
-  const given = io.args["store"];
-  if (given !== undefined) return show(io, given, urlFrom(io, given));
+  const place = io.args["store"];
+  if (place !== undefined) return show(io, place, urlFrom(io, place));
   const home = io.home();
   if (io.options["url"] !== undefined || io.env["PORTICO_URL"] !== undefined || home.running())
     return ask(io);
@@ -21,33 +21,35 @@ export async function check(io: CommandIO): Promise<void> {
 }
 
 /** An address, or a path as the shell has it. */
-function urlFrom({ cwd }: CommandIO, given: string): string {
-  if (isPostgres(given) || given.startsWith("file:")) return given;
+function urlFrom({ cwd }: CommandIO, place: string): string {
+  if (isPostgres(place) || place.startsWith("file:")) return place;
   // Not repeated, because it may contain a password.
-  if (/^\w+:\/\//.test(given))
+  if (/^\w+:\/\//.test(place))
     throw new Error("STORE is a file, or postgres://user:password@host:port/database.");
-  return resolve(cwd, given);
+  return resolve(cwd, place);
 }
 
 async function ask(io: CommandIO): Promise<void> {
   io.progress("checking …");
   const timeoutMs = 600_000;
-  const found = await io.gateway.request<Inspection>("POST", "/store/check", undefined, {
+  const inspection = await io.gateway.request<Inspection>("POST", "/store/check", undefined, {
     timeoutMs,
   });
-  io.show(found, ({ problems }) => (problems.length === 0 ? "The store is sound." : problems));
-  refuse("The store", { ...found, remedy: RESTORE });
+  io.show(inspection, ({ problems }) => (problems.length === 0 ? "The store is sound." : problems));
+  refuse("The store", { ...inspection, remedy: RESTORE });
 }
 
-async function show(io: CommandIO, given: string, url: string): Promise<void> {
+async function show(io: CommandIO, place: string, url: string): Promise<void> {
   // An address may contain a password.
-  const name = isPostgres(url) ? "The database" : given;
-  io.progress(`checking ${isPostgres(url) ? "the database" : given} …`);
-  const found = await inspect(url);
-  io.show({ ok: found.problems.length === 0, ...found }, () =>
-    found.problems.length === 0 ? `${name} is sound: ${describe(found)}.` : found.problems,
+  const name = isPostgres(url) ? "The database" : place;
+  io.progress(`checking ${isPostgres(url) ? "the database" : place} …`);
+  const inspection = await inspect(url);
+  io.show({ ok: inspection.problems.length === 0, ...inspection }, () =>
+    inspection.problems.length === 0
+      ? `${name} is sound: ${describe(inspection)}.`
+      : inspection.problems,
   );
-  refuse(name, found);
+  refuse(name, inspection);
 }
 
 function refuse(name: string, { problems, remedy }: Pick<Inspection, "problems" | "remedy">): void {
@@ -57,7 +59,7 @@ function refuse(name: string, { problems, remedy }: Pick<Inspection, "problems" 
 }
 
 function describe({ bytes = 0, schemaVersion, rows }: Inspection): string {
-  const held = Object.entries(rows).filter(([table]) => table !== "counters");
-  const shown = held.map(([table, n]) => `${table} ${n}`);
-  return `${sizeText(bytes)}, schema ${schemaVersion}, ${shown.length > 0 ? shown.join(", ") : "nothing in it"}`;
+  const tables = Object.entries(rows).filter(([table]) => table !== "counters");
+  const counts = tables.map(([table, n]) => `${table} ${n}`);
+  return `${sizeText(bytes)}, schema ${schemaVersion}, ${counts.length > 0 ? counts.join(", ") : "nothing in it"}`;
 }

@@ -64,15 +64,15 @@ export function drain(options: DrainOptions): Write<WorkItem[]> {
 
 function* bind(tx: Transaction, options: DrainOptions): Operation<WorkItem[]> {
   const { lane, kind, max, by, maxChars = Number.POSITIVE_INFINITY } = options;
-  const held = yield* all<ItemRow>(
+  const drained = yield* all<ItemRow>(
     "SELECT * FROM items WHERE drained_by = ? AND kind = ? ORDER BY seq",
     by,
     kind,
   );
-  const room = max - held.length;
-  if (room <= 0) return held.map(toItem);
-  const chars = maxChars - held.reduce((sum, { body }) => sum + body.length, 0);
-  const taken: ItemRow[] = [];
+  const room = max - drained.length;
+  if (room <= 0) return drained.map(toItem);
+  const chars = maxChars - drained.reduce((sum, { body }) => sum + body.length, 0);
+  const newRows: ItemRow[] = [];
   for (const id of yield* fitting(tx, options, room, chars)) {
     const row = yield* first<ItemRow>(
       "UPDATE items SET state = 'held', drained_by = ?, started_at = ? WHERE id = ? AND state = 'queued' RETURNING *",
@@ -80,10 +80,10 @@ function* bind(tx: Transaction, options: DrainOptions): Operation<WorkItem[]> {
       tx.now,
       id,
     );
-    if (row) taken.push(row);
+    if (row) newRows.push(row);
   }
-  if (taken.length > 0) yield* settleLane(tx, kind, lane);
-  return [...held, ...taken].sort((a, b) => a.seq - b.seq).map(toItem);
+  if (newRows.length > 0) yield* settleLane(tx, kind, lane);
+  return [...drained, ...newRows].sort((a, b) => a.seq - b.seq).map(toItem);
 }
 
 interface Waiting {

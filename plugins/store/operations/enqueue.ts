@@ -51,9 +51,9 @@ export function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<
 function* addOnce(tx: Transaction, batch: NewBatch): Operation<Enqueued> {
   const { dedup, limit } = batch;
   const duplicate = dedup && (yield* knownKey(tx, dedup.key));
-  const taken = limit && (yield* takeFrom(tx, limit, duplicate ? 0 : 1));
-  if (duplicate || taken?.allowed === false) return { duplicate, limit: taken };
+  const take = limit && (yield* takeFrom(tx, limit, duplicate ? 0 : 1));
+  if (duplicate || take?.allowed === false) return { duplicate, limit: take };
   if (dedup) firstUse(tx, dedup);
   yield* addBatch(tx, batch);
-  return { limit: taken };
+  return { limit: take };
 }

@@ -34,7 +34,7 @@ export function* knownKey(tx: Transaction, longKey: string): Operation<KnownKey 
   const { rows } = yield {
     sql: "SELECT answer, at FROM known WHERE key = ? AND expires_at > ?",
     params: [key, tx.now],
-    one: true,
+    isSingle: true,
     apart: true,
   };
   const row = rows[0] as { answer: string | null; at: number } | undefined;

@@ -112,7 +112,7 @@ function* readLog(byKey: Map<string, Log>, longKey: string): Operation<Log> {
   const { rows } = yield {
     sql: "SELECT hits FROM limits WHERE key = ?",
     params: [key],
-    one: true,
+    isSingle: true,
     apart: true,
   };
   const hits = rows[0] ? (JSON.parse(rows[0].hits as string) as Hits) : [];

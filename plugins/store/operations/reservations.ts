@@ -97,9 +97,9 @@ export function extendReservations(holder: string, ttlMs: number): Write<void> {
     locks: [],
     soft: true,
     *run(tx) {
-      const held = "SELECT id, key FROM reservations WHERE holder = ? {skip}";
+      const reservations = "SELECT id, key FROM reservations WHERE holder = ? {skip}";
       yield {
-        sql: `UPDATE reservations SET expires_at = ? WHERE (id, key) IN (${held})`,
+        sql: `UPDATE reservations SET expires_at = ? WHERE (id, key) IN (${reservations})`,
         params: [tx.now + ttlMs, holder],
         apart: true,
       };
@@ -135,7 +135,7 @@ function* costsInUsage({ start, usageOf }: CalendarPeriod): Operation<number> {
     ["channel = ?", usageOf.channel],
   ]);
   const sql = `SELECT COALESCE(SUM(cost), 0) AS cost FROM usage_minutes ${where}`;
-  const { rows } = yield { sql, params, one: true, apart: true };
+  const { rows } = yield { sql, params, isSingle: true, apart: true };
   return Number(rows[0]?.["cost"] ?? 0);
 }
 
@@ -162,7 +162,7 @@ function* reservedOf(tx: Transaction, key: string): Operation<number> {
   const { rows } = yield {
     sql: "SELECT COALESCE(SUM(amount), 0) AS amount FROM reservations WHERE key = ? AND expires_at > ?",
     params: [key, tx.now],
-    one: true,
+    isSingle: true,
     apart: true,
   };
   return Number(rows[0]?.["amount"] ?? 0);

@@ -161,11 +161,11 @@ const insertBlocks = insertion(
 );
 
 function* addRequests({ blocks, keep }: NewRequests): Operation<void> {
-  const written = yield* first<{ value: number }>(
+  const counter = yield* first<{ value: number }>(
     "UPDATE counters SET value = value + ? WHERE name = 'usage_requests' RETURNING value",
     blocks.reduce((sum, block) => sum + block.requests, 0),
   );
-  const newest = written?.value ?? 0;
+  const newest = counter?.value ?? 0;
   let number = newest;
   const rows = blocks.toReversed().map(({ requests, firstAt, lastAt, lines }) => {
     const row = [number, requests, firstAt, lastAt, lines];
@@ -199,11 +199,11 @@ export function* listRequests({
       ...ends,
       limit,
     );
-  let held = 0;
+  let requestCount = 0;
   let blocks = 0;
   for (const { requests } of yield* rows<{ requests: number }>("requests", MOST_BLOCKS)) {
-    if (held >= least) break;
-    held += requests;
+    if (requestCount >= least) break;
+    requestCount += requests;
     blocks++;
   }
   return yield* rows<RequestBlock>(

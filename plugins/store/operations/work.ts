@@ -131,9 +131,9 @@ function* takeByShares(
     const next = yield* firstReady(tx, kind, lookedAt, among);
     if (!next) break;
     lookedAt.push(next.lane);
-    const taken = yield* lockFree(tx, [next], 1);
-    lanes.push(...taken);
-    if (taken.length > 0 && next.holder !== "")
+    const locked = yield* lockFree(tx, [next], 1);
+    lanes.push(...locked);
+    if (locked.length > 0 && next.holder !== "")
       counts.set(next.holder, (counts.get(next.holder) ?? 0) + 1);
   }
   return lanes;
@@ -284,17 +284,17 @@ function lanesOf(worker: string): Operation<LaneName[]> {
 
 /** Resolves to false where the lease was lost; then nothing has changed. */
 export function finish(
-  held: Claim,
+  ownClaim: Claim,
   outcome: ClaimOutcome,
   emits: Batch | undefined,
 ): Write<boolean> {
-  const { item } = held;
+  const { item } = ownClaim;
   const known: Lock[] = [laneLock(item), ...locksOf(emits)];
   const putsBack = outcome.state === "dead" || outcome.state === "cancelled";
   return {
     locks: putsBack ? () => withDrained(known, item.id) : known,
     *run(tx) {
-      const isOurs = yield* endClaim(tx, held, outcome);
+      const isOurs = yield* endClaim(tx, ownClaim, outcome);
       if (isOurs) yield* addBatch(tx, emits);
       return isOurs;
     },
@@ -305,8 +305,8 @@ function* withDrained(locks: readonly Lock[], by: string): Operation<Lock[]> {
   return [...locks, ...(yield* drainedLanes(by))];
 }
 
-function* endClaim(tx: Transaction, held: Claim, outcome: ClaimOutcome): Operation<boolean> {
-  const { id, kind, lane } = held.item;
+function* endClaim(tx: Transaction, ownClaim: Claim, outcome: ClaimOutcome): Operation<boolean> {
+  const { id, kind, lane } = ownClaim.item;
   const goesOn = outcome.state === "retry" || outcome.state === "paused";
   const owned = yield* run(
     `UPDATE lanes SET worker = NULL, lease_until = NULL, token = 0, ready_at = ?, head = ?
@@ -316,12 +316,12 @@ function* endClaim(tx: Transaction, held: Claim, outcome: ClaimOutcome): Operati
     kind,
     lane,
     id,
-    held.token,
+    ownClaim.token,
   );
   if (owned === 0) return false;
-  if (outcome.state === "retry") yield* retryItem(tx, held, outcome);
-  else if (outcome.state === "paused") yield* pauseItem(tx, held, outcome);
-  else yield* endItem(tx, held, outcome);
+  if (outcome.state === "retry") yield* retryItem(tx, ownClaim, outcome);
+  else if (outcome.state === "paused") yield* pauseItem(tx, ownClaim, outcome);
+  else yield* endItem(tx, ownClaim, outcome);
   return true;
 }
 

@@ -37,7 +37,7 @@ interface Driver {
   Pool: new (options: object) => DriverPool;
   Client: new (
     options: object,
-  ) => { connect(told: (error?: Error) => void): void; connection: { stream: Socket } };
+  ) => { connect(callback: (error?: Error) => void): void; connection: { stream: Socket } };
 }
 
 const INT8 = 20;
@@ -78,10 +78,10 @@ export async function openPool(
   const { Pool: Pg, Client: PgClient } = await importPg();
   /** The driver leaves a connection open where it cannot go on by itself, as without a password: until the server ends it. */
   class Connecting extends PgClient {
-    override connect(told: (error?: Error) => void): void {
+    override connect(callback: (error?: Error) => void): void {
       super.connect((error) => {
         if (error) this.connection.stream.destroy();
-        told(error);
+        callback(error);
       });
     }
   }

@@ -20,7 +20,7 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
     const client = await pool.connect();
     try {
       await client.query("SET default_transaction_read_only = on");
-      return complete(await look(client));
+      return complete(await readDatabase(client));
     } finally {
       client.release();
     }
@@ -34,7 +34,7 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
   }
 }
 
-async function look(client: Client): Promise<Partial<Inspection>> {
+async function readDatabase(client: Client): Promise<Partial<Inspection>> {
   const { rows } = await client.query(
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()",
   );

@@ -22,18 +22,19 @@ export function shortIds(ids: readonly string[]): string[] {
  */
 export function byShortId<T extends { id: string }>(
   records: readonly T[],
-  given: string,
+  shortId: string,
 ): T | undefined {
   const fits = ({ id }: T): boolean => {
     const kind = kindOf(id);
-    const part = given.startsWith(kind) ? given.slice(kind.length) : given;
+    const part = shortId.startsWith(kind) ? shortId.slice(kind.length) : shortId;
     return (
-      part !== "" && (id.startsWith(given) || id.startsWith(part, kind.length) || id.endsWith(part))
+      part !== "" &&
+      (id.startsWith(shortId) || id.startsWith(part, kind.length) || id.endsWith(part))
     );
   };
-  const [found, ...more] = records.filter(fits);
-  if (more.length === 0) return found;
-  throw errors.ambiguousId({ count: more.length + 1, part: given });
+  const [record, ...more] = records.filter(fits);
+  if (more.length === 0) return record;
+  throw errors.ambiguousId({ count: more.length + 1, part: shortId });
 }
 
 const kindOf = (id: string): string => id.slice(0, id.indexOf("_") + 1);

@@ -14,7 +14,7 @@ export interface Query {
   sql: string;
   params: readonly Param[];
   /** Only the first row is wanted. */
-  one?: boolean;
+  isSingle?: boolean;
   /** Touches no table that anything `Deferred` writes to, so it need not wait for that. */
   apart?: boolean;
   /** Some of the numbers need not be whole. */

@@ -10,7 +10,7 @@ export function* all<R>(sql: string, ...params: Param[]): Operation<R[]> {
 }
 
 export function* first<R>(sql: string, ...params: Param[]): Operation<R | undefined> {
-  const result = yield { sql, params, one: true };
+  const result = yield { sql, params, isSingle: true };
   return result.rows[0] as R | undefined;
 }
 

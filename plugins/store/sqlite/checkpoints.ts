@@ -22,21 +22,21 @@ export function createCheckpoints(file: string, log: Logger): Checkpoints {
   let lastEnd = 0;
   let checkpointer: Checkpointer | undefined;
   let running: Promise<void> | undefined;
-  let held: Promise<void> | undefined;
+  let pause: Promise<void> | undefined;
 
   async function checkpoint(): Promise<void> {
     try {
       checkpointer ??= await openCheckpointer(file);
       for (let n = 0; n < FREE_RUNS; n++) await checkpointer.run();
       const last = checkpointer.run();
-      held = last.catch(() => {});
+      pause = last.catch(() => {});
       await last;
     } catch (error) {
       // nothing is lost: it stays in the log, and a commit moves it once the log has grown too long
       log.warn({ err: error }, "the store's log could not be moved into its file");
       close();
     } finally {
-      held = undefined;
+      pause = undefined;
       lastEnd = performance.now();
     }
   }
@@ -55,7 +55,7 @@ export function createCheckpoints(file: string, log: Logger): Checkpoints {
       });
     },
     get held() {
-      return held;
+      return pause;
     },
     async stop() {
       await running;

@@ -120,11 +120,11 @@ function connectionOf(db: Database): Connection {
     return known;
   }
 
-  function executeQuery({ sql, params, one }: Query): Result {
+  function executeQuery({ sql, params, isSingle }: Query): Result {
     const { statement, reader } = statementOf(sql);
     const values = withoutNul(params);
     if (!reader) return { rows: NO_ROWS, changes: statement.run(values).changes };
-    if (!one) return { rows: withNul(statement.all(values)), changes: 0 };
+    if (!isSingle) return { rows: withNul(statement.all(values)), changes: 0 };
     const row = statement.get(values);
     return { rows: row ? withNul([row]) : NO_ROWS, changes: 0 };
   }
@@ -145,7 +145,7 @@ function connectionOf(db: Database): Connection {
     },
     execute(step) {
       if ("sql" in step) return executeQuery(step);
-      if ("nextToken" in step) return executeQuery({ sql: NEXT_TOKEN, params: [], one: true });
+      if ("nextToken" in step) return executeQuery({ sql: NEXT_TOKEN, params: [], isSingle: true });
       // No other connection writes in the meantime.
       return { rows: step.tryLocks.slice(0, step.most).map((name) => ({ name })), changes: 0 };
     },

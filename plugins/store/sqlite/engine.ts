@@ -46,8 +46,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     log,
     clock,
     async turn() {
-      const held = () => maintenance.held ?? checkpoints.held;
-      while (held()) await held();
+      const pause = () => maintenance.held ?? checkpoints.held;
+      while (pause()) await pause();
     },
     began: () => lastReads.forget(),
     committed(touched) {
@@ -58,7 +58,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   });
 
   /** Looks at the tables outside of any transaction. `name`: as `Engine.read` has it. */
-  function look<T>(work: (connection: Connection) => T, name?: string): Promise<T> {
+  function readOutside<T>(work: (connection: Connection) => T, name?: string): Promise<T> {
     return orUnavailable(problem, () =>
       file.use((connection) =>
         dropAfterDiskError(file, connection, () =>
@@ -68,18 +68,18 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     );
   }
 
-  const open = () => look(() => {});
+  const open = () => readOutside(() => {});
   return {
     now: clock,
     write: (write) => orUnavailable(problem, () => writes.write(write)),
     read: (operation, name) =>
-      look((db) => perform(db, new SharedTransaction().read(operation, clock())), name),
+      readOutside((db) => perform(db, new SharedTransaction().read(operation, clock())), name),
     onWork: listeners.add,
     inSoleUse: () => file.inSoleUse,
     copied: async () => {},
     open,
     health: (isQuick) =>
-      healthOf(problem, isQuick ? undefined : path, () => look(schemaVersion, "schema")),
+      healthOf(problem, isQuick ? undefined : path, () => readOutside(schemaVersion, "schema")),
     check: () => open().then(maintenance.check),
     backup: (target) => open().then(() => maintenance.copy(target)),
     compact: () => open().then(maintenance.compact),

@@ -28,10 +28,13 @@ export async function inspectFile(file: string): Promise<Inspection> {
     const refusal = atFirstSight(file, statSync(file, { throwIfNoEntry: false }));
     if (refusal) return complete(refusal);
     const hadLog = hasLog(file);
-    const seen = await look(file, hadLog);
+    const report = await readTables(file, hadLog);
     // a gateway has been started with it meanwhile
-    const isMoving = !hadLog && seen.problems?.length !== 0 && hasLog(file);
-    return complete({ bytes: sizeWithLog(file), ...(isMoving ? await look(file, true) : seen) });
+    const isMoving = !hadLog && report.problems?.length !== 0 && hasLog(file);
+    return complete({
+      bytes: sizeWithLog(file),
+      ...(isMoving ? await readTables(file, true) : report),
+    });
   } catch (error) {
     return complete(failed(error));
   }
@@ -60,7 +63,7 @@ function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspectio
  * Without a log beside it the file is all there is, and is read as if nobody ever wrote to it, for even reading would make
  * a log. With one, that is read too, and left as it is.
  */
-async function look(file: string, withLog: boolean): Promise<Partial<Inspection>> {
+async function readTables(file: string, withLog: boolean): Promise<Partial<Inspection>> {
   const address = `${pathToFileURL(file).href}?${withLog ? "mode=ro" : "immutable=1"}`;
   const connection = await connectInBackground(address);
   try {

@@ -3,7 +3,7 @@ import type { Query } from "../sql/operation.ts";
 import type { Connection } from "./connection.ts";
 
 /** Another number after every commit that was made over another connection, also by another process. */
-const ELSEWHERE: Query = { sql: "PRAGMA data_version", params: [], one: true };
+const ELSEWHERE: Query = { sql: "PRAGMA data_version", params: [], isSingle: true };
 
 export class LastReads {
   #connection: Connection | undefined;
@@ -21,11 +21,11 @@ export class LastReads {
    * `name`: what `look` looks for, which depends on nothing but the tables; without one it always looks. `isAlone`: no
    * other process has the store open, and this connection is the only one here that writes.
    */
-  of<T>(connection: Connection, name: string | undefined, look: () => T, isAlone: boolean): T {
-    if (name === undefined) return look();
+  of<T>(connection: Connection, name: string | undefined, read: () => T, isAlone: boolean): T {
+    if (name === undefined) return read();
     const isKnown = connection === this.#connection && (isAlone || this.#isFresh);
     if (!isKnown) this.#lookElsewhere(connection);
-    if (!this.#results.has(name)) this.#results.set(name, look());
+    if (!this.#results.has(name)) this.#results.set(name, read());
     return this.#results.get(name) as T;
   }
 

@@ -25,7 +25,7 @@ export interface Maintenance {
 
 export function createMaintenance(file: string): Maintenance {
   let last: Promise<void> = Promise.resolve();
-  let held: Promise<void> | undefined;
+  let pause: Promise<void> | undefined;
 
   function inTurn<T>(
     what: string,
@@ -49,8 +49,8 @@ export function createMaintenance(file: string): Maintenance {
   return {
     check: () =>
       inTurn("The store could not be checked", async (connection) => {
-        const found = await integrityProblems(connection);
-        return found.length > 0 ? found : textProblems(connection, migrations.length);
+        const problems = await integrityProblems(connection);
+        return problems.length > 0 ? problems : textProblems(connection, migrations.length);
       }),
     async copy(target) {
       if (existsSync(target)) throw errors.copyExists();
@@ -75,17 +75,17 @@ export function createMaintenance(file: string): Maintenance {
         const rewriting = connection
           .exec("VACUUM")
           .then(() => connection.all("PRAGMA wal_checkpoint(TRUNCATE)"));
-        held = settled(rewriting);
+        pause = settled(rewriting);
         const before = sizeWithLog(file);
         try {
           await rewriting;
           return { before, after: sizeWithLog(file) };
         } finally {
-          held = undefined;
+          pause = undefined;
         }
       }),
     get held() {
-      return held;
+      return pause;
     },
     ended: () => last,
   };

@@ -20,9 +20,9 @@ export class SoleUse {
   }
 
   /** `asked`: another process wants to use it too. */
-  static async begin(path: string, asked: () => void): Promise<SoleUse> {
+  static async begin(path: string, onRequest: () => void): Promise<SoleUse> {
     const use = new SoleUse(path, await openLock(path));
-    await use.#until(() => use.#takeAlone(asked) || use.#lock.take("shared"));
+    await use.#until(() => use.#takeAlone(onRequest) || use.#lock.take("shared"));
     return use;
   }
 
@@ -44,10 +44,10 @@ export class SoleUse {
   }
 
   /** If requests of other processes could not be noticed, the file counts as shared. */
-  #takeAlone(asked: () => void): boolean {
+  #takeAlone(onRequest: () => void): boolean {
     if (!this.#lock.take("alone")) return false;
     try {
-      this.#watcher = watch(this.#path, { persistent: false }, asked).on("error", asked);
+      this.#watcher = watch(this.#path, { persistent: false }, onRequest).on("error", onRequest);
       return true;
     } catch {
       this.#lock.leave();
@@ -60,9 +60,9 @@ export class SoleUse {
     this.#watcher = undefined;
   }
 
-  async #until(taken: () => boolean): Promise<void> {
+  async #until(take: () => boolean): Promise<void> {
     const late = performance.now() + ASK_FOR_MS;
-    while (!taken() && performance.now() < late) {
+    while (!take() && performance.now() < late) {
       const now = new Date();
       utimesSync(this.#path, now, now);
       await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));

@@ -21,7 +21,7 @@ export const tables: readonly Table[] = tablesOf(migrations.length);
 export const FRACTIONS = new Set(["cost", "amount"]);
 
 function readTables(statements: readonly string[]): Table[] {
-  const found = new Map<
+  const tables = new Map<
     string,
     { name: string; key: string[]; columns: string[]; texts: string[] }
   >();
@@ -35,26 +35,26 @@ function readTables(statements: readonly string[]): Table[] {
       const columns = parts.map(nameOf);
       const texts = parts.filter((part) => / TEXT\b/.test(part)).map(nameOf);
       const own = parts.find((part) => /PRIMARY KEY|\{serial\}/.test(part));
-      found.set(name, { name, columns, key: key ?? [nameOf(own ?? "")], texts });
+      tables.set(name, { name, columns, key: key ?? [nameOf(own ?? "")], texts });
     }
     const [, to = "", column = "", type] =
       /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql) ?? [];
-    found.get(to)?.columns.push(column);
-    if (type === "TEXT") found.get(to)?.texts.push(column);
+    tables.get(to)?.columns.push(column);
+    if (type === "TEXT") tables.get(to)?.texts.push(column);
     const [, from = "", dropped] = /^ALTER TABLE (\w+) DROP COLUMN (\w+)/.exec(sql) ?? [];
-    const table = found.get(from);
+    const table = tables.get(from);
     if (table) {
       table.columns = table.columns.filter((each) => each !== dropped);
       table.texts = table.texts.filter((each) => each !== dropped);
     }
     const [, removed = ""] = /^DROP TABLE (\w+)$/.exec(sql) ?? [];
-    found.delete(removed);
+    tables.delete(removed);
     const [, old = "", name = ""] = /^ALTER TABLE (\w+) RENAME TO (\w+)$/.exec(sql) ?? [];
-    const renamed = found.get(old);
+    const renamed = tables.get(old);
     if (renamed) {
-      found.delete(old);
-      found.set(name, { ...renamed, name });
+      tables.delete(old);
+      tables.set(name, { ...renamed, name });
     }
   }
-  return [...found.values()];
+  return [...tables.values()];
 }

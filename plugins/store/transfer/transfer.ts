@@ -27,7 +27,7 @@ export interface Sum {
 export interface TransferOptions {
   /** Names the source, so that only a copy of the same source continues. */
   from: string;
-  told?(progress: Progress): void;
+  onProgress?(progress: Progress): void;
   /** Asked before the copy counts as whole; rejects where the source may have been written to. */
   confirm?(): Promise<void>;
 }
@@ -39,21 +39,21 @@ export interface TransferOptions {
 export async function transfer(
   source: Source,
   target: Target,
-  { from, told, confirm }: TransferOptions,
+  { from, onProgress, confirm }: TransferOptions,
 ): Promise<Record<string, Sum>> {
   await begin(target, markOf(from));
   const sums: Record<string, Sum> = {};
   for (const table of tables) {
-    await copy(source, target, table, told);
+    await copy(source, target, table, onProgress);
     const expected = await sumOf(source, table);
-    const found = await sumOf(target, table);
-    if (expected.checksum !== found.checksum)
+    const actual = await sumOf(target, table);
+    if (expected.checksum !== actual.checksum)
       throw errors.copyDiffers({
         table: table.name,
         expected: expected.rows,
-        copied: found.rows,
+        copied: actual.rows,
       });
-    sums[table.name] = found;
+    sums[table.name] = actual;
   }
   await confirm?.();
   // Before the mark goes: a process that is killed in between continues behind what is there.
@@ -91,7 +91,7 @@ async function copy(
   source: Source,
   target: Target,
   table: Table,
-  told: TransferOptions["told"],
+  onProgress: TransferOptions["onProgress"],
 ): Promise<void> {
   const last = await target.read(() =>
     first<Row>(
@@ -104,9 +104,9 @@ async function copy(
   for await (const page of pagesOf(source, table, after)) {
     await target.write(alone(() => insert(table, page)));
     rows += page.length;
-    told?.({ table: table.name, rows });
+    onProgress?.({ table: table.name, rows });
   }
-  if (rows === 0) told?.({ table: table.name, rows });
+  if (rows === 0) onProgress?.({ table: table.name, rows });
 }
 
 function* insert({ name, key, columns }: Table, rows: readonly Row[]): Operation<void> {

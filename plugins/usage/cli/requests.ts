@@ -34,20 +34,20 @@ export default commandFor<RequestPage>("GET /usage/requests", usageRoutes.reques
   ],
 });
 
-function cells(one: RequestView): (string | number)[] {
+function cells(request: RequestView): (string | number)[] {
   return [
-    one.at,
-    one.requestId,
-    one.channel,
-    one.model,
-    keyName(one.key),
-    `${one.status}${one.stream ? " stream" : ""}`,
-    one.attempts,
-    one.ms,
-    one.firstByteMs ?? "-",
-    one.promptTokens ?? "-",
-    one.cachedTokens ?? "-",
-    one.completionTokens ?? "-",
-    one.costUsd === undefined ? "-" : dollars(one.costUsd),
+    request.at,
+    request.requestId,
+    request.channel,
+    request.model,
+    keyName(request.key),
+    `${request.status}${request.stream ? " stream" : ""}`,
+    request.attempts,
+    request.ms,
+    request.firstByteMs ?? "-",
+    request.promptTokens ?? "-",
+    request.cachedTokens ?? "-",
+    request.completionTokens ?? "-",
+    request.costUsd === undefined ? "-" : dollars(request.costUsd),
   ];
 }

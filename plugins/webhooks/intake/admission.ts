@@ -43,12 +43,18 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
   const verified = target.kind === "root" ? signedMappings(settings, signed) : [];
   const [mapping] = verified;
   if (mapping && !token.credential) {
-    return { credential: mapping.credential, mapping, allowed: (one) => verified.includes(one) };
+    return {
+      credential: mapping.credential,
+      mapping,
+      allowed: (candidate) => verified.includes(candidate),
+    };
   }
   const credential = admitted(visit, token, refusals);
   const path = target.kind === "root" ? "" : target.path;
-  const allowed = (one: Mapping) =>
-    one.verifier ? verified.includes(one) : credential.allows("") || credential.allows(one.name);
+  const allowed = (candidate: Mapping) =>
+    candidate.verifier
+      ? verified.includes(candidate)
+      : credential.allows("") || credential.allows(candidate.name);
   if (target.kind !== "root" && !credential.allows(path)) {
     throw errors.pathNotAllowed();
   }

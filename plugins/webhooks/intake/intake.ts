@@ -234,9 +234,9 @@ class Intake {
       visit.limit = await this.#store.take(bucket.key, 0, bucket.max, bucket.windowMs);
       return this.#repeat(visit, known);
     }
-    const taken = await this.#store.take(bucket.key, 1, bucket.max, bucket.windowMs);
-    visit.limit = taken;
-    if (!taken.allowed) throw limited(taken);
+    const take = await this.#store.take(bucket.key, 1, bucket.max, bucket.windowMs);
+    visit.limit = take;
+    if (!take.allowed) throw limited(take);
     return undefined;
   }
 

@@ -179,10 +179,12 @@ function standard({ headers, body, now }: Signed, secret: string): string | unde
   const content = Buffer.concat([Buffer.from(`${id}.${time}.`), body]);
   const asymmetric = secret.startsWith("whpk_");
   const version = asymmetric ? "v1a," : "v1,";
-  const candidates = signature.split(" ", MOST_SIGNATURES).filter((one) => one.startsWith(version));
+  const candidates = signature
+    .split(" ", MOST_SIGNATURES)
+    .filter((candidate) => candidate.startsWith(version));
   const digest = createHmac("sha256", standardKey(secret)).update(content).digest();
-  const fits = candidates.filter((one) => {
-    const value = one.slice(version.length);
+  const fits = candidates.filter((candidate) => {
+    const value = candidate.slice(version.length);
     return asymmetric ? isEd25519(content, value, secret) : sameBytes(value, "base64", digest);
   });
   return fits.length > 0 ? lateness(time, now) : WRONG;

@@ -119,15 +119,15 @@ function maskReason(reason: Mismatch, secrets: readonly string[]): Mismatch {
 
 /** The beginnings of the first fields, a thousand characters at most. */
 function clipped(fields: Readonly<Record<string, string>>): Record<string, string> {
-  const kept: Record<string, string> = {};
+  const beginnings: Record<string, string> = {};
   let room = 1000;
   for (const [name, value] of Object.entries(fields)) {
     const text = value.slice(0, 200);
     room -= name.length + text.length;
     if (room < 0) break;
-    kept[name] = text;
+    beginnings[name] = text;
   }
-  return kept;
+  return beginnings;
 }
 
 export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {

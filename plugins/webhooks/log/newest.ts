@@ -20,4 +20,4 @@ export async function newestDeliveries(
   return [...others, ...refused.slice(0, limit - others.length)].sort(newestFirst);
 }
 
-const newestFirst = (one: Delivery, other: Delivery): number => other.at - one.at;
+const newestFirst = (first: Delivery, second: Delivery): number => second.at - first.at;

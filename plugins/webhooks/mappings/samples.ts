@@ -51,7 +51,7 @@ export function createSamples(ctx: PluginContext): Samples {
         headers: maskFields(headers, secrets),
         query: maskFields(query, secrets),
       };
-      for (const look of waiters ?? []) look({ mapping, sample, fits });
+      for (const offer of waiters ?? []) offer({ mapping, sample, fits });
       for (const send of elsewhere) send({ mapping, sample, fits });
     },
     async catch(mapping, { any, signal, timeoutMs }) {
@@ -60,13 +60,13 @@ export function createSamples(ctx: PluginContext): Samples {
       const undo: (() => void)[] = [];
       try {
         const sample = await new Promise<Request>((resolve, reject) => {
-          const look = (offered: Offered) => {
+          const offer = (offered: Offered) => {
             if (offered.mapping === mapping && (offered.fits || any)) resolve(offered.sample);
           };
-          waiters.add(look);
+          waiters.add(offer);
           const stopWatching = ctx.add("feedWatcher", {
             name: FEED,
-            take: (offered) => look(offered as Offered),
+            take: (offered) => offer(offered as Offered),
           });
           const noRequest = any ? errors.nothingCaught : errors.nothingFitCaught;
           const late = () => reject(noRequest({ mapping }));
@@ -74,7 +74,7 @@ export function createSamples(ctx: PluginContext): Samples {
           const left = () => reject(signal.reason);
           signal.addEventListener("abort", left);
           undo.push(
-            () => waiters.delete(look),
+            () => waiters.delete(offer),
             () => void stopWatching(),
             () => clearTimeout(timer),
             () => signal.removeEventListener("abort", left),
@@ -83,7 +83,7 @@ export function createSamples(ctx: PluginContext): Samples {
         await kv().set(NAMESPACE, mapping, sample);
         return sample;
       } finally {
-        for (const one of undo) one();
+        for (const stop of undo) stop();
         if (waiters.size === 0 && waiting.get(mapping) === waiters) waiting.delete(mapping);
       }
     },

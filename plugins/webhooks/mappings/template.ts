@@ -86,10 +86,10 @@ function checkAttempt(
   key: string,
 ): void {
   if (json === undefined && rest === "" && !ROOTS.includes(root)) return;
-  const meant = BODY.has(root) ? "body" : didYouMean(root, ROOTS);
-  if (meant === undefined && json === undefined) return;
-  const hint = readPath((meant ?? "") + rest)
-    ? `Did you mean {${meant}${rest}}?`
+  const nearest = BODY.has(root) ? "body" : didYouMean(root, ROOTS);
+  if (nearest === undefined && json === undefined) return;
+  const hint = readPath((nearest ?? "") + rest)
+    ? `Did you mean {${nearest}${rest}}?`
     : "Write {body.a[0].b}, {headers.<name>}, {query.<name>} or {json body.a}.";
   throw errors.badPlaceholder({ key, placeholder, hint }, { param: key });
 }

@@ -85,8 +85,8 @@ export function createTransforms(ctx: PluginContext): Transforms {
 
 /** The real path of a file below the root. Throws where there is none, it leads out, or others may write it. */
 function confined(root: string, file: string): string {
-  const path = ENDINGS.map((ending) => join(root, file + ending)).find((one) =>
-    statSync(one, { throwIfNoEntry: false })?.isFile(),
+  const path = ENDINGS.map((ending) => join(root, file + ending)).find((candidate) =>
+    statSync(candidate, { throwIfNoEntry: false })?.isFile(),
   );
   if (path === undefined) throw new Error(`there is no ${file} below <home>/transforms`);
   const real = realpathSync(path);

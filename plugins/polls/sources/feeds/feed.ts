@@ -110,8 +110,8 @@ function rssItem(row: XmlElement, core: Core): FeedItem {
     firstText(childrenOf(row, name, ...vocabularies));
   const links = childrenOf(row, "link", ...core);
   const link = links
-    .map((one) => textOf(one) ?? attributeOf(one, "href"))
-    .find((one) => one !== undefined);
+    .map((element) => textOf(element) ?? attributeOf(element, "href"))
+    .find((text) => text !== undefined);
   const [guid] = childrenOf(row, "guid", ...core);
   const id = textOf(guid) ?? attributeOf(row, "rdf:about");
   const permalink =
@@ -132,7 +132,7 @@ function rssItem(row: XmlElement, core: Core): FeedItem {
         text("created", "dc"),
     ),
     updated: isoOr(text("modified", "dc")),
-    categories: childrenOf(row, "category", ...core).flatMap((one) => textOf(one) ?? []),
+    categories: childrenOf(row, "category", ...core).flatMap((element) => textOf(element) ?? []),
   });
 }
 
@@ -141,10 +141,10 @@ function atomEntry(entry: XmlElement, core: Core): FeedItem {
   const [title] = childrenOf(entry, "title", ...core);
   const isHtmlTitle = /html/i.test(attributeOf(title, "type") ?? "");
   const links = childrenOf(entry, "link", ...core);
-  const relOf = (one: XmlElement): string => attributeOf(one, "rel") ?? "alternate";
+  const relOf = (element: XmlElement): string => attributeOf(element, "rel") ?? "alternate";
   const link =
-    links.find((one) => relOf(one) === "alternate") ??
-    links.find((one) => !ABOUT_ANOTHER.has(relOf(one)));
+    links.find((link) => relOf(link) === "alternate") ??
+    links.find((link) => !ABOUT_ANOTHER.has(relOf(link)));
   return fillItem({
     id: text("id"),
     title: isHtmlTitle ? plainTitle(text("title")) : text("title"),
@@ -157,7 +157,7 @@ function atomEntry(entry: XmlElement, core: Core): FeedItem {
     published: isoOr(text("published") ?? text("issued")),
     updated: isoOr(text("updated") ?? text("modified")),
     categories: childrenOf(entry, "category", ...core).flatMap(
-      (one) => attributeOf(one, "term") ?? [],
+      (element) => attributeOf(element, "term") ?? [],
     ),
   });
 }

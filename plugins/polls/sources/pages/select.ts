@@ -45,13 +45,18 @@ function positionsIn(known: WeakMap<object, Map<Element, Position>>, element: El
     const siblings = (element.parent?.children ?? [element]).filter((node) => isTag(node));
     const counts = new Map<string, number>();
     positions = new Map();
-    for (const [child, one] of siblings.entries()) {
-      const ofType = counts.get(one.name) ?? 0;
-      counts.set(one.name, ofType + 1);
-      positions.set(one, { child, lastChild: siblings.length - 1 - child, ofType, lastOfType: 0 });
+    for (const [child, sibling] of siblings.entries()) {
+      const ofType = counts.get(sibling.name) ?? 0;
+      counts.set(sibling.name, ofType + 1);
+      positions.set(sibling, {
+        child,
+        lastChild: siblings.length - 1 - child,
+        ofType,
+        lastOfType: 0,
+      });
     }
-    for (const [one, position] of positions)
-      position.lastOfType = counts.get(one.name)! - 1 - position.ofType;
+    for (const [sibling, position] of positions)
+      position.lastOfType = counts.get(sibling.name)! - 1 - position.ofType;
     known.set(parent, positions);
   }
   return positions.get(element)!;
