@@ -218,7 +218,7 @@ test("the command line says that a call waits, and goes on with the answer", asy
     },
   );
   assert.is(run.code, 0, run.stderr);
-  assert.match(run.stdout, /A call of files waits.*i\.txt/);
+  assert.match(run.stdout, /A call of files is waiting.*i\.txt/);
   assert.match(run.stdout, /heard: /);
 });
 
