@@ -5,12 +5,12 @@ export const periodOptions = {
   since: {
     type: "string",
     value: "TIME",
-    description: "Only entries from this date on, or from this long ago: 90m, 7d",
+    description: "Only entries since this date, or since this period before now: 90m, 7d",
   },
   until: {
     type: "string",
     value: "TIME",
-    description: "Only entries up to this date, or up to this long ago",
+    description: "Only entries until this date, or until this period before now",
   },
 } satisfies Record<string, RouteOption>;
 

@@ -34,6 +34,7 @@ const filters = {
   },
   tag: { type: "string", value: "NAME", description: "Only requests with this tag" },
   id: { type: "string", value: "TEXT", description: "Only requests whose id contains this text" },
+  hook: { type: "string", value: "NAME", description: "Only requests on which this hook ran" },
 } satisfies Record<string, RouteOption>;
 
 const LONGEST_ID = 40;

@@ -52,7 +52,7 @@ const migrate = defineCommand({
   summary:
     "Copy the state from one engine to another and compare every row; after an interruption, the same command continues",
   description:
-    "Stop all gateways of the source first. The target must be empty, or hold an unfinished copy of the same source.",
+    "Stop all gateways of the source first. The target must be empty, or contain an unfinished copy of the same source.",
   options: {
     from: {
       type: "string",

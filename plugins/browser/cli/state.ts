@@ -142,7 +142,7 @@ const permissions = browserCommand("POST /set/permissions", {
       name: "names",
       member: "permissions",
       optional: true,
-      description: "clipboard-read,notifications,camera",
+      description: "The permissions, separated by commas: clipboard-read,notifications,camera",
       read: (names: string) => names.split(","),
     },
   ],

@@ -66,9 +66,9 @@ export const data = {
   "POST /trace/start": declare({
     summary: "Start a trace",
     fields: {
-      screenshots: flag("Whether the trace has screenshots (the default)"),
-      snapshots: flag("Whether the trace has page snapshots (the default)"),
-      sources: flag("Whether the trace has sources"),
+      screenshots: flag("Include screenshots (the default)"),
+      snapshots: flag("Include page snapshots (the default)"),
+      sources: flag("Include sources"),
     },
     what: "Starting the trace",
   }),
@@ -83,7 +83,7 @@ export const data = {
     summary: "Read the body of a response from an address",
     fields: {
       url: Filled,
-      maxChars: count("At most this many characters"),
+      maxChars: count("The largest number of characters"),
       next: flag("Wait for the next response instead of reading an earlier one"),
     },
     what: "Reading the response",

@@ -45,13 +45,13 @@ export const page = {
       interactive: flag("Show a flat list of the elements that can be operated"),
       compact: flag("Leave out nodes that only group others"),
       depth: optional(
-        Type.Integer({ minimum: 0, maximum: 1000, description: "At most this many levels" }),
+        Type.Integer({ minimum: 0, maximum: 1000, description: "The largest number of levels" }),
       ),
-      selector: filled("Only the subtree of the first element that matches"),
-      frame: element("Only the iframe with this ref or CSS selector"),
+      selector: filled("Show only the subtree of the first element that matches"),
+      frame: element("Show only the iframe with this ref or CSS selector"),
       labels: flag("Also take a screenshot with the refs drawn on it"),
-      limit: count("At most this many nodes"),
-      maxChars: count("At most this many characters"),
+      limit: count("The largest number of nodes"),
+      maxChars: count("The largest number of characters"),
       diff: flag("Show only what changed since the last snapshot"),
     },
     what: "The snapshot",
@@ -61,8 +61,8 @@ export const page = {
   "POST /screenshot": declare({
     summary: "Take a screenshot of a page or an element",
     fields: {
-      fullPage: flag("The whole page, not only the visible part"),
-      ref: element("Only this element"),
+      fullPage: flag("Capture the whole page, not only the visible part"),
+      ref: element("Capture only the element with this ref"),
       type: optional(choice(["png", "jpeg"], { description: "The image format (default: png)" })),
       quality: optional(
         Type.Integer({
@@ -79,7 +79,7 @@ export const page = {
     summary: "Save a page as a PDF",
     fields: {
       format: filled("The paper size: A4 (default), Letter, …"),
-      landscape: flag("Whether to use landscape orientation"),
+      landscape: flag("Use landscape orientation"),
     },
     what: "The PDF",
   }),

@@ -13,7 +13,7 @@ export function removeCommand(kind: "hooks" | "plugins"): Command {
     name: "rm",
     summary: `Remove a ${one}'s directory from the home or the workspace`,
     description: `A built-in ${one} cannot be removed, but you can disable it. The settings of the ${one} stay in the configuration.`,
-    args: [{ name: "name", description: `The ${one}'s name, as in \`portico ${kind} list\`` }],
+    args: [{ name: "name", description: `The name of the ${one} in \`portico ${kind} list\`` }],
     async run(io) {
       const name = io.args["name"] ?? "";
       const dir = await directoryOf(io, kind, name);

@@ -7,7 +7,7 @@ export default defineCommand({
   description:
     "Runs in the foreground, with its own home, configuration and browser profiles. It connects to the gateway, and\n" +
     "reconnects whenever the connection ends. --token takes the gateway's token; PORTICO_TOKEN or nodeHost.token keep\n" +
-    "it off the command line.",
+    "the token off the command line.",
   options: {
     gateway: {
       type: "string",

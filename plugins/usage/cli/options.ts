@@ -5,7 +5,7 @@ export const rangeOptions = {
   since: {
     type: "string",
     value: "TIME",
-    description: "Only requests from this long ago: 7d, 24h, 90m, 4w",
+    description: "Only requests of this period before now: 7d, 24h, 90m, 4w",
   },
   from: {
     type: "string",
