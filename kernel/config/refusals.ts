@@ -47,7 +47,8 @@ function blankText(
   if (own?.["secret"] !== true && !(isFree ? isSecretHeader(last) : MUST_HOLD.test(last)))
     return undefined;
   const [blank] =
-    references.find((one) => formatKeyPath(one.path) === formatKeyPath(path))?.blank ?? [];
+    references.find((reference) => formatKeyPath(reference.path) === formatKeyPath(path))?.blank ??
+    [];
   if (blank !== undefined) return `refers to the environment variable ${blank}, which is empty`;
   // An empty header can be intended, so it is allowed.
   if (isFree && own?.["secret"] !== true) return undefined;

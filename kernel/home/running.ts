@@ -52,8 +52,8 @@ export function beganAt(pid: number): string | undefined {
 }
 
 function isAlive({ pid, began }: RunningGateway): boolean {
-  const found = began && beganAt(pid);
-  if (found !== undefined) return found === began;
+  const actualStart = began && beganAt(pid);
+  if (actualStart !== undefined) return actualStart === began;
   try {
     return process.kill(pid, 0);
   } catch (error) {

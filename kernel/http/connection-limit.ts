@@ -93,8 +93,8 @@ export function createConnectionLimit(
 
   function release(entry: Entry): void {
     if (!entries.delete(entry.socket)) return;
-    const left = (perCaller.get(entry.caller) ?? 1) - 1;
-    if (left > 0) perCaller.set(entry.caller, left);
+    const remaining = (perCaller.get(entry.caller) ?? 1) - 1;
+    if (remaining > 0) perCaller.set(entry.caller, remaining);
     else perCaller.delete(entry.caller);
   }
 

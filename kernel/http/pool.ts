@@ -54,7 +54,7 @@ export function createServerPool(
     /** Of those that listen. */
     urls(): Record<string, string> {
       const urls: Record<string, string> = {};
-      for (const [name, one] of entries) if (one.server.port) urls[name] = urlOf(one);
+      for (const [name, entry] of entries) if (entry.server.port) urls[name] = urlOf(entry);
       return urls;
     },
     routes: (): ServerRoutes[] =>

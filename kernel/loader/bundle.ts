@@ -56,14 +56,14 @@ export async function openBundle(
   entry: string,
   options: BundleOptions,
 ): Promise<Bundle> {
-  const kept = readKept<{ version: number; layout: string } & Omit<Bundle, "code">>(file);
+  const cached = readKept<{ version: number; layout: string } & Omit<Bundle, "code">>(file);
   const layout = options.isOwn ? "" : layoutOf(dirname(entry));
-  if (kept?.head.version === cacheVersion && kept.head.layout === layout) {
-    const { inputs, codeHash, host, imports } = kept.head;
-    const isIntact = () => options.isOwn || sha(kept.body).slice(0, 32) === codeHash;
+  if (cached?.head.version === cacheVersion && cached.head.layout === layout) {
+    const { inputs, codeHash, host, imports } = cached.head;
+    const isIntact = () => options.isOwn || sha(cached.body).slice(0, 32) === codeHash;
     if (inputs.every((input) => isUnchanged(input, dirname(entry), options.isOwn)) && isIntact()) {
       for (const path of imports) options.onImport(resolve(dirname(entry), path));
-      return { code: kept.body.toString(), codeHash, host, inputs, imports };
+      return { code: cached.body.toString(), codeHash, host, inputs, imports };
     }
   }
   const { code, ...head } = await build(entry, options);

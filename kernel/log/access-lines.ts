@@ -90,10 +90,10 @@ export class AccessLines {
   #shownName(name: string): string {
     const known = this.#names.get(name);
     if (known !== undefined) return known;
-    const shown = flat(this.#redaction.hide(quoted(name.slice(0, LONGEST_NAME))));
+    const shownName = flat(this.#redaction.hide(quoted(name.slice(0, LONGEST_NAME))));
     if (this.#names.size >= MOST_NAMES) this.#names.clear();
-    if (name.length <= LONGEST_NAME) this.#names.set(name, shown);
-    return shown;
+    if (name.length <= LONGEST_NAME) this.#names.set(name, shownName);
+    return shownName;
   }
 }
 

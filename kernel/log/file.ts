@@ -113,11 +113,11 @@ export class LogFile {
   async #rotate(full: FileHandle): Promise<FileHandle> {
     const lock = `${this.#file}.lock`;
     try {
-      const held = await openAlone(lock);
+      const lockFile = await openAlone(lock);
       try {
         if (await this.#isInPlace(full)) await rename(this.#file, `${this.#file}.1`);
       } finally {
-        await Promise.all([held.close(), rm(lock, { force: true })]);
+        await Promise.all([lockFile.close(), rm(lock, { force: true })]);
       }
     } catch (error) {
       this.#report(error);

@@ -22,7 +22,7 @@ export function redactKeys(
   fields: Record<string, unknown>,
   depth = redactDepth,
 ): Record<string, unknown> {
-  let shown = fields;
+  let maskedFields = fields;
   for (const key in fields) {
     const value = fields[key];
     let safe = value;
@@ -30,10 +30,10 @@ export function redactKeys(
     // Errors have a serializer of their own, and what has `toJSON` says itself what it shows.
     else if (depth > 1 && isPlain(value)) safe = redactKeys(value, depth - 1);
     if (safe === value) continue;
-    if (shown === fields) shown = { ...fields };
-    shown[key] = safe;
+    if (maskedFields === fields) maskedFields = { ...fields };
+    maskedFields[key] = safe;
   }
-  return shown;
+  return maskedFields;
 }
 
 function isPlain(value: unknown): value is Record<string, unknown> {

@@ -156,8 +156,10 @@ function rule({ schema, type, value, message }: ValueError): string {
   if (TYPES.has(type)) {
     const words = wanted(schema);
     // Where a text may be right, the type says nothing: the text itself is the wrong one.
-    const given = words.some((word) => word.startsWith('"')) ? shown(value) : typeOrFraction(value);
-    return `must be ${orList(words)}, not ${given}`;
+    const received = words.some((word) => word.startsWith('"'))
+      ? shown(value)
+      : typeOrFraction(value);
+    return `must be ${orList(words)}, not ${received}`;
   }
   const name = T[type].replace(/^(?:String|Array|Object|Number|Integer)(?=.)/, "");
   return (

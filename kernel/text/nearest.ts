@@ -13,8 +13,8 @@ export function didYouMean(word: string, candidates: Iterable<string>): string |
   for (const candidate of candidates) {
     const known = candidate.toLowerCase();
     const isFar = Math.abs(known.length - typed.length) >= bestDistance;
-    const found = isFar ? bestDistance : distance(typed, known).steps;
-    if (found < bestDistance) [best, bestDistance] = [candidate, found];
+    const distanceToKnown = isFar ? bestDistance : distance(typed, known).steps;
+    if (distanceToKnown < bestDistance) [best, bestDistance] = [candidate, distanceToKnown];
     if (prefix === undefined && typed.length >= 3 && known.startsWith(typed)) prefix = candidate;
   }
   return best ?? prefix;

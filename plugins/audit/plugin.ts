@@ -48,10 +48,10 @@ export default definePlugin({
     ctx.defer(() => others.flush());
 
     ctx.route("GET", "/audit", auditRoutes.list, async ({ query }) => {
-      const asked = readQuery(query, trail.now());
+      const selection = readQuery(query, trail.now());
       await sync();
       await others.flush();
-      return pageOf(trail, asked);
+      return pageOf(trail, selection);
     });
     ctx.route("GET", "/audit/:id", auditRoutes.show, async ({ params }) => {
       const entry = await trail.get(params["id"] ?? "");

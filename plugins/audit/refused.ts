@@ -60,10 +60,10 @@ export class RefusedAttempts {
     const rest = isFull ? this.#counted.get("others") : undefined;
     if (rest) return rest;
     const id = `out_${randomBytes(12).toString("base64url")}`;
-    const shown = isFull
+    const shownEntry = isFull
       ? { ...entry, action: "others of this minute", address: undefined }
       : entry;
-    const counted = { id, at, entry: shown, count: 0, written: 0 };
+    const counted = { id, at, entry: shownEntry, count: 0, written: 0 };
     this.#counted.set(isFull ? "others" : kind, counted);
     return counted;
   }

@@ -118,7 +118,7 @@ export class BrowserControl {
       (known.running || JSON.stringify(known.profile) === JSON.stringify(profile))
     )
       return known;
-    const made = new Session(profile, {
+    const session = new Session(profile, {
       library,
       guard: drivers.guard,
       log: drivers.log,
@@ -131,8 +131,8 @@ export class BrowserControl {
       onNavigated: ({ name }, tab, url) =>
         this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
     });
-    this.#sessions.set(profile.name, made);
-    return made;
+    this.#sessions.set(profile.name, session);
+    return session;
   }
 
   /** Answers one request. Every failure is a `PorticoError` that may be shown. */
@@ -144,9 +144,9 @@ export class BrowserControl {
     if (!config.enabled) {
       throw errors.browserDisabled();
     }
-    const given = check.merge(request);
-    const parsed = check.parse(given);
-    const input = route.path === "/act" ? given : parsed;
+    const fields = check.merge(request);
+    const parsed = check.parse(fields);
+    const input = route.path === "/act" ? fields : parsed;
     const profile = await this.#deps.profiles.get(parsed["profile"] as string | undefined);
     const session = this.#deps.session(profile);
     const op: Op = {
@@ -187,13 +187,17 @@ export class BrowserControl {
   }
 
   async #explain(error: unknown, route: Route, session: Session): Promise<PorticoError> {
-    const shown = failure(error, route.what);
-    shown.message = plainText(shown.message);
+    const publicError = failure(error, route.what);
+    publicError.message = plainText(publicError.message);
     // Of a browser that dies the tabs go first.
-    if (shown.code === "tab_not_found" && route.path !== "/stop" && !(await session.isAlive())) {
+    if (
+      publicError.code === "tab_not_found" &&
+      route.path !== "/stop" &&
+      !(await session.isAlive())
+    ) {
       return errors.browserGone({ what: route.what }, { cause: error });
     }
-    return shown;
+    return publicError;
   }
 
   /** After a change of the policy: what it does not allow any more ends, and what follows is judged by it. */

@@ -134,15 +134,15 @@ export class Profiles {
 
   #named({ created }: Stored): Map<string, Profile> {
     const config = this.#options.config();
-    const found = new Map<string, Profile>();
+    const profiles = new Map<string, Profile>();
     const legacy: ProfileConfig = { cdpUrl: config.cdpUrl };
-    found.set(BUILT_IN, this.#make(BUILT_IN, legacy, "built-in"));
-    found.set(RELAY, this.#make(RELAY, { driver: "extension" }, "built-in"));
+    profiles.set(BUILT_IN, this.#make(BUILT_IN, legacy, "built-in"));
+    profiles.set(RELAY, this.#make(RELAY, { driver: "extension" }, "built-in"));
     for (const [name, given] of Object.entries(created))
-      found.set(name, this.#make(name, given, "created"));
+      profiles.set(name, this.#make(name, given, "created"));
     for (const [name, given] of Object.entries(config.profiles))
-      found.set(name, this.#make(name, given, "config"));
-    return found;
+      profiles.set(name, this.#make(name, given, "config"));
+    return profiles;
   }
 
   /** Debugging ports of profiles that were made over HTTP; those of the configuration are its reader's to know. */
@@ -158,8 +158,8 @@ export class Profiles {
   async get(name?: string): Promise<Profile> {
     const all = await this.all();
     const wanted = name ?? this.defaultName;
-    const found = all.get(wanted);
-    if (found !== undefined) return found;
+    const profile = all.get(wanted);
+    if (profile !== undefined) return profile;
     checkName(wanted);
     const names = [...all.keys()].join(", ");
     throw errors.unknownProfile({ profile: JSON.stringify(wanted), known: names });
@@ -202,15 +202,15 @@ export class Profiles {
     stored: Stored,
     fits: (port: number) => Promise<boolean>,
   ): Promise<number> {
-    const taken = new Set(
+    const usedPorts = new Set(
       Object.entries(stored.ports)
         .filter(([name]) => name !== profile.name)
         .map(([, port]) => port),
     );
     for (const { cdpPort, name } of (await this.all()).values())
-      if (cdpPort !== undefined && name !== profile.name) taken.add(cdpPort);
+      if (cdpPort !== undefined && name !== profile.name) usedPorts.add(cdpPort);
     for (let port = FIRST_PORT; port <= LAST_PORT; port++) {
-      if (!taken.has(port) && (await fits(port))) return port;
+      if (!usedPorts.has(port) && (await fits(port))) return port;
     }
     throw errors.noProfilePort({ first: FIRST_PORT, last: LAST_PORT });
   }
@@ -221,10 +221,11 @@ export class Profiles {
     const stored = await this.#load();
     // Their directories are called so too, and not every file system tells `a` from `A`. From here until it is among
     // them nothing is waited for: another one of the name may be on its way.
-    const there = [...this.#named(stored).keys()].find(
+    const existingName = [...this.#named(stored).keys()].find(
       (one) => one.toLowerCase() === name.toLowerCase(),
     );
-    if (there !== undefined) throw errors.profileExists({ profile: JSON.stringify(there) });
+    if (existingName !== undefined)
+      throw errors.profileExists({ profile: JSON.stringify(existingName) });
     if (given.driver === "remote" && given.cdpUrl === undefined) {
       throw errors.remoteWithoutUrl({ param: "cdpUrl" });
     }

@@ -49,23 +49,23 @@ export function findCommand(
 ): { command: Command; path: string[]; words: string[]; before: number } {
   let command = root;
   const path = [root.name];
-  let left = [...words];
+  let remainingWords = [...words];
   let before = 0;
   while (command.commands?.length) {
     // Where the words may be the command's own arguments, only the first one can name a subcommand.
-    const at = takesWords(command) ? 0 : firstWord(left, command.options);
-    const word = left[at];
+    const at = takesWords(command) ? 0 : firstWord(remainingWords, command.options);
+    const word = remainingWords[at];
     const next = command.commands.find((sub) => sub.name === word);
     if (!next) {
       if (word === undefined || isOwnWord(command, word)) break;
       throw unknownSubcommand(command, word, path);
     }
-    left = left.toSpliced(at, 1);
+    remainingWords = remainingWords.toSpliced(at, 1);
     before = at;
     command = next;
     path.push(next.name);
   }
-  return { command, path, words: left, before };
+  return { command, path, words: remainingWords, before };
 }
 
 const takesWords = ({ run, args = [] }: Command): boolean => run !== undefined && args.length > 0;

@@ -107,14 +107,14 @@ function commandsOf(definitions: readonly PluginDefinition[]): Map<string, LazyC
 
 /** `--home` and `--config` wherever they stand: they decide which plugins there are. */
 function optionsIn(argv: readonly string[]): HomeOptions {
-  const found: Record<string, string> = {};
+  const environment: Record<string, string> = {};
   for (const name of ["home", "config", "workspace"]) {
     const at = argv.findIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`));
     const word = argv[at];
     const value = word?.includes("=") ? word.slice(word.indexOf("=") + 1) : argv[at + 1];
-    if (at >= 0 && value) found[name] = value;
+    if (at >= 0 && value) environment[name] = value;
   }
-  return found;
+  return environment;
 }
 
 /**

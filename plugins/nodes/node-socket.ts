@@ -37,16 +37,16 @@ export class NodeSocket<M = unknown> {
 
   constructor(socket: WebSocket, events: NodeSocketEvents<M>) {
     this.#socket = socket;
-    const seen = (): void => {
+    const noteSignOfLife = (): void => {
       this.lastSeen = Date.now();
     };
-    socket.on("ping", seen);
-    socket.on("pong", seen);
+    socket.on("ping", noteSignOfLife);
+    socket.on("pong", noteSignOfLife);
     socket.on("close", (code, reason) => {
       clearInterval(this.#timer);
       events.closed(code, reason.toString("utf8"));
     });
-    socket.on("message", seen);
+    socket.on("message", noteSignOfLife);
     readMessages(socket, {
       json: (message) => events.message(events.parse(message)),
       binary: (content) => void this.#take(events.chunk(unpackChunk(content))),

@@ -22,8 +22,8 @@ export class HeldConnections {
 
   /** What is still said over a connection where its worker is killed. */
   note(ref: number, lastWords: Uint8Array | undefined): void {
-    const held = this.#byRef.get(ref);
-    if (held) held.lastWords = lastWords;
+    const connection = this.#byRef.get(ref);
+    if (connection) connection.lastWords = lastWords;
   }
 
   /** The worker has closed it. */

@@ -40,7 +40,7 @@ function discoverRoot(
   entryNames: readonly string[],
   only: string | undefined,
 ): Found[] {
-  const found: Found[] = [];
+  const directories: Found[] = [];
   for (const name of namesIn(root.dir)) {
     if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only))
       continue;
@@ -51,7 +51,7 @@ function discoverRoot(
       const entryName = entryNames.find((candidate) => files.has(candidate));
       if (!entryName) continue;
       const entry = join(realDir, entryName);
-      found.push({
+      directories.push({
         name,
         dir,
         realDir,
@@ -63,5 +63,5 @@ function discoverRoot(
       // It is no directory, or vanished while we looked: the next scan sees what is there.
     }
   }
-  return found;
+  return directories;
 }

@@ -163,12 +163,12 @@ function basicPasswordOf(authorization: string): string {
 
 /** Node keeps the first of several such headers silently; a proxy in front may have looked at the last. */
 export function occursTwice(rawHeaders: readonly string[], name: string): boolean {
-  let seen = false;
+  let hasOccurred = false;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const header = rawHeaders[i] as string;
     if (header.length !== name.length || header.toLowerCase() !== name) continue;
-    if (seen) return true;
-    seen = true;
+    if (hasOccurred) return true;
+    hasOccurred = true;
   }
   return false;
 }

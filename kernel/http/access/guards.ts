@@ -142,12 +142,13 @@ export const isPreflight = (req: IncomingMessage): boolean =>
   req.method === "OPTIONS" && req.headers["access-control-request-method"] !== undefined;
 
 export function preflightHeaders(req: IncomingMessage): Record<string, string> {
-  const asked = req.headers["access-control-request-headers"];
+  const requestedHeaders = req.headers["access-control-request-headers"];
   const headers: Record<string, string> = {
     "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
     "access-control-allow-headers":
-      typeof asked === "string" && /^[\w!#$%&'*+.^`|~, -]{1,2048}$/.test(asked)
-        ? asked
+      typeof requestedHeaders === "string" &&
+      /^[\w!#$%&'*+.^`|~, -]{1,2048}$/.test(requestedHeaders)
+        ? requestedHeaders
         : "authorization, content-type",
     "access-control-max-age": "600",
     vary: "Origin, Access-Control-Request-Headers",

@@ -19,16 +19,16 @@ export function secretOf(text: string): Secret {
   // Node reads the bytes of a header as a character each, and most clients send UTF-8.
   const inHeaders = Buffer.from(text).toString("latin1");
   const block =
-    blocks.find((one) => Buffer.byteLength(inHeaders) <= one.length - SPARE) ?? blocks.at(-1)!;
-  const wanted = [...new Set([text, inHeaders])].map((one) =>
-    Buffer.concat([Buffer.from(one)], block.length),
+    blocks.find(({ length }) => Buffer.byteLength(inHeaders) <= length - SPARE) ?? blocks.at(-1)!;
+  const wanted = [...new Set([text, inHeaders])].map((form) =>
+    Buffer.concat([Buffer.from(form)], block.length),
   );
   return {
     equals(text) {
       const written = block.write(text);
       block.fill(0, written);
-      const found = wanted.filter((one) => timingSafeEqual(block, one));
-      return found.length > 0 && written <= block.length - SPARE && text !== "";
+      const matches = wanted.filter((form) => timingSafeEqual(block, form));
+      return matches.length > 0 && written <= block.length - SPARE && text !== "";
     },
   };
 }

@@ -26,8 +26,8 @@ export class HttpRequest extends IncomingMessage {
   whole(maxBytes: number, timeoutMs: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#taker = { maxBytes, resolve, reject };
-      const held = this.read() as Buffer | null;
-      if (held !== null) this.#take(held);
+      const chunk = this.read() as Buffer | null;
+      if (chunk !== null) this.#take(chunk);
       if (this.destroyed) this.#left();
       else if (this.complete) this.#end();
       else queueMicrotask(() => this.#wait(timeoutMs));

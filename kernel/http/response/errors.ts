@@ -69,11 +69,11 @@ export function createErrorForms(log: Logger) {
     /** The body of the response to an error of this request. */
     render(request: FailedRequest, error: PorticoError, requestId?: string): string {
       const { code, message, status, type, param, details } = error;
-      const shown = { code, message, status, type, param, details, requestId };
+      const publicFields = { code, message, status, type, param, details, requestId };
       const entry = formFor(request);
       if (entry) {
         try {
-          return JSON.stringify(entry.form(shown));
+          return JSON.stringify(entry.form(publicFields));
         } catch (failure) {
           log.error(
             { err: failure, prefix: entry.prefix },
@@ -81,7 +81,7 @@ export function createErrorForms(log: Logger) {
           );
         }
       }
-      return JSON.stringify(plainForm(shown));
+      return JSON.stringify(plainForm(publicFields));
     },
   };
 }

@@ -47,19 +47,19 @@ async function textThere(
   { start, timeoutMs }: Limit,
 ): Promise<void> {
   let isShown = false;
-  const asked = new Map<Frame, Promise<boolean | undefined>>();
+  const pendingFrames = new Map<Frame, Promise<boolean | undefined>>();
   async function ask(frame: Frame): Promise<boolean | undefined> {
-    const shown = await showsText(frame, text).finally(() => asked.delete(frame));
+    const shown = await showsText(frame, text).finally(() => pendingFrames.delete(frame));
     isShown ||= shown === true;
     return shown;
   }
   for (;;) {
-    const unasked = tab.page.frames().filter((frame) => !asked.has(frame));
-    for (const frame of unasked) asked.set(frame, ask(frame));
+    const unasked = tab.page.frames().filter((frame) => !pendingFrames.has(frame));
+    for (const frame of unasked) pendingFrames.set(frame, ask(frame));
     const waitMs = remainingMs(start, timeoutMs);
     // One that does not answer holds up no other; only whether it shows the text is not known.
     const limit = wanted ? Math.min(FRAMES_MS, waitMs) : waitMs;
-    const seen = await attempt(limit, Promise.all(asked.values()), [undefined]);
+    const seen = await attempt(limit, Promise.all(pendingFrames.values()), [undefined]);
     if (tab.signal.aborted || tab.page.isClosed()) throw new Error("Target closed");
     if (wanted ? isShown : seen.every((shown) => shown === false)) return;
     if (Date.now() - start >= timeoutMs) throw textMissed(text, wanted, timeoutMs);
@@ -89,8 +89,8 @@ async function functionTrue(tab: Tab, source: string, { start, timeoutMs }: Limi
     }
   };
   do {
-    const asked = within(remainingMs(start, timeoutMs), "The wait for fn", ask());
-    const told = await asked.catch((error: unknown) => {
+    const evaluation = within(remainingMs(start, timeoutMs), "The wait for fn", ask());
+    const told = await evaluation.catch((error: unknown) => {
       if (isTimeout(error)) return false;
       throw error;
     });

@@ -156,11 +156,11 @@ async function openDebugging(
 /** attachOnly: another program started the browser, on the profile's port. */
 async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attachment> {
   const port = await deps.profiles.port(profile);
-  const found = await findEndpoint(`http://127.0.0.1:${port}`, 3000).catch((error: unknown) => {
+  const endpoint = await findEndpoint(`http://127.0.0.1:${port}`, 3000).catch((error: unknown) => {
     throw errors.nothingToAttach({ port, profile: profile.name }, { cause: error });
   });
   return {
-    ...found,
+    ...endpoint,
     isLocal: true,
     egress: "best-effort",
     port,
@@ -172,16 +172,16 @@ async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attach
 
 async function attachRemote(profile: Profile, deps: DriverDeps): Promise<Attachment> {
   const { remoteCdpTimeoutMs, remoteCdpHandshakeTimeoutMs } = deps.config();
-  const found = await findEndpoint(profile.cdpUrl!, remoteCdpTimeoutMs);
+  const endpoint = await findEndpoint(profile.cdpUrl!, remoteCdpTimeoutMs);
   // The library has one time limit for the handshake and all that follows; the handshake alone has a tighter one.
-  const trial = await Cdp.connect(found.wsUrl, {
+  const trial = await Cdp.connect(endpoint.wsUrl, {
     timeoutMs: remoteCdpHandshakeTimeoutMs,
-    headers: found.headers,
+    headers: endpoint.headers,
   });
   trial.close();
   return {
-    ...found,
-    isLocal: isHere(found.wsUrl),
+    ...endpoint,
+    isLocal: isHere(endpoint.wsUrl),
     egress: "best-effort",
     noDefaults: false,
     connectTimeoutMs: 15_000,
@@ -193,9 +193,9 @@ async function attachRelay(profile: Profile, deps: DriverDeps): Promise<Attachme
   const relay = deps.relay?.url === profile.cdpUrl ? deps.relay : undefined;
   await relay?.ready();
   relay?.checkFree();
-  const found = await findEndpoint(profile.cdpUrl!, 3000, relay?.headers());
+  const endpoint = await findEndpoint(profile.cdpUrl!, 3000, relay?.headers());
   return {
-    ...found,
+    ...endpoint,
     // An extension may not hand files to pages: the library puts their content in.
     isLocal: false,
     egress: "best-effort",

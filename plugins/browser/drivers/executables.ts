@@ -87,8 +87,8 @@ async function locateKind(
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
   for (const name of candidates(platform, env)[kind]) {
-    const found = await locate(name, env);
-    if (found !== undefined) return found;
+    const path = await locate(name, env);
+    if (path !== undefined) return path;
   }
   return undefined;
 }
@@ -147,14 +147,14 @@ export async function findBrowser(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<string> {
   if (configured !== undefined && configured !== "") {
-    const found = await locate(configured, env);
-    if (found !== undefined) return found;
+    const path = await locate(configured, env);
+    if (path !== undefined) return path;
     throw errors.executableInvalid();
   }
   const preferred = kindOfDefault((await systemDefault(platform, env)) ?? "");
   for (const kind of preferred === undefined ? ORDER : [preferred, ...ORDER]) {
-    const found = await locateKind(kind, platform, env);
-    if (found !== undefined) return found;
+    const path = await locateKind(kind, platform, env);
+    if (path !== undefined) return path;
   }
   throw errors.noBrowserFound();
 }

@@ -187,13 +187,13 @@ export async function launch(options: LaunchOptions): Promise<LaunchedBrowser> {
 
 /** Its first response, or what its last words mean. */
 function untilReady(child: ChildProcess, clients: Multiplexer, timeoutMs: number): Promise<void> {
-  let said = "";
+  let errorOutput = "";
   return new Promise((resolve, reject) => {
     const fail = (error: PorticoError): void => {
       clearTimeout(timer);
       reject(error);
     };
-    const output = () => ({ cause: new Error(said.slice(-2000)) });
+    const output = () => ({ cause: new Error(errorOutput.slice(-2000)) });
     const timer = setTimeout(
       () => fail(errors.startTooSlow({ ms: timeoutMs }, output())),
       timeoutMs,
@@ -203,10 +203,10 @@ function untilReady(child: ChildProcess, clients: Multiplexer, timeoutMs: number
     );
     // `exit` comes before the end of what it said.
     child.once("close", (code) =>
-      fail(errors.endedAtStart({ reason: whyNot(said, code) }, output())),
+      fail(errors.endedAtStart({ reason: whyNot(errorOutput, code) }, output())),
     );
     child.stderr!.setEncoding("utf8").on("data", (chunk: string) => {
-      if (said.length < 20_000) said += chunk;
+      if (errorOutput.length < 20_000) errorOutput += chunk;
     });
     clients.ready().then(
       () => {

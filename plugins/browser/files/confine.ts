@@ -75,8 +75,8 @@ export async function confinedPath(root: string, userPath: string): Promise<stri
   const parent = await realpath(dirname(full));
   if (!isInside(realRoot, parent)) throw errors.pathLeadsOut(IN_PATH);
   const path = join(parent, basename(full));
-  const there = await lstat(path).catch(() => undefined);
-  if (there !== undefined && !there.isFile()) throw errors.pathOccupied(IN_PATH);
+  const stats = await lstat(path).catch(() => undefined);
+  if (stats !== undefined && !stats.isFile()) throw errors.pathOccupied(IN_PATH);
   return path;
 }
 
@@ -176,9 +176,9 @@ export async function existingFile(root: string, userPath: string): Promise<stri
     constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
   ).catch(() => Promise.reject(errors.fileUnreadable(IN_PATH)));
   try {
-    const found = await handle.stat();
-    if (!found.isFile()) throw errors.fileNotRegular(IN_PATH);
-    if (found.nlink !== 1) throw errors.fileWithLinks(IN_PATH);
+    const stats = await handle.stat();
+    if (!stats.isFile()) throw errors.fileNotRegular(IN_PATH);
+    if (stats.nlink !== 1) throw errors.fileWithLinks(IN_PATH);
   } finally {
     await handle.close();
   }

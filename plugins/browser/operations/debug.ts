@@ -51,9 +51,9 @@ export async function requests(
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const fits =
     input.filter === undefined || input.filter === "" ? () => true : urlMatcher(input.filter);
-  const found = tab.watch.requests.list().filter(({ url }) => fits(url));
+  const requests = tab.watch.requests.list().filter(({ url }) => fits(url));
   if (input.clear) tab.watch.requests.clear();
-  return { ok: true, targetId: tab.targetId, requests: found };
+  return { ok: true, targetId: tab.targetId, requests };
 }
 
 interface ResponseBodyInput extends Common {
@@ -97,18 +97,19 @@ export async function responseBody(op: Op, input: ResponseBodyInput): Promise<ob
   const { timeoutMs = BODY_MS, maxChars = BODY_CHARS } = input;
   const what = `Waiting for a response of ${input.url.slice(0, 200)}`;
   const fits = urlMatcher(input.url);
-  const seen = input.next ? undefined : tab.watch.lastResponse(fits);
+  const earlierResponse = input.next ? undefined : tab.watch.lastResponse(fits);
   const read = (response: Response) => readBody(response, maxChars, remainingMs(start, timeoutMs));
-  let found = (_response: Response): void => {};
+  let takeResponse = (_response: Response): void => {};
   const next = new Promise<Response>((resolve) => {
-    found = resolve;
+    takeResponse = resolve;
   }).then(read);
   const look = (response: Response): void => {
-    if (fits(response.url())) found(response);
+    if (fits(response.url())) takeResponse(response);
   };
   // The browser may have dropped the body of the seen one. The one that comes while it is asked for it is not missed.
   const last =
-    seen && read(seen).catch((error) => (isPorticoError(error) ? Promise.reject(error) : next));
+    earlierResponse &&
+    read(earlierResponse).catch((error) => (isPorticoError(error) ? Promise.reject(error) : next));
   tab.page.on("response", look);
   try {
     const response = await within(

@@ -35,11 +35,11 @@ async function boxes(
   const prefix = /^(f\d+)?e/.exec(nodes[0]?.node.ref ?? "e")?.[1] ?? "";
   const own = (node: AriaNode): boolean => (/^(f\d+)?e/.exec(node.ref ?? "")?.[1] ?? "") === prefix;
   const labels: { ref: string; box: Box }[] = [];
-  let asked = 0;
+  let requestedBoxes = 0;
   const boxOf = async (node: AriaNode): Promise<Box | null | undefined> => {
     if (!inFrame(node) || own(node)) return node.box;
-    asked += 1;
-    return asked > MOST_IN_FRAMES ? null : askForBox(tab, node);
+    requestedBoxes += 1;
+    return requestedBoxes > MOST_IN_FRAMES ? null : askForBox(tab, node);
   };
   for (const { key, node } of nodes.filter((one) => isInteractive(one.node))) {
     if (labels.length >= MOST) break;

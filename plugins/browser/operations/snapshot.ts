@@ -264,11 +264,11 @@ function changed(
   if (before === undefined) return { ...drawn, diff: { full: true } };
   const { lines, added, removed } = diffLines(before, drawn.lines);
   const text = lines.join("\n");
-  const kept = drawn.nodes.filter(({ key }) => text.includes(`[ref=${key}]`));
+  const shownNodes = drawn.nodes.filter(({ key }) => text.includes(`[ref=${key}]`));
   return {
     lines,
-    refs: Object.fromEntries(kept.map(({ key }) => [key, drawn.refs[key]!])),
-    interactive: kept.filter(({ node }) => isInteractive(node)).length,
+    refs: Object.fromEntries(shownNodes.map(({ key }) => [key, drawn.refs[key]!])),
+    interactive: shownNodes.filter(({ node }) => isInteractive(node)).length,
     diff: { full: false, added, removed },
   };
 }

@@ -124,8 +124,8 @@ export class CdpClient {
       this.#children.set(String(params["sessionId"]), tabId);
     if (method === "Target.detachedFromTarget") this.#children.delete(String(params["sessionId"]));
     const own = child ?? this.#main.get(tabId)?.sessionId;
-    const held = own === undefined ? undefined : this.#held.get(own);
-    if (held !== undefined) held.push({ method, params });
+    const events = own === undefined ? undefined : this.#held.get(own);
+    if (events !== undefined) events.push({ method, params });
     else if (own !== undefined) this.#event(own, method, params);
     if (child !== undefined) return;
     for (const [session, alias] of this.#aliases) {
@@ -155,9 +155,9 @@ export class CdpClient {
     }
     this.#send({ id, ...answer, sessionId });
     if (!holding) return;
-    const held = this.#held.get(sessionId) ?? [];
+    const events = this.#held.get(sessionId) ?? [];
     this.#held.delete(sessionId);
-    for (const event of held) this.#event(sessionId, event.method, event.params);
+    for (const event of events) this.#event(sessionId, event.method, event.params);
   }
 
   async #run(

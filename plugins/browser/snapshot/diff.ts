@@ -47,13 +47,13 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
   const lines: string[] = [];
   let i = 0;
   let j = 0;
-  let kept = 0;
+  let keptLines = 0;
   for (const [x, y] of [...pairs, [a.length, b.length] as [number, number]]) {
     for (; i < x; i++) lines.push(`- ${a[i]}`);
     for (; j < y; j++) lines.push(`+ ${b[j]}`);
-    if (x < a.length) kept++;
+    if (x < a.length) keptLines++;
     i = x + 1;
     j = y + 1;
   }
-  return { lines, added: b.length - kept, removed: a.length - kept };
+  return { lines, added: b.length - keptLines, removed: a.length - keptLines };
 }

@@ -32,7 +32,7 @@ export function contentOf(node: AriaNode): string {
 /** The texts of a node and of those below it, in order; empty ones are left out. */
 function* textsIn(node: AriaNode): Generator<string> {
   const stack: (AriaNode | string)[] = [node];
-  for (let left = MOST_NODES; left > 0; left -= 1) {
+  for (let budget = MOST_NODES; budget > 0; budget -= 1) {
     const at = stack.pop();
     if (at === undefined) return;
     const own = ownText(at);

@@ -16,12 +16,12 @@ export async function hidePasswords(
 ): Promise<void> {
   const fields = [...everyNode(roots)].filter(({ role, text }) => role === "textbox" && text);
   if (fields.length === 0) return;
-  const told = await Promise.all(
+  const answers = await Promise.all(
     page.frames().map((frame) => attempt(FRAME_MS, passwordsOf(frame), undefined)),
   );
   // Of a page that does not answer, any field may be one.
-  const [top] = told;
-  const values = new Set(told.flat().map((value) => plain(value ?? "")));
+  const [top] = answers;
+  const values = new Set(answers.flat().map((value) => plain(value ?? "")));
   for (const field of fields)
     if (top === undefined || values.has(plain(field.text!)))
       field.text = "•".repeat(field.text!.length);

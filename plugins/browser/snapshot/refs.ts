@@ -64,8 +64,8 @@ export class RefTable {
   find(given: unknown, param = "ref"): RefEntry {
     const n = refNumber(given);
     if (n === undefined) {
-      const shown = typeof given === "string" ? ` ${JSON.stringify(given.slice(0, 60))}` : "";
-      throw errors.notARef({ given: `${param}${shown}` }, { param });
+      const quotedRef = typeof given === "string" ? ` ${JSON.stringify(given.slice(0, 60))}` : "";
+      throw errors.notARef({ given: `${param}${quotedRef}` }, { param });
     }
     const entry = this.#byNumber.get(n);
     if (entry !== undefined) return entry;

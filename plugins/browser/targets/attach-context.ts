@@ -10,9 +10,9 @@ export async function attachContext(
   deps: DriverDeps,
   asked: { headless?: boolean },
 ): Promise<Attachment> {
-  const found = await attach(profile, deps, asked);
-  if (!found.isLocal) return { ...found, ownContext: {} };
-  const group = await groupOf(found);
+  const attachment = await attach(profile, deps, asked);
+  if (!attachment.isLocal) return { ...attachment, ownContext: {} };
+  const group = await groupOf(attachment);
   if (group === undefined)
     deps.log.warn(
       { profile: profile.name },
@@ -24,12 +24,12 @@ export async function attachContext(
     isClient: group === undefined ? undefined : createPeerCheck(() => group),
   });
   return {
-    ...found,
+    ...attachment,
     // Not "enforced": WebRTC of a browser that somebody else started may go past the proxy.
     proxy,
     ownContext: { proxyUrl: proxy.url },
     async release() {
-      await found.release();
+      await attachment.release();
       await proxy.close();
     },
   };

@@ -92,8 +92,8 @@ function both(own: readonly string[], other: readonly string[]): string[] {
 
 /** The names that match a pattern of each list, as patterns. */
 function overlap(own: readonly string[], other: readonly string[]): string[] {
-  const found = own.flatMap((a) => other.flatMap((b) => meet(plain(a), plain(b)) ?? []));
-  return [...new Set(found)];
+  const shared = own.flatMap((a) => other.flatMap((b) => meet(plain(a), plain(b)) ?? []));
+  return [...new Set(shared)];
 }
 
 const plain = (pattern: string): string => pattern.trim().toLowerCase();

@@ -94,9 +94,9 @@ export class Sandboxes {
     const known = this.#open.get(key);
     if (known !== undefined) return known;
     this.#makeRoom();
-    const made = this.#make(principal);
-    this.#open.set(key, made);
-    return made;
+    const sandbox = this.#make(principal);
+    this.#open.set(key, sandbox);
+    return sandbox;
   }
 
   #makeRoom(): void {

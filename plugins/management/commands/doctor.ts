@@ -185,10 +185,10 @@ const LIMIT_MS = 120_000;
 /** What plugins find, side by side. */
 async function askPlugins(io: CommandIO, context: CheckContext): Promise<NamedFinding[]> {
   const checks = (await io.home().definitions()).flatMap((one) => Object.entries(one.checks ?? {}));
-  const found = [...new Map(checks)].map(async ([about, load]) =>
+  const findings = [...new Map(checks)].map(async ([about, load]) =>
     named(about, await ask((await load()).default, context)),
   );
-  return (await Promise.all(found)).flat();
+  return (await Promise.all(findings)).flat();
 }
 
 async function ask(check: HealthCheck, context: CheckContext): Promise<readonly Finding[]> {
@@ -196,10 +196,10 @@ async function ask(check: HealthCheck, context: CheckContext): Promise<readonly 
     const finding = { level: "error" as const, message: "the check did not finish in time" };
     setTimeout(() => resolve([finding]), LIMIT_MS).unref();
   });
-  const found = check(context).catch((error: Error): Finding[] => [
+  const findings = check(context).catch((error: Error): Finding[] => [
     { level: "error", message: error.message },
   ]);
-  return Promise.race([found, late]);
+  return Promise.race([findings, late]);
 }
 
 /** A line for each, and below it how to repair it. */

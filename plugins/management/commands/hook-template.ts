@@ -34,8 +34,8 @@ export function writeHook(root: string, editorConfig: string, hook: NewHook): st
 function isStale(file: string, editorConfig: string): boolean {
   const withoutPlaces = (text: string) =>
     text.replace(/"(?:[^"]*\/)?(\.build\/types\/|node_modules\/@types)/g, '"$1');
-  const there = readFileSync(file, "utf8");
-  return there !== editorConfig && withoutPlaces(there) === withoutPlaces(editorConfig);
+  const existing = readFileSync(file, "utf8");
+  return existing !== editorConfig && withoutPlaces(existing) === withoutPlaces(editorConfig);
 }
 
 function descriptorText({ name, events, description }: NewHook): string {

@@ -23,9 +23,9 @@ export const checkHooks: Command = {
     const wanted = io.args["name"];
     const dir = wanted === undefined ? undefined : directoryOf(wanted, io);
     const checked = dir ? [await checkDirectory(dir, io)] : await checkByName(wanted, io);
-    const ok = checked.every((one) => one.ok);
+    const ok = checked.every(({ ok }) => ok);
     io.show({ ok, checked }, () => checked.flatMap(linesOf));
-    if (!ok) throw new Error(summaryOf(checked.filter((one) => !one.ok)));
+    if (!ok) throw new Error(summaryOf(checked.filter(({ ok }) => !ok)));
   },
 };
 

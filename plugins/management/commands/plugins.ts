@@ -151,8 +151,8 @@ async function templateFor(home: HomeOnDisk, kind: string | undefined): Promise<
     (await home.definitions()).flatMap(({ templates }) => Object.entries(templates ?? {})),
   );
   const names = [...offered.keys()];
-  const found = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
-  if (found) return (await found()).default;
+  const template = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
+  if (template) return (await template()).default;
   const near = kind === undefined ? undefined : didYouMean(kind, names);
   const hint = near ? `did you mean ${near}?` : `there is ${names.join(", ") || "none"}.`;
   throw new Error(

@@ -108,14 +108,14 @@ function answer(body: { version: string } & Record<string, unknown>) {
 async function change(config: Config, call: Call, edits: readonly ConfigEdit[], param: string) {
   const expected = expectedVersions(call, SOURCE);
   const shown = config.shown();
-  const kept = edits.map((edit) =>
+  const unmaskedEdits = edits.map((edit) =>
     "value" in edit && isObject(edit.value)
       ? { ...edit, value: unmasked(edit.value, at(shown, edit.path)) }
       : edit,
   );
-  for (const edit of kept) if ("value" in edit) refuseMasked(edit.value, param);
+  for (const edit of unmaskedEdits) if ("value" in edit) refuseMasked(edit.value, param);
   const written = await config
-    .change(kept, { expected, dryRun: isDryRun(call) })
+    .change(unmaskedEdits, { expected, dryRun: isDryRun(call) })
     .catch(refusing(config, call, param));
   return withoutUndo(written);
 }

@@ -28,10 +28,10 @@ export function mountGatewayRoutes(
   const [pluginsText, hooksText] = [standingsText(), standingsText()];
   const status = coalesce(async () => {
     const workers = await everywhere.status();
-    const sum = (of: (one: WorkerStatus) => number) =>
-      workers.reduce((all, one) => all + of(one), 0);
+    const sum = (countOf: (worker: WorkerStatus) => number) =>
+      workers.reduce((total, worker) => total + countOf(worker), 0);
     const count = mount.find("workers")?.count;
-    const shown = {
+    const summary = {
       version: gateway.version,
       pid: count === undefined ? process.pid : process.ppid,
       uptimeMs: Math.max(...workers.map(({ uptimeMs }) => uptimeMs)),
@@ -70,7 +70,7 @@ export function mountGatewayRoutes(
           : { count, running: workers.sort((a, b) => a.worker - b.worker).map(workerShown) },
     };
     const standings = `"plugins":${pluginsText(gateway.plugins.standings())},"hooks":${hooksText(hooksOf(workers))}`;
-    const text = `{${standings},${JSON.stringify(shown).slice(1)}`;
+    const text = `{${standings},${JSON.stringify(summary).slice(1)}`;
     return reply(200, text, { "content-type": "application/json; charset=utf-8" });
   });
   mount.route("GET", "/kernel/status", gatewayRoutes.status, status);
@@ -102,5 +102,5 @@ function workerShown(status: WorkerStatus) {
 }
 
 function distinct<T extends { name: string }>(all: readonly T[]): T[] {
-  return [...new Map(all.map((one) => [one.name, one])).values()];
+  return [...new Map(all.map((entry) => [entry.name, entry])).values()];
 }

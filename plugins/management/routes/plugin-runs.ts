@@ -21,9 +21,9 @@ export async function withRuns(
   const shown: Record<string, ShownRuns> = {};
   for (const effect of record.effects) {
     const [, provider] = /^provider (.*)$/.exec(effect) ?? [];
-    const found = provider === undefined ? undefined : await channels?.runs(provider);
-    if (found === undefined) continue;
-    const { runs, failures, lastError } = found;
+    const counts = provider === undefined ? undefined : await channels?.runs(provider);
+    if (counts === undefined) continue;
+    const { runs, failures, lastError } = counts;
     const { at = "", message = "", stack = "" } = lastError ?? {};
     shown[effect] = {
       runs,

@@ -29,10 +29,10 @@ function problemOf(
   nodes: readonly NodeStatus[],
 ): string | undefined {
   if (mode === "off") return "it names a node, but gateway.nodes.browser.mode is off";
-  const node = nodes.find((one) => one.name === name);
+  const node = nodes.find((node) => node.name === name);
   if (node?.state !== "connected") {
-    const seen = node === undefined ? "" : ` (last seen ${node.lastSeen})`;
-    return `node ${name} is not connected${seen}; run 'portico node --name ${name}' on the machine with the browser`;
+    const lastSeen = node === undefined ? "" : ` (last seen ${node.lastSeen})`;
+    return `node ${name} is not connected${lastSeen}; run 'portico node --name ${name}' on the machine with the browser`;
   }
   return node.browser
     ? undefined

@@ -77,7 +77,7 @@ export class Pending {
   /** It ended on the node's side, or with the connection. */
   fail(error: unknown): void {
     if (!this.#end()) return;
-    for (const one of this.incoming.values()) void one.fail(error);
+    for (const incoming of this.incoming.values()) void incoming.fail(error);
     this.#reject(error);
   }
 

@@ -61,10 +61,10 @@ export async function targetOf(
 /** Made once and kept, so that the gateway knows this node when it comes back. */
 async function identity(state: string): Promise<string> {
   const file = join(state, "node-id");
-  const known = (await readFile(file, "utf8").catch(() => "")).trim();
-  if (/^[\w-]{8,64}$/.test(known)) return known;
-  const made = randomUUID();
+  const storedId = (await readFile(file, "utf8").catch(() => "")).trim();
+  if (/^[\w-]{8,64}$/.test(storedId)) return storedId;
+  const newId = randomUUID();
   await mkdir(state, { recursive: true, mode: 0o700 });
-  await writeFile(file, made, { mode: 0o600 });
-  return made;
+  await writeFile(file, newId, { mode: 0o600 });
+  return newId;
 }

@@ -50,8 +50,8 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
         await pause(delay, parts);
         if (ctx.signal.aborted) return undefined;
       }
-      const made = await once(isFirst);
-      if (made !== undefined) return made;
+      const connection = await once(isFirst);
+      if (connection !== undefined) return connection;
     }
     return undefined;
   }

@@ -104,7 +104,7 @@ export class RequestHandler {
     } catch (error) {
       // No page has them.
       const incoming = [...(this.#incoming.get(message.id)?.values() ?? [])];
-      await Promise.all(incoming.map((one) => one.fail(error)));
+      await Promise.all(incoming.map((file) => file.fail(error)));
       const dir = await uploads?.catch(() => undefined);
       if (dir !== undefined) await rm(dir, { recursive: true, force: true });
       throw error;

@@ -27,8 +27,8 @@ export class TransferDirectory {
     const oldest = Date.now() - this.#keptMs;
     for (const name of await readdir(root)) {
       const path = join(root, name);
-      const found = await stat(path).catch(() => undefined);
-      if (found !== undefined && found.mtimeMs < oldest)
+      const stats = await stat(path).catch(() => undefined);
+      if (stats !== undefined && stats.mtimeMs < oldest)
         await rm(path, { recursive: true, force: true });
     }
   }

@@ -183,8 +183,8 @@ function listed(value: unknown, form: TSchema | undefined): unknown {
     return [value].flat().map((item) => (typeof item === "string" ? item.trim() : item));
   const members = form?.["properties"] as Record<string, TSchema> | undefined;
   if (!members || !isRecord(value)) return value;
-  const there = Object.entries(value).filter(([, member]) => member !== null);
-  return Object.fromEntries(there.map(([key, member]) => [key, listed(member, members[key])]));
+  const present = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(present.map(([key, member]) => [key, listed(member, members[key])]));
 }
 
 /** `metadata` may be a map or JSON in a string; each map in it may carry fields, Portico's own before others'. */

@@ -75,7 +75,7 @@ function createMember(
   { members, lookup }: HookHostOptions,
   caller: Pick<HookCall, "hook" | "options" | "signal" | "principal">,
 ): unknown {
-  const member = members().find((one) => one.name === name);
+  const member = members().find((candidate) => candidate.name === name);
   if (member) return member.create({ ...caller, events: running()?.chain ?? [], config: lookup });
   throw errors.memberMissing({ name });
 }

@@ -127,10 +127,11 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
   // A CommonJS handler may be the module itself: module.exports = function.
   if (typeof exports === "function" && (name ?? "default") === "default") return exports as Handler;
   const members = (exports ?? {}) as Record<string, unknown>;
-  const found = members[name ?? "default"];
+  const exported = members[name ?? "default"];
   // `export default` compiled by somebody else, inside a CommonJS module.
-  const inner = name === undefined && (found as { default?: unknown } | null | undefined)?.default;
-  const handler = typeof found === "object" && inner ? inner : found;
+  const inner =
+    name === undefined && (exported as { default?: unknown } | null | undefined)?.default;
+  const handler = typeof exported === "object" && inner ? inner : exported;
   if (typeof handler === "function") return handler as Handler;
   const has = `it exports ${Object.keys(members).join(", ") || "nothing"}`;
   const message = name

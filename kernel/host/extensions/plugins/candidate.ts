@@ -87,8 +87,11 @@ function faultOf(definition: PluginDefinition | undefined): string | undefined {
   if (Object.values(definition.events ?? {}).some((spec) => !spec?.mode))
     return "each event needs a mode: events: { name: { mode } }";
   const members = Object.keys(definition.hookContext ?? {});
-  const taken = members.find((member) => KERNEL_MEMBERS.test(member));
-  return taken && `hookContext cannot provide ${taken}: the gateway already provides it to hooks`;
+  const reservedMember = members.find((member) => KERNEL_MEMBERS.test(member));
+  return (
+    reservedMember &&
+    `hookContext cannot provide ${reservedMember}: the gateway already provides it to hooks`
+  );
 }
 
 /** The whole configuration is read by the schemas: a value that is not a schema would prevent that. */

@@ -77,11 +77,11 @@ const isBundled = ({ active }: PluginSlot): boolean =>
 
 /** A plugin that provides a service comes before those that need it. */
 function inOrderOfNeeds(slots: readonly PluginSlot[]): PluginSlot[] {
-  const seen = new Set<PluginSlot>();
+  const visited = new Set<PluginSlot>();
   const ordered: PluginSlot[] = [];
   const visit = (slot: PluginSlot): void => {
-    if (seen.has(slot)) return;
-    seen.add(slot);
+    if (visited.has(slot)) return;
+    visited.add(slot);
     const { needs = [] } = slot.active?.version.candidate.meta ?? {};
     const labels = needs.map((need) => `service ${need}`);
     for (const other of slots)
