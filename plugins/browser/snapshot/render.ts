@@ -69,7 +69,7 @@ const tellsSomething = (node: AriaNode): boolean =>
 const keyOf = (n: number, style: View["style"]): string => (style === "ai" ? String(n) : `e${n}`);
 
 /** What the line needs that says how much was left out. */
-const NOTE_CHARS = 90;
+const NOTE_CHARS = 110;
 
 /**
  * Renders a tree. Nodes are printed whole or not at all; refs are given to what is printed only. Where something is left

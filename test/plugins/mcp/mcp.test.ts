@@ -83,7 +83,7 @@ test("wrong arguments, an unknown tool and a tool that hangs are errors with a r
   const mcp = await connect();
   for (const [call, reason] of [
     [{ name: "greet", arguments: {} }, /name is missing/],
-    [{ name: "hang" }, /did not answer within 50 ms/],
+    [{ name: "hang" }, /did not respond within 50 ms/],
   ] as const) {
     const result = await mcp.callTool(call);
     assert.is(result.isError, true);
