@@ -393,11 +393,9 @@ testSignedIn(
       await page.getByText(/^Saved: /).waitFor();
     };
     await openSetting(visitor, "channels.away");
-    assert.is(
-      await page.evaluate("document.activeElement.textContent"),
-      "channels.away",
-      "the address opens the entry and moves the focus there",
-    );
+    await until("the address to open the entry and move the focus there", async () => {
+      return (await page.evaluate("document.activeElement.textContent")) === "channels.away";
+    });
     await page.getByLabel("Add a setting to channels.away").selectOption("timeoutMs");
     await page.getByLabel("channels.away.timeoutMs", { exact: true }).fill("4321");
     await save();
