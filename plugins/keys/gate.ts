@@ -1,6 +1,12 @@
 /** Holds keys to their limits: what a key may ask for, how often, and what its requests may use together. */
 import type { PorticoError } from "portico";
-import { type ChatGate, periodOf, type RefusedSpending, type SpendingLimit } from "portico/models";
+import {
+  type ChatGate,
+  periodOf,
+  type RefusedSpending,
+  retryAfterSeconds,
+  type SpendingLimit,
+} from "portico/models";
 import type { Store, Take } from "portico/store";
 import type { UsageService } from "portico/usage";
 import { errors } from "./errors.ts";
@@ -163,5 +169,5 @@ function span(ms: number): string {
 }
 
 function seconds(ms: number): string {
-  return String(Math.max(1, Math.ceil(ms / 1000)));
+  return String(retryAfterSeconds(ms));
 }

@@ -1,7 +1,7 @@
 /** The routes: they read a request, ask the engine through the service `models`, and answer in Anthropic's form. */
 import { type Call, reply } from "portico";
 import { type ModelsService, jsonBody } from "portico/models";
-import { estimateTokens, type NativeRequest, objectAt, stringifyExact } from "portico/provider";
+import { estimateTokens, type NativeRequest, bodyObject, stringifyExact } from "portico/provider";
 import { messageOf, nativeMessage } from "./response.ts";
 import { readMessages } from "./request.ts";
 import { MessagesEncoder } from "./stream.ts";
@@ -11,7 +11,7 @@ const OWN_HEADERS = ["anthropic-version", "anthropic-beta"];
 
 export async function createMessage(chat: ModelsService, call: Call): Promise<unknown> {
   call.res.setHeader("request-id", call.id);
-  const body = objectAt(await jsonBody(call), "body");
+  const body = bodyObject(await jsonBody(call), "`model`, `max_tokens` and `messages`");
   const { request, dropped } = readMessages(body);
   const opened = await chat.open(call, request, {
     body,
@@ -47,7 +47,7 @@ export async function countTokens(
   call: Call,
 ): Promise<{ input_tokens: number }> {
   call.res.setHeader("request-id", call.id);
-  const body = objectAt(await jsonBody(call), "body");
+  const body = bodyObject(await jsonBody(call), "`model` and `messages`");
   // The limit is of no interest here; all else must be well-formed.
   const { request } = readMessages({ ...body, max_tokens: 1 });
   const counted = await chat.countTokens(call, request, nativeOf(call, body));

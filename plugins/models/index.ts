@@ -8,7 +8,7 @@ export { fetchAccessToken, readAccessToken } from "./kit/credentials/access-toke
 export { jsonBody, parseBody, type RawBody, rawBody } from "./openai/members.ts";
 export { isUnnamedSession, keySession } from "./kit/session-key.ts";
 export { isAnthropicClient } from "./kit/anthropic-client.ts";
-export { periodOf } from "./kit/period.ts";
+export { periodOf, retryAfterSeconds } from "./kit/period.ts";
 export { modelPatternFault, targetFaults } from "./judging/known-models.ts";
 // For plugins of users that write bytes of an OpenAI stream: `portico/chat` publishes these.
 export {

@@ -5,7 +5,7 @@ import {
   type JsonObject,
   modelAt,
   listAt,
-  objectAt,
+  bodyObject,
   optionalBoolean,
   refused,
   stringAt,
@@ -35,7 +35,7 @@ const MOST_MODELS = 20;
 
 /** Writes the response by itself. */
 export async function forwardJson(chat: ModelsService, call: Call, route: ApiRoute): Promise<void> {
-  const body = objectAt(await jsonBody(call), "body");
+  const body = bodyObject(await jsonBody(call), "`model`");
   const name = TEXT[route] ?? "";
   const { models, ...rest } = body;
   const fallbacks = fallbacksOf(models);

@@ -61,6 +61,7 @@ export { bearerHeaders, withHeaders } from "./request/headers.ts";
 export { pathSegment, pathSegments } from "./request/url-path.ts";
 // Reading a request in another form into OpenAI's. Throw `invalid_request_error` (400) with `param`.
 export {
+  bodyObject,
   type JsonObject,
   listAt,
   objectAt,

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   modelAt,
   type NativeRequest,
-  objectAt,
+  bodyObject,
   parseExact,
 } from "portico/provider";
 import type { Archive } from "./archive.ts";
@@ -42,7 +42,7 @@ interface Asked {
 }
 
 async function readRequest({ archive }: ResponsesServices, call: Call): Promise<Asked> {
-  const body = objectAt(await jsonBody(call), "body");
+  const body = bodyObject(await jsonBody(call), "`model` and `input`");
   const reading = new Reading();
   const settings = readSettings(body, reading);
   const input = await fillReferences(archive, call, settings.input);

@@ -6,3 +6,11 @@ export function periodOf(per: "day" | "month", now: number): { start: number; en
     ? { start: Date.UTC(year, month, day), end: Date.UTC(year, month, day + 1) }
     : { start: Date.UTC(year, month, 1), end: Date.UTC(year, month + 1, 1) };
 }
+
+/**
+ * A wait as whole seconds, for `Retry-After`. The last hit leaves a window of a minute after 60,001 ms: clients wait for up to
+ * 60 s, and take a longer time for none at all.
+ */
+export function retryAfterSeconds(ms: number): number {
+  return Math.max(1, Math.ceil((ms - 1) / 1000));
+}

@@ -1,5 +1,6 @@
 /** Selects the targets of a model that may be tried now. */
 import { type UpstreamError, upstreamError } from "portico/provider";
+import { retryAfterSeconds } from "../kit/period.ts";
 import type { Budgets } from "./budget.ts";
 import type { Channel } from "./channel.ts";
 import type { OverLimit } from "./limits/rate-limit.ts";
@@ -57,7 +58,7 @@ function isWithinLimits({ channel }: Candidate): boolean {
 
 /** The error of a channel that is over one. */
 export function limited(channel: Channel, { name, until }: OverLimit): UpstreamError {
-  const retryAfter = Math.max(1, Math.ceil((until - Date.now()) / 1000));
+  const retryAfter = retryAfterSeconds(until - Date.now());
   const { budget } = channel.config;
   const what =
     name === "budget"

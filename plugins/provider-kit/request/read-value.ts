@@ -1,4 +1,5 @@
 /** Values of a request whose place is known, for formats that are read by hand. Throw 400 with `param`. */
+import { errors } from "../errors.ts";
 import { refused } from "./fields.ts";
 import type { JsonObject } from "../types/json.ts";
 
@@ -12,6 +13,13 @@ export function objectAt(value: unknown, path: string): JsonObject {
     path,
     value == null ? `\`${path}\` is missing: send an object` : `\`${path}\` must be an object`,
   );
+}
+
+/** The body of a request, which must be an object. `members`: those that every request needs. */
+export function bodyObject(value: unknown, members: string): JsonObject {
+  if (typeof value === "object" && value !== null && !Array.isArray(value))
+    return value as JsonObject;
+  throw errors.refusedField({ problem: `The body must be a JSON object with ${members}.` });
 }
 
 /** The value, which must be a string. */

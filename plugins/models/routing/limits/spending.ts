@@ -15,6 +15,7 @@ import {
 import { type ChatProvider, type UpstreamError, upstreamError, type Usage } from "portico/provider";
 import type { Charge, Count, Reserved, ReservationRequest, Store } from "portico/store";
 import type { Account, Job } from "../../job.ts";
+import { retryAfterSeconds } from "../../kit/period.ts";
 import type { Channel } from "../channel.ts";
 import type { Candidate } from "../router.ts";
 import { Final } from "../tries.ts";
@@ -281,15 +282,12 @@ function refusedBy(
   const unit = name === "budget" ? "US dollars" : "tokens";
   const left = Number(Math.max(0, max - used - reserved).toFixed(6));
   const need = Number(estimate.toFixed(6));
-  return upstreamError(
-    {
-      kind: "rate_limit",
-      message: `This request may use ${need} ${unit}, but the channel \`${channel.name}\` has only ${left} of its ${name} (${max}) left, after the reservations of requests in progress.`,
-      retryAfter: Math.max(1, Math.ceil(retryAfterMs / 1000)),
-      limit: name,
-    },
-    0,
-  );
+  const retryAfter = retryAfterSeconds(retryAfterMs);
+  const message =
+    estimate > max
+      ? `This request may use ${need} ${unit}, more than the whole ${name} (${max}) of the channel \`${channel.name}\`. A lower max_tokens (max_completion_tokens, max_output_tokens) makes the estimate smaller.`
+      : `This request may use ${need} ${unit}, but the channel \`${channel.name}\` has only ${left} of its ${name} (${max}) left, after the reservations of requests in progress. Try again in ${retryAfter} s.`;
+  return upstreamError({ kind: "rate_limit", message, retryAfter, limit: name }, 0);
 }
 
 /** For listings, and so that a channel whose budget is used up is passed over without a question. */
