@@ -84,8 +84,12 @@ test("alerts posts what fails to a chat, and the same only once in a while", asy
   await bus.drain();
   const all = texts().slice(1);
   assert.is(all.length, 4);
-  for (const [i, word] of ["job", "poll", "delivered", "turn"].entries())
-    assert.match(all[i]!, new RegExp(word));
+  // The handlers post at the same time, so the texts come in any order.
+  for (const word of ["job", "poll", "delivered", "turn"])
+    assert.ok(
+      all.some((text) => text.includes(word)),
+      `${word} in ${JSON.stringify(all)}`,
+    );
   await chat.close();
 });
 

@@ -96,7 +96,7 @@ export async function startPerson(): Promise<Person> {
       await options.click("button");
       return untilRight(
         async () => (await options.textContent("output")) ?? "",
-        (text) => text.startsWith("Saved") && !text.includes("Asking"),
+        (text) => text.startsWith("Saved") && !text.endsWith("…"),
       );
     },
     async open(url) {
