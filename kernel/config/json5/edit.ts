@@ -53,36 +53,23 @@ function put(text: string, path: KeyPath, value: unknown, meaning: unknown): str
   if (!node) return insert(text, root, path, value);
   if (isDeepStrictEqual(plainValue(node), value)) return text;
   if (meaning !== undefined && isDeepStrictEqual(meaning, value)) return text;
-  if (node.type === "Object" && isRecord(value)) return putMembers(text, path, value, meaning);
-  if (node.type === "Array" && Array.isArray(value)) return putItems(text, path, value, meaning);
+  if (node.type === "Object" && isRecord(value)) return putEntries(text, path, value, meaning);
+  if (node.type === "Array" && Array.isArray(value)) return putEntries(text, path, value, meaning);
   return replace(text, root, node, value);
 }
 
-/** Members that are undefined keep their text; those that are not named go. */
-function putMembers(
+/** Entries that are undefined keep their text, and entries that `value` does not have go. */
+function putEntries(
   text: string,
   path: KeyPath,
-  value: Record<string, unknown>,
+  value: Record<string, unknown> | readonly unknown[],
   meaning: unknown,
 ): string {
+  const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
   let changed = withoutOthers(text, path, value);
-  for (const [key, member] of Object.entries(value)) {
-    if (member === undefined) continue;
-    changed = put(changed, [...path, key], member, valueAt(meaning, [key]));
-  }
-  return changed;
-}
-
-function putItems(
-  text: string,
-  path: KeyPath,
-  value: readonly unknown[],
-  meaning: unknown,
-): string {
-  let changed = withoutOthers(text, path, value);
-  for (const [index, item] of value.entries()) {
-    if (item === undefined) continue;
-    changed = put(changed, [...path, index], item, valueAt(meaning, [index]));
+  for (const [key, entry] of entries) {
+    if (entry === undefined) continue;
+    changed = put(changed, [...path, key], entry, valueAt(meaning, [key]));
   }
   return changed;
 }
