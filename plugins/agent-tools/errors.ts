@@ -20,7 +20,10 @@ export const errors = PorticoError.table({
   protectedFile: { ...INVALID, message: "The agent may not write this file: {reason}." },
   nulInPath: { ...INVALID, message: "The path contains a NUL character." },
   unreadablePath: { ...INVALID, message: "The path cannot be read: {reason}." },
-  workspaceAsFile: { ...INVALID, message: "Name a file, not the workspace itself." },
+  workspaceAsFile: {
+    ...INVALID,
+    message: "The path names the workspace itself. Pass the path of a file.",
+  },
   directoryNotMade: { ...INVALID, message: "The directory cannot be created: {reason}." },
   notADirectory: {
     ...INVALID,
@@ -39,7 +42,8 @@ export const errors = PorticoError.table({
   notRegular: { ...INVALID, message: "Only regular files can be read." },
   hardLinked: {
     ...INVALID,
-    message: "The file has several hard links, so it may belong to something else.",
+    message:
+      "The file has several hard links, so another program may use it. Make a copy of it first.",
   },
   fileTooLarge: { ...INVALID, message: "The file has {bytes} bytes, which is more than {max}." },
   contentTooLarge: { ...INVALID, message: "A file can have at most {max} bytes." },
@@ -75,7 +79,7 @@ export const errors = PorticoError.table({
   pageError: {
     code: "upstream_error",
     status: 502,
-    message: "The server answered {status}: {text}",
+    message: "The server responded with {status}: {text}",
   },
   notATextPage: {
     ...INVALID,

@@ -21,17 +21,23 @@ const NOTE_CHARS = 2_000;
 const parameters = Type.Object({
   action: Type.Union([Type.Literal("append"), Type.Literal("search")]),
   text: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 20_000, description: "append: what to remember" }),
+    Type.String({
+      minLength: 1,
+      maxLength: 20_000,
+      description: "For append: the text to remember",
+    }),
   ),
   note: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
       expected: "letters, digits, dashes and underscores, at most 100",
       description:
-        "append: the note in memory/ for the text, such as 2026-11-22 or travel; default: MEMORY.md",
+        "For append: the note in memory/ for the text, such as 2026-11-22 or travel (default: MEMORY.md)",
     }),
   ),
-  query: Type.Optional(Type.String({ minLength: 1, maxLength: 500, description: "search: words" })),
+  query: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 500, description: "For search: the words to find" }),
+  ),
 });
 
 export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {

@@ -10,7 +10,7 @@ import { addWeb } from "./web/tool.ts";
 
 export default definePlugin({
   name: "agent-tools",
-  description: "The agent's tools files, memory, web and sessions",
+  description: "Provides the agent's tools `files`, `memory`, `web` and `sessions`",
   config: {
     "agents.defaults.files": FilesConfig,
     "agents.defaults.sandbox": SandboxConfig,

@@ -15,13 +15,21 @@ const MOST_SEARCHED = 1_000;
 const parameters = Type.Object({
   action: Type.Union([Type.Literal("list"), Type.Literal("history"), Type.Literal("send")]),
   session: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 256, description: "for history and send" }),
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: "For history and send: the id of the session",
+    }),
   ),
   message: Type.Optional(
-    Type.String({ minLength: 1, description: "send: a task for the agent in that session" }),
+    Type.String({ minLength: 1, description: "For send: a task for the agent in that session" }),
   ),
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 200, description: "list, history: how many; default 20" }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 200,
+      description: "For list and history: the number of entries (default: 20)",
+    }),
   ),
 });
 
@@ -29,7 +37,7 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
   ctx.tool({
     name: "sessions",
     description:
-      "Conversations of this agent. list: all of them, the last used first. history: the messages of one. send: starts a turn in another one; its response appears in that history.",
+      "Conversations of this agent. list shows all sessions, most recently used first. history shows the messages of a session. send starts a turn in another session, whose response appears in the history of that session.",
     parameters,
     principals: ["key", "webhook", "poll"],
     ownErrors: true,

@@ -83,7 +83,7 @@ export const events: PluginDefinition["events"] = {
     // the next holder waits until its handlers have removed what the last one left
     mode: "change",
     description:
-      "A principal's name has a new holder, or none: data of the previous holder can be deleted.",
+      "The name of a principal has a new holder or no holder any more: data of the previous holder can be deleted.",
     sample: { principal: "key:app" },
   },
   "command:new": commandEvent("new"),

@@ -134,7 +134,7 @@ export const rotateRequest = Type.Object(
     overlap: Type.Optional(
       Type.Union([Type.String(), Type.Number()], {
         description:
-          'How long the old secret still works besides the new one: "24h" (default), "0".',
+          'How long the old secret keeps working in addition to the new one: "24h" (default), "0".',
       }),
     ),
   },

@@ -14,31 +14,38 @@ const parameters = Type.Object({
       description: "A path in the workspace; default for list and search: the whole workspace",
     }),
   ),
-  content: optional(Type.String({ description: "write: the whole file" })),
+  content: optional(Type.String({ description: "For write: the whole content of the file" })),
   old: optional(
     Type.String({
       minLength: 1,
-      description: "edit: the text to replace, exactly as the file contains it",
+      description: "For edit: the text to replace, exactly as the file contains it",
     }),
   ),
-  new: optional(Type.String({ description: "edit: the text that replaces it" })),
-  all: optional(Type.Boolean({ description: "edit: replace every occurrence" })),
+  new: optional(Type.String({ description: "For edit: the new text" })),
+  all: optional(Type.Boolean({ description: "For edit: replace every occurrence" })),
   offset: optional(
-    Type.Integer({ minimum: 1, description: "read: the first line, counted from 1" }),
+    Type.Integer({ minimum: 1, description: "For read: the first line, counted from 1" }),
   ),
-  limit: optional(Type.Integer({ minimum: 1, description: "read: how many lines" })),
+  limit: optional(Type.Integer({ minimum: 1, description: "For read: the number of lines" })),
   depth: optional(
-    Type.Integer({ minimum: 1, maximum: 10, description: "list: how deep; default 1" }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 10,
+      description: "For list: the number of levels (default: 1)",
+    }),
   ),
   text: optional(
     Type.String({
       minLength: 1,
       maxLength: 1000,
-      description: "search: the text itself, not a pattern",
+      description: "For search: the text to find, which is not a pattern",
     }),
   ),
   glob: optional(
-    Type.String({ maxLength: 200, description: "search: only in files like notes/*.md" }),
+    Type.String({
+      maxLength: 200,
+      description: "For search: only files that match a pattern such as notes/*.md",
+    }),
   ),
 });
 

@@ -8,9 +8,16 @@ import type { WebSettings } from "../schema.ts";
 const MOST_CHARS = 40_000;
 
 const parameters = Type.Object({
-  url: Type.String({ minLength: 1, maxLength: 8_192, description: "http or https" }),
+  url: Type.String({
+    minLength: 1,
+    maxLength: 8_192,
+    description: "The address of the page: http or https",
+  }),
   offset: Type.Optional(
-    Type.Integer({ minimum: 0, description: "Where in the text to begin, to read on" }),
+    Type.Integer({
+      minimum: 0,
+      description: "The offset in the text from which to continue reading",
+    }),
   ),
 });
 

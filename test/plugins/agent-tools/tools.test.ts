@@ -133,7 +133,7 @@ test("a page is fetched as text, with links", async () => {
   assert.match(await useTool(g, "web", { url: `${site}/image` }), /^Error: .*image\/png/);
   assert.match(
     await useTool(g, "web", { url: `${site}/none` }),
-    /^Error: The server answered 404: Not here/,
+    /^Error: The server responded with 404: Not here/,
   );
   assert.match(await useTool(g, "web", { url: "file:///etc/passwd" }), /^Error: .*http/);
 });
