@@ -72,8 +72,8 @@ class ChunkReader {
       model: readText(model, this.#target.model),
     });
     if (usage) this.out.tell(readUsage(usage));
-    for (const [i, { index: told, delta, finish_reason: reason }] of choices.entries()) {
-      const index = readIndex(told, i);
+    for (const [i, { index: upstreamIndex, delta, finish_reason: reason }] of choices.entries()) {
+      const index = readIndex(upstreamIndex, i);
       this.#delta(delta ?? {}, index);
       if (reason) this.out.finish(finishReason(reason, false), index);
     }

@@ -88,15 +88,15 @@ export class ChunkReader {
     const counts = usage as unknown as Usage;
     // Zeros behind real numbers are no news.
     if (laterUsage(this.#out.usage, counts) === this.#out.usage) return;
-    const told = () => this.#out.tell(counts);
+    const addUsage = () => this.#out.tell(counts);
     // It is written at the end, and unchanged only where the chunk contains nothing else.
     if (!alone || !this.started) {
-      this.#out.withoutSource(told);
+      this.#out.withoutSource(addUsage);
       return;
     }
     this.#identify(chunk);
     const source = new OpenSource("openai", chunk, this.#changed ? undefined : json);
-    this.#out.event(source, told);
+    this.#out.event(source, addUsage);
   }
 
   #readChoices(chunk: JsonMembers, choices: JsonMembers[], counted: boolean, json?: string): void {

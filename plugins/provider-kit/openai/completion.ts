@@ -71,9 +71,9 @@ function repairCompletion(response: JsonMembers, defaults: PartDefaults): boolea
 }
 
 function repairChoice(choice: JsonMembers, position: number): boolean {
-  const { index, message: told, delta } = choice;
+  const { index, message: upstreamMessage, delta } = choice;
   const changes = [put(choice, "index", typeof index === "number" ? index : position)];
-  if (!isObject(told))
+  if (!isObject(upstreamMessage))
     changes.push(put(choice, "message", isObject(delta) ? delta : { content: "" }));
   const message = choice["message"] as JsonMembers;
   changes.push(

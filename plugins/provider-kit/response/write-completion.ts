@@ -56,7 +56,7 @@ export function tokenUsage(counts: TokenCounts) {
 /** A completion of one target. The target supplies what the upstream leaves out. */
 export function completionFrom(
   target: Pick<Target, "id" | "created" | "model">,
-  told: {
+  response: {
     id?: string | undefined;
     model?: string | undefined;
     choices: { index?: number; message: ChatMessage; finish: string }[];
@@ -64,16 +64,16 @@ export function completionFrom(
   },
 ): ChatCompletion {
   return {
-    id: told.id ? `chatcmpl-${told.id}` : target.id,
+    id: response.id ? `chatcmpl-${response.id}` : target.id,
     object: "chat.completion",
     created: target.created,
-    model: readText(told.model, target.model),
-    choices: told.choices.map(({ index, message, finish }, i) => ({
+    model: readText(response.model, target.model),
+    choices: response.choices.map(({ index, message, finish }, i) => ({
       index: readIndex(index, i),
       message,
       logprobs: null,
       finish_reason: finish,
     })),
-    usage: told.usage,
+    usage: response.usage,
   };
 }

@@ -51,10 +51,10 @@ function beginChat(attempt: WireAttempt): Promise<ChatResponse> {
   return restoring.then((request) => sendChat(attempt, request));
 }
 
-/** `given`: the job's request, or the one with the signatures that the client did not send back. */
-function sendChat(attempt: WireAttempt, given: Job["request"]): Promise<ChatResponse> {
+/** `signedRequest`: the job's request, or the one with the signatures that the client did not send back. */
+function sendChat(attempt: WireAttempt, signedRequest: Job["request"]): Promise<ChatResponse> {
   const { wire, target, job, askUsage } = attempt;
-  const applied = applyChatRules(wire.rules ?? NO_RULES, given, {
+  const applied = applyChatRules(wire.rules ?? NO_RULES, signedRequest, {
     target,
     isTranslated: job.translated,
     isWellFormed: isWellFormed(job),
@@ -64,19 +64,19 @@ function sendChat(attempt: WireAttempt, given: Job["request"]): Promise<ChatResp
   const send = (sent: WireRequest) => {
     const dropped = [...applied.dropped, ...sent.dropped.map((path) => sourcePath(request, path))];
     job.trace.additions = additionsOf(attempt, sent);
-    const changed = [...restoredIn(job.request, given), ...applied.changed];
+    const changed = [...restoredIn(job.request, signedRequest), ...applied.changed];
     return exchange(attempt, sent, { changed, dropped });
   };
   return call instanceof Promise ? call.then(send) : send(call);
 }
 
 /** The messages that got signatures back, for `x-portico-changed`. */
-function restoredIn(original: Job["request"], given: Job["request"]): string[] {
-  if (original === given) return [];
-  return given.messages.flatMap((message, i) =>
+function restoredIn(original: Job["request"], signedRequest: Job["request"]): string[] {
+  if (original === signedRequest) return [];
+  return signedRequest.messages.flatMap((message, i) =>
     message === original.messages[i]
       ? []
-      : [`restored-signature ${sourcePath(given, `messages[${i}]`)}`],
+      : [`restored-signature ${sourcePath(signedRequest, `messages[${i}]`)}`],
   );
 }
 
