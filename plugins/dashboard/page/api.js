@@ -40,7 +40,7 @@ export async function request(method, path, { body, signal, version, etag } = {}
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, "unreachable", "The gateway does not answer. Is it running?");
+    throw new ApiError(0, "unreachable", "The gateway does not respond. Check that it is running.");
   }
   if (answer.ok || answer.status === 304) return answer;
   const { error } = await answer.json().catch(() => ({}));

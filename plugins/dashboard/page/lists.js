@@ -14,7 +14,7 @@ export function more(list, first, count) {
   if (count < length) return null;
   const widen = () => {
     lengths.set(list, length * 2);
-    return "More is shown";
+    return "More rows are shown";
   };
   return h(
     "p",

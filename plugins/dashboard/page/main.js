@@ -64,7 +64,7 @@ async function readReadiness() {
     if (plugins.length === 0) return { isReady: true, text: "ready" };
     return { isReady: false, text: `not ready: ${plugins.join(", ")}` };
   } catch {
-    return { isReady: false, text: "The gateway does not answer" };
+    return { isReady: false, text: "The gateway does not respond" };
   }
 }
 

@@ -37,7 +37,7 @@ export function signInForm(message, done) {
     h(
       "p",
       { class: "hint" },
-      "This tab keeps it until the tab is closed. It is stored nowhere else.",
+      "The browser keeps the token until this tab is closed, and stores it nowhere else.",
     ),
   );
 }

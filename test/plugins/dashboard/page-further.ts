@@ -301,7 +301,7 @@ testSignedIn(
     await openSection(visitor, "Overview");
     await openSection(visitor, "Configuration");
 
-    await page.getByLabel("Only what the file sets").check();
+    await page.getByLabel("Only settings in the file").check();
     await sections.getByRole("link", { name: "webhooks", exact: true }).waitFor();
     assert.is(await sections.getByRole("link", { name: "telemetry" }).count(), 0);
   },
@@ -468,7 +468,7 @@ testSignedIn(
     const { page } = visitor;
     await openSection(visitor, "Webhooks");
     await page.getByRole("link", { name: "Edit shop" }).click();
-    await page.getByText(/^None yet/).waitFor();
+    await page.getByText(/^There is no sample yet/).waitFor();
     await page.getByRole("button", { name: "Catch the next request" }).click();
     const caught = page.getByRole("button", { name: "{body.order.id}" });
     await until("the caught request", async () => {

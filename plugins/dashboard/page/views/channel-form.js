@@ -87,7 +87,12 @@ export async function addChannel() {
   openForm({
     title: "Add a channel",
     fields: [
-      { name: "name", label: "Name", required: true, hint: "Clients can ask for name/model." },
+      {
+        name: "name",
+        label: "Name",
+        required: true,
+        hint: "Clients can request the channel's models as name/model.",
+      },
       ...fieldsOf({}, providers, true),
     ],
     save: "Review",

@@ -57,7 +57,7 @@ export const channels = {
       ),
     ),
     aliasSection(aliases, list.value?.channels ?? []),
-    section("Models that clients can ask for", models, ({ data }) => modelNames(data)),
+    section("Models that clients can request", models, ({ data }) => modelNames(data)),
   ],
   detail: { load: loadDetail, render: renderDetail },
 };
@@ -92,7 +92,7 @@ function columnsOf(openName) {
     {
       title: "models",
       kind: "text",
-      cell: ({ models }) => models?.join(", ") ?? "all that the upstream lists",
+      cell: ({ models }) => models?.join(", ") ?? "all models that the upstream lists",
     },
     numberColumn("priority", ({ priority }) => priority, String),
     numberColumn("weight", ({ weight }) => weight, String),
@@ -152,7 +152,7 @@ function renderDetail({ channel, sums }, name) {
       ["state", channelState(channel)],
       ["provider", channel.provider],
       ["address", channel.baseUrl],
-      ["models", channel.models?.join(", ") ?? "all that the upstream lists"],
+      ["models", channel.models?.join(", ") ?? "all models that the upstream lists"],
       ["priority", String(channel.priority)],
       ["weight", String(channel.weight)],
       ["under way", `${channel.inFlight}, ${channel.queued} waiting`],
@@ -164,7 +164,11 @@ function renderDetail({ channel, sums }, name) {
     buttonsOf(channel),
     h("h3", {}, "Models in 24 hours"),
     sums.error ? notice(sums.error) : modelHealth(channel, sums.value.rows),
-    h("p", {}, h("a", { href: href("requests", undefined, { channel: name }) }, "Its requests")),
+    h(
+      "p",
+      {},
+      h("a", { href: href("requests", undefined, { channel: name }) }, "Requests of this channel"),
+    ),
   ];
 }
 

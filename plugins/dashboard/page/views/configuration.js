@@ -94,7 +94,7 @@ class ConfigurationPage {
         "div",
         { class: "settings-list" },
         this.search,
-        h("label", { class: "small" }, this.onlyWritten, " Only what the file sets"),
+        h("label", { class: "small" }, this.onlyWritten, " Only settings in the file"),
         this.hits,
         h("nav", { "aria-label": "Sections" }, this.list),
       ),

@@ -24,9 +24,9 @@ export const cron = schedulePage({
   task: taskText,
   details: ({ missed, overlap, timeoutMs, deleteAfterRun, payload }) => [
     ["missed dates", missed],
-    ["while it still runs", overlap],
+    ["while a run is in progress", overlap],
     ["time limit", timeoutMs && `${timeoutMs / 1000} s`],
-    ["after its run", deleteAfterRun ? "it is deleted" : null],
+    ["after the run", deleteAfterRun ? "the job is deleted" : null],
     ["session", payload.session],
     ["model", payload.model],
   ],
@@ -137,6 +137,8 @@ async function nextDates(values) {
   });
   return [
     description ? h("p", {}, description) : null,
-    dates.length === 0 ? h("p", {}, "It has no further dates.") : dateList(dates, timezone),
+    dates.length === 0
+      ? h("p", {}, "The schedule has no further dates.")
+      : dateList(dates, timezone),
   ].flat();
 }

@@ -50,7 +50,8 @@ export const deliveries = {
         key: "outgoing",
         columns: outgoingColumns(id),
         rows,
-        empty: "Nothing is sent: add `delivery: {url}` to a webhook, a job or a turn.",
+        empty:
+          "There are no deliveries yet. To send results, add `delivery: {url}` to a webhook, a job or a turn.",
       }),
       more("outgoing", FIRST_OUT, rows.length),
     ]),

@@ -68,7 +68,10 @@ function stateOf(hook) {
       ["version", loaded && [`load ${loaded.generation}, `, ago(loaded.loadedAt)]],
       ["priority", String(hook.priority)],
       ["time limit", duration(hook.timeoutMs)],
-      ["while it fails", hook.failClosed ? "its events are refused" : "its events pass"],
+      [
+        "while the hook fails",
+        hook.failClosed ? "the hook's events are refused" : "the hook's events pass",
+      ],
       ["directory", hook.dir],
     ]),
     hookButtons(hook),
@@ -96,7 +99,7 @@ function trialForm({ name, events }, declared) {
   };
   event.addEventListener("change", showSample);
   showSample();
-  const run = h("button", { type: "submit", class: "primary" }, "Try it");
+  const run = h("button", { type: "submit", class: "primary" }, "Test the hook");
   const onsubmit = async (submitted) => {
     submitted.preventDefault();
     run.disabled = true;
@@ -106,9 +109,9 @@ function trialForm({ name, events }, declared) {
   return h(
     "form",
     { onsubmit },
-    h("h3", {}, "Try it on a sample"),
+    h("h3", {}, "Test the hook with a sample event"),
     h("div", { class: "row" }, h("label", { for: "trial-event" }, "Event"), event),
-    h("label", { for: "trial-context" }, "What the event holds, as JSON"),
+    h("label", { for: "trial-context" }, "The content of the event, as JSON"),
     context,
     h(
       "div",
@@ -146,14 +149,14 @@ function effectsOf({ result, changed, messages, ignored }, context) {
   const fields = Object.entries(changed);
   const isIdle = !result && fields.length === 0 && messages.length === 0;
   return [
-    isIdle ? h("p", { class: "muted" }, "It would change nothing.") : null,
-    result?.reply === undefined ? null : effect("It would reply:", result.reply),
-    result?.block === undefined ? null : effect("It would refuse:", result.block),
+    isIdle ? h("p", { class: "muted" }, "The hook would change nothing.") : null,
+    result?.reply === undefined ? null : effect("The hook would reply:", result.reply),
+    result?.block === undefined ? null : effect("The hook would refuse the event:", result.block),
     fields.map(([field, value]) => [
-      h("p", {}, "It would change ", h("strong", {}, field), ":"),
+      h("p", {}, "The hook would change ", h("strong", {}, field), ":"),
       lineDifferences(textOf(context[field]), textOf(value)),
     ]),
-    messages.map((message) => effect("It would send:", message)),
+    messages.map((message) => effect("The hook would send:", message)),
     ignored.map(problem),
   ];
 }
@@ -165,11 +168,17 @@ const textOf = (value) =>
 function codeOf({ files, versions }) {
   return [
     h("h3", {}, "Code on disk"),
-    files.length === 0 ? h("p", { class: "empty" }, "None of its files can be shown.") : null,
+    files.length === 0
+      ? h("p", { class: "empty" }, "None of the hook's files can be shown.")
+      : null,
     files.map(({ path, text }) => fileOf(path, h("pre", {}, text))),
     h("h3", {}, "Versions that ran since the gateway's start"),
     versions.length === 0
-      ? h("p", { class: "empty" }, "None is kept: bundled hooks change with the package only.")
+      ? h(
+          "p",
+          { class: "empty" },
+          "No versions are kept, because bundled hooks change only with the package.",
+        )
       : h(
           "ol",
           { class: "timeline" },
@@ -207,7 +216,7 @@ function linesOf({ lines }) {
   return [
     h("h3", {}, "Log lines of the hook"),
     lines.length === 0
-      ? h("p", { class: "empty" }, "It has logged nothing yet.")
+      ? h("p", { class: "empty" }, "The hook has not logged anything yet.")
       : linesTable([...lines].reverse()),
   ];
 }

@@ -110,14 +110,18 @@ function renderDetail({ key, days, models }) {
       ["state", badge(key.state)],
       ["budget", budget === undefined ? "none" : budgetBar(key)],
       ["models", key.models?.join(", ") ?? "all but agents"],
-      ["tools of its turns", key.tools?.join(", ")],
+      ["further tools of agent turns", key.tools?.join(", ")],
       ["limits", limitsText(key)],
       ["old secret works until", key.previousUntil && ago(key.previousUntil)],
     ]),
     buttonsOf(key),
     h("h3", {}, "Usage in 30 days"),
     usageOf(days, models),
-    h("p", {}, h("a", { href: href("requests", undefined, { key: name }) }, "Its requests")),
+    h(
+      "p",
+      {},
+      h("a", { href: href("requests", undefined, { key: name }) }, "Requests with this key"),
+    ),
   ];
 }
 
@@ -130,7 +134,8 @@ function usageOf(days, models) {
     ["tokens", ({ totalTokens }) => count(totalTokens), "number"],
     ["cost", ({ costUsd }) => (costUsd === null ? "unknown" : dollars(costUsd)), "number"],
   ];
-  if (total.requests === 0) return h("p", { class: "empty" }, "It was not used.");
+  if (total.requests === 0)
+    return h("p", { class: "empty" }, "The key was not used in this period.");
   return [
     table([["model", ({ model }) => model], ...amounts], models.value.rows, ""),
     table([["day", ({ day }) => day], ...amounts], [...days.value.rows].reverse().slice(0, 14), ""),
@@ -205,7 +210,7 @@ const fieldsOf = (key = {}) => [
   },
   {
     name: "tools",
-    label: "Further tools of its agent turns",
+    label: "Further tools of agent turns with this key",
     kind: "lines",
     value: key.tools,
     rows: 2,
@@ -270,7 +275,7 @@ function rotateKey(name) {
   openForm({
     title: `Give ${name} a new secret`,
     note:
-      "Its limits and its usage stay. The old secret keeps working for the time that you choose. " +
+      "The limits and the usage of the key stay. The old secret keeps working for the time that you choose. " +
       "This cannot be undone: a secret that has stopped working cannot be restored.",
     fields: [
       {
@@ -306,7 +311,7 @@ function showSecret({ name, key, warnings = [] }, closed) {
     title: `The secret of ${name}`,
     stays: true,
     content: [
-      h("p", {}, "Copy it now: the gateway shows it only this once."),
+      h("p", {}, "Copy the secret now: the gateway shows it only this once."),
       secret,
       warnings.map(problem),
       h(

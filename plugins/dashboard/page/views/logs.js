@@ -129,7 +129,7 @@ class LogPage {
     this.drawnChoice = choice;
     const matching = this.lines.filter((line) => isMatch(line, query)).slice(0, SHOW);
     if (matching.length > 0) fill(this.list, ...matching.map(lineItem));
-    else fill(this.list, h("li", {}, emptyText("No line matches yet.")));
+    else fill(this.list, h("li", {}, emptyText("No log line matches yet.")));
   }
 }
 

@@ -111,7 +111,7 @@ export async function addMapping() {
         name: "name",
         label: "Name",
         required: true,
-        hint: "Part of its address: letters, digits, . _ ~ and -.",
+        hint: "The name is a part of the mapping's address: letters, digits, . _ ~ and -.",
       },
       {
         name: "from",

@@ -61,7 +61,7 @@ class MappingPage {
         formRow({
           label: "Match",
           control: this.match,
-          hint: "As JSON: a path, and the value that it must have. Empty: only requests to its own address reach the mapping.",
+          hint: "A JSON object of paths, each with the value that the request must have there. Empty: only requests to the mapping's own address match.",
         }),
         formRow({
           label: "Message",
@@ -71,7 +71,7 @@ class MappingPage {
         formRow({
           label: "Session",
           control: this.session,
-          hint: "Also a template. Empty: a separate session for each request.",
+          hint: "The name may be a template. Empty: a separate session for each request.",
         }),
         h("div", { class: "row" }, save),
       ),
@@ -174,7 +174,7 @@ class MappingPage {
 
   showSample(caught) {
     if (!caught) {
-      const text = "None yet: catch the next request, and its values can be chosen here.";
+      const text = "There is no sample yet. Catch the next request to choose its values here.";
       this.outcome.replaceChildren(
         h("p", { class: "empty" }, "Catch or choose a sample to see the preview."),
       );

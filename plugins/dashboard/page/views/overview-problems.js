@@ -28,7 +28,11 @@ const REMEDIES = {
     "gateway",
   ],
   hooks: ["hooks", "Hooks", "Correct the events that the hook names."],
-  nodes: ["browser", "Browser", "Start the node's host again, or remove the profile."],
+  nodes: [
+    "browser",
+    "Browser",
+    "Start `portico node` on the node's machine again, or remove the profile.",
+  ],
   polls: ["polls", "Polls", "Read the error of the last run, correct the poll, and run it again."],
   store: ["gateways", "Gateways", "Run `portico store check` and follow its advice."],
   turns: ["turns", "Turns", "Read the turn's error, then try it again."],
@@ -39,7 +43,12 @@ export function problemsSection(status) {
   return section("What is wrong", status, (value) => {
     const problems = problemsOf(value);
     if (problems.length === 0)
-      return h("p", {}, badge("ok"), withCode(" Nothing. `portico status` reports the same."));
+      return h(
+        "p",
+        {},
+        badge("ok"),
+        withCode(" Nothing is wrong. `portico status` reports the same."),
+      );
     return h("ul", { class: "problems" }, problems.map(problemItem));
   });
 }

@@ -109,7 +109,7 @@ function renderDetail(plugin) {
       ["version", loaded && [`load ${loaded.generation}, `, ago(loaded.loadedAt)]],
     ]),
     buttonsOf(plugin),
-    h("h3", {}, "What it adds"),
+    h("h3", {}, "What the plugin adds"),
     effects.length === 0
       ? h("p", { class: "empty" }, "Nothing at the moment.")
       : h(
@@ -120,7 +120,11 @@ function renderDetail(plugin) {
     h(
       "p",
       {},
-      h("a", { href: href("configuration", name) }, "Its settings are in the configuration"),
+      h(
+        "a",
+        { href: href("configuration", name) },
+        "The settings of the plugin are in the configuration",
+      ),
     ),
     name === "dashboard" ? h("p", { class: "hint" }, "This plugin serves the console.") : null,
   ];
@@ -155,7 +159,7 @@ async function switchPlugin(name, isOn) {
   const ask = () =>
     confirmDialog({
       title: `Disable the plugin ${name}?`,
-      content: "Its routes and everything else that it adds are gone at once.",
+      content: "The routes and everything else that the plugin adds are removed at once.",
       confirm: "Disable",
     });
   if (isOn || (await ask())) await writeSwitch(["plugins", "entries", name, "enabled"], name, isOn);

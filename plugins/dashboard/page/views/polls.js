@@ -157,7 +157,7 @@ function pollOf(values, poll) {
 async function testPoll(id, name) {
   const outcome = await post(`${pathOf(id)}/test`);
   const dialog = openDialog({
-    title: `What ${name} finds now`,
+    title: `What a check of ${name} finds now`,
     content: [
       outcomeOf(outcome),
       h(
@@ -187,9 +187,9 @@ function outcomeOf({
       ["listed", listed === undefined ? null : count(listed)],
       ["HTTP", httpStatus],
     ]),
-    h("h3", {}, "It would send"),
+    h("h3", {}, "The poll would send"),
     wouldSend === null
-      ? problem("Nothing: it found no item.")
+      ? problem("Nothing, because the check found no item.")
       : h("pre", { tabindex: "0" }, textOf(wouldSend)),
     diff ? [h("h3", {}, "What changed"), h("pre", { tabindex: "0" }, diff)] : null,
     sample.length > 0 ? [h("h3", {}, "Items"), h("pre", { tabindex: "0" }, textOf(sample))] : null,

@@ -86,7 +86,7 @@ function columns(openId, query) {
     ],
   };
   const answeredBy = {
-    title: "answered by",
+    title: "served by",
     value: ({ channel, model }) => channel && `${channel} / ${model}`,
     cell: ({ channel, model }) => (channel === undefined ? "–" : `${channel} / ${model ?? ""}`),
   };
@@ -155,8 +155,8 @@ function summaryOf(entry) {
     ["key", key && h("a", { href: href("requests", undefined, { key }) }, key)],
     ["principal", principal],
     ["address", entry.address],
-    ["asked for", [alias, ...(fallbacks ?? [])].filter(Boolean).join(", then ")],
-    ["answered by", channel && `${channel} / ${model}`],
+    ["requested", [alias, ...(fallbacks ?? [])].filter(Boolean).join(", then ")],
+    ["served by", channel && `${channel} / ${model}`],
     ["received", exactTime(entry.at)],
     ["took", duration(entry.ms)],
     ["first byte", entry.firstByteMs && `after ${duration(entry.firstByteMs)}`],
@@ -178,7 +178,11 @@ function timeline(entry) {
     ...entry.hooks.filter((hook) => !isBefore(hook)).map(hookStep),
   ];
   if (steps.length === 0)
-    return h("p", { class: "empty" }, "No hook ran, and no upstream was asked.");
+    return h(
+      "p",
+      { class: "empty" },
+      "No hook ran, and the gateway sent no request to an upstream.",
+    );
   return h("ol", { class: "timeline" }, steps);
 }
 

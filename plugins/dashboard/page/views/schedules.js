@@ -171,7 +171,7 @@ function renderDetail(kind, pathOf, { entry, runs }) {
       ["when", whenText(entry)],
       ["last", lastRun(kind, state)],
       ...kind.details(entry),
-      ["made by", entry.principal],
+      ["created by", entry.principal],
       ["delivery", deliveryText(entry.payload?.delivery)],
     ]),
     h(
@@ -195,7 +195,7 @@ function renderDetail(kind, pathOf, { entry, runs }) {
           h("a", { href: href("configuration", kind.id) }, "configuration"),
           ". Change it there.",
         ),
-    h("h3", {}, "What it does"),
+    h("h3", {}, "What happens"),
     h("pre", {}, kind.task(entry)),
     nextDates.length > 0
       ? [h("h3", {}, "Next dates"), dateList(nextDates, entry.schedule?.tz)]
@@ -226,7 +226,7 @@ export function dateList(dates, timeZone) {
 async function remove(kind, path, name) {
   const isConfirmed = await confirmDialog({
     title: `Delete the ${kind.noun} ${name}?`,
-    content: "It is deleted with the history of its runs.",
+    content: "The history of its runs is deleted, too.",
     confirm: "Delete",
   });
   if (!isConfirmed) return false;
@@ -236,7 +236,7 @@ async function remove(kind, path, name) {
 }
 
 function runList(runs) {
-  if (runs.length === 0) return emptyText("It has not run yet.");
+  if (runs.length === 0) return emptyText("There are no runs yet.");
   return h("ol", { class: "timeline" }, runs.map(runItem));
 }
 
@@ -252,7 +252,7 @@ function runItem({ id, startedAt, status, durationMs, trigger, turnId, ...run })
     " ",
     ago(startedAt),
     h("span", { class: "muted small" }, ` ${amounts.filter(Boolean).join(", ")} `),
-    turnId ? h("a", { class: "small", href: href("turns", turnId) }, "its turn") : null,
+    turnId ? h("a", { class: "small", href: href("turns", turnId) }, "the turn") : null,
     problem(error),
     result
       ? h(
@@ -269,7 +269,7 @@ function runItem({ id, startedAt, status, durationMs, trigger, turnId, ...run })
 export const payloadFields = (payload = { kind: "agentTurn" }, hint) => [
   {
     name: "does",
-    label: "What it does",
+    label: "What happens",
     kind: "choice",
     value: payload.kind,
     options: [

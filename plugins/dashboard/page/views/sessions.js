@@ -82,7 +82,11 @@ function renderDetail(session, id) {
     h(
       "div",
       { class: "row" },
-      h("button", { type: "button", "data-key": "go-on", onclick: () => goOn(id) }, "Continue it"),
+      h(
+        "button",
+        { type: "button", "data-key": "go-on", onclick: () => goOn(id) },
+        "Continue this session",
+      ),
       action("Delete", "delete-session", () => remove(id), { class: "danger" }),
     ),
     messages.length === 0 ? emptyText("The session has no messages.") : null,

@@ -14,7 +14,7 @@ export function tryBox() {
   const onsubmit = async (event) => {
     event.preventDefault();
     send.disabled = true;
-    outcome.replaceChildren(h("p", { class: "muted" }, "Waiting for the answer …"));
+    outcome.replaceChildren(h("p", { class: "muted" }, "Waiting for the response …"));
     outcome.replaceChildren(...(await ask(model.value, text.value)));
     send.disabled = false;
   };
@@ -63,7 +63,7 @@ function outcomeOf({ choices, usage }, headers, ms) {
   return [
     h("pre", {}, String(choices[0]?.message?.content ?? "(no text)")),
     facts([
-      ["answered by", `${headers.get("x-portico-channel")} / ${headers.get("x-portico-model")}`],
+      ["served by", `${headers.get("x-portico-channel")} / ${headers.get("x-portico-model")}`],
       ["attempts", headers.get("x-portico-attempts")],
       ["took", duration(Math.round(ms))],
       [
@@ -71,7 +71,7 @@ function outcomeOf({ choices, usage }, headers, ms) {
         usage && `${count(usage.prompt_tokens)} in, ${count(usage.completion_tokens)} out`,
       ],
       ["changed for the provider", headers.get("x-portico-changed")],
-      ["request", id && h("a", { href: href("requests", id) }, "its story")],
+      ["request", id && h("a", { href: href("requests", id) }, "details of the request")],
     ]),
   ];
 }

@@ -190,8 +190,8 @@ function failedAttempt({ attempt: number, error, trace, omittedSteps }) {
 
 function stepsOf({ trace, omittedSteps = 0, state }) {
   if (trace.length > 0) return timelineOf(trace, omittedSteps, "latest");
-  if (state === "running") return emptyText("It runs. Its steps appear here.");
-  return emptyText("It has taken no step yet.");
+  if (state === "running") return emptyText("The turn is running. Its steps appear here.");
+  return emptyText("The turn has taken no steps yet.");
 }
 
 function timelineOf(trace, omittedSteps, key) {

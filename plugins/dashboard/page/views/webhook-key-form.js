@@ -14,7 +14,9 @@ export async function turnOn() {
   openForm({
     title: "Turn webhooks on",
     note: "Anyone who calls with this token acts for the owner. Named keys and mappings can do less.",
-    fields: [tokenField(randomToken(), "Copy it now: later it is shown masked.")],
+    fields: [
+      tokenField(randomToken(), "Copy the token now: later the console shows it only masked."),
+    ],
     save: "Review",
     async submit({ token }) {
       const edits = [{ path: ["webhooks", "token"], value: token }];
@@ -39,14 +41,20 @@ const fieldsOf = ({ paths, sessions, models, rateLimit } = {}) => [
     value: paths,
     hint: "wake, agent, names of mappings, / or patterns such as ci-*, one per line. Empty: everything.",
   },
-  { name: "sessions", label: "Sessions that it may name", kind: "lines", rows: 2, value: sessions },
-  { name: "models", label: "Models that it may name", kind: "lines", rows: 2, value: models },
+  {
+    name: "sessions",
+    label: "Sessions that the key may name",
+    kind: "lines",
+    rows: 2,
+    value: sessions,
+  },
+  { name: "models", label: "Models that the key may name", kind: "lines", rows: 2, value: models },
   {
     name: "maxRequests",
     label: "Requests",
     kind: "number",
     value: rateLimit?.maxRequests,
-    hint: "Empty: the limit of all.",
+    hint: "Empty: the common limit of all keys.",
   },
   {
     name: "seconds",
@@ -70,7 +78,7 @@ export async function addWebhookKey() {
     title: "Add a named key",
     fields: [
       { name: "name", label: "Name", required: true },
-      tokenField(randomToken(), "Copy it now: later it is shown masked."),
+      tokenField(randomToken(), "Copy the token now: later the console shows it only masked."),
       ...fieldsOf(),
     ],
     save: "Review",

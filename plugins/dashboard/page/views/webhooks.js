@@ -136,7 +136,7 @@ const keyColumns = [
   {
     title: "limit",
     cell: ({ rateLimit }) =>
-      rateLimit ? `${rateLimit.maxRequests} in ${rateLimit.windowMs / 1000} s` : "that of all",
+      rateLimit ? `${rateLimit.maxRequests} in ${rateLimit.windowMs / 1000} s` : "the common limit",
   },
   { title: "sessions", cell: ({ name, sessions }) => sessions?.join(", ") ?? `webhook:${name}:*` },
   {

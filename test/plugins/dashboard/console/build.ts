@@ -68,7 +68,7 @@ export const buildPages: PageRow[] = [
         .getByText(/^Remember/)
         .first(),
     async change({ page }, { gateway }) {
-      await page.getByRole("button", { name: "Continue it" }).click();
+      await page.getByRole("button", { name: "Continue this session" }).click();
       await page.getByRole("dialog").getByLabel("Message").fill("and now?");
       await page.getByRole("button", { name: "Send" }).click();
       await page.locator(".detail").getByText("1. echo").waitFor();
@@ -120,8 +120,8 @@ export const buildPages: PageRow[] = [
 ];
 
 async function tryAHook({ page }: Visitor): Promise<void> {
-  await page.getByLabel("What the event holds, as JSON").fill('{"content": "one"}');
-  await page.getByRole("button", { name: "Try it" }).click();
+  await page.getByLabel("The content of the event, as JSON").fill('{"content": "one"}');
+  await page.getByRole("button", { name: "Test the hook" }).click();
   const outcome = page.getByRole("status", { name: "Result of the test" });
   await outcome.getByText("- one").waitFor();
   await outcome.getByText("+ one, changed").waitFor();
@@ -167,7 +167,7 @@ async function addAndTestAPoll({ page }: Visitor, { gateway }: Setting): Promise
   await form.getByRole("textbox", { name: "Message" }).fill("There is {item.text}");
   await form.getByRole("button", { name: "Add" }).click();
   await page.locator(".detail").getByRole("button", { name: "Test" }).click();
-  const found = page.getByRole("dialog", { name: "What the news file finds now" });
+  const found = page.getByRole("dialog", { name: "What a check of the news file finds now" });
   await found.getByText(/There is first/).waitFor();
   await found.getByRole("button", { name: "Close" }).click();
   const { polls } = await gateway.json("GET", "/polls");

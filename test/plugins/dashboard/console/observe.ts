@@ -101,7 +101,7 @@ async function filterAndPause({ page }: Visitor, { gateway }: Setting): Promise<
     return levels.length > 0 && !levels.includes("info");
   });
   await page.getByLabel("Text").fill("no such line");
-  await page.getByText("No line matches yet.").waitFor();
+  await page.getByText("No log line matches yet.").waitFor();
   await page.getByLabel("Text").fill("nowhere");
   await page.getByLabel("Level and above").selectOption("");
   await page.getByText("live", { exact: true }).waitFor();
