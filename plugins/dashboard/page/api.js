@@ -67,7 +67,7 @@ export async function inTime(work, signal) {
   } catch (error) {
     if (signal?.aborted || error instanceof ApiError) throw error;
     const why = timeout.signal.aborted
-      ? "The gateway takes too long to respond."
+      ? "The gateway took too long to respond."
       : "The gateway's response was cut off.";
     throw new ApiError(0, "unreachable", why);
   } finally {

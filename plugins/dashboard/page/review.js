@@ -139,7 +139,7 @@ export async function writeSwitch(path, name, isOn) {
  * again what it said. Where nothing was written there is nothing to undo.
  */
 function offerUndoOf(before, { changes, version, atNextStart }, done) {
-  const keys = changes.map(({ key }) => key).join(", ") || "no value differs";
+  const keys = changes.map(({ key }) => key).join(", ") || "no values changed";
   const text = done ?? `Saved: ${keys}.`;
   if (version === before) return say(text);
   const undo = async () => {

@@ -33,7 +33,7 @@ test("a gateway that stops responding is reported as that, and is seen to come b
   while (unanswered.size < 2) await page.clock.runFor(1000);
   await page.clock.runFor(30_000);
   await page.getByRole("status").getByText("The gateway does not respond").waitFor();
-  await page.getByText("The gateway takes too long to respond.").waitFor();
+  await page.getByText("The gateway took too long to respond.").waitFor();
   await page.unrouteAll();
   await page.clock.runFor(5000);
   await page.getByRole("link", { name: "tea time" }).waitFor();

@@ -119,12 +119,12 @@ const fieldsOf = ({ targets, strategy, system, params = {} }) => [
     value: strategy ?? "fallback",
     options: [
       { value: "fallback", label: "fallback: in this order" },
-      { value: "weighted", label: "weighted: by the weights of the channels" },
+      { value: "weighted", label: "weighted: by the channels' weights" },
       { value: "latency", label: "latency: the fastest first" },
       { value: "cost", label: "cost: the cheapest first" },
     ],
   },
-  { name: "system", label: "System text, before all messages", kind: "long", value: system },
+  { name: "system", label: "System prompt, sent before all messages", kind: "long", value: system },
   {
     name: "default",
     label: "Parameters for requests that set none",

@@ -9,8 +9,8 @@ export function channelBadge({ state, problem: why }) {
 
 const LIMITS = {
   budget: "its budget",
-  requestsPerMinute: "its requests a minute",
-  tokensPerMinute: "its tokens a minute",
+  requestsPerMinute: "its requests-per-minute limit",
+  tokensPerMinute: "its tokens-per-minute limit",
 };
 
 /** The state, since when and why, and what is wrong. */

@@ -24,7 +24,7 @@ export class Attachments {
     const tooLarge = files.filter(({ size }) => size > MOST_BYTES);
     if (tooLarge.length > 0) {
       const names = tooLarge.map(({ name }) => name).join(", ");
-      showError(new Error(`${names}: a file may have ${bytes(MOST_BYTES)} at most.`));
+      showError(new Error(`${names}: too large; a file may have at most ${bytes(MOST_BYTES)}.`));
     }
     this.files.push(...files.filter((file) => !tooLarge.includes(file)));
     this.draw();

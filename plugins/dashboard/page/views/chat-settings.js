@@ -16,8 +16,8 @@ export class ChatSettings {
     this.element = h(
       "details",
       { class: "try-box", open: Object.keys(values).length > 0 },
-      h("summary", {}, "System text and parameters"),
-      this.row("system", "System text", h("textarea", { rows: "3" }, values.system ?? "")),
+      h("summary", {}, "System prompt and parameters"),
+      this.row("system", "System prompt", h("textarea", { rows: "3" }, values.system ?? "")),
       h(
         "div",
         { class: "filters" },

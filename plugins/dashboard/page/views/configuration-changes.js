@@ -4,7 +4,7 @@ import { ago, h, notice, table } from "../dom.js";
 
 /** One block for each key: what went, and what came. */
 export function differences(changes) {
-  if (changes.length === 0) return h("p", { class: "empty" }, "No value differs.");
+  if (changes.length === 0) return h("p", { class: "empty" }, "No values changed.");
   return h("div", { class: "differences" }, changes.map(difference));
 }
 

@@ -171,7 +171,7 @@ function newEntry(form, schema, path) {
 /** What a new entry may hold, for the person who writes it. */
 function settingsOf(schema) {
   const names = alternatives(schema).flatMap((each) => Object.keys(each.properties ?? {}));
-  return names.length === 0 ? "" : `JSON with ${names.join(", ")}`;
+  return names.length === 0 ? "" : `JSON; possible keys: ${names.join(", ")}`;
 }
 
 function entryOf(form, schema, path) {

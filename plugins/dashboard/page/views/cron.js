@@ -44,7 +44,7 @@ function editJob(job) {
       ...payloadFields(job?.payload),
       {
         name: "missed",
-        label: "A date that was missed",
+        label: "A missed date",
         kind: "choice",
         options: [
           { value: "skip", label: "is skipped" },
@@ -109,7 +109,7 @@ const scheduleFields = (schedule) => [
     label: "Time zone",
     value: schedule.tz,
     placeholder: Intl.DateTimeFormat().resolvedOptions().timeZone,
-    hint: "Empty: cron.timezone, or that of the gateway.",
+    hint: "Empty: cron.timezone, or the gateway's time zone.",
     when: ({ kind }) => kind !== "every",
   },
 ];
@@ -137,8 +137,6 @@ async function nextDates(values) {
   });
   return [
     description ? h("p", {}, description) : null,
-    dates.length === 0
-      ? h("p", {}, "The schedule has no further dates.")
-      : dateList(dates, timezone),
+    dates.length === 0 ? h("p", {}, "The schedule has no more dates.") : dateList(dates, timezone),
   ].flat();
 }

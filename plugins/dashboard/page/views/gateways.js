@@ -47,7 +47,7 @@ function gatewayTable({ gateways: rows }) {
       numberColumn("workers", ({ workers }) => workers, count),
       { title: "started", value: ({ startedAt }) => startedAt, cell: (row) => ago(row.startedAt) },
       {
-        title: "last sign of life",
+        title: "last seen",
         kind: "number",
         value: ({ ageMs }) => ageMs,
         cell: ({ ageMs, seenAt }) =>

@@ -65,11 +65,11 @@ function stateOf(hook) {
       ["events", hook.events.map((event) => event.name).join(", ")],
       ["runs", `${count(runs)}, ${count(failures)} failed`],
       ["last run", lastRun && [ago(lastRun.at), `, ${duration(lastRun.ms)}`]],
-      ["version", loaded && [`load ${loaded.generation}, `, ago(loaded.loadedAt)]],
+      ["version", loaded && ["loaded ", ago(loaded.loadedAt), ` (load no. ${loaded.generation})`]],
       ["priority", String(hook.priority)],
       ["time limit", duration(hook.timeoutMs)],
       [
-        "while the hook fails",
+        "if the hook fails",
         hook.failClosed ? "the hook's events are refused" : "the hook's events pass",
       ],
       ["directory", hook.dir],
@@ -172,7 +172,7 @@ function codeOf({ files, versions }) {
       ? h("p", { class: "empty" }, "None of the hook's files can be shown.")
       : null,
     files.map(({ path, text }) => fileOf(path, h("pre", {}, text))),
-    h("h3", {}, "Versions that ran since the gateway's start"),
+    h("h3", {}, "Versions that have run since the gateway started"),
     versions.length === 0
       ? h(
           "p",

@@ -77,7 +77,7 @@ function columnsOf(openName) {
 function budgetBar({ budget, spentUsd, name }) {
   if (budget === undefined) return h("span", { class: "muted" }, "no budget");
   if (spentUsd === undefined || spentUsd === null)
-    return `unknown of ${dollars(budget.usd)} a ${budget.per}`;
+    return `${dollars(budget.usd)} a ${budget.per}, spending unknown`;
   const text = `${dollars(spentUsd)} of ${dollars(budget.usd)} this ${budget.per}`;
   return [meter(spentUsd, budget.usd, `${name}: ${text}`), h("div", { class: "small" }, text)];
 }
@@ -110,7 +110,7 @@ function renderDetail({ key, days, models }) {
       ["state", badge(key.state)],
       ["budget", budget === undefined ? "none" : budgetBar(key)],
       ["models", key.models?.join(", ") ?? "all but agents"],
-      ["further tools of agent turns", key.tools?.join(", ")],
+      ["additional tools for agent turns", key.tools?.join(", ")],
       ["limits", limitsText(key)],
       ["old secret works until", key.previousUntil && ago(key.previousUntil)],
     ]),
@@ -210,7 +210,7 @@ const fieldsOf = (key = {}) => [
   },
   {
     name: "tools",
-    label: "Further tools of agent turns with this key",
+    label: "Additional tools for agent turns with this key",
     kind: "lines",
     value: key.tools,
     rows: 2,
@@ -240,7 +240,7 @@ function createKey() {
 /** To undo a creation is to revoke the key, so the button says that. */
 function offerRevocation({ name, version }) {
   const undo = () => change("DELETE", pathOf(name), undefined, version);
-  offerUndo({ undo, label: `Undo: revoke ${name}` }, h("span", {}, `The key ${name} is created.`));
+  offerUndo({ undo, label: `Undo: revoke ${name}` }, h("span", {}, `The key ${name} was created.`));
 }
 
 /** Only what differs is sent, bound to the version that the form was made from. */

@@ -10,7 +10,7 @@ export function lineDifferences(before, after) {
   const isNear = (index) =>
     lines.slice(Math.max(0, index - AROUND), index + AROUND + 1).some(({ sign }) => sign !== " ");
   const visible = lines.filter((_, index) => isNear(index));
-  if (visible.length === 0) return h("p", { class: "empty" }, "No line differs.");
+  if (visible.length === 0) return h("p", { class: "empty" }, "No lines changed.");
   return h("div", { class: "difference lines" }, visible.map(lineOf));
 }
 

@@ -21,15 +21,15 @@ function fieldsOf(mapping = {}) {
       kind: "choice",
       value: scheme,
       options: [
-        { value: "token", label: "the token or a key of the webhooks" },
-        ...[...SCHEMES, ...other].map((value) => ({ value, label: `the signature of ${value}` })),
+        { value: "token", label: "the webhook token or a webhook key" },
+        ...[...SCHEMES, ...other].map((value) => ({ value, label: `the ${value} signature` })),
       ],
     },
     {
       name: "secret",
       label: "Signing secret",
       kind: "password",
-      hint: mapping.verify ? "Empty: unchanged." : "What the sender signs with.",
+      hint: mapping.verify ? "Empty: unchanged." : "The secret that the sender signs with.",
       when: ({ scheme }) => scheme !== "token" && scheme !== "other",
     },
     {
@@ -38,7 +38,7 @@ function fieldsOf(mapping = {}) {
       kind: "choice",
       value: mapping.action ?? "agent",
       options: [
-        { value: "agent", label: "a turn of the agent" },
+        { value: "agent", label: "an agent turn" },
         { value: "wake", label: "an event for the heartbeat" },
       ],
     },
@@ -56,7 +56,7 @@ function fieldsOf(mapping = {}) {
     },
     {
       name: "url",
-      label: "Address of the result",
+      label: "Address for the result",
       value: mapping.delivery?.url,
       when: ({ delivery }) => delivery === "url",
     },
@@ -111,7 +111,7 @@ export async function addMapping() {
         name: "name",
         label: "Name",
         required: true,
-        hint: "The name is a part of the mapping's address: letters, digits, . _ ~ and -.",
+        hint: "The name is part of the mapping's address: letters, digits, . _ ~ and -.",
       },
       {
         name: "from",
@@ -127,7 +127,7 @@ export async function addMapping() {
       if (Object.hasOwn(mappings, name))
         throw Object.assign(new Error(`The mapping ${name} already exists.`), { field: "name" });
       const value = JSON.parse(
-        JSON.stringify({ message: `An event of ${name}.`, ...mappingOf(values) }),
+        JSON.stringify({ message: `An event from ${name}.`, ...mappingOf(values) }),
       );
       const edits = [{ path: ["webhooks", "mappings", name], value }];
       if (await reviewEdits({ title: `Add the mapping ${name}`, edits, version }))

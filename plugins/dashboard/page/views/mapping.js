@@ -66,7 +66,7 @@ class MappingPage {
         formRow({
           label: "Message",
           control: this.message,
-          hint: "The task of the agent. {body.a.b} inserts a value of the request.",
+          hint: "The task for the agent. {body.a.b} inserts a value from the request.",
         }),
         formRow({
           label: "Session",

@@ -27,7 +27,7 @@ const REMEDIES = {
     "Change the settings of `gateway`, or restart it.",
     "gateway",
   ],
-  hooks: ["hooks", "Hooks", "Correct the events that the hook names."],
+  hooks: ["hooks", "Hooks", "Correct the event names in the hook."],
   nodes: [
     "browser",
     "Browser",
@@ -37,7 +37,7 @@ const REMEDIES = {
   store: ["gateways", "Gateways", "Run `portico store check` and follow its advice."],
   turns: ["turns", "Turns", "Read the turn's error, then try it again."],
 };
-const OTHER = ["logs", "Logs", "Read the log lines of this time."];
+const OTHER = ["logs", "Logs", "Read the log lines from this time."];
 
 export function problemsSection(status) {
   return section("What is wrong", status, (value) => {

@@ -106,7 +106,7 @@ function renderDetail(plugin) {
     facts([
       ["from", plugin.root],
       ["directory", plugin.dir],
-      ["version", loaded && [`load ${loaded.generation}, `, ago(loaded.loadedAt)]],
+      ["version", loaded && ["loaded ", ago(loaded.loadedAt), ` (load no. ${loaded.generation})`]],
     ]),
     buttonsOf(plugin),
     h("h3", {}, "What the plugin adds"),
@@ -123,7 +123,7 @@ function renderDetail(plugin) {
       h(
         "a",
         { href: href("configuration", name) },
-        "The settings of the plugin are in the configuration",
+        "The plugin's settings are in the configuration",
       ),
     ),
     name === "dashboard" ? h("p", { class: "hint" }, "This plugin serves the console.") : null,

@@ -81,9 +81,9 @@ function sourceFields(source = { kind: "feed" }) {
       value: source.kind,
       options: [
         { value: "feed", label: "a feed (RSS, Atom, JSON)" },
-        { value: "json", label: "a list in JSON" },
-        { value: "html", label: "a part of a page" },
-        { value: "http", label: "a text on the web" },
+        { value: "json", label: "a JSON list" },
+        { value: "html", label: "part of a page" },
+        { value: "http", label: "the text at a URL" },
         { value: "file", label: "a file or directory" },
       ],
     },
@@ -97,12 +97,12 @@ function sourceFields(source = { kind: "feed" }) {
       name: "path",
       label: "Path",
       value: source.path,
-      hint: "Below the workspace or one of polls.roots.",
+      hint: "Inside the workspace or one of polls.roots.",
       when: isOf("file"),
     },
     {
       name: "items",
-      label: "Where the list is",
+      label: "Where to find the list",
       value: source.items,
       placeholder: "data.items",
       when: isOf("json"),
@@ -123,7 +123,7 @@ function sourceFields(source = { kind: "feed" }) {
     },
     {
       name: "browser",
-      label: "As the browser renders it",
+      label: "Render in the browser",
       kind: "flag",
       value: source.browser,
       when: isOf("html", "http"),
@@ -157,7 +157,7 @@ function pollOf(values, poll) {
 async function testPoll(id, name) {
   const outcome = await post(`${pathOf(id)}/test`);
   const dialog = openDialog({
-    title: `What a check of ${name} finds now`,
+    title: `What a check of ${name} would find now`,
     content: [
       outcomeOf(outcome),
       h(

@@ -164,7 +164,7 @@ function summaryOf(entry) {
     ["cached tokens", entry.cachedTokens],
     ["cost", costUsd === undefined ? undefined : dollars(costUsd)],
     ["tags", entry.tags?.join(", ")],
-    ["limit that refused", entry.error?.limit],
+    ["limit that refused the request", entry.error?.limit],
   ]);
 }
 
@@ -237,7 +237,7 @@ function hookStep({ name, event, runs, ms, fields, effect, failures, error, chan
     h("div", { class: "small" }, what.filter(Boolean).join(", ")),
     failures === undefined
       ? null
-      : h("p", { class: "problem" }, `failed ${failures} times, last with: ${error}`),
+      : h("p", { class: "problem" }, `failed ${failures} times, most recently with: ${error}`),
     (changes ?? []).map(({ field, before, after }) =>
       h(
         "div",

@@ -226,7 +226,7 @@ export function dateList(dates, timeZone) {
 async function remove(kind, path, name) {
   const isConfirmed = await confirmDialog({
     title: `Delete the ${kind.noun} ${name}?`,
-    content: "The history of its runs is deleted, too.",
+    content: "Its run history is deleted, too.",
     confirm: "Delete",
   });
   if (!isConfirmed) return false;
@@ -273,7 +273,7 @@ export const payloadFields = (payload = { kind: "agentTurn" }, hint) => [
     kind: "choice",
     value: payload.kind,
     options: [
-      { value: "agentTurn", label: "starts a turn of the agent" },
+      { value: "agentTurn", label: "starts an agent turn" },
       { value: "systemEvent", label: "queues an event for the heartbeat" },
       { value: "hook", label: "emits an event for hooks" },
     ],

@@ -68,7 +68,7 @@ function waitingCalls(rows) {
   const calls = rows.flatMap((turn) => turn.waitingCalls.map((call) => ({ turn, call })));
   if (calls.length === 0)
     return emptyText(
-      "No tool call is waiting for you. The setting agents.defaults.tools.confirm says which calls do.",
+      "No tool call is waiting for you. The setting agents.defaults.tools.confirm says which calls need approval.",
     );
   return h("ul", { class: "timeline" }, calls.map(waitingCall));
 }
@@ -274,9 +274,9 @@ async function press(turnId, verb) {
 
 function startTurn() {
   openForm({
-    title: "Start a turn of the agent",
+    title: "Start an agent turn",
     fields: [
-      { name: "message", label: "Task of the agent", kind: "long", rows: 5, required: true },
+      { name: "message", label: "Task for the agent", kind: "long", rows: 5, required: true },
       { name: "session", label: "Session", value: "main" },
       { name: "model", label: "Model", hint: "Empty: agents.defaults.model." },
     ],

@@ -158,7 +158,7 @@ function draw(place, choice, { overTime, byGroup, byHour }, signal) {
         h("h2", {}, chartTitle(chart)),
         beginningText(chart, overTime.value),
       ),
-      rows.length === 0 ? emptyText("No model was used in this time.") : plot,
+      rows.length === 0 ? emptyText("No model was used in this period.") : plot,
       valuesTable(chart, rows),
     ),
     groupSection(choice, byGroup.value.rows),
@@ -194,7 +194,7 @@ function totals(total) {
     ["requests", count(total.requests)],
     ["errors", `${count(total.errors)}${shareOf(total.errors, total.requests)}`],
     ["prompt tokens", count(total.promptTokens)],
-    ["of these cached", count(total.cachedTokens)],
+    ["of which cached", count(total.cachedTokens)],
     ["response tokens", count(total.completionTokens)],
     ["cost", costText(total)],
     ["time, p50 and p95", timesText(total.p50Ms, total.p95Ms)],
@@ -266,7 +266,7 @@ function groupSection({ range, by, step }, rows) {
       columns: [name, ...amounts],
       rows,
       empty:
-        by === "tag" ? "No request in this time has a tag." : "No model was used in this time.",
+        by === "tag" ? "No request in this period has a tag." : "No model was used in this period.",
     }),
   );
 }

@@ -15,7 +15,10 @@ export async function turnOn() {
     title: "Turn webhooks on",
     note: "Anyone who calls with this token acts for the owner. Named keys and mappings can do less.",
     fields: [
-      tokenField(randomToken(), "Copy the token now: later the console shows it only masked."),
+      tokenField(
+        randomToken(),
+        "Copy the token now: from now on, the console shows it only masked.",
+      ),
     ],
     save: "Review",
     async submit({ token }) {
@@ -43,18 +46,18 @@ const fieldsOf = ({ paths, sessions, models, rateLimit } = {}) => [
   },
   {
     name: "sessions",
-    label: "Sessions that the key may name",
+    label: "Sessions that the key may use",
     kind: "lines",
     rows: 2,
     value: sessions,
   },
-  { name: "models", label: "Models that the key may name", kind: "lines", rows: 2, value: models },
+  { name: "models", label: "Models that the key may use", kind: "lines", rows: 2, value: models },
   {
     name: "maxRequests",
     label: "Requests",
     kind: "number",
     value: rateLimit?.maxRequests,
-    hint: "Empty: the common limit of all keys.",
+    hint: "Empty: the common limit for all keys.",
   },
   {
     name: "seconds",
@@ -78,7 +81,10 @@ export async function addWebhookKey() {
     title: "Add a named key",
     fields: [
       { name: "name", label: "Name", required: true },
-      tokenField(randomToken(), "Copy the token now: later the console shows it only masked."),
+      tokenField(
+        randomToken(),
+        "Copy the token now: from now on, the console shows it only masked.",
+      ),
       ...fieldsOf(),
     ],
     save: "Review",

@@ -53,7 +53,7 @@ export const buildPages: PageRow[] = [
     async change({ page }) {
       await page.getByRole("button", { name: "Start a turn" }).click();
       const form = page.getByRole("dialog");
-      await form.getByLabel("Task of the agent").fill("say hello");
+      await form.getByLabel("Task for the agent").fill("say hello");
       await form.getByLabel("Session").fill("from-the-console");
       await form.getByRole("button", { name: "Start" }).click();
       await page.locator(".detail").getByText("1. echo").waitFor();
@@ -167,7 +167,7 @@ async function addAndTestAPoll({ page }: Visitor, { gateway }: Setting): Promise
   await form.getByRole("textbox", { name: "Message" }).fill("There is {item.text}");
   await form.getByRole("button", { name: "Add" }).click();
   await page.locator(".detail").getByRole("button", { name: "Test" }).click();
-  const found = page.getByRole("dialog", { name: "What a check of the news file finds now" });
+  const found = page.getByRole("dialog", { name: "What a check of the news file would find now" });
   await found.getByText(/There is first/).waitFor();
   await found.getByRole("button", { name: "Close" }).click();
   const { polls } = await gateway.json("GET", "/polls");
@@ -177,8 +177,8 @@ async function addAndTestAPoll({ page }: Visitor, { gateway }: Setting): Promise
 /** Text of a model becomes elements; what looks like markup stays text, and a link leads to the web only. */
 async function chatInMarkdown({ page }: Visitor): Promise<void> {
   await page.getByLabel("Model").selectOption("echo");
-  await page.getByText("System text and parameters").click();
-  await page.getByLabel("System text").fill("Be brief");
+  await page.getByText("System prompt and parameters").click();
+  await page.getByLabel("System prompt").fill("Be brief");
   await page.getByLabel("Temperature").fill("warm");
   await page
     .getByLabel("Message")
