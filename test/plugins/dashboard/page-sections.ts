@@ -199,12 +199,11 @@ for (const key of ["the mouse", "the space bar"])
         await pressed.focus();
         await page.keyboard.down("Space");
       }
-      const arrived = page.evaluate(
-        `new Promise((resolve) => addEventListener("portico:event",
-        () => requestAnimationFrame(() => requestAnimationFrame(resolve)), { once: true }))`,
-      );
+      await page.evaluate(`void (globalThis.nextEvent = new Promise((resolve) =>
+        addEventListener("portico:event",
+          () => requestAnimationFrame(() => requestAnimationFrame(resolve)), { once: true })))`);
       await send(`during ${key}`);
-      await arrived;
+      await page.evaluate("globalThis.nextEvent");
       if (key === "the mouse") await page.mouse.up();
       else await page.keyboard.up("Space");
 

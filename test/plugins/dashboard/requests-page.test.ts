@@ -31,6 +31,8 @@ test("who asked, what each attempt said, what each hook changed and what it cost
   await page.goto(`${gateway.url}/#/requests/${id}`);
   const detail = page.locator(".detail");
   await detail.getByRole("heading", { name: id }).waitFor();
+  // The heading stands above the request while that is loaded.
+  await detail.getByText("key:ci").first().waitFor();
   const text = (await detail.textContent()) ?? "";
   for (const part of [
     "key:ci",
