@@ -46,7 +46,7 @@ export const errors = PorticoError.table({
   unexpectedRedirect: {
     code: "too_many_redirects",
     status: 502,
-    message: "The server redirects the request, which does not allow redirects.",
+    message: "The server redirected the request, but the request does not allow redirects.",
   },
   tooManyRedirects: {
     code: "too_many_redirects",

@@ -91,7 +91,7 @@ export class Catalog {
     if (typeof uri !== "string") throw invalid("A subscription needs a uri.");
     const place = await this.#resourceAt(uri);
     if (!place.remote.canSubscribe)
-      throw invalid(`The server ${place.remote.name} does not report changes of its resources.`);
+      throw invalid(`The server ${place.remote.name} does not report changes to its resources.`);
     return { ...place, uri };
   }
 

@@ -62,7 +62,12 @@ export async function serveSession(call: Call, services: McpServices): Promise<v
 /** Clients take this as a sign that a server without sessions sends nothing by itself. */
 function refuseMethod({ res }: Call): void {
   res.setHeader("allow", "POST");
-  writeError(res, 405, ErrorCode.InvalidRequest, "Send an Mcp-Session-Id, or use POST.");
+  writeError(
+    res,
+    405,
+    ErrorCode.InvalidRequest,
+    "The Mcp-Session-Id header is missing. Send it, or use POST.",
+  );
 }
 
 const isInitialize = (message: unknown): boolean =>

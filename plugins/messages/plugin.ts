@@ -4,7 +4,7 @@ import { isAnthropicClient } from "portico/models";
 
 export default definePlugin({
   name: "messages",
-  description: "Serves POST /v1/messages: all channels for clients of Anthropic's format",
+  description: "Serves POST /v1/messages: all channels for clients that use Anthropic's format",
   needs: ["models"],
   async setup(ctx) {
     const { anthropicError, anthropicForm, countTokens, createMessage, messageRoutes } =

@@ -109,7 +109,7 @@ function channels(ctx: Parts): MetricFamily[] {
     ),
     gauge(
       "portico_channel_queued",
-      "Requests that wait because the channel's maxConcurrent is reached.",
+      "Requests that are waiting because the channel's maxConcurrent is reached.",
       ...each(({ queued }) => queued),
     ),
     gauge(

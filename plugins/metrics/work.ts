@@ -62,7 +62,7 @@ export function createWorkCounts(
   }
   const turns = countOf(
     "portico_turns_total",
-    "Turns of the agent by result: completed, failed, or retry, where an attempt failed and another follows.",
+    "Agent turns by result: completed, failed, or retry, where an attempt failed and another follows.",
   );
   const tools = countOf("portico_tool_calls_total", "Tools that turns called, by result.");
   const fired = countOf("portico_cron_runs_total", "Runs of jobs that began.");

@@ -63,13 +63,13 @@ export const errors = PorticoError.table({
     code: "model_not_found",
     status: 404,
     message:
-      "No model is set, and every channel is disabled. Name a model in agents.defaults.model, or in the channel's models.",
+      "No model is set, and every channel is disabled. Enable a channel, or set agents.defaults.model.",
   },
   noModelListed: {
     code: "upstream_error",
     status: 502,
     message:
-      "No model is set, and these channels list none: {channels}. Name a model in agents.defaults.model, or in the channel's models.",
+      "No model is set, and these channels list none: {channels}. Set agents.defaults.model, or a channel's models.",
   },
   endpointUnsupported: {
     code: "unsupported_endpoint",
@@ -80,17 +80,18 @@ export const errors = PorticoError.table({
   listingUnsupported: {
     code: "not_implemented",
     message:
-      "The provider `{provider}` does not list models. Name the models in channels.{channel}.models.",
+      "The provider `{provider}` does not list models. List the models in channels.{channel}.models.",
   },
   providerUnknown: {
     ...UNAVAILABLE,
-    message: "There is no provider `{provider}`. `portico plugins list` shows which plugins run.",
+    message:
+      "There is no provider `{provider}`. `portico plugins list` shows which plugins are running.",
   },
   providerMissing: {
     ...UNAVAILABLE,
     ...GATEWAY,
     message:
-      "The channel `{channel}` needs the provider `{provider}`, which no plugin offers. `portico plugins list` shows which plugins run.",
+      "The channel `{channel}` needs the provider `{provider}`, which no plugin offers. `portico plugins list` shows which plugins are running.",
   },
   baseUrlMissing: {
     ...UNAVAILABLE,

@@ -52,7 +52,9 @@ export const modelRoutes = {
     summary: "List all models",
     query: Type.Object({
       limit: Type.Optional(
-        Type.String({ description: "The position in the list, as in Anthropic's API" }),
+        Type.String({
+          description: "The maximum number of models to return, as in Anthropic's API",
+        }),
       ),
       after_id: Text,
       before_id: Text,
@@ -68,7 +70,7 @@ export const modelRoutes = {
   },
   providers: {
     ...owner,
-    summary: "List the providers that a channel can name",
+    summary: "List the providers that a channel can use",
     response: jsonResponse(
       Type.Object({
         providers: Type.Array(

@@ -16,7 +16,7 @@ export const ChannelConfig = Type.Object({
     Type.String({
       ...WEB_ADDRESS,
       description:
-        "The base URL of the upstream: for openai with its /v1, for every other provider the root of the host.",
+        "The base URL of the upstream: including /v1 for openai, and the host root for every other provider.",
     }),
   ),
   apiKey: Type.Optional(
@@ -46,7 +46,7 @@ export const ChannelConfig = Type.Object({
       minimum: 0,
       maximum: 1e9,
       description:
-        "The channel's share of the requests among channels of one priority. Default: 1.",
+        "The channel's share of the requests among channels with the same priority. Default: 1.",
     }),
   ),
   timeoutMs: Type.Optional(
@@ -69,7 +69,7 @@ export const ChannelConfig = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: 10,
-      description: "The number of further attempts on this channel after a failure. Default: 2.",
+      description: "The number of additional attempts on this channel after a failure. Default: 2.",
     }),
   ),
   maxConcurrent: Type.Optional(
@@ -179,7 +179,7 @@ export const AliasConfig = Type.Union([
       }),
     ),
     system: Type.Optional(
-      Type.String({ description: "A system text that the gateway puts before all messages." }),
+      Type.String({ description: "A system prompt that the gateway puts before all messages." }),
     ),
     cache: Type.Optional(
       Type.Object(

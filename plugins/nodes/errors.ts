@@ -73,7 +73,7 @@ export const errors = PorticoError.table({
   answerFileTooLarge: {
     code: "action_failed",
     message:
-      "The file of the node has {bytes} bytes. At most {limit} are accepted (gateway.nodes.maxFileBytes).",
+      "The node's file has {bytes} bytes. At most {limit} are accepted (gateway.nodes.maxFileBytes).",
   },
   tooManyFiles: { ...INVALID, message: "A request may have at most {limit} files." },
   uploadTooLarge: {
@@ -124,7 +124,7 @@ export const errors = PorticoError.table({
   untrustedCertificate: {
     code: "untrusted_certificate",
     message:
-      "The certificate of the gateway at {gateway} is not trusted ({reason}). Set NODE_EXTRA_CA_CERTS to the file of the authority that issued it.",
+      "The certificate of the gateway at {gateway} is not trusted ({reason}). Set NODE_EXTRA_CA_CERTS to the certificate file of the CA that issued it.",
   },
   tokenRefused: {
     code: "unauthorized",

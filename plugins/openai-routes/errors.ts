@@ -80,6 +80,6 @@ export const errors = PorticoError.table({
     code: "service_unavailable",
     type: "api_error",
     message:
-      "The request body could not be stored while it is forwarded. Check the free space and the permissions of the temporary directory.",
+      "The request body could not be stored while it was being forwarded. Check the free space and the permissions of the temporary directory.",
   },
 });

@@ -56,7 +56,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "images/generations",
     {
-      summary: "Create images from a text",
+      summary: "Create images from a prompt",
       body: Type.Object({ model, prompt: Type.String() }),
       response: List,
     },
@@ -64,7 +64,7 @@ export const JSON_ROUTES: readonly [ApiRoute, Declaration][] = [
   [
     "audio/speech",
     {
-      summary: "Convert a text to speech",
+      summary: "Convert text to speech",
       body: Type.Object({ model, input: Type.String(), voice: Type.Optional(Type.Unknown()) }),
       response: contentResponse("audio/*", Type.Unsafe({ type: "string", format: "binary" })),
     },

@@ -10,6 +10,6 @@ export const RoutesConfig = Type.Object(
         "The largest multipart body of /v1/audio and /v1/images/edits, in bytes. The gateway stores such a body on disk while it forwards it.",
     }),
   },
-  { description: "Further routes of the OpenAI format, such as audio and images." },
+  { description: "Additional routes in the OpenAI format, such as audio and images." },
 );
 export type RoutesConfig = Static<typeof RoutesConfig>;

@@ -58,7 +58,8 @@ export const Source = Type.Object(
     ignore: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 50,
-        description: "For html, http and file: patterns of lines that the check ignores.",
+        description:
+          "For html, http and file: regular expressions for lines that the check ignores.",
       }),
     ),
     remove: Type.Optional(
@@ -118,7 +119,7 @@ const definition = {
   ),
   allowPrivateNetwork: Type.Optional(
     Type.Boolean({
-      description: "Whether the poll may reach private addresses, also after redirects.",
+      description: "Whether the poll may reach private addresses, including through redirects.",
     }),
   ),
 };

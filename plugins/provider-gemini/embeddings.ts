@@ -19,7 +19,7 @@ function encode(request: Record<string, unknown>, target: Target): WireRequest {
     throw refused("model", "Embeddings of Vertex AI are not supported: use AI Studio");
   const input = Array.isArray(request.input) ? request.input : [request.input];
   if (input.length === 0 || !input.every((one) => typeof one === "string")) {
-    throw refused("input", "input must be a text or a list of texts");
+    throw refused("input", "input must be a string or a list of strings");
   }
   const model = `models/${target.model.replace(/^models\//, "")}`;
   const outputDimensionality =

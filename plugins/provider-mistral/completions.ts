@@ -82,7 +82,7 @@ export const completions: RouteForm = {
 function onePrompt(prompt: unknown): string {
   const only = Array.isArray(prompt) && prompt.length === 1 ? (prompt[0] as unknown) : prompt;
   if (typeof only === "string") return only;
-  throw refused("prompt", "This channel completes one text: send `prompt` as a string");
+  throw refused("prompt", "This channel completes one prompt: send `prompt` as a string");
 }
 
 /** Each event of the upstream is one of ours. */

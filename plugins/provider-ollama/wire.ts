@@ -47,7 +47,7 @@ function decodeModelList(body: Buffer): string[] {
 function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequest {
   const input = Array.isArray(request.input) ? request.input : [request.input];
   if (!input.every((one) => typeof one === "string")) {
-    throw refused("input", "input must be a text or a list of texts");
+    throw refused("input", "input must be a string or a list of strings");
   }
   const dimensions = typeof request.dimensions === "number" ? request.dimensions : undefined;
   const dropped = besideEmbeddings(request);

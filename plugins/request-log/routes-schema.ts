@@ -41,7 +41,7 @@ const request = {
 export const requestRoutes = {
   list: {
     ...owner,
-    summary: "List single requests for models, newest first",
+    summary: "List individual requests to models, newest first",
     query: querySchema,
     response: jsonResponse(Type.Object({ requests: Type.Array(Type.Object(request)), next: Text })),
   },

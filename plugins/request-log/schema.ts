@@ -26,7 +26,7 @@ export const requestsSchema = Type.Object(
       description: "How many hours a request is kept.",
     }),
   },
-  { description: "Details of single requests that the gateway keeps in memory." },
+  { description: "Details of individual requests, which the gateway keeps in memory." },
 );
 
 export const contentSchema = Type.Union(
@@ -51,7 +51,7 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 
 /** The query of `GET /requests`, for listings. */
 export const querySchema = Type.Object({
-  key: text("Only requests of this client key. An empty text selects requests without a key."),
+  key: text("Only requests of this client key. An empty string selects requests without a key."),
   model: text("Only requests for this model, as the client or the upstream names it."),
   channel: text("Only requests that tried this channel."),
   status: text("Only requests with this status (429) or class of statuses (4xx)."),

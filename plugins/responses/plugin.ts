@@ -5,7 +5,8 @@ import { ResponsesConfig } from "./schema.ts";
 
 export default definePlugin({
   name: "responses",
-  description: "Serves POST /v1/responses: all channels for clients of OpenAI's Responses format",
+  description:
+    "Serves POST /v1/responses: all channels for clients that use OpenAI's Responses format",
   config: { responses: ResponsesConfig },
   needs: ["models"],
   errors,

@@ -107,7 +107,7 @@ function refuseWhatIsNotKept(body: JsonObject, reading: Reading): void {
 }
 
 function refuseEmptyInput({ input }: JsonObject): never {
-  if (input == null) throw refused("input", "`input` is missing: send a text or a list of items");
+  if (input == null) throw refused("input", "`input` is missing: send a string or a list of items");
   throw refused("input", "`input` is empty");
 }
 
@@ -148,7 +148,7 @@ function checkMetadata(value: unknown): void {
 function readInput(value: unknown): JsonObject[] {
   if (value == null || value === "") return [];
   if (typeof value === "string") return [{ type: "message", role: "user", content: value }];
-  if (!Array.isArray(value)) throw refused("input", "`input` must be a text or a list of items");
+  if (!Array.isArray(value)) throw refused("input", "`input` must be a string or a list of items");
   return value.map((item, i) => objectAt(item, `input[${i}]`));
 }
 

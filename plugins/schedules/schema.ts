@@ -47,7 +47,7 @@ export const deliverySchema = Type.Union([
       body: Type.Optional(
         Type.Unknown({
           description:
-            "The body, which replaces the gateway's own format: a text, or JSON whose texts are templates with {result}, {session}, {turnId}, {status}, {error}, {json result}, and values of the event ({body.…}, {item.…}).",
+            "The body, which replaces the gateway's own format: a string, or JSON whose strings are templates with {result}, {session}, {turnId}, {status}, {error}, {json result}, and values of the event ({body.…}, {item.…}).",
         }),
       ),
     },

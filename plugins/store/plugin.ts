@@ -13,7 +13,7 @@ const HOUR_MS = 3_600_000;
 export default definePlugin({
   name: "store",
   description:
-    "Stores queue, schedules, sessions and hook data durably, with checks, backup and clean-up",
+    "Stores the queue, schedules, sessions and hook data durably, with checks, backup and clean-up",
   config: { store: storeSchema },
   errors,
   hookContext: { kv: "get, set, delete, list: a small durable store for each hook" },

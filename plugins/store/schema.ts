@@ -34,9 +34,7 @@ const tlsSchema = Type.Object(
         atNextStart: true,
       },
     ),
-    ca: file(
-      "A file with the certificates of the authority. Default: the authorities of the system.",
-    ),
+    ca: file("A file with the certificates of the CA. Default: the system's CAs."),
     cert: file("A file with the certificate of this client."),
     key: file("A file with the private key of that certificate."),
   },

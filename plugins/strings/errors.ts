@@ -5,7 +5,7 @@ export const errors = PorticoError.table({
   invalidParameter: { code: "invalid_request_error", message: "{name} must be {expected}." },
   versionMissing: {
     code: "precondition_required",
-    message: "Send the version that you have read as If-Match: {source} returns it as ETag.",
+    message: "The If-Match header is missing. Send the ETag that {source} returned.",
   },
   versionUnreadable: {
     code: "invalid_request_error",

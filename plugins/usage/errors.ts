@@ -21,7 +21,8 @@ export const errors = PorticoError.table({
   // single requests
   filterNotKept: {
     code: "invalid_request_error",
-    message: "`{name}` is not stored with single requests. Use `GET /requests` to filter by it.",
+    message:
+      "`{name}` is not stored with individual requests. Use `GET /requests` to filter by it.",
   },
   badStatus: {
     code: "invalid_request_error",

@@ -110,7 +110,7 @@ export const usageRoutes = {
   },
   requests: {
     ...owner,
-    summary: "List single requests",
+    summary: "List individual requests",
     query: Type.Object({
       ...range,
       status: Type.Optional(

@@ -62,19 +62,19 @@ export const errors = PorticoError.table({
   },
   nameNotAllowed: {
     code: "forbidden",
-    message: "This key may not name that {kind}. It may name {allowed}.",
+    message: "This key may not use that {kind}. It may use {allowed}.",
   },
   announceNotAllowed: {
     code: "forbidden",
     message:
-      "This key may not post to the main session. A mapping with `delivery: announce` may, and webhooks.token.",
+      "This key may not post to the main session. Use a mapping with `delivery: announce`, or webhooks.token.",
   },
 
   // bodies
   unsupportedBody: {
     code: "unsupported_media_type",
     message:
-      "Send JSON, a form (also multipart), XML or text, and name the format in `Content-Type`, or set `body` of the mapping.",
+      "The format of the body is not supported. Send JSON, a form (including multipart), XML or text, and name the format in `Content-Type`, or set the mapping's `body`.",
   },
   notUtf8: {
     code: "invalid_request_error",
@@ -102,7 +102,7 @@ export const errors = PorticoError.table({
   transformResult: {
     code: "transform_failed",
     status: 500,
-    message: "The transform of the mapping {mapping} returned {field}, which must be a text.",
+    message: "The transform of the mapping {mapping} returned {field}, which must be a string.",
   },
 
   // management

@@ -20,7 +20,7 @@ const Accepted = Type.Object({
 });
 const anyResponse = {
   200: {
-    description: "The gateway accepted the event, or the mapping does not need it.",
+    description: "The gateway accepted the event, or the mapping ignored it.",
     content: { "application/json": Type.Unknown(), "text/plain": Type.String() },
   },
   202: {
@@ -83,7 +83,7 @@ export const ENDPOINTS: readonly [Method, string, Declaration][] = [
     "POST",
     "/agent",
     {
-      summary: "Start a turn of the agent",
+      summary: "Start an agent turn",
       body: Type.Object({
         message: Type.String({ minLength: 1 }),
         session: Text,

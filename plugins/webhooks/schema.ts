@@ -42,12 +42,12 @@ const key = Type.Object({
   sessions: Type.Optional(
     Type.Array(Type.String(), {
       description:
-        "The sessions that the caller may name, such as `ci:*`. Default: `webhook:<name>:*`.",
+        "The sessions that the caller may use, such as `ci:*`. Default: `webhook:<name>:*`.",
     }),
   ),
   models: Type.Optional(
     Type.Array(Type.String(), {
-      description: "The models that the caller may name, such as `gpt-*`. Default: all models.",
+      description: "The models that the caller may use, such as `gpt-*`. Default: all models.",
     }),
   ),
   tools,
@@ -148,12 +148,12 @@ const respond = Type.Object(
     status: Type.Optional(Type.Integer({ minimum: 200, maximum: 599 })),
     headers: Type.Optional(Type.Record(Type.String(), Type.String())),
     body: Type.Optional(
-      Type.Unknown({ description: "A text, or JSON whose texts are templates." }),
+      Type.Unknown({ description: "A string template, or JSON whose strings are templates." }),
     ),
   },
   {
     description:
-      "The response to the sender, in which texts are templates with {turnId}, {sessionId}, {eventId}, and, if `wait` is true, {result}.",
+      "The response to the sender, in which strings are templates with {turnId}, {sessionId}, {eventId}, and, if `wait` is true, {result}.",
   },
 );
 

@@ -51,8 +51,8 @@ export async function tunnel(
     );
   } catch (cause) {
     socket.destroy();
-    throw Object.assign(new Error("the upstream proxy refused", { cause }), {
-      code: "the upstream proxy refused it",
+    throw Object.assign(new Error("the upstream proxy refused the connection", { cause }), {
+      code: "the upstream proxy refused the connection",
     });
   } finally {
     opening.end();

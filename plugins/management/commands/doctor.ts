@@ -125,7 +125,10 @@ function named(about: string, findings: readonly Finding[]): NamedFinding[] {
 
 function runs({ url, servers }: Status): Finding[] {
   return [
-    { level: "ok", message: `a gateway runs: ${[url, ...Object.values(servers)].join(", ")}` },
+    {
+      level: "ok",
+      message: `a gateway is running: ${[url, ...Object.values(servers)].join(", ")}`,
+    },
   ];
 }
 

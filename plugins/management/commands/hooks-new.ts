@@ -29,7 +29,7 @@ export const newHook: Command = {
     description: {
       type: "string",
       value: "TEXT",
-      description: "A description of the hook in one line",
+      description: "A one-line description of the hook",
     },
   },
   examples: ["portico hooks new hello --event EVENT"],

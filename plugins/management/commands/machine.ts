@@ -63,7 +63,7 @@ export async function checkPort(config: Readonly<Record<string, unknown>>): Prom
     server.listen(port, bind, () => server.close(() => resolve(undefined)));
   });
   if (code === undefined)
-    return [{ level: "ok", message: `${bind}:${port} is free; no gateway runs` }];
+    return [{ level: "ok", message: `${bind}:${port} is free; no gateway is running` }];
   const reason = code === "EADDRINUSE" ? "is in use by another program" : `cannot be used: ${code}`;
   const remedy =
     "Stop that program, or choose another port with `portico config set gateway.port N`.";

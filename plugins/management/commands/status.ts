@@ -30,7 +30,7 @@ interface Status {
 
 export default commandFor<Status>("GET /kernel/status", gatewayRoutes.status, {
   name: "status",
-  summary: "Show what runs, and what is wrong",
+  summary: "Show what is running, and what is wrong",
   examples: ["portico status", "portico status --json"],
   view: describe,
 });

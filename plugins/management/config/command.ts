@@ -41,7 +41,7 @@ const command: Command = {
     {
       name: "set",
       summary: "Set one key; without VALUE, remove the key so that its default is active",
-      description: `VALUE is read as JSON5 (numbers, true, lists, objects); anything else is text. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that the gateway could not load is refused, and the file stays as it was. Comments and order of the file stay as they are. The entries of a map, such as channels, are written by their own keys.`,
+      description: `VALUE is read as JSON5 (numbers, true, lists, objects); anything else is a string. \${NAME} is kept as a reference to an environment variable, which must be set here or in <home>/.env. A value that the gateway could not load is refused, and the file stays as it was. Comments and order of the file stay as they are. The entries of a map, such as channels, are written by their own keys.`,
       args: [key, { name: "value", optional: true }],
       options: dryRun,
       examples: [
@@ -80,7 +80,7 @@ const command: Command = {
       name: "diff",
       summary: "Show what the latest change did, or what differs between two versions",
       description:
-        "FROM and TO are numbers of portico config history. With FROM alone, the current version is compared with it. Secrets are masked.",
+        "FROM and TO are version numbers from `portico config history`. With FROM alone, that version is compared with the current one. Secrets are masked.",
       args: [
         { name: "from", optional: true },
         { name: "to", optional: true },
@@ -97,7 +97,7 @@ const command: Command = {
       name: "undo",
       summary: "Restore the version before the latest change, or another version",
       description:
-        "An undo also creates a version, so nothing is lost. A second undo goes back one version further. portico config undo N restores any version of portico config history.",
+        "An undo also creates a version, so nothing is lost. A second undo goes back one version further. portico config undo N restores any version that portico config history lists.",
       args: [{ name: "version", optional: true }],
       options: dryRun,
       examples: ["portico config undo", "portico config undo 3 --dry-run"],

@@ -5,7 +5,7 @@ import type { Change } from "./change.ts";
 
 /** A key per line, and below it what went (`-`) and what came (`+`). */
 export function differenceLines(changes: readonly ConfigDifference[]): string[] {
-  if (changes.length === 0) return ["No value differs."];
+  if (changes.length === 0) return ["No values changed."];
   return changes.flatMap(({ key, kind, before, after }) => [
     `${key} (${kind})`,
     ...(kind === "added" ? [] : textLines("- ", before)),

@@ -163,7 +163,7 @@ const Standing = Type.Object({ name: Type.String(), state: Type.String() });
 export const gatewayRoutes = {
   status: {
     ...owner,
-    summary: "Show what runs, and what is wrong",
+    summary: "Show what is running, and what is wrong",
     response: jsonResponse(
       Type.Object({
         version: Type.String(),
@@ -265,7 +265,7 @@ export const hookRoutes = {
   code: {
     ...owner,
     summary:
-      "Show the files of a hook on disk, and those of versions that were active since the start",
+      "Show a hook's files on disk, and those of every version that has been active since the gateway started",
     response: jsonResponse(
       Type.Object({
         files: Files,
@@ -275,7 +275,7 @@ export const hookRoutes = {
       }),
     ),
   },
-  enable: { ...oneHook, summary: "Enable a hook, also one that was stopped after failures" },
+  enable: { ...oneHook, summary: "Enable a hook, even one that was stopped after failures" },
   disable: { ...oneHook, summary: "Disable a hook" },
   approve: { ...oneHook, summary: "Approve the content of a hook" },
   reload: { ...oneHook, summary: "Reload a hook" },

@@ -137,7 +137,7 @@ function checkPart(part: unknown, path: string): void {
 }
 
 function checkToolCalls(calls: unknown, path: string, role: string): void {
-  if (role !== "assistant") fail(`\`${path}\` belongs on messages of the assistant.`, path);
+  if (role !== "assistant") fail(`\`${path}\` is allowed only on assistant messages.`, path);
   if (!Array.isArray(calls)) fail(`\`${path}\` must be an array.`, path);
   for (let i = 0; i < calls.length; i++) checkToolCall(calls[i], `${path}[${i}]`);
 }

@@ -139,7 +139,7 @@ export function checkEmbeddings(value: unknown): Fields & { model: string } {
   const { model, input } = fields;
   if (typeof model !== "string" || model === "")
     fail("`model` must be a non-empty string.", "model");
-  if (input == null) fail("`input` is missing: send a text or a list of texts.", "input");
+  if (input == null) fail("`input` is missing: send a string or a list of strings.", "input");
   if (input === "") fail("`input` must not be empty.", "input");
   if (typeof input !== "string") checkInputs(input);
   checkOptions(fields);
@@ -157,17 +157,18 @@ function checkOptions(fields: Fields): void {
 
 /** Texts, tokens, or lists of tokens. */
 function checkInputs(input: unknown): void {
-  if (!Array.isArray(input)) fail("`input` must be a text, a list of texts, or tokens.", "input");
-  if (input.length === 0) fail("`input` is empty: send at least one text.", "input");
+  if (!Array.isArray(input))
+    fail("`input` must be a string, a list of strings, or tokens.", "input");
+  if (input.length === 0) fail("`input` is empty: send at least one string.", "input");
   if (input.every(isToken)) return;
   if (input.length > MAX_INPUTS)
-    fail(`\`input\` holds ${input.length} texts: at most ${MAX_INPUTS} are allowed.`, "input");
+    fail(`\`input\` holds ${input.length} entries: at most ${MAX_INPUTS} are allowed.`, "input");
   const kind = typeof input[0];
   for (const [i, one] of input.entries()) {
     const tokens = Array.isArray(one) && one.length > 0 && one.every(isToken);
     if (typeof one !== kind || (!tokens && (typeof one !== "string" || one === "")))
       fail(
-        `\`input[${i}]\` must be a non-empty text, or all of them lists of tokens.`,
+        `\`input[${i}]\` must be a non-empty string, or all of them lists of tokens.`,
         `input[${i}]`,
       );
   }

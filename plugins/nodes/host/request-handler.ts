@@ -213,7 +213,7 @@ export class RequestHandler {
 
   #shown(error: unknown): WireError {
     if (!isPorticoError(error)) {
-      this.#options.ctx.log.error({ err: error }, "a request of the gateway failed");
+      this.#options.ctx.log.error({ err: error }, "a request from the gateway failed");
       return {
         code: "internal_error",
         message: "The node failed to handle the request. See the node's log.",

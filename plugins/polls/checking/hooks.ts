@@ -28,7 +28,9 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
     const { event, context, runId, principal = "outside" } = claim.item.body;
     try {
       if (claim.item.attempts > MOST_ATTEMPTS)
-        throw new Error(`The gateway ended ${MOST_ATTEMPTS} times during this check.`);
+        throw new Error(
+          `The gateway stopped ${MOST_ATTEMPTS} times during this check, so it is not tried again.`,
+        );
       // Looked up each time: events are declared by the plugin that is loaded now.
       const tools = await ctx.use("schedule").load();
       await tools.emitHook(event, context, { timeoutMs: TIMEOUT_MS, principal });

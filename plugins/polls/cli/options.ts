@@ -42,7 +42,7 @@ export const options: Record<string, OptionSpec> = {
   ignore: {
     type: "list",
     value: "REGEX",
-    description: "A pattern of lines to ignore; may be repeated",
+    description: "A regular expression for lines to ignore; may be repeated",
   },
   remove: {
     type: "list",
@@ -53,7 +53,7 @@ export const options: Record<string, OptionSpec> = {
   every: text("The interval between checks: 30s, 15m, 2h (default: 5m)", "TIME"),
   cron: text("Check at the dates of a cron expression", "EXPR"),
   tz: text("The time zone of the cron expression", "ZONE"),
-  schedule: text('Check by a schedule of any kind, as one text: "0 9 * * *", "every 5m"'),
+  schedule: text('Check by a schedule of any kind, as one string: "0 9 * * *", "every 5m"'),
   message: text(
     "Start an agent turn with this task for each new item; placeholders: {item.title}, {diff}, {url}, {count}, {name}",
   ),
@@ -75,7 +75,7 @@ export const options: Record<string, OptionSpec> = {
   },
   "allow-private": {
     type: "boolean",
-    description: "Allow addresses on private networks, also after redirects",
+    description: "Allow addresses on private networks, including through redirects",
   },
   disabled: { type: "boolean", description: "Add the poll without enabling it" },
 };

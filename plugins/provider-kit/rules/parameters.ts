@@ -106,7 +106,7 @@ export function reasoningBesideCalls(thinks: (model: string) => boolean): Reques
   return {
     name: "reasoning-beside-calls",
     demand: "A thinking model receives the reasoning of each earlier tool call.",
-    remedy: "Adds `reasoning_content`: the message's `reasoning`, or an empty text.",
+    remedy: "Adds `reasoning_content`: the message's `reasoning`, or an empty string.",
     chat(request, notes) {
       if (!isThinking(request, thinks(notes.target.model))) return request;
       return eachMessage(request, (message, place) => {

@@ -16,7 +16,7 @@ export function userTurnFirst(before: "any" | "calls"): RequestRule {
       before === "any"
         ? "The first turn is the user's."
         : "A turn that calls tools is not the first one.",
-    remedy: `Inserts a user turn \`${FILLER}\` in front.`,
+    remedy: `Inserts a user turn \`${FILLER}\` before it.`,
     chat(request, notes) {
       const { messages } = request;
       const first = messages.findIndex((message) => !isSystem(message) && !isBlank(message));
@@ -225,10 +225,10 @@ export function laterSystemToUser(after?: readonly string[]): RequestRule {
   return {
     name: "later-system-to-user",
     demand: isStrict
-      ? "There is one system message, in front."
+      ? "There is one system message, at the beginning."
       : `No system message follows the roles ${after.join(" and ")}.`,
     remedy: isStrict
-      ? "Joins system messages in front; puts the text of a later one into the next user turn."
+      ? "Joins system messages at the beginning; puts the text of a later one into the next user turn."
       : "Puts its text into the next user turn.",
     chat(request, notes) {
       const isLater = (i: number) =>

@@ -23,7 +23,7 @@ const reasons: [RegExp, string][] = [
   [/^42501/, "the user may not create or change the store's tables"],
   [/^42704/, "the server does not know a setting that the address names"],
   [/^53100/, "the server's disk is full"],
-  [/^53300/, "the server accepts no further connections"],
+  [/^53300/, "the server accepts no more connections"],
   [/^(40001|40P01|55P03)/, "other transactions took too long"],
   [/^57014/, "a statement took longer than store.statementTimeoutMs"],
   [/^57P03/, "the server is starting or stopping"],

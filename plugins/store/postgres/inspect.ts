@@ -28,7 +28,7 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
     const problem =
       problemOf(error) ??
       "the address cannot be read (postgres://user:password@host:port/database)";
-    return complete({ problems: [problem], remedy: "Check the server, or name another database." });
+    return complete({ problems: [problem], remedy: "Check the server, or use another database." });
   } finally {
     await pool.end();
   }

@@ -33,7 +33,7 @@ export function createCheckpoints(file: string, log: Logger): Checkpoints {
       await last;
     } catch (error) {
       // nothing is lost: it stays in the log, and a commit moves it once the log has grown too long
-      log.warn({ err: error }, "the store's log could not be moved into its file");
+      log.warn({ err: error }, "a checkpoint of the store's write-ahead log failed");
       close();
     } finally {
       pause = undefined;

@@ -55,7 +55,7 @@ function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspectio
   if (head.toString("latin1") === MAGIC) return undefined;
   return {
     problems: ["it is not a database"],
-    remedy: "Decompress the file if it is compressed, or name another file.",
+    remedy: "Decompress the file if it is compressed, or use another file.",
   };
 }
 

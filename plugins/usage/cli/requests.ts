@@ -17,7 +17,7 @@ const options = {
 
 export default commandFor<RequestPage>("GET /usage/requests", usageRoutes.requests, {
   name: "requests",
-  summary: "List single requests, newest first",
+  summary: "List individual requests, newest first",
   description:
     "Lists the stored requests (usage.requests.keep), by default those of the last 30 days. Times are in UTC and show the end of the response. A dash means that the value is unknown.",
   options,

@@ -93,7 +93,7 @@ function confined(root: string, file: string): string {
   if (!real.startsWith(realpathSync(root) + sep))
     throw new Error(`${file} leads out of <home>/transforms`);
   if ((statSync(real).mode & 0o022) !== 0)
-    throw new Error(`others may write ${file}: run chmod go-w on it`);
+    throw new Error(`${file} is writable by its group or by others: run chmod go-w on it`);
   return real;
 }
 

@@ -82,7 +82,7 @@ test("one that ends the process each time is given up, and the others go on", as
   hooks = startHooks(polls.ctx);
   await Promise.all([ended("dead", 1), ended("done", 2)]);
   assert.equal(heard.map(nameOf), ["b", "c"]);
-  assert.match(JSON.stringify(await t.store.runs.get(result!.runId)), /ended 3 times/);
+  assert.match(JSON.stringify(await t.store.runs.get(result!.runId)), /stopped 3 times/);
 });
 
 test("a handler that fails stands in the check's history", async () => {

@@ -63,7 +63,7 @@ function checked(given: ChatCompletion | string): ChatCompletion | string {
   const isCompletion =
     Array.isArray(choices) && choices.length > 0 && choices.every((one) => isObject(one?.message));
   if (typeof given !== "string" && !isCompletion)
-    throw new TypeError("it returned neither a text nor a chat completion");
+    throw new TypeError("it returned neither a string nor a chat completion");
   return given;
 }
 

@@ -139,7 +139,7 @@ export class LocalStream implements PartStream, Waiting {
       return;
     }
     if (!isObject(piece))
-      throw new TypeError("it returned something other than a text, a chunk or a list of parts");
+      throw new TypeError("it returned something other than a string, a chunk or a list of parts");
     const error = errorIn(piece);
     if (error !== undefined) throw error;
     // It is repaired in place, and the provider may use it again.

@@ -106,7 +106,7 @@ function metered(selector: string, page: Document) {
     left -= more;
     if (left < 0)
       throw new CheckFailed(
-        `The selector ${JSON.stringify(selector)} takes too long on this page. Make it more specific.`,
+        `The selector ${JSON.stringify(selector)} took too long on this page. Make it more specific.`,
       );
   };
   return {

@@ -225,7 +225,7 @@ test("one that gives what is no response has failed", async () => {
       assert.is(response.status, 502, name);
       assert.match(
         ((await response.json()) as { error: { message: string } }).error.message,
-        /^The provider `strange` failed: it returned neither a text nor a chat completion\.$/,
+        /^The provider `strange` failed: it returned neither a string nor a chat completion\.$/,
       );
     }
   // An empty list is a read that brought no parts.
@@ -234,7 +234,7 @@ test("one that gives what is no response has failed", async () => {
     assert.is(response.status, 502, name);
     assert.match(
       await response.text(),
-      /`strangestreams` failed: it returned something other than a text, a chunk or a list of parts\./,
+      /`strangestreams` failed: it returned something other than a string, a chunk or a list of parts\./,
     );
   }
 });
