@@ -77,7 +77,7 @@ const http = {
     "How many client connections each worker holds for one client address: a number, or `auto` for half of maxConnections. Addresses in gateway.trustedProxies are exempt.",
   ),
   allowedOrigins: texts("Origins of web pages that may call the gateway."),
-  allowedHosts: texts("Further host names under which the gateway is reached."),
+  allowedHosts: texts("Additional host names under which the gateway is reached."),
   headersTimeoutMs: milliseconds(
     15_000,
     "How long the headers of a request may take (0: no limit)",
@@ -150,7 +150,7 @@ const hook = Type.Object(
   },
   {
     additionalProperties: true,
-    description: "Any further key is an option that the hook receives in ctx.config.",
+    description: "Any other key is an option that the hook receives in ctx.config.",
   },
 );
 
@@ -160,7 +160,7 @@ const hooks = {
     default: {},
     description: "Settings of individual hooks, by the name of the hook.",
   }),
-  extraDirs: texts("Further directories to look for hooks in."),
+  extraDirs: texts("Additional directories to look for hooks in."),
   trust: oneOf(
     ["bundled", "managed", "approved", "workspace", "all"],
     "all",

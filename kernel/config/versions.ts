@@ -91,8 +91,6 @@ function pick(versions: readonly ConfigVersion[], wanted: number | string): Conf
   if (version) return version;
   const ids = versions.map(({ id }) => id);
   const kept =
-    ids.length === 0
-      ? "No versions are kept."
-      : `The versions ${ids[0]} to ${ids.at(-1)} are kept.`;
+    ids.length === 0 ? "No versions are kept." : `Versions ${ids[0]} to ${ids.at(-1)} are kept.`;
   throw errors.unknownVersion({ version: wanted, kept });
 }

@@ -19,7 +19,7 @@ export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   },
   "hook:failed": {
     mode: "notify",
-    description: "A hook threw an error, rejected or exceeded its deadline.",
+    description: "A hook threw an error, returned a rejected promise, or exceeded its deadline.",
     sample: {
       hook: "hello",
       event: "message:received",

@@ -48,14 +48,17 @@ export const errors = PorticoError.table({
   fileTooLarge: { ...INVALID, message: "The file has {bytes} bytes, which is more than {max}." },
   contentTooLarge: { ...INVALID, message: "A file can have at most {max} bytes." },
   notText: { ...INVALID, message: "The file is not text." },
-  offsetBeyondEnd: { ...INVALID, message: "The file has {lines} lines." },
+  offsetBeyondEnd: {
+    ...INVALID,
+    message: "`offset` is beyond the end: the file has only {lines} lines.",
+  },
   textNotInFile: {
     ...INVALID,
-    message: "The file does not contain the text of `old`. Read it, and copy the text from there.",
+    message: "The file does not contain the text in `old`. Read it, and copy the text from there.",
   },
   textNotUnique: {
     ...INVALID,
-    message: "The text of `old` occurs {times} times. Quote more of the text, or set all: true.",
+    message: "The text in `old` occurs {times} times. Quote more of the text, or set all: true.",
   },
   noteFull: { ...INVALID, message: "{path} is full. Use another note." },
 

@@ -44,7 +44,7 @@ export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
   ctx.tool({
     name: "memory",
     description:
-      "Your long-term memory. append saves a text in MEMORY.md, which every turn includes (keep it short), or in a note. search finds saved texts by their words.",
+      "Your long-term memory. append saves text in MEMORY.md, which every turn includes (keep it short), or in a note. search finds saved text by its words.",
     parameters,
     principals: ["key", "webhook", "poll"],
     ownErrors: true,

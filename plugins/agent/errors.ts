@@ -32,7 +32,7 @@ export const errors = PorticoError.table({
   // decisions of the owner
   nothingToDecide: {
     code: "conflict",
-    message: "No tool call of the turn {id} is waiting for a decision.",
+    message: "No tool call in the turn {id} is waiting for a decision.",
   },
   alreadyDecided: { code: "conflict", message: "The call {callId} of {tool} is already {answer}." },
   unknownCall: {

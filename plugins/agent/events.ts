@@ -54,7 +54,7 @@ export const events: PluginDefinition["events"] = {
   },
   "agent:confirm": {
     mode: "notify",
-    description: "A tool call waits for the owner's approval (portico turns confirm or deny).",
+    description: "A tool call is waiting for the owner's approval (portico turns confirm or deny).",
     sample: {
       ...turn,
       callId: "call_91d2",
@@ -83,7 +83,7 @@ export const events: PluginDefinition["events"] = {
     // the next holder waits until its handlers have removed what the last one left
     mode: "change",
     description:
-      "The name of a principal has a new holder or no holder any more: data of the previous holder can be deleted.",
+      "The name of a principal has a new holder, or no longer has one: data of the previous holder can be deleted.",
     sample: { principal: "key:app" },
   },
   "command:new": commandEvent("new"),

@@ -7,7 +7,7 @@ import { setUp } from "./setup.ts";
 
 export default definePlugin({
   name: "agent",
-  description: "Runs turns of the agent: sessions, tools, queued events, heartbeat",
+  description: "Runs agent turns: sessions, tools, queued events, heartbeat",
   config: {
     "agents.defaults": defaultsSchema,
     "agents.defaults.sandbox": sandboxSchema,

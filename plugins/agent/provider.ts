@@ -48,7 +48,7 @@ export function agentProvider(deps: Deps): ChatProvider {
   const caller = newWorker();
   return {
     name: "agent",
-    description: "A full turn of the agent, with its tools",
+    description: "A full agent turn, with its tools",
     builtinChannel: "agent",
     composite: true,
     sends: true,

@@ -11,7 +11,7 @@ const tools = Type.Object(
     }),
     deny: Type.Array(Type.String(), {
       default: [],
-      description: "Tools that the agent may not call although `allow` lists them.",
+      description: "Tools that the agent may not call even if `allow` lists them.",
     }),
     confirm: Type.Array(Type.String(), {
       default: [],
@@ -65,7 +65,7 @@ const heartbeat = Type.Object({
     ),
   ),
   prompt: Type.Optional(
-    Type.String({ description: "Replaces the text that begins the turn of a heartbeat." }),
+    Type.String({ description: "Replaces the text that begins a heartbeat turn." }),
   ),
   model: Type.Optional(Type.String({ description: "A separate model for heartbeats." })),
   cooldownMs: timerMs({

@@ -18,12 +18,13 @@ const filters = {
   },
   via: {
     value: "DOOR",
-    description: 'Only changes that were made by console, "command line", http, file or gateway',
+    description:
+      'Only changes made through this interface: console, "command line", http, file or gateway',
   },
   address: { value: "IP", description: "Only changes from this address" },
   action: {
     value: "TEXT",
-    description: "Only changes whose route, entry or keys contain this text",
+    description: "Only changes whose route, entry or keys contain this string",
   },
   outcome: {
     value: "WORD",
@@ -43,7 +44,7 @@ const show = commandFor<AuditEntry>("GET /audit/:id", auditRoutes.show, {
 
 export default commandFor<AuditPage>("GET /audit", auditRoutes.list, {
   name: "audit",
-  summary: "List changes by console, command line, HTTP and file, and refused attempts",
+  summary: "List changes made through console, command line, HTTP and file, and refused attempts",
   description:
     "Lists the newest changes first. Times are in UTC. `portico audit show ID` shows the values before and after a change.",
   options: { ...filters, ...periodOptions, ...pageOptions },

@@ -28,9 +28,11 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 /** The query of `GET /audit`. */
 export const querySchema = Type.Object({
   principal: text("Only changes by this principal: owner, key:ci, outside."),
-  via: text("Only changes that were made by console, command line, http, file or gateway."),
+  via: text(
+    "Only changes made through this interface: console, command line, http, file or gateway.",
+  ),
   address: text("Only changes from this address."),
-  action: text("Only changes whose route or entry contains this text: /cron, keys, nightly."),
+  action: text("Only changes whose route or entry contains this string: /cron, keys, nightly."),
   outcome: text("Only made, refused or failed changes."),
   since: text(
     "Only entries from this time on: a date, milliseconds since 1970, or a period before now (90m).",

@@ -56,7 +56,7 @@ export const errors = PorticoError.table({
     ...NOT_RUNNING,
     message: "{what} ended because the browser has exited. Start it again with POST /start.",
   },
-  workerSilent: { ...TIMEOUT, message: "The browser has not answered in time. Try again." },
+  workerSilent: { ...TIMEOUT, message: "The browser did not answer in time. Try again." },
   diskFull: {
     code: "storage_full",
     message: "The disk of the gateway is full. Free some space and try again.",
@@ -242,7 +242,7 @@ export const errors = PorticoError.table({
   sandboxWithoutProfiles: {
     ...INVALID,
     message:
-      "A sandbox has one browser and no profiles. Leave this out, or pass target=host where that is allowed.",
+      "A sandbox has one browser and no profiles, so this action is not available there. Pass target=host where that is allowed.",
   },
   sandboxProfileNamed: {
     ...INVALID,
@@ -333,14 +333,14 @@ export const errors = PorticoError.table({
   staleRef: {
     ...NO_REF,
     message:
-      "The element of ref {ref} ({element}) is no longer on the page. Take a new snapshot.{hint}",
+      "The element with ref {ref} ({element}) is no longer on the page. Take a new snapshot.{hint}",
   },
   badSelector: { ...INVALID, message: "{param} is not a selector that the browser understands." },
   nothingFits: { ...INVALID, message: "No {what} matches {param}." },
-  notAFrame: { ...INVALID, message: "frame must be an iframe, and this is {tag}." },
+  notAFrame: { ...INVALID, message: "frame must be an iframe, but this is {tag}." },
   labelsWithoutRefs: {
     ...INVALID,
-    message: "labels needs refs, and format=aria has none. Leave one of them out.",
+    message: "labels needs refs, but format=aria has none. Leave one of them out.",
   },
   snapshotOfDeafPage: {
     ...TIMEOUT,
@@ -397,7 +397,7 @@ export const errors = PorticoError.table({
   dragGoalHidden: { ...FAILED, message: "The drag failed: the element to drop on is not visible." },
   highlightHidden: {
     ...FAILED,
-    message: "The highlight failed: the element of ref {ref} is not visible.",
+    message: "Highlighting failed: the element with ref {ref} is not visible.",
   },
 
   // fields, lists and keys
@@ -407,18 +407,16 @@ export const errors = PorticoError.table({
   },
   fieldStaysEmpty: {
     ...FAILED,
-    message:
-      "The typing failed: the field is still empty. The page does not accept this text there.",
+    message: "Typing failed: the field is still empty. The page does not accept this text there.",
   },
   fieldKeepsText: {
     ...FAILED,
     message:
-      "The typing failed: the field keeps its old text, or a part of it. Click into it, then press Control+A and Delete before you type.",
+      "Typing failed: the field keeps its old text, or a part of it. Click into it, then press Control+A and Delete before you type.",
   },
   nothingFocused: {
     ...FAILED,
-    message:
-      "The typing failed: no text field has the focus. Click into a field first, or pass its ref.",
+    message: "Typing failed: no text field has focus. Click into a field first, or pass its ref.",
   },
   notAKey: {
     ...INVALID,
@@ -559,7 +557,7 @@ export const errors = PorticoError.table({
   overrideRefused: { ...INVALID, message: "The browser refused the value: {reason}" },
   headersMissing: {
     ...INVALID,
-    message: "headers is missing. Send an object of names and values, or clear.",
+    message: "headers is missing. Send an object of names and values, or clear: true.",
   },
   badHeaderName: { ...INVALID, message: "{name} is not a valid header name." },
   connectionHeader: {
@@ -572,17 +570,17 @@ export const errors = PorticoError.table({
   },
   credentialsMissing: {
     ...INVALID,
-    message: "username or password is missing. Send both, or clear.",
+    message: "username or password is missing. Send both, or clear: true.",
   },
   positionMissing: {
     ...INVALID,
-    message: "latitude or longitude is missing. Send both, or clear.",
+    message: "latitude or longitude is missing. Send both, or clear: true.",
   },
   badOrigin: { ...INVALID, message: "origin must be like https://example.com." },
   permissionsMissing: {
     ...INVALID,
     message:
-      "permissions is missing. Send a list (clipboard-read, notifications, camera, …), or clear.",
+      "permissions is missing. Send a list (clipboard-read, notifications, camera, …), or clear: true.",
   },
   colorSchemeMissing: {
     ...INVALID,
@@ -590,7 +588,7 @@ export const errors = PorticoError.table({
   },
   timezoneMissing: {
     ...INVALID,
-    message: "timezoneId is missing. Send a time zone such as Europe/Berlin, or clear.",
+    message: "timezoneId is missing. Send a time zone such as Europe/Berlin, or clear: true.",
   },
   unknownTimezone: {
     ...INVALID,
@@ -603,7 +601,7 @@ export const errors = PorticoError.table({
   },
   localeMissing: {
     ...INVALID,
-    message: "locale is missing. Send a locale such as de-DE, or clear.",
+    message: "locale is missing. Send a locale such as de-DE, or clear: true.",
   },
   unknownLocale: {
     ...INVALID,
@@ -615,7 +613,7 @@ export const errors = PorticoError.table({
   },
   deviceMissing: {
     ...INVALID,
-    message: "name is missing. Send the name of a device, such as iPhone 14, or clear.",
+    message: "name is missing. Send the name of a device, such as iPhone 14, or clear: true.",
   },
   unknownDevice: { ...INVALID, message: "There is no device {device}.{hint}" },
 });

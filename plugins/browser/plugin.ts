@@ -87,7 +87,7 @@ export default definePlugin({
       debugging.recheck();
       void recheck();
     });
-    ctx.defer(() => relay.end("The gateway stops."));
+    ctx.defer(() => relay.end("The gateway is stopping."));
     ctx.defer(async () => (await control)?.close());
 
     const { endOrphans } = await import("./drivers/orphans.ts");

@@ -28,7 +28,7 @@ export const LaunchSettings = {
       format: "uri",
       expected: "an http, https or socks5 address",
       description:
-        "The address of a further proxy, which the gateway's filtering proxy uses; it may contain credentials.",
+        "The address of the upstream proxy of the gateway's filtering proxy; it may contain credentials.",
     }),
   ),
   userAgent: optional(
@@ -45,7 +45,7 @@ export const LaunchSettings = {
       {
         maxItems: 100,
         description:
-          "Further command-line switches of the browser. The gateway refuses switches that open a port, bypass the proxy, read or write files, run programs, or remove a protection.",
+          "Additional command-line switches of the browser. The gateway refuses switches that open a port, bypass the proxy, read or write files, run programs, or remove a protection.",
       },
     ),
   ),
@@ -99,8 +99,7 @@ export const BrowserConfig = Type.Object(
         }),
         allowedHostnames: Type.Array(Type.String(), {
           default: [],
-          description:
-            "Host names that may be private although the policy allows only public ones.",
+          description: "Host names that may be private even if the policy allows only public ones.",
         }),
       },
       { default: {}, additionalProperties: false },
@@ -148,7 +147,7 @@ export const BrowserConfig = Type.Object(
       default: 50,
       minimum: 1,
       description:
-        "The largest number of open tabs. The gateway closes further windows as they open.",
+        "The largest number of open tabs. The gateway closes additional windows as they open.",
     }),
     maxDownloadBytes: Type.Integer({ default: 1_073_741_824, minimum: 1 }),
     launchTimeoutMs: timerMs({ default: 30_000, minimum: 1000 }),

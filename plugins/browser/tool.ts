@@ -190,7 +190,7 @@ export const Parameters = Type.Object({
   input: optional(
     Type.Record(Type.String(), Type.Unknown(), {
       description:
-        "Further fields: cookieSet {cookie}, storage {kind: local or session, key}, storageSet {kind, key, value}, setOffline {offline}, setHeaders {headers}, setCredentials {username, password}, setGeolocation {latitude, longitude}, setPermissions {permissions, origin}, setMedia {colorScheme}, setTimezone {timezoneId}, setLocale {locale}, setDevice {name}, profileCreate {name, color}, profileDelete {name}, batch {actions}; {clear: true} resets a setting",
+        "Other fields: cookieSet {cookie}, storage {kind: local or session, key}, storageSet {kind, key, value}, setOffline {offline}, setHeaders {headers}, setCredentials {username, password}, setGeolocation {latitude, longitude}, setPermissions {permissions, origin}, setMedia {colorScheme}, setTimezone {timezoneId}, setLocale {locale}, setDevice {name}, profileCreate {name, color}, profileDelete {name}, batch {actions}; {clear: true} resets a setting",
     }),
   ),
 });

@@ -9,7 +9,7 @@ export default definePlugin({
   needs: ["models"],
   errors,
   hookContext: {
-    chat: "requests a completion from a model: takes a text, a list of messages, or a whole chat request",
+    chat: "requests a completion from a model: takes a string, a list of messages, or a whole chat request",
   },
   firstSteps: [
     [

@@ -110,7 +110,7 @@ export class Board {
       if (!this.#isFailing)
         this.#options.log.warn(
           { err: error },
-          "no messages of other gateways arrive: the store does not respond",
+          "no messages from other gateways arrive: the store does not respond",
         );
       this.#isFailing = true;
       return undefined;

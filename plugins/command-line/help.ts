@@ -49,7 +49,7 @@ export function overview(
   const own = [
     ["portico start", "run the gateway, and print its address and token"],
     ...steps,
-    ["portico status", "show what runs, and what is wrong"],
+    ["portico status", "show what is running, and what is wrong"],
   ];
   return [
     `Portico ${version}: a gateway in front of your AI models and your agent.`,

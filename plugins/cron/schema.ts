@@ -24,7 +24,7 @@ const definition = {
   timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400_000 })),
   graceMs: Type.Optional(
     span(
-      "How late a run may start before its date counts as missed. Default: a tenth of the interval, at least 1 s and at most 60 s.",
+      "How late a run may start before it counts as missed. Default: a tenth of the interval, at least 1 s and at most 60 s.",
     ),
   ),
   jitterMs: Type.Optional(
@@ -55,7 +55,7 @@ export const CronConfig = Type.Object(
     }),
     timezone: Type.Optional(
       zoneSchema(
-        "The time zone of schedules that name none, an IANA name. Default: the zone of the machine.",
+        "The time zone for schedules that do not specify one, an IANA name. Default: the zone of the machine.",
       ),
     ),
     maxErrors: Type.Integer({

@@ -54,7 +54,7 @@ export async function sealStoredPayloads<E extends StoredEntry>(
     } catch (error) {
       ctx.log.warn(
         { err: error, kind: row.kind, id: row.id },
-        "The secrets of a delivery that an earlier version stored could not be encrypted.",
+        "The secrets in a delivery stored by an earlier Portico version could not be encrypted.",
       );
     }
   }

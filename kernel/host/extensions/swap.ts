@@ -35,7 +35,7 @@ export class Swap<V extends Version, S extends Slot<V>> {
       if (starting) await starting;
       if (options.agree) await options.agree();
       if (options.isMeant?.() === false)
-        throw new Error("a later change of the files replaced this version before it started");
+        throw new Error("a later change to the files replaced this version before it started");
       scope.takeUp();
     } catch (thrown) {
       await this.#end(scope, slot.log);

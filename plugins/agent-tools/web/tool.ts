@@ -41,7 +41,7 @@ export function addWeb(
   ctx.tool({
     name: "web",
     description:
-      "Fetches a page or document of the web as text. Scripts are not run: for pages that need them, use the browser.",
+      "Fetches a page or document from the web as text. Scripts are not run: for pages that need them, use the browser.",
     parameters,
     timeoutMs: 120_000,
     principals: ["key", "webhook", "poll"],

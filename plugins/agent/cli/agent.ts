@@ -22,7 +22,7 @@ export default defineCommand({
       value: "S",
       description: "The session (default: main)",
     },
-    model: { type: "string", value: "M", description: "The model of this turn" },
+    model: { type: "string", value: "M", description: "The model for this turn" },
     channel: { type: "string", value: "C", description: "The only channel to use" },
     agent: { type: "string", value: "ID", description: "An agent of agents.list" },
     detach: {

@@ -36,7 +36,7 @@ function describe({ nextAt, turnId, queued, events }: State, io: CommandIO): str
     nextAt === null
       ? "There is no regular heartbeat (agents.defaults.heartbeat.every is 0)."
       : `Next heartbeat: ${nextAt}`;
-  const waiting = turnId === undefined ? [] : [`A heartbeat waits for its session: ${turnId}`];
+  const waiting = turnId === undefined ? [] : [`A heartbeat is waiting for its session: ${turnId}`];
   if (queued === 0) return [next, ...waiting, "No event is queued."];
   const rows = events.map(({ eventId, createdAt, mode, source, text }) => [
     eventId,

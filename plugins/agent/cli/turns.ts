@@ -77,7 +77,7 @@ const replay = commandFor<{ ok: boolean }>("POST /turns/:id/replay", agentRoutes
 
 export default defineCommand({
   name: "turns",
-  summary: "List, show, approve, cancel and replay turns of the agent",
+  summary: "List, show, approve, cancel and replay agent turns",
   commands: [list, show, confirm, deny, cancel, replay],
 });
 

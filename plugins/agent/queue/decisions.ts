@@ -99,10 +99,10 @@ export async function waitingNotices(agent: AgentContext): Promise<string[]> {
     const { turnId, sessionId, waitingCalls = [] } = turnStatus(item);
     const tools = waitingCalls.map(({ tool }) => tool).join(", ");
     const until = waitingCalls[0]?.until;
-    return `The turn ${turnId} of session ${sessionId} waits for your approval of ${tools} (until ${until}): portico turns show ${turnId}, then portico turns confirm or deny.`;
+    return `The turn ${turnId} of session ${sessionId} is waiting for your approval of ${tools} (until ${until}): portico turns show ${turnId}, then portico turns confirm or deny.`;
   });
   const more = turns.length - notices.length;
   return more > 0
-    ? [...notices, `${more} more turns wait: portico turns list --state waiting`]
+    ? [...notices, `${more} more turns are waiting: portico turns list --state waiting`]
     : notices;
 }

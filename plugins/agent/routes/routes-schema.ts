@@ -232,7 +232,7 @@ export const agentRoutes = {
     summary: "List the sessions, most recently used first",
     query: Type.Object({
       prefix: Type.Optional(
-        Type.String({ description: "Only sessions whose id begins with this text" }),
+        Type.String({ description: "Only sessions whose id begins with this string" }),
       ),
       limit: limitField(50),
     }),

@@ -113,7 +113,7 @@ export class Confirmations {
     if (await this.#store.kv.add(NAMESPACE, `${callId}:begun`, true, begun))
       return { may: "run", decision: "confirmed" };
     const reason =
-      "the owner allowed this call, but the gateway stopped while it ran: whether it took effect is unknown. It was not run again; check before you repeat it";
+      "the owner allowed this call, but the gateway stopped while it was running: whether it took effect is unknown. It was not run again; check before you repeat it";
     return { may: "refuse", decision: "interrupted", reason };
   }
 }

@@ -46,7 +46,10 @@ export function failedBefore(record: StepRecord | undefined, attempt: number): F
   if (record === undefined) return [];
   const { failedAttempts, trace } = record;
   if (record.attempt >= attempt || trace.length === 0) return failedAttempts;
-  const error = { code: "interrupted", message: "The gateway stopped while this attempt ran." };
+  const error = {
+    code: "interrupted",
+    message: "The gateway stopped while this attempt was running.",
+  };
   return newest([...failedAttempts, failedAttempt(record.attempt, error, trace)]);
 }
 

@@ -89,7 +89,7 @@ const wait = action("wait", {
     text: text("Wait until this text is on the page"),
     "text-gone": { ...text("Wait until this text is no longer on the page"), member: "textGone" },
     url: text(
-      "Wait until the page's address contains this text, or matches it as a pattern with *",
+      "Wait until the page's address contains this string, or matches it as a pattern with *",
       "ADDRESS",
     ),
     load: {
@@ -172,7 +172,7 @@ export const actCommands: Command[] = [
     options: typing,
   }),
   action("type", {
-    summary: "Replace the content of a field with a text",
+    summary: "Replace the content of a field with text",
     args: [REF, { name: "text" }],
     options: typing,
   }),
@@ -200,7 +200,7 @@ export const actCommands: Command[] = [
   }),
   drag,
   action("select", {
-    summary: "Select options of a list",
+    summary: "Select options in a list",
     args: [REF, { name: "values", rest: true }],
   }),
   action("check", { summary: "Check a checkbox", args: [REF] }),

@@ -29,7 +29,7 @@ const start = browserCommand("POST /start", {
   name: "start",
   options: { headless: { description: "Run without a window (--no-headless: with a window)" } },
   view: ({ profile, pid }: { profile: string; pid: number | null }) =>
-    `The browser of ${profile} runs${pid === null ? "" : ` (pid ${pid})`}.`,
+    `The browser of ${profile} is running${pid === null ? "" : ` (pid ${pid})`}.`,
 });
 
 const stop = browserCommand("POST /stop", {
@@ -49,8 +49,7 @@ const createProfile = browserCommand("POST /profiles/create", {
     driver: { description: "The driver (default: managed, or remote with --cdp-url)" },
     proxy: {
       value: "URL",
-      description:
-        "For a managed profile: a further proxy, which the gateway's filtering proxy uses",
+      description: "For a managed profile: the upstream proxy of the gateway's filtering proxy",
     },
     "user-agent": {
       member: "userAgent",
@@ -59,7 +58,7 @@ const createProfile = browserCommand("POST /profiles/create", {
     },
     args: jsonOption(
       "args",
-      "For a managed profile: further command-line switches, as a JSON list",
+      "For a managed profile: additional command-line switches, as a JSON list",
     ),
   },
   view: ({ profile }: { profile: string }) => `Made profile ${profile}.`,

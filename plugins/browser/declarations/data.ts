@@ -56,7 +56,7 @@ export const data = {
     summary: "List the requests that a page sent",
     fields: {
       filter: text(
-        "Only requests whose address contains this text, or matches it as a pattern with *",
+        "Only requests whose address contains this string, or matches it as a pattern with *",
       ),
       clear: forget,
     },

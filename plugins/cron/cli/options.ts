@@ -19,7 +19,7 @@ export const options: Record<string, OptionSpec> = {
   every: length("Run at an interval: 90s, 5m, 1h30m"),
   at: text("Run once, at an ISO date or after a period such as 20m", "DATE"),
   schedule: text(
-    'Run by a schedule of any of these kinds, as one text: "0 9 * * *", "every 5m", "in 20m"',
+    'Run by a schedule of any of these kinds, as one string: "0 9 * * *", "every 5m", "in 20m"',
   ),
   message: text("Start an agent turn with this task"),
   model: text("The model of the turn", "MODEL"),
@@ -42,7 +42,7 @@ export const options: Record<string, OptionSpec> = {
     description: "What happens to a date at which the previous run has not ended",
   },
   timeout: length("The time limit of a run: 30s, 5m"),
-  grace: length("How late a run may start before the date counts as missed"),
+  grace: length("How late a run may start before it counts as missed"),
   jitter: length("Delay each date by up to this length, by the same amount on every gateway"),
   "max-errors": {
     type: "number",

@@ -77,7 +77,7 @@ function collectChanges(effects: Effects, view: BusEvent, event: BusEvent, specs
     const refusal = changesOf(specs.get(event.name)).includes(key)
       ? describeWrongType(before[key], after[key])
       : describeFixedField(event.name, key, specs);
-    if (refusal) effects.ignored.push(`its change of context.${key} is ignored: ${refusal}`);
+    if (refusal) effects.ignored.push(`its change to context.${key} is ignored: ${refusal}`);
     else effects.changed[key] = after[key];
   }
 }

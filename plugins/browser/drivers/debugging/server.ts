@@ -64,7 +64,7 @@ export function createDebuggingServers(
     recheck() {
       for (const [socket, given] of shown)
         if (given === undefined || !accepts(given))
-          closeSocket(socket, 1008, "The credentials no longer hold.");
+          closeSocket(socket, 1008, "The credentials are no longer valid.");
     },
   };
 }
