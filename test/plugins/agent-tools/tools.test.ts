@@ -92,7 +92,10 @@ test("what is missing from a call, and what is not there, is said", async () => 
   );
   assert.match(await files({ action: "read", path: "notes" }), /is a directory/);
   assert.match(await files({ action: "list", path: "notes/a.md" }), /is a file/);
-  assert.match(await files({ action: "read", path: "notes/a.md", offset: 9 }), "the file has only 4 lines");
+  assert.match(
+    await files({ action: "read", path: "notes/a.md", offset: 9 }),
+    "the file has only 4 lines",
+  );
 });
 
 test("memory is appended to and found again; MEMORY.md stands in the prompt of the next turn", async () => {
