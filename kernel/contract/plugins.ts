@@ -158,10 +158,10 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
     run: (signal: AbortSignal) => unknown,
   ): Dispose;
   /**
-   * Returns data that a reload of the plugin must not lose, such as counts: the value that the version before kept under
-   * this name, or else what `create` returns. Both versions use it for a moment, and the code of the new one may be
-   * another: keep plain data, and choose another name where its shape changes. A plugin that was stopped or comes from
-   * another directory starts without it.
+   * Returns data that a reload of the plugin must not lose, such as counts: the value that the previous version kept under
+   * this name, or else the result of `create`. During the reload both versions use the value, and their code may differ. So
+   * keep plain data, and choose another name when its shape changes. A plugin that was stopped, or that comes from another
+   * directory, starts without the value.
    */
   keep<T extends object>(name: string, create: () => T): T;
   /** A clean-up of the plugin's own, awaited at unloading for up to 5 s. */

@@ -29,13 +29,13 @@ export class Interrupted extends Error {
   }
 }
 
-/** The most attempts at work that gets no processor: together they block the gateway for no longer than so many limits. */
+/** The most attempts at repeatable work. Each blocks the gateway for at most its limit. */
 const mostAttempts = 5;
 
 /**
  * Calls `work` and returns what it returns; throws `Interrupted` when its synchronous part takes longer than
- * `limitMs`. Costs about 10 µs: what is called often is begun by `beginBounded`. Work without side effects may be
- * `repeatable`: on a busy machine, where the process got less processor time than the limit, it is called again.
+ * `limitMs`. A call costs about 10 µs, so frequent work uses `beginBounded`. Work without side effects may be
+ * `repeatable`: it is called again if the process got less processor time than the limit, as on a busy machine.
  */
 export function runBounded<T>(
   work: () => T,

@@ -9,7 +9,7 @@ export interface Problem {
   /** What is wrong, to be read after the name of the path: `must be a string, not a number`. */
   message: string;
   kind: "unknown" | "missing" | "type" | "value";
-  /** Where it is a key that the object does not know: those that it knows. */
+  /** For an unknown key: the keys that the object may have. */
   knownKeys?: readonly string[];
   /** Where only certain values are allowed: these, as they are written. */
   oneOf?: string[];
@@ -18,7 +18,7 @@ export interface Problem {
 type Path = (string | number)[];
 
 const MOST = 50;
-/** A longer list of keys helps nobody. */
+/** An error message does not list more keys than this. */
 const MOST_KEYS = 20;
 
 /** Turns TypeBox's errors about `root` into at most 50 problems, the first one for each path; unions are boiled down. */
@@ -40,7 +40,7 @@ export function sentence({ path, message, knownKeys }: Problem, root = "The valu
   return `${subject} ${message}${knownKeys ? hintFor(path, knownKeys) : ""}`;
 }
 
-/** The key that was probably meant, or all of them where they are few. */
+/** Suggests the key that was probably meant, or lists all keys if there are few. */
 function hintFor(path: Path, knownKeys: readonly string[]): string {
   const parent = path.slice(0, -1);
   const nearest = didYouMean(String(path.at(-1)), knownKeys);

@@ -1,4 +1,4 @@
-/** The rule for objects of the configuration and of request bodies: what a schema does not name is refused. */
+/** One rule for the configuration and for request bodies: members that a schema does not name are refused. */
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { isSchema } from "./defaults.ts";
 
@@ -21,7 +21,7 @@ export function isMap(schema: TSchema): boolean {
   return schema[Kind] === "Object" || schema[Kind] === "Record";
 }
 
-/** A copy in which every schema right below is changed. */
+/** A copy of the schema, with `change` applied to each schema directly below it. */
 function mapBelow(schema: TSchema, change: (below: TSchema) => TSchema): TSchema {
   const changed = (below: unknown) => (isSchema(below) ? change(below) : below);
   const copy: Record<string, unknown> & TSchema = { ...schema };

@@ -8,7 +8,7 @@ export const undoLimitMs = 5_000;
 interface Registration {
   label: string;
   undo: Dispose;
-  /** Whether others see its effect, such as a handler or a route. */
+  /** True if it has an effect on others, as a handler or a route has. */
   isEffect: boolean;
 }
 
@@ -67,7 +67,7 @@ export class Scope {
 
   /**
    * Runs every undo, also when one throws or is not done after `limitMs`, and returns the errors. Effects end within this
-   * tick: a task that takes long to end must not keep a handler of the old version beside that of the new one.
+   * tick, so that a task that ends slowly does not leave a handler of the old version running beside that of the new one.
    */
   async dispose(limitMs = undoLimitMs): Promise<Error[]> {
     this.#controller.abort();
@@ -79,7 +79,7 @@ export class Scope {
     if (ending.length > 0) await Promise.all(ending);
     for (let last = this.#registrations.pop(); last; last = this.#registrations.pop()) {
       const undone = runUndo(last, limitMs, report);
-      // What needs no time takes none: undos up to the first that does are done within this tick.
+      // Synchronous undos are not awaited, so all of them up to the first asynchronous one run within this tick.
       if (undone) await undone;
     }
     return errors;

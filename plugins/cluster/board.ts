@@ -20,11 +20,11 @@ interface BoardOptions {
   progress?: BoardProgress;
 }
 
-/** How far a gateway has read and written. With that of the version before, a reload misses and repeats no message. */
+/** How far a gateway has read and written. The next version continues from it, so a reload misses and repeats no message. */
 interface BoardProgress {
-  /** The keys of messages that have been read and are still there; undefined before the first look. */
+  /** The keys of messages that have been read and still exist; undefined before the first reading. */
   readKeys?: Set<string>;
-  /** The keys of this gateway's messages, with the times at which it takes them down. */
+  /** The keys of this gateway's messages, with the times at which it deletes them. */
   readonly ownKeys: { key: string; until: number }[];
   /** How many keys this process has written. */
   count: number;
@@ -63,7 +63,7 @@ export class Board {
     if (this.#waiting.length > 0) await this.#write();
   }
 
-  /** Reads the messages that others have put up since the last look, and takes own ones down. */
+  /** Reads the messages that others have written since the last reading, and deletes this gateway's old ones. */
   async look(signal?: AbortSignal): Promise<void> {
     const keys = await this.#attempt(({ kv }) => kv.list(NAMESPACE));
     // After a reload, the next version may have read a newer list.
@@ -84,7 +84,7 @@ export class Board {
   #takeNewKeys(keys: readonly string[]): string[] {
     const { readKeys } = this.#progress;
     this.#progress.readKeys = new Set(keys);
-    // A gateway that is new does not hear what others said before it came.
+    // A gateway ignores the messages that are older than its start.
     return readKeys ? keys.filter((key) => !readKeys.has(key)) : [];
   }
 

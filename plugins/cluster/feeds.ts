@@ -18,7 +18,7 @@ export type Wants = Map<string, number>;
 
 export class Feeds {
   readonly #options: FeedsOptions;
-  /** The names of the feeds that this process watches, as the other processes know them. */
+  /** The names of the watched feeds that this process has announced to the others. */
   #announced: ReadonlySet<string> = new Set();
   readonly #running = new Map<Feed, () => unknown>();
   #timer: NodeJS.Timeout | undefined;
@@ -48,7 +48,7 @@ export class Feeds {
     if (names.size > 0) this.#startTimer();
   }
 
-  /** Goes on with what the version before a reload did. */
+  /** Continues the work of the version before a reload. */
   resume(): void {
     this.announce();
     this.update();

@@ -40,7 +40,7 @@ export default definePlugin({
     ctx.watch("feed", () => feeds.update());
     ctx.watch("feedWatcher", () => feeds.announce());
     const stopHearing = workers?.on("cluster", (message: Message) => hear(message, "workers"));
-    // Not a clean-up, which may have to wait for a task: from this moment on the next version hears and sends.
+    // A clean-up may have to wait for a task. This runs at once: from then on, only the next version hears and sends.
     const stop = () => {
       void stopHearing?.();
       feeds.close();
@@ -75,7 +75,7 @@ export default definePlugin({
     });
     listGateway(ctx, config["gateway.name"]);
 
-    // The service of the moment: this function outlives a reload of the plugin.
+    // Looked up at each call, because this function outlives a reload of the plugin.
     attempts.share((address) => ctx.find("cluster")?.tell("failed attempt", address));
     ctx.add("signal", { name: "failed attempt", take: attempts.note });
   },

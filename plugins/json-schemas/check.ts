@@ -7,7 +7,7 @@ import { SafePatterns } from "./safe-patterns.ts";
 export interface SchemaCheckOptions {
   /** What holds for a pattern that the engine of linear time does not support: it matches every text, or none. */
   unsupportedPattern: "matches" | "fails";
-  /** The longest time for one value, in milliseconds of the processor where others keep it busy. */
+  /** The longest time for one value, in milliseconds. On a busy machine, only processor time counts. */
   limitMs: number;
 }
 

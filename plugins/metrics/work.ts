@@ -8,7 +8,7 @@ import { createHistogram, type Histogram, observe, samplesOf } from "./histogram
 
 type Labels = Record<string, string>;
 
-/** The values of one family by the JSON of their labels, of which there are few: names that clients choose are none. */
+/** The values of one family, by the JSON of their labels. There are few: no label holds a name that clients choose. */
 type Counts = Map<string, { labels: Labels; value: number }>;
 
 /** Plain data, which a reload of the plugin passes on. */

@@ -1,4 +1,4 @@
-/** What a source's schema cannot say: which fields belong together, and whether selectors, patterns and paths can be read. */
+/** Checks what a source's schema cannot express: fields that belong together, and the syntax of selectors, patterns and paths. */
 import { errors } from "./errors.ts";
 import type { Source } from "./schema.ts";
 import { compileIgnored } from "./sources/pages/ignore.ts";

@@ -12,7 +12,7 @@ export type ValuePath = readonly (string | number | typeof EACH)[];
 const STEP =
   /(?:^|(?<=.)\.)([^.[\]]+)|\[(\d+)\]|(\[\*\])|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]|\[([^[\]"'*]+)\]/y;
 
-/** Parses a path; undefined for a text that is none, such as `a..b`, `a[` or `.a`. */
+/** Parses a path. Returns undefined for an invalid one, such as `a..b`, `a[` or `.a`. */
 export function readPath(text: string): ValuePath | undefined {
   const bare = text.trim().replace(/^\$(?:$|\.(?=.)|(?=\[))/, "");
   const path: (string | number | typeof EACH)[] = [];
@@ -29,12 +29,12 @@ export function readPath(text: string): ValuePath | undefined {
   return path;
 }
 
-/** Whether a path leads to a list with what several entries have there. */
+/** True if the path contains `[*]`, so that its value is a list. */
 export function isForEach(path: ValuePath): boolean {
   return path.includes(EACH);
 }
 
-/** The value at a path; `undefined` where it leads nowhere. */
+/** Returns the value at a path, or undefined if nothing is there. */
 export function valueAt(value: unknown, path: ValuePath): unknown {
   let here = value;
   for (const [index, step] of path.entries()) {

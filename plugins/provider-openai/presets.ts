@@ -29,7 +29,7 @@ export interface Preset {
   rules: readonly RequestRule[];
   /** False: there is no `GET /models`. */
   lists?: false;
-  /** Its models sign their reasoning: see `WireProvider`. */
+  /** Set if its models sign their reasoning; see `WireProvider`. */
   signs?: true;
 }
 

@@ -1,4 +1,4 @@
-/** What the translation of a request into chat's form reads of its members: all others are named in `x-portico-dropped`. */
+/** The members of a request that its translation into chat's form reads. `x-portico-dropped` names all others. */
 import type { JsonObject, ReadMembers, ReadObject } from "portico/provider";
 
 const OF_CALLS = ["type", "id", "call_id", "status"];

@@ -81,7 +81,7 @@ export const readSchedule = reader(GivenScheduleSchema);
 /** Checks the form of a payload from outside. `param` names the field that holds it. */
 export const readPayload = reader(PayloadSchema);
 
-/** The checks are compiled at their first use: most starts need none. Few fields hold such a value. */
+/** The checks are compiled at their first use, because few fields hold such a value and most starts need none. */
 function reader<S extends TSchema>(schema: S): (value: unknown, field: string) => Static<S> {
   const checks = new Map<string, Check<unknown>>();
   return (value, field) => {

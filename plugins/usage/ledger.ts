@@ -84,11 +84,11 @@ export interface Unwritten {
   /** Requests that wait for the list of prices. */
   pending: Pending[];
   sums: Map<string, Sum>;
-  /** Of them, the one that was last added to: most often the next one too. */
+  /** The sum that was changed last, which is most often the next one, too. */
   lastSum: Sum | undefined;
   requests: UnwrittenRequests;
   spent: Map<string, Spent>;
-  /** Writes and readings of sums follow each other. */
+  /** Settles when the last write or reading of sums has ended: they run one after another. */
   turn: Promise<unknown>;
   isFailing: boolean;
   lostSums: number;

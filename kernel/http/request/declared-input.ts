@@ -45,7 +45,7 @@ export function declaredInput(options: RouteOptions): RouteInput {
   };
 }
 
-/** Options whose body takes only the members that its schema names. A handler that checks by itself has its own rule. */
+/** Returns options whose body accepts only the members that its schema names. A handler that checks the body itself is exempt. */
 export function withStrictBody(options: RouteOptions): RouteOptions {
   const { body, checkedBy } = options;
   if (!body || checkedBy === "handler") return options;
@@ -82,10 +82,12 @@ async function mergedInput(options: RouteOptions): Promise<MergedInput> {
   return input;
 }
 
+/** Checks only the names, and only in the body: a query may have parameters that no route declares. */
 function refusalOfUnknown(members: Record<string, TSchema>): MergedInput["refuseUnknown"] {
   const names = Object.keys(members).map((name) => [name, Type.Optional(Type.Unknown())]);
   const check = compile(Type.Object(Object.fromEntries(names), { additionalProperties: false }));
   return (body) => {
+    // A null counts as left out, also for a member that is not known.
     const present = Object.entries(body).filter(([, value]) => value !== null);
     check.parse(Object.fromEntries(present));
   };

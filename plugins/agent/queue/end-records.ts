@@ -10,7 +10,7 @@ import type { TurnBody } from "../turns/turn-body.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import { principalOfTurn } from "./principal-of.ts";
 
-/** A turn that has ended with an answer, and what is written with it. */
+/** A turn that has ended with an answer, and the data that are written with it. */
 export interface CompletedTurn {
   claim: Claim<TurnBody>;
   body: TurnBody;
@@ -61,7 +61,7 @@ export function batchOf(
   return { messages: [transcript, ...announced], items: [...followUp, ...delivery] };
 }
 
-/** A failed turn shows in its session, unless it is tried again, has its caller's ear, or there is no room. */
+/** A failure is noted in the session, unless the turn is retried, its caller receives the error, or there is no room. */
 export function isFailureNoted(
   body: TurnBody,
   error: { code: string },

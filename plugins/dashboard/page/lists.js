@@ -5,7 +5,7 @@ import { action, h } from "./dom.js";
 const MOST = 1000;
 const lengths = new Map();
 
-/** How many of a list to ask for: `first` of them until the reader wants more. */
+/** How many entries of a list to request: `first`, until the reader asks for more. */
 export const lengthOf = (list, first) => Math.min(lengths.get(list) ?? first, MOST);
 
 /** To stand at the end of a list of so many: what is shown of it, and a button for more. Null where that is all. */

@@ -154,7 +154,7 @@ function entryNotice(error) {
  */
 function start(view, root, signal, { id: entryId, errorNotice = notice } = {}) {
   const { page, id, query } = readAddress();
-  /** Undefined once the address names another page: the browser reports that a moment later. */
+  /** Undefined if the address already names another page, which the browser reports a moment later. */
   const ownAddress = () => {
     const address = readAddress();
     return address.page === page ? { ...address, id: entryId ?? address.id } : undefined;

@@ -21,7 +21,7 @@ export function markdown(text) {
   return root;
 }
 
-/** The words of a Markdown text in one line, for a list. */
+/** A Markdown text as one line of plain text, for a list. */
 export const plainText = (text) =>
   text
     .slice(0, 500)

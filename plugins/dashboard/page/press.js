@@ -7,10 +7,10 @@
 
 /** The element that is pressed now. */
 let pressed;
-/** What waits until the visitor lets go: for each root the newest work. */
+/** The newest work for each root, which waits until the visitor lets go. */
 const waiting = new Map();
 
-/** Runs `work`, which replaces the content of `root`: now, or when the visitor has let go of what they press there. */
+/** Runs `work`, which replaces the content of `root`, now or as soon as the visitor no longer presses anything in it. */
 export function whenReleased(root, work) {
   if (pressed !== undefined && root.contains(pressed)) {
     waiting.set(root, work);
@@ -39,7 +39,7 @@ const onPage = { capture: true, passive: true };
 addEventListener("pointerdown", (event) => event.button === 0 && press(event.target), onPage);
 addEventListener("pointerup", release, onPage);
 addEventListener("pointercancel", release, onPage);
-// The end of a press on an open list of a `select`, or outside the window, reaches the page only as a movement.
+// A release over the open list of a `select`, or outside the window, reaches the page only as a later movement.
 addEventListener("pointermove", (event) => event.buttons === 0 && release(), onPage);
 addEventListener("keydown", ({ key, target }) => key === " " && press(target), onPage);
 addEventListener("keyup", release, onPage);

@@ -127,7 +127,7 @@ export async function writeEdits({ edits, version, done }) {
   offerUndoOf(version, await change("PATCH", PATH, { edits }, version), done);
 }
 
-/** Switches a part of the configuration on or off: `path` is that of its `enabled`. */
+/** Switches a part of the configuration on or off. `path` leads to its setting `enabled`. */
 export async function writeSwitch(path, name, isOn) {
   const { version } = await readConfig();
   const done = `${name} is ${isOn ? "enabled" : "disabled"}.`;
@@ -135,8 +135,8 @@ export async function writeSwitch(path, name, isOn) {
 }
 
 /**
- * The undo names the version that it restores: the one before the latest may be somebody else's, also where the file says
- * again what it said. Where nothing was written there is nothing to undo.
+ * The undo names the version that it restores. The version before the latest may contain somebody else's change, even if
+ * the file has the same content again. If nothing was written, there is nothing to undo.
  */
 function offerUndoOf(before, { changes, version, atNextStart }, done) {
   const keys = changes.map(({ key }) => key).join(", ") || "no values changed";

@@ -73,7 +73,7 @@ export function dataTable({ key, columns, rows, empty, sort, caption, groups = [
   );
 }
 
-/** A group without rows shows no title. */
+/** Leaves out the titles of groups without rows. */
 function groupBody(title, width) {
   const head =
     title && h("tr", { class: "group" }, h("th", { colspan: width, scope: "rowgroup" }, title));

@@ -70,7 +70,7 @@ function optionsOf(UPlot, { title, format, stepSeconds, width }) {
         label: title,
         value: (_plot, value) => (value === null ? "–" : format(value)),
         fill: colour("--accent"),
-        // An outline would draw a dash where there is nothing.
+        // An empty bar with an outline would look like a dash.
         width: 0,
         paths: UPlot.paths.bars({ size: [0.7, 40] }),
         points: { show: false },

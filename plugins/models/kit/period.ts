@@ -8,8 +8,8 @@ export function periodOf(per: "day" | "month", now: number): { start: number; en
 }
 
 /**
- * A wait as whole seconds, for `Retry-After`. The last hit leaves a window of a minute after 60,001 ms: clients wait for up to
- * 60 s, and take a longer time for none at all.
+ * Returns a wait in whole seconds, for `Retry-After`. The last hit leaves a window of a minute after 60,001 ms, and that must
+ * not become 61 s: SDKs ignore a wait of more than 60 s.
  */
 export function retryAfterSeconds(ms: number): number {
   return Math.max(1, Math.ceil((ms - 1) / 1000));

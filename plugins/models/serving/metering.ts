@@ -43,7 +43,7 @@ export function meterFor(counters: Counters, job: Job, operation?: string): Mete
       const settling = job.account?.settle(usage, cost);
       const record = recordOf(job, { ...end, usage }, { operation, cost });
       job.story.record = record;
-      // Those of now: a plugin that was reloaded in the meantime counts with its new version.
+      // The meters are read here, at the end, because a plugin that was reloaded in the meantime counts with its new version.
       const counting = counters.meters().map((meter) => notify(meter, record, engine.log));
       const promises = [settling, ...counting].filter((promise) => promise !== undefined);
       return promises.length === 0 ? undefined : Promise.all(promises);

@@ -1,12 +1,12 @@
-/** OpenRouter's `reasoning_details`: the blocks of reasoning, which a stream brings in pieces. */
+/** Joins the pieces of OpenRouter's `reasoning_details`, the blocks of reasoning, in a stream. */
 import { isObject, type JsonObject } from "portico/provider";
 
-/** Members whose pieces are put together. */
+/** Members whose pieces are concatenated. */
 const TEXTS = ["text", "summary"];
-/** The data of sealed blocks comes as a whole. */
+/** The data of an encrypted block arrives as a whole. */
 const SEALED = "reasoning.encrypted";
 
-/** The blocks with their pieces put together, as the upstream wants them back. Undefined where there are none. */
+/** Returns the complete blocks, as the upstream requires them again. Undefined if there are none. */
 export function joinDetails(details: unknown): JsonObject[] | undefined {
   if (!Array.isArray(details)) return undefined;
   const blocks: JsonObject[] = [];
@@ -23,7 +23,7 @@ function isContinued(block: JsonObject, piece: JsonObject): boolean {
   return isSame && piece["type"] !== SEALED && !isSigned(block);
 }
 
-/** The signature ends a block. */
+/** A signature is the last piece of a block. */
 function isSigned({ signature }: JsonObject): boolean {
   return typeof signature === "string" && signature !== "";
 }

@@ -61,7 +61,7 @@ export class PollLease {
     }
   }
 
-  /** Resolves to false where the poll was changed: then the lease is lost. */
+  /** Resolves to false if the poll was changed, so that the lease is lost. */
   async #renew(): Promise<boolean> {
     const { store, log, poll } = this.#options;
     const { id, name } = poll.row;

@@ -25,7 +25,7 @@ import { announceChange, announceFailure } from "./events.ts";
 import type { PollLease } from "./lease.ts";
 import { dataOf, nextCheckAt, type Outcome, stateAfter, statusOf } from "./outcome.ts";
 
-/** The history of a poll is pruned after so many checks. */
+/** The number of checks after which the history of a poll is pruned. */
 const PRUNE_EVERY = 10;
 
 export interface CheckServices {
@@ -43,10 +43,10 @@ export interface CheckResult {
   turnIds?: string[];
 }
 
-/** Why a check runs. One by hand keeps the poll's slot. */
+/** Why a check runs. A manual check keeps the poll's slot. */
 export type CheckReason = { trigger: "schedule" } | { trigger: "manual"; slot: number | null };
 
-/** What a check made of its poll, once the store has it. */
+/** The results of a check that the store has accepted. */
 interface CommittedCheck {
   run: Run;
   data: CheckData;
@@ -54,7 +54,7 @@ interface CommittedCheck {
   next: number | null;
 }
 
-/** Reads a source and compares it with what is known of it. This leaves no trace. */
+/** Reads a source and compares it with the cursor. Writes nothing. */
 export function readPollSource(
   { ctx, settings: current }: CheckServices,
   body: PollBody,
@@ -96,10 +96,10 @@ export class PollCheck {
     return this.#services.ctx.use("store");
   }
 
-  /** Reads, commits and announces. `undefined`: the poll was changed in the meantime, and nothing happened. */
+  /** Reads, commits and announces. Returns undefined if the poll was changed in the meantime; then nothing was written. */
   async run(): Promise<CheckResult | undefined> {
     const outcome = await this.#lease.during(() => this.#read());
-    // The next start reads the source again: the cursor is where it was.
+    // The cursor has not moved, so the next start reads the source again.
     if (this.#services.ctx.signal.aborted) return undefined;
     const committed = await this.#commit(outcome);
     if (committed === undefined) return undefined;
@@ -126,7 +126,7 @@ export class PollCheck {
       const checked = await readPollSource(this.#services, body, cursor as Cursor | undefined);
       const outcome = { checked, startedAt, endedAt: this.#store.now() };
       if (checked.status !== "changed") return outcome;
-      // Where this gateway cannot read the payload, the check has failed: the news are there for the next one.
+      // If this gateway cannot decrypt the payload, the check fails, and the next check finds the same news.
       return { ...outcome, payload: payloadForEvent(ctx, body.payload) };
     } catch (error) {
       const failure = error as Error;
@@ -169,7 +169,7 @@ export class PollCheck {
     return rev === undefined ? undefined : { run, data, state, next };
   }
 
-  /** A check by hand keeps a slot that is still to come. */
+  /** A manual check keeps the next slot of the schedule, if there is one. */
   #nextAt(outcome: Outcome, { consecutiveErrors }: PollState): number | null {
     const slot = this.#reason.trigger === "manual" ? this.#reason.slot : undefined;
     const isToCome = slot === null || (slot !== undefined && slot > outcome.endedAt);

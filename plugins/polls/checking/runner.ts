@@ -1,4 +1,4 @@
-/** Starts the checks that are due, and those by hand; a poll has one check at a time. `PollCheck` makes the check itself. */
+/** Starts due and manual checks, one at a time for each poll. `PollCheck` makes the check itself. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { newWorker } from "portico/schedules";
 import type { Store } from "portico/store";
@@ -7,7 +7,7 @@ import type { Checked } from "./check.ts";
 import { PollLease } from "./lease.ts";
 import { type CheckResult, type CheckServices, PollCheck, readPollSource } from "./poll-check.ts";
 
-/** How long a check by hand waits for a running one, and how often it asks whether one elsewhere has ended. */
+/** How long a manual check waits for a running one, and how often it looks whether one in another process has ended. */
 const MOST_WAIT_MS = 60_000;
 const ASK_AGAIN_MS = 50;
 
@@ -30,7 +30,7 @@ export class PollRunner {
     return this.#options.ctx.use("store");
   }
 
-  /** Reads a source once, without any trace. */
+  /** Reads a source once and writes nothing. */
   read(body: PollBody, cursor: Cursor | undefined): Promise<Checked> {
     return readPollSource(this.#options, body, cursor);
   }

@@ -50,7 +50,7 @@ export async function jsonItems(
   });
 }
 
-/** A definition that an earlier version has stored may have a path that is none. */
+/** A definition that an earlier version stored may have an invalid path. */
 function parsePath(text: string): ValuePath {
   const path = readPath(text);
   if (path === undefined)

@@ -16,7 +16,7 @@ import type {
 export interface ChunkOptions extends PartDefaults {
   /** The client asked for the usage chunk. */
   includeUsage: boolean;
-  /** The client knows no tools: calls are written as `function_call`. */
+  /** True if the client does not know tools, so that calls are written as `function_call`. */
   functionCalls?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * `function_call`, the form that calls had before OpenAI's format had tools: one call a message, without an id. Upstreams may
- * still answer in it. It is read as a tool call, and written again for clients that send `functions`.
+ * `function_call`, the form of calls in OpenAI's format before it had tools: at most one call per message, without an id.
+ * Some upstreams still respond with it. The gateway reads it as a tool call, and writes it for clients that send `functions`.
  */
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 import type { ChatChunk, ChatCompletion, ChatMessage } from "../types/format.ts";
@@ -9,12 +9,12 @@ import type { ChunkSink } from "./chunk-sink.ts";
 /** An index that no upstream gives to a tool call. */
 const INDEX_OF_FRAGMENT = -1;
 
-/** True for the body of a request whose client knows no tools. */
+/** True for the body of a request whose client does not know tools. */
 export function usesFunctions(body: unknown): boolean {
   return isObject(body) && Array.isArray(body["functions"]) && body["tools"] == null;
 }
 
-/** Makes the `function_call` of a message a tool call, in place. Returns whether it changed something. */
+/** Turns the `function_call` of a message into a tool call, in place. Returns true if the message has changed. */
 export function readFunctionCall(message: JsonMembers): boolean {
   const call = message["function_call"];
   if (call == null) return false;
@@ -27,7 +27,7 @@ export function readFunctionCall(message: JsonMembers): boolean {
   return true;
 }
 
-/** The same for a delta of a stream, whose fragments belong to one call. */
+/** Does the same for a delta of a stream, all of whose fragments belong to one call. */
 export function readFunctionCallDelta(delta: JsonMembers): boolean {
   const isChanged = readFunctionCall(delta);
   const { tool_calls: calls } = delta;
@@ -36,7 +36,7 @@ export function readFunctionCallDelta(delta: JsonMembers): boolean {
   return isChanged;
 }
 
-/** A response for a client that knows no tools. It can take one call a message: the model asks for others again. */
+/** Writes a response for a client that does not know tools: the first call only. The model asks for the others again. */
 export function withFunctionCalls(completion: ChatCompletion): ChatCompletion {
   const choices = completion.choices.map((choice) => ({
     ...choice,
@@ -46,7 +46,7 @@ export function withFunctionCalls(completion: ChatCompletion): ChatCompletion {
   return { ...completion, choices };
 }
 
-/** The same for a stream. */
+/** Does the same for a stream. */
 export function functionCallSink(sink: ChunkSink): ChunkSink {
   return {
     chunk: (chunk) => sink.chunk(chunkWithFunctionCalls(chunk)),

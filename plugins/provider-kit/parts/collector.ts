@@ -67,7 +67,7 @@ class CollectedChoice {
   #refusal = "";
   #audio: Record<string, unknown> | undefined;
   readonly #annotations: Record<string, unknown>[] = [];
-  /** Pictures, what a provider wants to see again. */
+  /** Pictures, and members that a provider requires again in later requests. */
   readonly #more: Record<string, unknown> = {};
   readonly #calls: (ToolCallPart & { custom?: { name: string; input: string } })[] = [];
   readonly #signed = new SignedReasoning();

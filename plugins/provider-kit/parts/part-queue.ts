@@ -8,7 +8,7 @@ import type { StreamPart } from "../types/parts.ts";
 interface ReadEvent {
   parts: StreamPart[];
   incompleteCount: number;
-  /** It has texts and the like, which must go out before later ones. */
+  /** True if it has content, such as text, whose order must be kept. */
   hasContent: boolean;
 }
 
@@ -19,9 +19,9 @@ export class PartQueue {
   #waitingContents = 0;
   readonly #incomplete = new Map<StreamPart, ReadEvent>();
   #isReading = false;
-  /** The event that is being read: its parts lie behind those that are ready. */
+  /** Where the parts of the event that is being read begin, behind those that are ready. */
   #eventAt = 0;
-  /** The same, once it has an incomplete part. */
+  /** The event that is being read, once it has an incomplete part. */
   #event: ReadEvent | undefined;
 
   /** How many events wait for an incomplete part. */
@@ -29,7 +29,7 @@ export class PartQueue {
     return this.#waiting.length;
   }
 
-  /** The parts that `read` adds belong together. */
+  /** Runs `read`, whose parts belong to one event. */
   event(read: () => void): void {
     this.#eventAt = this.#ready.length;
     this.#isReading = true;
@@ -62,7 +62,7 @@ export class PartQueue {
     event.incompleteCount--;
   }
 
-  /** All parts since the last call that may go out. */
+  /** Returns all parts since the last call that may go out. */
   take(): StreamPart[] {
     this.#release();
     if (this.#ready.length === 0) return NONE;
@@ -97,7 +97,7 @@ export class PartQueue {
     this.#waiting.push(event);
   }
 
-  /** The events in front that wait for nothing any more are ready. */
+  /** Moves the events at the front that no longer wait to the ready parts. */
   #release(): void {
     const end = this.#waiting.findIndex(({ incompleteCount }) => incompleteCount > 0);
     const released = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
@@ -119,13 +119,13 @@ function isOfCall(part: StreamPart): boolean {
   return part.type === "tool-call" || part.type === "tool-arguments";
 }
 
-/** Anything of a choice, beside its calls, that has an order. */
+/** Parts of a choice whose order matters, apart from calls. */
 function isContent(part: StreamPart): boolean {
   if (!("choice" in part) || isOfCall(part)) return false;
   return part.type !== "raw" || part.at !== "chunk";
 }
 
-/** What was taken for a call never got a name. */
+/** A call that never received a name is none. */
 function isNoCall(part: StreamPart): boolean {
   return part.type === "tool-call" && part.index === -1;
 }

@@ -24,10 +24,10 @@ interface ChoiceState {
   finish: string | undefined;
 }
 
-/** More events than wait for the name of a call in any real stream. Beyond them, the names so far count as complete. */
+/** No real stream has more events that wait for a call's name. Beyond this number, the names so far count as complete. */
 const MOST_WAITING = 64;
 
-/** What an event contains of a call whose name may still grow. */
+/** The first event with a fragment of a call, whose name may still grow. */
 interface Mention {
   /** Undefined where the event has gone out without the call. */
   part: StreamedCallPart | undefined;
@@ -259,7 +259,7 @@ export class PartWriter {
     if (call.index !== call.order) split(source);
   }
 
-  /** The part is left out: a later event may announce the call. */
+  /** Leaves the part out; a later event may announce the call. */
   #skip(call: TrackedCall): void {
     const mention = this.#mentions.get(call);
     if (mention?.part === undefined) return;
@@ -269,7 +269,7 @@ export class PartWriter {
   }
 }
 
-/** `index` is -1 as long as the call is not announced. */
+/** `index` is -1 until the call is announced. */
 function callPart(call: TrackedCall, choice: number, withArguments = false): StreamedCallPart {
   const { index, id, name, custom, extra } = call;
   return {

@@ -136,8 +136,8 @@ export class ToolCallTracker {
   }
 
   /**
-   * No more arguments of the call come: without any, it is complete. A text that is cut stays as it is until `finish`, which
-   * knows whether a limit has cut it.
+   * The upstream has ended the call, so a call without arguments is complete. Incomplete arguments stay as they are until
+   * `finish`, which knows whether a limit has cut them.
    */
   end(call: TrackedCall): void {
     if (call.custom || this.#isNative || call.name === "" || call.args.trim() !== "") return;
@@ -186,7 +186,7 @@ export class ToolCallTracker {
   }
 
   #begin(fragment: CallFragment): TrackedCall {
-    // Gemini's OpenAI layer gives every parallel call the index 0: nothing can continue the one before.
+    // Gemini's OpenAI layer gives every parallel call the index 0, so the call that had this index is complete.
     const replaced = fragment.index === undefined ? undefined : this.#byIndex.get(fragment.index);
     if (replaced !== undefined) this.end(replaced);
     const call = this.#create(fragment);

@@ -1,14 +1,14 @@
 /** Finds members of a request that a translation does not read, for `x-portico-dropped`. */
 import { isObject, type JsonMembers } from "./is-object.ts";
 
-/** What a translation reads of one object. */
+/** The members of an object that a translation reads. */
 export interface ReadObject {
   members: readonly string[];
-  /** What it reads of those members that are objects, or lists of objects. */
+  /** The same for its members that are objects, or lists of objects. */
   within?: ReadMembers;
 }
 
-/** By name. A function returns undefined for an object that the translation refuses, or drops as a whole. */
+/** By name of the member. A function returns undefined for an object that the translation refuses, or drops as a whole. */
 export type ReadMembers = Readonly<
   Record<string, ReadObject | ((object: JsonMembers) => ReadObject | undefined)>
 >;

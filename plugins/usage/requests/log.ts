@@ -4,7 +4,7 @@ import type { ChatRecord } from "portico/models";
 import type { NewRequestBlock } from "portico/store";
 import { type Entry, LONGEST_LINE, writeHead, writeLine } from "./lines.ts";
 
-/** A block is full at this size; some two thousand requests. */
+/** The size of a full block, which holds about two thousand requests. */
 const BLOCK_BYTES = 256 * 1024;
 /** So many requests wait for a store that fails. */
 const MOST_WAITING = 50_000;
@@ -13,7 +13,7 @@ const MOST_WAITING = 50_000;
 export interface UnwrittenRequests {
   /** Requests that were dropped because too many waited. */
   lost: number;
-  /** The lines of the present block. The next block takes the same bytes. */
+  /** The lines of the current block. The next block reuses the buffer. */
   bytes: Buffer;
   length: number;
   requests: number;
@@ -74,13 +74,13 @@ export class RequestLog {
     return isFull;
   }
 
-  /** Returns all blocks that wait, the oldest first. They wait no longer. */
+  /** Removes and returns all waiting blocks, the oldest first. */
   take(): NewRequestBlock[] {
     this.#cut();
     return this.#unwritten.waiting.splice(0);
   }
 
-  /** Lets blocks wait again that were taken and could not be written. */
+  /** Puts blocks that could not be written back in front. */
   putBack(blocks: readonly NewRequestBlock[]): void {
     this.#unwritten.waiting.unshift(...blocks);
     this.#dropOldest();

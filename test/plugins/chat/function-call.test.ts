@@ -47,7 +47,7 @@ interface Called {
   args: string;
 }
 
-/** The calls that clients of each kind read, and the word for the end. */
+/** The calls that each kind of client receives, and the finish reason. */
 interface Answered {
   calls: Called[];
   finish: string;

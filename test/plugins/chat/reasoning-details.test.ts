@@ -132,7 +132,7 @@ test("a channel of OpenAI's format gets them back untouched", async () => {
 });
 
 const signedText = { type: "reasoning.text", text: "Let me see", signature: "c2ln", index: 0 };
-/** The same as a stream brings it, and a second block. */
+/** The same in pieces, as in a stream, and a second block. */
 const signedPieces = [
   { type: "reasoning.text", text: "Let me", signature: null, index: 0, format: null },
   { type: "reasoning.text", text: " see", index: 0 },
@@ -142,7 +142,7 @@ const signedPieces = [
   { type: "reasoning.summary", summary: "look", index: 2 },
 ];
 
-/** As most clients send a call back. */
+/** The call in the form in which most clients send it back. */
 const bare = (id: string) => [
   { role: "user", content: "go" },
   { role: "assistant", content: null, tool_calls: [{ ...call, id }] },

@@ -1,4 +1,4 @@
-/** What each way in refuses before a model is asked: status, code, headers, and the form of the client's own errors. */
+/** Refusals before a model is asked, on each way in: status, code, headers, and the error form of the client. */
 import { createHash } from "node:crypto";
 import zlib from "node:zlib";
 import * as assert from "uvu/assert";
@@ -18,7 +18,7 @@ let gateway: InProcessGateway;
 interface WayIn {
   path: string;
   form: "openai" | "anthropic";
-  /** What the error of a body that is no object names. */
+  /** The members that the error names if the body is not an object. */
   members: RegExp;
   body(model: string, maxTokens?: number): object;
 }
@@ -117,7 +117,7 @@ for (const [name, way] of Object.entries(WAYS)) {
       body,
     });
 
-  /** Clients wait as they are told only for up to 60 s. */
+  /** SDKs ignore a `Retry-After` of more than 60 s. */
   async function checkLimited(response: Response, words: RegExp): Promise<void> {
     const { message, headers } = await refusalOf(way, response, LIMITED);
     assert.match(message, words);

@@ -464,7 +464,7 @@ for (const [channel, way] of waysOfBlocks) {
     const body = { ...ways[way]!.body([]), model: `${channel}/x`, stream: true };
     const response = await gateway.request("POST", ways[way]!.path, body);
     assert.is(response.status, 200);
-    // The upstream sends nothing more: what must come is there already.
+    // The upstream sends nothing more, so everything that must arrive is there already.
     const reader = response.body!.getReader();
     const decoder = new TextDecoder();
     let text = "";

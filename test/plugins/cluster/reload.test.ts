@@ -1,4 +1,4 @@
-/** What gateways and their clients know of each other while the plugin cluster, or the store below it, is replaced. */
+/** Gateways and their clients keep in touch while the plugin cluster, or the store below it, is replaced. */
 import * as assert from "uvu/assert";
 import type { GatewayEntry } from "../../../plugins/cluster/index.ts";
 import { type InProcessGateway, startGateway, type TestGateway } from "../../support/gateway.ts";

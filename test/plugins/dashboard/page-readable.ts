@@ -1,4 +1,4 @@
-/** What the pages make of raw data: groups, lists of lines, Markdown, and a chart of the busy time. */
+/** The pages show raw data in readable form: groups, lists of lines, Markdown, and a chart of the busy time. */
 import * as assert from "uvu/assert";
 import { openSection, openSetting, picture, testSignedIn } from "./support.ts";
 
@@ -28,7 +28,7 @@ testSignedIn(
     await page.getByRole("searchbox", { name: "Search this table" }).fill("provider-e");
     await page.getByRole("link", { name: "provider-echo" }).waitFor();
     assert.equal(await titles.allTextContents(), ["Providers"]);
-    // The page remembers a search while it is open.
+    // The page keeps the text of a search while it is open.
     await page.getByRole("searchbox", { name: "Search this table" }).fill("");
   },
 );

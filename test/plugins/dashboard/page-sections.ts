@@ -169,7 +169,7 @@ testSignedIn("events come as they happen", async (visitor, { gateway }) => {
   assert.is(await isHacked(visitor), undefined);
 });
 
-/** What a page shows changes while a visitor presses; the press must still count where it began. */
+/** The page changes while a visitor presses; the press must still count where it began. */
 for (const key of ["the mouse", "the space bar"])
   testSignedIn(
     `events: a press with ${key} counts, though the list changes before it ends`,

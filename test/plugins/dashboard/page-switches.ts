@@ -7,7 +7,7 @@ import { openSection, testSignedIn, type Visitor } from "./support.ts";
 
 const undoButton = (page: Page) => page.getByRole("button", { name: "Undo", exact: true });
 
-/** The refusal of an undo, which the browser also notes by itself. */
+/** Takes the complaint that the browser itself logs for the refused undo. */
 async function seeRefusal({ page, complaints }: Visitor): Promise<void> {
   const alert = page.getByRole("alert");
   await alert.getByText(/^Nothing was undone, /).waitFor();

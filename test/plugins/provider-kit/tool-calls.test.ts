@@ -26,6 +26,13 @@ interface Fragment {
 const call = ({ index, id, type, name, args }: Fragment): string =>
   chunk({ tool_calls: [{ index, id, type, function: { name, arguments: args } }] });
 
+/** A fragment of one of two parallel calls. A name that ends in `_` is the first piece, and has the id beside it. */
+const parallelFragment = ({ name, args }: Fragment, index: number) => ({
+  index,
+  ...(name?.endsWith("_") && { id: `c${index + 1}`, type: "function" }),
+  function: { name, arguments: args },
+});
+
 /** Id, name and arguments of each call, in the order in which the calls were announced. */
 function callsIn(parts: readonly StreamPart[]): string[][] {
   const calls: string[][] = [];
@@ -119,15 +126,7 @@ const streams: Record<string, { events: string[]; calls: string[][] }> = {
         [{ name: "get_" }, { name: "set_" }],
         [{ name: "time" }, { name: "clock", args: "{" }],
         [{ args: "{}" }, { args: "}" }],
-      ].map((pair) =>
-        chunk({
-          tool_calls: pair.map(({ name, args }: Fragment, index) => ({
-            index,
-            ...(name?.endsWith("_") && { id: `c${index + 1}`, type: "function" }),
-            function: { name, arguments: args },
-          })),
-        }),
-      ),
+      ].map((pair) => chunk({ tool_calls: pair.map(parallelFragment) })),
     ],
     calls: [
       ["c1", "get_time", "{}"],
@@ -153,14 +152,7 @@ const streams: Record<string, { events: string[]; calls: string[][] }> = {
         ["b", { name: "time" }, { name: "clock" }],
         ["c", { args: "{}" }, { args: "{}" }],
       ].map(([content, ...pair]) =>
-        chunk({
-          content,
-          tool_calls: (pair as Fragment[]).map(({ name, args }, index) => ({
-            index,
-            ...(name?.endsWith("_") && { id: `c${index + 1}`, type: "function" }),
-            function: { name, arguments: args },
-          })),
-        }),
+        chunk({ content, tool_calls: (pair as Fragment[]).map(parallelFragment) }),
       ),
     ],
     calls: [

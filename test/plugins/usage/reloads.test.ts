@@ -45,7 +45,7 @@ function sendResponse(res: ServerResponse, isStream: boolean): void {
   res.end(chunk({}, null, { choices: [], usage: USAGE }) + DONE);
 }
 
-/** The budget of the key covers so many requests. */
+/** The number of requests that the key's budget covers. */
 const AFFORDABLE = 6;
 
 function configFor(price: object) {

@@ -14,7 +14,7 @@ export interface LedgerScene {
   /** Whether the store takes nothing. */
   fail(on: boolean): void;
   turn(ms: number): void;
-  /** What takes the ledger's place when the plugin is reloaded. */
+  /** The ledger of the next version, after a reload of the plugin. */
   successor(): Ledger;
   /** Another gateway on the same store, on the same clock. */
   another(options?: LedgerOptions): Ledger;

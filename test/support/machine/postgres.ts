@@ -26,8 +26,8 @@ export interface TestPostgres {
 }
 
 /**
- * Whether a gateway refused a request because the machine left the transactions of others no time to end within the
- * store's five seconds. Nothing was accepted then, and a sender sends it again.
+ * True if a gateway refused a request because, on a busy machine, other transactions did not end within the store's five
+ * seconds. The gateway has accepted nothing then, and a sender sends the request again.
  */
 export const isWorthRepeating = (status: number, text: string): boolean =>
   status === 503 && text.includes("other transactions took too long");

@@ -19,7 +19,7 @@ export interface PluginVersion extends Version {
   /** As its setup got it, or has taken it since. */
   config?: ConfigOf<ConfigSchemas>;
   setupMs?: number;
-  /** See `PluginContext.keep`: what the versions from one directory pass on. */
+  /** The data that versions from the same directory pass on; see `PluginContext.keep`. */
   kept?: Map<string, object>;
   onConfig?: (
     next: ConfigOf<ConfigSchemas>,

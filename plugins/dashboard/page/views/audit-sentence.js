@@ -2,7 +2,7 @@
 
 const METHODS = { POST: "created", PUT: "changed", PATCH: "changed", DELETE: "deleted" };
 
-/** The last step of a path, where it says what is done. */
+/** The last step of a path, if it names an action. */
 const STEPS = {
   approve: "approved",
   backup: "backed up",
@@ -25,7 +25,7 @@ const STEPS = {
   undo: "restored",
 };
 
-/** What stands before the id of an entry, or before the step, and what it is called. */
+/** The nouns for the path segments before an entry's id or an action. */
 const NOUNS = {
   browser: "browser",
   channels: "channel",
@@ -43,7 +43,7 @@ const NOUNS = {
   turns: "turn",
 };
 
-/** A route that is not known here stays as it is. */
+/** A route without a sentence is shown as it is. */
 export function auditSentence({ action, entry, outcome, request }) {
   const [method, path] = action.split(" ");
   const steps = (path ?? "").split("/").filter((step) => step !== "" && !step.startsWith(":"));

@@ -92,7 +92,7 @@ function columns(openId, query) {
 
 const MOST_KEYS = 3;
 
-/** What changes with everything that is done to an entry. */
+/** Members that every change of an entry changes as well. */
 const isIncidental = ({ key }) => /^(updatedAt|generation|load(edAt|Ms)|setupMs|state\b)/.test(key);
 
 function keysOf({ changes }) {

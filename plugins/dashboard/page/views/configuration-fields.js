@@ -337,7 +337,7 @@ function choice(id, choices, value, remember) {
   return { element };
 }
 
-/** A list of texts that are a line each. */
+/** True for a list of strings without line breaks. */
 function isTextList(schema, value = []) {
   const list = alternatives(schema).find(({ type }) => type === "array");
   const isText = (item) => alternatives(item).every((each) => typeOf(each) === "string");

@@ -8,7 +8,7 @@ export function hookState(hook) {
   return [badge(hook.state), reasonOf(hook), problemsOf(hook).map(problem)];
 }
 
-/** The same for a row: its state and the first problem. */
+/** For a row: the state, and the first problem. */
 export function hookSummary(hook) {
   return [badge(hook.state), reasonOf(hook), problem(problemsOf(hook)[0])];
 }
@@ -50,7 +50,7 @@ export function hookButtons({ name, state, enabled, shadowedBy }) {
     await writeSwitch(["hooks", "entries", name, "enabled"], name, isOn);
     return false;
   };
-  // A hook that rests is enabled in the configuration: it is only called again, and nothing is written.
+  // A resting hook is already enabled in the configuration, so enabling it writes nothing.
   const enable = enabled ? press("enable") : turn(true);
   const isOff = state === "resting" || !enabled;
   const button = (label, key, work) =>

@@ -50,7 +50,7 @@ async function rescan() {
 }
 
 const GROUPS = ["Failing", "Surfaces", "Providers", "Internals"];
-/** What no client, sender or person reaches by itself: other plugins and the owner's commands use it. */
+/** Plugins that no client, sender or person uses directly, but other plugins and the owner's commands do. */
 const INTERNALS = new Set([
   "audit",
   "cluster",
@@ -143,7 +143,7 @@ function buttonsOf({ name, state }) {
   return h(
     "div",
     { class: "row" },
-    // Without the dashboard nobody could press the other button.
+    // A disabled dashboard could not show the button that enables it again.
     name !== "dashboard" &&
       button(isOn ? "Disable" : "Enable", "toggle", () => switchPlugin(name, !isOn)),
     isOn && button("Reload", "reload", () => reload(name)),

@@ -137,7 +137,7 @@ function runButtons(kind, pathOf, entry) {
     "div",
     { class: "row" },
     button(kind.runLabel, "run", run),
-    // The configuration says whether one of its own is enabled; what disabled itself may be enabled here.
+    // The configuration decides whether its own entries are enabled. An entry that disabled itself can be enabled here.
     (!isConfigured(entry) || entry.state.disabledReason) &&
       button(isOn ? "Disable" : "Enable", "toggle", () => switchEntry(pathOf(id), name, !isOn)),
   );
@@ -145,11 +145,11 @@ function runButtons(kind, pathOf, entry) {
 
 const isConfigured = ({ source, origin }) => (origin ?? source) === "config";
 
-/** Everything of an entry that somebody may have changed; what its runs change is left out. */
+/** The members of an entry that a person may have changed, without those that its runs change. */
 const definitionOf = ({ state: _, nextDates: _dates, updatedAt: _at, ...definition }) =>
   JSON.stringify(definition);
 
-/** The routes take no version, so the undo compares the definition with the one that the switch has left. */
+/** These routes take no version, so the undo compares the definition with the one that the switch returned. */
 async function switchEntry(path, name, isOn) {
   const [verb, opposite] = isOn ? ["enable", "disable"] : ["disable", "enable"];
   const switched = await post(`${path}/${verb}`);
@@ -240,7 +240,7 @@ function runList(runs) {
   return h("ol", { class: "timeline" }, runs.map(runItem));
 }
 
-/** A result is Markdown of a model: closed, its beginning is a line of text. */
+/** A result is Markdown from a model. Its first words are a line of plain text, until the reader opens it. */
 function runItem({ id, startedAt, status, durationMs, trigger, turnId, ...run }) {
   const { error, reason, result, count: newCount } = run;
   const text = reason ?? (newCount === undefined ? null : `${count(newCount)} new`);

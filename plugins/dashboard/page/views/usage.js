@@ -23,7 +23,7 @@ import { downloadCsv } from "./usage-csv.js";
 const ROUND_MS = 10_000;
 const HOUR_S = 3600;
 const DAY_S = 86_400;
-/** Fewer bars would look like a wall. */
+/** With fewer bars, each would be too wide to read as a bar. */
 const FEWEST_BARS = 12;
 /** The name of the value in the address, and what readers see. */
 const RANGES = [
@@ -166,7 +166,7 @@ function draw(place, choice, { overTime, byGroup, byHour }, signal) {
   if (rows.length > 0) drawUsageChart(plot, chartOf(chart, { from, to, rows }), signal);
 }
 
-/** Says why the chart does not begin with the range. */
+/** Explains why the chart begins later than the range. */
 function beginningText({ step }, { from, rows }) {
   const first = rows[0]?.day;
   if (first === undefined || first === from.slice(0, 10)) return null;
@@ -213,8 +213,8 @@ function costText({ costUsd, unpriced }) {
 }
 
 /**
- * One value for each hour or day from the first that was used on. Where nothing was used later, sums are zero and times
- * are not known.
+ * Returns one value for each hour or day, beginning with the first that has usage. For a later one without usage, sums are
+ * zero and times are unknown.
  */
 function chartOf({ show, step }, { to, rows }) {
   const stepSeconds = step === "hour" ? HOUR_S : DAY_S;

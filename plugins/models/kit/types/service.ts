@@ -123,7 +123,7 @@ export type OpenedCompletion =
       model: string;
       /** The client asked for the usage. */
       includeUsage: boolean;
-      /** The client sent `functions`: calls are to be written as `function_call`. */
+      /** True if the client sent `functions`, so that calls must be written as `function_call`. */
       functionCalls: boolean;
       pipe(encoder: StreamEncoder): Promise<void>;
     }

@@ -51,7 +51,7 @@ function beginChat(attempt: WireAttempt): Promise<ChatResponse> {
   return restoring.then((request) => sendChat(attempt, request));
 }
 
-/** `signedRequest`: the job's request, or the one with the signatures that the client did not send back. */
+/** `signedRequest` is the job's request, or a copy with the signatures that the client did not send back. */
 function sendChat(attempt: WireAttempt, signedRequest: Job["request"]): Promise<ChatResponse> {
   const { wire, target, job, askUsage } = attempt;
   const applied = applyChatRules(wire.rules ?? NO_RULES, signedRequest, {

@@ -341,7 +341,7 @@ test("the values of password fields are dots in every format, also in frames and
   ]) {
     const showsOthers = !/selector|frame|diff/.test(view);
     const answers: Answer[] = [];
-    // A page that does not say within a second which fields hold passwords has dots in all of them.
+    // If a page does not report its password fields within a second, all of its fields are masked.
     await until(`the texts of other fields (${view})`, async () => {
       const answer = await browser.get(`/snapshot?${view}`);
       answers.push(answer);

@@ -12,7 +12,7 @@ import { clientOf, TOKEN } from "../../webhooks/sender.ts";
 
 const CALLERS = 20;
 const TURNS = 80;
-/** On a machine that has other work too. Writes that wait for each other are refused far more often. */
+/** A limit for a machine with other work. If writes waited for each other, far more would be refused. */
 const MOST_REFUSALS = TURNS / 4;
 
 const test = suite("turns by webhook to several gateways");
