@@ -84,7 +84,11 @@ test("a channel over its budget is passed over, and refused where no other is le
   assert.ok(refused.wait > 0 && refused.wait <= 86_400, String(refused.wait));
   const all = await ask("spent");
   assert.is(all.status, 429);
-  assert.match(all.body.error.message, /`poor`/, "the one that is free again first");
+  // `poor` is free again tomorrow, `none` next month. On the last day of a month both are free at the same instant, and
+  // the message names the target that the model lists first.
+  const tomorrow = new Date(Date.now() + 86_400_000);
+  const firstFree = tomorrow.getUTCDate() === 1 ? "none" : "poor";
+  assert.match(all.body.error.message, new RegExp(`\`${firstFree}\``));
 });
 
 test("its budget shows, and that it is over it", async () => {
