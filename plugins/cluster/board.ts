@@ -5,15 +5,15 @@ import type { Message } from "./messages.ts";
 
 const NAMESPACE = "cluster";
 const LOOK_MS = 400;
-/** Messages of one moment go together. */
+/** Messages within this time are written together. */
 const COLLECT_MS = 30;
-/** Longer than any pause between two looks. */
-const KEPT_MS = 5_000;
-const MOST_WAITING = 1_000;
+/** Longer than any pause between two readings. */
+const RETENTION_MS = 5_000;
+const MAX_WAITING = 1_000;
 
 interface BoardOptions {
   store: () => Store;
-  /** Of this gateway: its own messages have gone to its workers already. */
+  /** The id of this gateway, whose own messages have already reached its workers. */
   gateway: string;
   hear(message: Message): void;
   log: Logger;
@@ -51,12 +51,12 @@ export class Board {
 
   put(message: Message): void {
     // Past the limit, observers miss messages. That is acceptable: no state depends on them.
-    if (this.#isClosed || this.#waiting.length >= MOST_WAITING) return;
+    if (this.#isClosed || this.#waiting.length >= MAX_WAITING) return;
     this.#waiting.push(message);
     this.#timer ??= setTimeout(() => void this.#write(), COLLECT_MS).unref();
   }
 
-  /** What was put up last is still written: the store outlives who needs it. */
+  /** Writes the last messages. The store is still open, since it closes after the plugins that need it. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -80,7 +80,7 @@ export class Board {
     }
   }
 
-  /** Returns the keys that nobody here has read, and marks them as read. */
+  /** Returns the keys that this process has not read yet, and marks them as read. */
   #takeNewKeys(keys: readonly string[]): string[] {
     const { readKeys } = this.#progress;
     this.#progress.readKeys = new Set(keys);
@@ -95,12 +95,12 @@ export class Board {
     await this.#attempt(async (store) => {
       const time = String(store.now()).padStart(14, "0");
       const key = `${time} ${this.#options.gateway} ${process.pid} ${++this.#progress.count}`;
-      this.#progress.ownKeys.push({ key, until: performance.now() + KEPT_MS });
-      await store.kv.set(NAMESPACE, key, messages, { ttlMs: 4 * KEPT_MS });
+      this.#progress.ownKeys.push({ key, until: performance.now() + RETENTION_MS });
+      await store.kv.set(NAMESPACE, key, messages, { ttlMs: 4 * RETENTION_MS });
     });
   }
 
-  /** Nobody waits for what is tried here, and the store may be gone: in a stop, or for a moment while it is replaced. */
+  /** Returns undefined instead of rejecting: no caller waits for the result, and the store may be closed or being replaced. */
   async #attempt<T>(work: (store: Store) => Promise<T>): Promise<T | undefined> {
     try {
       const result = await work(this.#options.store());

@@ -1,4 +1,4 @@
-/** Runs feeds while another process watches them. A process that watches a feed repeats every two seconds that it does. */
+/** Runs feeds while another process watches them. A process that watches a feed announces that again every two seconds. */
 import type { Feed, FeedWatcher } from "portico/cluster";
 import type { Message, Way } from "./messages.ts";
 
@@ -55,7 +55,7 @@ export class Feeds {
     if (this.#wants.size > 0) this.#startTimer();
   }
 
-  /** Begins and ends feeds as they are wanted; also after plugins have come or gone. */
+  /** Starts the feeds that another process watches and ends the others; also after plugins were added or removed. */
   update(): void {
     const feeds = new Set(this.#options.feeds());
     for (const [feed, end] of this.#running) {

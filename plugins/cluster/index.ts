@@ -1,4 +1,4 @@
-/** `portico/cluster`: what the processes of a gateway, and the gateways that share a store, tell and know of each other. Types only. */
+/** `portico/cluster`: what the workers of a gateway, and the gateways that share a store, exchange. Types only. */
 
 declare module "portico" {
   interface Services {
@@ -12,11 +12,11 @@ declare module "portico" {
 }
 
 export interface ClusterService {
-  /** To the workers of this gateway, and to the gateways that share its store: there within a second, or never. */
+  /** Sends data to the workers of this gateway and the gateways that share its store: within a second, or never. */
   tell(signal: string, data: unknown): void;
 }
 
-/** Takes what other processes tell under its name. Data is anything that JSON can hold. */
+/** Receives the data that other processes send under its name. Data is anything that JSON can hold. */
 export interface Signal {
   name: string;
   take(data: never): void;
@@ -24,25 +24,25 @@ export interface Signal {
 
 /** A gateway that uses the store, as `GET /gateways` lists it. JSON-ready: times are ISO 8601. */
 export interface GatewayEntry {
-  /** New at each start. */
+  /** The id of the gateway, which is new at each start. */
   id: string;
   /** `gateway.name`, or the name of its machine. */
   name: string;
   /** The name of its machine. */
   host: string;
-  /** Where it listens: `http://10.0.0.7:18789`. */
+  /** The address on which it listens: `http://10.0.0.7:18789`. */
   url: string;
   version: string;
   /** The process to send signals to. */
   pid: number;
-  /** How many processes do its work. */
+  /** The number of its worker processes; 1 without workers. */
   workers: number;
   startedAt: string;
-  /** Its last sign of life. */
+  /** The last time at which the gateway renewed its entry. */
   seenAt: string;
-  /** Milliseconds since then, by the clock of the store. */
+  /** Milliseconds since `seenAt`, by the clock of the store. */
   ageMs: number;
-  /** Whether it is the one that responds. */
+  /** Whether this gateway sent the response. */
   isThis: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface Feed {
   name: string;
   /** Called while a client of another process watches. The returned function ends it. */
   begin(send: (data: unknown) => void): () => unknown;
-  /** Only to the workers of this gateway, not to other gateways. */
+  /** If true, the feed serves only the workers of this gateway, not other gateways. */
   ofOneGateway?: boolean;
 }
 

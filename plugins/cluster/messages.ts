@@ -1,10 +1,10 @@
-/** What one process tells another. */
+/** The messages between processes. */
 
 export type Message =
   | { kind: "signal"; name: string; data: unknown }
-  /** Somebody watches the feed of that name; said again and again. */
+  /** The sender watches the feed of that name. It repeats this message regularly. */
   | { kind: "want"; name: string }
   | { kind: "feed"; name: string; data: unknown };
 
-/** How a message came, and where an answer to it has to go. */
+/** The route by which a message came, and by which a response to it has to go. */
 export type Way = "workers" | "gateways";

@@ -1,4 +1,4 @@
-/** Makes the workers of a gateway, and the gateways that share a store, hear of each other. */
+/** Exchanges messages between the workers of a gateway, and between gateways that share a store. */
 import { definePlugin } from "portico";
 import type { Message, Way } from "./messages.ts";
 import { nameSchema } from "./schema.ts";
@@ -40,7 +40,7 @@ export default definePlugin({
     ctx.watch("feed", () => feeds.update());
     ctx.watch("feedWatcher", () => feeds.announce());
     const stopHearing = workers?.on("cluster", (message: Message) => hear(message, "workers"));
-    // A clean-up may have to wait for a task. This runs at once: from then on, only the next version hears and sends.
+    // A clean-up may have to wait for a task. This runs at once, so that only the next version receives and sends.
     const stop = () => {
       void stopHearing?.();
       feeds.close();

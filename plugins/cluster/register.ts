@@ -1,5 +1,5 @@
 /**
- * The gateways that share a store. Each keeps an entry in the store and renews it; an entry that nobody renews expires. So
+ * The list of the gateways that share a store. Each keeps an entry in the store and renews it; other entries expire. So
  * a gateway that was killed leaves the list by itself, and one that stops cleanly removes its entry.
  */
 import { hostname } from "node:os";
@@ -12,7 +12,7 @@ const RENEW_MS = 5_000;
 /** Two renewals may fail or come late before the entry expires. */
 const EXPIRE_MS = 15_000;
 
-/** What an entry holds in the store. Times are milliseconds since 1970, `seenAt` by the store's clock. */
+/** An entry as the store holds it. Times are milliseconds since 1970, `seenAt` by the store's clock. */
 interface StoredEntry
   extends Pick<GatewayEntry, "name" | "host" | "url" | "version" | "pid" | "workers"> {
   startedAt: number;
@@ -28,7 +28,7 @@ interface RegisterOptions {
   name: () => string | undefined;
   version: string;
   url: () => string;
-  /** Of this process, in milliseconds since 1970. */
+  /** The start of this process, in milliseconds since 1970. */
   startedAt: number;
 }
 
@@ -43,7 +43,7 @@ export class Register {
     this.#startedAt = options.workers?.startedAt ?? options.startedAt;
   }
 
-  /** Whether this process writes the gateway's entry: one of its workers does. */
+  /** Whether this process writes the gateway's entry. Only the first of its workers does. */
   get isWriter(): boolean {
     const { store, workers } = this.#options;
     return store().sharedBy === "gateways" && (workers === undefined || workers.index === 0);
@@ -59,12 +59,12 @@ export class Register {
     await store().kv.delete(NAMESPACE, gateway);
   }
 
-  /** This gateway comes first, then the others by name and address. */
+  /** Lists this gateway first, then the others by name and address. */
   async list(): Promise<GatewayEntry[]> {
     const { store, gateway } = this.#options;
     const isShared = store().sharedBy === "gateways";
     const others = isShared ? await this.#others() : [];
-    // The one that responds gives a sign of life by that.
+    // The entry of this gateway is built now, so it is never stale.
     return [this.#describe(gateway, this.#own()), ...others.sort(byNameAndUrl)];
   }
 

@@ -1,4 +1,4 @@
-/** What the route of gateways answers. */
+/** The response of the route that lists the gateways. */
 import { type RouteOptions, Type } from "portico";
 import { jsonResponse, Time } from "portico/openapi";
 

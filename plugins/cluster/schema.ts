@@ -1,4 +1,4 @@
-/** What this plugin has in the configuration. */
+/** The configuration of this plugin. */
 import { Type } from "portico";
 
 export const nameSchema = Type.Optional(

@@ -1,53 +1,54 @@
 /**
- * What all workers do, or none: each votes once it has the new version ready, and takes it up when all have. A refusal is
- * everybody's, and so is silence. Of each subject one version at a time is voted on, the one that was named last: a
- * worker that has voted for another learns that its version is not taken up, and is asked to look again.
+ * The agreement of all workers on a version. Each worker votes once it has the new version ready, and activates it when all
+ * have voted for it. If one worker refuses or does not vote in time, none activates the version. A subject has one ballot at
+ * a time, on the version that was named last: a worker that has voted for another version learns that it is not activated,
+ * and has to look again.
  */
 
-/** Longer than a stopped worker is left in its place: its successor votes. */
-const SILENCE_MS = 15_000;
-/** Two subjects that keep each other waiting this long are decided one after the other. */
-const CIRCLE_MS = 1_000;
+/** A stopped worker is replaced earlier than this, and its successor votes. */
+const VOTE_TIMEOUT_MS = 15_000;
+/** Two ballots that block each other for this long are decided one after the other. */
+const DEADLOCK_MS = 1_000;
 
 type Outcome = Pick<Vote, "error" | "isOvertaken">;
 
 interface Ballot {
   id: string;
   votes: Set<number>;
-  decided: boolean;
-  /** Once it is decided. */
+  isDecided: boolean;
+  /** Empty until the ballot is decided. */
   outcome: Outcome;
   timer: NodeJS.Timeout;
 }
 
 export interface Vote {
-  /** `hooks.hello`, `config`. */
+  /** For example `hooks.hello` or `config`. */
   subject: string;
-  /** Of the version. */
+  /** The id of the version. */
   id: string;
-  /** Why it is refused. */
+  /** The reason of a refusal. */
   error?: string | undefined;
-  /** It is not refused: another one comes first, and all look again. */
+  /** True if another version comes first, which is no refusal: all workers look again. */
   isOvertaken?: boolean | undefined;
-  /** It answers a `look`: without a ballot there is nothing to say. */
+  /** True if the vote responds to a `look`. Such a vote opens no ballot. */
   isAnswer?: boolean;
 }
 
 interface BallotOptions {
   voters(): readonly number[];
-  /** Has a worker look whether it has that version too. */
+  /** Asks a worker to check whether it has that version too. */
   look(worker: number, vote: Vote): void;
   tell(worker: number, decision: Vote): void;
-  circleMs?: number;
+  deadlockMs?: number;
 }
 
-export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: BallotOptions) {
-  /** By subject. A decided one stays until all have voted, so that a late voter receives the result. */
+export function createBallots({ voters, look, tell, deadlockMs = DEADLOCK_MS }: BallotOptions) {
+  /** Ballots by subject. A decided ballot stays until all have voted, so that a late voter receives the result. */
   const ballots = new Map<string, Ballot>();
 
   function decide(subject: string, ballot: Ballot, outcome: Outcome = {}): void {
-    if (ballot.decided) return;
-    Object.assign(ballot, { decided: true, outcome });
+    if (ballot.isDecided) return;
+    Object.assign(ballot, { isDecided: true, outcome });
     clearInterval(ballot.timer);
     for (const worker of ballot.votes) tell(worker, { subject, id: ballot.id, ...outcome });
   }
@@ -64,33 +65,34 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
   function open({ subject, id }: Vote, from: number): Ballot {
     let waitedMs = 0;
     const timer = setInterval(() => {
-      waitedMs += circleMs;
-      if (waitedMs >= SILENCE_MS)
+      waitedMs += deadlockMs;
+      if (waitedMs >= VOTE_TIMEOUT_MS)
         decide(subject, ballot, { error: "a worker has not answered in time" });
-      else if (isInCircle(subject, ballot)) {
+      else if (isDeadlocked(subject, ballot)) {
         decide(subject, ballot, { error: "another change is applied first", isOvertaken: true });
         ballots.delete(subject);
       }
-    }, circleMs).unref();
-    const ballot: Ballot = { id, votes: new Set(), decided: false, outcome: {}, timer };
+    }, deadlockMs).unref();
+    const ballot: Ballot = { id, votes: new Set(), isDecided: false, outcome: {}, timer };
     ballots.set(subject, ballot);
     for (const worker of voters()) if (worker !== from) look(worker, { subject, id });
     return ballot;
   }
 
   /**
-   * A worker looks for nothing else of a kind while it waits. One that has seen only the first of two changes and waits
-   * for another that has seen only the second gets no further; once this ballot is given up, it looks for both.
+   * Returns whether this ballot and another one wait for each other. While a worker waits for a decision, it looks for no
+   * other change of the same kind. So two workers that have each seen another one of two changes would wait forever; once
+   * this ballot is given up, its voters look for both changes.
    */
-  function isInCircle(subject: string, { votes }: Ballot): boolean {
-    const lacks = (some: Set<number>, others: Set<number>) =>
-      [...others].some((worker) => !some.has(worker));
+  function isDeadlocked(subject: string, { votes }: Ballot): boolean {
+    const lacksVoterOf = (voters: Set<number>, others: Set<number>) =>
+      [...others].some((worker) => !voters.has(worker));
     return [...ballots].some(
-      ([other, { decided, votes: others }]) =>
-        !decided &&
-        kindOf(other) === kindOf(subject) &&
-        lacks(votes, others) &&
-        lacks(others, votes),
+      ([otherSubject, { isDecided, votes: otherVotes }]) =>
+        !isDecided &&
+        kindOf(otherSubject) === kindOf(subject) &&
+        lacksVoterOf(votes, otherVotes) &&
+        lacksVoterOf(otherVotes, votes),
     );
   }
 
@@ -106,21 +108,21 @@ export function createBallots({ voters, look, tell, circleMs = CIRCLE_MS }: Ball
       }
       ballot ??= open(vote, worker);
       ballot.votes.add(worker);
-      if (ballot.decided) tell(worker, { subject, id, ...ballot.outcome });
+      if (ballot.isDecided) tell(worker, { subject, id, ...ballot.outcome });
       else if (error !== undefined) decide(subject, ballot, { error });
       settle();
     },
-    /** A worker that has come may have the version already, and then would never vote by itself. */
-    arrived(worker: number): void {
+    /** Asks a worker that has just started, since it may have the version already and then never votes by itself. */
+    addVoter(worker: number): void {
       for (const [subject, { id }] of ballots) look(worker, { subject, id });
     },
-    /** A worker has exited: nothing waits for it, and its successor votes again. */
-    forget(worker: number): void {
+    /** Removes a worker that has exited: no ballot waits for it, and its successor votes again. */
+    removeVoter(worker: number): void {
       for (const { votes } of ballots.values()) votes.delete(worker);
       settle();
     },
   };
 }
 
-/** `hooks` of `hooks.hello`. */
+/** Returns `hooks` for `hooks.hello`. */
 const kindOf = (subject: string): string => subject.split(".")[0] as string;

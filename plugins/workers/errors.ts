@@ -1,4 +1,4 @@
-/** Every error that one worker gets from another. */
+/** All errors with which a request to another worker fails. */
 import { PorticoError } from "portico";
 
 export const errors = PorticoError.table({

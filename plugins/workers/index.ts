@@ -1,4 +1,4 @@
-/** The face `portico/workers`: how a process becomes one of the workers of a gateway, and how another one runs them. */
+/** The face `portico/workers`: makes a process a worker of a gateway, or the process that runs the workers. */
 import type { Primary, PrimaryOptions } from "./primary.ts";
 
 export { joinWorkers, type ProcessLink } from "./link.ts";

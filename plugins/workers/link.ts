@@ -1,9 +1,9 @@
-/** A worker's side: its connections, its messages to the other workers, and what all decide together. */
+/** The worker's side of its link to the primary process: connections, messages to the other workers, and votes. */
 import type { Socket } from "node:net";
 import type { WorkerLink, Workers } from "portico";
 import { errors } from "./errors.ts";
 import {
-  portable,
+  packError,
   type Post,
   type ToPrimary,
   type ToWorker,
@@ -12,41 +12,41 @@ import {
 } from "./messages.ts";
 import { createVotes } from "./votes.ts";
 
-const ANSWER_MS = 5_000;
+const RESPONSE_TIMEOUT_MS = 5_000;
 
-/** What the process has of it, beside what its gateway has. */
+/** The link of a worker's process: the part that its gateway uses, and the part that the command line uses. */
 export interface ProcessLink extends WorkerLink {
-  /** From now on connections come. */
+  /** Announces that this worker is ready; from then on, `take` receives connections. */
   ready(banner: string, take: (socket: Socket) => void): void;
-  /** Further connections go to the others. */
+  /** Makes further connections go to the other workers. */
   leave(): void;
-  /** Its start has failed: nothing here keeps the process any more. */
+  /** Closes the link after a failed start, so that it no longer keeps the process alive. */
   end(): void;
-  /** Called once. */
+  /** Sets the function that stops this process. */
   onStop(stop: (reason: string) => void): void;
 }
 
-/** Undefined in a process that is no worker. */
+/** Connects to the primary process. Returns undefined in a process that is no worker. */
 export async function joinWorkers(
   env: Record<string, string | undefined>,
 ): Promise<ProcessLink | undefined> {
   if (env[WORKER_VARIABLE] === undefined || !process.send) return undefined;
   delete env[WORKER_VARIABLE];
   return new Promise((resolve) => {
-    // A message to all may arrive before; then it is sent again.
-    const hear = (message: ToWorker) => {
+    // A message to all workers may arrive before `begin`. The primary process sends its content again later.
+    const receive = (message: ToWorker) => {
       if (message.type === "stop") process.exit(0);
       if (message.type !== "begin") return;
-      process.off("message", hear);
+      process.off("message", receive);
       resolve(new Link(message));
     };
-    process.on("message", hear);
+    process.on("message", receive);
     process.send?.({ type: "hello" } satisfies ToPrimary);
   });
 }
 
 type Begin = Extract<ToWorker, { type: "begin" }>;
-type Take = (data: never, from: number) => unknown;
+type Receive = (data: never, from: number) => unknown;
 type Handlers = {
   [T in ToWorker["type"]]: (
     message: Extract<ToWorker, { type: T }>,
@@ -54,8 +54,8 @@ type Handlers = {
   ) => void;
 };
 
-/** A question to another worker whose answer has not come. */
-interface Question {
+/** A request to another worker that has not responded yet. */
+interface PendingRequest {
   to: number;
   settle(value: unknown, error?: Error): void;
 }
@@ -65,15 +65,16 @@ class Link implements ProcessLink {
   readonly port: number;
   readonly tokenIsNew: boolean;
   readonly #index: number;
-  readonly #takers = new Map<string, Take>();
-  readonly #questions = new Map<number, Question>();
-  /** Called when the place is granted, by the number of the request for it. */
-  readonly #places = new Map<number, () => void>();
-  readonly #connections = new WeakMap<Socket, number>();
+  readonly #receivers = new Map<string, Receive>();
+  readonly #pendingRequests = new Map<number, PendingRequest>();
+  /** The functions to call when a place is granted, by the number of the request for it. */
+  readonly #placeRequests = new Map<number, () => void>();
+  /** The numbers of the connections that this worker has. */
+  readonly #connectionRefs = new WeakMap<Socket, number>();
   readonly #votes;
-  #ready: readonly number[] = [];
-  #refs = 0;
-  #connected = (socket: Socket): void => void socket.destroy();
+  #readyWorkers: readonly number[] = [];
+  #lastRef = 0;
+  #acceptConnection = (socket: Socket): void => void socket.destroy();
   #stop = (_reason: string): void => process.exit(0);
 
   constructor({ index, count, gateway, startedAt, port, tokenIsNew }: Begin) {
@@ -86,13 +87,13 @@ class Link implements ProcessLink {
       count,
       gateway,
       startedAt,
-      ready: () => this.#ready,
+      ready: () => this.#readyWorkers,
       tell: (topic, data) => this.#tell(topic, data),
       ask: (to, topic, data, limitMs) => this.#ask(to, topic, data, limitMs),
       askAll: (topic, data, limitMs) => this.#askAll(topic, data, limitMs),
-      on: (topic, take) => this.#on(topic, take),
-      place: (name, max) => this.#place(name, max),
-      lastWords: (socket, words) => this.#lastWords(socket, words),
+      on: (topic, receive) => this.#subscribe(topic, receive),
+      place: (name, max) => this.#requestPlace(name, max),
+      lastWords: (socket, words) => this.#setLastWords(socket, words),
     };
     process.on("message", (message: ToWorker, socket?: Socket) => {
       const handle = this.#handlers[message.type] as (
@@ -105,7 +106,7 @@ class Link implements ProcessLink {
   }
 
   ready(banner: string, take: (socket: Socket) => void): void {
-    this.#connected = take;
+    this.#acceptConnection = take;
     this.#send({ type: "ready", banner });
   }
 
@@ -118,7 +119,7 @@ class Link implements ProcessLink {
     if (process.connected) process.disconnect();
   }
 
-  /** A field, since the kernel passes it on by itself. */
+  /** This is a field and no method, because the kernel passes the function on without its object. */
   readonly agree: ProcessLink["agree"] = (subject, id, refusal) =>
     this.#votes.cast(subject, id, refusal);
 
@@ -131,16 +132,16 @@ class Link implements ProcessLink {
   }
 
   readonly #handlers: Handlers = {
-    begin: () => {}, // handled before there is a link
+    begin: () => {}, // joinWorkers() handles it before this link exists
     connection: ({ ref }, socket) => this.#takeConnection(ref, socket),
-    post: ({ from, post }) => void this.#answer(from, post),
+    post: ({ from, post }) => void this.#respond(from, post),
     answer: ({ answer: { ref, value, error } }) =>
-      this.#questions.get(ref)?.settle(value, error && unpackError(error)),
-    ready: ({ workers }) => this.#setReady(workers),
+      this.#pendingRequests.get(ref)?.settle(value, error && unpackError(error)),
+    ready: ({ workers }) => this.#setReadyWorkers(workers),
     look: ({ vote }) => void this.#votes.lookFor(vote),
     decided: ({ vote }) => this.#votes.decided(vote),
     ping: () => this.#send({ type: "pong" }),
-    granted: ({ ref }) => this.#places.get(ref)?.(),
+    granted: ({ ref }) => this.#placeRequests.get(ref)?.(),
     stop: ({ reason }) => this.#stop(reason),
   };
 
@@ -154,20 +155,20 @@ class Link implements ProcessLink {
       this.#send({ type: "closed", ref });
       return;
     }
-    this.#connections.set(socket, ref);
+    this.#connectionRefs.set(socket, ref);
     socket.once("close", () => this.#send({ type: "closed", ref }));
-    this.#connected(socket);
+    this.#acceptConnection(socket);
   }
 
-  /** Questions to workers that are no longer ready get no answer. */
-  #setReady(workers: readonly number[]): void {
-    this.#ready = workers;
-    for (const { to, settle } of this.#questions.values())
+  /** Updates the list, and rejects the requests to workers that are no longer ready: they get no response. */
+  #setReadyWorkers(workers: readonly number[]): void {
+    this.#readyWorkers = workers;
+    for (const { to, settle } of this.#pendingRequests.values())
       if (!workers.includes(to)) settle(undefined, notRunning(to));
   }
 
   #others(): number[] {
-    return this.#ready.filter((worker) => worker !== this.#index);
+    return this.#readyWorkers.filter((worker) => worker !== this.#index);
   }
 
   #tell(topic: string, data: unknown): void {
@@ -175,63 +176,64 @@ class Link implements ProcessLink {
       this.#send({ type: "post", to, post: { ref: 0, topic, data } });
   }
 
-  #ask<T>(to: number, topic: string, data?: unknown, limitMs = ANSWER_MS): Promise<T> {
+  #ask<T>(to: number, topic: string, data?: unknown, limitMs = RESPONSE_TIMEOUT_MS): Promise<T> {
     return new Promise((resolve, reject) => {
-      const ref = ++this.#refs;
-      const late = () => settle(undefined, errors.noAnswer({ worker: to + 1 }));
-      const timer = setTimeout(late, limitMs);
+      const ref = ++this.#lastRef;
+      const rejectLate = () => settle(undefined, errors.noAnswer({ worker: to + 1 }));
+      const timer = setTimeout(rejectLate, limitMs);
       const settle = (value: unknown, error?: Error) => {
         clearTimeout(timer);
-        this.#questions.delete(ref);
+        this.#pendingRequests.delete(ref);
         if (error) reject(error);
         else resolve(value as T);
       };
-      this.#questions.set(ref, { to, settle });
-      if (this.#ready.includes(to)) this.#send({ type: "post", to, post: { ref, topic, data } });
+      this.#pendingRequests.set(ref, { to, settle });
+      if (this.#readyWorkers.includes(to))
+        this.#send({ type: "post", to, post: { ref, topic, data } });
       else settle(undefined, notRunning(to));
     });
   }
 
-  /** The answers of those that give one in time. */
+  /** Resolves to the responses of the workers that respond in time. */
   async #askAll<T>(topic: string, data?: unknown, limitMs?: number): Promise<T[]> {
-    const answers = await Promise.allSettled(
+    const results = await Promise.allSettled(
       this.#others().map((to) => this.#ask<T>(to, topic, data, limitMs)),
     );
-    return answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    return results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   }
 
   /** Responds to a request of another worker; 0 means that the message expects no response. */
-  async #answer(from: number, { ref, topic, data }: Post): Promise<void> {
+  async #respond(from: number, { ref, topic, data }: Post): Promise<void> {
     try {
-      const take = this.#takers.get(topic);
-      if (!take) throw errors.unknownTopic({ worker: this.#index + 1, topic });
-      const value = await take(data as never, from);
+      const receive = this.#receivers.get(topic);
+      if (!receive) throw errors.unknownTopic({ worker: this.#index + 1, topic });
+      const value = await receive(data as never, from);
       if (ref !== 0) this.#send({ type: "answer", to: from, answer: { ref, value } });
     } catch (error) {
       if (ref === 0) return;
-      this.#send({ type: "answer", to: from, answer: { ref, error: portable(error) } });
+      this.#send({ type: "answer", to: from, answer: { ref, error: packError(error) } });
     }
   }
 
-  #on(topic: string, take: Take): () => void {
-    this.#takers.set(topic, take);
+  #subscribe(topic: string, receive: Receive): () => void {
+    this.#receivers.set(topic, receive);
     return () => {
-      if (this.#takers.get(topic) === take) this.#takers.delete(topic);
+      if (this.#receivers.get(topic) === receive) this.#receivers.delete(topic);
     };
   }
 
-  #place(name: string, max: number): { granted: Promise<void>; leave(): void } {
-    const ref = ++this.#refs;
-    const granted = new Promise<void>((resolve) => this.#places.set(ref, resolve));
+  #requestPlace(name: string, max: number): { granted: Promise<void>; leave(): void } {
+    const ref = ++this.#lastRef;
+    const granted = new Promise<void>((resolve) => this.#placeRequests.set(ref, resolve));
     this.#send({ type: "enter", ref, name, max });
     const leave = () => {
-      if (this.#places.delete(ref)) this.#send({ type: "leave", ref });
+      if (this.#placeRequests.delete(ref)) this.#send({ type: "leave", ref });
     };
     return { granted, leave };
   }
 
-  #lastWords(socket: Socket | null, words?: Uint8Array): void {
-    const ref = socket === null ? undefined : this.#connections.get(socket);
+  #setLastWords(socket: Socket | null, words?: Uint8Array): void {
+    const ref = socket === null ? undefined : this.#connectionRefs.get(socket);
     if (ref !== undefined) this.#send({ type: "last words", ref, words });
   }
 }

@@ -1,12 +1,12 @@
-/** What a worker and the process that runs it say to each other, over the channel that Node opens for a fork. */
+/** The messages between a worker and the process that runs it, over the channel that Node.js opens for a fork. */
 import { isPorticoError, PorticoError } from "portico";
 import type { Vote } from "./ballots.ts";
 
-/** Tells a worker that it is one; taken out of its environment at once. */
+/** Marks a process as a worker, which deletes the variable from its environment at once. */
 export const WORKER_VARIABLE = "PORTICO_WORKER";
 
 export interface Post {
-  /** 0: no process waits for a response. */
+  /** The number of the request; 0 if no process waits for a response. */
   ref: number;
   topic: string;
   data?: unknown;
@@ -15,7 +15,7 @@ export interface Post {
 interface Answer {
   ref: number;
   value?: unknown;
-  error?: Portable;
+  error?: PortableError;
 }
 
 export type ToPrimary =
@@ -53,21 +53,21 @@ export type ToWorker =
   | { type: "ping" }
   | { type: "stop"; reason: string };
 
-/** An error on its way to another process. */
-export interface Portable {
+/** An error in the form in which it goes to another process. */
+export interface PortableError {
   code: string;
   message: string;
   status: number;
   headers?: Record<string, string> | undefined;
 }
 
-export function portable(error: unknown): Portable {
+export function packError(error: unknown): PortableError {
   if (!isPorticoError(error))
     return { code: "internal_error", message: String((error as Error).message), status: 500 };
   const { code, message, status, headers } = error;
   return { code, message, status, headers };
 }
 
-export function unpackError({ code, message, ...options }: Portable): PorticoError {
+export function unpackError({ code, message, ...options }: PortableError): PorticoError {
   return new PorticoError(code, message, options);
 }

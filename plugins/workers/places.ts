@@ -1,4 +1,4 @@
-/** Places that all workers share: `max` of a name at a time, first come first served. */
+/** Places that all workers share: at most `max` of a name are granted at a time, in the order of the requests. */
 
 export interface Holder {
   worker: number;
@@ -6,41 +6,41 @@ export interface Holder {
 }
 
 export function createPlaces(grant: (holder: Holder) => void) {
-  const rooms = new Map<string, { max: number; held: Holder[]; waiting: Holder[] }>();
-  const isOf = (worker: number, ref?: number) => (one: Holder) =>
-    one.worker === worker && (ref === undefined || one.ref === ref);
+  const groups = new Map<string, { max: number; holders: Holder[]; waiting: Holder[] }>();
+  const matches = (worker: number, ref?: number) => (holder: Holder) =>
+    holder.worker === worker && (ref === undefined || holder.ref === ref);
 
-  function fill(name: string): void {
-    const room = rooms.get(name)!;
-    while (room.held.length < room.max && room.waiting.length > 0) {
-      const next = room.waiting.shift()!;
-      room.held.push(next);
+  function grantFree(name: string): void {
+    const group = groups.get(name)!;
+    while (group.holders.length < group.max && group.waiting.length > 0) {
+      const next = group.waiting.shift()!;
+      group.holders.push(next);
       grant(next);
     }
-    if (room.held.length === 0 && room.waiting.length === 0) rooms.delete(name);
+    if (group.holders.length === 0 && group.waiting.length === 0) groups.delete(name);
   }
 
   return {
     enter(name: string, max: number, holder: Holder): void {
-      const room = rooms.get(name) ?? { max, held: [], waiting: [] };
-      rooms.set(name, room);
-      room.max = max;
-      room.waiting.push(holder);
-      fill(name);
+      const group = groups.get(name) ?? { max, holders: [], waiting: [] };
+      groups.set(name, group);
+      group.max = max;
+      group.waiting.push(holder);
+      grantFree(name);
     },
-    /** Without `ref`: everything of that worker. */
+    /** Gives back a place, or withdraws the request for it; without `ref`, all of that worker. */
     leave(worker: number, ref?: number): void {
-      const stays = (one: Holder) => !isOf(worker, ref)(one);
-      for (const [name, room] of rooms) {
+      const isOther = (holder: Holder) => !matches(worker, ref)(holder);
+      for (const [name, group] of groups) {
         if (
           ref !== undefined &&
-          !room.held.some(isOf(worker, ref)) &&
-          !room.waiting.some(isOf(worker, ref))
+          !group.holders.some(matches(worker, ref)) &&
+          !group.waiting.some(matches(worker, ref))
         )
           continue;
-        room.held = room.held.filter(stays);
-        room.waiting = room.waiting.filter(stays);
-        fill(name);
+        group.holders = group.holders.filter(isOther);
+        group.waiting = group.waiting.filter(isOther);
+        grantFree(name);
       }
     },
   };

@@ -1,23 +1,23 @@
 /**
- * The process that runs the workers: it accepts the connections and hands them out in turn, replaces a worker that dies or
- * stands still, and passes messages on. It loads no gateway, so that little in it can fail.
+ * The process that runs the workers: it accepts the connections and distributes them in turn, replaces a worker that dies or
+ * no longer responds, and relays messages. It loads no gateway, so that little in it can fail.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { listenError } from "portico";
 import { createBallots } from "./ballots.ts";
-import { HeldConnections } from "./held-connections.ts";
+import { ConnectionCopies } from "./connection-copies.ts";
 import { type ToPrimary, type ToWorker, WORKER_VARIABLE } from "./messages.ts";
 import { createPlaces } from "./places.ts";
 import { watchSilence } from "./silence.ts";
 
-/** Between two starts that both failed: whatever it is, it takes no core. */
-const LONGEST_PAUSE_MS = 10_000;
+/** The longest pause between two failed starts, so that repeated starts do not occupy a CPU core. */
+const MAX_PAUSE_MS = 10_000;
 /** A worker that has not accepted a connection for this long is blocked, as in a debugger: the others get new ones. */
-const STILL_MS = 500;
-/** Beyond the workers' own time for a stop. */
-const SPARE_MS = 10_000;
+const BLOCKED_MS = 500;
+/** The time in addition to `stopMs`, the workers' own limit for a stop. */
+const EXTRA_STOP_MS = 10_000;
 
 export interface PrimaryOptions {
   count: number;
@@ -25,32 +25,32 @@ export interface PrimaryOptions {
   port: number;
   tokenIsNew: boolean;
   stopMs: number;
-  /** Called once all take requests. */
+  /** Called once, when all workers accept requests. */
   started(banner: string): void;
   log(line: string): void;
 }
 
 interface Worker {
   child: ChildProcess;
-  /** It takes connections. */
+  /** The worker accepts connections. */
   isReady: boolean;
-  /** It was ready once: its start did not fail. */
+  /** The worker was ready at least once, so its start did not fail. */
   hasStarted: boolean;
-  /** Connections on their way to it. */
-  handing: Map<number, Socket>;
-  /** Connections that it has. */
-  held: HeldConnections;
-  /** When it took the last connection, or received the first one that is on its way. */
-  awaitedSince: number;
-  /** From when it was ready first, since what a start does may take long. */
+  /** Connections that were sent to the worker and not accepted yet. */
+  inTransit: Map<number, Socket>;
+  /** Copies of the connections that the worker has. */
+  copies: ConnectionCopies;
+  /** When the worker last accepted a connection, or when the first one in transit was sent (`performance.now()`). */
+  waitingSince: number;
+  /** Set when the worker is ready, since a start may take long. */
   silence?: ReturnType<typeof watchSilence>;
 }
 
 type Handler<M> = (index: number, worker: Worker, message: M) => void;
-/** What each message of a worker leads to. */
+/** The handlers of a worker's messages by type. */
 type Handlers = { [T in ToPrimary["type"]]: Handler<Extract<ToPrimary, { type: T }>> };
 
-/** Listens, starts the first worker, and resolves while the others start. */
+/** Listens and starts the first worker. Resolves before any worker is ready; rejects if it cannot listen. */
 export async function runWorkers(options: PrimaryOptions): Promise<Primary> {
   const primary = new Primary(options);
   await primary.start();
@@ -62,33 +62,33 @@ export class Primary {
   readonly #gateway = randomUUID();
   readonly #startedAt = Date.now();
   readonly #workers = new Map<number, Worker>();
-  /** Starts in a row that failed, by worker. */
+  /** The number of consecutive failed starts, by worker. */
   readonly #failures = new Map<number, number>();
-  /** Connections that came while no worker was ready. */
-  readonly #waiting: Socket[] = [];
+  /** Connections that arrived while no worker was ready. */
+  readonly #waitingConnections: Socket[] = [];
   readonly #server = createServer({ pauseOnConnect: true, noDelay: true }, (socket) => {
-    socket.on("error", () => socket.destroy()); // as long as no worker has it
-    this.#hand(socket);
+    socket.on("error", () => socket.destroy()); // until a worker has the connection
+    this.#assignConnection(socket);
   });
   readonly #places = createPlaces(({ worker, ref }) =>
     this.#send(worker, { type: "granted", ref }),
   );
   readonly #ballots = createBallots({
-    voters: () => this.#ready(),
+    voters: () => this.#readyWorkers(),
     look: (worker, vote) => this.#send(worker, { type: "look", vote }),
     tell: (worker, vote) => this.#send(worker, { type: "decided", vote }),
   });
   #port = 0;
-  /** Of the first worker, until all are ready. */
+  /** The banner of the first worker, once that is ready. */
   #banner: string | undefined;
   #isStarted = false;
   #stopping: Promise<number> | undefined;
-  #turn = 0;
-  #connections = 0;
-  #end = (_code: number): void => {};
+  #nextTurn = 0;
+  #lastRef = 0;
+  #resolveEnded = (_code: number): void => {};
   /** Resolves with the exit code. */
   readonly ended = new Promise<number>((resolve) => {
-    this.#end = resolve;
+    this.#resolveEnded = resolve;
   });
 
   constructor(options: PrimaryOptions) {
@@ -110,7 +110,7 @@ export class Primary {
 
   stop(reason: string): Promise<number> {
     this.#stopping ??= this.#stopWorkers(reason).then((code) => {
-      this.#end(code);
+      this.#resolveEnded(code);
       return code;
     });
     return this.#stopping;
@@ -124,34 +124,37 @@ export class Primary {
     this.#workers.get(to)?.child.send(message, () => {});
   }
 
-  #ready(): number[] {
+  #readyWorkers(): number[] {
     const ready = [...this.#workers].filter(([, { isReady }]) => isReady);
     return ready.map(([index]) => index).sort((a, b) => a - b);
   }
 
   /** Gives a connection to the next worker that is ready and takes connections. */
-  #hand(socket: Socket): void {
-    const ready = this.#ready();
-    const moving = ready.filter((index) => !isStill(this.#workers.get(index) as Worker));
-    const able = moving.length > 0 ? moving : ready;
-    if (able.length === 0) {
-      this.#waiting.push(socket);
+  #assignConnection(socket: Socket): void {
+    const ready = this.#readyWorkers();
+    const unblocked = ready.filter((index) => !isBlocked(this.#workers.get(index) as Worker));
+    const candidates = unblocked.length > 0 ? unblocked : ready;
+    if (candidates.length === 0) {
+      this.#waitingConnections.push(socket);
       return;
     }
-    const worker = this.#workers.get(able[this.#turn++ % able.length] as number) as Worker;
-    const ref = ++this.#connections;
-    if (worker.handing.size === 0) worker.awaitedSince = performance.now();
-    worker.handing.set(ref, socket);
+    const worker = this.#workers.get(
+      candidates[this.#nextTurn++ % candidates.length] as number,
+    ) as Worker;
+    const ref = ++this.#lastRef;
+    if (worker.inTransit.size === 0) worker.waitingSince = performance.now();
+    worker.inTransit.set(ref, socket);
     const message: ToWorker = { type: "connection", ref };
-    // kept open here until the worker has it, so that a worker that dies before loses nothing
+    // This process keeps it open until the worker has it, so that the death of a worker loses no connection.
     worker.child.send(message, socket, { keepOpen: true }, () => {});
   }
 
   #announceReady(): void {
-    const workers = this.#ready();
+    const workers = this.#readyWorkers();
     for (const index of this.#workers.keys()) this.#send(index, { type: "ready", workers });
     if (workers.length === 0) return;
-    for (const socket of this.#waiting.splice(0)) if (!socket.destroyed) this.#hand(socket);
+    for (const socket of this.#waitingConnections.splice(0))
+      if (!socket.destroyed) this.#assignConnection(socket);
   }
 
   #startWorker(index: number): void {
@@ -164,26 +167,26 @@ export class Primary {
       child,
       isReady: false,
       hasStarted: false,
-      handing: new Map(),
-      held: new HeldConnections(),
-      awaitedSince: 0,
+      inTransit: new Map(),
+      copies: new ConnectionCopies(),
+      waitingSince: 0,
     };
     this.#workers.set(index, worker);
     child.on("message", (message: ToPrimary) => {
-      worker.silence?.heard();
-      // Its last message may come after its end is known, when its successor has its place, or nobody yet.
-      if (this.#workers.get(index) === worker) this.#take(index, worker, message);
+      worker.silence?.countMessage();
+      // The last messages of a worker may arrive after its exit, when its successor has its place, or no worker yet.
+      if (this.#workers.get(index) === worker) this.#handle(index, worker, message);
     });
-    child.on("error", () => {}); // a message that it does not live to receive
-    child.once("exit", (code, signal) => this.#lost(index, worker, code, signal));
+    child.on("error", () => {}); // a message that the worker exited too early to receive
+    child.once("exit", (code, signal) => this.#onExit(index, worker, code, signal));
   }
 
   readonly #handlers: Handlers = {
     hello: (index) => this.#begin(index),
-    ready: (index, worker, { banner }) => this.#arrived(index, worker, banner),
-    taken: (_index, worker, { ref }) => handOver(worker, ref),
-    closed: (_index, worker, { ref }) => worker.held.close(ref),
-    "last words": (_index, worker, { ref, words }) => worker.held.note(ref, words),
+    ready: (index, worker, { banner }) => this.#onReady(index, worker, banner),
+    taken: (_index, worker, { ref }) => completeTransit(worker, ref),
+    closed: (_index, worker, { ref }) => worker.copies.close(ref),
+    "last words": (_index, worker, { ref, words }) => worker.copies.setLastWords(ref, words),
     leaving: (_index, worker) => {
       worker.isReady = false;
       this.#announceReady();
@@ -193,10 +196,10 @@ export class Primary {
     vote: (index, _worker, { vote }) => this.#ballots.cast(index, vote),
     enter: (worker, _, { name, max, ref }) => this.#places.enter(name, max, { worker, ref }),
     leave: (index, _worker, { ref }) => this.#places.leave(index, ref),
-    pong: () => {}, // as any message, it has shown that the worker is alive
+    pong: () => {}, // countMessage() has already counted it, as it counts any message
   };
 
-  #take(index: number, worker: Worker, message: ToPrimary): void {
+  #handle(index: number, worker: Worker, message: ToPrimary): void {
     const handle = this.#handlers[message.type] as Handler<ToPrimary>;
     handle(index, worker, message);
   }
@@ -212,11 +215,11 @@ export class Primary {
       port: this.#port,
       tokenIsNew: tokenIsNew && !this.#isStarted,
     });
-    this.#send(index, { type: "ready", workers: this.#ready() });
+    this.#send(index, { type: "ready", workers: this.#readyWorkers() });
   }
 
-  /** The others begin when the first one runs: what is made once, such as the store's tables, exists by then. */
-  #arrived(index: number, worker: Worker, banner: string): void {
+  /** Starts the other workers when the first one is ready: what is created once, such as the store's tables, exists by then. */
+  #onReady(index: number, worker: Worker, banner: string): void {
     const { count, started, log } = this.#options;
     worker.isReady = true;
     worker.hasStarted = true;
@@ -229,72 +232,76 @@ export class Primary {
       },
     });
     this.#announceReady();
-    this.#ballots.arrived(index);
+    this.#ballots.addVoter(index);
     if (this.#banner === undefined) {
       this.#banner = banner;
       for (let next = 0; next < count; next++)
         if (!this.#workers.has(next)) this.#startWorker(next);
     }
-    if (this.#isStarted || this.#ready().length < count) return;
+    if (this.#isStarted || this.#readyWorkers().length < count) return;
     this.#isStarted = true;
     started(this.#banner);
   }
 
-  /** The worker's process has ended. */
-  #lost(index: number, worker: Worker, code: number | null, signal: string | null): void {
+  /** Cleans up after a worker's process has exited, and replaces it. */
+  #onExit(index: number, worker: Worker, code: number | null, signal: string | null): void {
     worker.silence?.end();
     this.#workers.delete(index);
-    worker.held.end(signal !== null);
+    worker.copies.closeAll(signal !== null);
     this.#places.leave(index);
-    this.#ballots.forget(index);
+    this.#ballots.removeVoter(index);
     this.#announceReady();
     if (this.#stopping) return;
-    for (const socket of worker.handing.values()) if (!socket.destroyed) this.#hand(socket);
-    // What keeps the first worker from starting would keep all of them, and it has reported that.
+    for (const socket of worker.inTransit.values())
+      if (!socket.destroyed) this.#assignConnection(socket);
+    // The reason that kept the first worker from starting would keep all of them. It has logged the reason.
     if (this.#banner === undefined) {
-      this.#end(code ?? 1);
+      this.#resolveEnded(code ?? 1);
       return;
     }
     const pauseMs = this.#pauseBefore(index, worker);
-    const how = signal ?? `code ${code}`;
+    const exitReason = signal ?? `code ${code}`;
     const when = pauseMs > 0 ? ` in ${pauseMs} ms` : "";
-    this.#options.log(`worker ${index + 1} has ended (${how}) and is replaced${when}`);
+    this.#options.log(`worker ${index + 1} has ended (${exitReason}) and is replaced${when}`);
     setTimeout(() => {
       if (!this.#stopping) this.#startWorker(index);
     }, pauseMs);
   }
 
-  /** A worker that had started is replaced at once, however often it dies. Only starts that fail wait longer each time. */
+  /** Returns 0 for a worker that had started, however often it dies. Only failed starts wait longer each time. */
   #pauseBefore(index: number, { hasStarted }: Worker): number {
-    const failed = hasStarted ? 0 : (this.#failures.get(index) ?? 0) + 1;
-    this.#failures.set(index, failed);
-    return failed < 2 ? 0 : Math.min(LONGEST_PAUSE_MS, 250 * 2 ** failed);
+    const failures = hasStarted ? 0 : (this.#failures.get(index) ?? 0) + 1;
+    this.#failures.set(index, failures);
+    return failures < 2 ? 0 : Math.min(MAX_PAUSE_MS, 250 * 2 ** failures);
   }
 
   async #stopWorkers(reason: string): Promise<number> {
     const exits = [...this.#workers.values()].map(({ child }) => exitCodeOf(child));
     this.#server.close();
-    for (const socket of this.#waiting.splice(0)) socket.destroy();
+    for (const socket of this.#waitingConnections.splice(0)) socket.destroy();
     for (const index of this.#workers.keys()) this.#send(index, { type: "stop", reason });
-    const late = setTimeout(() => this.signal("SIGKILL"), this.#options.stopMs + SPARE_MS);
+    const killTimer = setTimeout(
+      () => this.signal("SIGKILL"),
+      this.#options.stopMs + EXTRA_STOP_MS,
+    );
     const codes = await Promise.all(exits);
-    clearTimeout(late);
+    clearTimeout(killTimer);
     return Math.max(0, ...codes);
   }
 }
 
-function isStill({ handing, awaitedSince }: Worker): boolean {
-  return handing.size > 0 && performance.now() - awaitedSince > STILL_MS;
+function isBlocked({ inTransit, waitingSince }: Worker): boolean {
+  return inTransit.size > 0 && performance.now() - waitingSince > BLOCKED_MS;
 }
 
-/** The worker has taken a connection that was on its way. */
-function handOver(worker: Worker, ref: number): void {
-  worker.awaitedSince = performance.now();
-  worker.held.hold(ref, worker.handing.get(ref) as Socket);
-  worker.handing.delete(ref);
+/** Turns a connection in transit into a copy, once the worker has accepted it. */
+function completeTransit(worker: Worker, ref: number): void {
+  worker.waitingSince = performance.now();
+  worker.copies.add(ref, worker.inTransit.get(ref) as Socket);
+  worker.inTransit.delete(ref);
 }
 
-/** A worker that does not handle signals yet is ended by one: that is no failure, unless it had to be killed. */
+/** Resolves at the exit. A signal that ends a worker which does not handle signals yet is no failure, except SIGKILL. */
 function exitCodeOf(child: ChildProcess): Promise<number> {
   return new Promise((resolve) =>
     child.once("exit", (code, signal) => resolve(code ?? (signal === "SIGKILL" ? 1 : 0))),

@@ -1,39 +1,39 @@
-/** A worker's part in what all decide: it votes for what it has ready, and says what it has when it is asked. */
+/** The votes of one worker: it votes for each version that it has ready, and responds when it is asked which version it has. */
 import { PorticoError, type SeenVersion } from "portico";
 import type { Vote } from "./ballots.ts";
 
 export function createVotes(index: number, send: (vote: Vote) => void) {
-  /** Until they are decided, by what they are about. */
-  const waiting = new Map<string, (error?: Error) => void>();
-  /** What it is asked for and looks at now. */
-  const looks = new Set<{ subject: string; voted: boolean }>();
+  /** The votes without a decision, by subject and version. */
+  const pendingVotes = new Map<string, (error?: Error) => void>();
+  /** The checks in progress that the primary process has asked for. */
+  const checks = new Set<{ subject: string; hasVoted: boolean }>();
   let look = async (_subject: string): Promise<SeenVersion> => ({});
 
   return {
     cast(subject: string, id: string, refusal?: Error): Promise<void> {
-      for (const one of looks) one.voted ||= one.subject === subject;
+      for (const check of checks) check.hasVoted ||= check.subject === subject;
       const decided = new Promise<void>((resolve, reject) => {
-        waiting.set(`${subject} ${id}`, (error) => (error ? reject(error) : resolve()));
+        pendingVotes.set(`${subject} ${id}`, (error) => (error ? reject(error) : resolve()));
       });
       send({ subject, id, error: refusal && `worker ${index + 1}: ${refusal.message}` });
       return decided;
     },
     decided({ subject, id, error, isOvertaken }: Vote): void {
-      const decide = waiting.get(`${subject} ${id}`);
-      waiting.delete(`${subject} ${id}`);
+      const decide = pendingVotes.get(`${subject} ${id}`);
+      pendingVotes.delete(`${subject} ${id}`);
       decide?.(refusalOf(error, isOvertaken));
     },
-    /** One that has it already says so; one that still does not see it does not have it. A vote is an answer too. */
+    /** Checks which version this worker has and responds with that, unless it has voted on the subject meanwhile. */
     async lookFor({ subject, id }: Vote): Promise<void> {
-      const one = { subject, voted: false };
-      looks.add(one);
-      const seen = await look(subject).catch(
+      const check = { subject, hasVoted: false };
+      checks.add(check);
+      const version = await look(subject).catch(
         (error: Error): SeenVersion => ({ problem: error.message }),
       );
-      looks.delete(one);
-      if (one.voted || waiting.has(`${subject} ${id}`)) return;
-      const why = `worker ${index + 1}: ${seen.problem ?? "it has another version"}`;
-      send({ subject, id, error: seen.id === id ? undefined : why, isAnswer: true });
+      checks.delete(check);
+      if (check.hasVoted || pendingVotes.has(`${subject} ${id}`)) return;
+      const why = `worker ${index + 1}: ${version.problem ?? "it has another version"}`;
+      send({ subject, id, error: version.id === id ? undefined : why, isAnswer: true });
     },
     onLook(next: typeof look): void {
       look = next;

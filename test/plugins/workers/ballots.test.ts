@@ -77,13 +77,13 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
     hint: (worker: number) => later(`hint ${worker}`, () => alive.get(worker)?.rescan()),
     arrive(worker: number) {
       alive.set(worker, begin(worker));
-      ballots.arrived(worker);
+      ballots.addVoter(worker);
     },
     kill(worker: number) {
       alive.delete(worker);
       for (const queue of [`to ${worker}`, `from ${worker}`, `work ${worker}`, `hint ${worker}`])
         queues.delete(queue);
-      ballots.forget(worker);
+      ballots.removeVoter(worker);
     },
     /** One step of whatever is to be done; false where nothing is. */
     async step(queue?: string): Promise<boolean> {
@@ -193,7 +193,7 @@ test("two changes of which each worker has seen another are both taken up", asyn
     voters: () => [0, 1],
     look() {}, // who waits for a decision does not look
     tell: (worker, vote) => told.push({ worker, vote }),
-    circleMs: 5,
+    deadlockMs: 5,
   });
   const cast = (worker: number, subject: string) => ballots.cast(worker, { subject, id: "v2" });
   cast(0, "hooks.a");
