@@ -2,6 +2,6 @@
 import { PorticoError } from "portico";
 
 export const errors = PorticoError.table({
-  /** `problem` is the caller's: only it knows what its target can express. */
+  /** The caller supplies `problem`, because only it knows what its target can express. */
   refusedField: { code: "invalid_request_error", message: "{problem}" },
 });

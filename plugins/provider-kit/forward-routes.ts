@@ -1,7 +1,7 @@
-/** Routes that an upstream of OpenAI's format has. */
+/** The routes of an upstream of OpenAI's format that requests are forwarded to. */
 import type { ApiRoute, RouteForm, Target } from "./types/provider.ts";
 
-/** All of them. */
+/** All routes other than chat and embeddings. */
 export const API_ROUTES: readonly ApiRoute[] = [
   "completions",
   "images/generations",
@@ -13,7 +13,7 @@ export const API_ROUTES: readonly ApiRoute[] = [
   "rerank",
 ];
 
-/** These routes go on as they are, to an address each. */
+/** Returns `routes` as forwarded routes. `address` returns the URL and headers of each. */
 export function forwardRoutes(
   routes: readonly ApiRoute[],
   address: (route: ApiRoute, target: Target) => { url: string; headers: Record<string, string> },

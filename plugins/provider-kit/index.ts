@@ -1,17 +1,17 @@
 /**
- * `portico/provider`: what a provider of models and a way in for another wire format are made of. Types and pure functions,
- * no state. Each is documented at its declaration: shapes, units, errors.
+ * `portico/provider`: the types and pure functions for writing a provider of models, or a way in for another wire format.
+ * It has no state. Each export is documented at its declaration: shapes, units, errors.
  *
- * - A provider writes its request from `readFields`, `readConversation` and `readTools`, decodes its stream into
+ * - A provider builds its request with `readFields`, `readConversation` and `readTools`, decodes its stream into
  *   `StreamPart`s, its whole response with `completionFrom` and `tokenUsage`, and its errors with `kindOfStatus` and
  *   `upstreamError`.
- * - A way in reads its body into a `ChatRequest`, asks the service `chat`, and encodes `StreamPart`s.
+ * - A way in reads its body into a `ChatRequest`, calls the service `chat`, and encodes `StreamPart`s.
  */
 export type * from "./types/format.ts";
 export type * from "./types/provider.ts";
 export { isObject, type JsonMembers } from "./request/is-object.ts";
 
-// Reading a request in OpenAI's form. What a target cannot express throws `invalid_request_error` (400) with `param`.
+// Reading a request in OpenAI's form. Throws `invalid_request_error` (400) with `param` for values that a target cannot express.
 export {
   besideEmbeddings,
   type Fields,
@@ -45,7 +45,7 @@ export { estimateTokens, tokensOfCharacters } from "./request/estimate-tokens.ts
 export { parseDataUrl } from "./request/data-url.ts";
 export { strictSchema } from "./request/strict-schema.ts";
 export { hasForeignFields, withoutForeignFields } from "./request/foreign-fields.ts";
-// Sending it.
+// Encoding the request of a provider.
 export { filled, filledObject, postJson } from "./request/post-json.ts";
 export {
   fitToolName,
@@ -59,7 +59,7 @@ export { type Expiring, createRenewed } from "./credentials/renewed.ts";
 export { packageReason, optionalPackage } from "./credentials/optional-package.ts";
 export { bearerHeaders, withHeaders } from "./request/headers.ts";
 export { pathSegment, pathSegments } from "./request/url-path.ts";
-// Reading a request in another form into OpenAI's. Throw `invalid_request_error` (400) with `param`.
+// Reading a request in another form into OpenAI's. Throws `invalid_request_error` (400) with `param`.
 export {
   bodyObject,
   type JsonObject,
@@ -81,7 +81,7 @@ export {
   saidMessage,
   streamFields,
 } from "./request/read-chat.ts";
-// What families of models take.
+// The capabilities of families of models.
 export {
   claudeModel,
   type ClaudeModel,
@@ -132,7 +132,7 @@ export { HeldBytes } from "./stream/held-bytes.ts";
 export { ResponseTooLarge } from "./stream/response-too-large.ts";
 export { createLineParser } from "./stream/line-parser.ts";
 export { createSseParser, type SseParser } from "./stream/sse-parser.ts";
-// Errors of an upstream, for its caller and for the router.
+// Errors of an upstream, in the form for its caller and the router.
 export {
   cutShort,
   errorInResponse,
@@ -165,7 +165,7 @@ export { placeOf, type ResponseText, textsInEvent, textsInResponse } from "./res
 export { markLength, withoutMark } from "./stream/byte-order-mark.ts";
 export { jsonLines, parseJsonObject } from "./stream/json-lines.ts";
 
-// Streams as parts: decoders of upstreams make them, ways in encode them.
+// Streams as parts: decoders of upstreams produce parts, ways in encode them.
 export type * from "./types/parts.ts";
 export { type PartDefaults, PartWriter } from "./parts/part-writer.ts";
 export { OpenSource, type PartsWriting, writeParts } from "./parts/source.ts";
@@ -192,7 +192,7 @@ export { isCompletionId } from "./openai/repair.ts";
 // JSON whose whole numbers keep their digits.
 export { parseCounted, parseExact, stringifyExact } from "./json/exact-json.ts";
 
-// What a provider demands of a whole request: it lists rules, one step applies them and records each change.
+// A provider's demands on a whole request: it lists rules, and one step applies them and records each change.
 export {
   type Applied,
   applyChatRules,

@@ -1,13 +1,13 @@
 /**
- * `extra_content` of a response (signatures that a provider wants to see again) for formats that have no such field: sealed
- * into one opaque text, which clients send back as it is.
+ * Seals `extra_content` of a response (signatures that a provider requires in later requests) into one opaque text, for
+ * formats that have no such field. Clients send the text back unchanged.
  */
 
 /** `extra_content` of a message and of its calls. */
 export interface Extras {
-  /** Of the message. */
+  /** `extra_content` of the message. */
   message?: unknown;
-  /** Of its tool calls, by id. */
+  /** `extra_content` of its tool calls, by id. */
   calls?: Record<string, unknown> | undefined;
 }
 
@@ -18,18 +18,21 @@ interface CallLike {
 
 const MARK = "portico.";
 
-/** What a response brings of it, sealed; undefined where there is nothing. */
+/** Seals the `extra_content` of a response. Returns undefined if there is none. */
 export function sealExtras(message: unknown, calls: readonly CallLike[]): string | undefined {
-  const ofCalls: Record<string, unknown> = {};
+  const callExtras: Record<string, unknown> = {};
   for (const { id, extra_content: extra } of calls)
-    if (extra != null && id !== undefined) ofCalls[id] = extra;
-  const any = Object.keys(ofCalls).length > 0;
-  if (message == null && !any) return undefined;
-  const extras: Extras = { message: message ?? undefined, calls: any ? ofCalls : undefined };
+    if (extra != null && id !== undefined) callExtras[id] = extra;
+  const hasCallExtras = Object.keys(callExtras).length > 0;
+  if (message == null && !hasCallExtras) return undefined;
+  const extras: Extras = {
+    message: message ?? undefined,
+    calls: hasCallExtras ? callExtras : undefined,
+  };
   return MARK + Buffer.from(JSON.stringify(extras)).toString("base64url");
 }
 
-/** Undefined for a text from another source. The text is untrusted: its sender may have forged it. */
+/** Opens a sealed text. Returns undefined for a text from another source. The content is untrusted: its sender may have forged it. */
 export function openExtras(sealed: unknown): Extras | undefined {
   if (typeof sealed !== "string" || !sealed.startsWith(MARK)) return undefined;
   try {
@@ -46,19 +49,19 @@ export function openExtras(sealed: unknown): Extras | undefined {
   }
 }
 
-/** The calls with their `extra_content`, where one of these has it: the first that does. */
+/** Returns the calls with their `extra_content`, taken from the first element of `all` that has it. */
 export function withExtras<C extends { id?: string }>(
   calls: readonly C[],
   all: readonly Extras[],
 ): C[] {
-  const known = new Map<string, unknown>();
+  const extraById = new Map<string, unknown>();
   for (const extras of all) {
     for (const [id, extra] of Object.entries(extras.calls ?? {}))
-      if (!known.has(id)) known.set(id, extra);
+      if (!extraById.has(id)) extraById.set(id, extra);
   }
   return calls.map((call) =>
-    call.id !== undefined && known.has(call.id)
-      ? { ...call, extra_content: known.get(call.id) }
+    call.id !== undefined && extraById.has(call.id)
+      ? { ...call, extra_content: extraById.get(call.id) }
       : call,
   );
 }

@@ -14,37 +14,37 @@ import type {
 } from "../types/parts.ts";
 
 export interface ChunkOptions extends PartDefaults {
-  /** The client asked for the usage chunk. */
+  /** True if the client asked for the usage chunk. */
   includeUsage: boolean;
-  /** True if the client does not know tools, so that calls are written as `function_call`. */
+  /** True if the client does not support tools, so that calls are written as `function_call`. */
   functionCalls?: boolean;
 }
 
 interface ChoiceState {
-  signed: SignedReasoning;
-  called: boolean;
+  reasoning: SignedReasoning;
+  hasCalls: boolean;
 }
 
 type Delta = Record<string, unknown>;
 
-/** Both for clients, as text, and for callers of the service `chat`, as objects. */
+/** Encodes parts as chunks. The sink serialises them for clients, or passes them to callers of the service `chat` as objects. */
 export class ChunkEncoder {
   readonly #sink: ChunkSink;
   readonly #options: ChunkOptions;
   #head: Pick<ChatChunk, "id" | "object" | "created" | "model">;
   readonly #choices = new Map<number, ChoiceState>();
-  /** Choices whose role has gone out. */
-  readonly #opened = new Set<number>();
+  /** The choices whose role has been written. */
+  readonly #openedChoices = new Set<number>();
   #usage: UsagePart | undefined;
-  /** Members of a chunk that is encoded again, until its next delta. */
-  #members: Record<string, unknown> | undefined;
-  /** Members beside the delta. */
-  #beside: Record<string, unknown> | undefined;
+  /** Unknown members of an upstream's chunk. The next chunk that is written contains them. */
+  #chunkMembers: Record<string, unknown> | undefined;
+  /** Unknown members of a choice. The next chunk that is written has them beside its delta. */
+  #choiceMembers: Record<string, unknown> | undefined;
 
   constructor(options: ChunkOptions, sink: ChunkSink) {
     this.#options = options;
     this.#sink = options.functionCalls === true ? functionCallSink(sink) : sink;
-    this.#head = headOf(options);
+    this.#head = headFrom(options);
   }
 
   get usage(): Usage | undefined {
@@ -53,37 +53,37 @@ export class ChunkEncoder {
 
   write(parts: readonly StreamPart[]): void {
     writeParts(parts, "openai", {
-      event: (event) => this.#event(event),
-      part: (part, next) => this.#part(part, next),
+      event: (event) => this.#writeEvent(event),
+      part: (part, next) => this.#writePart(part, next),
     });
-    this.#members = undefined;
-    this.#beside = undefined;
+    this.#chunkMembers = undefined;
+    this.#choiceMembers = undefined;
   }
 
-  /** The usage chunk, where the client asked for it. */
+  /** Writes the usage chunk if the client asked for it. */
   end(): void {
     if (!this.#options.includeUsage || this.#usage === undefined) return;
     const { source, usage } = this.#usage;
-    const isAsItCame = source?.format === "openai" && source.value["usage"] === usage;
-    if (source !== undefined && isAsItCame) this.#sink.event(source);
+    const isUnchanged = source?.format === "openai" && source.value["usage"] === usage;
+    if (source !== undefined && isUnchanged) this.#sink.event(source);
     else this.#sink.chunk({ ...this.#head, choices: [], usage });
   }
 
-  #event(event: SourceEvent): void {
+  #writeEvent(event: SourceEvent): void {
     const [first] = event.parts;
     if (first?.type === "usage") {
       this.#usage = first;
       return;
     }
-    // Something may have been put in front of the event that brings the role.
-    const isLate = event.opens.some((choice) => this.#opened.has(choice));
-    for (const choice of event.opens) this.#opened.add(choice);
+    // A feature may have inserted parts before the event that contains the role.
+    const isRoleWritten = event.opens.some((choice) => this.#openedChoices.has(choice));
+    for (const choice of event.opens) this.#openedChoices.add(choice);
     for (const part of event.parts) {
       if (!("choice" in part)) continue;
-      if (part.type !== "raw" || part.at !== "chunk") this.#open(part.choice);
-      if (part.type === "tool-call") this.#stateOf(part.choice).called = true;
+      if (part.type !== "raw" || part.at !== "chunk") this.#openChoice(part.choice);
+      if (part.type === "tool-call") this.#stateOf(part.choice).hasCalls = true;
     }
-    if (!isLate) {
+    if (!isRoleWritten) {
       this.#sink.event(event);
       return;
     }
@@ -91,65 +91,65 @@ export class ChunkEncoder {
     this.#sink.chunk({ ...chunk, choices: chunk.choices.map(withoutRole) });
   }
 
-  /** True where the next part was written as well. */
-  #part(part: StreamPart, next: StreamPart | undefined): boolean {
-    if (part.type === "tool-call") return this.#call(part, next);
-    this.#single(part);
+  /** Returns true if it has also written the next part. */
+  #writePart(part: StreamPart, next: StreamPart | undefined): boolean {
+    if (part.type === "tool-call") return this.#writeCall(part, next);
+    this.#writeSingle(part);
     return false;
   }
 
-  #single(part: Exclude<StreamPart, { type: "tool-call" }>): void {
+  #writeSingle(part: Exclude<StreamPart, { type: "tool-call" }>): void {
     switch (part.type) {
       case "start":
-        this.#head = headOf(part);
+        this.#head = headFrom(part);
         return;
       case "text":
-        this.#delta(part.choice, { content: part.text }, part.logprobs);
+        this.#writeDelta(part.choice, { content: part.text }, part.logprobs);
         return;
       case "reasoning":
-        this.#delta(part.choice, { reasoning_content: part.text });
+        this.#writeDelta(part.choice, { reasoning_content: part.text });
         return;
       case "refusal":
-        this.#delta(part.choice, { refusal: part.text }, part.logprobs);
+        this.#writeDelta(part.choice, { refusal: part.text }, part.logprobs);
         return;
       case "reasoning-signature":
-        this.#stateOf(part.choice).signed.add(part);
+        this.#stateOf(part.choice).reasoning.add(part);
         return;
       case "tool-arguments":
-        this.#delta(part.choice, {
-          tool_calls: [this.#fragment(part.choice, part.index, part.text)],
+        this.#writeDelta(part.choice, {
+          tool_calls: [this.#callFragment(part.choice, part.index, part.text)],
         });
         return;
       case "audio":
-        this.#delta(part.choice, { audio: audioOf(part) });
+        this.#writeDelta(part.choice, { audio: encodeAudio(part) });
         return;
       case "annotation":
-        this.#delta(part.choice, { annotations: [part.annotation] });
+        this.#writeDelta(part.choice, { annotations: [part.annotation] });
         return;
       case "finish":
-        this.#finish(part.choice, part.reason);
+        this.#writeFinish(part.choice, part.reason);
         return;
       case "usage":
         this.#usage = part;
         return;
       case "raw":
-        this.#raw(part);
+        this.#writeRaw(part);
         return;
       case "comment":
         this.#sink.comment(part.text);
     }
   }
 
-  /** A call that came with its arguments is written in one chunk. */
-  #call(part: StreamedCallPart, next: StreamPart | undefined): boolean {
+  /** Writes a call, with its arguments if they came with it. Returns true in that case. */
+  #writeCall(part: StreamedCallPart, next: StreamPart | undefined): boolean {
     const { choice, index, id, name, custom, extra } = part;
-    const isTogether =
+    const hasArguments =
       part.withArguments === true &&
       next?.type === "tool-arguments" &&
       next.choice === choice &&
       next.index === index;
-    const args = isTogether ? next.text : "";
-    this.#stateOf(choice).called = true;
+    const args = hasArguments ? next.text : "";
+    this.#stateOf(choice).hasCalls = true;
     if (custom === true) this.#customCalls.add(`${choice}.${index}`);
     const call: ToolCallPart & { custom?: object } = {
       index,
@@ -160,52 +160,57 @@ export class ChunkEncoder {
         : { function: { name, arguments: args } }),
       ...(extra != null && { extra_content: extra }),
     };
-    this.#delta(choice, { tool_calls: [call] });
-    return isTogether;
+    this.#writeDelta(choice, { tool_calls: [call] });
+    return hasArguments;
   }
 
   readonly #customCalls = new Set<string>();
 
-  #fragment(choice: number, index: number, text: string): object {
+  #callFragment(choice: number, index: number, text: string): object {
     return this.#customCalls.has(`${choice}.${index}`)
       ? { index, custom: { input: text } }
       : { index, function: { arguments: text } };
   }
 
-  #raw({ at, choice, index, members }: RawPart): void {
-    if (at === "chunk") this.#members = { ...this.#members, ...members };
-    else if (at === "choice") this.#beside = { ...this.#beside, ...members };
-    else if (at === "call") this.#delta(choice, { tool_calls: [{ index, ...members }] });
-    else this.#delta(choice, members);
+  #writeRaw({ at, choice, index, members }: RawPart): void {
+    if (at === "chunk") this.#chunkMembers = { ...this.#chunkMembers, ...members };
+    else if (at === "choice") this.#choiceMembers = { ...this.#choiceMembers, ...members };
+    else if (at === "call") this.#writeDelta(choice, { tool_calls: [{ index, ...members }] });
+    else this.#writeDelta(choice, members);
   }
 
-  #finish(choice: number, reason: string): void {
-    const { signed, called } = this.#stateOf(choice);
-    const extra = signed.extraContent(called);
-    if (extra !== undefined) this.#delta(choice, { extra_content: extra });
-    this.#write(choice, {}, reason);
+  #writeFinish(choice: number, reason: string): void {
+    const { reasoning, hasCalls } = this.#stateOf(choice);
+    const extra = reasoning.extraContent(hasCalls);
+    if (extra !== undefined) this.#writeDelta(choice, { extra_content: extra });
+    this.#writeChoice(choice, {}, reason);
   }
 
-  #delta(choice: number, delta: Delta, logprobs?: unknown): void {
-    this.#write(choice, delta, null, logprobs);
+  #writeDelta(choice: number, delta: Delta, logprobs?: unknown): void {
+    this.#writeChoice(choice, delta, null, logprobs);
   }
 
-  #write(choice: number, delta: Delta, finish_reason: string | null, logprobs?: unknown): void {
-    this.#open(choice);
-    const beside = logprobs == null ? this.#beside : { logprobs, ...this.#beside };
+  #writeChoice(
+    choice: number,
+    delta: Delta,
+    finish_reason: string | null,
+    logprobs?: unknown,
+  ): void {
+    this.#openChoice(choice);
+    const members = logprobs == null ? this.#choiceMembers : { logprobs, ...this.#choiceMembers };
     this.#sink.chunk({
       ...this.#head,
-      choices: [{ index: choice, delta, finish_reason, ...beside }],
-      ...this.#members,
+      choices: [{ index: choice, delta, finish_reason, ...members }],
+      ...this.#chunkMembers,
     });
-    this.#members = undefined;
-    this.#beside = undefined;
+    this.#chunkMembers = undefined;
+    this.#choiceMembers = undefined;
   }
 
-  /** The role comes before anything else of a choice. */
-  #open(choice: number): void {
-    if (this.#opened.has(choice)) return;
-    this.#opened.add(choice);
+  /** Writes the role of a choice, which has to come before anything else of it. */
+  #openChoice(choice: number): void {
+    if (this.#openedChoices.has(choice)) return;
+    this.#openedChoices.add(choice);
     this.#sink.chunk({
       ...this.#head,
       choices: [{ index: choice, delta: { role: "assistant", content: "" }, finish_reason: null }],
@@ -215,7 +220,7 @@ export class ChunkEncoder {
   #stateOf(choice: number): ChoiceState {
     let state = this.#choices.get(choice);
     if (state === undefined) {
-      state = { signed: new SignedReasoning(), called: false };
+      state = { reasoning: new SignedReasoning(), hasCalls: false };
       this.#choices.set(choice, state);
     }
     return state;
@@ -227,10 +232,10 @@ function withoutRole<C extends ChatChunk["choices"][number]>(choice: C): C {
   return { ...choice, delta };
 }
 
-function headOf({ id, created, model }: PartDefaults) {
+function headFrom({ id, created, model }: PartDefaults) {
   return { id, object: "chat.completion.chunk" as const, created, model };
 }
 
-function audioOf({ transcript, members }: { transcript: string; members: object }): object {
+function encodeAudio({ transcript, members }: { transcript: string; members: object }): object {
   return transcript === "" ? members : { ...members, transcript };
 }

@@ -1,4 +1,4 @@
-/** Reads the chunks of one stream in OpenAI's form, and repairs where servers of that format go wrong. */
+/** Reads the chunks of one stream in OpenAI's form, and repairs the usual deviations of servers of that format. */
 import type { PartWriter } from "../parts/part-writer.ts";
 import { OpenSource } from "../parts/source.ts";
 import { isObject, type JsonMembers } from "../request/is-object.ts";
@@ -25,7 +25,7 @@ const DELTA_MEMBERS = new Set([
 ]);
 const CALL_MEMBERS = new Set(["index", "id", "type", "function", "custom", "extra_content"]);
 
-/** One id, time and model throughout. */
+/** Every chunk of a stream has the same id, time and model. */
 interface Head {
   id: string;
   created: number;
@@ -38,94 +38,94 @@ export class ChunkReader {
   readonly #roles = new Set<number>();
   readonly #repeated: RepeatedEvent | undefined;
   #head: Head | undefined;
-  /** Something of the chunk that is being read was changed. */
-  #changed = false;
+  /** True if the chunk that is being read needed a repair. */
+  #isChanged = false;
 
-  /** `shortcut`: events that repeat are not parsed. */
+  /** `shortcut`: an event that differs from an earlier one only in its text is not parsed. */
   constructor(out: PartWriter, defaults: Head, { shortcut = true } = {}) {
     this.#out = out;
     this.#defaults = defaults;
     this.#repeated = shortcut ? new RepeatedEvent() : undefined;
   }
 
-  /** A chunk with choices has come. */
+  /** True once a chunk with choices has arrived. */
   get started(): boolean {
     return this.#head !== undefined;
   }
 
-  /** `json`: the text that the chunk was parsed from. The chunk is repaired in place. */
+  /** Reads a chunk, which it repairs in place. `json` is the text that the chunk was parsed from. */
   read(chunk: JsonMembers, json?: string): void {
-    this.#changed = false;
-    const counts = chunk["usage"];
-    const usage = isObject(counts) && hasCounts(counts) ? counts : undefined;
-    if (repairUsage(usage)) this.#changed = true;
+    this.#isChanged = false;
+    const reported = chunk["usage"];
+    const usage = isObject(reported) && hasCounts(reported) ? reported : undefined;
+    if (repairUsage(usage)) this.#isChanged = true;
     const list = chunk["choices"];
     const choices = Array.isArray(list) ? list.filter(isObject) : [];
     // Azure's annotation frames have no choices, and clients look at `choices[0]`.
-    if (choices.length > 0) this.#readChoices(chunk, choices, counts != null, json);
+    if (choices.length > 0) this.#readChoices(chunk, choices, reported != null, json);
     if (usage !== undefined) this.#readUsage(chunk, usage, choices.length === 0, json);
   }
 
-  /** Reads a chunk without parsing it, where it is like one before but for its text. */
+  /** Reads a chunk without parsing it if it differs from an earlier one only in its text. Returns whether it did. */
   repeat(json: string): boolean {
-    const said = this.#repeated?.read(json);
-    if (said === undefined || this.#out.finishOf(said.choice) !== undefined) return false;
+    const event = this.#repeated?.read(json);
+    if (event === undefined || this.#out.finishOf(event.choice) !== undefined) return false;
     this.#out.event(new OpenSource("openai", undefined, json), () => {
-      if (said.members !== undefined) this.#out.raw("chunk", said.members);
-      this.#out.text(said.text, said.choice);
+      if (event.members !== undefined) this.#out.raw("chunk", event.members);
+      this.#out.text(event.text, event.choice);
     });
     return true;
   }
 
-  /** What is missing at the end: finish reasons, and where no choice came, an empty one. */
+  /** Adds the finish reasons that are missing at the end, and an empty choice if the stream had none. */
   close(): void {
     const choices = [...this.#out.choices];
     if (choices.length === 0) this.read({ choices: [{ index: 0, delta: { content: "" } }] });
     for (const choice of choices.length === 0 ? [0] : choices) this.#out.finish("stop", choice);
   }
 
-  #readUsage(chunk: JsonMembers, usage: JsonMembers, alone: boolean, json?: string): void {
+  #readUsage(chunk: JsonMembers, usage: JsonMembers, isAlone: boolean, json?: string): void {
     const counts = usage as unknown as Usage;
-    // Zeros behind real numbers are no news.
+    // Zeros after real numbers are ignored.
     if (laterUsage(this.#out.usage, counts) === this.#out.usage) return;
     const addUsage = () => this.#out.tell(counts);
-    // It is written at the end, and unchanged only where the chunk contains nothing else.
-    if (!alone || !this.started) {
+    // Usage is written at the end, so the event can be written unchanged only if it contains nothing else.
+    if (!isAlone || !this.started) {
       this.#out.withoutSource(addUsage);
       return;
     }
     this.#identify(chunk);
-    const source = new OpenSource("openai", chunk, this.#changed ? undefined : json);
+    const source = new OpenSource("openai", chunk, this.#isChanged ? undefined : json);
     this.#out.event(source, addUsage);
   }
 
-  #readChoices(chunk: JsonMembers, choices: JsonMembers[], counted: boolean, json?: string): void {
+  #readChoices(chunk: JsonMembers, choices: JsonMembers[], hasUsage: boolean, json?: string): void {
     this.#identify(chunk);
-    if (counted) {
+    if (hasUsage) {
       delete chunk["usage"];
-      this.#changed = true;
+      this.#isChanged = true;
     }
     if (choices.length !== (chunk["choices"] as unknown[]).length)
       this.#set(chunk, "choices", choices);
     for (const [i, choice] of choices.entries()) this.#repairChoice(choice, i);
-    const isOver = (choice: JsonMembers) =>
+    const isFinished = (choice: JsonMembers) =>
       this.#out.finishOf(choice["index"] as number) !== undefined;
     // Some servers send further, empty events after the end.
-    if (choices.every((choice) => isOver(choice) && saysNothing(choice))) return;
+    if (choices.every((choice) => isFinished(choice) && isEmptyChoice(choice))) return;
     const source = new OpenSource("openai", chunk);
     this.#out.event(source, () => {
-      const more = others(chunk, CHUNK_MEMBERS);
-      if (more !== undefined) this.#out.raw("chunk", more);
+      const unknown = unknownMembers(chunk, CHUNK_MEMBERS);
+      if (unknown !== undefined) this.#out.raw("chunk", unknown);
       for (const choice of choices) this.#readChoice(choice, choice["index"] as number);
     });
     for (const { index, delta } of choices as { index: number; delta: JsonMembers }[])
       if ("role" in delta) source.opens.push(index);
-    if (this.#changed || json === undefined) return;
+    if (this.#isChanged || json === undefined) return;
     source.keep(json);
     if (source.opens.length === 0) this.#repeated?.learn(json, source.parts);
   }
 
-  /** Those of the first chunk hold for all. */
+  /** Gives the chunk the id, time and model of the first one. */
   #identify(chunk: JsonMembers): void {
     if (this.#head === undefined) {
       const { id, created, model } = chunk;
@@ -147,17 +147,17 @@ export class ChunkReader {
   #set(holder: JsonMembers, key: string, value: unknown): void {
     if (holder[key] === value) return;
     holder[key] = value;
-    this.#changed = true;
+    this.#isChanged = true;
   }
 
-  /** Everything but what is read together with the calls and the end. */
+  /** Repairs all of a choice except its calls and finish reason, which are repaired as they are read. */
   #repairChoice(choice: JsonMembers, position: number): void {
     if (typeof choice["index"] !== "number") this.#set(choice, "index", position);
     if (!isObject(choice["delta"])) {
       const { message, ...rest } = choice;
       for (const key of Object.keys(choice)) delete choice[key];
       Object.assign(choice, rest, { delta: isObject(message) ? message : {} });
-      this.#changed = true;
+      this.#isChanged = true;
     }
     const index = choice["index"] as number;
     this.#out.begin(index);
@@ -169,7 +169,7 @@ export class ChunkReader {
       readFunctionCallDelta(delta),
       dropOthers(delta, "tool_calls"),
     ];
-    if (repaired.includes(true)) this.#changed = true;
+    if (repaired.includes(true)) this.#isChanged = true;
   }
 
   #repairRole(choice: JsonMembers, index: number): void {
@@ -177,14 +177,14 @@ export class ChunkReader {
     if (this.#roles.has(index)) {
       if (!("role" in delta)) return;
       delete delta["role"];
-      this.#changed = true;
+      this.#isChanged = true;
       return;
     }
     this.#roles.add(index);
     if (delta["role"] === "assistant") return;
-    const { role: _, ...said } = delta;
-    choice["delta"] = { role: "assistant", ...said };
-    this.#changed = true;
+    const { role: _, ...members } = delta;
+    choice["delta"] = { role: "assistant", ...members };
+    this.#isChanged = true;
   }
 
   #readChoice(choice: JsonMembers, index: number): void {
@@ -199,7 +199,7 @@ export class ChunkReader {
       out.raw("choice", { logprobs }, index);
     this.#readAudio(delta, index);
     for (const call of (delta["tool_calls"] ?? []) as JsonMembers[]) this.#readCall(call, index);
-    this.#readOthers(choice, delta, index);
+    this.#readUnknown(choice, delta, index);
     this.#readFinish(choice, index);
   }
 
@@ -218,11 +218,11 @@ export class ChunkReader {
       if (isObject(annotation)) this.#out.add({ type: "annotation", choice, annotation });
   }
 
-  #readOthers(choice: JsonMembers, delta: JsonMembers, index: number): void {
-    const ofDelta = others(delta, DELTA_MEMBERS);
-    if (ofDelta !== undefined) this.#out.raw("delta", ofDelta, index);
-    const ofChoice = others(choice, CHOICE_MEMBERS);
-    if (ofChoice !== undefined) this.#out.raw("choice", ofChoice, index);
+  #readUnknown(choice: JsonMembers, delta: JsonMembers, index: number): void {
+    const deltaMembers = unknownMembers(delta, DELTA_MEMBERS);
+    if (deltaMembers !== undefined) this.#out.raw("delta", deltaMembers, index);
+    const choiceMembers = unknownMembers(choice, CHOICE_MEMBERS);
+    if (choiceMembers !== undefined) this.#out.raw("choice", choiceMembers, index);
   }
 
   #readFinish(choice: JsonMembers, index: number): void {
@@ -236,7 +236,7 @@ export class ChunkReader {
     this.#set(choice, "finish_reason", out.finishOf(index));
   }
 
-  /** Reads one fragment of a call, and repairs it to what its reader would write. */
+  /** Reads one fragment of a call, and repairs it in place. */
   #readCall(call: JsonMembers, choice: number): void {
     const kind = isObject(call["custom"]) ? "custom" : "function";
     const fn = isObject(call[kind]) ? call[kind] : undefined;
@@ -244,9 +244,9 @@ export class ChunkReader {
     const index = typeof call["index"] === "number" ? call["index"] : undefined;
     const name = isText(fn?.["name"]) ? fn["name"] : undefined;
     const key = kind === "custom" ? "input" : "arguments";
-    const args = this.#argumentsOf(fn, key);
+    const args = this.#readArguments(fn, key);
     const tracker = this.#out.calls(choice);
-    const before = tracker.count;
+    const countBefore = tracker.count;
     const tracked = tracker.add({
       index,
       id,
@@ -256,21 +256,21 @@ export class ChunkReader {
       extra: call["extra_content"] ?? undefined,
     });
     this.#set(call, "index", tracked.index === -1 ? tracked.order : tracked.index);
-    const isNew = tracker.count > before;
+    const isNew = tracker.count > countBefore;
     if (isNew) this.#repairFirst(call, tracked.id);
     else this.#repairLater(call, fn);
-    const more = others(call, CALL_MEMBERS);
-    if (more !== undefined) this.#out.raw("call", more, choice, tracked.order);
+    const unknown = unknownMembers(call, CALL_MEMBERS);
+    if (unknown !== undefined) this.#out.raw("call", unknown, choice, tracked.order);
     if (!isNew && call["extra_content"] != null)
       this.#out.raw("call", { extra_content: call["extra_content"] }, choice, tracked.order);
   }
 
-  #argumentsOf(fn: JsonMembers | undefined, key: string): string {
+  #readArguments(fn: JsonMembers | undefined, key: string): string {
     const value = fn?.[key];
     if (value === undefined || typeof value === "string") return value ?? "";
     const text = value === null ? "" : stringifyExact(value);
     fn![key] = text;
-    this.#changed = true;
+    this.#isChanged = true;
     return text;
   }
 
@@ -279,15 +279,15 @@ export class ChunkReader {
     if (typeof call["type"] !== "string") this.#set(call, "type", "function");
   }
 
-  /** Only the first fragment of a call has its id and name: clients join what they receive twice. */
+  /** Removes the id and name from later fragments of a call, since clients concatenate what they receive twice. */
   #repairLater(call: JsonMembers, fn: JsonMembers | undefined): void {
     if ("id" in call) {
       delete call["id"];
-      this.#changed = true;
+      this.#isChanged = true;
     }
     if (fn !== undefined && "name" in fn) {
       delete fn["name"];
-      this.#changed = true;
+      this.#isChanged = true;
     }
   }
 }
@@ -296,19 +296,22 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** Members beside the known ones; undefined where there are none. */
-function others(holder: JsonMembers, known: ReadonlySet<string>): JsonMembers | undefined {
-  let more: JsonMembers | undefined;
+/** Returns the members whose names are not in `knownNames`; undefined if there are none. */
+function unknownMembers(
+  holder: JsonMembers,
+  knownNames: ReadonlySet<string>,
+): JsonMembers | undefined {
+  let unknown: JsonMembers | undefined;
   for (const key in holder) {
-    if (known.has(key) || holder[key] == null) continue;
-    more ??= {};
-    more[key] = holder[key];
+    if (knownNames.has(key) || holder[key] == null) continue;
+    unknown ??= {};
+    unknown[key] = holder[key];
   }
-  return more;
+  return unknown;
 }
 
-/** Nothing but empty fields, and maybe an end once more. */
-function saysNothing(choice: JsonMembers): boolean {
+/** True if all fields of the delta are empty. The choice may repeat its finish reason. */
+function isEmptyChoice(choice: JsonMembers): boolean {
   const delta = choice["delta"] as JsonMembers;
   return Object.keys(delta).every((key) => delta[key] === "" || delta[key] == null);
 }

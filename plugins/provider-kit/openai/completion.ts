@@ -1,4 +1,4 @@
-/** Whole responses in OpenAI's form: detects errors of status 200, and repairs what servers of that format get wrong. */
+/** Reads whole responses in OpenAI's form: detects errors of status 200, and repairs the usual deviations. */
 import { completeArguments } from "../response/arguments.ts";
 import type { PartDefaults } from "../parts/part-writer.ts";
 import { isObject, type JsonMembers } from "../request/is-object.ts";
@@ -18,7 +18,7 @@ import {
 } from "./repair.ts";
 
 /**
- * Parses and repairs a response. `changed`: the bytes may not be passed on unchanged. Throws `UpstreamError` for
+ * Parses and repairs a response. `changed` is true if the bytes must not be passed on unchanged. Throws `UpstreamError` for
  * anything that is not a completion.
  */
 export function readCompletion(
@@ -45,8 +45,8 @@ function notACompletion(body: Buffer): UpstreamError {
   return upstreamError({ kind: "upstream", message }, 200);
 }
 
-/** Sets a member that is wrong or missing. */
-function put(holder: JsonMembers, key: string, value: unknown): boolean {
+/** Sets a member if it is wrong or missing. Returns whether it was. */
+function setMember(holder: JsonMembers, key: string, value: unknown): boolean {
   if (holder[key] === value && key in holder) return false;
   holder[key] = value;
   return true;
@@ -55,31 +55,39 @@ function put(holder: JsonMembers, key: string, value: unknown): boolean {
 function repairCompletion(response: JsonMembers, defaults: PartDefaults): boolean {
   const { id, created, model } = response;
   const changes = [
-    put(response, "id", isCompletionId(id) ? id : defaults.id),
-    put(response, "object", "chat.completion"),
-    put(response, "created", typeof created === "number" ? Math.floor(created) : defaults.created),
-    put(response, "model", typeof model === "string" && model !== "" ? model : defaults.model),
+    setMember(response, "id", isCompletionId(id) ? id : defaults.id),
+    setMember(response, "object", "chat.completion"),
+    setMember(
+      response,
+      "created",
+      typeof created === "number" ? Math.floor(created) : defaults.created,
+    ),
+    setMember(
+      response,
+      "model",
+      typeof model === "string" && model !== "" ? model : defaults.model,
+    ),
     dropOthers(response, "choices"),
   ];
   for (const [i, choice] of (response["choices"] as JsonMembers[]).entries())
     changes.push(repairChoice(choice, i));
   const { usage } = response;
   const isUsage = isObject(usage) && hasCounts(usage);
-  if (usage != null && !isUsage) changes.push(put(response, "usage", undefined));
+  if (usage != null && !isUsage) changes.push(setMember(response, "usage", undefined));
   if (isUsage) changes.push(repairUsage(usage));
   return changes.includes(true);
 }
 
 function repairChoice(choice: JsonMembers, position: number): boolean {
   const { index, message: upstreamMessage, delta } = choice;
-  const changes = [put(choice, "index", typeof index === "number" ? index : position)];
+  const changes = [setMember(choice, "index", typeof index === "number" ? index : position)];
   if (!isObject(upstreamMessage))
-    changes.push(put(choice, "message", isObject(delta) ? delta : { content: "" }));
+    changes.push(setMember(choice, "message", isObject(delta) ? delta : { content: "" }));
   const message = choice["message"] as JsonMembers;
   changes.push(
     repairOwnText(choice, message),
-    put(message, "role", "assistant"),
-    message["content"] === undefined && put(message, "content", null),
+    setMember(message, "role", "assistant"),
+    message["content"] === undefined && setMember(message, "content", null),
     readFunctionCall(message),
     dropOthers(message, "tool_calls"),
   );
@@ -89,21 +97,22 @@ function repairChoice(choice: JsonMembers, position: number): boolean {
   const isCut = reason === "length" || reason === "content_filter";
   for (const call of calls) changes.push(repairCall(call, isCut));
   const finish = reason === "stop" && calls.length > 0 ? "tool_calls" : reason;
-  changes.push(repairText(message), put(choice, "finish_reason", finish));
+  changes.push(repairText(message), setMember(choice, "finish_reason", finish));
   return changes.includes(true);
 }
 
 function repairCall(call: JsonMembers, isCut: boolean): boolean {
   const { id, type, function: fn } = call;
   const changes = [
-    put(call, "id", typeof id === "string" && id !== "" ? id : mintCallId()),
-    put(call, "type", typeof type === "string" ? type : "function"),
+    setMember(call, "id", typeof id === "string" && id !== "" ? id : mintCallId()),
+    setMember(call, "type", typeof type === "string" ? type : "function"),
   ];
-  if (isObject(fn)) changes.push(put(fn, "arguments", completeArguments(fn["arguments"], isCut)));
+  if (isObject(fn))
+    changes.push(setMember(fn, "arguments", completeArguments(fn["arguments"], isCut)));
   return changes.includes(true);
 }
 
-/** A completion with one text, for providers that answer with a string and for hooks that reply. */
+/** Returns a completion with one text, for providers that respond with a string and for hooks that reply. */
 export function textCompletion(
   { id, created, model }: PartDefaults,
   content: string,
@@ -120,13 +129,13 @@ export function textCompletion(
   };
 }
 
-/** For responses without usage: many clients read it without checking. */
+/** The usage of responses that report none, because many clients read it without checking. */
 export const NO_TOKENS: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 let counter = 0;
 const runId = Math.random().toString(36).slice(2, 10);
 
-/** `chatcmpl-` and an id that is unique over restarts too. */
+/** Returns `chatcmpl-` and an id that is unique, also across restarts. */
 export function newCompletionId(): string {
   counter = (counter + 1) % Number.MAX_SAFE_INTEGER;
   return `chatcmpl-${runId}${Date.now().toString(36)}${counter.toString(36).padStart(5, "0")}`;

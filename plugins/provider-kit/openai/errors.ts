@@ -1,4 +1,4 @@
-/** Errors inside responses and events in OpenAI's form whose status is 200. */
+/** Detects errors in responses and events in OpenAI's form whose status is 200. */
 import { isObject } from "../request/is-object.ts";
 import { errorValueIn } from "../response/errors-in-response.ts";
 import {
@@ -10,22 +10,22 @@ import {
 } from "../stream/upstream-error.ts";
 
 /**
- * The error in a 200 response or in an event of a stream: one that `errorValueIn` returns, vLLM's `{"object":"error"}`, a bare
- * `{"detail"}` or `{"message"}` without choices.
+ * Returns the error in a 200 response or in an event of a stream: one that `errorValueIn` finds, vLLM's
+ * `{"object":"error"}`, or a bare `{"detail"}` or `{"message"}` without choices.
  */
 export function errorIn(value: unknown): UpstreamError | undefined {
   if (!isObject(value)) return undefined;
-  const told = errorValueIn(value);
-  const bare =
+  const error = errorValueIn(value);
+  const isBare =
     !Array.isArray(value["choices"]) &&
     value["usage"] == null &&
     (value["detail"] != null || typeof value["message"] === "string");
-  if (told === undefined && value["object"] !== "error" && !bare) return undefined;
-  const body = Buffer.from(JSON.stringify(told === undefined ? value : { error: told }));
+  if (error === undefined && value["object"] !== "error" && !isBare) return undefined;
+  const body = Buffer.from(JSON.stringify(error === undefined ? value : { error }));
   return upstreamError(asFailure(readOpenAiProblem(200, body)), 200);
 }
 
-/** Codes and types of errors about the upstream's capacity. Some servers send the status as the code. */
+/** The kinds of errors about the upstream's capacity, by code or type. Some servers send the status as the code. */
 const CAPACITY = new Map<string | undefined, UpstreamKind>([
   ...["429", "rate_limit_exceeded", "rate_limit_error", "insufficient_quota", "slow_down"].map(
     (name) => [name, "rate_limit"] as const,
@@ -35,7 +35,7 @@ const CAPACITY = new Map<string | undefined, UpstreamKind>([
   ),
 ]);
 
-/** An error inside a response is the upstream's failure, unless its code or type is about limits or overload. */
+/** Marks an error inside a response as the upstream's failure, unless its code or type is about limits or overload. */
 export function asFailure(problem: UpstreamProblem): UpstreamProblem {
   const { code, ...rest } = problem;
   const kind = CAPACITY.get(code) ?? CAPACITY.get(problem.type) ?? "upstream";

@@ -7,9 +7,9 @@ import type { ChatChunk, ChatCompletion, ChatMessage } from "../types/format.ts"
 import type { ChunkSink } from "./chunk-sink.ts";
 
 /** An index that no upstream gives to a tool call. */
-const INDEX_OF_FRAGMENT = -1;
+const LEGACY_CALL_INDEX = -1;
 
-/** True for the body of a request whose client does not know tools. */
+/** True for the body of a request whose client does not support tools. */
 export function usesFunctions(body: unknown): boolean {
   return isObject(body) && Array.isArray(body["functions"]) && body["tools"] == null;
 }
@@ -27,32 +27,32 @@ export function readFunctionCall(message: JsonMembers): boolean {
   return true;
 }
 
-/** Does the same for a delta of a stream, all of whose fragments belong to one call. */
+/** As `readFunctionCall`, for a delta of a stream. All fragments of a choice belong to one call. */
 export function readFunctionCallDelta(delta: JsonMembers): boolean {
   const isChanged = readFunctionCall(delta);
   const { tool_calls: calls } = delta;
   if (isChanged && Array.isArray(calls) && calls.length === 1 && isObject(calls[0]))
-    calls[0]["index"] ??= INDEX_OF_FRAGMENT;
+    calls[0]["index"] ??= LEGACY_CALL_INDEX;
   return isChanged;
 }
 
-/** Writes a response for a client that does not know tools: the first call only. The model asks for the others again. */
+/** Converts a response for a client that does not support tools. It has only the first call; the model makes the others again. */
 export function withFunctionCalls(completion: ChatCompletion): ChatCompletion {
   const choices = completion.choices.map((choice) => ({
     ...choice,
     message: withFunctionCall(choice.message),
-    finish_reason: oldFinishReason(choice.finish_reason),
+    finish_reason: legacyFinishReason(choice.finish_reason),
   }));
   return { ...completion, choices };
 }
 
-/** Does the same for a stream. */
+/** Returns a sink that converts the chunks of a stream in the same way. */
 export function functionCallSink(sink: ChunkSink): ChunkSink {
   return {
     chunk: (chunk) => sink.chunk(chunkWithFunctionCalls(chunk)),
     event(event) {
       const chunk = event.value as unknown as ChatChunk;
-      if (!chunk.choices.some(isOfCall)) sink.event(event);
+      if (!chunk.choices.some(concernsCalls)) sink.event(event);
       else sink.chunk(chunkWithFunctionCalls(chunk));
     },
     comment: (text) => sink.comment(text),
@@ -61,7 +61,7 @@ export function functionCallSink(sink: ChunkSink): ChunkSink {
 
 type ChunkChoice = ChatChunk["choices"][number];
 
-function isOfCall({ delta, finish_reason }: ChunkChoice): boolean {
+function concernsCalls({ delta, finish_reason }: ChunkChoice): boolean {
   return delta.tool_calls != null || finish_reason === "tool_calls";
 }
 
@@ -69,7 +69,7 @@ function chunkWithFunctionCalls(chunk: ChatChunk): ChatChunk {
   const choices = chunk.choices.map((choice) => ({
     ...choice,
     delta: withFunctionCall(choice.delta),
-    finish_reason: oldFinishReason(choice.finish_reason),
+    finish_reason: legacyFinishReason(choice.finish_reason),
   }));
   return { ...chunk, choices };
 }
@@ -81,6 +81,6 @@ function withFunctionCall<M extends Partial<ChatMessage>>(message: M): M {
   return { ...others, ...(call !== undefined && { function_call: call }) } as M;
 }
 
-function oldFinishReason(reason: string | null): string | null {
+function legacyFinishReason(reason: string | null): string | null {
   return reason === "tool_calls" ? "function_call" : reason;
 }

@@ -1,41 +1,41 @@
-/** Deviations of servers of OpenAI's format, repaired in place. Each function returns whether it changed something. */
+/** Repairs deviations of servers of OpenAI's format in place. Each function that repairs returns whether it changed something. */
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 import { readCount, repairCounts } from "../response/token-counts.ts";
 import { readCountOrZero } from "../response/read-members.ts";
 
-/** True for an id that may be passed on: OpenAI's begin so, and others may mean something where they come from. */
+/** True for an id that may be passed on. OpenAI's begin like this; any other may have a meaning at its origin. */
 export function isCompletionId(id: unknown): id is string {
   return typeof id === "string" && id.startsWith("chatcmpl-") && id.length > 9;
 }
 
-/** Some upstreams leave `total_tokens` or another count out, or write counts that cannot be true. */
+/** Adds missing counts, and corrects counts that cannot be true. */
 export function repairUsage(usage: unknown): boolean {
   if (!isObject(usage)) return false;
   const changes = [
     repairCounts(usage),
-    putCount(usage, "prompt_tokens", 0),
-    putCount(usage, "completion_tokens", 0),
+    addMissingCount(usage, "prompt_tokens", 0),
+    addMissingCount(usage, "completion_tokens", 0),
   ];
   const sum = (usage["prompt_tokens"] as number) + (usage["completion_tokens"] as number);
   const isTooLow = readCountOrZero(usage["total_tokens"]) < sum;
   if (isTooLow) usage["total_tokens"] = sum;
-  return isTooLow || putCount(usage, "total_tokens", sum) || changes.includes(true);
+  return isTooLow || addMissingCount(usage, "total_tokens", sum) || changes.includes(true);
 }
 
-/** False for usage that counts as absent: it has no count of tokens, or one that cannot be true. */
+/** False if the usage has no count of tokens, or one that cannot be true. Such usage counts as absent. */
 export function hasCounts({ prompt_tokens, completion_tokens }: JsonMembers): boolean {
   const counts = [prompt_tokens, completion_tokens].filter((count) => count != null);
   return counts.length > 0 && counts.every((count) => readCount(count) !== undefined);
 }
 
-/** Sets a count that is missing. */
-function putCount(usage: JsonMembers, name: string, count: number): boolean {
+/** Sets a count if it is missing. */
+function addMissingCount(usage: JsonMembers, name: string, count: number): boolean {
   if (typeof usage[name] === "number") return false;
   usage[name] = count;
   return true;
 }
 
-/** Removes items that are no objects from a list of objects, and a value that is no list. */
+/** Removes items that are not objects from a list of objects, and a value that is not a list. */
 export function dropOthers(holder: JsonMembers, name: string): boolean {
   const list = holder[name];
   if (list == null) return false;
@@ -46,8 +46,8 @@ export function dropOthers(holder: JsonMembers, name: string): boolean {
 }
 
 /**
- * `content` as a list of parts becomes text, and anything else null; `reasoning` (OpenRouter, Groq, vLLM) is copied to
- * as `reasoning_content`.
+ * Converts `content` that is a list of parts to text, and anything but a string to null; copies `reasoning` (OpenRouter,
+ * Groq, vLLM) to `reasoning_content`.
  */
 export function repairText(message: JsonMembers): boolean {
   let changed = repairContent(message);
@@ -79,8 +79,8 @@ function textOfPart(part: unknown): string {
 }
 
 /**
- * A text completion's `text` in a chat's choice: becomes the message's where that is empty, else it is removed, for no reader of chats
- * and no guard over them would see it.
+ * Removes a text completion's `text` from a choice of a chat, where no reader and no guard of chats would see it. It
+ * becomes the content of a message that has nothing else.
  */
 export function repairOwnText(choice: JsonMembers, message: JsonMembers): boolean {
   const text = choice["text"];
@@ -107,7 +107,7 @@ const REASONS: Record<string, string> = {
   SAFETY: "content_filter",
 };
 
-/** OpenAI's word for a finish reason, undefined where there is none. */
+/** Returns OpenAI's name of a finish reason; undefined if there is none. */
 export function finishReasonOf(value: unknown): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
   return Object.hasOwn(REASONS, value) ? REASONS[value]! : value;

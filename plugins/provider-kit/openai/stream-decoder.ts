@@ -1,4 +1,4 @@
-/** The stream of an upstream that speaks OpenAI's format. */
+/** Decodes the stream of an upstream that speaks OpenAI's format. */
 import { createPartDecoder } from "../parts/decoder.ts";
 import { type PartDefaults, PartWriter } from "../parts/part-writer.ts";
 import { isObject, type JsonMembers } from "../request/is-object.ts";
@@ -9,7 +9,7 @@ import type { PartDecoder } from "../types/parts.ts";
 import { ChunkReader } from "./chunk-reader.ts";
 import { errorIn } from "./errors.ts";
 
-/** `shortcut`: see `RepeatedEvent`; without it every event is parsed, which gives the same. */
+/** `shortcut`: see `RepeatedEvent`. Without it every event is parsed, with the same result. */
 export function createOpenAiDecoder(
   defaults: PartDefaults,
   options: { shortcut?: boolean } = {},
@@ -29,10 +29,10 @@ export function createOpenAiDecoder(
 
 class EventReader {
   readonly out: PartWriter;
-  /** `[DONE]` has come. */
+  /** True once `[DONE]` or the end of the body has arrived. */
   isDone = false;
   readonly #chunks: ChunkReader;
-  /** An event has come, be it only one of usage. */
+  /** True once an event has arrived, even if it contains only usage. */
   #hasRead = false;
 
   constructor(defaults: PartDefaults, options: { shortcut?: boolean }) {
@@ -42,22 +42,22 @@ class EventReader {
 
   event(text: string, name: string): void {
     if (this.isDone || text === "") return;
-    // Data of several lines cannot be written unchanged.
+    // Data that spans several lines cannot be written unchanged.
     const json = text.includes("\n") ? undefined : text;
     if (json !== undefined && name === "message" && this.#chunks.repeat(json)) return;
-    if (text.trim() === "[DONE]") this.#done();
-    else this.#chunk(text, json, name);
+    if (text.trim() === "[DONE]") this.#endWithDone();
+    else this.#readChunk(text, json, name);
   }
 
-  /** The body has ended without `[DONE]`. */
+  /** Ends a body that had no `[DONE]`. */
   end(): void {
-    if (!this.#chunks.started) throw nothingCame();
+    if (!this.#chunks.started) throw emptyStream();
     this.#close();
   }
 
-  /** An end alone is no response: some servers answer so where they did not understand the request. */
-  #done(): void {
-    if (!this.#hasRead) throw nothingCame();
+  /** Ends the stream. `[DONE]` alone is an error: some servers respond with it to a request that they do not understand. */
+  #endWithDone(): void {
+    if (!this.#hasRead) throw emptyStream();
     this.#close();
   }
 
@@ -66,7 +66,7 @@ class EventReader {
     this.isDone = true;
   }
 
-  #chunk(text: string, json: string | undefined, name: string): void {
+  #readChunk(text: string, json: string | undefined, name: string): void {
     const value = this.#parse(text);
     if (value === undefined) return;
     const error = errorIn(name === "error" && !value["error"] ? { error: value } : value);
@@ -75,7 +75,7 @@ class EventReader {
     this.#chunks.read(value, json);
   }
 
-  /** Undefined for what is cut off behind the end of all choices: that is no loss. */
+  /** Parses an event. Returns undefined for one that is cut off after all choices have ended, since nothing is lost. */
   #parse(text: string): JsonMembers | undefined {
     let value: unknown;
     try {
@@ -90,7 +90,7 @@ class EventReader {
   }
 }
 
-function nothingCame(): UpstreamError {
+function emptyStream(): UpstreamError {
   const message = "The upstream's stream ended before it sent anything.";
   return upstreamError({ kind: "upstream", message }, 200);
 }

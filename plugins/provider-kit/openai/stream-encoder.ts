@@ -1,4 +1,4 @@
-/** The stream of `/v1/chat/completions`. */
+/** Encodes the stream of `/v1/chat/completions`. */
 import type { PorticoError } from "portico";
 import type { StreamEncoder, StreamPart } from "../types/parts.ts";
 import { ChunkEncoder, type ChunkOptions } from "./chunk-encoder.ts";
@@ -48,7 +48,7 @@ export class OpenAiEncoder implements StreamEncoder {
   }
 }
 
-/** The event that ends a stream which failed after it had begun. */
+/** Returns the event that ends a stream which failed after it had begun, followed by `[DONE]`. */
 export function errorEvent({ message, type, param, code }: PorticoError): string {
   const body = { error: { message, type: type ?? "api_error", param: param ?? null, code } };
   return `data: ${JSON.stringify(body)}\n\n${DONE}`;

@@ -1,5 +1,5 @@
 /**
- * Makes the ids of tool calls unique: an id that the conversation, or this response, contains already is replaced.
+ * Makes the ids of tool calls unique: replaces an id that the conversation or this response already contains.
  * Some upstreams restart their count in each response (`call_0`), and clients then confuse the later call with an earlier
  * one.
  */
@@ -9,22 +9,22 @@ import type { StreamPart } from "../types/parts.ts";
 
 export class CallIds {
   readonly #messages: ChatRequest["messages"];
-  #taken: Set<string> | undefined;
+  #usedIds: Set<string> | undefined;
 
-  /** `request`: its messages are looked through when the first call comes. */
+  /** The messages of the request are searched for ids only when the response has a call. */
   constructor({ messages }: Pick<ChatRequest, "messages">) {
     this.#messages = messages;
   }
 
-  /** The id itself where it is new, else a fresh one. */
+  /** Returns the id itself if it is new, otherwise a fresh one. */
   claim(id: string): string {
-    this.#taken ??= idsIn(this.#messages);
-    const own = this.#taken.has(id) ? mintCallId() : id;
-    this.#taken.add(own);
-    return own;
+    this.#usedIds ??= idsIn(this.#messages);
+    const uniqueId = this.#usedIds.has(id) ? mintCallId() : id;
+    this.#usedIds.add(uniqueId);
+    return uniqueId;
   }
 
-  /** The same list where all ids are new. */
+  /** Returns the parts with unique ids; the same list if all ids are new. */
   claimParts(parts: StreamPart[]): StreamPart[] {
     if (!parts.some(({ type }) => type === "tool-call")) return parts;
     return parts.map((part) => {
@@ -34,10 +34,10 @@ export class CallIds {
     });
   }
 
-  /** A whole response with ids that are new; the same response where all are. */
+  /** Returns a whole response with unique ids; the same response if all ids are new. */
   claimCompletion(completion: ChatCompletion): ChatCompletion {
     const { choices } = completion;
-    // Routes beside chat answer in forms of their own.
+    // Routes other than chat have other forms of response.
     if (!Array.isArray(choices)) return completion;
     const claimed = choices.map((choice) => this.#claimChoice(choice));
     const isSame = claimed.every((choice, i) => choice === choices[i]);

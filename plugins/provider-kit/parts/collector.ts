@@ -1,4 +1,4 @@
-/** Puts the parts of a stream together to a whole response. */
+/** Collects the parts of a stream into a whole response. */
 import { isObject } from "../request/is-object.ts";
 import type { ChatCompletion, ChatMessage, ToolCallPart, Usage } from "../types/format.ts";
 import type { RawPart, StreamedCallPart, StreamPart } from "../types/parts.ts";
@@ -45,7 +45,7 @@ export class PartCollector {
   }
 
   #addMembers({ members, format }: RawPart): void {
-    // An event of another format repeats other parts.
+    // An event of another format repeats what other parts contain.
     if (format === undefined) Object.assign(this.#members, members);
   }
 
@@ -67,11 +67,11 @@ class CollectedChoice {
   #refusal = "";
   #audio: Record<string, unknown> | undefined;
   readonly #annotations: Record<string, unknown>[] = [];
-  /** Pictures, and members that a provider requires again in later requests. */
-  readonly #more: Record<string, unknown> = {};
+  /** Images, and members that a provider requires in later requests. */
+  readonly #members: Record<string, unknown> = {};
   readonly #calls: (ToolCallPart & { custom?: { name: string; input: string } })[] = [];
-  readonly #signed = new SignedReasoning();
-  #reason: string | undefined;
+  readonly #signatures = new SignedReasoning();
+  #finishReason: string | undefined;
 
   add(part: ChoicePart): void {
     switch (part.type) {
@@ -85,7 +85,7 @@ class CollectedChoice {
         this.#refusal += part.text;
         return;
       case "reasoning-signature":
-        this.#signed.add(part);
+        this.#signatures.add(part);
         return;
       case "tool-call":
         this.#addCall(part);
@@ -100,7 +100,7 @@ class CollectedChoice {
         this.#annotations.push(part.annotation);
         return;
       case "finish":
-        this.#reason = part.reason;
+        this.#finishReason = part.reason;
         return;
       case "raw":
         this.#addRaw(part);
@@ -109,12 +109,12 @@ class CollectedChoice {
 
   end(): { message: ChatMessage; finish_reason: string } {
     const calls = this.#calls;
-    const isSilent = calls.length > 0 || this.#refusal !== "" || this.#audio !== undefined;
-    const extra = this.#signed.extraContent(calls.length > 0);
+    const hasOtherContent = calls.length > 0 || this.#refusal !== "" || this.#audio !== undefined;
+    const extra = this.#signatures.extraContent(calls.length > 0);
     const message: ChatMessage = {
-      ...this.#more,
+      ...this.#members,
       role: "assistant",
-      content: this.text === "" && isSilent ? null : this.text,
+      content: this.text === "" && hasOtherContent ? null : this.text,
       refusal: this.#refusal === "" ? undefined : this.#refusal,
       audio: this.#audio,
       annotations: this.#annotations.length === 0 ? undefined : this.#annotations,
@@ -124,7 +124,7 @@ class CollectedChoice {
     for (const { function: fn } of calls)
       if (fn !== undefined && fn.arguments === "") fn.arguments = "{}";
     if (extra !== undefined) message["extra_content"] = extra;
-    return { message, finish_reason: this.#reason ?? "stop" };
+    return { message, finish_reason: this.#finishReason ?? "stop" };
   }
 
   #addCall({ index, id, name, custom, extra }: StreamedCallPart): void {
@@ -143,7 +143,7 @@ class CollectedChoice {
     else if (call?.function !== undefined) call.function.arguments += text;
   }
 
-  /** Words and sound come in pieces, and in events of their own. */
+  /** The transcript and the sound arrive in fragments, and in separate events. */
   #addAudio(transcript: string, { data, ...others }: Record<string, unknown>): void {
     this.#audio ??= { data: "", transcript: "" };
     this.#audio["transcript"] += transcript;
@@ -158,17 +158,17 @@ class CollectedChoice {
     for (const [key, value] of Object.entries(members)) this.#addMember(key, value);
   }
 
-  /** Lists come in pieces. */
+  /** Adds a member of the delta. Lists and objects arrive in fragments, which are merged. */
   #addMember(key: string, value: unknown): void {
-    const before = this.#more[key];
-    if (Array.isArray(before) && Array.isArray(value)) {
-      for (const item of value) before.push(item);
-    } else if (isObject(before) && isObject(value)) Object.assign(before, value);
-    else if (value != null) this.#more[key] = copyOf(value);
+    const existing = this.#members[key];
+    if (Array.isArray(existing) && Array.isArray(value)) {
+      for (const item of value) existing.push(item);
+    } else if (isObject(existing) && isObject(value)) Object.assign(existing, value);
+    else if (value != null) this.#members[key] = copyOf(value);
   }
 }
 
-/** Of a list or an object, to which more may be added. */
+/** Copies a list or an object, so that more can be added to it. */
 function copyOf(value: unknown): unknown {
   if (Array.isArray(value)) return [...value];
   return isObject(value) ? { ...value } : value;

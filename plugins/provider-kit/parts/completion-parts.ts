@@ -1,4 +1,4 @@
-/** A whole response as parts, for callers who asked for a stream. */
+/** Converts a whole response to parts, for callers that asked for a stream. */
 import { isObject } from "../request/is-object.ts";
 import { mintCallId } from "../response/call-ids.ts";
 import type { ChatCompletion, ToolCallPart } from "../types/format.ts";
@@ -6,7 +6,8 @@ import type { StreamPart } from "../types/parts.ts";
 
 type Choice = ChatCompletion["choices"][number];
 
-const READ = new Set([
+/** The members of a message that have parts of their own. */
+const READ_MEMBERS = new Set([
   ...["role", "content", "refusal", "reasoning", "reasoning_content"],
   ...["tool_calls", "audio", "annotations"],
 ]);
@@ -21,7 +22,9 @@ export function partsOfCompletion(completion: ChatCompletion): StreamPart[] {
 
 function partsOfChoice({ index: choice, message, logprobs, finish_reason }: Choice): StreamPart[] {
   const parts = partsOfText(message, choice, logprobs);
-  const others = Object.entries(message).filter(([key, value]) => !READ.has(key) && value != null);
+  const others = Object.entries(message).filter(
+    ([key, value]) => !READ_MEMBERS.has(key) && value != null,
+  );
   if (others.length > 0)
     parts.push({ type: "raw", at: "delta", choice, members: Object.fromEntries(others) });
   for (const [index, call] of (message.tool_calls ?? []).entries())
@@ -30,17 +33,18 @@ function partsOfChoice({ index: choice, message, logprobs, finish_reason }: Choi
   return parts;
 }
 
-/** The content of a message. `logprobs` belong to the text, or to the refusal in its place. */
+/** The parts of a message's content. `logprobs` belong to the text, or to the refusal if there is no text. */
 function partsOfText(
   { reasoning_content: reasoning, content, refusal, audio, annotations }: Choice["message"],
   choice: number,
   logprobs: unknown,
 ): StreamPart[] {
   const parts: StreamPart[] = [];
-  const ofRefusal = isText(content) ? null : logprobs;
+  const refusalLogprobs = isText(content) ? null : logprobs;
   if (isText(reasoning)) parts.push({ type: "reasoning", choice, text: reasoning });
   if (isText(content)) parts.push({ type: "text", choice, text: content, logprobs });
-  if (isText(refusal)) parts.push({ type: "refusal", choice, text: refusal, logprobs: ofRefusal });
+  if (isText(refusal))
+    parts.push({ type: "refusal", choice, text: refusal, logprobs: refusalLogprobs });
   if (isObject(audio)) {
     const { transcript, ...members } = audio;
     parts.push({

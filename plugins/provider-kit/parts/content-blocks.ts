@@ -1,38 +1,38 @@
-/** A stream of content blocks (Anthropic's Messages, Bedrock's Converse) as parts. */
+/** Converts a stream of content blocks (Anthropic's Messages, Bedrock's Converse) to parts. */
 import { completeArguments } from "../response/arguments.ts";
 import type { PartWriter } from "./part-writer.ts";
 import type { TrackedCall } from "./tool-calls.ts";
 
-/** A block whose end has not come yet. */
+/** A block that has not ended yet. */
 interface OpenBlock {
   call: TrackedCall | undefined;
-  /** The arguments of the call, where no fragments follow. */
+  /** The arguments of the call, used if no fragments follow. */
   input: unknown;
   reasoning: string;
   signature: string;
 }
 
-/** Blocks are named by their index; several may be open. */
+/** Blocks are identified by their index. Several may be open at the same time. */
 export class ContentBlocks {
   readonly #out: PartWriter;
   readonly #origin: string;
-  readonly #open = new Map<number, OpenBlock>();
+  readonly #openBlocks = new Map<number, OpenBlock>();
 
-  /** `origin`: the models that accept the signatures. */
+  /** `origin` names the models that accept the signatures: see `originOf`. */
   constructor(out: PartWriter, origin: string) {
     this.#out = out;
     this.#origin = origin;
   }
 
-  /** There were calls. */
+  /** True if the response has calls. */
   get called(): boolean {
     return this.#out.calls().any;
   }
 
   toolCall(block: number, id: string | undefined, name = "", input?: unknown): void {
-    const begun = this.#blockAt(block);
-    begun.call = this.#out.calls().start(id, name);
-    begun.input = input;
+    const openBlock = this.#blockAt(block);
+    openBlock.call = this.#out.calls().start(id, name);
+    openBlock.input = input;
   }
 
   toolArguments(block: number, fragment: string): void {
@@ -49,7 +49,7 @@ export class ContentBlocks {
     this.#blockAt(block).signature += data;
   }
 
-  /** Reasoning that only the upstream can read. */
+  /** Adds reasoning that only the upstream can read. */
   sealed(data: string): void {
     this.#out.add({
       type: "reasoning-signature",
@@ -62,10 +62,10 @@ export class ContentBlocks {
   }
 
   end(block: number): void {
-    const ended = this.#open.get(block);
-    if (ended === undefined) return;
-    this.#open.delete(block);
-    const { call, input, reasoning, signature } = ended;
+    const openBlock = this.#openBlocks.get(block);
+    if (openBlock === undefined) return;
+    this.#openBlocks.delete(block);
+    const { call, input, reasoning, signature } = openBlock;
     if (call !== undefined) this.#endCall(call, input);
     if (signature === "") return;
     this.#out.add({
@@ -77,9 +77,9 @@ export class ContentBlocks {
     });
   }
 
-  /** Ends blocks that were never closed: their calls still need arguments. */
+  /** Ends the blocks that the upstream never closed, because their calls still need arguments. */
   endAll(): void {
-    for (const block of [...this.#open.keys()]) this.end(block);
+    for (const block of [...this.#openBlocks.keys()]) this.end(block);
   }
 
   #endCall(call: TrackedCall, input: unknown): void {
@@ -88,18 +88,18 @@ export class ContentBlocks {
     calls.end(call);
   }
 
-  /** Some blocks begin without a start of their own. */
+  /** Returns the open block with this index, or opens it: some blocks begin without a start event. */
   #blockAt(block: number): OpenBlock {
-    let open = this.#open.get(block);
-    if (open === undefined) {
-      open = { call: undefined, input: undefined, reasoning: "", signature: "" };
-      this.#open.set(block, open);
+    let openBlock = this.#openBlocks.get(block);
+    if (openBlock === undefined) {
+      openBlock = { call: undefined, input: undefined, reasoning: "", signature: "" };
+      this.#openBlocks.set(block, openBlock);
     }
-    return open;
+    return openBlock;
   }
 }
 
-/** What the tracker of calls completes by itself. */
+/** True for arguments that the tracker of calls completes by itself. */
 function isEmpty(input: unknown): boolean {
   if (input == null || input === "") return true;
   return typeof input === "object" && Object.keys(input).length === 0;

@@ -1,17 +1,17 @@
-/** What all decoders of streams have in common: in which order parts and failures come out. */
+/** The common part of all decoders of streams: it determines the order of parts and failures. */
 import type { PorticoError } from "portico";
 import type { PartDecoder, StreamPart } from "../types/parts.ts";
 import type { PartWriter } from "./part-writer.ts";
 
-/** What a decoder of one format knows and does. */
+/** The part of a decoder that depends on the format. */
 export interface Decoding {
   out: PartWriter;
-  /** Reads bytes that may be cut anywhere. What its events throw ends the stream: `upstreamError` for an error event. */
+  /** Reads bytes that may be cut anywhere. An error that an event throws ends the stream: `upstreamError` for an error event. */
   reader: { push(bytes: Buffer): void; end?(): void };
-  /** Ends a response whose last event did not come. Throws where it was cut short. */
+  /** Ends a response whose last event did not arrive. Throws if the response was cut short. */
   close(): void;
   done(): boolean;
-  /** Every choice that has begun is finished. Absent: as `out` knows it. */
+  /** Returns true if every choice that has begun is finished. Absent: `out.finished` applies. */
   finished?(): boolean;
 }
 
@@ -49,7 +49,7 @@ class Decoder implements PartDecoder {
     });
   }
 
-  /** Parts before an error in the same bytes are still returned; the error then waits in `failure`. */
+  /** Returns the parts that precede an error in the same bytes, and keeps the error in `failure`. Throws it if there are none. */
   #read(read: () => void): StreamPart[] {
     try {
       read();

@@ -1,4 +1,4 @@
-/** A text of JSON that arrives in pieces, and whether its object or list is complete. Reads each character once. */
+/** Tells whether the object or list in a JSON text that arrives in fragments is complete. Reads each character once. */
 export class JsonProgress {
   #unread: string[] = [];
   #depth = 0;

@@ -1,4 +1,4 @@
-/** The decoder of a stream whose events, or lines, are JSON objects: a provider only interprets each of them. */
+/** Decodes a stream whose events or lines are JSON objects, which the provider interprets one by one. */
 import { parseObject } from "../request/parse-object.ts";
 import { cutShort, notJson } from "../response/errors-in-response.ts";
 import { createLineParser } from "../stream/line-parser.ts";
@@ -10,16 +10,16 @@ import { PartWriter } from "./part-writer.ts";
 import type { TrackerOptions } from "./tool-calls.ts";
 
 export interface JsonStreamOptions<Event> extends TrackerOptions {
-  /** Server-sent events, whose `data` is JSON, or a JSON object a line. */
+  /** Server-sent events whose `data` is JSON, or one JSON object per line. */
   form: "events" | "lines";
   /**
-   * Adds the parts of an event; `out.finish` ends the stream, and what follows it is not read. What it throws ends the stream
-   * with that error: `upstreamError` for an error event.
+   * Adds the parts of an event. `out.finish` ends the stream, and later events are not read. An error that it throws ends
+   * the stream: `upstreamError` for an error event.
    */
   read(event: Event, out: PartWriter): void;
 }
 
-/** A stream that ends before `out.finish` was cut short, which is an error. `[DONE]` is not passed on. */
+/** Creates the decoder. It skips `[DONE]`, and throws if the stream ends before `out.finish`. */
 export function decodeJsonStream<Event extends object>(
   { id, created, model }: Pick<Target, "id" | "created" | "model">,
   { form, read, ...options }: JsonStreamOptions<Event>,

@@ -1,14 +1,14 @@
 /**
- * Puts the parts of a stream into the order that formats of blocks and items need: a call is written to its end before
- * anything else begins. Upstreams of OpenAI's format send texts, and fragments of other calls, between those of a call.
+ * Puts the parts of a stream into the order that formats of blocks and items need: a call ends before anything else
+ * begins. Upstreams of OpenAI's format send texts, and fragments of other calls, between the fragments of a call.
  */
 import type { StreamPart } from "../types/parts.ts";
 import { ResponseTooLarge } from "../stream/response-too-large.ts";
 import { JsonProgress } from "./json-progress.ts";
 import { partSize } from "./part-size.ts";
 
-/** The size of all parts that may wait for a call to be complete. */
-const MOST_WAITING_BYTES = 32 * 1024 * 1024;
+/** The limit for the total size of the parts that wait for a call to be complete. */
+const MAX_WAITING_BYTES = 32 * 1024 * 1024;
 
 type CallArguments = Extract<StreamPart, { type: "tool-arguments" }>;
 
@@ -16,27 +16,27 @@ type CallArguments = Extract<StreamPart, { type: "tool-arguments" }>;
 interface OpenCall {
   index: number;
   args: JsonProgress;
-  /** Its arguments are any text, so that only the next part shows where they end. */
+  /** True for arguments of free text, whose end only the next part shows. */
   isCustom: boolean;
 }
 
-/** A part that waits; the arguments of a call wait behind its beginning. */
+/** A part that waits. The arguments of a call wait together with the part that begins the call. */
 interface WaitingPart {
   first: StreamPart;
   args: CallArguments[];
 }
 
-/** For one choice. Parts of others are written at once. */
+/** Orders the parts of one choice. Parts of other choices are written at once. */
 export class PartSequence {
   readonly #choice: number;
   readonly #write: (part: StreamPart) => void;
   #open: OpenCall | undefined;
-  /** Parts that came before the open call was complete, in their order, and how many of them are written already. */
+  /** The parts that arrived before the open call was complete, in order, and how many of them are already written. */
   #waiting: WaitingPart[] = [];
   #writtenCount = 0;
-  /** The size of the parts that came since nothing waited. */
+  /** The total size of the parts that have had to wait since the list was last empty. */
   #waitingBytes = 0;
-  /** Those of them that begin a call, by its index. */
+  /** The waiting parts that begin a call, by its index. */
   readonly #waitingCalls = new Map<number, WaitingPart>();
 
   /** `write` takes the parts in their new order. */
@@ -45,7 +45,7 @@ export class PartSequence {
     this.#choice = choice;
   }
 
-  /** Throws `ResponseTooLarge` where more waits for a call than may be kept in memory; `end` still writes it. */
+  /** Throws `ResponseTooLarge` if the parts that wait for a call exceed the limit. `end` still writes those that wait. */
   add(part: StreamPart): void {
     if (!("choice" in part) || part.choice !== this.#choice) this.#write(part);
     else if (part.type === "finish") this.#finish(part);
@@ -59,7 +59,7 @@ export class PartSequence {
     return this.#waiting.length > 0;
   }
 
-  /** Writes what still waits: no call is completed any more. */
+  /** Writes the parts that still wait. No call is completed any more. */
   end(): void {
     while (this.#isWaiting) this.#writeNext();
     this.#open = undefined;
@@ -83,7 +83,7 @@ export class PartSequence {
 
   #wait(part: StreamPart): void {
     this.#waitingBytes += partSize(part);
-    if (this.#waitingBytes > MOST_WAITING_BYTES) throw waitsForCall();
+    if (this.#waitingBytes > MAX_WAITING_BYTES) throw tooMuchWaiting();
     const call = part.type === "tool-arguments" ? this.#waitingCalls.get(part.index) : undefined;
     if (call !== undefined) {
       call.args.push(part as CallArguments);
@@ -94,7 +94,7 @@ export class PartSequence {
     if (part.type === "tool-call") this.#waitingCalls.set(part.index, waiting);
   }
 
-  /** Writes the first part that waits; of a call, what is known of its arguments too. */
+  /** Writes the first part that waits and, for a call, the arguments that have arrived. */
   #writeNext(): void {
     const { first, args } = this.#waiting[this.#writtenCount] as WaitingPart;
     this.#writtenCount++;
@@ -122,8 +122,8 @@ export class PartSequence {
   }
 }
 
-function waitsForCall(): ResponseTooLarge {
+function tooMuchWaiting(): ResponseTooLarge {
   return new ResponseTooLarge(
-    `The upstream sent more than ${MOST_WAITING_BYTES >> 20} MiB behind a tool call whose arguments it has not completed.`,
+    `The upstream sent more than ${MAX_WAITING_BYTES >> 20} MiB behind a tool call whose arguments it has not completed.`,
   );
 }

@@ -1,7 +1,7 @@
 import type { StreamPart } from "../types/parts.ts";
 
-/** The bytes of memory that a part takes with its event, roughly. */
+/** Returns roughly how many bytes of memory a part takes with its event. */
 export function partSize(part: StreamPart): number {
-  const own = "text" in part ? part.text.length : 0;
-  return 200 + own + (part.source?.json.length ?? 0);
+  const textLength = "text" in part ? part.text.length : 0;
+  return 200 + textLength + (part.source?.json.length ?? 0);
 }

@@ -1,4 +1,4 @@
-/** Collects the parts of one stream for a decoder, and keeps their order: a start first, each choice finished once. */
+/** Collects the parts of one stream for a decoder, and ensures their order: the start comes first, each choice ends once. */
 import { laterUsage } from "../response/later-usage.ts";
 import { PartQueue } from "./part-queue.ts";
 import type { OpenSource } from "./source.ts";
@@ -12,7 +12,7 @@ import type {
 } from "../types/parts.ts";
 import type { Usage } from "../types/format.ts";
 
-/** For fields that the upstream leaves out. */
+/** The values of fields that the upstream leaves out. */
 export interface PartDefaults {
   id: string;
   created: number;
@@ -24,12 +24,12 @@ interface ChoiceState {
   finish: string | undefined;
 }
 
-/** No real stream has more events that wait for a call's name. Beyond this number, the names so far count as complete. */
-const MOST_WAITING = 64;
+/** No real stream has more events that wait for a call's name. Beyond this number, names count as complete. */
+const MAX_WAITING = 64;
 
 /** The first event with a fragment of a call, whose name may still grow. */
 interface Mention {
-  /** Undefined where the event has gone out without the call. */
+  /** Undefined if the event was written without the call. */
   part: StreamedCallPart | undefined;
   source: OpenSource | undefined;
 }
@@ -56,12 +56,12 @@ export class PartWriter {
     return this.#started;
   }
 
-  /** Choices that have begun. */
+  /** The choices that have begun. */
   get choices(): Iterable<number> {
     return this.#choices.keys();
   }
 
-  /** Every choice that has begun is finished, and one has. */
+  /** True if at least one choice has begun, and all that have begun are finished. */
   get finished(): boolean {
     if (this.#choices.size === 0) return false;
     for (const { finish } of this.#choices.values()) if (finish === undefined) return false;
@@ -72,7 +72,7 @@ export class PartWriter {
     return this.#choices.get(choice)?.finish;
   }
 
-  /** Adds the start, with the defaults for what the upstream leaves out. It belongs to no event. */
+  /** Adds the start, with the defaults for fields that the upstream leaves out. The start belongs to no event. */
   start({ id, created, model }: Partial<PartDefaults> = {}): void {
     if (this.#started) return;
     this.#started = true;
@@ -84,7 +84,7 @@ export class PartWriter {
     });
   }
 
-  /** Reads one event. Its parts carry it, so that it can be written unchanged. */
+  /** Reads one event. Its parts refer to it, so that it can be written unchanged. */
   event(source: OpenSource, read: () => void): void {
     this.#source = source;
     this.#queue.event(() => {
@@ -94,7 +94,7 @@ export class PartWriter {
     this.#source = undefined;
   }
 
-  /** What is added now belongs to no event. */
+  /** Runs `add`, whose parts belong to no event. */
   withoutSource(add: () => void): void {
     const source = this.#source;
     this.#source = undefined;
@@ -103,22 +103,22 @@ export class PartWriter {
   }
 
   text(text: string, choice = 0, logprobs?: unknown): void {
-    this.#say("text", text, choice, logprobs);
+    this.#addText("text", text, choice, logprobs);
   }
   reasoning(text: string, choice = 0): void {
-    this.#say("reasoning", text, choice);
+    this.#addText("reasoning", text, choice);
   }
   refusal(text: string, choice = 0, logprobs?: unknown): void {
-    this.#say("refusal", text, choice, logprobs);
+    this.#addText("refusal", text, choice, logprobs);
   }
 
-  /** Anything else of a choice. */
+  /** Adds any other part of a choice, or a comment. */
   add(part: Exclude<StreamPart, { type: "finish" | "start" | "usage" }>): void {
     if ("choice" in part) this.begin(part.choice);
     this.#push(part);
   }
 
-  /** A part that was made elsewhere. */
+  /** Adds a part that another decoder has made. */
   adopt(part: StreamPart): void {
     if (part.type === "start") this.start(part);
     else if (part.type === "finish") this.finish(part.reason, part.choice);
@@ -128,14 +128,17 @@ export class PartWriter {
     else this.add(part);
   }
 
-  readonly #adopted = new Map<string, TrackedCall>();
+  readonly #adoptedCalls = new Map<string, TrackedCall>();
 
   #adoptCall({ choice, index, id, name, custom, extra }: StreamedCallPart): void {
-    this.#adopted.set(`${choice}.${index}`, this.calls(choice).start(id, name, { custom, extra }));
+    this.#adoptedCalls.set(
+      `${choice}.${index}`,
+      this.calls(choice).start(id, name, { custom, extra }),
+    );
   }
 
   #adoptArguments({ choice, index, text }: ToolArgumentsPart): void {
-    const call = this.#adopted.get(`${choice}.${index}`);
+    const call = this.#adoptedCalls.get(`${choice}.${index}`);
     if (call !== undefined) this.calls(choice).append(call, text);
   }
 
@@ -145,7 +148,7 @@ export class PartWriter {
     this.#push(part);
   }
 
-  /** A whole event of another format than OpenAI's, so that anyone who hides secrets sees all of it. */
+  /** Adds a whole event of another format than OpenAI's, so that features that mask secrets see all of it. */
   rawEvent(format: string, members: Record<string, unknown>, endsText: boolean): void {
     const part: RawPart = { type: "raw", at: "chunk", choice: 0, members, format };
     this.#push(endsText ? { ...part, endsText } : part);
@@ -155,17 +158,17 @@ export class PartWriter {
     this.#push({ type: "comment", text });
   }
 
-  /** The calls of a choice. */
+  /** Returns the tracker of the calls of a choice. */
   calls(choice = 0): ToolCallTracker {
     return this.#stateOf(choice).calls;
   }
 
-  /** A choice has begun, whatever comes of it. */
+  /** Records that a choice has begun, even if no parts of it follow. */
   begin(choice: number): void {
     this.#stateOf(choice);
   }
 
-  /** Ends a choice, with `tool_calls` where it stops with calls. A second end is ignored. */
+  /** Ends a choice. The reason `stop` becomes `tool_calls` if the choice has calls. A second end is ignored. */
   finish(reason: string, choice = 0): void {
     const state = this.#stateOf(choice);
     if (state.finish !== undefined) return;
@@ -176,7 +179,7 @@ export class PartWriter {
     this.#push({ type: "finish", choice, reason: state.finish });
   }
 
-  /** Usage so far. Zeros behind real numbers are no news. */
+  /** Reports the usage so far. Zeros after real numbers are ignored. */
   tell(usage: Usage): void {
     const later = laterUsage(this.usage, usage);
     if (later === this.usage) return;
@@ -184,14 +187,14 @@ export class PartWriter {
     this.#push({ type: "usage", usage: later });
   }
 
-  /** The parts since the last call, without those that wait for the name of a call. */
+  /** Returns the parts since the last `take`, without those that wait for the name of a call. */
   take(): StreamPart[] {
-    if (this.#queue.waitingCount > MOST_WAITING)
+    if (this.#queue.waitingCount > MAX_WAITING)
       for (const { calls } of this.#choices.values()) calls.settle();
     return this.#queue.take();
   }
 
-  #say(type: TextPart["type"], text: string, choice: number, logprobs?: unknown): void {
+  #addText(type: TextPart["type"], text: string, choice: number, logprobs?: unknown): void {
     this.begin(choice);
     this.#push(logprobs == null ? { type, choice, text } : { type, choice, text, logprobs });
   }
@@ -224,10 +227,10 @@ export class PartWriter {
         mention: (call) => this.#mention(call, choice),
         announce: (call, withArguments) => this.#announce(call, choice, withArguments),
         skip: (call) => this.#skip(call),
-        renamed: (call) => split(this.#mentions.get(call)?.source),
-        delayed: () => split(this.#source),
+        renamed: (call) => markSplit(this.#mentions.get(call)?.source),
+        delayed: () => markSplit(this.#source),
         args: (call, text, isOfEvent) => {
-          if (!isOfEvent) split(this.#source);
+          if (!isOfEvent) markSplit(this.#source);
           this.#push({ type: "tool-arguments", choice, index: call.index, text });
         },
       },
@@ -235,7 +238,7 @@ export class PartWriter {
     );
   }
 
-  /** The part that begins a call stands where the call was mentioned first. */
+  /** Adds the part that begins a call at the place where the call is mentioned first. */
   #mention(call: TrackedCall, choice: number): void {
     const part = callPart(call, choice);
     this.#mentions.set(call, { part, source: this.#source });
@@ -247,23 +250,23 @@ export class PartWriter {
     const mention = this.#mentions.get(call);
     this.#mentions.delete(call);
     if (mention?.part === undefined) {
-      // This event contains only the rest of what an earlier one began.
-      if (mention !== undefined && mention.source !== this.#source) split(this.#source);
+      // This event contains only the rest of a call that began in an earlier one.
+      if (mention !== undefined && mention.source !== this.#source) markSplit(this.#source);
       this.#push(callPart(call, choice, withArguments));
       return;
     }
     const { part, source } = mention;
     Object.assign(part, callPart(call, choice, withArguments));
     this.#queue.complete(part);
-    // The event names the call by the place that it had at first.
-    if (call.index !== call.order) split(source);
+    // The event identifies the call by its order of mention, which differs from its index.
+    if (call.index !== call.order) markSplit(source);
   }
 
   /** Leaves the part out; a later event may announce the call. */
   #skip(call: TrackedCall): void {
     const mention = this.#mentions.get(call);
     if (mention?.part === undefined) return;
-    split(mention.source);
+    markSplit(mention.source);
     this.#queue.complete(mention.part);
     mention.part = undefined;
   }
@@ -284,7 +287,7 @@ function callPart(call: TrackedCall, choice: number, withArguments = false): Str
   };
 }
 
-/** The event cannot be written for its parts. */
-function split(source: OpenSource | undefined): void {
+/** Marks an event as one that cannot be written in place of its parts. */
+function markSplit(source: OpenSource | undefined): void {
   if (source !== undefined) source.split = true;
 }

@@ -1,4 +1,4 @@
-/** Signatures of reasoning, gathered for formats that let them travel with the conversation: see `carryThinking`. */
+/** Collects the signatures of reasoning, for formats in which the client's conversation carries them: see `carryThinking`. */
 import { carryThinking, type ThinkingBlock } from "../response/carry.ts";
 import type { SignaturePart } from "../types/parts.ts";
 
@@ -11,9 +11,9 @@ export class SignedReasoning {
     this.#blocks.push(redacted === true ? { sealed: data } : { text, signature: data });
   }
 
-  /** `extra_content` of the message. Only a loop of calls needs the signatures again. */
-  extraContent(called: boolean): Record<string, unknown> | undefined {
-    if (!called || this.#blocks.length === 0) return undefined;
+  /** Returns `extra_content` of the message. Only messages with calls need it, because only a loop of calls requires the signatures. */
+  extraContent(hasCalls: boolean): Record<string, unknown> | undefined {
+    if (!hasCalls || this.#blocks.length === 0) return undefined;
     return carryThinking(this.#origin, this.#blocks);
   }
 }

@@ -10,14 +10,14 @@ export class OpenSource implements SourceEvent {
   #value: Readonly<Record<string, unknown>> | undefined;
   #json: string | undefined;
 
-  /** `json`: the upstream's own text, where it is to be written unchanged. One of the two must be there. */
+  /** `json` is the upstream's own text, if it is to be written unchanged. Either `value` or `json` is required. */
   constructor(format: string, value: Record<string, unknown> | undefined, json?: string) {
     this.format = format;
     this.#value = value;
     this.#json = json;
   }
 
-  /** The event is written in the upstream's own text. */
+  /** Sets the upstream's own text, which is then written instead of the serialised value. */
   keep(json: string): void {
     this.#json = json;
   }
@@ -33,15 +33,15 @@ export class OpenSource implements SourceEvent {
   }
 }
 
-/** How an encoder writes parts. */
+/** The callbacks with which an encoder writes parts. */
 export interface PartsWriting {
-  /** All parts of the event have come unchanged. */
+  /** Writes an event all of whose parts are unchanged. */
   event(event: SourceEvent): void;
-  /** `next`: the part behind it. True: both were written. */
+  /** Writes a part. `next` is the part that follows. Returns true if it wrote both. */
   part(part: StreamPart, next: StreamPart | undefined): boolean;
 }
 
-/** Goes through parts for an encoder of one format: whole events of that format where nothing of them was changed. */
+/** Writes parts with an encoder of one format. Writes events of that format as a whole if none of their parts was changed. */
 export function writeParts(
   parts: readonly StreamPart[],
   format: string,

@@ -1,7 +1,7 @@
-/** A conversation as providers that translate read it. */
+/** The form of a conversation from which providers translate. */
 
 export type Part = TextPart | ImagePart | FilePart | AudioPart;
-/** Text as the client gave it. */
+/** A text as the client sent it. */
 export interface TextPart {
   kind: "text";
   text: string;
@@ -17,10 +17,10 @@ export interface ImagePart {
   path: string;
   cache?: unknown;
 }
-/** A file by its bytes or its id at the provider. */
+/** A file, given by its content or by its id at the provider. */
 export interface FilePart {
   kind: "file";
-  /** A `data:` URL, or bare base64 where the client sent it so. */
+  /** A `data:` URL, or bare base64 if the client sent that. */
   data?: string;
   fileId?: string;
   filename?: string;
@@ -36,39 +36,39 @@ interface AudioPart {
   path: string;
 }
 
-/** One call of a tool by the assistant. */
+/** A call of a tool by the assistant. */
 export interface CallPart {
-  /** As the client gave it. */
+  /** The id as the client sent it. */
   id: string;
   name: string;
-  /** The parsed arguments; `{}` where there were none. */
+  /** The parsed arguments; `{}` if there were none. */
   args: Record<string, unknown>;
   /** `extra_content` of the call. */
   extra: unknown;
   path: string;
-  /** As of a text. */
+  /** As in `TextPart`. */
   cache?: unknown;
 }
 
-/** What one call came to. */
+/** The result of a call. */
 export interface ResultPart {
   callId: string;
-  /** Of the tool whose call this answers. */
+  /** The name of the tool that was called. */
   name: string;
   parts: Part[];
   path: string;
-  /** As of a text. */
+  /** As in `TextPart`. */
   cache?: unknown;
 }
 
-/** The user's content, and results of tools. */
+/** A turn with the user's content and results of tools. */
 export interface UserTurn {
   role: "user";
-  /** Answers of tools; they come before the parts. */
+  /** The results of tools, which precede the parts. */
   results: ResultPart[];
   parts: Part[];
 }
-/** The model's content and calls. */
+/** A turn with the model's content and calls. */
 export interface AssistantTurn {
   role: "assistant";
   parts: Part[];
@@ -76,10 +76,10 @@ export interface AssistantTurn {
   reasoning: string | undefined;
   /** `extra_content` of the message. */
   extra: unknown;
-  /** The beginning of an answer, which the model continues. */
+  /** True for a partial response that the model is to continue (prefill). */
   prefix?: boolean;
 }
-/** Instructions, from anywhere in the conversation. */
+/** Instructions, which may come anywhere in the conversation. */
 interface SystemTurn {
   role: "system";
   parts: TextPart[];
@@ -87,10 +87,10 @@ interface SystemTurn {
 /** One turn of a conversation. */
 export type Turn = UserTurn | AssistantTurn | SystemTurn;
 
-/** A list of messages, read. */
+/** A list of messages after it was read. */
 export interface Conversation {
   /** In the order of the messages; a group of tool messages is one user turn. */
   turns: Turn[];
-  /** Paths of what no turn holds: `messages[0].name`, an image's `detail`. */
+  /** The paths of what no turn contains: `messages[0].name`, an image's `detail`. */
   dropped: string[];
 }

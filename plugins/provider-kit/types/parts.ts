@@ -1,14 +1,14 @@
 /**
- * Steps of a model's response. Decoders of providers produce them, features (masking, hooks, metering) turn parts into
- * parts, and the ways in encode them.
+ * The steps of a model's response. Decoders of providers produce them, features (masking, hooks, metering) transform them,
+ * and the ways in encode them.
  */
 import type { Usage } from "./format.ts";
 import type { PorticoError } from "portico";
 
-/** OpenAI's words: `stop`, `length`, `tool_calls`, `content_filter`; another word of an OpenAI-format server passes. */
+/** OpenAI's values: `stop`, `length`, `tool_calls`, `content_filter`. Other values of an OpenAI-format server are passed on. */
 export type FinishReason = string;
 
-/** One step of a response. Features replace parts that they change, and never write into one. */
+/** One step of a response. Parts are immutable for features, which replace a part to change it. */
 export type StreamPart =
   | StartPart
   | TextPart
@@ -31,7 +31,7 @@ interface OfChoice extends FromEvent {
   choice: number;
 }
 
-/** Describes the response as a whole. It is the first part, and comes once. */
+/** Describes the response as a whole. It is the first part, and occurs once. */
 export interface StartPart extends FromEvent {
   type: "start";
   /** `chatcmpl-…` */
@@ -41,49 +41,49 @@ export interface StartPart extends FromEvent {
   created: number;
 }
 
-/** Some more text. */
+/** A further fragment of text. */
 export interface TextPart extends OfChoice {
   type: "text" | "reasoning" | "refusal";
   text: string;
-  /** OpenAI's `logprobs` of this text. Anyone who changes the text leaves them out. */
+  /** OpenAI's `logprobs` of this text. A feature that changes the text omits them. */
   logprobs?: unknown;
 }
 
-/** The provider's seal on some reasoning, without which it does not take the reasoning back. */
+/** The provider's signature of some reasoning. The provider accepts the reasoning in later requests only with it. */
 export interface SignaturePart extends OfChoice {
   type: "reasoning-signature";
   data: string;
   /** The reasoning that is signed; empty for redacted reasoning, whose text is in `data`. */
   text: string;
-  /** Nobody but the provider can read the reasoning. */
+  /** True if only the provider can read the reasoning. */
   redacted?: boolean;
   /** The models that accept the signature: see `originOf`. */
   origin: string;
 }
 
-/** A call begins. Its name is complete. */
+/** The beginning of a call, with its complete name. */
 export interface StreamedCallPart extends OfChoice {
   type: "tool-call";
   /** Counts the calls of a choice from 0. */
   index: number;
   id: string;
   name: string;
-  /** Its arguments came with it, and follow as one part. */
+  /** True if its arguments came with it. They follow as one part. */
   withArguments?: boolean;
-  /** A call of OpenAI's type `custom`: its arguments are any text. */
+  /** True for a call of OpenAI's type `custom`, whose arguments are free text. */
   custom?: boolean;
   /** `extra_content`: data that the provider requires with the call in later requests. */
   extra?: unknown;
 }
 
-/** More of the arguments of a call that has begun. */
+/** A further fragment of the arguments of a call. */
 export interface ToolArgumentsPart extends OfChoice {
   type: "tool-arguments";
   index: number;
   text: string;
 }
 
-/** A piece of speech: some sound, some of its words, or both. */
+/** A fragment of speech: sound, its transcript, or both. */
 export interface AudioPart extends OfChoice {
   type: "audio";
   transcript: string;
@@ -97,19 +97,19 @@ export interface AnnotationPart extends OfChoice {
   annotation: Record<string, unknown>;
 }
 
-/** Nothing more comes of this choice. */
+/** The end of a choice. */
 export interface FinishPart extends OfChoice {
   type: "finish";
   reason: FinishReason;
 }
 
-/** What the upstream counted so far; a later one replaces an earlier one. */
+/** The upstream's counts so far. A later part replaces an earlier one. */
 export interface UsagePart extends FromEvent {
   type: "usage";
   usage: Usage;
 }
 
-/** Members of an OpenAI-format chunk that no other part has a word for. Only that format writes them. */
+/** Members of an OpenAI-format chunk that no other part can express. Only encoders of that format write them. */
 export interface RawPart extends OfChoice {
   type: "raw";
   /** The place of the members: the chunk, the choice, its delta, or the delta of the call `index`. */
@@ -118,56 +118,55 @@ export interface RawPart extends OfChoice {
   members: Record<string, unknown>;
   /** The members are a whole event of this format (`responses`), and mean nothing in OpenAI's. */
   format?: string;
-  /** The event repeats texts as a whole: text that is still held back must be written before it. */
+  /** True if the event repeats whole texts. Text that is still held back must then be written before it. */
   endsText?: boolean;
 }
 
-/** The upstream keeps the connection busy. */
+/** A comment with which the upstream keeps the connection alive. */
 export interface CommentPart extends FromEvent {
   type: "comment";
   text: string;
 }
 
 /**
- * An event of the upstream, in the form in which it would be written again. A way in that writes the same format writes the
- * event itself where all its parts have come through unchanged: so unknown members, their order, and the marks of caches
- * survive.
+ * An event of the upstream, in the form in which it would be written again. A way in of the same format writes the event
+ * itself if no feature has changed its parts. This preserves unknown members, their order, and cache marks.
  */
 export interface SourceEvent {
   /** `openai`, `anthropic` or `responses`. */
   readonly format: string;
   readonly value: Readonly<Record<string, unknown>>;
-  /** JSON of the value: the upstream's own text where nothing was wrong with it. */
+  /** The value as JSON: the upstream's own text if it needed no repair. */
   readonly json: string;
-  /** Choices whose role the event brings. */
+  /** The choices whose role the event contains. */
   readonly opens: readonly number[];
-  /** All that was read from the event, in order. */
+  /** All parts that were read from the event, in order. */
   readonly parts: readonly StreamPart[];
-  /** The event cannot be written for its parts: a call that it begins was completed by a later one. */
+  /** True if the event cannot be written in place of its parts, because a later event completed a call that it begins. */
   readonly split: boolean;
 }
 
-/** Takes the bytes of one stream, cut anywhere. */
+/** Decodes the bytes of one stream, which may be cut anywhere. */
 export interface PartDecoder {
   /** Returns the parts in the bytes. Throws `upstreamError` for an error event with nothing before it in these bytes. */
   push(bytes: Buffer): StreamPart[];
-  /** The upstream ended cleanly. Throws where the response was cut short. */
+  /** Ends a stream that the upstream has ended cleanly. Throws if the response was cut short. */
   end(): StreamPart[];
-  /** An error behind the parts that `push` or `end` has just returned. */
+  /** An error that follows the parts that `push` or `end` has just returned. */
   readonly failure: PorticoError | undefined;
-  /** The response is over: what the upstream may still send is of no interest. */
+  /** True once the response has ended. The caller ignores further bytes of the upstream. */
   readonly done: boolean;
-  /** Every choice that has begun is finished: a connection that is cut now loses nothing. */
+  /** True once every choice that has begun is finished. A connection that is cut later loses nothing. */
   readonly finished: boolean;
 }
 
-/** Writes one stream for a client. */
+/** Encodes one stream for a client. */
 export interface StreamEncoder {
   write(parts: readonly StreamPart[]): string;
-  /** The end of a response that is complete. */
+  /** Returns the end of a complete response. */
   end(): string | Promise<string>;
-  /** The last event of a stream that broke off. */
+  /** Returns the last event of a stream that broke off. */
   fail(error: PorticoError): string;
-  /** An error as an event; it changes nothing in the encoder. With it, a client whose worker is killed learns why. */
+  /** Returns an error as an event, without changing the encoder. It tells a client whose worker is killed the reason. */
   error?(error: PorticoError): string;
 }

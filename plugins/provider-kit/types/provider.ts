@@ -27,23 +27,23 @@ export interface Target {
   /** `chatcmpl-…` and Unix seconds, for responses that have no id and time of their own. */
   id: string;
   created: number;
-  /** The bytes of an http(s) or data URL, fetched under the SSRF guard; throws `invalid_request_error` (400). */
+  /** Fetches the bytes of an http(s) or data URL under the SSRF guard. Throws `invalid_request_error` (400). */
   fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }>;
   /**
-   * The upstream has refused a request to which the gateway had added something: encode without additions. See
-   * `WireRequest.additions`.
+   * True if the upstream has refused a request to which the gateway had added something, so that the provider must encode
+   * without additions. See `WireRequest.additions`.
    */
   bare?: boolean | undefined;
   /** The value of `WireProvider.credential` for this attempt. */
   credential?: Credential | undefined;
   /**
-   * Sends a small request beside the chat (for a token, a list) through the channel's proxy. Resolves with any status;
-   * rejects with `upstream_error` or `upstream_timeout` (10 s).
+   * Sends a small auxiliary request (for a token, a list) through the channel's proxy. Resolves with any status; rejects
+   * with `upstream_error` or `upstream_timeout` (10 s).
    */
   request(call: SmallRequest): Promise<SmallResponse>;
 }
 
-/** Signs requests of channels without an `apiKey`: a token, or the parts of a key. All of it is secret. */
+/** The credential that authorises requests of channels without an `apiKey`: a token, or the parts of a key. All of it is secret. */
 export type Credential = Readonly<Record<string, string>>;
 
 export type SmallRequest = Pick<WireRequest, "method" | "url" | "headers" | "body">;
@@ -55,25 +55,25 @@ export interface SmallResponse {
 }
 
 /**
- * A backend of chat models. It has either `complete` and `stream` (it answers in this process, or uses its own client), or
+ * A source of chat models. It has either `complete` and `stream` (it responds in this process, or uses its own client), or
  * `wire` (the engine's client sends, retries, streams and cancels; the provider only translates). Requests and responses
  * are in OpenAI's form on the gateway's side.
  */
 export interface ChatProvider {
   name: string;
   description?: string;
-  /** Where `baseUrl` is left out. Absent: `baseUrl` is required. */
+  /** The `baseUrl` of channels that set none. Absent: channels must set `baseUrl`. */
   defaultBaseUrl?: string;
   /** A channel of this provider and name exists without configuration (`echo`, `agent`). */
   builtinChannel?: string;
   /**
-   * Its models ask other models through the service `models`, which counts their usage: it is not counted again here.
-   * Where its channel sets no `timeoutMs` and `idleTimeoutMs`, it may take as long as those models do.
+   * True if its models call other models through the service `models`, which counts their usage, so that it is not counted
+   * again here. If its channel sets no `timeoutMs` and `idleTimeoutMs`, it may take as long as those models do.
    */
   composite?: boolean;
-  /** It stores its responses, and so emits `message:sending` and `message:streaming` itself where `CallInfo.leaves` is true. */
+  /** True if it stores its responses, and so emits `message:sending` and `message:streaming` itself if `CallInfo.leaves` is true. */
   sends?: boolean;
-  /** For providers without an upstream: the response. Without `stream`, this response is streamed in pieces. */
+  /** For providers without an upstream: returns the response. Without `stream`, the gateway streams this response in fragments. */
   complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
   /** For providers without an upstream: yields lists of parts, or chunks in OpenAI's form; strings are text. */
   stream?(
@@ -82,11 +82,11 @@ export interface ChatProvider {
   ): AsyncIterable<readonly StreamPart[] | ChatChunk | string>;
   wire?: WireProvider;
   /**
-   * Its current secrets that are not in the configuration: credentials of the environment, tokens that it has fetched.
-   * They are masked wherever a channel's `apiKey` is.
+   * Returns its current secrets that are not in the configuration: credentials of the environment, tokens that it has
+   * fetched. They are masked wherever a channel's `apiKey` is.
    */
   secrets?(): readonly string[];
-  /** The ids of its models for `GET /v1/models`, for providers without an upstream. */
+  /** For providers without an upstream: returns the ids of its models for `GET /v1/models`. */
   models?(target: Target): Promise<string[]> | string[];
 }
 
@@ -97,25 +97,25 @@ export interface CallInfo {
   /** The principal of the client, or of the call that a hook or plugin serves. */
   principal: Principal;
   sessionKey: string;
-  /** Its response leaves the gateway, so that `message:sending` and, for a stream, `message:streaming` must be emitted. */
+  /** True if its response leaves the gateway, so that `message:sending` and, for a stream, `message:streaming` must be emitted. */
   leaves?: boolean;
-  /** Parameter paths that the target could not express, for `x-portico-dropped`. */
+  /** The paths of parameters that the target could not express, for `x-portico-dropped`. */
   dropped: string[];
 }
 
 /** Translates between OpenAI's form and the upstream's own. */
 export interface WireProvider {
   /**
-   * What the upstream demands of a whole request. The gateway applies the rules in this order before `encode`,
+   * The upstream's demands on a whole request. The gateway applies the rules in this order before `encode`,
    * `passThrough` and the encoding of a native form, and names each change in `x-portico-changed`.
    */
   rules?: readonly RequestRule[];
-  /** Encodes the request. Throws `invalid_request_error` (400) with `param` for what the target cannot express. */
+  /** Encodes the request. Throws `invalid_request_error` (400) with `param` for a value that the target cannot express. */
   encode(request: ChatRequest, target: Target): WireRequest | Promise<WireRequest>;
   /**
-   * Sends the caller's own bytes unchanged except for the model's name: for upstreams of OpenAI's format, where nothing in
-   * the request needs changing. `encode` is called where this is absent or returns undefined, for requests of the gateway
-   * itself, and for those that a hook has changed.
+   * For upstreams of OpenAI's format: returns the address to which the caller's own bytes are sent, unchanged except for
+   * the model's name, if nothing in the request needs changing. `encode` is called if this is absent or returns undefined,
+   * for requests of the gateway itself, and for those that a hook has changed.
    */
   passThrough?(
     target: Target,
@@ -123,7 +123,7 @@ export interface WireProvider {
   ): { url: string; headers: Record<string, string> } | undefined;
   /**
    * Decodes a whole 2xx response. Throws `upstreamError(…)` for an error with that status. Absent: the response is in
-   * OpenAI's form; the caller detects errors and repairs deviations, and passes on unchanged bytes where there are none.
+   * OpenAI's form; the caller detects errors and repairs deviations, and passes on the bytes unchanged if there are none.
    */
   decode?(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
   /**
@@ -132,40 +132,40 @@ export interface WireProvider {
    */
   parts?(sent: WireRequest, target: Target): PartDecoder;
   /**
-   * Creates a translator for one stream into bytes of OpenAI's form, where `parts` is absent.
+   * Creates a translator for one stream into bytes of OpenAI's form. Used if `parts` is absent.
    * @deprecated Decode into `parts`. Older providers continue to work.
    */
   decoder?(sent: WireRequest, target: Target): StreamDecoder;
   /**
    * Called before each attempt at a channel without an `apiKey`; its result becomes `target.credential`. It caches and
-   * renews the credential itself (`createRenewed`). Throws `upstreamError` of kind `auth` where it is refused one.
+   * renews the credential itself (`createRenewed`). Throws `upstreamError` of kind `auth` if it is refused one.
    */
   credential?(target: Target): Credential | undefined | Promise<Credential | undefined>;
-  /** Reads a response of status 400 and above, or the body of an error event: the message and code to pass on. */
+  /** Reads a response of status 400 and above, or the body of an error event. Returns the message and code to pass on. */
   error(status: number, headers: IncomingHttpHeaders, body: Buffer): UpstreamProblem;
   /** The forms that the upstream speaks and clients send, by name: see `NativeForm`. */
   native?: Record<string, NativeForm>;
   /** The request that lists models, and how to read its response. */
   listModels?: { encode(target: Target): WireRequest; decode(body: Buffer): string[] };
   /**
-   * The upstream signs reasoning, and requires its signatures (`extra_content`, `reasoning_details`) with the tool calls of
-   * later requests. The gateway stores them for clients that do not send them back.
+   * Returns true if the upstream signs reasoning, and requires its signatures (`extra_content`, `reasoning_details`) with
+   * the tool calls of later requests. The gateway stores them for clients that do not send them back.
    */
   signsReasoning?(target: Target): boolean;
-  /** The upstream accepts `stream_options.include_usage`, and sends the usage of a stream only with it. */
+  /** True if the upstream accepts `stream_options.include_usage`, and sends the usage of a stream only with it. */
   streamUsage?: boolean;
   /** Further routes that the upstream has, in OpenAI's form or in its own. */
   routes?: Partial<Record<ApiRoute, RouteForm>>;
-  /** Asks the upstream how many tokens a request has, where it has such a route. */
+  /** Counts the tokens of a request at the upstream, if it has such a route. */
   countTokens?: TokenCounting;
-  /** `POST /v1/embeddings`, where the upstream has embeddings. Requests and responses are in OpenAI's form. */
+  /** `POST /v1/embeddings`, if the upstream has embeddings. Requests and responses are in OpenAI's form. */
   embeddings?: {
     encode(request: Record<string, unknown>, target: Target): WireRequest | Promise<WireRequest>;
     decode(body: Buffer, sent: WireRequest, target: Target): Record<string, unknown>;
   };
 }
 
-/** Routes of OpenAI's API beside chat and embeddings, by their path behind `/v1/`. */
+/** Routes of OpenAI's API other than chat and embeddings, by their path after `/v1/`. */
 export type ApiRoute =
   | "completions"
   | "images/generations"
@@ -178,8 +178,8 @@ export type ApiRoute =
 
 /**
  * `forward`: the upstream has the route in OpenAI's form; requests and responses are passed on unchanged (the headers have
- * no content type). Otherwise both are translated: the members of the request's JSON in, JSON out, or with `decoder` a
- * stream of the route's events.
+ * no content type). Otherwise both are translated: `encode` gets the members of the request's JSON, `decode` returns JSON,
+ * and `decoder` translates a stream of the route's events.
  */
 export type RouteForm =
   | { forward(target: Target): { url: string; headers: Record<string, string> } }
@@ -192,7 +192,7 @@ export type RouteForm =
 
 /** A body that is not held in memory. Each attempt opens it again. */
 export interface BodySource {
-  /** In bytes. */
+  /** The length in bytes. */
   readonly length: number;
   /** Each chunk is valid until the next one is requested, because its memory may be reused. */
   open(): AsyncIterable<Buffer>;
@@ -202,21 +202,21 @@ export interface BodySource {
 export interface WireRequest {
   method: "GET" | "POST";
   url: string;
-  /** A frozen object that every request of a channel shares is serialised once. */
+  /** A frozen object that all requests of a channel share is serialised only once. */
   headers: Record<string, string>;
   body?: string | Buffer | BodySource;
   /** `latin1`: each character of a string body is one byte. Otherwise the body is sent as UTF-8. */
   coding?: "latin1" | undefined;
-  /** Every 2xx response is passed on unchanged. */
+  /** True if every 2xx response is passed on unchanged. */
   raw?: boolean;
-  /** Parameter paths that were dropped. */
+  /** The paths of parameters that were dropped. */
   dropped: string[];
   /**
-   * Parameter paths that the gateway has added by itself. They must not make a request fail: one that fails before its
-   * first byte is sent once more with `target.bare`.
+   * The paths of parameters that the gateway has added by itself. They must not make a request fail: one that fails before
+   * its first byte is sent once more with `target.bare`.
    */
   additions?: readonly string[];
-  /** State of this request for `decode` and `parts`. */
+  /** The state of this request for `decode` and `parts`. */
   state?: unknown;
 }
 
@@ -225,38 +225,38 @@ export interface WireRequest {
  * `finish_reason` per choice, the usage chunk only when the request asked for it, and `data: [DONE]` last.
  */
 export interface StreamDecoder {
-  /** Takes bytes cut anywhere. Throws `upstreamError(…)` for an error event. */
+  /** Decodes bytes, which may be cut anywhere. Throws `upstreamError(…)` for an error event. */
   push(bytes: Buffer): Buffer | undefined;
-  /** The upstream ended cleanly. Throws where it was cut short (no finish, no terminal event). */
+  /** Ends a stream that the upstream has ended cleanly. Throws if it was cut short (no finish, no terminal event). */
   end(): Buffer | undefined;
   /** The usage that the upstream has reported so far, whether or not the client asked for it. */
   usage?: Usage;
-  /** That of the first choice, once every choice that has begun is finished. A connection that is cut later loses nothing. */
+  /** The reason of the first choice, once every choice that has begun is finished. A connection that is cut later loses nothing. */
   finishReason?: string;
-  /** The text so far, where the decoder keeps it. */
+  /** The text so far, if the decoder keeps it. */
   text?: string;
-  /** An error behind the bytes that `push` has just returned. Throwing it would lose them. */
+  /** An error that follows the bytes that `push` has just returned. Throwing it would lose them. */
   failure?: PorticoError;
-  /** The last line (`data: [DONE]`) has been returned; the caller ignores further bytes. */
+  /** True once the last line (`data: [DONE]`) has been returned. The caller ignores further bytes. */
   done?: boolean;
 }
 
 /**
- * For clients that speak the upstream's own form: requests and responses are passed on unchanged, so that nothing is lost
- * that a translation has no words for (signatures, citations, tools that the provider runs).
+ * Serves clients that speak the upstream's own form: requests and responses are passed on unchanged, so that nothing is
+ * lost that a translation cannot express (signatures, citations, tools that the provider runs).
  */
 export interface NativeForm {
-  /** The provider's rules for the Messages API do not apply to the form. */
+  /** True if the provider's rules for the Messages API do not apply to the form. */
   hasOwnRules?: boolean;
-  /** Encodes the request. Undefined where it must be translated. */
+  /** Encodes the request. Returns undefined if it must be translated. */
   encode(native: NativeRequest, target: Target): WireRequest | undefined;
   /** Converts a 2xx response to OpenAI's form, for reports. Throws `upstreamError(…)` for an error with that status. */
   decode(body: Buffer, sent: WireRequest, target: Target): ChatCompletion;
-  /** As `WireProvider.parts`. Each part carries its event, which is written unchanged where no feature changed its parts. */
+  /** As `WireProvider.parts`. Each part refers to its event, which is written unchanged if no feature has changed its parts. */
   parts(sent: WireRequest, target: Target): PartDecoder;
   /**
-   * The texts of a whole response (parsed) that a reader sees, in order: handlers of `message:sending` may change them.
-   * A response of a form without this method is translated where handlers change it.
+   * Returns the texts of a whole response (parsed) that a reader sees, in order. Handlers of `message:sending` may change
+   * them. Without this method, a response that handlers change is translated.
    */
   texts?(response: Record<string, unknown>): NativeText[];
 }
@@ -272,13 +272,13 @@ export interface NativeText {
 
 /** The request that counts tokens, and how to read its response. */
 export interface TokenCounting {
-  /** `native`: the same request in a form of the client's own. Undefined where the target cannot count them. */
+  /** `native` is the same request in the client's own form. Returns undefined if the target cannot count its tokens. */
   encode(
     request: ChatRequest,
     target: Target,
     native: NativeRequest | undefined,
   ): WireRequest | undefined | Promise<WireRequest | undefined>;
-  /** Undefined where the response has no number. */
+  /** Returns undefined if the response has no number. */
   decode(body: Buffer): number | undefined;
 }
 
@@ -289,6 +289,6 @@ export interface NativeRequest {
   body: Record<string, unknown>;
   /** Headers that belong to the form (`anthropic-beta`). */
   headers: Record<string, string>;
-  /** Events of the form repeat texts as a whole. Where a hook puts texts in front of them, the request is translated. */
+  /** True if events of the form repeat whole texts. If a hook inserts text before them, the request is translated. */
   repeatsTexts?: boolean;
 }

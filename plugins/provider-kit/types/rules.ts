@@ -1,4 +1,4 @@
-/** What a rule is: one thing that a provider demands of a whole request, and the change that satisfies it. */
+/** The types of rules. A rule is one demand of a provider on a whole request, and the change that satisfies it. */
 import type { JsonObject } from "./json.ts";
 
 /** One message of a chat request in OpenAI's form. */
@@ -28,22 +28,22 @@ export interface RuleTarget {
   options: JsonObject;
 }
 
-/** What a rule may know, and how it records what it does. */
+/** The facts that a rule may use, and the functions with which it records what it does. */
 export interface RuleNotes {
   readonly target: RuleTarget;
-  /** The client speaks another format, and the gateway has translated its request into this one. */
+  /** True if the client speaks another format, from which the gateway has translated its request. */
   readonly isTranslated: boolean;
-  /** The bytes of the request contain no half of a surrogate pair. False where this was not checked. */
+  /** True if the request is known to contain no half of a surrogate pair. False also if this was not checked. */
   readonly isWellFormed: boolean;
   /** Records a change, for `x-portico-changed`. `place` is a path such as `messages[2].content[0]`. */
   change(place: string): void;
-  /** Records what was left out, for `x-portico-dropped`. */
+  /** Records the path of a removed member, for `x-portico-dropped`. */
   drop(path: string): void;
 }
 
 /**
- * One rule. `chat` and `messages` return the request itself where they change nothing, and a changed copy otherwise; they
- * throw `invalid_request_error` (400) with `param` where no change keeps the meaning.
+ * One rule. `chat` and `messages` return the request itself if they change nothing, and a changed copy otherwise. They
+ * throw `invalid_request_error` (400) with `param` if no change would preserve the meaning.
  */
 export interface RequestRule {
   /** The name in `x-portico-changed`. */
@@ -52,7 +52,7 @@ export interface RequestRule {
   readonly demand: string;
   /** For documentation: what the gateway does, as a sentence. */
   readonly remedy: string;
-  /** The targets that the rule is for. Absent: all of the provider's. */
+  /** The targets to which the rule applies. Absent: all targets of the provider. */
   readonly only?: { readonly where: string; test(target: RuleTarget): boolean };
   /** For requests in OpenAI's chat form. */
   chat?(request: RuleChat, notes: RuleNotes): RuleChat;
