@@ -72,6 +72,8 @@ export interface ErrorFormOptions {
   when?(headers: IncomingHttpHeaders): boolean;
   /** Clients have the prefix in their base address: an error says so where a path lacks it, or has it twice. */
   isBase?: boolean;
+  /** Headers that every error response in this form has, beside those of all responses. */
+  headers?(requestId: string): Record<string, string>;
   /** What the form renders, for listings. */
   schema?: TSchema;
 }

@@ -11,6 +11,9 @@ export const anthropicForm: ErrorForm = ({ message, status, param, details, requ
   request_id: requestId ?? null,
 });
 
+/** Anthropic's own name of the header with the request id, which its SDKs read. */
+export const anthropicHeaders = (requestId: string) => ({ "request-id": requestId });
+
 /** The type that belongs to a status. */
 export function errorType(status: number): string {
   switch (status) {

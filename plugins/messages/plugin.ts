@@ -7,10 +7,17 @@ export default definePlugin({
   description: "Serves POST /v1/messages: all channels for clients that use Anthropic's format",
   needs: ["models"],
   async setup(ctx) {
-    const { anthropicError, anthropicForm, countTokens, createMessage, messageRoutes } =
-      await import("./parts.ts");
-    ctx.errors("/v1/messages", anthropicForm, { schema: anthropicError });
-    ctx.errors("/v1/models", anthropicForm, { schema: anthropicError, when: isAnthropicClient });
+    const {
+      anthropicError,
+      anthropicForm,
+      anthropicHeaders,
+      countTokens,
+      createMessage,
+      messageRoutes,
+    } = await import("./parts.ts");
+    const form = { schema: anthropicError, headers: anthropicHeaders };
+    ctx.errors("/v1/messages", anthropicForm, form);
+    ctx.errors("/v1/models", anthropicForm, { ...form, when: isAnthropicClient });
     ctx.route("POST", "/v1/messages", messageRoutes.create, (call) =>
       createMessage(ctx.use("models"), call),
     );

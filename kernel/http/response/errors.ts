@@ -19,6 +19,12 @@ const plainSchema = Type.Object({
   }),
 });
 
+/** An error as it is sent: the body, which is JSON, and the headers of its form. */
+export interface RenderedError {
+  body: string;
+  headers: Record<string, string>;
+}
+
 interface Entry extends ErrorFormOptions {
   prefix: string;
   form: ErrorForm;
@@ -66,14 +72,15 @@ export function createErrorForms(log: Logger) {
       return schemas.length === 1 ? (schemas[0] as TSchema) : Type.Union(schemas);
     },
 
-    /** The body of the response to an error of this request. */
-    render(request: FailedRequest, error: PorticoError, requestId?: string): string {
+    /** Renders an error of this request in the form that its path and its headers ask for. */
+    render(request: FailedRequest, error: PorticoError, requestId: string): RenderedError {
       const { code, message, status, type, param, details } = error;
       const publicFields = { code, message, status, type, param, details, requestId };
       const entry = formFor(request);
       if (entry) {
         try {
-          return JSON.stringify(entry.form(publicFields));
+          const body = JSON.stringify(entry.form(publicFields));
+          return { body, headers: entry.headers?.(requestId) ?? {} };
         } catch (failure) {
           log.error(
             { err: failure, prefix: entry.prefix },
@@ -81,7 +88,7 @@ export function createErrorForms(log: Logger) {
           );
         }
       }
-      return JSON.stringify(plainForm(publicFields));
+      return { body: JSON.stringify(plainForm(publicFields)), headers: {} };
     },
   };
 }

@@ -47,13 +47,17 @@ export function createResponder(log: Logger, forms: ErrorForms) {
       const error = publicError(failure, id);
       call.error = error;
       const status = error.status >= 400 && error.status <= 599 ? error.status : 500;
-      const body = forms.render(call, error, id);
+      const { body, headers } = forms.render(call, error, id);
       res.removeHeader("content-type");
       try {
-        send(call, jsonResponse(status, body, error.headers), error.code === "request_timeout");
+        send(
+          call,
+          jsonResponse(status, body, { ...headers, ...error.headers }),
+          error.code === "request_timeout",
+        );
       } catch (invalid) {
         log.error({ id, err: invalid }, "an error has headers that cannot be sent");
-        send(call, jsonResponse(status, body));
+        send(call, jsonResponse(status, body, headers));
       }
     } else if (!res.writableEnded) {
       log.warn({ id, path }, "the response was cut off after an error");

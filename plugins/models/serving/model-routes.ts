@@ -11,7 +11,7 @@ import { errors } from "../errors.ts";
 /** `GET /v1/models`, in the form of the client. */
 export async function modelList(endpoint: Endpoint, call: Call): Promise<object> {
   const models = await usableModels(endpoint, call.client);
-  if (!isAnthropicClient(call.req.headers))
+  if (!answersAnthropicClient(call))
     return { object: "list", data: await describeModels(endpoint, models) };
   const bare = bareNames(models);
   const names = bare.map(({ id }) => id);
@@ -22,7 +22,14 @@ export async function modelList(endpoint: Endpoint, call: Call): Promise<object>
 /** `GET /v1/models/{id}`, in the form of the client. */
 export async function modelDetails(endpoint: Endpoint, call: Call): Promise<object> {
   const model = await oneModel(endpoint, call.client, call.path.slice("/v1/models/".length));
-  return isAnthropicClient(call.req.headers) ? anthropicModel(model) : model;
+  return answersAnthropicClient(call) ? anthropicModel(model) : model;
+}
+
+/** True for a client of Anthropic's format. Its response then has the request's id under Anthropic's name, too. */
+function answersAnthropicClient(call: Call): boolean {
+  if (!isAnthropicClient(call.req.headers)) return false;
+  call.res.setHeader("request-id", call.id);
+  return true;
 }
 
 /** All that a client may use. */

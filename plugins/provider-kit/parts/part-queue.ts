@@ -99,6 +99,7 @@ export class PartQueue {
 
   /** Moves the events at the front that no longer wait to the ready parts. */
   #release(): void {
+    if (this.#waiting.length === 0) return;
     const end = this.#waiting.findIndex(({ incompleteCount }) => incompleteCount > 0);
     const released = this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
     for (const { parts, hasContent } of released) {

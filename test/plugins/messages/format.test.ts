@@ -115,6 +115,28 @@ test("credentials come as bearer or x-api-key; errors have Anthropic's form and 
   }
 });
 
+test("every response has the request's id under Anthropic's name, also where no handler ran", async () => {
+  const headers = { "anthropic-version": "2023-06-01" };
+  const requests: [string, string, unknown, number][] = [
+    ["GET", "/v1/messages", undefined, 405],
+    ["POST", "/v1/messages/none", {}, 404],
+    ["POST", "/v1/messages", {}, 400],
+    ["POST", "/v1/messages/count_tokens", { model: "echo", messages: user("Hi") }, 200],
+    ["GET", "/v1/models", undefined, 200],
+    ["GET", "/v1/models/echo", undefined, 200],
+    ["GET", "/v1/models?limit=0", undefined, 400],
+  ];
+  for (const [method, path, body, status] of requests) {
+    const response = await gateway.request(method, path, body, { headers });
+    const id = response.headers.get("x-request-id");
+    assert.equal([path, response.status, response.headers.get("request-id")], [path, status, id]);
+  }
+  const refused = await gateway.request("GET", "/v1/models", undefined, { token: null, headers });
+  assert.equal([refused.status, refused.headers.has("request-id")], [401, true]);
+  const chat = await gateway.request("POST", "/v1/chat/completions", {});
+  assert.equal([chat.status, chat.headers.has("request-id")], [400, false]);
+});
+
 test("a whole answer is a Message, a stream its events", async () => {
   const whole = (await (await ask({ messages: user("Hello dear") })).json()) as Record<
     string,
