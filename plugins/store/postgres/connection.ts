@@ -96,7 +96,9 @@ export async function openPool(
     application_name: "portico",
     types,
   });
-  // The user of a connection hears of its end too. Without a listener an error would end the process.
+  // Whoever uses a connection receives the same error from its query, and an idle connection is replaced at its next use.
+  // Without these listeners an error would end the process.
+  pg.on("error", () => {});
   pg.on("connect", (client) => client.on("error", () => {}));
   return withSettings(pg, statementTimeoutMs);
 }

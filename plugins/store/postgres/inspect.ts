@@ -15,7 +15,6 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
   });
   // Counting the rows can take long.
   const pool = await openPool(url, { statementTimeoutMs: PATIENT_MS });
-  pool.on("error", () => {});
   try {
     const client = await pool.connect();
     try {
