@@ -9,7 +9,7 @@ import { firstChatModel } from "./routing/default-model.ts";
 import { completionOf } from "./chat-response.ts";
 import { Job } from "./job.ts";
 import { candidatesOf } from "./routing/router.ts";
-import { type Listings, reason } from "./routing/models.ts";
+import { type Listings, describeFailure } from "./routing/models.ts";
 import type { Channel } from "./routing/channel.ts";
 import { errors } from "./errors.ts";
 
@@ -195,7 +195,7 @@ async function listModels(
     const names = await listings.ask(channel);
     return { names, result: { ok: false, models: names.length } };
   } catch (error) {
-    const modelsError = engine.masks.all().text(reason(error));
+    const modelsError = engine.masks.all().text(describeFailure(error));
     return { names: [], result: { ok: false, modelsError } };
   }
 }
@@ -259,6 +259,6 @@ async function askForAWord(
       ms: Math.round(performance.now() - startedAt),
     };
   } catch (error) {
-    return { ...result, model, error: engine.masks.all().text(reason(error)) };
+    return { ...result, model, error: engine.masks.all().text(describeFailure(error)) };
   }
 }

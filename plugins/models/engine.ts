@@ -6,7 +6,7 @@ import { createBudgets } from "./routing/budget.ts";
 import { type ChannelSet, createChannelSet } from "./routing/channels.ts";
 import { noReservations, RENEW_MS, Spending } from "./routing/limits/spending.ts";
 import { createListings, type Listings } from "./routing/models.ts";
-import { channelSurroundings, type Lesson } from "./routing/surroundings.ts";
+import { channelSurroundings, type CooldownMessage } from "./routing/surroundings.ts";
 import type { Aliases, EngineConfig, EngineContext } from "./schema.ts";
 import { Signatures } from "./signatures/signatures.ts";
 import { createUpstreamClient } from "./upstream/http/upstream-client.ts";
@@ -71,7 +71,7 @@ function followConfig(
   ctx.watch("provider", () => channels.provide(ctx.list("provider")));
   ctx.add("signal", {
     name: "channels",
-    take: (lesson: Lesson) => channels.all().get(lesson.channel)?.learn(lesson),
+    take: (lesson: CooldownMessage) => channels.all().get(lesson.channel)?.learn(lesson),
   });
   return { channels, aliases: () => aliases };
 }

@@ -1,4 +1,4 @@
-/** Changes a request as its alias demands, on its way to the alias's targets. */
+/** Applies the settings of an alias (`params`, `system`) to a request on its way to the alias's targets. */
 import {
   type ChatMessage,
   type ChatRequest,
@@ -11,7 +11,7 @@ import type { AliasConfig } from "../schema.ts";
 import { ResponseCache } from "./response-cache.ts";
 
 export interface AliasShape extends Shaping {
-  /** Go on to the next target where this one refuses the request for its length, or its content. */
+  /** The refusals after which the next target is tried: an error, a request that is too long, or filtered content. */
   readonly fallbackOn: ReadonlySet<"error" | "context_length" | "content_filter">;
   readonly cache: ResponseCache | undefined;
 }
@@ -20,9 +20,9 @@ type Settings = Exclude<AliasConfig, string>;
 type Params = NonNullable<Settings["params"]>;
 
 const shapes = new WeakMap<Settings, AliasShape>();
-/** The gateway's own to say. */
-const OURS = ["model", "models", "messages", "stream", "stream_options"];
-/** What text completions do not have, or have in another form. */
+/** The gateway sets these members itself, so an alias cannot set them. */
+const RESERVED_MEMBERS = ["model", "models", "messages", "stream", "stream_options"];
+/** Members that `/v1/completions` lacks, or has in another form. */
 const CHAT_ONLY = [
   ...[
     "tools",
@@ -44,7 +44,7 @@ const CHAT_ONLY = [
   ],
 ];
 
-/** Undefined if the alias has only targets. */
+/** Returns undefined if the alias has only targets. */
 export function shapeOf(alias: Settings): AliasShape | undefined {
   const { params, system, fallbackOn, cache } = alias;
   if ([params, system, fallbackOn, cache].every((setting) => setting === undefined))
@@ -55,8 +55,8 @@ export function shapeOf(alias: Settings): AliasShape | undefined {
       apply:
         params === undefined && system === undefined
           ? undefined
-          : (request) => shaped(request, alias),
-      completion: params && ((members) => withParams(members, forCompletions(params))),
+          : (request) => applySettings(request, alias),
+      completion: params && ((members) => applyParams(members, completionParams(params))),
       fallbackOn: new Set(fallbackOn),
       cache: cache && new ResponseCache(cache),
     };
@@ -65,57 +65,62 @@ export function shapeOf(alias: Settings): AliasShape | undefined {
   return shape;
 }
 
-function shaped(request: ChatRequest, { params, system }: Settings): ChatRequest {
-  const out = withParams(request, params) as ChatRequest;
-  return system === undefined ? out : { ...out, messages: afterSystem(system, request.messages) };
+function applySettings(request: ChatRequest, { params, system }: Settings): ChatRequest {
+  const changed = applyParams(request, params) as ChatRequest;
+  return system === undefined
+    ? changed
+    : { ...changed, messages: prependSystem(system, request.messages) };
 }
 
-/** Headers and errors go on to name the messages by the places that the client gave them. */
-function afterSystem(system: string, messages: readonly ChatMessage[]): ChatMessage[] {
-  const first = withSource({ role: "system", content: system }, "system", { content: "system" });
-  return [first, ...(rememberPlaces(messages as RuleMessage[]) as ChatMessage[])];
+/** Prepends the system message. Headers and errors still name each message by its place in the client's request. */
+function prependSystem(system: string, messages: readonly ChatMessage[]): ChatMessage[] {
+  const systemMessage = withSource({ role: "system", content: system }, "system", {
+    content: "system",
+  });
+  return [systemMessage, ...(rememberPlaces(messages as RuleMessage[]) as ChatMessage[])];
 }
 
-function withParams(
+function applyParams(
   request: Record<string, unknown>,
   params: Params | undefined,
 ): Record<string, unknown> {
   const out = { ...request };
-  for (const [name, value] of settable(params?.default)) {
-    if (namesOf(name).every((one) => out[one] == null)) out[name] = value;
+  for (const [name, value] of settableEntries(params?.default)) {
+    if (namesOf(name).every((synonym) => out[synonym] == null)) out[name] = value;
   }
-  for (const [name, value] of settable(params?.force)) {
-    for (const one of namesOf(name)) delete out[one];
+  for (const [name, value] of settableEntries(params?.force)) {
+    for (const synonym of namesOf(name)) delete out[synonym];
     out[name] = value;
   }
-  for (const [name, most] of Object.entries(params?.max ?? {})) limit(out, name, most);
+  for (const [name, maximum] of Object.entries(params?.max ?? {})) applyMaximum(out, name, maximum);
   return out;
 }
 
-/** Those that `/v1/completions` has as well, by its own name for the tokens. */
-function forCompletions({ default: defaults, force, max }: Params): Params {
-  const own = <T>(values: Record<string, T> = {}): Record<string, T> =>
+/** Selects the parameters that `/v1/completions` has as well, and renames the token limit to its `max_tokens`. */
+function completionParams({ default: defaults, force, max }: Params): Params {
+  const select = <T>(values: Record<string, T> = {}): Record<string, T> =>
     Object.fromEntries(
       Object.entries(values)
         .filter(([name]) => !CHAT_ONLY.includes(name))
-        .map(([name, value]) => [TOKENS.includes(name) ? "max_tokens" : name, value]),
+        .map(([name, value]) => [TOKEN_LIMITS.includes(name) ? "max_tokens" : name, value]),
     );
-  return { default: own(defaults), force: own(force), max: own(max) };
+  return { default: select(defaults), force: select(force), max: select(max) };
 }
 
-const settable = (params: Record<string, unknown> = {}) =>
-  Object.entries(params).filter(([name]) => !OURS.includes(name));
+const settableEntries = (params: Record<string, unknown> = {}) =>
+  Object.entries(params).filter(([name]) => !RESERVED_MEMBERS.includes(name));
 
-const TOKENS = ["max_tokens", "max_completion_tokens"];
+const TOKEN_LIMITS = ["max_tokens", "max_completion_tokens"];
 
-/** All names under which a request may say the same. */
+/** All names under which a request may set the same parameter. */
 function namesOf(name: string): string[] {
-  return TOKENS.includes(name) ? TOKENS : [name];
+  return TOKEN_LIMITS.includes(name) ? TOKEN_LIMITS : [name];
 }
 
-/** A ceiling of tokens holds for requests that name none, too. */
-function limit(out: Record<string, unknown>, name: string, most: number): void {
+/** Applies a maximum. One for tokens also applies to requests that set no limit of tokens. */
+function applyMaximum(out: Record<string, unknown>, name: string, maximum: number): void {
   const names = namesOf(name);
-  for (const one of names) if (typeof out[one] === "number" && out[one] > most) out[one] = most;
-  if (names === TOKENS && names.every((one) => out[one] == null)) out[name] = most;
+  for (const synonym of names)
+    if (typeof out[synonym] === "number" && out[synonym] > maximum) out[synonym] = maximum;
+  if (names === TOKEN_LIMITS && names.every((synonym) => out[synonym] == null)) out[name] = maximum;
 }

@@ -1,4 +1,6 @@
-/** Tries the targets of a request: retries, waits, goes on to the next. Nothing of one attempt reaches the next. */
+/**
+ * Tries the targets of a request: retries one, waits, falls back to the next. No state of one attempt reaches the next.
+ */
 import type { PorticoError } from "portico";
 import { type ChatProvider, isUpstreamError, type WireProvider } from "portico/provider";
 import type { Budgets } from "./budget.ts";
@@ -9,16 +11,16 @@ import type { ChatResponse } from "../chat-response.ts";
 import { clientDisconnected, type Job } from "../job.ts";
 import { attemptLocal } from "../upstream/local/local-attempt.ts";
 import {
-  busy,
+  busyError,
   cooldownOf,
   hasBudget,
-  limited,
+  limitError,
   selectTargets,
   skipReason,
   withBudgets,
 } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, resolveList } from "./router.ts";
-import { asksForUsage, Final, Tries, type Try, type TryServices } from "./tries.ts";
+import { asksForUsage, FinalError, Tries, type Try, type TryServices } from "./tries.ts";
 import { checkTranslated } from "../upstream/untranslated.ts";
 import { attemptWire } from "../upstream/wire/wire-attempt.ts";
 import type { Signatures } from "../signatures/signatures.ts";
@@ -38,8 +40,8 @@ export interface Engine extends TryServices {
 }
 
 /**
- * The beginning of a response from the first target that gives one. Throws the last target's error; `job.trace` says
- * where it came from and after how many attempts.
+ * Resolves to the beginning of the response of the first target that succeeds. Throws the last target's error.
+ * `job.trace` then names the target and the number of attempts.
  */
 export function converse(engine: Engine, job: Job): Promise<ChatResponse> {
   const { request, fallbacks, channel } = job;
@@ -47,25 +49,25 @@ export function converse(engine: Engine, job: Job): Promise<ChatResponse> {
     return resolveList(engine.routing, [request.model, ...fallbacks], channel).then((all) =>
       askCached(engine, job, all),
     );
-  const own = resolve(engine.routing, request.model, channel);
-  // Nothing to wait for, as with nearly all requests: each promise on the way costs about as much as the routing.
-  return own instanceof Promise
-    ? own.then((all) => askCached(engine, job, all))
-    : askCached(engine, job, own);
+  const candidates = resolve(engine.routing, request.model, channel);
+  // Nearly all requests need not wait here, and each additional promise costs about as much as the routing.
+  return candidates instanceof Promise
+    ? candidates.then((candidates) => askCached(engine, job, candidates))
+    : askCached(engine, job, candidates);
 }
 
 function askCached(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
   const shape = all[0]?.shape;
   if (shape?.cache === undefined || !job.cacheable) return askTargets(engine, job, all);
-  return shape.cache.answer(job, shape, () => askTargets(engine, job, all));
+  return shape.cache.respond(job, shape, () => askTargets(engine, job, all));
 }
 
 async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
   const outcome = new Outcome();
-  const known = all.some(hasBudget)
+  const affordable = all.some(hasBudget)
     ? await withBudgets(engine.budgets, all, (error) => outcome.fail(error))
     : all;
-  const { candidates, forced } = selectTargets(known);
+  const { candidates, forced } = selectTargets(affordable);
   if (candidates.length < all.length) noteSkipped(job, all, candidates);
   for (const candidate of candidates) {
     const response = await askTarget(engine, job, candidate, { forced, outcome });
@@ -83,17 +85,20 @@ class Outcome {
     return this.#error !== undefined;
   }
 
-  /** The target was passed over: the error counts where there is no other. */
+  /** Records why a target was skipped. The error counts only if no target fails. */
   refuse(error: unknown): void {
     this.#error ??= error;
   }
 
-  /** A refusal of the gateway's own (a target that cannot express the request) gives way to an upstream's error. */
+  /**
+   * Records a failure. An upstream's error replaces one of the gateway's own (a target that cannot express the
+   * request).
+   */
   fail(error: unknown): void {
     if (this.#error === undefined || isUpstreamError(error)) this.#error = error;
   }
 
-  /** A response that the target's filter has cut is better than nothing. */
+  /** Keeps a response that the target's filter has cut, for the case that no other target succeeds. */
   keep(response: ChatResponse): void {
     this.#filtered = response;
   }
@@ -104,33 +109,33 @@ class Outcome {
   }
 }
 
-interface Asking {
-  /** There is no target in a better state: cooldowns do not count. */
+interface TargetOptions {
+  /** All targets are in cooldown, so cooldowns are ignored. */
   forced: boolean;
   outcome: Outcome;
 }
 
-/** Undefined if the next target is to be tried. Throws errors that no other target can change. */
+/** Returns undefined if the next target is to be tried. Throws errors that no other target can change. */
 async function askTarget(
   engine: Engine,
   job: Job,
   candidate: Candidate,
-  { forced, outcome }: Asking,
+  { forced, outcome }: TargetOptions,
 ): Promise<ChatResponse | undefined> {
   const limit = candidate.channel.overLimit();
   if (limit !== undefined)
-    return passOver(job, candidate, limited(candidate.channel, limit), outcome);
+    return passOver(job, candidate, limitError(candidate.channel, limit), outcome);
   if (outcome.hasFailed && !forced && cooldownOf(candidate) !== 0) return undefined;
-  const taken = takePlace(job, candidate);
-  const place = taken instanceof Promise ? await taken : taken;
-  if (place === undefined) return passOver(job, candidate, busy(candidate.channel), outcome);
+  const taking = takePlace(job, candidate);
+  const place = taking instanceof Promise ? await taking : taking;
+  if (place === undefined) return passOver(job, candidate, busyError(candidate.channel), outcome);
   try {
     const response = await tryTarget(engine, job, candidate, { place, forced });
     if (!isFiltered(candidate, response)) return response;
     outcome.keep(response);
   } catch (error) {
     place.release();
-    if (error instanceof Final) throw error.error;
+    if (error instanceof FinalError) throw error.error;
     if (job.cancelled) throw clientDisconnected();
     job.story.skip(candidate.channel.name, candidate.model, error);
     outcome.fail(error);
@@ -148,26 +153,29 @@ function passOver(
   outcome.refuse(refusal);
 }
 
-/** A place in the channel, or a promise of one; undefined where none became free in time. */
+/** Takes a place in the channel. The result is undefined if none became free in time. */
 function takePlace(
   job: Job,
   { channel }: Candidate,
 ): Place | undefined | Promise<Place | undefined> {
   const hasLimit = channel.config.maxConcurrent !== undefined;
-  const place = channel.place(hasLimit ? job.signal : undefined);
+  const place = channel.takePlace(hasLimit ? job.signal : undefined);
   return place instanceof Promise
     ? place.then((granted) => keepPlace(job, granted))
     : keepPlace(job, place);
 }
 
-/** Throws where the client has disconnected meanwhile. */
+/** Releases the place and throws if the client has disconnected meanwhile. */
 function keepPlace(job: Job, place: Place | undefined): Place | undefined {
   if (!job.cancelled) return place;
   place?.release();
   throw clientDisconnected();
 }
 
-/** Tries one target until it answers. Throws what ends the tries at it; `Final` where it ends those at others too. */
+/**
+ * Tries one target until it responds. Throws the error that ends the tries at this target, as a `FinalError` if no
+ * other target is to be tried either.
+ */
 async function tryTarget(
   engine: Engine,
   job: Job,
@@ -184,17 +192,17 @@ async function tryTarget(
     if (job.cancelled) throw clientDisconnected();
     const admitting = channel.admit();
     const limit = admitting === undefined ? undefined : await admitting;
-    if (limit !== undefined) throw limited(channel, limit);
+    if (limit !== undefined) throw limitError(channel, limit);
     if (job.cancelled) throw clientDisconnected();
     const current = tries.begin(place);
     const response = await tryOnce(engine, job, candidate, { provider, tries, current });
     if (response === undefined) continue;
-    current.succeeded(response);
+    current.recordSuccess(response);
     return response;
   }
 }
 
-/** Undefined where the same target is to be tried again. */
+/** Returns undefined if the same target is to be tried again. */
 async function tryOnce(
   engine: Engine,
   job: Job,
@@ -205,24 +213,24 @@ async function tryOnce(
   try {
     response = await attemptOnce(engine, job, { channel, provider, current });
   } catch (error) {
-    const waitMs = tries.failed(current, error);
+    const waitMs = tries.recordFailure(current, error);
     if (waitMs > 0) await pause(waitMs, job);
     return undefined;
   }
   if (!job.cancelled) return response;
   (response.stream ?? response.bytes)?.cancel();
-  channel.noted(model);
+  channel.recordNeutral(model);
   throw clientDisconnected();
 }
 
-/** Targets that are passed over from the start. */
-function noteSkipped(job: Job, all: Candidate[], asked: readonly Candidate[]): void {
+/** Adds the targets that are skipped from the start to the story of the request. */
+function noteSkipped(job: Job, all: Candidate[], selected: readonly Candidate[]): void {
   for (const candidate of all)
-    if (!asked.includes(candidate))
+    if (!selected.includes(candidate))
       job.story.skip(candidate.channel.name, candidate.model, skipReason(candidate));
 }
 
-/** A whole response that the target's filter has cut, where the alias goes on then. */
+/** Whether the target's filter has cut a whole response and the alias then falls back to its next target. */
 function isFiltered({ shape }: Candidate, { completion }: ChatResponse): boolean {
   if (shape === undefined || !shape.fallbackOn.has("content_filter")) return false;
   return completion?.choices[0]?.finish_reason === "content_filter";
@@ -234,23 +242,23 @@ function providerOf(engine: Engine, channel: Channel): ChatProvider {
   throw errors.providerMissing({ channel: channel.name, provider: channel.config.provider });
 }
 
-interface OneAttempt {
+interface AttemptParts {
   channel: Channel;
   provider: ChatProvider;
   current: Try;
 }
 
-function attemptOnce(engine: Engine, job: Job, attempt: OneAttempt): Promise<ChatResponse> {
+function attemptOnce(engine: Engine, job: Job, attempt: AttemptParts): Promise<ChatResponse> {
   const { channel, provider, current } = attempt;
   if (provider.wire === undefined) return attemptInProcess(job, attempt);
   if (current.target.baseUrl === "") throw errors.baseUrlMissing({ channel: channel.name });
   return attemptOverHttp(engine, job, attempt, provider.wire);
 }
 
-function attemptInProcess(job: Job, { channel, provider, current }: OneAttempt) {
+function attemptInProcess(job: Job, { channel, provider, current }: AttemptParts) {
   if (job.translated) checkTranslated(job);
   const { timeoutMs, idleTimeoutMs } = channel.config;
-  // What asks other models waits as long as they may take.
+  // A provider that calls other models waits as long as those may take.
   const isPatient = provider.composite === true;
   return attemptLocal({
     provider,
@@ -265,14 +273,14 @@ function attemptInProcess(job: Job, { channel, provider, current }: OneAttempt) 
 function attemptOverHttp(
   engine: Engine,
   job: Job,
-  { channel, provider, current }: OneAttempt,
+  { channel, provider, current }: AttemptParts,
   wire: WireProvider,
 ): Promise<ChatResponse> {
   const { config } = channel;
   const { target } = current;
   const isSigned = wire.signsReasoning?.(target) === true && mayHoldCalls(job);
   const signatures = isSigned ? engine.signatures : undefined;
-  // Its calls are read.
+  // The calls in the response must be parsed to remember their signatures.
   if (isSigned) job.mayPassRaw = false;
   const response = attemptWire({
     client: engine.upstreams,
@@ -287,22 +295,22 @@ function attemptOverHttp(
     watcher: current,
   });
   if (signatures === undefined) return response;
-  return response.then((begun) => rememberSignatures(signatures, begun, job, channel.name));
+  return response.then((response) => rememberSignatures(signatures, response, job, channel.name));
 }
 
-/** Only calls of tools are sent back with signatures. */
+/** Clients send back signatures only with tool calls. */
 function mayHoldCalls({ request }: Job): boolean {
   return request.tools != null || request.messages.some((message) => message.tool_calls != null);
 }
 
 function pause(ms: number, job: Job): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(done, ms);
-    const worker = { cancel: done };
-    job.onCancel(worker);
-    function done(): void {
+    const timer = setTimeout(finish, ms);
+    const canceller = { cancel: finish };
+    job.onCancel(canceller);
+    function finish(): void {
       clearTimeout(timer);
-      job.offCancel(worker);
+      job.offCancel(canceller);
       resolve();
     }
   });

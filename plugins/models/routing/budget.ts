@@ -1,13 +1,16 @@
-/** What channels may cost in a day or a month. The plugin with the prices adds up all gateways of a store. */
+/**
+ * Checks what channels have cost in a day or a month. The plugin with the prices adds up the costs of all gateways that
+ * share a store.
+ */
 import { type ChatPricing, periodOf } from "portico/models";
 import type { Channel } from "./channel.ts";
 import { errors } from "../errors.ts";
 
-/** An attempt begins well within this. */
+/** Longer than it takes to begin an attempt. */
 const AHEAD_MS = 1000;
 
 export interface Budgets {
-  /** Updates the channel's costs. Rejects if they cannot be read: the channel is passed over then. */
+  /** Updates the channel's cost. Rejects if it cannot be read: then the channel is skipped. */
   check(channel: Channel): Promise<void>;
 }
 
@@ -16,12 +19,12 @@ export function createBudgets(pricing: () => ChatPricing | undefined): Budgets {
     async check(channel) {
       const { budget } = channel.config;
       if (budget === undefined) return;
-      const known = pricing();
-      if (known === undefined) throw errors.channelCostsUnavailable({ channel: channel.name });
-      const { start, end } = periodOf(budget.per, known.now());
-      const spent = await known.spent(channel.name, start);
-      // A clock of our own that is ahead must not let anything through: the period ends by that which dates the costs.
-      channel.spent(spent, Math.max(end, Date.now() + AHEAD_MS));
+      const prices = pricing();
+      if (prices === undefined) throw errors.channelCostsUnavailable({ channel: channel.name });
+      const { start, end } = periodOf(budget.per, prices.now());
+      const spentUsd = await prices.spent(channel.name, start);
+      // A local clock that is ahead must not let requests through: the period ends by the clock that dates the costs.
+      channel.setSpending(spentUsd, Math.max(end, Date.now() + AHEAD_MS));
     },
   };
 }

@@ -2,15 +2,15 @@
 export interface ChannelState {
   state: "ok" | "failing" | "resting" | "disabled";
   failures: number;
-  /** ISO time, while it cools down. */
+  /** ISO time at which the cooldown ends or the limit allows requests again. */
   restingUntil?: string | undefined;
-  /** The limit of its own that it is over until then: `budget`, `requestsPerMinute`, `tokensPerMinute`. */
+  /** The configured limit that blocks the channel until then: `budget`, `requestsPerMinute` or `tokensPerMinute`. */
   overLimit?: string | undefined;
-  /** Where it has a budget: what its current day or month has cost, as far as it is known. */
+  /** The budget, if there is one, with the cost of its current day or month as far as it is known. */
   budget?: { usd: number; per: "day" | "month"; spentUsd: number | undefined } | undefined;
-  /** Those that cool down while others may do well; all of them where the keys do. */
+  /** The models in cooldown, also if only all keys together are; others of the channel may work. */
   restingModels?: string[] | undefined;
-  /** Those whose last request failed, and that do not cool down yet. */
+  /** The models whose last request failed and that are not in cooldown yet. */
   failingModels?: string[] | undefined;
   inFlight: number;
   queued: number;
@@ -20,37 +20,37 @@ export interface ChannelState {
   errors: number;
   lastError?: string;
   lastErrorAt?: string;
-  /** Moving average to the first byte, milliseconds. */
+  /** Moving average of the time to the first byte, in milliseconds. */
   latencyMs?: number;
 }
 
-const NAMED = 3;
+const MAX_NAMES = 3;
 
-/** The models that cool down while the channel's others go on, in words; empty where all of them do. */
+/** Names the models that cool down while others of the channel work; empty if all keys cool down. */
 export function restingAlone({ restingModels = [], restingKeys, keys }: ChannelState): string {
-  return restingKeys >= Math.max(1, keys) ? "" : someOf(restingModels);
+  return restingKeys >= Math.max(1, keys) ? "" : abbreviateList(restingModels);
 }
 
-/** What is wrong with the channel, in words; undefined where nothing is. */
+/** Describes the problem of the channel; undefined if it has none. */
 export function stateProblem(channel: ChannelState): string | undefined {
   const { state, overLimit, budget, restingUntil, lastError = "it failed" } = channel;
   if (state === "failing") {
     const models = channel.failingModels ?? [];
     const subject = models.length > 1 ? "the last requests" : "the last request";
-    return `${subject} for ${someOf(models)} failed: ${lastError}`;
+    return `${subject} for ${abbreviateList(models)} failed: ${lastError}`;
   }
   if (state !== "resting") return undefined;
   const until = restingUntil ? ` until ${restingUntil}` : "";
   if (overLimit === "budget")
     return `it is over its budget of $${budget?.usd} per ${budget?.per}, and gets no requests${until}`;
-  // A limit per minute does what it is there for.
+  // A reached limit per minute is no problem.
   if (overLimit !== undefined) return undefined;
   const models = restingAlone(channel);
   const isSeveral = models !== "" && (channel.restingModels ?? []).length > 1;
   return `${models || "it"} ${isSeveral ? "cool" : "cools"} down${until}: ${lastError}`;
 }
 
-function someOf(models: readonly string[]): string {
-  const more = models.length - NAMED;
-  return `${models.slice(0, NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+function abbreviateList(models: readonly string[]): string {
+  const more = models.length - MAX_NAMES;
+  return `${models.slice(0, MAX_NAMES).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }

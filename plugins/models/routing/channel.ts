@@ -7,27 +7,30 @@ import { OwnLimits } from "./limits/own-limits.ts";
 import { Places, type Place } from "./limits/places.ts";
 import type { OverLimit } from "./limits/rate-limit.ts";
 import { SharedLimits } from "./limits/shared-limits.ts";
-import type { ChannelSurroundings, CooldownListener, Lesson } from "./surroundings.ts";
+import type { ChannelSurroundings, CooldownListener, CooldownMessage } from "./surroundings.ts";
 
 const FAILURES_TO_COOL_DOWN = 3;
 const FIRST_COOLDOWN_MS = 5_000;
 const LONGEST_COOLDOWN_MS = 300_000;
 const KEY_COOLDOWN_MS = 30_000;
-/** A server may learn to take an addition, and a failure may have had another cause: it is tried again then. */
-const BARE_MS = 60 * 60_000;
+/**
+ * After this time a request is sent with additions again: the server may accept them by now, or the failure had another
+ * cause.
+ */
+const WITHOUT_ADDITIONS_MS = 60 * 60_000;
 
-/** How one model of a channel does; those that do well are not kept. */
+/** The health of one model of a channel. A model without failures has no entry. */
 interface Health {
   failures: number;
   cooldownMs: number;
   cooldownUntil: number;
-  /** One request finds out whether the cooldown may end. */
+  /** A request is on its way that decides whether the cooldown ends. */
   probing: boolean;
-  /** Key → until when the upstream limits it for this model. */
+  /** Index of a key → the time until which the upstream limits that key for this model. */
   limited: Map<number, number>;
 }
 
-/** Model names may be a caller's own invention. */
+/** Callers may invent model names, so the number of entries is bounded. */
 const MOST_MODELS = 500;
 
 interface Key {
@@ -40,7 +43,7 @@ interface ChannelOptions extends ChannelSurroundings {
   builtin?: boolean;
 }
 
-/** Times are milliseconds of the clock that was handed in. */
+/** All times are in milliseconds of `options.now`. */
 export class Channel {
   readonly name: string;
   readonly config: ChannelConfig;
@@ -49,10 +52,10 @@ export class Channel {
   readonly #health = new BoundedMap<Health>({ maxEntries: MOST_MODELS });
   readonly #limits: OwnLimits | undefined;
   readonly #onCooldown: CooldownListener | undefined;
-  readonly #teach: ((lesson: Lesson) => void) | undefined;
+  readonly #teach: ((lesson: CooldownMessage) => void) | undefined;
   #keys: Key[];
   #nextKey = 0;
-  #bareUntil = 0;
+  #withoutAdditionsUntil = 0;
   #now: () => number;
   #requests = 0;
   #errors = 0;
@@ -65,7 +68,7 @@ export class Channel {
     this.builtin = options.builtin ?? false;
     this.#now = options.now ?? Date.now;
     this.#onCooldown = options.onCooldown;
-    this.#teach = options.teach;
+    this.#teach = options.shareCooldown;
     const { counts, workers, log } = options;
     this.#limits = OwnLimits.of(
       config,
@@ -73,7 +76,7 @@ export class Channel {
     );
     const { maxConcurrent: max, queueTimeoutMs: queueMs = 2000 } = config;
     this.#places = new Places({ name, max, queueMs, workers });
-    // An empty one counts as none: then credentials may come from elsewhere.
+    // An empty key counts as no key: then the provider may find credentials elsewhere.
     const keys = [config.apiKey ?? []].flat().filter((key) => key.trim() !== "");
     this.#keys = (keys.length === 0 ? [undefined] : keys).map((value) => ({
       value,
@@ -82,14 +85,14 @@ export class Channel {
     }));
   }
 
-  /** Its upstream has refused what the gateway adds to requests. */
+  /** Whether the upstream has refused the gateway's additions to requests in the last hour. */
   get refusesAdditions(): boolean {
-    return this.#now() < this.#bareUntil;
+    return this.#now() < this.#withoutAdditionsUntil;
   }
 
-  /** A request went through only without the gateway's additions. */
-  additionsRefused(): void {
-    this.#bareUntil = this.#now() + BARE_MS;
+  /** Records that a request succeeded only without the gateway's additions. */
+  recordRefusedAdditions(): void {
+    this.#withoutAdditionsUntil = this.#now() + WITHOUT_ADDITIONS_MS;
   }
 
   get enabled(): boolean {
@@ -106,47 +109,52 @@ export class Channel {
     return this.config.weight ?? 1;
   }
 
-  /** The limit of its own that it is over for the longest; undefined where it is over none. */
+  /** The configured limit of the channel that blocks it for the longest time; undefined if none does. */
   overLimit(): OverLimit | undefined {
-    return this.#limits?.over(this.#now());
+    return this.#limits?.longestLimit(this.#now());
   }
 
-  /** Asked before each attempt: the limit that those who count with us leave no room in. */
+  /** Counts an attempt in the shared store. Resolves to the limit that leaves no room for it, if one does. */
   admit(): Promise<OverLimit | undefined> | undefined {
     return this.#limits?.admit();
   }
 
-  /** What its budget's period has cost by now, and when it ends. */
-  spent(usd: number, until: number): void {
-    this.#limits?.spent(usd, until);
+  /** Sets the cost of the current budget period, and the time at which that period ends. */
+  setSpending(usd: number, until: number): void {
+    this.#limits?.setSpending(usd, until);
   }
 
-  /** What a response came to. */
-  used(tokens: number): void {
-    this.#limits?.used(this.#now(), tokens);
+  /** Counts the tokens of a response against `tokensPerMinute`. */
+  countTokens(tokens: number): void {
+    this.#limits?.countTokens(this.#now(), tokens);
   }
 
-  /** When the model may be tried again: 0 where it may now. It cools down by itself, or because all keys do. */
+  /**
+   * When the model may be tried again; 0 if it may be tried now. The model cools down by itself, or because all keys
+   * do.
+   */
   cooldownUntil(model: string): number {
     const now = this.#now();
     const health = this.#health.size === 0 ? undefined : this.#health.get(model);
     if (health !== undefined) {
       if (health.cooldownUntil > now) return health.cooldownUntil;
-      // The cooldown is over, but only one request at a time may find out.
+      // The cooldown is over, but only one request at a time may probe the model.
       if (health.cooldownUntil > 0 && health.probing) return now + 1;
     }
     let earliest = Number.POSITIVE_INFINITY;
     for (let index = 0; index < this.#keys.length; index++) {
-      const until = this.#keyUntil(index, health);
+      const until = this.#keyCooldownUntil(index, health);
       if (until <= now) return 0;
       if (until < earliest) earliest = until;
     }
     return earliest;
   }
 
-  #keyUntil(index: number, health: Health | undefined): number {
-    const refused = this.#keys[index]!.cooldownUntil;
-    return health === undefined ? refused : Math.max(refused, health.limited.get(index) ?? 0);
+  #keyCooldownUntil(index: number, health: Health | undefined): number {
+    const refusedUntil = this.#keys[index]!.cooldownUntil;
+    return health === undefined
+      ? refusedUntil
+      : Math.max(refusedUntil, health.limited.get(index) ?? 0);
   }
 
   #healthOf(model: string): Health {
@@ -158,7 +166,10 @@ export class Channel {
     return health;
   }
 
-  /** The next key in turn that does not cool down; of those that do, the one whose cooldown ends first. Its index names it to `keyRefused`. */
+  /**
+   * Takes the next key in turn that is not in cooldown, or else the one whose cooldown ends first. `recordRefusedKey`
+   * and `recordLimitedKey` take its `index`.
+   */
   takeKey(model: string): { index: number; value: string | undefined } {
     const now = this.#now();
     const health = this.#health.get(model);
@@ -166,26 +177,28 @@ export class Channel {
     let best = this.#nextKey % count;
     for (let i = 0; i < count; i++) {
       const index = (this.#nextKey + i) % count;
-      const until = this.#keyUntil(index, health);
+      const until = this.#keyCooldownUntil(index, health);
       if (until <= now) {
         best = index;
         break;
       }
-      if (until < this.#keyUntil(best, health)) best = index;
+      if (until < this.#keyCooldownUntil(best, health)) best = index;
     }
     this.#nextKey = (best + 1) % count;
     return { index: best, value: this.#keys[best]!.value };
   }
 
-  /** Another key than the refused or limited ones is ready. */
+  /** Whether at least one key is neither refused nor limited for the model. */
   hasFreshKey(model: string): boolean {
     const now = this.#now();
     const health = this.#health.get(model);
-    return this.#keys.some((_, index) => this.#keyUntil(index, health) <= now);
+    return this.#keys.some((_, index) => this.#keyCooldownUntil(index, health) <= now);
   }
 
-  /** The upstream refused this key (401, 403): it cools down for a doubling time, whatever the model. */
-  keyRefused(index: number): void {
+  /**
+   * Records that the upstream refused this key (401, 403). The key cools down for all models, twice as long each time.
+   */
+  recordRefusedKey(index: number): void {
     const key = this.#keys[index];
     if (key === undefined) return;
     key.cooldownMs = Math.min(
@@ -196,8 +209,8 @@ export class Channel {
     this.#share({ key: digestOf(key.value), ms: key.cooldownMs });
   }
 
-  /** The upstream limited this key for the model. */
-  keyLimited(model: string, index: number, ms: number): void {
+  /** Records that the upstream limits this key for the model for `ms`. */
+  recordLimitedKey(model: string, index: number, ms: number): void {
     this.#healthOf(model).limited.set(index, this.#now() + ms);
     this.#share({ model, key: digestOf(this.#keys[index]?.value), ms });
   }
@@ -206,15 +219,15 @@ export class Channel {
     return this.#keys.length;
   }
 
-  /** An attempt begins: after a cooldown, it is the probe that may end it. */
+  /** Counts the begin of an attempt. After a cooldown, the attempt is the probe that may end it. */
   begin(model: string): void {
     this.#requests++;
-    this.#limits?.asked(this.#now());
+    this.#limits?.countRequest(this.#now());
     const health = this.#health.size === 0 ? undefined : this.#health.get(model);
     if (health !== undefined && health.cooldownUntil > 0) health.probing = true;
   }
 
-  succeeded(model: string, keyIndex: number, firstByteMs: number): void {
+  recordSuccess(model: string, keyIndex: number, firstByteMs: number): void {
     if (this.#health.size > 0) {
       if ((this.#health.get(model)?.cooldownUntil ?? 0) > 0) this.#share({ model, ms: 0 });
       this.#health.delete(model);
@@ -229,14 +242,14 @@ export class Channel {
       this.#latency === undefined ? firstByteMs : this.#latency * 0.8 + firstByteMs * 0.2;
   }
 
-  /** The model failed a request: three in a row and it cools down, twice as long each time. */
-  failed(model: string, message: string): void {
+  /** Records a failure of the model. After three in a row it cools down, twice as long each time. */
+  recordFailure(model: string, message: string): void {
     const health = this.#healthOf(model);
     const wasProbe = health.probing;
-    this.noted(model, message);
+    this.recordNeutral(model, message);
     health.failures++;
     if (health.failures < FAILURES_TO_COOL_DOWN && !wasProbe) return;
-    // Requests that ran beside the one that began the cooldown show nothing new.
+    // Requests that were already running when the cooldown began show nothing new.
     if (health.cooldownUntil > this.#now() && !wasProbe) return;
     health.cooldownMs =
       health.cooldownMs === 0
@@ -247,8 +260,11 @@ export class Channel {
     this.#share({ model, ms: health.cooldownMs });
   }
 
-  /** For an error that shows nothing about the model's health (a refused key, an unknown model), or a client that disconnected. */
-  noted(model: string, message?: string): void {
+  /**
+   * Records an end that shows nothing about the model's health: a refused key, an unknown model, or, without `message`,
+   * a client that disconnected.
+   */
+  recordNeutral(model: string, message?: string): void {
     const health = this.#health.size === 0 ? undefined : this.#health.get(model);
     if (health !== undefined) health.probing = false;
     if (message === undefined) return;
@@ -256,17 +272,17 @@ export class Channel {
     this.#lastError = { message, at: this.#now() };
   }
 
-  /** A place within `maxConcurrent`, as `Places` gives it. */
-  place(signal?: AbortSignal): Place | Promise<Place | undefined> {
+  /** Takes a place within `maxConcurrent`. See `Places.take`. */
+  takePlace(signal?: AbortSignal): Place | Promise<Place | undefined> {
     return this.#places.take(signal);
   }
 
-  /** Takes over what another process has learned. */
-  learn({ model, key, ms }: Lesson): void {
+  /** Applies a cooldown that another process began or ended. */
+  learn({ model, key, ms }: CooldownMessage): void {
     const until = this.#now() + ms;
     const index =
       key === undefined ? -1 : this.#keys.findIndex(({ value }) => digestOf(value) === key);
-    const known = index === -1 ? undefined : this.#keys[index];
+    const knownKey = index === -1 ? undefined : this.#keys[index];
     if (key === undefined && model !== undefined) {
       if (ms === 0) return void this.#health.delete(model);
       Object.assign(this.#healthOf(model), {
@@ -274,40 +290,43 @@ export class Channel {
         cooldownMs: ms,
         cooldownUntil: until,
       });
-    } else if (model !== undefined && known) this.#healthOf(model).limited.set(index, until);
-    else if (known) Object.assign(known, { cooldownUntil: ms === 0 ? 0 : until, cooldownMs: ms });
+    } else if (model !== undefined && knownKey) this.#healthOf(model).limited.set(index, until);
+    else if (knownKey)
+      Object.assign(knownKey, { cooldownUntil: ms === 0 ? 0 : until, cooldownMs: ms });
   }
 
-  #share(lesson: Omit<Lesson, "channel">): void {
+  #share(lesson: Omit<CooldownMessage, "channel">): void {
     this.#teach?.({ channel: this.name, ...lesson });
   }
 
-  /** For listings. */
+  /** Describes the current state for listings. */
   describe(): ChannelState {
     const now = this.#now();
-    const restingKeys = this.#keys.filter((key) => key.cooldownUntil > now).length;
-    const resting = [...this.#health.keys()].filter((model) => this.cooldownUntil(model) > now + 1);
-    const restEnds = resting.map((model) => this.cooldownUntil(model));
-    if (restingKeys === this.#keys.length)
+    const restingKeyCount = this.#keys.filter((key) => key.cooldownUntil > now).length;
+    const restingModels = [...this.#health.keys()].filter(
+      (model) => this.cooldownUntil(model) > now + 1,
+    );
+    const restEnds = restingModels.map((model) => this.cooldownUntil(model));
+    if (restingKeyCount === this.#keys.length)
       restEnds.push(Math.min(...this.#keys.map((key) => key.cooldownUntil)));
-    const over = this.overLimit();
-    if (over !== undefined) restEnds.push(over.until);
+    const limit = this.overLimit();
+    if (limit !== undefined) restEnds.push(limit.until);
     const failures = Math.max(0, ...[...this.#health.values()].map((health) => health.failures));
     const failing = [...this.#health]
-      .filter(([model, health]) => health.failures > 0 && !resting.includes(model))
+      .filter(([model, health]) => health.failures > 0 && !restingModels.includes(model))
       .map(([model]) => model);
     return {
       state: this.#stateOf(restEnds.length > 0, failures > 0),
       failures,
       restingUntil: restEnds.length > 0 ? new Date(Math.max(...restEnds)).toISOString() : undefined,
-      overLimit: over?.name,
+      overLimit: limit?.name,
       budget: this.#limits?.describe(),
-      restingModels: resting.length > 0 ? resting : undefined,
+      restingModels: restingModels.length > 0 ? restingModels : undefined,
       failingModels: failing.length > 0 ? failing : undefined,
       inFlight: this.#places.inFlight,
       queued: this.#places.queued,
       keys: this.#keys.filter((key) => key.value !== undefined).length,
-      restingKeys,
+      restingKeys: restingKeyCount,
       requests: this.#requests,
       errors: this.#errors,
       lastError: this.#lastError?.message,
@@ -324,7 +343,7 @@ export class Channel {
   }
 }
 
-/** Names a key to other processes, whose list of keys may be another. */
+/** Identifies a key in messages to other processes, whose list of keys may differ. */
 function digestOf(key = ""): string {
   return createHash("sha256").update(key).digest("hex").slice(0, 16);
 }

@@ -1,4 +1,4 @@
-/** The channels of the configuration and the built-in ones. A change keeps the state of channels that stay the same. */
+/** Holds the configured and the built-in channels. A change keeps the state of channels that stay the same. */
 import type { ChatProvider } from "portico/provider";
 import { Channel } from "./channel.ts";
 import type { ChannelSurroundings } from "./surroundings.ts";
@@ -7,31 +7,32 @@ import type { Channels } from "../schema.ts";
 export interface ChannelSet {
   all(): ReadonlyMap<string, Channel>;
   configure(channels: Channels): void;
-  /** Providers came or went: built-in channels follow. */
+  /** Replaces the providers, and updates the built-in channels. */
   provide(providers: readonly ChatProvider[]): void;
   provider(name: string): ChatProvider | undefined;
 }
 
-export function createChannelSet(around: ChannelSurroundings = {}): ChannelSet {
+export function createChannelSet(surroundings: ChannelSurroundings = {}): ChannelSet {
   let configured: Channels = {};
   let providers = new Map<string, ChatProvider>();
   let channels = new Map<string, Channel>();
 
   function rebuild(): void {
     const next = new Map<string, Channel>();
-    const put = (name: string, config: Channels[string], builtin: boolean) => {
+    const addChannel = (name: string, config: Channels[string], builtin: boolean) => {
       const old = channels.get(name);
-      const same =
+      const isSame =
         old !== undefined &&
         old.builtin === builtin &&
         JSON.stringify(old.config) === JSON.stringify(config);
-      next.set(name, same ? old : new Channel(name, config, { ...around, builtin }));
+      next.set(name, isSame ? old : new Channel(name, config, { ...surroundings, builtin }));
     };
     for (const [name, config] of Object.entries(configured))
-      put(name, config, providers.get(config.provider)?.builtinChannel === name);
+      addChannel(name, config, providers.get(config.provider)?.builtinChannel === name);
     for (const provider of providers.values()) {
       const name = provider.builtinChannel;
-      if (name !== undefined && !next.has(name)) put(name, { provider: provider.name }, true);
+      if (name !== undefined && !next.has(name))
+        addChannel(name, { provider: provider.name }, true);
     }
     channels = next;
   }
@@ -43,7 +44,7 @@ export function createChannelSet(around: ChannelSurroundings = {}): ChannelSet {
       rebuild();
     },
     provide(list) {
-      // The latest of a name wins, as with services.
+      // The latest provider of a name wins, as with services.
       providers = new Map(list.map((provider) => [provider.name, provider]));
       rebuild();
     },

@@ -1,15 +1,15 @@
-/** The model of a request that names none. */
+/** Selects the model of a request that names none. */
 import type { ChatProvider } from "portico/provider";
 import type { Channel } from "./channel.ts";
 import { type Listings, namesOf } from "./models.ts";
 import { errors } from "../errors.ts";
 
 // cspell:ignore transcri
-/** Upstreams list these models too, and often first. */
+/** Upstreams also list these models, which are not for chat, and often list them first. */
 const NO_CHAT =
   /embed|whisper|transcri|tts|dall-e|image|moderation|rerank|realtime|audio|davinci-|babbage-/i;
 
-/** The first model that is for chat, by its name; the first of all where none seems to be. */
+/** Returns the first model that is for chat, judged by its name, or else the first of all. */
 export function firstChatModel(names: readonly string[]): string | undefined {
   return names.find((name) => !NO_CHAT.test(name)) ?? names[0];
 }
@@ -17,14 +17,14 @@ export function firstChatModel(names: readonly string[]): string | undefined {
 export interface DefaultModelOptions {
   listings: Listings;
   provider(name: string): ChatProvider | undefined;
-  /** Only this one. */
+  /** Considers only this channel. */
   channel?: string | undefined;
 }
 
 /**
- * The first model of the channel of the highest priority, of equals the first in the configuration: `<channel>/<model>`.
- * `undefined` where no channel is configured. Throws `upstream_error` where none of those that are can say its models,
- * which may pass, and `model_not_found` where none may be asked.
+ * Returns the first model of the channel of the highest priority, as `<channel>/<model>`; among equals, the first in
+ * the configuration. Returns `undefined` if no channel is configured. Throws `upstream_error`, which may pass, if no
+ * enabled channel lists a model, and `model_not_found` if all are disabled.
  */
 export async function defaultModel(
   channels: Iterable<Channel>,

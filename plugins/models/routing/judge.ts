@@ -12,19 +12,18 @@ import { ProviderFailed } from "../upstream/local/provider-failed.ts";
 const LONGEST_WAIT_MS = 10_000;
 const FIRST_BACKOFF_MS = 250;
 const LONGEST_BACKOFF_MS = 4_000;
-/** How long a limited key of several cools down where the upstream names no time. */
+/** How long one of several keys cools down if it is limited and the upstream names no time. */
 const LIMITED_KEY_COOLDOWN_MS = 5_000;
 
-/** What to do after a failed attempt. */
-export type Next = { again: number } | "another key" | "next target" | "give up";
+export type NextStep = { again: number } | "another key" | "next target" | "give up";
 
-export interface Chances {
-  /** The request has counted as a failure of this target already. */
-  counted: boolean;
-  /** What an alias goes on for, beside errors. */
+export interface RetryState {
+  /** An earlier attempt of the request has already counted as a failure of this target. */
+  hasCountedFailure: boolean;
+  /** The refusals, beside errors, after which the alias falls back to its next target. */
   fallbackOn: ReadonlySet<string> | undefined;
   retriesLeft: number;
-  tried: number;
+  retriesMade: number;
   keysLeft: number;
   random: () => number;
 }
@@ -35,72 +34,74 @@ export function judge(
   model: string,
   key: number,
   error: unknown,
-  chances: Chances,
-): Next {
+  chances: RetryState,
+): NextStep {
   if (!isUpstreamError(error)) return judgeOwn(channel, model, error);
   switch (error.kind) {
     case "request":
-      channel.noted(model);
-      return error.upstreamStatus === 404 || goesOn(error, chances) ? "next target" : "give up";
+      channel.recordNeutral(model);
+      return error.upstreamStatus === 404 || isFallbackReason(error, chances)
+        ? "next target"
+        : "give up";
     case "auth":
-      channel.noted(model, error.message);
-      channel.keyRefused(key);
+      channel.recordNeutral(model, error.message);
+      channel.recordRefusedKey(key);
       return chances.keysLeft > 0 && channel.hasFreshKey(model) ? "another key" : "next target";
     case "rate_limit":
       return judgeLimit(channel, model, key, error, chances);
     default:
-      fail(channel, model, error, chances);
-      return isInVain(error) ? "next target" : retry(channel, model, error, chances);
+      countFailure(channel, model, error, chances);
+      return isRetryUseless(error) ? "next target" : retry(channel, model, error, chances);
   }
 }
 
-/** An error of the gateway's own, before or beside the upstream. */
-function judgeOwn(channel: Channel, model: string, error: unknown): Next {
+/** Decides on an error of the gateway itself, raised before or beside the upstream. */
+function judgeOwn(channel: Channel, model: string, error: unknown): NextStep {
   if (!isPorticoError(error)) {
-    channel.noted(model);
+    channel.recordNeutral(model);
     return "give up";
   }
-  // A fault of the caller's does not count against the channel.
-  channel.noted(model, error.status >= 500 ? error.message : undefined);
-  // What one target cannot express another may; a hook's word is final.
-  return HOOKS.has(error.code) ? "give up" : "next target";
+  // An error that the caller caused does not count against the channel.
+  channel.recordNeutral(model, error.status >= 500 ? error.message : undefined);
+  // Another target may be able to express the request, but the decision of a hook is final.
+  return HOOK_ERRORS.has(error.code) ? "give up" : "next target";
 }
 
-/** The same target would only fail in the same way once more. */
-function isInVain(error: UpstreamError): boolean {
+/** Whether the same target would fail in the same way again. */
+function isRetryUseless(error: UpstreamError): boolean {
   return error instanceof ProviderFailed || error instanceof ResponseTooLarge;
 }
 
-const HOOKS = new Set(["blocked_by_hook", "hook_unavailable"]);
+const HOOK_ERRORS = new Set(["blocked_by_hook", "hook_unavailable"]);
 
-/** What providers and servers say of a prompt that their rules forbid. */
-const FORBIDDEN =
+/** How providers and servers word the refusal of a prompt that their rules forbid. */
+const FORBIDDEN_CONTENT =
   /content.?(?:filter|policy|management)|content exists risk|usage (?:policy|policies|guidelines)/i;
 
-/** An alias may want another target's word where this one finds the request too long, or its content wrong. */
-function goesOn({ code, message }: UpstreamError, { fallbackOn }: Chances): boolean {
+/** Whether the alias falls back after this refusal: the request was too long, or its content forbidden. */
+function isFallbackReason({ code, message }: UpstreamError, { fallbackOn }: RetryState): boolean {
   if (fallbackOn === undefined) return false;
   const text = `${code} ${message}`;
   if (fallbackOn.has("context_length") && code === CONTEXT_LENGTH) return true;
-  return fallbackOn.has("content_filter") && FORBIDDEN.test(text);
+  return fallbackOn.has("content_filter") && FORBIDDEN_CONTENT.test(text);
 }
 
-/** Spent credit does not come back by waiting. */
-const SPENT = new Set([
+/** Codes for exhausted credit, which does not come back by waiting. */
+const EXHAUSTED_CREDIT = new Set([
   "insufficient_quota",
   "credit_balance_exhausted",
   "billing_hard_limit_reached",
 ]);
 
-/** Attempts of one request are one failure. */
-function fail(
+/** Counts a failure only once for all attempts of one request. */
+function countFailure(
   channel: Channel,
   model: string,
   { message }: UpstreamError,
-  { counted }: Chances,
+  { hasCountedFailure: counted }: RetryState,
 ): void {
-  if (counted) channel.noted(model, message);
-  else channel.failed(model, message);
+  if (counted) channel.recordNeutral(model, message);
+  else channel.recordFailure(model, message);
 }
 
 function judgeLimit(
@@ -108,34 +109,34 @@ function judgeLimit(
   model: string,
   key: number,
   error: UpstreamError,
-  chances: Chances,
-): Next {
-  const long = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
-  if (channel.keyCount > 1 || long) {
-    channel.keyLimited(
+  chances: RetryState,
+): NextStep {
+  const isLong = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
+  if (channel.keyCount > 1 || isLong) {
+    channel.recordLimitedKey(
       model,
       key,
       Math.min(error.retryAfterMs ?? LIMITED_KEY_COOLDOWN_MS, 300_000),
     );
-    channel.noted(model, error.message);
+    channel.recordNeutral(model, error.message);
     if (chances.keysLeft > 0 && channel.hasFreshKey(model)) return "another key";
-    if (long) return "next target";
-  } else fail(channel, model, error, chances);
-  return SPENT.has(error.code) ? "next target" : retry(channel, model, error, chances);
+    if (isLong) return "next target";
+  } else countFailure(channel, model, error, chances);
+  return EXHAUSTED_CREDIT.has(error.code) ? "next target" : retry(channel, model, error, chances);
 }
 
 function retry(
   channel: Channel,
   model: string,
   error: UpstreamError,
-  { retriesLeft, tried, random }: Chances,
-): Next {
+  { retriesLeft, retriesMade: tried, random }: RetryState,
+): NextStep {
   if (retriesLeft <= 0) return "next target";
   const wait = error.retryAfterMs;
   if (wait !== undefined && wait > LONGEST_WAIT_MS) return "next target";
   if (wait === undefined && channel.cooldownUntil(model) !== 0) return "next target";
   const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried);
-  // Jitter goes upwards from a time that was named, and both ways from ours.
+  // Jitter only lengthens a delay that the upstream named; it varies our own in both directions.
   return {
     again:
       wait !== undefined

@@ -1,38 +1,38 @@
-/** Looks up the channels of a bare model name without a look at each channel. */
+/** Looks up the channels of a bare model name without visiting each channel. */
 import { fitsPattern } from "portico/strings";
 import type { Channel } from "./channel.ts";
 
 /** A channel with its place in the configuration. */
-interface Placed {
+interface PlacedChannel {
   channel: Channel;
   place: number;
 }
 
 interface ModelIndex {
-  /** By an exact name in `models`. */
-  byName: ReadonlyMap<string, readonly Placed[]>;
-  /** With patterns in `models`. */
-  patterned: readonly (Placed & { patterns: readonly string[] })[];
-  /** Without `models`: their upstreams list them. */
+  /** Channels by each exact name in their `models`. */
+  byName: ReadonlyMap<string, readonly PlacedChannel[]>;
+  /** Channels with patterns in `models`. */
+  patterned: readonly (PlacedChannel & { patterns: readonly string[] })[];
+  /** Channels without `models`: their upstreams list the models. */
   unlisted: readonly Channel[];
 }
 
-/** The channels are a new map after each change of the configuration. */
+/** Each change of the configuration creates a new map of channels, and so a new index. */
 const indexes = new WeakMap<ReadonlyMap<string, Channel>, ModelIndex>();
 
-/** The channels whose `models` hold the name, in their order, and those that leave it to their upstream. */
+/** Returns the channels whose `models` contain or match the name, in configured order, and those without `models`. */
 export function channelsListing(
   channels: ReadonlyMap<string, Channel>,
   model: string,
 ): { listed: Channel[]; unlisted: readonly Channel[] } {
   const index = indexOf(channels);
-  const named = index.byName.get(model) ?? [];
-  const fitting = index.patterned.filter(({ patterns }) =>
+  const exact = index.byName.get(model) ?? [];
+  const matching = index.patterned.filter(({ patterns }) =>
     patterns.some((pattern) => fitsPattern(pattern, model)),
   );
   const all = [
-    ...named,
-    ...fitting.filter(({ channel }) => !named.some((one) => one.channel === channel)),
+    ...exact,
+    ...matching.filter(({ channel }) => !exact.some((match) => match.channel === channel)),
   ];
   all.sort((a, b) => a.place - b.place);
   return { listed: all.map(({ channel }) => channel), unlisted: index.unlisted };
@@ -48,8 +48,8 @@ function indexOf(channels: ReadonlyMap<string, Channel>): ModelIndex {
 }
 
 function buildIndex(channels: ReadonlyMap<string, Channel>): ModelIndex {
-  const byName = new Map<string, readonly Placed[]>();
-  const patterned: (Placed & { patterns: string[] })[] = [];
+  const byName = new Map<string, readonly PlacedChannel[]>();
+  const patterned: (PlacedChannel & { patterns: string[] })[] = [];
   const unlisted: Channel[] = [];
   for (const [place, channel] of [...channels.values()].entries()) {
     if (!channel.enabled || channel.builtin) continue;

@@ -1,4 +1,4 @@
-/** Resolves a model's name to the targets that are tried, in their order. */
+/** Resolves the name of a model to its targets, in the order in which they are tried. */
 import { type AliasShape, shapeOf } from "./alias-shape.ts";
 import type { Channel } from "./channel.ts";
 import { channelsListing } from "./model-index.ts";
@@ -6,11 +6,11 @@ import { checkModelName } from "./model-name.ts";
 import type { AliasConfig, Aliases } from "../schema.ts";
 import { errors } from "../errors.ts";
 
-/** A channel and the upstream's own name of the model. */
+/** A channel, and the name of the model at its upstream. */
 export interface Candidate {
   channel: Channel;
   model: string;
-  /** What the alias that led here makes of a request. */
+  /** How the alias that led to this target changes the request. */
   shape?: AliasShape | undefined;
 }
 
@@ -20,44 +20,45 @@ export type Listing = readonly string[] | "unknown";
 export interface Routing {
   channels(): ReadonlyMap<string, Channel>;
   aliases(): Aliases;
-  /** What a channel without `models` lists; cached, and a promise only where the upstream must be asked first. */
+  /** The models that the upstream of a channel lists; cached. A promise only if the upstream must be asked first. */
   listing(channel: Channel): Listing | Promise<Listing>;
-  /** US dollars of a request of common size; undefined where the price is not known. */
-  priceOf(to: Candidate): Promise<number | undefined>;
-  /** In [0, 1). */
+  /** The price of a request of common size in US dollars; undefined if it is not known. */
+  priceOf(candidate: Candidate): Promise<number | undefined>;
+  /** Returns a number in [0, 1). */
   random(): number;
 }
 
 /**
- * The candidates of a model: an alias; `<channel>/<model>`; the channels that list it. Throws `model_not_found` (404).
- * A channel whose upstream gives no list comes last: it may know the model, and else its own 404 moves the request on.
+ * Returns the candidates of a model: those of an alias, of `<channel>/<model>`, or the channels that list the model.
+ * Throws `model_not_found` (404). A channel whose upstream gives no list comes last: it may know the model, and
+ * otherwise its own 404 makes the request fall back.
  */
 export function resolve(
   routing: Routing,
   model: string,
-  only?: string,
+  onlyChannel?: string,
 ): Candidate[] | Promise<Candidate[]> {
   const resolved = resolveName(routing, model, 0);
   return resolved instanceof Promise
-    ? resolved.then((list) => finish(routing, model, list, only))
-    : finish(routing, model, resolved, only);
+    ? resolved.then((list) => finish(routing, model, list, onlyChannel))
+    : finish(routing, model, resolved, onlyChannel);
 }
 
-/** The same for a name that may lead nowhere: none then. */
+/** Like `resolve`, but returns an empty list for an unknown model. */
 export function candidatesOf(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {
   return resolveName(routing, model, 0);
 }
 
-/** The candidates of a list of models, in its order; one that leads nowhere is passed over unless all do. */
+/** Returns the candidates of a list of models, in its order. An unknown model is skipped unless all are unknown. */
 export async function resolveList(
   routing: Routing,
   [first, ...others]: readonly [string, ...string[]],
-  only: string | undefined,
+  onlyChannel: string | undefined,
 ): Promise<Candidate[]> {
   const more = (await Promise.all(others.map((model) => candidatesOf(routing, model)))).flat();
-  const alone = more.length === 0 || only !== undefined;
-  return unique([
-    ...(await (alone ? resolve(routing, first, only) : candidatesOf(routing, first))),
+  const mustResolve = more.length === 0 || onlyChannel !== undefined;
+  return removeDuplicates([
+    ...(await (mustResolve ? resolve(routing, first, onlyChannel) : candidatesOf(routing, first))),
     ...more,
   ]);
 }
@@ -65,31 +66,31 @@ export async function resolveList(
 function finish(
   routing: Routing,
   model: string,
-  found: Candidate[],
-  only: string | undefined,
+  resolved: Candidate[],
+  onlyChannel: string | undefined,
 ): Candidate[] {
-  let list = found;
-  if (only !== undefined) {
-    const channel = requireChannel(routing.channels(), only);
+  let list = resolved;
+  if (onlyChannel !== undefined) {
+    const channel = requireChannel(routing.channels(), onlyChannel);
     list = list.filter((candidate) => candidate.channel === channel);
-    // A caller who names the channel means its own model, whether or not it lists it.
+    // A caller who names the channel means a model of that channel, whether or not the channel lists it.
     if (list.length === 0) list = [{ channel, model }];
   }
   if (list.length > 0) return list;
   throw errors.unknownModel(
-    { model, hint: hint(routing, model) },
+    { model, hint: hintFor(routing, model) },
     { param: "model", type: "invalid_request_error", details: { model } },
   );
 }
 
-/** The channel that a caller names. Throws `invalid_request_error` where there is none, or where it is disabled. */
+/** Returns the channel that a caller names. Throws `invalid_request_error` if there is none, or if it is disabled. */
 export function requireChannel(channels: ReadonlyMap<string, Channel>, name: string): Channel {
   const channel = channels.get(name);
   if (channel?.enabled === true) return channel;
   throw errors.unknownChannelAsked({ channel: name }, { param: "channel" });
 }
 
-function hint(routing: Routing, model: string): string {
+function hintFor(routing: Routing, model: string): string {
   if (routing.aliases().has(model))
     return ": none of the targets of this alias names an enabled channel";
   const channel = routing.channels().get(model) ?? namedChannel(routing.channels(), model);
@@ -98,7 +99,7 @@ function hint(routing: Routing, model: string): string {
   return "";
 }
 
-/** Aliases may name aliases; a circle of them ends at this depth. */
+/** Aliases may name aliases; a cycle of them ends at this depth. */
 const MAX_DEPTH = 8;
 
 function resolveName(
@@ -113,17 +114,17 @@ function resolveName(
   const channel = namedChannel(channels, model);
   if (channel !== undefined)
     return channel.enabled ? [{ channel, model: model.slice(channel.name.length + 1) }] : [];
-  const own = channels.get(model);
-  if (own?.builtin === true && own.enabled) return [{ channel: own, model }];
+  const builtin = channels.get(model);
+  if (builtin?.builtin === true && builtin.enabled) return [{ channel: builtin, model }];
   return resolveListed(routing, model);
 }
 
-/** The channel that a client names before a slash; an alias may look like that. */
+/** Returns the channel that a client names before a slash. An alias may contain a slash as well. */
 export function channelNamedIn(routing: Routing, model: string): string | undefined {
   return routing.aliases().has(model) ? undefined : namedChannel(routing.channels(), model)?.name;
 }
 
-/** Whose name stands before a slash and a model. */
+/** Finds the channel whose name is before a slash and a model. Names of channels may contain slashes themselves. */
 function namedChannel(channels: ReadonlyMap<string, Channel>, model: string): Channel | undefined {
   const slash = model.indexOf("/");
   if (slash <= 0 || slash + 1 === model.length) return undefined;
@@ -150,15 +151,17 @@ function resolveAlias(
   if (typeof alias === "string") return resolveName(routing, alias, depth + 1);
   const parts = alias.targets.map((target) => resolveName(routing, target, depth + 1));
   const shape = shapeOf(alias);
-  const join = (found: Candidate[][]): Candidate[] | Promise<Candidate[]> => {
-    // An alias that leads to another is asked by its own rules first.
-    const lists =
-      shape === undefined ? found : found.map((list) => list.map((one) => ({ ...one, shape })));
-    if (alias.strategy === "cost") return byCost(unique(lists.flat()), routing);
-    if (alias.strategy === "latency") return byLatency(unique(lists.flat()));
-    if (alias.strategy !== "weighted") return unique(lists.flat());
-    const groups = lists.filter((list) => list.length > 0);
-    return unique(
+  const join = (lists: Candidate[][]): Candidate[] | Promise<Candidate[]> => {
+    // If an alias leads to another one, the settings of the first one win.
+    const shapedLists =
+      shape === undefined
+        ? lists
+        : lists.map((list) => list.map((candidate) => ({ ...candidate, shape })));
+    if (alias.strategy === "cost") return byCost(removeDuplicates(shapedLists.flat()), routing);
+    if (alias.strategy === "latency") return byLatency(removeDuplicates(shapedLists.flat()));
+    if (alias.strategy !== "weighted") return removeDuplicates(shapedLists.flat());
+    const groups = shapedLists.filter((list) => list.length > 0);
+    return removeDuplicates(
       shuffleByWeight(groups, (list) => list[0]!.channel.weight, routing.random).flat(),
     );
   };
@@ -167,43 +170,54 @@ function resolveAlias(
     : join(parts as Candidate[][]);
 }
 
-/** A channel without a measurement comes first: only so it gets one. */
+/** Sorts by latency. A channel without a measurement comes first, since it gets one only this way. */
 function byLatency(list: Candidate[]): Candidate[] {
   return list.sort((a, b) => (a.channel.latencyMs ?? 0) - (b.channel.latencyMs ?? 0));
 }
 
-/** The cheapest first, those without a price last; of equals the first that was named. */
+/** Sorts by price, candidates without a price last. Equals keep their order. */
 async function byCost(list: Candidate[], routing: Routing): Promise<Candidate[]> {
   const priced = await Promise.all(
-    list.map(async (one) => ({ one, price: (await routing.priceOf(one)) ?? Infinity })),
+    list.map(async (candidate) => ({
+      one: candidate,
+      price: (await routing.priceOf(candidate)) ?? Infinity,
+    })),
   );
-  return priced.sort((a, b) => (a.price === b.price ? 0 : a.price - b.price)).map(({ one }) => one);
+  return priced
+    .sort((a, b) => (a.price === b.price ? 0 : a.price - b.price))
+    .map(({ one: candidate }) => candidate);
 }
 
 function resolveListed(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {
   const { listed, unlisted } = channelsListing(routing.channels(), model);
-  const unknown: Channel[] = [];
-  const waiting: Promise<void>[] = [];
-  const take = (channel: Channel, listing: Listing): void => {
-    if (listing === "unknown") unknown.push(channel);
+  const withoutList: Channel[] = [];
+  const pendingListings: Promise<void>[] = [];
+  const addChannel = (channel: Channel, listing: Listing): void => {
+    if (listing === "unknown") withoutList.push(channel);
     else if (listing.includes(model)) listed.push(channel);
   };
   for (const channel of unlisted) {
     const listing = routing.listing(channel);
-    if (listing instanceof Promise) waiting.push(listing.then((names) => take(channel, names)));
-    else take(channel, listing);
+    if (listing instanceof Promise)
+      pendingListings.push(listing.then((names) => addChannel(channel, names)));
+    else addChannel(channel, listing);
   }
-  const order = () =>
-    [...byPriority(listed, routing.random), ...byPriority(unknown, routing.random)].map(
+  const orderCandidates = () =>
+    [...byPriority(listed, routing.random), ...byPriority(withoutList, routing.random)].map(
       (channel) => ({
         channel,
         model,
       }),
     );
-  return waiting.length === 0 ? order() : Promise.all(waiting).then(order);
+  return pendingListings.length === 0
+    ? orderCandidates()
+    : Promise.all(pendingListings).then(orderCandidates);
 }
 
-/** Higher priority first; within one, a random order in which the weights say how often each is first. */
+/**
+ * Sorts by priority, highest first. Channels of one priority are in a random order, each first as often as its weight
+ * says.
+ */
 export function byPriority(channels: readonly Channel[], random: () => number): Channel[] {
   if (channels.length < 2) return [...channels];
   const groups = new Map<number, Channel[]>();
@@ -217,7 +231,7 @@ export function byPriority(channels: readonly Channel[], random: () => number): 
     .flatMap(([, group]) => shuffleByWeight(group, (channel) => channel.weight, random));
 }
 
-/** A random order without repetition; an item of weight 0 comes after all others. */
+/** Shuffles the items. An item with a higher weight is more often first; one with weight 0 comes after all others. */
 export function shuffleByWeight<T>(
   items: readonly T[],
   weightOf: (item: T) => number,
@@ -227,13 +241,13 @@ export function shuffleByWeight<T>(
   const out: T[] = [];
   while (rest.length > 1) {
     const total = rest.reduce((sum, item) => sum + weightOf(item), 0);
-    out.push(...rest.splice(placeAt(random() * total, rest.map(weightOf)), 1));
+    out.push(...rest.splice(indexAt(random() * total, rest.map(weightOf)), 1));
   }
   return [...out, ...rest];
 }
 
-/** Whose share of the weights, laid out in a row, the point lies in. */
-function placeAt(point: number, weights: readonly number[]): number {
+/** Finds the index of the weight whose share contains the point if all weights are laid out in a row. */
+function indexAt(point: number, weights: readonly number[]): number {
   let end = 0;
   for (const [i, weight] of weights.entries()) {
     end += weight;
@@ -242,12 +256,12 @@ function placeAt(point: number, weights: readonly number[]): number {
   return 0;
 }
 
-function unique(list: Candidate[]): Candidate[] {
-  const seen = new Set<string>();
+function removeDuplicates(list: Candidate[]): Candidate[] {
+  const seenKeys = new Set<string>();
   return list.filter(({ channel, model }) => {
     const key = `${channel.name}/${model}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
+    if (seenKeys.has(key)) return false;
+    seenKeys.add(key);
     return true;
   });
 }

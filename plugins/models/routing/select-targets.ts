@@ -6,9 +6,15 @@ import type { Channel } from "./channel.ts";
 import type { OverLimit } from "./limits/rate-limit.ts";
 import type { Candidate } from "./router.ts";
 
-/** Those that do not cool down, in their order; where all do, the one whose cooldown ends first. Throws 429 where all are over limits of their own. */
-export function selectTargets(found: Candidate[]): { candidates: Candidate[]; forced: boolean } {
-  const all = withinLimits(found);
+/**
+ * Selects the targets that are not in cooldown, in their order, or else the one whose cooldown ends first. Throws 429
+ * if all are over their own limits.
+ */
+export function selectTargets(candidates: Candidate[]): {
+  candidates: Candidate[];
+  forced: boolean;
+} {
+  const all = withinLimits(candidates);
   if (all.length === 1) return { candidates: all, forced: cooldownOf(all[0]!) !== 0 };
   const ready = all.filter((candidate) => cooldownOf(candidate) === 0);
   if (ready.length > 0) return { candidates: ready, forced: false };
@@ -21,57 +27,60 @@ export function hasBudget({ channel }: Candidate): boolean {
   return channel.config.budget !== undefined;
 }
 
-/** Looks up what has been spent. Leaves out those of which that cannot be known; throws where that leaves none. */
+/**
+ * Updates the cost of each channel with a budget. Leaves out those whose cost cannot be read, and throws if that leaves
+ * none.
+ */
 export async function withBudgets(
   budgets: Budgets,
   all: Candidate[],
-  note: (error: unknown) => void,
+  reportError: (error: unknown) => void,
 ): Promise<Candidate[]> {
-  const known: Candidate[] = [];
+  const affordable: Candidate[] = [];
   let failure: unknown;
   for (const candidate of all) {
     try {
       if (hasBudget(candidate)) await budgets.check(candidate.channel);
-      known.push(candidate);
+      affordable.push(candidate);
     } catch (error) {
       failure ??= error;
     }
   }
-  if (known.length === 0) throw failure;
-  if (failure !== undefined) note(failure);
-  return known;
+  if (affordable.length === 0) throw failure;
+  if (failure !== undefined) reportError(failure);
+  return affordable;
 }
 
-/** Those that are not over their own limits. Throws 429 where all are. */
+/** Returns the candidates that are within their own limits. Throws 429 if none is. */
 function withinLimits(all: Candidate[]): Candidate[] {
   if (all.every(isWithinLimits)) return all;
-  const within = all.filter(isWithinLimits);
-  if (within.length > 0) return within;
-  const over = all.map(({ channel }) => ({ channel, limit: channel.overLimit()! }));
-  const [first] = over.sort((a, b) => a.limit.until - b.limit.until);
-  throw limited(first!.channel, first!.limit);
+  const available = all.filter(isWithinLimits);
+  if (available.length > 0) return available;
+  const limitedChannels = all.map(({ channel }) => ({ channel, limit: channel.overLimit()! }));
+  const [first] = limitedChannels.sort((a, b) => a.limit.until - b.limit.until);
+  throw limitError(first!.channel, first!.limit);
 }
 
 function isWithinLimits({ channel }: Candidate): boolean {
   return channel.overLimit() === undefined;
 }
 
-/** The error of a channel that is over one. */
-export function limited(channel: Channel, { name, until }: OverLimit): UpstreamError {
+/** Creates the error of a channel that is over a limit. */
+export function limitError(channel: Channel, { name, until }: OverLimit): UpstreamError {
   const retryAfter = retryAfterSeconds(until - Date.now());
   const { budget } = channel.config;
-  const what =
+  const limitText =
     name === "budget"
       ? `its budget of $${budget?.usd} per ${budget?.per}`
       : `its own limit (${name})`;
-  const when =
+  const retryText =
     name === "budget"
       ? `A new ${budget?.per} begins at ${new Date(until).toISOString()}`
       : `Try again in ${retryAfter} s`;
   return upstreamError(
     {
       kind: "rate_limit",
-      message: `The channel \`${channel.name}\` is over ${what}. ${when}.`,
+      message: `The channel \`${channel.name}\` is over ${limitText}. ${retryText}.`,
       retryAfter,
       limit: name,
     },
@@ -83,20 +92,23 @@ export function cooldownOf({ channel, model }: Candidate): number {
   return channel.cooldownUntil(model);
 }
 
-/** Why a target is passed over while another one is tried. */
+/** Creates the error that explains why a target is skipped while another one is tried. */
 export function skipReason(candidate: Candidate): UpstreamError {
   const { channel } = candidate;
-  const over = channel.overLimit();
-  if (over !== undefined) return limited(channel, over);
-  const why =
+  const limit = channel.overLimit();
+  if (limit !== undefined) return limitError(channel, limit);
+  const reason =
     cooldownOf(candidate) === 0
       ? "has a budget, and its costs are not known at the moment"
       : "is in cooldown after failures in a row";
-  return upstreamError({ kind: "upstream", message: `The channel \`${channel.name}\` ${why}.` }, 0);
+  return upstreamError(
+    { kind: "upstream", message: `The channel \`${channel.name}\` ${reason}.` },
+    0,
+  );
 }
 
-/** All its places are taken, and none came free. */
-export function busy(channel: Channel): UpstreamError {
+/** Creates the error of a channel whose places stayed taken for the whole waiting time. */
+export function busyError(channel: Channel): UpstreamError {
   return upstreamError(
     {
       kind: "rate_limit",

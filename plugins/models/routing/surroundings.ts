@@ -12,21 +12,21 @@ export type CooldownListener = (cooldown: {
   error: string;
 }) => void;
 
-/** Passes from one process to the others: do not use a model, a key, or a key for a model. */
-export interface Lesson {
+/** A message from one process to the others: a model, a key, or a key for a model is in cooldown, or no longer is. */
+export interface CooldownMessage {
   channel: string;
   model?: string | undefined;
-  /** A digest of the key. */
+  /** Digest of the key. */
   key?: string | undefined;
-  /** For how long from now; 0: it may be used again. */
+  /** Duration of the cooldown from now; 0 ends it. */
   ms: number;
 }
 
 export interface ChannelSurroundings {
   now?: (() => number) | undefined;
   onCooldown?: CooldownListener | undefined;
-  /** Sends it to the other processes. */
-  teach?: ((lesson: Lesson) => void) | undefined;
+  /** Sends a lesson to the other processes. */
+  shareCooldown?: ((lesson: CooldownMessage) => void) | undefined;
   counts?: SharedCounts | undefined;
   workers?: (() => Workers | undefined) | undefined;
   log?: Logger | undefined;
@@ -44,7 +44,7 @@ export function channelSurroundings(
         { principal: "owner" },
       );
     },
-    teach: (lesson) => ctx.find("cluster")?.tell("channels", lesson),
+    shareCooldown: (lesson) => ctx.find("cluster")?.tell("channels", lesson),
     workers: () => ctx.find("workers"),
     counts() {
       const store = ctx.find("store");

@@ -1,4 +1,7 @@
-/** The tries at one target: with which key, how often, and what each shows about the channel. */
+/**
+ * The attempts of one request at one target: which key each uses, how many are left, and what each shows about the
+ * channel.
+ */
 import { isPorticoError, type PorticoError } from "portico";
 import {
   type ChatProvider,
@@ -26,8 +29,8 @@ export interface TryServices extends TargetServices {
   runs: RunCounts;
 }
 
-/** An error after which no other target is tried. */
-export class Final extends Error {
+/** Wraps an error after which no other target is tried. */
+export class FinalError extends Error {
   readonly error: unknown;
   constructor(error: unknown) {
     super("final");
@@ -43,11 +46,11 @@ export class Tries {
   readonly #retries: number;
   #keysLeft: number;
   #retried = 0;
-  #counted = false;
-  /** The request goes out without the gateway's additions: with them it has failed. */
+  #hasCountedFailure = false;
+  /** The request failed with the gateway's additions, so it is sent without them. */
   #isBare = false;
 
-  /** `forced`: there is no target in a better state, and so none for a second try either. */
+  /** `forced`: the target is in cooldown and no other is in a better state, so it gets no retry. */
   constructor(
     engine: TryServices,
     job: Job,
@@ -64,7 +67,7 @@ export class Tries {
     this.#keysLeft = channel.keyCount - 1;
   }
 
-  /** `place`: in the channel, which is given back with the response's end. */
+  /** Begins an attempt. It releases `place` when the response has ended. */
   begin(place: Place): Try {
     const { channel, model } = this.#candidate;
     const provider = this.#provider;
@@ -91,42 +94,45 @@ export class Tries {
     return current;
   }
 
-  /** Milliseconds to the next one; throws what ends those at this target, `Final` where it ends those at others too. */
-  failed({ target, keyIndex, attempt }: Try, caught: unknown): number {
+  /**
+   * Records a failed attempt and returns the delay before the next one in ms. Throws the error if this target is not
+   * tried again, as a `FinalError` if no other target is either.
+   */
+  recordFailure({ target, keyIndex, attempt }: Try, thrown: unknown): number {
     const job = this.#job;
     const { trace } = job;
     const { channel, model, shape } = this.#candidate;
     const { name } = this.#provider;
-    const hidden = target.hide(caught);
-    const error = isPorticoError(hidden) || job.cancelled ? hidden : providerFailure(name, hidden);
+    const masked = target.hide(thrown);
+    const error = isPorticoError(masked) || job.cancelled ? masked : providerFailure(name, masked);
     job.story.failed(attempt, error);
     if (job.cancelled) {
-      channel.noted(model);
+      channel.recordNeutral(model);
       throw error;
     }
     job.isAsking = false;
     if (trace.additions.length > 0 && !this.#isBare && mayRefuseAdditions(error)) {
-      channel.noted(model);
+      channel.recordNeutral(model);
       this.#isBare = true;
       trace.attempts--;
       return 0;
     }
     this.#engine.runs.failed(name, error);
     const next = judge(channel, model, keyIndex, error, {
-      counted: this.#counted,
+      hasCountedFailure: this.#hasCountedFailure,
       fallbackOn: shape?.fallbackOn,
       retriesLeft: this.#retries - this.#retried,
-      tried: this.#retried,
+      retriesMade: this.#retried,
       keysLeft: this.#keysLeft,
       random: this.#engine.routing.random,
     });
-    this.#counted ||= isUpstreamError(error) && error.kind !== "auth";
+    this.#hasCountedFailure ||= isUpstreamError(error) && error.kind !== "auth";
     if (!isUpstreamError(error)) trace.attempts--;
     this.#engine.log.debug(
       { channel: channel.name, model, attempt: trace.attempts, err: error, next },
       "attempt failed",
     );
-    if (next === "give up") throw new Final(error);
+    if (next === "give up") throw new FinalError(error);
     if (next === "next target") throw error;
     if (next === "another key") {
       this.#keysLeft--;
@@ -137,22 +143,22 @@ export class Tries {
   }
 }
 
-/** One of them. Holds its place until a streamed response has ended, whose end may come before its beginning was heard of. */
+/** One attempt. It holds its place until a streamed response has ended, which may be before `succeeded` is called. */
 export class Try implements AttemptWatcher {
   readonly target: AttemptTarget;
   readonly keyIndex: number;
   readonly attempt: Attempt;
-  /** With additions the same request has just failed: where it succeeds now, they were the cause. */
+  /** The same request has just failed with additions: if it succeeds now, the additions were the cause. */
   provesBare = false;
   readonly #engine: TryServices;
   readonly #channel: Channel;
   readonly #provider: ChatProvider;
   readonly #place: Place;
   readonly #story: Story;
-  /** Of its job's time. */
+  /** Start of the attempt, in milliseconds after the start of the job. */
   readonly #beganMs: number;
-  #begun = false;
-  #over = false;
+  #hasBegun = false;
+  #hasEnded = false;
 
   constructor(
     engine: TryServices,
@@ -174,30 +180,33 @@ export class Try implements AttemptWatcher {
     this.#place = place;
   }
 
-  /** The response has begun. */
-  succeeded(response: ChatResponse): void {
-    this.#begun = true;
+  recordSuccess(response: ChatResponse): void {
+    this.#hasBegun = true;
     this.attempt.status = 200;
     this.attempt.firstByteMs = response.firstByteMs - this.#beganMs;
-    if (this.provesBare) this.#channel.additionsRefused();
-    if (this.#over || (response.stream ?? response.bytes) === undefined) this.#place.release();
-    this.#channel.succeeded(this.target.model, this.keyIndex, response.firstByteMs - this.#beganMs);
+    if (this.provesBare) this.#channel.recordRefusedAdditions();
+    if (this.#hasEnded || (response.stream ?? response.bytes) === undefined) this.#place.release();
+    this.#channel.recordSuccess(
+      this.target.model,
+      this.keyIndex,
+      response.firstByteMs - this.#beganMs,
+    );
   }
 
   closed(): void {
-    this.#over = true;
+    this.#hasEnded = true;
     this.#story.ended(this.attempt);
-    if (this.#begun) this.#place.release();
+    if (this.#hasBegun) this.#place.release();
   }
 
   broken(error: PorticoError): void {
     this.#story.failed(this.attempt, error);
-    this.#channel.noted(this.target.model, error.message);
+    this.#channel.recordNeutral(this.target.model, error.message);
     this.#engine.runs.failed(this.#provider.name, error);
   }
 }
 
-/** Whether the usage of a stream is counted although the client did not ask for it. */
+/** Whether the gateway requests the usage of a stream for which the client did not request it. */
 export function asksForUsage(channel: Channel, provider: ChatProvider, job: Job): boolean {
   return (
     job.metered &&
@@ -208,13 +217,14 @@ export function asksForUsage(channel: Channel, provider: ChatProvider, job: Job)
   );
 }
 
-/** Of our own connection: no request has reached the upstream. */
+/** Codes of errors of the connection: no request has reached the upstream. */
 const UNREACHED =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOST|ENET|ETIMEDOUT|CERT_|ERR_TLS|DEPTH_|SELF_|UNABLE_)/;
 
 /**
- * Servers that do not know a field say so in many ways: a 400 that names it or does not, a 422, a 500, plain text, an empty
- * stream, a connection that is closed. Limits, keys, unknown models and time-outs have other causes.
+ * Whether the error may be caused by a field that the server does not know. Servers report that in many ways: a 400
+ * that names the field or does not, a 422, a 500, plain text, an empty stream, a closed connection. Limits, keys,
+ * unknown models and timeouts have other causes.
  */
 function mayRefuseAdditions(error: unknown): boolean {
   if (!isUpstreamError(error)) return false;

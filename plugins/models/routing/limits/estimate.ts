@@ -1,9 +1,9 @@
-/** Estimates the tokens of a request before it is made: so many are reserved of the limits that it counts against. */
+/** Estimates the tokens of a request before it is sent. That many are reserved of the limits that it counts against. */
 
 export interface TokenEstimate {
   prompt: number;
   completion: number;
-  /** The request sets no limit to its completion. */
+  /** The request does not limit its completion. */
   isGuess: boolean;
 }
 
@@ -11,15 +11,15 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const BYTES_PER_TOKEN = 4;
 const GUESSED_COMPLETION = 1024;
-/** An image, a recording or a file: its tokens are not those of its encoding. */
+/** The estimate for an image, a recording or a file, whose tokens do not follow from the size of its encoding. */
 const MEDIA_BYTES = 1500 * BYTES_PER_TOKEN;
-/** What a provider writes around each message. */
+/** The tokens that a provider adds around each message. */
 const MESSAGE_BYTES = 3 * BYTES_PER_TOKEN;
 const SHORTEST_MEDIA = 256;
 
-/** Routes whose responses hold no tokens. */
+/** Routes whose responses contain no tokens. */
 const WITHOUT_COMPLETION = new Set(["embeddings", "moderations", "rerank"]);
-/** Fields that become part of the prompt, by their names in all forms of requests. */
+/** Fields that become part of the prompt, by their names in all request formats. */
 const PROMPT_FIELDS = [
   "messages",
   "tools",
@@ -33,24 +33,24 @@ const PROMPT_FIELDS = [
   "documents",
 ];
 const COMPLETION_LIMITS = ["max_completion_tokens", "max_tokens", "max_output_tokens"];
-/** Members of a message whose names or values are no text of the prompt. */
+/** Members of a message that are not part of the prompt's text. */
 const NOT_TEXT = new Set(["role", "type", "cache_control"]);
 const MEDIA_FIELDS = new Set(["data", "file_data", "b64_json"]);
 
-/** `operation` is the route, where it is another one than chat. */
+/** `operation` is the route; undefined for chat. */
 export function estimateTokens(request: Fields, operation: string | undefined): TokenEstimate {
   const limit = completionLimit(request);
   const choices = Math.max(1, wholeNumber(request["n"]), wholeNumber(request["best_of"]));
-  const each = limit ?? GUESSED_COMPLETION;
+  const completionTokens = limit ?? GUESSED_COMPLETION;
   const hasCompletion = operation === undefined || !WITHOUT_COMPLETION.has(operation);
   return {
     prompt: promptTokens(request),
-    completion: hasCompletion ? each * choices : 0,
+    completion: hasCompletion ? completionTokens * choices : 0,
     isGuess: limit === undefined,
   };
 }
 
-/** About four bytes make a token, whatever the language. */
+/** Estimates one token for four bytes, in any language. */
 export function tokensOfBytes(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
@@ -61,13 +61,13 @@ export function promptTokens(request: Fields): number {
   return tokensOfBytes(bytes);
 }
 
-/** How long the request lets a completion become, where it says so. */
+/** The maximum length of the completion in tokens, if the request sets one. */
 export function completionLimit(request: Fields): number | undefined {
   const limits = COMPLETION_LIMITS.map((name) => wholeNumber(request[name])).filter(Boolean);
   return limits.length === 0 ? undefined : Math.max(...limits);
 }
 
-/** 0 for what is no whole number above 0. */
+/** Returns 0 for a value that is not a positive integer. */
 export function wholeNumber(value: unknown): number {
   return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : 0;
 }

@@ -1,26 +1,26 @@
-/** The limits of a channel's own configuration: requests and tokens in a minute, and its costs. */
+/** The configured limits of a channel: requests and tokens per minute, and a budget. */
 import type { ChannelConfig } from "../../schema.ts";
 import { type OverLimit, RateLimit } from "./rate-limit.ts";
 import type { SharedLimits } from "./shared-limits.ts";
 
 type Limits = Pick<ChannelConfig, "requestsPerMinute" | "tokensPerMinute" | "budget">;
 
-/** Times are milliseconds of the channel's clock. */
+/** All times are in milliseconds of the channel's clock. */
 export class OwnLimits {
   readonly #requests: RateLimit | undefined;
   readonly #tokens: RateLimit | undefined;
   readonly #budget: Limits["budget"];
-  /** Where others may count with us. */
+  /** Set if other processes may count the same limit. */
   readonly #shared: SharedLimits | undefined;
-  /** What the budget's period has cost, and when that ends. */
-  #spent: { usd: number; until: number } | undefined;
+  /** Cost of the current budget period, and when that period ends. */
+  #spending: { usd: number; until: number } | undefined;
 
-  /** Undefined where there are none. */
+  /** Returns undefined if the channel has no limits. */
   static of(limits: Limits, shared?: SharedLimits): OwnLimits | undefined {
     const { requestsPerMinute, tokensPerMinute, budget } = limits;
-    const none =
+    const isUnlimited =
       requestsPerMinute === undefined && tokensPerMinute === undefined && budget === undefined;
-    return none ? undefined : new OwnLimits(limits, shared);
+    return isUnlimited ? undefined : new OwnLimits(limits, shared);
   }
 
   private constructor(
@@ -33,28 +33,31 @@ export class OwnLimits {
     this.#shared = requestsPerMinute === undefined ? undefined : shared;
   }
 
-  /** Asked before each attempt: the limit that those who count with us leave no room in. */
+  /** Counts an attempt in the shared store. Resolves to the limit that leaves no room for it, if one does. */
   admit(): Promise<OverLimit | undefined> | undefined {
     return this.#shared?.admit();
   }
 
-  asked(now: number): void {
+  countRequest(now: number): void {
     this.#requests?.add(now, 1);
   }
 
-  /** Counted here alone, to pass over a channel without a question: what all use is counted with their reservations. */
-  used(now: number, tokens: number): void {
+  /**
+   * Counts tokens in this process only, so that a channel over its limit is skipped without a request to the store. The
+   * reservations in the store count the tokens of all processes.
+   */
+  countTokens(now: number, tokens: number): void {
     if (tokens > 0) this.#tokens?.add(now, tokens);
   }
 
-  spent(usd: number, until: number): void {
-    this.#spent = { usd, until };
+  setSpending(usd: number, until: number): void {
+    this.#spending = { usd, until };
   }
 
-  /** The one that it is over for the longest; undefined where it is over none. */
-  over(now: number): OverLimit | undefined {
+  /** Returns the limit that blocks the channel for the longest time; undefined if none does. */
+  longestLimit(now: number): OverLimit | undefined {
     const budget = this.#budget;
-    const spent = this.#spent;
+    const spending = this.#spending;
     const limits: OverLimit[] = [
       ...(this.#shared?.refused ?? []),
       { name: "requestsPerMinute", until: this.#requests?.until(now) ?? 0 },
@@ -62,15 +65,17 @@ export class OwnLimits {
       {
         name: "budget",
         until:
-          budget !== undefined && spent !== undefined && spent.usd >= budget.usd ? spent.until : 0,
+          budget !== undefined && spending !== undefined && spending.usd >= budget.usd
+            ? spending.until
+            : 0,
       },
     ];
     const [longest] = limits.filter(({ until }) => until > now).sort((a, b) => b.until - a.until);
     return longest;
   }
 
-  /** The budget with what is known to be spent of it, for listings. */
+  /** Describes the budget and its known cost, for listings. */
   describe(): (NonNullable<Limits["budget"]> & { spentUsd: number | undefined }) | undefined {
-    return this.#budget && { ...this.#budget, spentUsd: this.#spent?.usd };
+    return this.#budget && { ...this.#budget, spentUsd: this.#spending?.usd };
   }
 }

@@ -1,9 +1,9 @@
-/** The places of a channel within `maxConcurrent`, over all workers where there are several. */
+/** Limits the concurrent requests of a channel to `maxConcurrent`, over all workers if there are several. */
 import type { Workers } from "portico";
 
-/** A place that is held. */
+/** A taken place. */
 export interface Place {
-  /** Gives it back. Once; more often is harmless. */
+  /** Releases the place. Further calls have no effect. */
   release(): void;
 }
 
@@ -19,8 +19,8 @@ interface PlacesOptions {
 export class Places {
   readonly #options: PlacesOptions;
   #waiting: ((granted: boolean) => void)[] = [];
-  #queued = 0;
-  /** In this process. */
+  #queuedAtWorkers = 0;
+  /** Requests of this process that hold a place. */
   inFlight = 0;
 
   constructor(options: PlacesOptions) {
@@ -28,32 +28,35 @@ export class Places {
   }
 
   get queued(): number {
-    return this.#waiting.length + this.#queued;
+    return this.#waiting.length + this.#queuedAtWorkers;
   }
 
-  /** A place at once, a promise of one within the time for waiting, resolving to undefined where none came free. */
+  /**
+   * Takes a place at once, or waits up to `queueMs` for one. Resolves to undefined if none became free in time or
+   * `signal` aborted.
+   */
   take(signal?: AbortSignal): Place | Promise<Place | undefined> {
     const { max } = this.#options;
-    if (max === undefined) return this.#hold();
+    if (max === undefined) return this.#occupy();
     const workers = this.#options.workers?.();
     if (workers) return this.#takeShared(workers, max, signal);
-    return this.inFlight < max ? this.#hold() : this.#wait(signal);
+    return this.inFlight < max ? this.#occupy() : this.#wait(signal);
   }
 
   #wait(signal?: AbortSignal): Promise<Place | undefined> {
     return new Promise((resolve) => {
       const waiter = (granted: boolean) => {
         clearTimeout(timer);
-        signal?.removeEventListener("abort", leave);
-        resolve(granted ? this.#hold() : undefined);
+        signal?.removeEventListener("abort", giveUp);
+        resolve(granted ? this.#occupy() : undefined);
       };
-      const leave = () => {
-        const at = this.#waiting.indexOf(waiter);
-        if (at !== -1) this.#waiting.splice(at, 1);
+      const giveUp = () => {
+        const index = this.#waiting.indexOf(waiter);
+        if (index !== -1) this.#waiting.splice(index, 1);
         waiter(false);
       };
-      const timer = setTimeout(leave, this.#options.queueMs);
-      signal?.addEventListener("abort", leave, { once: true });
+      const timer = setTimeout(giveUp, this.#options.queueMs);
+      signal?.addEventListener("abort", giveUp, { once: true });
       this.#waiting.push(waiter);
     });
   }
@@ -64,37 +67,37 @@ export class Places {
     signal?: AbortSignal,
   ): Promise<Place | undefined> {
     const place = workers.place(`channel:${this.#options.name}`, max);
-    this.#queued++;
+    this.#queuedAtWorkers++;
     const granted = await new Promise<boolean>((resolve) => {
-      const leave = () => resolve(false);
-      const timer = setTimeout(leave, this.#options.queueMs);
-      signal?.addEventListener("abort", leave, { once: true });
+      const giveUp = () => resolve(false);
+      const timer = setTimeout(giveUp, this.#options.queueMs);
+      signal?.addEventListener("abort", giveUp, { once: true });
       void place.granted.then(() => {
         clearTimeout(timer);
-        signal?.removeEventListener("abort", leave);
+        signal?.removeEventListener("abort", giveUp);
         resolve(true);
       });
     });
-    this.#queued--;
-    if (granted) return this.#hold(place);
+    this.#queuedAtWorkers--;
+    if (granted) return this.#occupy(place);
     place.leave();
     return undefined;
   }
 
-  #hold(shared?: WorkersPlace): Place {
+  #occupy(shared?: WorkersPlace): Place {
     this.inFlight++;
-    return new Held(this, shared);
+    return new TakenPlace(this, shared);
   }
 
-  /** Called by a place that is given back. */
-  left(): void {
+  /** Called when a place is released: the first waiting request gets it. */
+  freePlace(): void {
     this.inFlight--;
     this.#waiting.shift()?.(true);
   }
 }
 
-/** An object: a function with what it needs takes twice the room, and there is one for each request. */
-class Held implements Place {
+/** An object, because there is one for each request and a closure takes twice the memory. */
+class TakenPlace implements Place {
   #places: Places | undefined;
   readonly #shared: WorkersPlace | undefined;
 
@@ -107,7 +110,7 @@ class Held implements Place {
     const places = this.#places;
     this.#places = undefined;
     if (places === undefined) return;
-    places.left();
+    places.freePlace();
     this.#shared?.leave();
   }
 }

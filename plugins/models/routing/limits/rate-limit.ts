@@ -2,35 +2,35 @@
 
 const WINDOW_MS = 60_000;
 
-/** A limit of the channel's own, and when it is no longer over it. */
+/** A configured limit that a channel has reached, and when it allows requests again. */
 export interface OverLimit {
   name: "requestsPerMinute" | "tokensPerMinute" | "budget";
   until: number;
 }
 
 export class RateLimit {
-  readonly #most: number;
-  readonly #counted: { at: number; amount: number }[] = [];
+  readonly #max: number;
+  readonly #entries: { at: number; amount: number }[] = [];
   #sum = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   add(now: number, amount: number): void {
-    this.#counted.push({ at: now, amount });
+    this.#entries.push({ at: now, amount });
     this.#sum += amount;
   }
 
-  /** When the next may come: 0 where it may now. */
+  /** When the next request may come; 0 if it may come now. */
   until(now: number): number {
-    while (this.#counted[0] !== undefined && this.#counted[0].at <= now - WINDOW_MS)
-      this.#sum -= this.#counted.shift()!.amount;
-    if (this.#sum < this.#most) return 0;
-    let left = this.#sum;
-    for (const { at, amount } of this.#counted) {
-      left -= amount;
-      if (left < this.#most) return at + WINDOW_MS;
+    while (this.#entries[0] !== undefined && this.#entries[0].at <= now - WINDOW_MS)
+      this.#sum -= this.#entries.shift()!.amount;
+    if (this.#sum < this.#max) return 0;
+    let remaining = this.#sum;
+    for (const { at, amount } of this.#entries) {
+      remaining -= amount;
+      if (remaining < this.#max) return at + WINDOW_MS;
     }
     return 0;
   }

@@ -1,4 +1,4 @@
-/** A channel's requests per minute over all processes and gateways, counted in the store that they share. */
+/** Counts a channel's requests per minute over all processes and gateways in the store that they share. */
 import type { Logger } from "portico";
 import type { Store } from "portico/store";
 import type { ChannelConfig } from "../../schema.ts";
@@ -6,11 +6,11 @@ import type { OverLimit } from "./rate-limit.ts";
 
 const WINDOW_MS = 60_000;
 
-/** The store, where it is shared. */
+/** Returns the store if several processes share it. */
 export type SharedCounts = () => Pick<Store, "take"> | undefined;
 
 export interface SharedLimitsOptions {
-  /** Of the channel. */
+  /** Name of the channel. */
   name: string;
   limits: Pick<ChannelConfig, "requestsPerMinute">;
   now: () => number;
@@ -27,35 +27,38 @@ export class SharedLimits {
     this.#options = options;
   }
 
-  /** What the store has refused, for as long as it said. */
+  /** The limit that the store refused last. Its `until` says how long it applies. */
   get refused(): OverLimit[] {
     return this.#refused ? [this.#refused] : [];
   }
 
-  /** Asked before each attempt: the limit that all who count together leave no room in. */
+  /** Counts an attempt. Resolves to the limit that leaves no room for it, if one does. */
   admit(): Promise<OverLimit | undefined> | undefined {
     const counts = this.#options.counts();
     const { requestsPerMinute } = this.#options.limits;
     if (counts === undefined || requestsPerMinute === undefined) return undefined;
-    return this.#ask(counts, requestsPerMinute);
+    return this.#countInStore(counts, requestsPerMinute);
   }
 
-  async #ask({ take }: Pick<Store, "take">, max: number): Promise<OverLimit | undefined> {
+  async #countInStore({ take }: Pick<Store, "take">, max: number): Promise<OverLimit | undefined> {
     try {
-      const taken = await take(`channel:${this.#options.name}:requests`, 1, max, WINDOW_MS);
+      const result = await take(`channel:${this.#options.name}:requests`, 1, max, WINDOW_MS);
       this.#isFailing = false;
-      if (taken.allowed) return undefined;
-      const until = this.#options.now() + Math.max(1, taken.retryAfterMs);
+      if (result.allowed) return undefined;
+      const until = this.#options.now() + Math.max(1, result.retryAfterMs);
       this.#refused = { name: "requestsPerMinute", until };
       return this.#refused;
     } catch (error) {
-      this.#failed(error);
+      this.#reportFailure(error);
       return undefined;
     }
   }
 
-  /** A channel is not lost with the store: until that is back, each counts for itself. */
-  #failed(error: unknown): void {
+  /**
+   * Logs the first failure of the store. The channel stays usable: until the store is back, each process counts for
+   * itself.
+   */
+  #reportFailure(error: unknown): void {
     const { log, name } = this.#options;
     if (!this.#isFailing)
       log?.warn(

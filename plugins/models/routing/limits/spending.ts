@@ -1,7 +1,8 @@
 /**
- * Limits by what requests use: budgets and tokens per minute of client keys and channels. Before a target is asked, what the
- * request may come to is reserved of all of them in the store; when it has ended, the reservation gives way to what it used.
- * So no more requests are under way than their estimates fit, in one process and over all that share the store.
+ * Applies the limits on usage: budgets and tokens per minute of client keys and channels. Before a target is tried, the
+ * estimated usage of the request is reserved from all of them in the store. When the request has ended, its actual
+ * usage replaces the reservation. So the estimates of all running requests fit the limits, in one process and over all
+ * that share the store.
  */
 import { randomUUID } from "node:crypto";
 import type { Client, Logger } from "portico";
@@ -18,16 +19,16 @@ import type { Account, Job } from "../../job.ts";
 import { retryAfterSeconds } from "../../kit/period.ts";
 import type { Channel } from "../channel.ts";
 import type { Candidate } from "../router.ts";
-import { Final } from "../tries.ts";
-import { limited } from "../select-targets.ts";
+import { FinalError } from "../tries.ts";
+import { limitError } from "../select-targets.ts";
 import { estimateTokens, type TokenEstimate } from "./estimate.ts";
 import { errors } from "../../errors.ts";
 
 const MINUTE_MS = 60_000;
-/** Reservations of a process that died go after this. */
+/** Reservations of a process that died expire after this time. */
 const RESERVED_MS = 30_000;
 export const RENEW_MS = 10_000;
-/** A channel's period ends by a clock that may be ahead of ours. */
+/** The period of a budget ends by a clock that may be ahead of ours. */
 const AHEAD_MS = 1000;
 
 export interface SpendingServices {
@@ -38,14 +39,14 @@ export interface SpendingServices {
   log: Logger;
 }
 
-/** Plain data, which a reload of the plugin passes on: requests that run then keep their reservations. */
+/** Plain data that survives a reload of the plugin, so that running requests keep their reservations. */
 export interface OpenReservations {
   holder: string;
-  /** Reservations of requests that are under way, or whose settlement is not written yet. */
+  /** Ids of the reservations of running requests, and of those whose settlement is not written yet. */
   ids: Set<string>;
   /**
-   * Settlements that could not be written, by reservation. One that is being written is not among them: `renew` would
-   * write it a second time, and the request would count twice.
+   * Settlements that could not be written, by reservation. One that is being written is not in the map: otherwise
+   * `renew` would write it a second time, and the request would count twice.
    */
   unwritten: Map<string, readonly Charge[]>;
 }
@@ -64,11 +65,11 @@ export class Spending {
     this.#open = open;
   }
 
-  /** Undefined where no limit of this kind can concern the request. `operation` is the route, where it is not chat. */
+  /** Returns undefined if no limit on usage can concern the request. `operation` is the route; undefined for chat. */
   open(job: Job, operation: string | undefined): Account | undefined {
-    const own = this.limitsOf(job.client);
-    return own.length > 0 || this.#isAnyChannelLimited()
-      ? new RequestAccount(this, job, { own, operation })
+    const clientLimits = this.limitsOf(job.client);
+    return clientLimits.length > 0 || this.#isAnyChannelLimited()
+      ? new RequestAccount(this, job, { own: clientLimits, operation })
       : undefined;
   }
 
@@ -82,7 +83,7 @@ export class Spending {
     return this.services.gates().flatMap((gate) => gate.limits?.(client) ?? []);
   }
 
-  /** Rejects where the store fails. */
+  /** Rejects if the store fails. */
   async reserve(id: string, requests: readonly ReservationRequest[]): Promise<Reserved> {
     const store = this.services.store();
     if (store === undefined) throw errors.limitsUnavailable();
@@ -93,8 +94,8 @@ export class Spending {
   }
 
   /**
-   * Replaces a reservation by what the request used. Returns a promise where other processes count as well: it resolves
-   * when they see the change. What cannot be written is tried again with `renew`.
+   * Replaces a reservation with the actual usage of the request. If other processes share the store, returns a promise
+   * that resolves when they see the change. `renew` tries again to write what could not be written.
    */
   settle(id: string, charges: readonly Charge[]): Promise<void> | undefined {
     const store = this.services.store();
@@ -103,7 +104,7 @@ export class Spending {
     return store.sharedBy === "nobody" ? undefined : settling;
   }
 
-  /** Extends the reservations of requests that are under way, and tries again to write failed settlements. */
+  /** Extends the reservations of running requests, and tries again to write failed settlements. */
   async renew(): Promise<void> {
     const store = this.services.store();
     if (store === undefined) return;
@@ -130,14 +131,14 @@ export class Spending {
   }
 }
 
-/** What one request reserves and is charged for. */
+/** The reservations and charges of one request. */
 class RequestAccount implements Account {
   readonly #spending: Spending;
   readonly #job: Job;
-  readonly #own: readonly SpendingLimit[];
+  readonly #clientLimits: readonly SpendingLimit[];
   readonly #operation: string | undefined;
   readonly #id = randomUUID();
-  /** The channel that was reserved of last. */
+  /** The channel of the last reservation. */
   #channel: Channel | undefined;
 
   constructor(
@@ -147,19 +148,19 @@ class RequestAccount implements Account {
   ) {
     this.#spending = spending;
     this.#job = job;
-    this.#own = own;
+    this.#clientLimits = own;
     this.#operation = operation;
   }
 
   /**
-   * Before a target is asked. Throws where the request does not fit: `Final` where that is so whatever the target. What was
-   * reserved for the target before is given back.
+   * Reserves the estimated usage before a target is tried, and releases the reservation for the previous target. Throws
+   * if the request does not fit, a `FinalError` if it would fit at no target.
    */
   reserve({ channel, model }: Candidate, provider: ChatProvider): Promise<void> | undefined {
-    // The requests that it makes in turn reserve for themselves.
+    // The requests that a composite provider makes reserve for themselves.
     if (provider.composite === true) return undefined;
     this.#channel = channel;
-    const limits = [...this.#own, ...channelLimits(channel)];
+    const limits = [...this.#clientLimits, ...channelLimits(channel)];
     const target = { channel: channel.name, provider: provider.name, model };
     return limits.length === 0 ? undefined : this.#reserve(limits, channel, target);
   }
@@ -172,19 +173,19 @@ class RequestAccount implements Account {
     const estimate = estimateTokens(this.#job.members ?? this.#job.request, this.#operation);
     const amounts = await this.#amountsOf(estimate, limits, target);
     const requests = limits.map((limit) => ({
-      ...this.#count(limit),
+      ...this.#counterOf(limit),
       max: limit.max,
       amount: amounts[limit.unit],
       isGuess: estimate.isGuess,
     }));
-    const reserved = await this.#ask(channel, requests);
+    const reserved = await this.#tryReserve(channel, requests);
     if (reserved === undefined) return;
-    noteSpent(channel, requests, reserved);
+    recordSpending(channel, requests, reserved);
     const { refused } = reserved;
     if (refused === undefined) return;
     const limit = limits.find(({ key }) => key === refused.key)!;
     const error = limit.refuse({ ...refused, estimate: amounts[limit.unit] });
-    throw this.#own.includes(limit) ? new Final(error) : error;
+    throw this.#clientLimits.includes(limit) ? new FinalError(error) : error;
   }
 
   async #amountsOf(
@@ -200,15 +201,18 @@ class RequestAccount implements Account {
     return { tokens, usd: (await pricing.costOf(target, usage)) ?? 0 };
   }
 
-  /** Undefined where the store fails and only a channel's tokens are limited: a channel is not lost with the store. */
-  async #ask(
+  /**
+   * Returns undefined if the store fails and only a channel's tokens are limited: the channel stays usable without the
+   * store.
+   */
+  async #tryReserve(
     channel: Channel,
     requests: readonly ReservationRequest[],
   ): Promise<Reserved | undefined> {
     try {
       return await this.#spending.reserve(this.#id, requests);
     } catch (error) {
-      if (this.#own.length > 0) throw new Final(error);
+      if (this.#clientLimits.length > 0) throw new FinalError(error);
       if (channel.config.budget !== undefined) throw error;
       this.#spending.services.log.warn(
         { err: error, channel: channel.name },
@@ -219,22 +223,25 @@ class RequestAccount implements Account {
   }
 
   /**
-   * At the end of the request. `usage` is undefined where it used nothing; `cost` where its price is not known. A promise
-   * where others count with us: they know of it then.
+   * Charges the actual usage at the end of the request. `usage` is undefined if it used nothing, `cost` if its price is
+   * not known. If other processes share the store, returns a promise that resolves when they see the change.
    */
   settle(usage: Usage | undefined, cost: number | undefined): Promise<void> | undefined {
     const channel = this.#channel;
     const tokens = usage === undefined ? 0 : usage.prompt_tokens + usage.completion_tokens;
-    channel?.used(tokens);
+    channel?.countTokens(tokens);
     const amounts = { tokens, usd: cost ?? 0 };
-    const limits = [...this.#own, ...(channel === undefined ? [] : channelLimits(channel))];
+    const limits = [
+      ...this.#clientLimits,
+      ...(channel === undefined ? [] : channelLimits(channel)),
+    ];
     const charges = limits
-      .map((limit) => ({ ...this.#count(limit), amount: amounts[limit.unit] }))
+      .map((limit) => ({ ...this.#counterOf(limit), amount: amounts[limit.unit] }))
       .filter(({ amount }) => amount > 0);
     return this.#spending.settle(this.#id, charges);
   }
 
-  #count({ key, per, usageOf }: SpendingLimit): Count {
+  #counterOf({ key, per, usageOf }: SpendingLimit): Count {
     if (per === "minute") return { key, window: { ms: MINUTE_MS } };
     const { pricing, store } = this.#spending.services;
     const now = pricing()?.now() ?? store()?.now() ?? Date.now();
@@ -258,7 +265,7 @@ function channelLimits(channel: Channel): SpendingLimit[] {
       max: tokensPerMinute,
       per: "minute",
       usageOf,
-      refuse: (refused) => refusedBy(channel, "tokensPerMinute", refused),
+      refuse: (refused) => refusalError(channel, "tokensPerMinute", refused),
     });
   if (budget !== undefined)
     limits.push({
@@ -267,31 +274,34 @@ function channelLimits(channel: Channel): SpendingLimit[] {
       max: budget.usd,
       per: budget.per,
       usageOf,
-      refuse: (refused) => refusedBy(channel, "budget", refused),
+      refuse: (refused) => refusalError(channel, "budget", refused),
     });
   return limits;
 }
 
-/** The limit is reached, or what is left of it does not cover the request. */
-function refusedBy(
+/** Creates the error for a limit that is reached, or whose rest does not cover the request. */
+function refusalError(
   channel: Channel,
   name: "tokensPerMinute" | "budget",
   { used, reserved, max, estimate, retryAfterMs }: RefusedSpending,
 ): UpstreamError {
-  if (used >= max) return limited(channel, { name, until: Date.now() + retryAfterMs });
+  if (used >= max) return limitError(channel, { name, until: Date.now() + retryAfterMs });
   const unit = name === "budget" ? "US dollars" : "tokens";
-  const left = Number(Math.max(0, max - used - reserved).toFixed(6));
-  const need = Number(estimate.toFixed(6));
+  const remaining = Number(Math.max(0, max - used - reserved).toFixed(6));
+  const needed = Number(estimate.toFixed(6));
   const retryAfter = retryAfterSeconds(retryAfterMs);
   const message =
     estimate > max
-      ? `This request may use ${need} ${unit}, more than the whole ${name} (${max}) of the channel \`${channel.name}\`. A lower max_tokens (max_completion_tokens, max_output_tokens) makes the estimate smaller.`
-      : `This request may use ${need} ${unit}, but the channel \`${channel.name}\` has only ${left} of its ${name} (${max}) left, after the reservations of requests in progress. Try again in ${retryAfter} s.`;
+      ? `This request may use ${needed} ${unit}, more than the whole ${name} (${max}) of the channel \`${channel.name}\`. A lower max_tokens (max_completion_tokens, max_output_tokens) makes the estimate smaller.`
+      : `This request may use ${needed} ${unit}, but the channel \`${channel.name}\` has only ${remaining} of its ${name} (${max}) left, after the reservations of requests in progress. Try again in ${retryAfter} s.`;
   return upstreamError({ kind: "rate_limit", message, retryAfter, limit: name }, 0);
 }
 
-/** For listings, and so that a channel whose budget is used up is passed over without a question. */
-function noteSpent(
+/**
+ * Records the cost of a channel for listings, and so that a channel whose budget is used up is skipped without a
+ * request to the store.
+ */
+function recordSpending(
   channel: Channel,
   requests: readonly ReservationRequest[],
   { states }: Reserved,
@@ -299,6 +309,6 @@ function noteSpent(
   for (const { key, used } of states) {
     if (key !== `channel:${channel.name}:usd`) continue;
     const window = requests.find((request) => request.key === key)!.window;
-    if ("end" in window) channel.spent(used, Math.max(window.end, Date.now() + AHEAD_MS));
+    if ("end" in window) channel.setSpending(used, Math.max(window.end, Date.now() + AHEAD_MS));
   }
 }

@@ -12,7 +12,7 @@ function make(config: object = {}) {
 }
 const failOnce = (channel: Channel) => {
   channel.begin("m");
-  channel.failed("m", "boom");
+  channel.recordFailure("m", "boom");
 };
 
 test("three failures in a row rest it for 5 s; a success in between starts the count again", () => {
@@ -20,7 +20,7 @@ test("three failures in a row rest it for 5 s; a success in between starts the c
   failOnce(channel);
   failOnce(channel);
   channel.begin("m");
-  channel.succeeded("m", 0, 1);
+  channel.recordSuccess("m", 0, 1);
   failOnce(channel);
   failOnce(channel);
   assert.is(channel.cooldownUntil("m"), 0);
@@ -37,12 +37,12 @@ test("the rest ends with one probe; a failed one doubles it up to 5 min, a good 
     assert.is(channel.cooldownUntil("m"), 0);
     channel.begin("m");
     assert.not.equal(channel.cooldownUntil("m"), 0, "only one probe at a time");
-    channel.failed("m", "boom");
+    channel.recordFailure("m", "boom");
     assert.is(channel.cooldownUntil("m"), clock.now + rest);
   }
   clock.now = channel.cooldownUntil("m");
   channel.begin("m");
-  channel.succeeded("m", 0, 1);
+  channel.recordSuccess("m", 0, 1);
   assert.is(channel.cooldownUntil("m"), 0);
   failOnce(channel);
   assert.is(channel.cooldownUntil("m"), 0);
@@ -53,7 +53,7 @@ test("a probe whose caller left makes room for the next one", () => {
   for (let i = 0; i < 3; i++) failOnce(channel);
   clock.now += 5000;
   channel.begin("m");
-  channel.noted("m");
+  channel.recordNeutral("m");
   assert.is(channel.cooldownUntil("m"), 0);
 });
 
@@ -63,13 +63,13 @@ test("keys take turns; a refused one rests, and the channel with the last", () =
     [1, 2, 3, 4].map(() => channel.takeKey("m").value),
     ["a", "b", "c", "a"],
   );
-  channel.keyRefused(1);
+  channel.recordRefusedKey(1);
   assert.equal(
     [1, 2, 3].map(() => channel.takeKey("m").value),
     ["c", "a", "c"],
   );
-  channel.keyLimited("m", 0, 1000);
-  channel.keyLimited("m", 2, 2000);
+  channel.recordLimitedKey("m", 0, 1000);
+  channel.recordLimitedKey("m", 2, 2000);
   assert.is(channel.cooldownUntil("m"), clock.now + 1000);
   assert.is(channel.takeKey("m").value, "a");
   clock.now += 1000;
@@ -97,22 +97,22 @@ test("a model cools down by itself; what a key is limited for is one model too",
   assert.is(channel.cooldownUntil("m"), clock.now + 5000);
   assert.is(channel.cooldownUntil("other"), 0);
   assert.equal(channel.describe().restingModels, ["m"]);
-  channel.keyLimited("other", 0, 1000);
+  channel.recordLimitedKey("other", 0, 1000);
   assert.equal([channel.takeKey("other").value, channel.takeKey("other").value], ["b", "b"]);
   assert.equal([channel.takeKey("third").value, channel.takeKey("third").value].sort(), ["a", "b"]);
-  for (let i = 0; i < 5000; i++) channel.failed(`invented-${i}`, "boom");
+  for (let i = 0; i < 5000; i++) channel.recordFailure(`invented-${i}`, "boom");
   assert.is(channel.describe().state, "failing");
 });
 
 test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", async () => {
   const { channel } = make({ maxConcurrent: 1, queueTimeoutMs: 30 });
-  const first = channel.place() as Place;
+  const first = channel.takePlace() as Place;
   const order: string[] = [];
-  const second = Promise.resolve(channel.place()).then((place) => {
+  const second = Promise.resolve(channel.takePlace()).then((place) => {
     order.push("second");
     return place;
   });
-  const third = Promise.resolve(channel.place()).then((place) => {
+  const third = Promise.resolve(channel.takePlace()).then((place) => {
     order.push("third");
     return place;
   });
@@ -128,13 +128,13 @@ test("places: beyond maxConcurrent one waits, in order, for queueTimeoutMs", asy
 
 test("a caller that leaves the queue takes nobody's place", async () => {
   const { channel } = make({ maxConcurrent: 1, queueTimeoutMs: 10_000 });
-  const first = channel.place() as Place;
+  const first = channel.takePlace() as Place;
   const leave = new AbortController();
-  const waiting = channel.place(leave.signal);
+  const waiting = channel.takePlace(leave.signal);
   leave.abort();
   assert.is(await waiting, undefined);
   first.release();
-  assert.not.instance(channel.place(), Promise);
+  assert.not.instance(channel.takePlace(), Promise);
 });
 
 test.run();
