@@ -1,8 +1,8 @@
-/** The part of an upstream's error body that may be shown: without secrets, be they whole, cut or spread over several texts. */
+/** Removes secrets from an upstream's error body, also those that are cut or spread over several texts. */
 import { jsonLines, parseJsonObject } from "portico/provider";
 import type { SecretMask } from "./secret-mask.ts";
 
-/** Deeper values are not shown. */
+/** The check for secrets that are spread over several texts reads no deeper than this. */
 const DEPTH = 50;
 const WITHHELD = Buffer.from(
   JSON.stringify({
@@ -13,14 +13,17 @@ const WITHHELD = Buffer.from(
   }),
 );
 
-/** Masked before anybody cuts it short: half a secret would not be recognised. */
+/**
+ * Returns the body with every secret masked, or a placeholder if its texts spell a secret together. Call it before the
+ * body is cut short: half a secret would not be recognised.
+ */
 export function hiddenBody(body: Buffer, mask: SecretMask): Buffer {
   const hidden = mask.body(body);
-  return spells(hidden, mask) ? WITHHELD : hidden;
+  return spellsSecret(hidden, mask) ? WITHHELD : hidden;
 }
 
-/** Texts of one field that follow each other (the deltas of a stream), all texts in a row, lines without their breaks. */
-function spells(body: Buffer, mask: SecretMask): boolean {
+/** Checks the joined texts of each field (the deltas of a stream), all texts joined, or a text that is no JSON without its white space. */
+function spellsSecret(body: Buffer, mask: SecretMask): boolean {
   const text = body.toString("utf8");
   const texts = new Map<string, string>();
   const documents = documentsIn(text);
@@ -30,7 +33,7 @@ function spells(body: Buffer, mask: SecretMask): boolean {
   return false;
 }
 
-/** One, one a line, or one an event. */
+/** Parses a text that is one JSON object, or that has one in each line or event. */
 function documentsIn(text: string): unknown[] {
   const whole = parseJsonObject(text);
   if (whole !== undefined) return [whole];
@@ -40,7 +43,8 @@ function documentsIn(text: string): unknown[] {
 function collect(value: unknown, path: string, texts: Map<string, string>, depth = DEPTH): void {
   if (depth === 0) return;
   if (typeof value === "string") {
-    for (const of of path === "" ? [""] : ["", path]) texts.set(of, (texts.get(of) ?? "") + value);
+    const keys = path === "" ? [""] : ["", path];
+    for (const key of keys) texts.set(key, (texts.get(key) ?? "") + value);
   } else if (Array.isArray(value)) {
     for (const item of value) collect(item, `${path}[]`, texts, depth - 1);
   } else if (typeof value === "object" && value !== null) {

@@ -1,75 +1,75 @@
-/** Which strings of an event are a part of a longer text, and which of these texts it goes on with or ends. */
+/** Finds the strings of an event that are parts of longer texts, and the choices or blocks that it continues or ends. */
 import { isObject, type JsonMembers } from "portico/provider";
 
-/** A string that grows by deltas. */
-export interface Leaf {
-  /** The same in all events. */
+/** One delta of a text that is spread over events: the member `key` of `holder`. */
+export interface TextDelta {
+  /** Identifies the text; it is equal in all events of the stream. */
   id: string;
-  /** The choice or block that it is a part of. */
-  of: string;
+  /** The choice or block that the text is a part of. */
+  block: string;
   holder: JsonMembers;
   key: string;
 }
 
-/** Strings that say something by themselves: a name is not spread over events. */
-const WHOLE = new Set(["role", "type", "id", "name", "signature"]);
-/** Of these, what comes with each delta and begins nothing. */
-const BESIDE = new Set(["role", "type"]);
+/** Members whose strings are complete in each event: a name is not spread over several. */
+const WHOLE_MEMBERS = new Set(["role", "type", "id", "name", "signature"]);
+/** Whole members that accompany every delta, so that they do not show that a block continues. */
+const LABELS = new Set(["role", "type"]);
 
 interface Contents {
-  leaves: Leaf[];
-  /** Choices in which something goes on or ends. */
-  goesOn: ReadonlySet<string> | "nothing";
+  deltas: TextDelta[];
+  /** The blocks that this event continues or ends; "nothing" if no earlier text can continue after this event. */
+  continued: ReadonlySet<string> | "nothing";
   ended: ReadonlySet<string>;
 }
 
 export function contentsOf(event: JsonMembers): Contents {
-  const found = new Found();
+  const collected = new CollectedContents();
   const { delta, choices, type } = event;
   if (Array.isArray(choices)) {
     for (const [i, choice] of choices.entries())
-      if (isObject(choice)) found.choice(choice, String(choice["index"] ?? i));
-    return found;
+      if (isObject(choice)) collected.addChoice(choice, String(choice["index"] ?? i));
+    return collected;
   }
-  const of = `delta${String(event["index"] ?? "")}`;
-  if (typeof delta === "string") found.text(of, of, event, "delta");
-  else found.texts(of, delta, of);
-  // In other formats a block has an end of its own, which comes before anything else that is no ping.
-  if (found.leaves.length > 0 || type === "ping") return found;
-  return { leaves: found.leaves, goesOn: "nothing", ended: found.ended };
+  const block = `delta${String(event["index"] ?? "")}`;
+  if (typeof delta === "string") collected.addText(block, block, event, "delta");
+  else collected.addTexts(block, delta, block);
+  // In other formats the event that ends a block comes before any event that is neither a delta nor a ping.
+  if (collected.deltas.length > 0 || type === "ping") return collected;
+  return { deltas: collected.deltas, continued: "nothing", ended: collected.ended };
 }
 
-class Found implements Contents {
-  readonly leaves: Leaf[] = [];
-  readonly goesOn = new Set<string>();
+class CollectedContents implements Contents {
+  readonly deltas: TextDelta[] = [];
+  readonly continued = new Set<string>();
   readonly ended = new Set<string>();
 
-  choice(choice: JsonMembers, of: string): void {
-    this.texts(of, choice["delta"], of);
-    if (typeof choice["text"] === "string") this.text(of, `${of}.text`, choice, "text");
+  addChoice(choice: JsonMembers, block: string): void {
+    this.addTexts(block, choice["delta"], block);
+    if (typeof choice["text"] === "string") this.addText(block, `${block}.text`, choice, "text");
     if (choice["finish_reason"] == null) return;
-    this.ended.add(of);
-    this.goesOn.add(of);
+    this.ended.add(block);
+    this.continued.add(block);
   }
 
-  text(of: string, id: string, holder: JsonMembers, key: string): void {
-    this.leaves.push({ id, of, holder, key });
-    if (holder[key] !== "") this.goesOn.add(of);
+  addText(block: string, id: string, holder: JsonMembers, key: string): void {
+    this.deltas.push({ id, block, holder, key });
+    if (holder[key] !== "") this.continued.add(block);
   }
 
-  /** All texts of a value, at any depth. */
-  texts(of: string, value: unknown, id: string): void {
+  /** Adds all texts of a value, at any depth. */
+  addTexts(block: string, value: unknown, id: string): void {
     if (Array.isArray(value)) {
       for (const [i, item] of value.entries())
-        this.texts(of, item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`);
+        this.addTexts(block, item, `${id}[${isObject(item) ? (item["index"] ?? i) : i}]`);
     } else if (isObject(value)) {
-      for (const key of Object.keys(value)) this.#member(of, value, key, id);
+      for (const key of Object.keys(value)) this.#addMember(block, value, key, id);
     }
   }
 
-  #member(of: string, holder: JsonMembers, key: string, id: string): void {
-    if (typeof holder[key] !== "string") this.texts(of, holder[key], `${id}.${key}`);
-    else if (!WHOLE.has(key)) this.text(of, `${id}.${key}`, holder, key);
-    else if (!BESIDE.has(key)) this.goesOn.add(of);
+  #addMember(block: string, holder: JsonMembers, key: string, id: string): void {
+    if (typeof holder[key] !== "string") this.addTexts(block, holder[key], `${id}.${key}`);
+    else if (!WHOLE_MEMBERS.has(key)) this.addText(block, `${id}.${key}`, holder, key);
+    else if (!LABELS.has(key)) this.continued.add(block);
   }
 }

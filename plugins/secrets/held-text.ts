@@ -1,10 +1,10 @@
-/** One text that arrives in parts, and of which no secret may be sent. */
+/** Masks secrets in one text that arrives in parts. */
 import { MASK } from "portico";
 import { LEAD, type SecretAutomaton } from "./secret-automaton.ts";
 
 export class HeldText {
-  /** What cannot go out before it is known not to be a secret: never more than the longest secret. */
-  held = "";
+  /** The characters that may belong to a secret and are not sent yet: never more than the longest secret has. */
+  pending = "";
   readonly #automaton: SecretAutomaton;
   #state = 0;
 
@@ -12,41 +12,41 @@ export class HeldText {
     this.#automaton = automaton;
   }
 
-  /** So many characters of a secret have come. */
+  /** The number of characters at the end of the text that are the beginning of a secret. */
   get depth(): number {
     return this.#automaton.depth[this.#state]!;
   }
 
-  /** What may go out now that some more has come. */
+  /** Adds the next part, and returns the text that may be sent now. */
   push(text: string): string {
-    if (this.held === "" && this.#passes(text)) return text;
+    if (this.pending === "" && this.#passes(text)) return text;
     let out = "";
     for (let i = 0; i < text.length; i++) {
       this.#state = this.#automaton.step(this.#state, text.charCodeAt(i));
       if (this.#automaton.complete[this.#state] === 1) {
         out += MASK;
-        this.held = "";
+        this.pending = "";
         this.#state = 0;
         continue;
       }
-      this.held += text[i];
-      // Fewer bytes are held than a secret may have, because its beginning was already sent.
-      const free = Math.max(0, this.held.length - Math.max(0, this.depth - LEAD));
-      out += this.held.slice(0, free);
-      this.held = this.held.slice(free);
+      this.pending += text[i];
+      // The first `LEAD` characters of a possible secret are sent at once, so fewer are pending than have matched.
+      const free = Math.max(0, this.pending.length - Math.max(0, this.depth - LEAD));
+      out += this.pending.slice(0, free);
+      this.pending = this.pending.slice(free);
     }
     return out;
   }
 
-  /** What was held back: it goes out, and so it is no secret. `over`: the text ends here. */
-  release(over: boolean): string {
-    const { held } = this;
-    this.held = "";
-    if (over) this.#state = 0;
-    return held;
+  /** Returns the pending characters, which turned out to be no secret. Pass true for `isOver` if the text ends here. */
+  release(isOver: boolean): string {
+    const { pending } = this;
+    this.pending = "";
+    if (isOver) this.#state = 0;
+    return pending;
   }
 
-  /** Whether all of a text may go out at once; if not, nothing has happened. */
+  /** Returns true, and advances the state, if all of the text may be sent at once; otherwise it changes nothing. */
   #passes(text: string): boolean {
     const automaton = this.#automaton;
     let state = this.#state;

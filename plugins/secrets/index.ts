@@ -1,6 +1,6 @@
 /**
- * `portico/secrets`: hides what the gateway keeps secret in texts, bodies, errors, parts, events and bytes that come from
- * outside. Pure functions and objects that live as long as one stream.
+ * `portico/secrets`: masks the gateway's secrets in texts, bodies, errors, parts, events and bytes that come from outside.
+ * It holds pure functions, and objects that live as long as one stream.
  */
 export { hiddenBody } from "./error-body.ts";
 export { MaskedBytes } from "./masked-bytes.ts";

@@ -1,10 +1,10 @@
 /**
- * Hides secrets in events of routes that are not chat, also where one is spread over many of them: see `PartMask` for the
- * streams of models.
+ * Masks secrets in the events of routes that are not chat, also a secret that is spread over many events. `PartMask` does
+ * the same for the streams of models.
  */
 import { MASK } from "portico";
 import { isObject, type JsonMembers } from "portico/provider";
-import { contentsOf, type Leaf } from "./event-contents.ts";
+import { contentsOf, type TextDelta } from "./event-contents.ts";
 import { MaskedBytes } from "./masked-bytes.ts";
 import { blockEnd, PartialEvent } from "./partial-event.ts";
 import { HeldText } from "./held-text.ts";
@@ -16,60 +16,62 @@ const NOTHING = Buffer.alloc(0);
 const NONE: ReadonlySet<string> = new Set();
 /** In bytes. */
 const LARGEST_EVENT = 1024 * 1024;
-const MOST_HELD = 64;
-/** So much of a secret goes out in its place where another text of its choice goes on: it may be any word. */
-const ASIDE = 6;
+/** The number of texts that may hold back characters at the same time. */
+const MAX_HOLDING = 64;
+/** Where another text of the choice continues, a pending text is released if at most this much of a secret matches. */
+const RELEASABLE_LENGTH = 6;
 
-/** One string of the stream that grows by deltas. */
-interface Growing {
-  /** The choice or block that it is a part of. */
-  readonly of: string;
+/** One text of the stream, which arrives in deltas. */
+interface GrowingText {
+  /** The choice or block that the text is a part of. */
+  readonly block: string;
   readonly text: HeldText;
-  /** The event that held it back, to send the rest in. */
-  event: (text: string) => Buffer;
+  /** Writes the last event of this text with another text, to send characters that were held back. */
+  writeEvent: (text: string) => Buffer;
 }
 
 export class MaskedEvents {
   readonly #mask: SecretMask;
   readonly #automaton: SecretAutomaton;
-  readonly #growing = new Map<string, Growing>();
-  /** Those of them that hold something back: few, however many there are. */
-  readonly #holding = new Map<string, Growing>();
-  readonly #rest = new PartialEvent();
-  /** An event that is too large to be held is passed on as bytes. */
-  #large: MaskedBytes | undefined;
+  readonly #growing = new Map<string, GrowingText>();
+  /** The texts that hold back characters: few of them do. */
+  readonly #holding = new Map<string, GrowingText>();
+  readonly #partial = new PartialEvent();
+  /** The mask for an event that is too large to be held: it is passed on as bytes. */
+  #largeEvent: MaskedBytes | undefined;
 
   constructor(mask: SecretMask) {
     this.#mask = mask;
     this.#automaton = mask.automaton;
   }
 
-  /** Whole events; an incomplete last one waits for the rest of it. */
-  push(given: Buffer): Buffer {
-    if (this.#large !== undefined) return this.#goOn(this.#large, given);
-    const bytes = this.#rest.join(given);
-    if (bytes !== undefined) return this.#events(bytes);
-    if (this.#rest.size <= LARGEST_EVENT) return NOTHING;
-    this.#large = new MaskedBytes(this.#mask);
-    return this.#large.push(this.#rest.take());
+  /** Returns the whole events that are ready; an incomplete last one waits for its remaining bytes. */
+  push(chunk: Buffer): Buffer {
+    if (this.#largeEvent !== undefined) return this.#continueLargeEvent(this.#largeEvent, chunk);
+    const bytes = this.#partial.join(chunk);
+    if (bytes !== undefined) return this.#maskEvents(bytes);
+    if (this.#partial.size <= LARGEST_EVENT) return NOTHING;
+    this.#largeEvent = new MaskedBytes(this.#mask);
+    return this.#largeEvent.push(this.#partial.take());
   }
 
-  #goOn(large: MaskedBytes, given: Buffer): Buffer {
-    const end = this.#rest.endIn(given);
-    if (end === -1) return large.push(given);
-    this.#large = undefined;
-    const out = [large.push(given.subarray(0, end)), large.end() ?? NOTHING];
-    return Buffer.concat([...out, this.#events(given.subarray(end))]);
+  #continueLargeEvent(large: MaskedBytes, chunk: Buffer): Buffer {
+    const end = this.#partial.endIn(chunk);
+    if (end === -1) return large.push(chunk);
+    this.#largeEvent = undefined;
+    const out = [large.push(chunk.subarray(0, end)), large.end() ?? NOTHING];
+    return Buffer.concat([...out, this.#maskEvents(chunk.subarray(end))]);
   }
 
-  #events(bytes: Buffer): Buffer {
+  #maskEvents(bytes: Buffer): Buffer {
     const out: Buffer[] = [];
+    // Unchanged events are passed on together, as one slice that begins here.
     let from = 0;
     let at = 0;
     while (at < bytes.length) {
       const end = blockEnd(bytes, at);
       if (end === -1) break;
-      const changed = this.#event(bytes.subarray(at, end));
+      const changed = this.#maskEvent(bytes.subarray(at, end));
       if (changed !== undefined) {
         if (at > from) out.push(bytes.subarray(from, at));
         out.push(changed);
@@ -77,60 +79,60 @@ export class MaskedEvents {
       }
       at = end;
     }
-    if (at < bytes.length) this.#rest.begin(bytes.subarray(at));
+    if (at < bytes.length) this.#partial.begin(bytes.subarray(at));
     if (from === 0 && at === bytes.length) return bytes;
     if (at > from) out.push(bytes.subarray(from, at));
     return out.length === 1 ? out[0]! : Buffer.concat(out);
   }
 
-  /** What was still held back. */
+  /** Returns the bytes that are still held back; undefined if there are none. */
   end(): Buffer | undefined {
     const out = this.#release();
-    if (this.#rest.size > 0)
-      out.push(Buffer.from(this.#mask.text(this.#rest.take().toString("latin1")), "latin1"));
-    const large = this.#large?.end();
+    if (this.#partial.size > 0)
+      out.push(Buffer.from(this.#mask.text(this.#partial.take().toString("latin1")), "latin1"));
+    const large = this.#largeEvent?.end();
     if (large !== undefined) out.push(large);
     return out.length === 0 ? undefined : Buffer.concat(out);
   }
 
-  /** One event. Undefined: it may go out unchanged. */
-  #event(event: Buffer): Buffer | undefined {
+  /** Masks one event. Returns undefined if it may go out unchanged. */
+  #maskEvent(event: Buffer): Buffer | undefined {
     const text = event.toString("utf8");
     if (text === DONE && this.#holding.size === 0) return undefined;
     const [, head = "", data = "", tail = ""] =
       /^([\s\S]*?^data: ?)([^\n]*)(\r?\n\r?\n)$/m.exec(text) ?? [];
-    const value = head === "" ? undefined : parsed(data);
-    if (!isObject(value)) return this.#plainEvent(text);
-    const write = (of: unknown) => Buffer.from(`${head}${JSON.stringify(of)}${tail}`);
-    return this.#objectEvent(event, value, write);
+    const value = head === "" ? undefined : tryParse(data);
+    if (!isObject(value)) return this.#maskPlainEvent(text);
+    const write = (data: unknown) => Buffer.from(`${head}${JSON.stringify(data)}${tail}`);
+    return this.#maskObjectEvent(event, value, write);
   }
 
-  /** An event without a JSON object. Undefined: it may go out unchanged. */
-  #plainEvent(text: string): Buffer | undefined {
+  /** Masks an event without a JSON object. Returns undefined if it may go out unchanged. */
+  #maskPlainEvent(text: string): Buffer | undefined {
     const hidden = this.#mask.text(text);
-    // A comment in the middle of a secret ends nothing.
+    // A comment ends no text, even where it interrupts a secret.
     const before = /^data:/m.test(text) ? this.#release() : [];
     if (hidden === text && before.length === 0) return undefined;
     return Buffer.concat([...before, Buffer.from(hidden)]);
   }
 
-  /** An event whose data is `value`. Undefined: it may go out unchanged. */
-  #objectEvent(
+  /** Masks an event whose data is `value`. Returns undefined if it may go out unchanged. */
+  #maskObjectEvent(
     event: Buffer,
     value: JsonMembers,
     write: (value: unknown) => Buffer,
   ): Buffer | undefined {
     const hidden = this.#mask.mayStandIn(event) ? this.#mask.value(value) : value;
     let changed = hidden !== value;
-    const { leaves, goesOn, ended } = contentsOf(hidden);
-    const before = this.#release(goesOn, ended, new Set(leaves.map(({ id }) => id)));
-    for (const leaf of leaves) {
-      const growing = this.#grown(leaf.id, leaf.of);
-      const given = leaf.holder[leaf.key] as string;
-      const shown = this.#grow(leaf.id, growing, given, ended.has(leaf.of));
-      if (growing.text.held !== "") growing.event = alone(hidden, leaves, leaf.id, write);
-      if (shown === given) continue;
-      leaf.holder[leaf.key] = shown;
+    const { deltas, continued, ended } = contentsOf(hidden);
+    const before = this.#release(continued, ended, new Set(deltas.map(({ id }) => id)));
+    for (const { id, block, holder, key } of deltas) {
+      const growing = this.#growingText(id, block);
+      const text = holder[key] as string;
+      const shown = this.#grow(id, growing, text, ended.has(block));
+      if (growing.text.pending !== "") growing.writeEvent = textWriter(hidden, deltas, id, write);
+      if (shown === text) continue;
+      holder[key] = shown;
       withoutTokens(hidden);
       changed = true;
     }
@@ -138,15 +140,15 @@ export class MaskedEvents {
     return Buffer.concat([...before, changed ? write(hidden) : event]);
   }
 
-  /** What of the text may go out now. */
-  #grow(id: string, growing: Growing, given: string, isOver: boolean): string {
+  /** Adds a delta to a text, and returns the characters that may be sent now. */
+  #grow(id: string, growing: GrowingText, delta: string, isOver: boolean): string {
     const { text } = growing;
-    const shown = text.push(given);
-    if (text.held === "") this.#holding.delete(id);
+    const shown = text.push(delta);
+    if (text.pending === "") this.#holding.delete(id);
     if (isOver) return shown + this.#endText(id, growing);
-    if (text.held === "" || this.#holding.has(id)) return shown;
-    // No honest stream has so many texts that may be about to say a secret.
-    if (this.#holding.size >= MOST_HELD) {
+    if (text.pending === "" || this.#holding.has(id)) return shown;
+    // No honest stream has so many texts that end with the beginning of a secret.
+    if (this.#holding.size >= MAX_HOLDING) {
       text.release(true);
       return shown + MASK;
     }
@@ -154,60 +156,61 @@ export class MaskedEvents {
     return shown;
   }
 
-  /** The text ends: what it still holds back goes out. */
-  #endText(id: string, { text }: Growing): string {
+  /** Ends a text, and returns the characters that it holds back. */
+  #endText(id: string, { text }: GrowingText): string {
     this.#holding.delete(id);
     return text.release(true);
   }
 
-  #grown(id: string, of: string): Growing {
+  #growingText(id: string, block: string): GrowingText {
     let growing = this.#growing.get(id);
     if (growing === undefined) {
-      growing = { of, text: new HeldText(this.#automaton), event: () => NOTHING };
+      growing = { block, text: new HeldText(this.#automaton), writeEvent: () => NOTHING };
       this.#growing.set(id, growing);
     }
     return growing;
   }
 
   /**
-   * What other texts hold back goes out before an event behind which they do not go on. One of the same choice may go on,
-   * and then only what is hardly a secret goes out.
+   * Returns the events that must go out before an event after which these texts do not continue. A text may continue if
+   * only another text of its block did; then it is released if it is hardly a secret.
    */
   #release(
-    goesOn: ReadonlySet<string> | "nothing" = "nothing",
+    continued: ReadonlySet<string> | "nothing" = "nothing",
     ended: ReadonlySet<string> = NONE,
     except: ReadonlySet<string> = NONE,
   ): Buffer[] {
     const out: Buffer[] = [];
     for (const [id, growing] of this.#holding) {
       if (except.has(id)) continue;
-      const over = goesOn === "nothing" || ended.has(growing.of);
-      const aside = !over && goesOn.has(growing.of) && growing.text.depth <= ASIDE;
-      if (!over && !aside) continue;
-      out.push(growing.event(growing.text.release(over)));
+      const isOver = continued === "nothing" || ended.has(growing.block);
+      const isHarmless =
+        !isOver && continued.has(growing.block) && growing.text.depth <= RELEASABLE_LENGTH;
+      if (!isOver && !isHarmless) continue;
+      out.push(growing.writeEvent(growing.text.release(isOver)));
       this.#holding.delete(id);
     }
     return out;
   }
 }
 
-/** The event with one of its texts only. */
-function alone(
+/** Returns a function that writes the event with a new text for `id`, and with its other texts empty. */
+function textWriter(
   event: JsonMembers,
-  leaves: readonly Leaf[],
+  deltas: readonly TextDelta[],
   id: string,
-  write: (of: unknown) => Buffer,
+  write: (data: unknown) => Buffer,
 ) {
   return (text: string): Buffer => {
-    const kept = leaves.map(({ holder, key }) => holder[key]);
-    for (const leaf of leaves) leaf.holder[leaf.key] = leaf.id === id ? text : "";
+    const originals = deltas.map(({ holder, key }) => holder[key]);
+    for (const delta of deltas) delta.holder[delta.key] = delta.id === id ? text : "";
     const bytes = write(event);
-    for (const [i, { holder, key }] of leaves.entries()) holder[key] = kept[i];
+    for (const [i, { holder, key }] of deltas.entries()) holder[key] = originals[i];
     return bytes;
   };
 }
 
-function parsed(text: string): unknown {
+function tryParse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

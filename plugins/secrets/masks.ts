@@ -1,73 +1,74 @@
-/** The masks of channels, and of all that the gateway keeps secret. */
+/** The masks of each channel, and the mask of all secrets of the gateway. */
 import { SecretMask } from "./secret-mask.ts";
 
-/** Of a channel, and of all: a token is of no use for long. */
-const MOST_LEARNED = 8;
-const MOST_RECENT = 64;
+/** The learned tokens that are masked, per channel and in total. Older ones have mostly expired. */
+const MAX_LEARNED = 8;
+const MAX_RECENT = 64;
 
 export interface Masks {
-  /** What a channel's upstream is sent, and so may echo. */
+  /** The mask of the secrets that a channel's upstream receives and so may echo. */
   of(channel: { config: { provider: string } }): SecretMask;
-  /** What was fetched for a channel and is not in the configuration: tokens. */
+  /** Adds secrets that were fetched for a channel and are not in the configuration, such as tokens. */
   learn(channel: { config: object }, secrets: readonly string[]): void;
-  /** Every secret that is known, for errors: another channel may lead to the same server. */
+  /** The mask of every known secret, for errors: another channel may lead to the same server. */
   all(): SecretMask;
 }
 
 export interface MasksOptions {
-  /** Those of the configuration, as they are now. */
+  /** Returns the secrets of the current configuration. */
   configured: () => readonly string[];
-  /** Those that providers have from elsewhere: of one by its name, or of all. */
+  /** Returns the secrets that a provider, or all providers, have from other sources. */
   provided: (provider?: string) => readonly string[];
 }
 
 export function createMasks({ configured, provided }: MasksOptions): Masks {
-  const known = new WeakMap<object, { own: string; mask: SecretMask }>();
-  /** The latest last. */
+  const masks = new WeakMap<object, { others: string; mask: SecretMask }>();
+  /** The newest secret is the last one. */
   const learned = new WeakMap<object, readonly string[]>();
   let recent: readonly string[] = [];
-  let last: { of: string; mask: SecretMask } | undefined;
+  let lastMask: { secrets: string; mask: SecretMask } | undefined;
 
   return {
     of({ config }) {
-      const others = bothOf(provided(config.provider), learned.get(config) ?? NONE);
-      const own = others.length === 0 ? "" : others.join("\n");
-      let found = known.get(config);
-      if (found?.own !== own) {
+      const others = concat(provided(config.provider), learned.get(config) ?? NONE);
+      const key = others.length === 0 ? "" : others.join("\n");
+      let entry = masks.get(config);
+      if (entry?.others !== key) {
         const texts = textsIn(config);
         const configuredHere = configured().filter((secret) =>
           texts.some((text) => text.includes(secret)),
         );
-        found = { own, mask: new SecretMask(withoutScheme([...configuredHere, ...others])) };
-        known.set(config, found);
+        const mask = new SecretMask(withCredentials([...configuredHere, ...others]));
+        entry = { others: key, mask };
+        masks.set(config, entry);
       }
-      return found!.mask;
+      return entry!.mask;
     },
     learn({ config }, secrets) {
-      const own = learned.get(config) ?? [];
-      const fresh = secrets.filter((secret) => !own.includes(secret));
+      const earlier = learned.get(config) ?? [];
+      const fresh = secrets.filter((secret) => !earlier.includes(secret));
       if (fresh.length === 0) return;
-      learned.set(config, [...own, ...fresh].slice(-MOST_LEARNED));
-      recent = [...recent, ...fresh].slice(-MOST_RECENT);
+      learned.set(config, [...earlier, ...fresh].slice(-MAX_LEARNED));
+      recent = [...recent, ...fresh].slice(-MAX_RECENT);
     },
     all() {
-      const now = withoutScheme([...configured(), ...provided(), ...recent]);
-      const of = now.join("\n");
-      if (last?.of !== of) last = { of, mask: new SecretMask(now) };
-      return last.mask;
+      const secrets = withCredentials([...configured(), ...provided(), ...recent]);
+      const key = secrets.join("\n");
+      if (lastMask?.secrets !== key) lastMask = { secrets: key, mask: new SecretMask(secrets) };
+      return lastMask.mask;
     },
   };
 }
 
 const NONE: readonly string[] = [];
 
-/** Runs for each attempt, and mostly one of them is empty. */
-function bothOf(some: readonly string[], others: readonly string[]): readonly string[] {
-  return others.length === 0 ? some : [...some, ...others];
+/** Copies only if it must: it runs for each attempt, and the second list is mostly empty. */
+function concat(first: readonly string[], second: readonly string[]): readonly string[] {
+  return second.length === 0 ? first : [...first, ...second];
 }
 
-/** `Bearer sk-…` is a secret because of its last word. */
-function withoutScheme(secrets: readonly string[]): string[] {
+/** Adds the words after the first one as secrets: in `Bearer sk-…`, only the last word is secret. */
+function withCredentials(secrets: readonly string[]): string[] {
   return secrets.flatMap((secret) => [secret, ...secret.split(/\s+/).slice(1)]);
 }
 

@@ -1,59 +1,59 @@
 /**
- * Finds texts in a stream of characters, a step a character (Aho and Corasick 1975), however the stream is cut. A state has
- * a list of the states behind it, mostly of one: a table of all characters would take a hundred times the memory, and
- * tokens have thousands of them.
+ * Finds texts in a stream of characters with one step per character (Aho and Corasick 1975), however the stream is split.
+ * Each state has a linked list of its child states, mostly of one: a table over all characters would take a hundred times
+ * the memory, and tokens have thousands of states.
  */
 
-/** So many characters of a secret may go out: a beginning this short cannot be distinguished from other text. */
+/** The characters of a secret that may be sent: a beginning this short cannot be distinguished from other text. */
 export const LEAD = 3;
 
 export class SecretAutomaton {
-  /** State → how many characters of a text have come. */
+  /** State → the number of characters of a text that have matched. */
   readonly depth: Uint32Array;
-  /** State → a text is complete. */
+  /** State → 1 if a text is complete there. */
   readonly complete: Uint8Array;
-  /** Code of a character → the state behind it at the beginning. */
-  readonly #first = new Uint32Array(256);
-  /** State → the code that leads to it. */
+  /** Code of a character → the child of the start state. */
+  readonly #roots = new Uint32Array(256);
+  /** State → the code of the character that leads to it. */
   readonly #code: Uint8Array;
-  /** State → the first of the states behind it; 0: there is none. */
+  /** State → its first child; 0 if there is none. */
   readonly #child: Uint32Array;
-  /** State → the next one behind the same state; 0: there is none. */
+  /** State → the next child of the same parent; 0 if there is none. */
   readonly #sibling: Uint32Array;
-  /** State → that of the longest beginning of a text that the end of this one is. */
+  /** State → the state of the longest suffix that is also the beginning of a text. */
   readonly #fallback: Uint32Array;
 
   constructor(texts: readonly string[]) {
     const ascii = texts.filter((text) => /^[\x20-\x7e]+$/.test(text));
-    const most = 1 + ascii.reduce((sum, text) => sum + text.length, 0);
-    this.depth = new Uint32Array(most);
-    this.complete = new Uint8Array(most);
-    this.#code = new Uint8Array(most);
-    this.#child = new Uint32Array(most);
-    this.#sibling = new Uint32Array(most);
-    this.#fallback = new Uint32Array(most);
-    this.#grow(ascii);
-    this.#link();
+    const maxStates = 1 + ascii.reduce((sum, text) => sum + text.length, 0);
+    this.depth = new Uint32Array(maxStates);
+    this.complete = new Uint8Array(maxStates);
+    this.#code = new Uint8Array(maxStates);
+    this.#child = new Uint32Array(maxStates);
+    this.#sibling = new Uint32Array(maxStates);
+    this.#fallback = new Uint32Array(maxStates);
+    this.#addTexts(ascii);
+    this.#linkFallbacks();
   }
 
-  /** From one state to the next; 0 is the first. */
+  /** Returns the state that follows a state on a character; 0 is the start state. */
   step(state: number, code: number): number {
     if (code > 127) return 0;
     for (let from = state; from !== 0; from = this.#fallback[from]!) {
-      const to = this.#behind(from, code);
+      const to = this.#childOn(from, code);
       if (to !== 0) return to;
     }
-    return this.#first[code]!;
+    return this.#roots[code]!;
   }
 
-  /** The first place from `from` on where a text may begin: what lies before costs a tenth of a step. */
+  /** Returns the first index from `from` on at which a text may begin. This costs a tenth of the steps. */
   skip(bytes: Uint8Array, from: number): number {
     let at = from;
-    while (at < bytes.length && this.#first[bytes[at]!] === 0) at++;
+    while (at < bytes.length && this.#roots[bytes[at]!] === 0) at++;
     return at;
   }
 
-  /** The same in a text. */
+  /** Does the same as `skip`, in a text. */
   skipInText(text: string, from: number): number {
     let at = from;
     while (at < text.length && !this.#mayBegin(text.charCodeAt(at))) at++;
@@ -61,30 +61,31 @@ export class SecretAutomaton {
   }
 
   #mayBegin(code: number): boolean {
-    return code < 128 && this.#first[code] !== 0;
+    return code < 128 && this.#roots[code] !== 0;
   }
 
-  #behind(state: number, code: number): number {
-    if (state === 0) return this.#first[code]!;
+  /** Returns the child of a state on a character; 0 if there is none. */
+  #childOn(state: number, code: number): number {
+    if (state === 0) return this.#roots[code]!;
     let to = this.#child[state]!;
     while (to !== 0 && this.#code[to] !== code) to = this.#sibling[to]!;
     return to;
   }
 
-  #grow(texts: readonly string[]): void {
+  #addTexts(texts: readonly string[]): void {
     let states = 1;
     for (const text of texts) {
       let state = 0;
       for (let i = 0; i < text.length; i++) {
         const code = text.charCodeAt(i);
-        let to = this.#behind(state, code);
+        let to = this.#childOn(state, code);
         if (to === 0) {
           to = states++;
           this.depth[to] = i + 1;
           this.#code[to] = code;
           this.#sibling[to] = this.#child[state]!;
           this.#child[state] = to;
-          if (state === 0) this.#first[code] = to;
+          if (state === 0) this.#roots[code] = to;
         }
         state = to;
       }
@@ -92,8 +93,8 @@ export class SecretAutomaton {
     }
   }
 
-  /** Shorter texts first: what a state falls back to is linked before it. */
-  #link(): void {
+  /** Goes breadth-first, so that the state that another one falls back to is linked before it. */
+  #linkFallbacks(): void {
     const queue = [0];
     for (const state of queue) {
       if (this.complete[this.#fallback[state]!] === 1) this.complete[state] = 1;

@@ -1,14 +1,14 @@
 /**
- * Finds secrets in a text: as they are, escaped as in JSON (also twice) or HTML, percent-encoded, or in base64. The text is
- * unescaped and looked through, for a pattern of all writings of each character grows too large where a token has some
- * thousand of them.
+ * Finds secrets in a text: unchanged, escaped as in JSON (also twice) or HTML, percent-encoded, or in base64. It unescapes
+ * the text and searches it, since a pattern of all encodings of each character grows too large for a token of some thousand
+ * characters.
  */
 
-/** From the first character to behind the last. */
+/** The index of the first character and the index behind the last one. */
 export type Range = readonly [from: number, to: number];
 
-/** Characters that HTML has names for, by their names in small letters. */
-const NAMED: Record<string, string> = {
+/** ASCII characters by the name that HTML gives them, in lower case. */
+const NAMED_CHARACTERS: Record<string, string> = {
   ...{
     amp: "&",
     lt: "<",
@@ -45,75 +45,76 @@ const NAMED: Record<string, string> = {
   },
   ...{ grave: "`", lcub: "{", lbrace: "{", verbar: "|", vert: "|", rcub: "}", rbrace: "}" },
 };
-/** One escaped character. The counts are bounded: an endless run of backslashes is not gone through again from each. */
+/** One escaped character. The counts are bounded, so that a long run of backslashes takes linear time. */
 const ESCAPED = new RegExp(
   [
     "%(?:25)?([2-7][\\da-f])",
     "\\\\{1,4}(?:u00|x)([2-7][\\da-f])",
     "\\\\{1,4}u\\{0{0,4}([2-7][\\da-f])\\}",
     '\\\\{1,4}(["\\\\/])',
-    `&(?:amp;)?(?:#(?:0{0,4}(\\d{2,3})|x0{0,4}([2-7][\\da-f]))|(${Object.keys(NAMED).join("|")}));`,
+    `&(?:amp;)?(?:#(?:0{0,4}(\\d{2,3})|x0{0,4}([2-7][\\da-f]))|(${Object.keys(NAMED_CHARACTERS).join("|")}));`,
   ].join("|"),
   "gi",
 );
-/** Quick: without one of these nothing is escaped. */
-const ESCAPES = /[%\\&]/;
+/** A quick check: a text without one of these holds no escape. */
+const ESCAPE_SIGNS = /[%\\&]/;
 
 interface Unescaped {
   text: string;
-  /** Where each of its characters begins in the text as it was, and where the last ends. */
-  at: Uint32Array;
+  /** The index in the original text at which each character begins, and finally the one at which the last one ends. */
+  offsets: Uint32Array;
 }
 
 export class SecretFinder {
   readonly #plain: readonly string[];
-  /** Unescaped as texts are: some look like an escape themselves. */
+  /** The secrets after unescaping, since a secret may itself look like an escape. */
   readonly #unescaped: readonly string[];
   readonly #base64: readonly string[];
-  /** Upstreams write headers, and what was in them, in any case. Also in hexadecimal digits. */
-  readonly #lower: readonly string[];
+  /** The secrets in lower case, since upstreams may change the case of headers, and in hexadecimal digits. */
+  readonly #lowerCase: readonly string[];
 
   constructor(secrets: readonly string[]) {
     this.#plain = secrets;
-    this.#unescaped = [...new Set(secrets.map((secret) => unescaped(secret)?.text ?? secret))];
-    this.#base64 = [...new Set(secrets.flatMap(base64Writings))];
-    this.#lower = [
+    this.#unescaped = [...new Set(secrets.map((secret) => unescapeText(secret)?.text ?? secret))];
+    this.#base64 = [...new Set(secrets.flatMap(base64Forms))];
+    this.#lowerCase = [
       ...new Set(
-        secrets.flatMap((secret) => [inLowerCase(secret), Buffer.from(secret).toString("hex")]),
+        secrets.flatMap((secret) => [toLowerAscii(secret), Buffer.from(secret).toString("hex")]),
       ),
     ];
   }
 
-  /** Ranges that do not overlap, in their order. */
+  /** Returns the ranges of all secrets, in order and without overlaps. */
   find(text: string): Range[] {
-    const found: Range[] = [];
-    const take = (from: number, to: number) => void found.push([from, to]);
-    collect(text, this.#plain, take);
-    collect(inLowerCase(text), this.#lower, take);
-    collect(inStandardAlphabet(text), this.#base64, take);
-    const other = unescaped(text);
-    if (other !== undefined) {
-      const takeFrom = (from: number, to: number) => take(other.at[from]!, other.at[to]!);
-      collect(other.text, this.#unescaped, takeFrom);
-      collect(inStandardAlphabet(other.text), this.#base64, takeFrom);
+    const ranges: Range[] = [];
+    const add = (from: number, to: number) => void ranges.push([from, to]);
+    searchAll(text, this.#plain, add);
+    searchAll(toLowerAscii(text), this.#lowerCase, add);
+    searchAll(toStandardBase64(text), this.#base64, add);
+    const decoded = unescapeText(text);
+    if (decoded !== undefined) {
+      const { offsets } = decoded;
+      const addOriginal = (from: number, to: number) => add(offsets[from]!, offsets[to]!);
+      searchAll(decoded.text, this.#unescaped, addOriginal);
+      searchAll(toStandardBase64(decoded.text), this.#base64, addOriginal);
     }
-    return found.length < 2 ? found : merged(found);
+    return ranges.length < 2 ? ranges : merge(ranges);
   }
 }
 
-function collect(
+function searchAll(
   text: string,
   needles: readonly string[],
-  take: (from: number, to: number) => void,
+  add: (from: number, to: number) => void,
 ): void {
   for (const needle of needles) {
     if (needle.length > text.length) continue;
     for (let at = text.indexOf(needle); at !== -1; at = text.indexOf(needle, at + needle.length))
-      take(at, at + needle.length);
+      add(at, at + needle.length);
   }
 }
 
-function merged(ranges: Range[]): Range[] {
+function merge(ranges: Range[]): Range[] {
   const out: Range[] = [];
   for (const [from, to] of ranges.sort((a, b) => a[0] - b[0])) {
     const last = out.at(-1);
@@ -123,36 +124,36 @@ function merged(ranges: Range[]): Range[] {
   return out;
 }
 
-/** Undefined where nothing is escaped. */
-function unescaped(text: string): Unescaped | undefined {
-  if (!ESCAPES.test(text)) return undefined;
-  const at = new Uint32Array(text.length + 1);
+/** Replaces each escaped character of a text. Returns undefined if the text cannot hold an escape. */
+function unescapeText(text: string): Unescaped | undefined {
+  if (!ESCAPE_SIGNS.test(text)) return undefined;
+  const offsets = new Uint32Array(text.length + 1);
   let out = "";
   let done = 0;
   const copy = (to: number): void => {
-    for (let i = done; i < to; i++) at[out.length + i - done] = i;
+    for (let i = done; i < to; i++) offsets[out.length + i - done] = i;
     out += text.slice(done, to);
     done = to;
   };
-  for (const found of text.matchAll(ESCAPED)) {
-    const char = charOf(found);
-    if (char === undefined) continue;
-    copy(found.index);
-    at[out.length] = found.index;
-    out += char;
-    done = found.index + found[0].length;
+  for (const match of text.matchAll(ESCAPED)) {
+    const character = decodeMatch(match);
+    if (character === undefined) continue;
+    copy(match.index);
+    offsets[out.length] = match.index;
+    out += character;
+    done = match.index + match[0].length;
   }
   copy(text.length);
-  at[out.length] = text.length;
-  return { text: out, at };
+  offsets[out.length] = text.length;
+  return { text: out, offsets };
 }
 
-/** Undefined for what is no printable ASCII. */
-function charOf([, percent, escaped, braced, slashed, decimal, hex, name]: RegExpMatchArray):
+/** Returns the character of an escape; undefined if it is not printable ASCII. */
+function decodeMatch([, percent, escaped, braced, slashed, decimal, hex, name]: RegExpMatchArray):
   | string
   | undefined {
   if (slashed !== undefined) return slashed;
-  if (name !== undefined) return NAMED[name.toLowerCase()];
+  if (name !== undefined) return NAMED_CHARACTERS[name.toLowerCase()];
   const code =
     decimal === undefined
       ? Number.parseInt((percent ?? escaped ?? braced ?? hex)!, 16)
@@ -160,12 +161,12 @@ function charOf([, percent, escaped, braced, slashed, decimal, hex, name]: RegEx
   return code >= 32 && code <= 126 ? String.fromCharCode(code) : undefined;
 }
 
-/** The secret, and the secret in JSON, within any text in base64 of the standard alphabet. */
-export function base64Writings(secret: string): string[] {
+/** Returns what the secret, plain or escaped in JSON, looks like within a text in base64 of the standard alphabet. */
+export function base64Forms(secret: string): string[] {
   return [secret, JSON.stringify(secret).slice(1, -1)].flatMap(inBase64);
 }
 
-/** What base64 makes of the secret wherever in a text it stands: the characters that hold nothing of its neighbours. */
+/** Encodes the secret at each of the three alignments, and keeps the characters that hold no bits of its neighbours. */
 function inBase64(secret: string): string[] {
   return [0, 1, 2].map((before) => {
     const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
@@ -175,11 +176,11 @@ function inBase64(secret: string): string[] {
   });
 }
 
-/** Of ASCII alone: other letters may become longer. */
-function inLowerCase(text: string): string {
+/** Changes ASCII letters only: others may become longer in lower case. */
+function toLowerAscii(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
-function inStandardAlphabet(text: string): string {
+function toStandardBase64(text: string): string {
   return text.replaceAll("-", "+").replaceAll("_", "/");
 }

@@ -1,80 +1,80 @@
 /**
- * Hides secrets in what comes from upstreams, which may echo the key that they were sent: as it is, escaped as in JSON
- * (also twice) or HTML, percent-encoded, or in base64.
+ * Masks secrets in data from upstreams, which may echo the key that they received: unchanged, escaped as in JSON (also
+ * twice) or HTML, percent-encoded, or in base64.
  */
 import { MASK } from "portico";
 import { isObject, type JsonMembers } from "portico/provider";
 import { SecretAutomaton } from "./secret-automaton.ts";
-import { base64Writings, SecretFinder } from "./secret-finder.ts";
+import { base64Forms, SecretFinder } from "./secret-finder.ts";
 
-/** Anything shorter would be found where it is no secret. */
-const SHORTEST = 6;
-/** The same for what models say, where an error would cost more. */
-const SHORTEST_IN_CONTENT = 8;
-/** Where letters and digits are escaped as well. */
-const WRITTEN_OUT = ["\\u00", "\\x", "\\u{", "&#", "%6", "%7"];
-/** What those begin with: mostly none of them is there, and three searches do. */
-const SIGNS = ["\\", "&", "%"];
-/** A cause of a cause of a cause: no error has more that say something. */
-const DEPTH = 5;
+/** The shortest secret that is masked: shorter ones would match ordinary text. */
+const MIN_LENGTH = 6;
+/** The shortest secret that is masked in texts of models, where a false match does more harm. */
+const MIN_LENGTH_IN_CONTENT = 8;
+/** Beginnings of escapes that stand for letters and digits. */
+const ESCAPED_LETTERS = ["\\u00", "\\x", "\\u{", "&#", "%6", "%7"];
+/** The first characters of these escapes. Mostly a text holds none of them, so three searches suffice. */
+const ESCAPE_SIGNS = ["\\", "&", "%"];
+/** The levels of `cause` that are masked: no error has more that say something. */
+const MAX_CAUSES = 5;
 
 export class SecretMask {
   readonly #finder: SecretFinder | undefined;
-  /** The longest run of letters and digits of each secret, which escapes leave as it is, and of it in base64. */
+  /** The longest run of letters and digits, which escapes mostly leave unchanged, of each secret and of its base64 forms. */
   readonly #needles: string[];
   #automaton: SecretAutomaton | undefined;
   readonly #inContent: string[];
 
   constructor(secrets: Iterable<string>) {
-    const all = [...new Set(secrets)].filter((secret) => secret.length >= SHORTEST);
-    this.#inContent = all.filter((secret) => secret.length >= SHORTEST_IN_CONTENT);
+    const all = [...new Set(secrets)].filter((secret) => secret.length >= MIN_LENGTH);
+    this.#inContent = all.filter((secret) => secret.length >= MIN_LENGTH_IN_CONTENT);
     this.#needles = [
       ...new Set(
-        this.#inContent.flatMap((secret) => [secret, ...base64Writings(secret)]).map(longestRun),
+        this.#inContent.flatMap((secret) => [secret, ...base64Forms(secret)]).map(longestRun),
       ),
     ];
     this.#finder = all.length === 0 ? undefined : new SecretFinder(all);
   }
 
-  /** There is something to hide in what models say. */
+  /** True if there are secrets to mask in texts of models. */
   get watchesContent(): boolean {
     return this.#inContent.length > 0;
   }
 
-  /** Made at the first stream. */
+  /** The automaton for streams, which is built at the first use. */
   get automaton(): SecretAutomaton {
     this.#automaton ??= new SecretAutomaton(
-      this.#inContent.flatMap((secret) => [secret, ...otherWritings(secret)]),
+      this.#inContent.flatMap((secret) => [secret, ...otherForms(secret)]),
     );
     return this.#automaton;
   }
 
-  /** The text with each secret as `********`; the same text if it contains none. */
+  /** Returns the text with `********` in place of each secret; the same text if it contains none. */
   text(text: string): string {
-    const found = this.#finder?.find(text) ?? [];
-    if (found.length === 0) return text;
+    const ranges = this.#finder?.find(text) ?? [];
+    if (ranges.length === 0) return text;
     let out = "";
     let from = 0;
-    for (const [start, end] of found) {
+    for (const [start, end] of ranges) {
       out += text.slice(from, start) + MASK;
       from = end;
     }
     return out + text.slice(from);
   }
 
-  /** A text of a model, or a piece of one. */
+  /** Masks a text of a model, or a piece of one. */
   content(text: string): string {
     return this.mayStandInText(text) ? this.text(text) : text;
   }
 
-  /** A copy with all strings masked; the very same value where there was nothing to mask. */
+  /** Returns a copy with all strings masked, or the same object if there is nothing to mask. */
   value<T>(value: T): T {
-    return this.#finder === undefined ? value : (this.#masked(value) as T);
+    return this.#finder === undefined ? value : (this.#maskValue(value) as T);
   }
 
   /**
-   * JSON that came from an upstream; the very same bytes where there was nothing to mask. `latin1`: the bytes as a text, a
-   * character each, where that is there already.
+   * Masks the body of an upstream, JSON or not. Returns the same buffer if there is nothing to mask. `latin1` is the body
+   * decoded as Latin-1, for a caller that has it already.
    */
   body(body: Buffer, latin1?: string): Buffer {
     if (!this.mayStandIn(body, latin1)) return body;
@@ -83,33 +83,33 @@ export class SecretMask {
       const hidden = this.value(parsed);
       return hidden === parsed ? body : Buffer.from(JSON.stringify(hidden));
     } catch {
-      // no JSON, or nested deeper than anybody reads
+      // The body is not JSON, or is nested too deeply for the call stack.
       const text = body.toString("latin1");
       const hidden = this.text(text);
       return hidden === text ? body : Buffer.from(hidden, "latin1");
     }
   }
 
-  /** A quick check that never misses a secret: whether the bytes hold a secret's letters, or escaped letters. */
+  /** A quick check that never misses a secret: true if the bytes hold a run of a secret's letters, or escaped letters. */
   mayStandIn(bytes: Buffer, latin1?: string): boolean {
-    // Quicker than to look through the bytes for each.
     if (this.#needles.length === 0) return false;
+    // Decoding once is faster than searching the bytes for each needle.
     return this.mayStandInText(latin1 ?? bytes.toString("latin1"));
   }
 
-  /** The same for a text. */
+  /** Does the same as `mayStandIn` for a text. */
   mayStandInText(text: string): boolean {
     if (this.#needles.length === 0) return false;
     for (const needle of this.#needles) if (text.includes(needle)) return true;
     return (
-      SIGNS.some((sign) => text.includes(sign)) &&
-      WRITTEN_OUT.some((writing) => text.includes(writing))
+      ESCAPE_SIGNS.some((sign) => text.includes(sign)) &&
+      ESCAPED_LETTERS.some((beginning) => text.includes(beginning))
     );
   }
 
-  /** The same error, without secrets in whatever of it may be shown or logged. */
+  /** Masks, in place, every field of the error that may be shown or logged, and returns the error. */
   error<E>(error: E): E {
-    if (this.#finder !== undefined) this.#maskError(error, DEPTH);
+    if (this.#finder !== undefined) this.#maskError(error, MAX_CAUSES);
     return error;
   }
 
@@ -119,30 +119,30 @@ export class SecretMask {
     for (const key of ["message", "stack", "code", "type", "param", "details", "headers"]) {
       const value = fields[key];
       if (value === undefined) continue;
-      const hidden = this.#masked(value);
+      const hidden = this.#maskValue(value);
       if (hidden !== value)
         Object.defineProperty(error, key, { value: hidden, writable: true, configurable: true });
     }
     this.#maskError(error.cause, depth - 1);
   }
 
-  #masked(value: unknown): unknown {
+  #maskValue(value: unknown): unknown {
     if (typeof value === "string") return this.text(value);
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) {
-      const items = value.map((item) => this.#masked(item));
+      const items = value.map((item) => this.#maskValue(item));
       return items.every((item, i) => item === value[i]) ? value : items;
     }
     const entries = Object.entries(value);
-    const hidden = entries.map(([key, item]) => [this.text(key), this.#masked(item)] as const);
-    const same = hidden.every(
+    const hidden = entries.map(([key, item]) => [this.text(key), this.#maskValue(item)] as const);
+    const isSame = hidden.every(
       ([key, item], i) => key === entries[i]![0] && item === entries[i]![1],
     );
-    return same ? value : withoutTokens(Object.fromEntries(hidden));
+    return isSame ? value : withoutTokens(Object.fromEntries(hidden));
   }
 }
 
-/** Removes the tokens beside a changed text, in an object or in its choices: they would repeat the old text in pieces. */
+/** Removes the log probabilities of a changed text, in an object or in its choices: their tokens repeat the old text. */
 export function withoutTokens(holder: JsonMembers): JsonMembers {
   if (holder["logprobs"] != null) holder["logprobs"] = null;
   const { choices } = holder;
@@ -151,21 +151,21 @@ export function withoutTokens(holder: JsonMembers): JsonMembers {
   return holder;
 }
 
-/** The secret percent-encoded, as in JSON where slashes are escaped or not, and in base64 of both alphabets. */
-function otherWritings(secret: string): string[] {
-  const writings = new Set<string>();
+/** Returns the secret percent-encoded, escaped in JSON with and without escaped slashes, and in base64 of both alphabets. */
+function otherForms(secret: string): string[] {
+  const forms = new Set<string>();
   try {
     const encoded = encodeURIComponent(secret);
-    writings.add(encoded).add(encoded.replace(/%../g, (hex) => hex.toLowerCase()));
+    forms.add(encoded).add(encoded.replace(/%../g, (hex) => hex.toLowerCase()));
   } catch {
-    // half a surrogate pair has no such writing
+    // A lone surrogate cannot be percent-encoded.
   }
   const escaped = JSON.stringify(secret).slice(1, -1);
-  writings.add(escaped).add(escaped.replaceAll("/", "\\/"));
-  for (const text of base64Writings(secret))
-    writings.add(text).add(text.replaceAll("+", "-").replaceAll("/", "_"));
-  writings.delete(secret);
-  return [...writings];
+  forms.add(escaped).add(escaped.replaceAll("/", "\\/"));
+  for (const text of base64Forms(secret))
+    forms.add(text).add(text.replaceAll("+", "-").replaceAll("/", "_"));
+  forms.delete(secret);
+  return [...forms];
 }
 
 function longestRun(secret: string): string {
