@@ -1,4 +1,4 @@
-/** Responses that are kept, so that a later request can go on from one by its id. Each client sees its own only. */
+/** Stores responses, so that a later request can continue one by its id. Each client sees only its own responses. */
 import type { Client } from "portico";
 import { type JsonObject, parseExact, stringifyExact } from "portico/provider";
 import type { Store } from "portico/store";
@@ -6,30 +6,31 @@ import { errors } from "./errors.ts";
 import type { Quota } from "./quota.ts";
 
 const DAY_MS = 86_400_000;
-/** A conversation longer than this is not followed further back. */
+/** The number of responses that the archive follows back in one conversation. */
 const MAX_LENGTH = 1000;
 
-interface Kept {
+interface StoredResponse {
   response: JsonObject;
-  /** What the request itself brought. */
+  /** The items that the request itself brought. */
   input: JsonObject[];
-  /** The response before it. */
+  /** The id of the response that this one continues. */
   previous?: string | undefined;
 }
 
 export interface Archive {
-  /** False where nothing is ever kept. */
+  /** False if the configuration stores no responses. */
   readonly on: boolean;
   /** Throws 404 `not_found`. */
-  get(client: Client, id: string): Promise<Kept>;
-  /** False where a response to this could not be kept: it is more than the client's whole quota. */
+  get(client: Client, id: string): Promise<StoredResponse>;
+  /** Returns false if the input alone exceeds the client's whole quota, so that no response to it can be stored. */
   accepts(client: Client, input: readonly JsonObject[]): boolean;
-  /** False where it is too large to be kept. */
-  put(client: Client, kept: Kept): Promise<boolean>;
+  /** Resolves with false if the response is too large to be stored. */
+  put(client: Client, entry: StoredResponse): Promise<boolean>;
+  /** Resolves with false if there is no such response. */
   delete(client: Client, id: string): Promise<boolean>;
-  /** All items up to and with the output of this response, in order. Throws 400 where one of them is gone. */
+  /** Returns all items up to and including the output of this response, in order. Throws 400 if one response is missing. */
   conversation(client: Client, id: string): Promise<JsonObject[]>;
-  /** The item of that id among the responses that are kept. */
+  /** Returns the item with that id from the stored responses. */
   item(client: Client, id: string): Promise<JsonObject | undefined>;
 }
 
@@ -40,17 +41,17 @@ export interface ArchiveServices {
 }
 
 export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
-  async function find(client: Client, id: string): Promise<Kept | undefined> {
-    const row = await kv().get<string | Kept>(namespaceOf(client), id);
-    // Earlier versions stored the value itself. A text keeps the digits of large whole numbers.
-    return typeof row === "string" ? (parseExact(row) as Kept) : row;
+  async function find(client: Client, id: string): Promise<StoredResponse | undefined> {
+    const row = await kv().get<string | StoredResponse>(namespaceOf(client), id);
+    // Earlier versions stored the value itself. A JSON text keeps the digits of large whole numbers.
+    return typeof row === "string" ? (parseExact(row) as StoredResponse) : row;
   }
 
-  /** With the names of its items, which would outlive it. */
-  async function forget(client: Client, id: string): Promise<boolean> {
+  /** Deletes a response, and the names of its items, which would outlive it. */
+  async function deleteStored(client: Client, id: string): Promise<boolean> {
     const namespace = namespaceOf(client);
-    const kept = await find(client, id);
-    const items = kept === undefined ? [] : foreignIds(kept.response);
+    const entry = await find(client, id);
+    const items = entry === undefined ? [] : foreignIds(entry.response);
     for (const item of items) await kv().delete(namespace, aliasOf(item));
     return kv().delete(namespace, id);
   }
@@ -60,56 +61,57 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
       return days() > 0;
     },
     async get(client, id) {
-      const kept = await find(client, id);
-      if (kept !== undefined) return kept;
+      const entry = await find(client, id);
+      if (entry !== undefined) return entry;
       throw errors.unknownResponse({ id });
     },
     accepts: (client, input) => client.kind !== "key" || quota.fits(sizeOf(input)),
-    async put(client, kept) {
+    async put(client, entry) {
       const namespace = namespaceOf(client);
-      const id = String(kept.response.id);
+      const id = String(entry.response.id);
       const ttlMs = days() * DAY_MS;
-      const limited = client.kind === "key";
-      const text = stringifyExact(kept);
-      const bytes = limited ? Buffer.byteLength(text) : 0;
+      const isLimited = client.kind === "key";
+      const text = stringifyExact(entry);
+      const bytes = isLimited ? Buffer.byteLength(text) : 0;
       if (!quota.fits(bytes)) return false;
       await kv().set(namespace, id, text, { ttlMs });
-      for (const item of foreignIds(kept.response))
+      for (const item of foreignIds(entry.response))
         await kv().set(namespace, aliasOf(item), id, { ttlMs });
-      if (limited)
-        for (const old of await quota.add(namespace, id, bytes, ttlMs)) await forget(client, old);
+      if (isLimited)
+        for (const old of await quota.add(namespace, id, bytes, ttlMs))
+          await deleteStored(client, old);
       return true;
     },
     async delete(client, id) {
       if (client.kind === "key") await quota.remove(namespaceOf(client), id);
-      return forget(client, id);
+      return deleteStored(client, id);
     },
     async conversation(client, id) {
       const parts: JsonObject[][] = [];
       for (let at: string | undefined = id; at !== undefined && parts.length < MAX_LENGTH; ) {
-        const kept: Kept | undefined = await find(client, at);
-        if (kept === undefined) {
+        const entry: StoredResponse | undefined = await find(client, at);
+        if (entry === undefined) {
           throw errors.previousResponseGone({ id: at }, { param: "previous_response_id" });
         }
-        const output = kept.response.output as JsonObject[];
-        // A compaction stands for all that was before it.
+        const output = entry.response.output as JsonObject[];
+        // A compaction replaces all items before it.
         const isCompacted = output.some((item) => item.type === "compaction");
-        parts.push(isCompacted ? output : [...kept.input, ...output]);
-        at = isCompacted ? undefined : kept.previous;
+        parts.push(isCompacted ? output : [...entry.input, ...output]);
+        at = isCompacted ? undefined : entry.previous;
       }
       return parts.reverse().flat();
     },
     async item(client, id) {
-      const named = await kv().get<string>(namespaceOf(client), aliasOf(id));
-      const kept = await find(client, named ?? responseOfItem(id));
-      return (kept?.response.output as JsonObject[] | undefined)?.find((item) => item.id === id);
+      const responseId = await kv().get<string>(namespaceOf(client), aliasOf(id));
+      const entry = await find(client, responseId ?? responseOfItem(id));
+      return (entry?.response.output as JsonObject[] | undefined)?.find((item) => item.id === id);
     },
   };
 }
 
 /**
- * By the key's id and not only its name: who has a name later does not read what its first holder asked. Authenticators
- * of other plugins may know names only.
+ * Returns the namespace of a client's responses. It holds the id of the key and not only its name, so that a later key of
+ * the same name cannot read them. Authenticators of other plugins may know names only.
  */
 function namespaceOf({ kind, key = "", keyId = "" }: Client): string {
   return kind === "key" ? `responses.key.${key}.${keyId}` : "responses";
@@ -119,10 +121,12 @@ function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-/** Of items that an upstream has named itself. */
+/** Returns the ids of items that the upstream named itself. */
 function foreignIds({ id, output }: JsonObject): string[] {
   const ids = (output as JsonObject[]).map((item) => item.id);
-  return ids.filter((one): one is string => typeof one === "string" && responseOfItem(one) !== id);
+  return ids.filter(
+    (item): item is string => typeof item === "string" && responseOfItem(item) !== id,
+  );
 }
 
 function aliasOf(itemId: string): string {
@@ -133,7 +137,7 @@ const LONGEST_ITEM_ID = 200;
 
 export type ItemKind = "msg" | "fc" | "ctc" | "rs" | "lsh" | "sh" | "apc" | "tsc" | "cmp";
 
-/** Ids of items hold their response's. */
+/** Returns the id of an item, which holds the id of its response. */
 export function itemId(kind: ItemKind, responseId: string, index: number): string {
   return `${kind}_${responseId.slice("resp_".length)}_${index}`;
 }

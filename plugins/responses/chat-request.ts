@@ -13,19 +13,19 @@ import { readTools, type ToolList, type ToolTable } from "./tools/tool-table.ts"
 
 export interface Conversation {
   instructions: string | undefined;
-  /** Items of the responses that this one goes on from. */
+  /** Items of the responses that this one continues. */
   earlier: readonly JsonObject[];
   input: readonly JsonObject[];
 }
 
 export interface ReadConversation {
   messages: ChatMessage[];
-  /** Members of the chat request about tools; none where the model gets none. */
+  /** Members of the chat request about tools; empty if the model gets no tools. */
   toolMembers: { tools?: ChatTool[]; tool_choice?: unknown; parallel_tool_calls?: boolean };
   tools: ToolTable;
 }
 
-/** Throws 400 with `param`. */
+/** Translates the conversation. Throws 400 with `param` for a malformed item or tool. */
 export function readConversation(
   body: JsonObject,
   conversation: Conversation,
@@ -41,7 +41,7 @@ export function readConversation(
   const messages = readItems(items, { pathOf, tools, reading });
   if (instructions !== undefined) messages.unshift(instructionsMessage(instructions));
   if (messages.length === 0) reading.refuse("input", "`input` contains nothing to respond to");
-  // A channel that speaks the format may know what to make of the items.
+  // A channel that speaks the format may understand the items.
   if (messages.length === 0) messages.push({ role: "user", content: "" });
   const functions = tools.functions;
   const toolMembers =
@@ -55,17 +55,18 @@ function instructionsMessage(content: string): ChatMessage {
   return withSource({ role: "system", content }, "instructions", { content: "instructions" });
 }
 
-/** Tools stand in the request itself, and in items that bring further ones. */
+/** Returns the tools of the request itself, and those that items add. */
 function toolLists(
   body: JsonObject,
   items: readonly JsonObject[],
   pathOf: (index: number) => string,
 ): ToolList[] {
-  const own = body.tools == null ? [] : [{ tools: body.tools, path: "tools", isLoaded: false }];
-  const brought = items.flatMap(({ type, tools }, i) =>
+  const requestTools =
+    body.tools == null ? [] : [{ tools: body.tools, path: "tools", isLoaded: false }];
+  const addedTools = items.flatMap(({ type, tools }, i) =>
     type === "additional_tools" || (type === "tool_search_output" && tools != null)
       ? [{ tools, path: `${pathOf(i)}.tools`, isLoaded: true }]
       : [],
   );
-  return [...own, ...brought];
+  return [...requestTools, ...addedTools];
 }

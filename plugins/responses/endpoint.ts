@@ -29,11 +29,11 @@ export interface ResponsesServices {
   log: Logger;
 }
 
-/** A request that was read, in both forms in which it may go out. */
-interface Asked {
+/** A translated request, in both forms in which it may go out. */
+interface ReadRequest {
   body: JsonObject;
   settings: ReadSettings;
-  /** What the request itself brings; named items are filled in. */
+  /** The items of the request itself, with references replaced by the items that they name. */
   input: JsonObject[];
   request: ChatRequest;
   native: NativeRequest;
@@ -41,7 +41,7 @@ interface Asked {
   reading: Reading;
 }
 
-async function readRequest({ archive }: ResponsesServices, call: Call): Promise<Asked> {
+async function readRequest({ archive }: ResponsesServices, call: Call): Promise<ReadRequest> {
   const body = bodyObject(await jsonBody(call), "`model` and `input`");
   const reading = new Reading();
   const settings = readSettings(body, reading);
@@ -50,8 +50,8 @@ async function readRequest({ archive }: ResponsesServices, call: Call): Promise<
   const earlier = previous === undefined ? [] : await archive.conversation(call.client, previous);
   const conversation = readConversation(body, { instructions, earlier, input }, reading);
   const { messages, tools, toolMembers } = conversation;
-  const own = { ...settings.request, ...toolMembers, model: modelAt(body), messages };
-  const request = reading.compacts ? summaryRequest(own) : own;
+  const chatRequest = { ...settings.request, ...toolMembers, model: modelAt(body), messages };
+  const request = reading.compacts ? summaryRequest(chatRequest) : chatRequest;
   const native = nativeRequest(body, [...earlier, ...input]);
   return { body, settings, input, request, native, tools, reading };
 }
@@ -60,34 +60,34 @@ export async function createResponse(
   services: ResponsesServices,
   call: Call,
 ): Promise<JsonObject | undefined> {
-  const asked = await readRequest(services, call);
-  const { body, request, native, tools, reading } = asked;
-  const { stored, dropped } = decideStorage(services.archive, call, asked);
+  const read = await readRequest(services, call);
+  const { body, request, native, tools, reading } = read;
+  const { stored, dropped } = decideStorage(services.archive, call, read);
   const response = newResponse(newResponseId(), body, stored);
-  const keep = (ended: JsonObject) =>
-    stored ? keepResponse(services, call, asked, ended) : undefined;
+  const store = (ended: JsonObject) =>
+    stored ? storeResponse(services, call, read, ended) : undefined;
   const toolOf = (name: string) => tools.idOf(name);
   const makeOutput = reading.compacts ? createSummaryOutput : createOutput;
-  const { stream } = asked.settings;
+  const { stream } = read.settings;
   const options = { body, stream, native, refusal: reading.refusal, dropped };
   const opened = await services.chat.open(call, request, options);
   if (opened.kind === "stream") {
-    void opened.pipe(createEncoder(response, keep, toolOf, makeOutput));
+    void opened.pipe(createEncoder(response, store, toolOf, makeOutput));
     return undefined;
   }
   const ended =
     opened.native === undefined
       ? responseOf(response, opened.completion, toolOf, makeOutput)
       : nativeResponse(opened.native, opened.completion, response);
-  await keep(ended);
+  await store(ended);
   return ended;
 }
 
-/** Whether the response is to be stored, and all members of the request that have no effect. */
+/** Decides whether to store the response, and lists all members of the request that have no effect. */
 function decideStorage(
   archive: Archive,
   call: Call,
-  { settings, input, reading }: Asked,
+  { settings, input, reading }: ReadRequest,
 ): { stored: boolean; dropped: string[] } {
   const dropped = [...settings.dropped, ...reading.dropped];
   const isWanted = settings.store && archive.on;
@@ -96,20 +96,20 @@ function decideStorage(
   return { stored, dropped };
 }
 
-async function keepResponse(
+async function storeResponse(
   { archive, log }: ResponsesServices,
   call: Call,
-  { input, settings }: Asked,
+  { input, settings }: ReadRequest,
   response: JsonObject,
 ): Promise<void> {
   try {
     const { previous } = settings;
-    const kept = await archive.put(call.client, { response, input, previous });
-    if (kept) return;
+    const isStored = await archive.put(call.client, { response, input, previous });
+    if (isStored) return;
     const why = "a response was not stored: it is larger than the whole space of its key";
     log.warn({ id: call.id }, why);
   } catch (error) {
-    // The response is there; only going on from it by its id will not be possible.
+    // The client still gets the response; it only cannot continue it by its id.
     log.warn({ id: call.id, err: error }, "a response could not be stored");
   }
 }
@@ -118,7 +118,7 @@ function newResponseId(): string {
   return `resp_${randomBytes(16).toString("hex")}`;
 }
 
-/** Counted by a channel that speaks the format; estimated elsewhere. */
+/** Asks a channel that speaks the format for the count, and estimates it for others. */
 export async function countInputTokens(
   services: ResponsesServices,
   call: Call,
@@ -129,7 +129,7 @@ export async function countInputTokens(
   return { object: "response.input_tokens", input_tokens: tokens };
 }
 
-/** By the channel itself where it can; elsewhere its model writes a summary. */
+/** Compacts the conversation with the channel's own route if it has one; otherwise its model writes a summary. */
 export async function compactConversation(
   services: ResponsesServices,
   call: Call,
@@ -150,16 +150,16 @@ export async function compactConversation(
   return compactionOf(id, opened.completion, input);
 }
 
-/** For a channel that speaks the format: with the whole conversation, since only the gateway keeps it. */
+/** Builds the request for a channel that speaks the format. It holds the whole conversation, which only the gateway stores. */
 function nativeRequest(body: JsonObject, items: readonly JsonObject[]): NativeRequest {
   const { previous_response_id: _, models: __, ...others } = body;
   const input = nativeItems(items);
   return { form: "responses", body: { ...others, input }, headers: {}, repeatsTexts: true };
 }
 
-/** Only what the route takes. */
+/** Keeps only the members that the upstream's route accepts. */
 function compactRequest({ body }: NativeRequest): NativeRequest {
   const { model, input, instructions } = body;
-  const taken = instructions == null ? { model, input } : { model, input, instructions };
-  return { form: "responses.compact", body: taken, headers: {}, repeatsTexts: true };
+  const accepted = instructions == null ? { model, input } : { model, input, instructions };
+  return { form: "responses.compact", body: accepted, headers: {}, repeatsTexts: true };
 }

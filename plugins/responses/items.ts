@@ -24,12 +24,12 @@ import { clientKind } from "./tools/client-tools.ts";
 import type { ToolTable } from "./tools/tool-table.ts";
 
 interface AssistantTurn extends Said<ContentPart, ToolCallPart> {
-  /** Of its first item. */
+  /** The path of its first item. */
   path: string;
 }
 
 export interface ItemContext {
-  /** Where an item stands in the request, for errors. */
+  /** Returns the path of an item in the request, for errors. */
   pathOf(index: number): string;
   tools: ToolTable;
   reading: Reading;
@@ -41,7 +41,7 @@ export function readItems(items: readonly JsonObject[], context: ItemContext): C
   return reader.end();
 }
 
-/** Items that only record what OpenAI did, or how its models are set. */
+/** Items that only record what OpenAI's own tools did, or a change of settings. */
 const RECORDS = new Set<unknown>([
   "web_search_call",
   "file_search_call",
@@ -70,9 +70,9 @@ const RESULTS = new Set<unknown>([
 class ItemReader {
   readonly #context: ItemContext;
   readonly #messages: ChatMessage[] = [];
-  /** The turn of the assistant that further items may add to. */
+  /** The assistant's open turn, to which further items may add. */
   #turn: AssistantTurn | undefined;
-  /** Images and files of results of tools. A message of the user after the results holds them, since a result is text only. */
+  /** Images and files of tool results. A user message after the results holds them, since a result is text only. */
   #filesOfResults: ContentPart[] = [];
 
   constructor(context: ItemContext) {
@@ -238,7 +238,7 @@ class ItemReader {
     const names = (Array.isArray(list) ? list : []).filter(isObject).flatMap((tool) => {
       if (tool["type"] !== "namespace") return [nameOf(tool)];
       const inside = Array.isArray(tool["tools"]) ? tool["tools"].filter(isObject) : [];
-      return inside.map((one) => nameOf(one, String(tool["name"])));
+      return inside.map((member) => nameOf(member, String(tool["name"])));
     });
     return names.length === 0
       ? "No tools match."
@@ -310,7 +310,7 @@ function renamedInPart(path: string): Record<string, string> {
   };
 }
 
-/** Undefined for content that only a channel of this format may understand. */
+/** Returns undefined, and notes a refusal, for content that only a channel of this format may understand. */
 function readPart(part: JsonObject, path: string, reading: Reading): ContentPart | undefined {
   switch (part.type) {
     case "input_text":

@@ -1,4 +1,4 @@
-/** Responses of a channel that speaks the format itself. They go out unchanged but for the members that the gateway owns. */
+/** Responses of a channel that speaks the format itself. They go out unchanged, except for the members that the gateway owns. */
 import { exactJson } from "portico";
 import {
   type ChatCompletion,
@@ -18,16 +18,16 @@ import {
 } from "portico/provider";
 import { openSummary } from "./compaction/summary.ts";
 
-/** What the gateway knows better than the upstream: it keeps the conversation under ids of its own. */
+/** Members that the gateway sets, since it stores the conversation under its own ids. */
 const OWN_MEMBERS = ["id", "store", "previous_response_id", "instructions", "background"] as const;
 
-/** `own`: the response as the gateway began it. */
+/** Replaces the members that the gateway owns. `own` is the response that the gateway began. */
 export function withOwnMembers(upstream: JsonObject, own: JsonObject): JsonObject {
   const members = OWN_MEMBERS.map((name) => [name, own[name]]);
   return { ...upstream, ...Object.fromEntries(members) };
 }
 
-/** A response as its channel sent it, with ids of calls that the conversation does not hold yet: those of `completion`. */
+/** Returns a channel's response with the call ids of `completion`, which are unique in the conversation. */
 export function nativeResponse(
   body: Buffer,
   completion: ChatCompletion,
@@ -41,7 +41,7 @@ export function nativeResponse(
   return withOwnMembers(response, own);
 }
 
-/** A call that stands in the completion as well. */
+/** Returns true for a call that the completion holds as well. */
 function isModelCall(item: unknown): boolean {
   if (!isObject(item)) return false;
   return item["type"] === "function_call" || item["type"] === "custom_tool_call";
@@ -51,40 +51,40 @@ function setCallId(item: unknown, id: string | undefined): void {
   if (id !== undefined && isModelCall(item)) (item as JsonObject).call_id = id;
 }
 
-/** Items as an upstream of the format takes them: without what this gateway has sealed for itself. */
+/** Returns the items for an upstream of the format, without contents that this gateway sealed for itself. */
 export function nativeItems(items: readonly JsonObject[]): JsonObject[] {
   return items.flatMap((item) => {
     const summary = openSummary(item.encrypted_content);
     if (summary !== undefined) return [{ type: "message", role: "user", content: summary }];
     if (item.type !== "reasoning") return [item];
-    // Nothing is stored at the upstream: it knows no reasoning that does not come with the item.
-    const isItsOwn =
+    // Nothing is stored at the upstream, so it knows only reasoning that is sealed in the item.
+    const isUpstreams =
       item.encrypted_content != null && openExtras(item.encrypted_content) === undefined;
-    return isItsOwn ? [item] : [];
+    return isUpstreams ? [item] : [];
   });
 }
 
-/** The part is an event of such a stream, or of what was hidden in one. */
+/** Returns true for a raw part that holds an event of this format. */
 export function isNativePart(part: StreamPart): boolean {
   return part.type === "raw" && part.format === "responses";
 }
 
 /**
- * Writes the events of such a stream, numbered from 0. The last one waits for `end`. Where events repeat texts as a whole,
- * they repeat the pieces that went out, since a hook or a mask may have changed them. The same holds for the id of a call
- * that was replaced.
+ * Writes the events of a stream in this format, numbered from 0. The last one waits for `end`. An event that repeats a whole
+ * text gets the text that was sent, since a hook or a mask may have changed its deltas. Likewise, an event gets the call id
+ * that replaced the upstream's.
  */
 export class NativeEvents {
   readonly #own: JsonObject;
   #number = 0;
-  #last: JsonObject | undefined;
-  /** Where the text, or the arguments, that are being written belong, for a piece that has lost its event. */
-  #at: JsonObject = {};
-  /** The texts that went out so far, by their place. */
+  #lastResponse: JsonObject | undefined;
+  /** The place of the text or the arguments that are being written, for a delta whose event may not be sent. */
+  #place: JsonObject = {};
+  /** The texts that were sent so far, by their place. */
   readonly #texts = new Map<string, string>();
-  /** Ids of calls that replace the upstream's own ones, by the place of the item in the output. */
+  /** Call ids that replace the upstream's, by the index of the item in the output. */
   readonly #callIds = new Map<number, string>();
-  /** The id of the call whose item begins with the next event. */
+  /** The id of the call that the next event begins. */
   #nextCallId: string | undefined;
 
   constructor(own: JsonObject) {
@@ -96,17 +96,17 @@ export class NativeEvents {
     return this.#number;
   }
 
-  /** The complete response, once it is there. */
+  /** The complete response, once the upstream has sent it. */
   get response(): JsonObject | undefined {
-    return this.#last;
+    return this.#lastResponse;
   }
 
-  /** An event that goes out unchanged, except for the texts and ids that it repeats. */
+  /** Writes an event unchanged, except for the texts and ids that it repeats. */
   event({ value, json, parts }: SourceEvent): string {
     const event = value as JsonObject;
     const type = String(event.type);
     for (const part of parts) if (isText(part)) this.#addText(placeOf(event), part.text);
-    this.#remember(type, event);
+    this.#updatePlace(type, event);
     if (isEnd(type)) return this.#finish(parseExact(json) as JsonObject);
     const isNumbered = event.sequence_number === this.#number && !isObject(event.response);
     const isUnchanged =
@@ -115,7 +115,7 @@ export class NativeEvents {
     return this.#writeWhole(type, parseExact(json) as JsonObject);
   }
 
-  /** A part whose event may not go out, because a hook or a mask changed something in it. */
+  /** Writes a part whose event may not be sent, because a hook or a mask changed something in it. */
   part(part: StreamPart): string {
     switch (part.type) {
       case "text":
@@ -130,31 +130,31 @@ export class NativeEvents {
         const { annotation } = part;
         return this.#writeValue({
           type: "response.output_text.annotation.added",
-          ...this.#at,
+          ...this.#place,
           annotation,
         });
       }
       case "tool-call":
-        // The event that begins the item follows as a part of its own.
+        // The event that begins the item follows as a separate part.
         this.#nextCallId = part.id;
         return "";
       case "raw":
-        return this.#raw(part);
+        return this.#writeRaw(part);
       default:
         return "";
     }
   }
 
-  /** The last event. */
+  /** Writes the last event. */
   end(response: JsonObject): string {
     return this.#writeValue({ type: `response.${String(response.status)}`, response });
   }
 
-  #raw(part: RawPart): string {
+  #writeRaw(part: RawPart): string {
     if (!isNativePart(part)) return "";
     const event = exactJson.copy(part.members) as JsonObject;
     const type = String(event.type);
-    this.#remember(type, event);
+    this.#updatePlace(type, event);
     if (type === "response.output_item.added") this.#assignCallId(event);
     return isEnd(type) ? this.#finish(event) : this.#writeWhole(type, event);
   }
@@ -167,7 +167,7 @@ export class NativeEvents {
 
   #finish({ response }: JsonObject): string {
     const last = response as JsonObject;
-    this.#last = last;
+    this.#lastResponse = last;
     this.#setTexts(textsInResponse(last));
     const items = Array.isArray(last.output) ? last.output : [];
     for (const [i, item] of items.entries()) setCallId(item, this.#callIds.get(i));
@@ -178,7 +178,7 @@ export class NativeEvents {
     return isObject(item) && this.#callIds.has(Number(index ?? 0));
   }
 
-  /** The event holds texts other than those that went out. */
+  /** Returns true if the event holds a text that differs from the one that was sent. */
   #repeatsOtherText(type: string, event: JsonObject): boolean {
     return textsInEvent(type, event).some(({ place, text }) => text !== this.#texts.get(place));
   }
@@ -196,12 +196,12 @@ export class NativeEvents {
     }
   }
 
-  #remember(type: string, event: JsonObject): void {
+  #updatePlace(type: string, event: JsonObject): void {
     const { item_id, output_index, content_index, summary_index, item } = event;
     if (type === "response.output_item.added" && isObject(item))
-      this.#at = { item_id: item.id, output_index, content_index: 0 };
+      this.#place = { item_id: item.id, output_index, content_index: 0 };
     else if (item_id !== undefined)
-      this.#at = { item_id, output_index, content_index, summary_index };
+      this.#place = { item_id, output_index, content_index, summary_index };
   }
 
   #addText(place: string, text: string): void {
@@ -209,12 +209,12 @@ export class NativeEvents {
   }
 
   #textDelta(type: string, delta: string, more: JsonObject = {}): string {
-    this.#addText(placeOf(this.#at), delta);
+    this.#addText(placeOf(this.#place), delta);
     return this.#delta(type, delta, more);
   }
 
   #delta(type: string, delta: string, more: JsonObject = {}): string {
-    return this.#writeValue({ type, ...this.#at, delta, ...more });
+    return this.#writeValue({ type, ...this.#place, delta, ...more });
   }
 
   #writeValue(value: JsonObject): string {

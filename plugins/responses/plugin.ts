@@ -1,4 +1,4 @@
-/** OpenAI's Responses API as a way in to all channels. */
+/** The plugin that serves all channels through OpenAI's Responses API. */
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { ResponsesConfig } from "./schema.ts";

@@ -1,7 +1,7 @@
-/** Limits how many responses of one client key are kept: the oldest make room for the newest. */
+/** Limits the size of the stored responses of one client key: the oldest ones make room for the newest. */
 import type { Store } from "portico/store";
 
-/** One response that is kept, read from its row in the store's list. */
+/** One stored response, read from its row in the store's list. */
 interface Entry {
   row: string;
   id: string;
@@ -9,9 +9,9 @@ interface Entry {
 }
 
 export interface Quota {
-  /** False for what is larger than all that may be kept. */
+  /** Returns false if the size exceeds the whole quota. */
   fits(bytes: number): boolean;
-  /** Counts a response that was kept. Resolves with the ids of those that have to go for it, oldest first. */
+  /** Counts a stored response. Resolves with the ids of the responses to delete for it, oldest first. */
   add(owner: string, id: string, bytes: number, ttlMs: number): Promise<string[]>;
   remove(owner: string, id: string): Promise<void>;
 }
@@ -21,7 +21,7 @@ export function createQuota(
   now: () => number,
   maxBytes: () => number,
 ): Quota {
-  /** By owner; a gateway beside this one may have added more, which is seen when ours are too many. */
+  /** Bytes by owner. Another gateway may have added more, which is noticed when this total exceeds the quota. */
   const totals = new Map<string, number>();
   const listOf = (owner: string) => `${owner}.sizes`;
 
@@ -32,35 +32,35 @@ export function createQuota(
     });
   }
 
-  /** An eighth of it at once: looking through thousands of small ones for each that is added would cost far more. */
+  /** Frees an eighth of the quota at once: to read thousands of rows for each new response would cost far more. */
   async function makeRoom(owner: string, newest: string): Promise<string[]> {
     const all = await entries(owner);
     let total = sum(all);
-    const most = total > maxBytes() ? (maxBytes() / 8) * 7 : total;
-    const gone: string[] = [];
+    const limit = total > maxBytes() ? (maxBytes() / 8) * 7 : total;
+    const evicted: string[] = [];
     for (const entry of all) {
-      if (total <= most) break;
+      if (total <= limit) break;
       if (entry.id === newest) continue;
       await kv().delete(listOf(owner), entry.row);
       total -= entry.bytes;
-      gone.push(entry.id);
+      evicted.push(entry.id);
     }
     totals.set(owner, total);
-    return gone;
+    return evicted;
   }
 
   return {
     fits: (bytes) => bytes <= maxBytes(),
     async add(owner, id, bytes, ttlMs) {
-      // Rows come in the order of their names: the time first.
+      // The store lists rows in the order of their names, so each name begins with the time.
       const row = `${now().toString().padStart(16, "0")} ${id} ${bytes}`;
       await kv().set(listOf(owner), row, null, { ttlMs });
-      const known = totals.get(owner);
-      if (known !== undefined) totals.set(owner, known + bytes);
-      return known === undefined || known + bytes > maxBytes() ? await makeRoom(owner, id) : [];
+      const total = totals.get(owner);
+      if (total !== undefined) totals.set(owner, total + bytes);
+      return total === undefined || total + bytes > maxBytes() ? await makeRoom(owner, id) : [];
     },
     async remove(owner, id) {
-      const entry = (await entries(owner)).find((one) => one.id === id);
+      const entry = (await entries(owner)).find((candidate) => candidate.id === id);
       if (entry === undefined) return;
       await kv().delete(listOf(owner), entry.row);
       totals.delete(owner);

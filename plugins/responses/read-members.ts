@@ -1,17 +1,17 @@
 /** The members of a request that its translation into chat's form reads. `x-portico-dropped` names all others. */
 import type { JsonObject, ReadMembers, ReadObject } from "portico/provider";
 
-const OF_CALLS = ["type", "id", "call_id", "status"];
-/** Items of other types are refused, or dropped and named as a whole. */
+const CALL_MEMBERS = ["type", "id", "call_id", "status"];
+/** Members of items by type. Items of other types are refused, or reported as dropped as a whole. */
 const ITEMS: Readonly<Record<string, ReadObject>> = {
   message: {
     members: ["type", "id", "role", "content", "status", "phase"],
     within: { content: partOf },
   },
-  function_call: { members: [...OF_CALLS, "name", "namespace", "arguments"] },
-  function_call_output: { members: [...OF_CALLS, "output"], within: { output: partOf } },
-  custom_tool_call: { members: [...OF_CALLS, "name", "namespace", "input"] },
-  custom_tool_call_output: { members: [...OF_CALLS, "output"], within: { output: partOf } },
+  function_call: { members: [...CALL_MEMBERS, "name", "namespace", "arguments"] },
+  function_call_output: { members: [...CALL_MEMBERS, "output"], within: { output: partOf } },
+  custom_tool_call: { members: [...CALL_MEMBERS, "name", "namespace", "input"] },
+  custom_tool_call_output: { members: [...CALL_MEMBERS, "output"], within: { output: partOf } },
 };
 const PARTS: Readonly<Record<string, ReadObject>> = {
   input_text: { members: ["type", "text"] },
@@ -22,11 +22,11 @@ const PARTS: Readonly<Record<string, ReadObject>> = {
   input_file: { members: ["type", "filename", "file_data"] },
   input_audio: { members: ["type", "input_audio"] },
 };
-const OF_TOOLS = ["type", "name", "description", "defer_loading"];
+const TOOL_MEMBERS = ["type", "name", "description", "defer_loading"];
 const TOOLS: Readonly<Record<string, ReadObject>> = {
-  function: { members: [...OF_TOOLS, "parameters", "strict"] },
-  custom: { members: [...OF_TOOLS, "format"] },
-  namespace: { members: [...OF_TOOLS, "tools"], within: { tools: toolOf } },
+  function: { members: [...TOOL_MEMBERS, "parameters", "strict"] },
+  custom: { members: [...TOOL_MEMBERS, "format"] },
+  namespace: { members: [...TOOL_MEMBERS, "tools"], within: { tools: toolOf } },
 };
 
 export const READ_MEMBERS: ReadMembers = {

@@ -5,7 +5,7 @@ import { refused } from "portico/provider";
 export class Reading {
   /** Paths of members whose loss the response headers name. */
   readonly dropped: string[] = [];
-  /** Why no channel of another format can answer the request. A channel of this format gets it as it is. */
+  /** Why no channel of another format can answer the request. A channel of this format gets it unchanged. */
   refusal: PorticoError | undefined;
   /** The client wants a summary of the conversation in place of an answer. */
   compacts = false;

@@ -1,9 +1,9 @@
-/** Items that a request only names are taken from the archive. */
+/** Replaces the references of a request by the stored items that they name. */
 import type { Call } from "portico";
 import { type JsonObject, refused } from "portico/provider";
 import type { Archive } from "./archive.ts";
 
-/** A thousand references to one large item make a small request, so the items that they stand for have a limit. */
+/** A thousand references to one large item make a small request, so the size of the referenced items has a limit. */
 const MAX_REFERENCED_BYTES = 32 * 1024 * 1024;
 
 interface SizedItem {
@@ -46,8 +46,8 @@ class References {
 
   async #find(id: unknown, path: string): Promise<SizedItem> {
     const key = typeof id === "string" ? id : "";
-    const known = this.#items.get(key);
-    if (known !== undefined) return known;
+    const resolved = this.#items.get(key);
+    if (resolved !== undefined) return resolved;
     const item = await this.#archive.item(this.#call.client, key);
     if (item === undefined) {
       const why = `There is no item ${JSON.stringify(id)}: it was not stored, or it is too old`;

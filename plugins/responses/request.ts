@@ -20,21 +20,22 @@ import type { Reading } from "./reading.ts";
 import { READ_MEMBERS } from "./read-members.ts";
 
 export interface ReadSettings {
-  /** All but the messages and tools. */
+  /** The chat request without the messages and tools. */
   request: Omit<ChatRequest, "messages" | "tools">;
   instructions: string | undefined;
   input: JsonObject[];
   stream: boolean;
-  /** The caller's wish. The archive decides whether it keeps the response. */
+  /** Whether the client wants the response stored. The archive decides. */
   store: boolean;
   previous: string | undefined;
   dropped: string[];
 }
 
-const PASSED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"] as const;
+/** Members that both formats share. */
+const SHARED = ["user", "safety_identifier", "prompt_cache_key", "service_tier"] as const;
 
 /**
- * Members that this plugin or the routing reads, and members whose loss changes no response. All others are named as
+ * Members that this plugin or the routing reads, and members whose loss changes no response. All others are reported as
  * dropped.
  */
 const READ = new Set<string>([
@@ -63,10 +64,10 @@ const READ = new Set<string>([
   "presence_penalty",
   "frequency_penalty",
   "client_metadata",
-  ...PASSED,
+  ...SHARED,
 ]);
 
-/** Members of chat's form that stand elsewhere in this one. */
+/** Paths of chat's form with the corresponding paths of this one. */
 const RENAMED = {
   messages: "input",
   max_completion_tokens: "max_output_tokens",
@@ -77,10 +78,10 @@ const RENAMED = {
   "response_format.json_schema": "text.format",
 };
 
-/** Throws 400 with `param`. */
+/** Translates everything but the messages and tools. Throws 400 with `param` for an invalid or unsupported member. */
 export function readSettings(body: JsonObject, reading: Reading): ReadSettings {
   const model = modelAt(body);
-  refuseWhatIsNotKept(body, reading);
+  refuseUnsupported(body, reading);
   const input = readInput(body.input);
   const previous = optionalString(body.previous_response_id, "previous_response_id");
   if (input.length === 0 && previous === undefined && body.prompt == null) refuseEmptyInput(body);
@@ -97,7 +98,7 @@ export function readSettings(body: JsonObject, reading: Reading): ReadSettings {
   };
 }
 
-function refuseWhatIsNotKept(body: JsonObject, reading: Reading): void {
+function refuseUnsupported(body: JsonObject, reading: Reading): void {
   if (body.conversation != null)
     throw refused("conversation", "Conversations are not supported: use previous_response_id");
   if (body.prompt != null)
@@ -113,7 +114,7 @@ function refuseEmptyInput({ input }: JsonObject): never {
 
 function readParameters(body: JsonObject): JsonObject {
   const reasoning = optionalObject(body.reasoning, "reasoning");
-  const passed = PASSED.map((name) => [name, optionalString(body[name], name)]);
+  const shared = SHARED.map((name) => [name, optionalString(body[name], name)]);
   return {
     max_completion_tokens: optionalNumber(
       body.max_output_tokens,
@@ -128,7 +129,7 @@ function readParameters(body: JsonObject): JsonObject {
     reasoning_effort: optionalString(reasoning?.effort, "reasoning.effort"),
     ...readText(body.text),
     ...readLogprobs(body),
-    ...Object.fromEntries(passed),
+    ...Object.fromEntries(shared),
   };
 }
 
@@ -139,7 +140,7 @@ function droppedMembers(body: JsonObject): string[] {
   return [...top, ...unreadMembers(body, READ_MEMBERS)];
 }
 
-/** The response repeats it as it is. */
+/** Throws 400 if a value is no string: the response repeats the metadata unchanged. */
 function checkMetadata(value: unknown): void {
   for (const [name, text] of Object.entries(optionalObject(value, "metadata") ?? {}))
     stringAt(text, `metadata.${name}`);

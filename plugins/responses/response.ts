@@ -11,7 +11,7 @@ import type { ToolOf } from "./output/call-items.ts";
 import { NO_EVENTS } from "./output/item-list.ts";
 import { createOutput, type Output, type OutputFactory } from "./output/output.ts";
 
-/** Members of a request that its response repeats, with their values where the request leaves them out. */
+/** Members of a request that its response repeats, with the defaults for those that the request leaves out. */
 const REPEATED: JsonObject = {
   instructions: null,
   max_output_tokens: null,
@@ -100,7 +100,7 @@ export function endResponse(
   };
 }
 
-/** Codes that the format has for a response that failed, and those by which agents know what to do. */
+/** Error codes that the format defines for failed responses, and codes that agents handle. */
 const FAILURE_CODES = new Set([
   "server_error",
   "rate_limit_exceeded",
@@ -124,7 +124,7 @@ const FAILURE_CODES = new Set([
   "insufficient_quota",
 ]);
 
-/** A response that broke off after it had begun. */
+/** Returns the response object of a response that failed after it had begun. */
 export function failedResponse(response: JsonObject, error: PorticoError): JsonObject {
   const { message } = error;
   return { ...response, status: "failed", error: { code: failureCode(error), message } };
@@ -136,13 +136,13 @@ function failureCode({ code, status }: PorticoError): string {
   return status >= 400 && status < 500 ? "invalid_prompt" : "server_error";
 }
 
-/** Why the response is not complete, by the finish reason; undefined where it is. */
+/** Translates the finish reason into the reason why the response is incomplete; undefined if it is complete. */
 export function cutReason(finish: string | null | undefined): string | undefined {
   if (finish === "length") return "max_output_tokens";
   return finish === "content_filter" ? "content_filter" : undefined;
 }
 
-/** A whole completion as the response's end. */
+/** Translates a whole completion into a finished response. */
 export function responseOf(
   response: JsonObject,
   completion: ChatCompletion,
@@ -165,7 +165,7 @@ export function responseOf(
   });
 }
 
-/** What one part adds to the output. */
+/** Adds one part to the output. */
 export function writePart(output: Output, part: StreamPart): void {
   switch (part.type) {
     case "reasoning":
@@ -197,7 +197,7 @@ export function writePart(output: Output, part: StreamPart): void {
   }
 }
 
-/** Chat has the members of a citation one level deeper. */
+/** Flattens a citation, whose members are one level deeper in chat's form. */
 function annotationOf(annotation: JsonObject): JsonObject {
   const { url_citation: citation, ...others } = annotation;
   return typeof citation === "object" ? { ...others, ...citation } : annotation;

@@ -1,4 +1,4 @@
-/** The routes of responses that are stored. */
+/** The routes of stored responses. */
 import type { Call } from "portico";
 import { type JsonObject, refused } from "portico/provider";
 import type { Archive } from "./archive.ts";
@@ -31,7 +31,7 @@ export async function listInputItems(archive: Archive, call: Call): Promise<Json
   };
 }
 
-/** With the fields that a listed item always has. */
+/** Adds the fields that every listed item has. */
 function listedItem(item: JsonObject, id: string): JsonObject {
   const type = item.type ?? "message";
   const content =

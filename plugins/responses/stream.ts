@@ -15,23 +15,23 @@ import type { OutputEvents } from "./output/item-list.ts";
 import { createOutput, type Output, type OutputFactory } from "./output/output.ts";
 import { cutReason, endResponse, failedResponse, writePart } from "./response.ts";
 
-/** Keeps the finished response where it is to be stored. The last event waits for it. */
-type Keep = (ended: JsonObject) => Promise<void> | undefined;
+/** Stores the finished response, if it is to be stored. The last event waits for the promise. */
+type StoreResponse = (ended: JsonObject) => Promise<void> | undefined;
 
 export function createEncoder(
   response: JsonObject,
-  keep: Keep,
+  store: StoreResponse,
   toolOf: ToolOf,
   makeOutput: OutputFactory = createOutput,
 ): StreamEncoder {
-  return new ResponseEncoder(response, keep, (events) =>
+  return new ResponseEncoder(response, store, (events) =>
     makeOutput(String(response.id), events, toolOf),
   );
 }
 
 class ResponseEncoder implements StreamEncoder {
   readonly #response: JsonObject;
-  readonly #keep: Keep;
+  readonly #store: StoreResponse;
   readonly #events = new NumberedEvents();
   readonly #output: Output;
   readonly #sequence = new PartSequence((part) => this.#add(part));
@@ -39,14 +39,18 @@ class ResponseEncoder implements StreamEncoder {
   #model: string;
   #finish: string | null = null;
   #usage: Usage | undefined;
-  /** The channel speaks the format: its own events go out. */
+  /** The channel speaks the format, so that its own events are sent. */
   #isNative = false;
-  /** The upstream has begun. The first event waits until it is known whose events go out. */
+  /** The upstream has begun. The first event waits until it is clear whether the upstream's events are sent. */
   #hasBegun = false;
 
-  constructor(response: JsonObject, keep: Keep, makeOutput: (events: OutputEvents) => Output) {
+  constructor(
+    response: JsonObject,
+    store: StoreResponse,
+    makeOutput: (events: OutputEvents) => Output,
+  ) {
     this.#response = response;
-    this.#keep = keep;
+    this.#store = store;
     this.#model = response.model as string;
     this.#native = new NativeEvents(response);
     this.#output = makeOutput(this.#events);
@@ -86,7 +90,7 @@ class ResponseEncoder implements StreamEncoder {
       this.#events.write(`response.${String(ended.status)}`, { response: ended });
       return this.#events.take();
     };
-    return this.#keep(ended)?.then(writeEnd) ?? writeEnd();
+    return this.#store(ended)?.then(writeEnd) ?? writeEnd();
   }
 
   fail(error: PorticoError): string {
@@ -132,11 +136,11 @@ class ResponseEncoder implements StreamEncoder {
   #endNative(upstream: JsonObject): string | Promise<string> {
     const ended = withOwnMembers(upstream, this.#response);
     const writeEnd = () => this.#native.end(ended);
-    return this.#keep(ended)?.then(writeEnd) ?? writeEnd();
+    return this.#store(ended)?.then(writeEnd) ?? writeEnd();
   }
 }
 
-/** Numbers the events and holds their text until it is taken. */
+/** Numbers the events and buffers their text until `take`. */
 class NumberedEvents implements OutputEvents {
   /** The number of the next event. */
   next = 0;
@@ -147,7 +151,7 @@ class NumberedEvents implements OutputEvents {
     this.next++;
   }
 
-  /** The same text that `write` would make, without building and serialising an object for each of many deltas. */
+  /** Writes the same text as `write`, without serialising an object for each of many deltas. */
   writeDelta(type: string, place: string, delta: string, more = ""): void {
     const members = `{"type":"${type}","sequence_number":${this.next},${place}`;
     this.#text += `event: ${type}\ndata: ${members},"delta":${JSON.stringify(delta)}${more}}\n\n`;

@@ -1,4 +1,4 @@
-/** Summaries of conversations, sealed into an item that clients keep and send back as it is. */
+/** Encodes summaries of conversations for an item that clients store and send back unchanged. */
 
 const MARK = "portico.summary.";
 
@@ -6,7 +6,7 @@ export function sealSummary(summary: string): string {
   return MARK + Buffer.from(summary).toString("base64url");
 }
 
-/** The summary as the user's message to the model; undefined for what somebody else has sealed. */
+/** Returns the summary as a user's message to the model; undefined for contents that another program sealed. */
 export function openSummary(sealed: unknown): string | undefined {
   if (typeof sealed !== "string" || !sealed.startsWith(MARK)) return undefined;
   const summary = Buffer.from(sealed.slice(MARK.length), "base64url").toString("utf8");

@@ -1,9 +1,9 @@
-/** Calls of tools, each an item of the type that its tool demands. */
+/** Tool calls, each as an item of the type that belongs to its tool. */
 import { isJson, type JsonObject, type StreamedCallPart } from "portico/provider";
 import { CALL_FORMS, type CallForm, type ToolId } from "../tools/call-forms.ts";
 import { type ItemList, membersOf, type OutputItem } from "./item-list.ts";
 
-/** The tool that a function's name stands for. */
+/** Returns the tool that a function's name stands for. */
 export type ToolOf = (name: string) => ToolId;
 
 class CallItem {
@@ -36,7 +36,7 @@ class CallItem {
     this.#list.events.writeDelta(type, this.#deltaPlace, args);
   }
 
-  /** `status` is for a call whose arguments are not complete. */
+  /** Ends the item. `status` applies if the arguments are not complete JSON. */
   end(status: string): void {
     const { item } = this.#entry;
     if (this.#args === "") this.#args = "{}";
@@ -58,7 +58,7 @@ class CallItem {
     this.#list.events.write("response.function_call_arguments.done", fields);
   }
 
-  /** The text stands in a JSON object, so it is known at the end only. */
+  /** Writes the input at once: it is a member of a JSON object, so that it is known only at the end. */
   #endCustom(): void {
     const { input } = this.#entry.item;
     const { events } = this.#list;
@@ -101,7 +101,7 @@ export class CallItems {
     return this.#calls.get(index);
   }
 
-  /** Ends the call that is open. */
+  /** Ends the open call. */
   end(status: "completed" | "incomplete"): void {
     this.#open?.end(status);
     this.#open = undefined;

@@ -1,18 +1,18 @@
-/** The items of one response. Each is announced when it begins and again when it is complete. */
+/** The items of one response. Events announce each item when it begins and when it is complete. */
 import type { JsonObject } from "portico/provider";
 import { type ItemKind, itemId } from "../archive.ts";
 
-/** Writes the steps by which a response comes into being as events of a stream. */
+/** Writes the steps in which a response is built as events of a stream. */
 export interface OutputEvents {
   write(type: string, fields: JsonObject): void;
   /**
-   * One of many events that differ in `delta` alone. `place` holds the members before it as `membersOf` writes them, `more`
-   * the members after it in JSON with a comma before each.
+   * Writes one of many events that differ only in `delta`. `place` holds the members before it, written by `membersOf`;
+   * `more` holds the members after it as JSON, with a comma before each.
    */
   writeDelta(type: string, place: string, delta: string, more?: string): void;
 }
 
-/** For a response that goes out as a whole. */
+/** Writes nothing, for a response that is sent whole. */
 export const NO_EVENTS: OutputEvents = { write() {}, writeDelta() {} };
 
 /** An item and its place in the output. */
@@ -44,7 +44,7 @@ export class ItemList {
   }
 }
 
-/** The members of an object in JSON without the braces, to be written into another object. */
+/** Returns the JSON of an object without its braces, to be inserted into another object. */
 export function membersOf(object: JsonObject): string {
   return JSON.stringify(object).slice(1, -1);
 }

@@ -1,4 +1,4 @@
-/** A message that is being written. A refusal after text is a second part of the same message. */
+/** A message item while it is being written. A refusal after text is a second part of the same message. */
 import type { JsonObject } from "portico/provider";
 import type { ItemList, OutputItem } from "./item-list.ts";
 import { RefusalPart, TextPart } from "./message-parts.ts";

@@ -1,4 +1,4 @@
-/** Parts of a message that are being written. */
+/** The parts of a message while they are being written. */
 import type { JsonObject } from "portico/provider";
 import { membersOf, type OutputEvents } from "./item-list.ts";
 
@@ -30,7 +30,7 @@ export class TextPart {
     this.#events.write("response.output_text.annotation.added", { ...place, annotation });
   }
 
-  /** The complete part. */
+  /** Ends the part, and returns it complete. */
   end(): JsonObject {
     const part = this.#whole();
     const { text, logprobs } = part;
@@ -63,7 +63,7 @@ export class RefusalPart {
     this.#events.writeDelta("response.refusal.delta", this.#deltaPlace, delta);
   }
 
-  /** The complete part. */
+  /** Ends the part, and returns it complete. */
   end(): JsonObject {
     const part = this.#whole();
     this.#events.write("response.refusal.done", { ...this.#place, refusal: this.#refusal });

@@ -21,19 +21,19 @@ export interface Output {
   call(part: StreamedCallPart): void;
   callArguments(index: number, text: string): void;
   signature(part: SignaturePart): void;
-  /** `extra_content` of the message, or of a call. */
+  /** Sets `extra_content` of the message, or of a call. */
   extra(part: RawPart): void;
-  /** Ends what is open. `isCut`: the last item is not complete. */
+  /** Ends the open item or call. `isCut` marks it as incomplete. */
   end(isCut: boolean): void;
 }
 
-/** Makes what takes the steps of one response. */
+/** Creates the output of one response. */
 export type OutputFactory = (responseId: string, events: OutputEvents, toolOf: ToolOf) => Output;
 
 export const createOutput: OutputFactory = (responseId, events, toolOf) =>
   new ItemOutput(responseId, events, toolOf);
 
-/** Either one text (of a message or of reasoning) is open, or calls are: what begins ends what was open of the other. */
+/** Either one text (a message or reasoning) or a call is open: each ends the other when it begins. */
 class ItemOutput implements Output {
   readonly #list: ItemList;
   readonly #calls: CallItems;
@@ -119,7 +119,7 @@ class ItemOutput implements Output {
     this.#open = undefined;
   }
 
-  /** What the provider signed goes to the client as an item that only the gateway reads when it comes back. */
+  /** Adds the signatures of the provider as an item that only the gateway reads when the client sends it back. */
   #addSealedReasoning(): void {
     const calls = this.#calls.all;
     const own = this.#extra ?? this.#signed.extraContent(calls.length > 0);

@@ -1,4 +1,4 @@
-/** A reasoning item whose summary is being written. */
+/** A reasoning item while its summary is being written. */
 import type { JsonObject } from "portico/provider";
 import { type ItemList, membersOf, type OutputItem } from "./item-list.ts";
 

@@ -1,6 +1,6 @@
 /**
- * How calls of each kind of tool look in the Responses format. A model of any other format knows functions only: a call of
- * it becomes an item of the right type, and an item becomes a call of a function again.
+ * Translates tool calls of the Responses format. Models of other formats know only functions: a function call becomes an
+ * item of the right type, and such an item becomes a function call again.
  */
 import {
   isObject,
@@ -21,7 +21,7 @@ export type ToolKind =
   | "apply_patch"
   | "tool_search";
 
-/** A tool as its client knows it. */
+/** Identifies a tool by the client's names. */
 export interface ToolId {
   kind: ToolKind;
   name: string;
@@ -32,11 +32,11 @@ export interface ToolId {
 export interface CallForm {
   itemType: string;
   idKind: ItemKind;
-  /** Members of an item whose call has begun. */
+  /** Returns the members of an item when its call begins. */
   begin(tool: ToolId): JsonObject;
-  /** Members that are known once the arguments are complete. */
+  /** Returns the members that are known once the arguments are complete. */
   end(args: string): JsonObject;
-  /** The arguments that a client's item stands for. */
+  /** Returns the function's arguments for an item of the client. */
   argumentsOf(item: JsonObject, path: string): string;
 }
 
@@ -100,7 +100,7 @@ const KIND_OF_ITEM = new Map<unknown, ToolKind>(
   Object.entries(CALL_FORMS).map(([kind, { itemType }]) => [itemType, kind as ToolKind]),
 );
 
-/** Undefined for items that are no calls of a client's tool. */
+/** Returns the tool that an item calls; undefined if the item is no call of a client's tool. */
 export function toolOfItem(item: JsonObject, path: string): ToolId | undefined {
   const kind = KIND_OF_ITEM.get(item.type);
   if (kind === undefined || isHostedSearch(item)) return undefined;
@@ -110,18 +110,18 @@ export function toolOfItem(item: JsonObject, path: string): ToolId | undefined {
   return { kind, name: stringAt(item.name, `${path}.name`), namespace };
 }
 
-/** A search for tools that OpenAI ran itself. */
+/** Returns true for a search for tools that OpenAI ran itself. */
 export function isHostedSearch({ type, execution }: JsonObject): boolean {
   return String(type).startsWith("tool_search_") && execution !== "client";
 }
 
-/** The text of a custom tool stands in the one member of its function. */
+/** Returns the input of a custom tool, which is the only argument of its function. */
 function inputOf(args: string): string {
   const { input } = membersIn(args);
   return typeof input === "string" ? input : args;
 }
 
-/** Arguments that a model has spoilt have no members. */
+/** Parses the arguments; malformed ones have no members. */
 function membersIn(args: string): JsonObject {
   try {
     const value: unknown = parseCounted(args);

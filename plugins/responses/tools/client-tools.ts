@@ -17,7 +17,7 @@ export type ToolFunction = Omit<FunctionTool, "name">;
 const STRING = { type: "string" };
 const STRINGS = { type: "array", items: STRING };
 
-/** Undefined for a tool that the client does not run itself. */
+/** Returns the kind of a tool; undefined if the client does not run it itself. */
 export function clientKind({ type, execution, environment }: JsonObject): ToolKind | undefined {
   switch (type) {
     case "function":
@@ -34,7 +34,7 @@ export function clientKind({ type, execution, environment }: JsonObject): ToolKi
   }
 }
 
-/** OpenAI runs the commands in a container of its own. */
+/** Returns true if OpenAI runs the commands in its own container. */
 function isContainer(environment: unknown): boolean {
   const { type } = (environment ?? {}) as { type?: unknown };
   return typeof type === "string" && type.startsWith("container");
@@ -63,7 +63,7 @@ function functionTool(tool: JsonObject, path: string): ToolFunction {
   return { ...named, parameters: optionalObject(tool.parameters, `${path}.parameters`) };
 }
 
-/** A grammar stands in the description: no other format can enforce it. */
+/** Adds the grammar to the description, since no other format can enforce it. */
 function customTool(tool: JsonObject, path: string): ToolFunction {
   const format = optionalObject(tool.format, `${path}.format`);
   const grammar =

@@ -5,7 +5,7 @@ import type { ToolId } from "./call-forms.ts";
 import { clientKind, nameOfTool } from "./client-tools.ts";
 import type { ToolTable } from "./tool-table.ts";
 
-/** Undefined where the model may choose. */
+/** Returns the choice in chat's form; undefined if the model may choose. */
 export function readToolChoice(value: unknown, tools: ToolTable, reading: Reading): unknown {
   if (value == null || value === "auto") return value ?? undefined;
   if (value === "none") return value;
@@ -20,13 +20,13 @@ export function readToolChoice(value: unknown, tools: ToolTable, reading: Readin
     );
   const choice: JsonObject = value;
   if (choice.type === "allowed_tools") return readAllowed(choice, tools, reading);
-  const named = functionNamed(choice, "tool_choice", tools);
-  if (named !== undefined) return named;
+  const chosen = choiceOfFunction(choice, "tool_choice", tools);
+  if (chosen !== undefined) return chosen;
   refuseHosted(value["type"], reading);
   return undefined;
 }
 
-/** The model is made to use a tool that only OpenAI can run. */
+/** Refuses a choice that forces the model to use a tool that only OpenAI can run. */
 function refuseHosted(what: string, reading: Reading): void {
   const why = `\`tool_choice\` demands ${JSON.stringify(what)}, but this channel supports only functions`;
   reading.refuse("tool_choice", why);
@@ -36,17 +36,21 @@ function readAllowed(choice: JsonObject, tools: ToolTable, reading: Reading): un
   const mode = choice.mode ?? "auto";
   const allowed = listAt(choice.tools, "tool_choice.tools").flatMap((value, i) => {
     const path = `tool_choice.tools[${i}]`;
-    const named = functionNamed(objectAt(value, path), path, tools);
-    if (named === undefined) reading.drop(path);
-    return named === undefined ? [] : [named];
+    const chosen = choiceOfFunction(objectAt(value, path), path, tools);
+    if (chosen === undefined) reading.drop(path);
+    return chosen === undefined ? [] : [chosen];
   });
   if (allowed.length > 0) return { type: "allowed_tools", allowed_tools: { mode, tools: allowed } };
   if (mode === "required") refuseHosted("allowed_tools", reading);
   return "none";
 }
 
-/** Undefined for tools that no function stands for. */
-function functionNamed(value: JsonObject, path: string, tools: ToolTable): JsonObject | undefined {
+/** Returns the choice of one function; undefined if no function stands for the tool. */
+function choiceOfFunction(
+  value: JsonObject,
+  path: string,
+  tools: ToolTable,
+): JsonObject | undefined {
   const kind = clientKind({ execution: "client", ...value });
   if (kind === undefined) return undefined;
   const namespace =

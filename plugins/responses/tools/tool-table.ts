@@ -1,4 +1,4 @@
-/** The tools of one request: the functions that a model sees for them, and the way back from a function's name. */
+/** The tools of one request: the functions that the model sees for them, and the tool for each function's name. */
 import {
   type ChatTool,
   fitToolName,
@@ -17,7 +17,7 @@ import { clientKind, functionOf, nameOfTool } from "./client-tools.ts";
 export interface ToolList {
   tools: unknown;
   path: string;
-  /** A search found them, or an item added them: `defer_loading` does not hold them back. */
+  /** True if a search found them or an item added them, so that `defer_loading` has no effect. */
   isLoaded: boolean;
 }
 
@@ -27,7 +27,7 @@ interface Entry {
   path: string;
 }
 
-/** Tools that OpenAI runs, whatever version their names end with. */
+/** Types of tools that OpenAI runs, with any version at the end. */
 const HOSTED =
   /^(?:web_search|image_generation|file_search|code_interpreter|computer|mcp|tool_search|shell|programmatic_tool_calling)(?:_[a-z0-9_]+)?$/;
 
@@ -40,18 +40,18 @@ export class ToolTable {
     return [...this.#functions.values()];
   }
 
-  /** The name of the function that stands for a tool; the same one each time. */
+  /** Returns the name of the function that stands for a tool; it is stable within the request. */
   nameOf(id: ToolId): string {
     const key = JSON.stringify([id.kind, id.namespace ?? "", id.name]);
-    const known = this.#names.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#names.get(key);
+    if (existing !== undefined) return existing;
     const name = this.#freeName(id);
     this.#names.set(key, name);
     this.#ids.set(name, id);
     return name;
   }
 
-  /** The tool that a model has called. A name that stands for none is passed on as a function's. */
+  /** Returns the tool that a model has called. An unknown name becomes a function of that name. */
   idOf(name: string): ToolId {
     return this.#ids.get(name) ?? { kind: "function", name };
   }
@@ -60,7 +60,7 @@ export class ToolTable {
     return this.#functions.has(name);
   }
 
-  /** A later tool of the same name takes the place of an earlier one. */
+  /** Adds a tool. It replaces an earlier one of the same name. */
   add({ id, tool, path }: Entry): void {
     const name = this.nameOf(id);
     const chatTool: ChatTool = {
@@ -70,56 +70,56 @@ export class ToolTable {
     this.#functions.set(name, withSource(chatTool, path, { function: path }));
   }
 
-  /** Names of a client's own choice stay; all others are made to fit, and to differ from every other one. */
+  /** Keeps names of the client's functions and custom tools, and makes other names valid and unique. */
   #freeName(id: ToolId): string {
     const { name, namespace } = id;
-    const wanted = namespace === undefined ? name : joined(namespace, name);
-    const isFree = !this.#ids.has(wanted);
-    if (isFree && (isOwnName(id) || PLAIN_TOOL_NAME.test(wanted))) return wanted;
-    return fitToolName(wanted, this.#ids);
+    const fullName = namespace === undefined ? name : joinNames(namespace, name);
+    const isFree = !this.#ids.has(fullName);
+    if (isFree && (isOwnName(id) || PLAIN_TOOL_NAME.test(fullName))) return fullName;
+    return fitToolName(fullName, this.#ids);
   }
 }
 
-function joined(namespace: string, name: string): string {
+function joinNames(namespace: string, name: string): string {
   return namespace.endsWith("__") || name.startsWith("__")
     ? namespace + name
     : `${namespace}__${name}`;
 }
 
-interface Listed extends Entry {
+interface ListedEntry extends Entry {
   isLoaded: boolean;
 }
 
 export function readTools(lists: readonly ToolList[], reading: Reading): ToolTable {
   const listed = lists.flatMap((list) => readList(list, undefined, reading));
   const isSearched = listed.some(({ id }) => id.kind === "tool_search");
-  const isHeldBack = ({ tool, isLoaded }: Listed) =>
+  const isHeldBack = ({ tool, isLoaded }: ListedEntry) =>
     isSearched && !isLoaded && tool["defer_loading"] === true;
   const added = listed.filter((entry) => !isHeldBack(entry));
   const table = new ToolTable();
-  // First the names that must stay as they are.
+  // Names that must not change are assigned first.
   for (const { id } of added) if (isOwnName(id)) table.nameOf(id);
   for (const entry of added) table.add(entry);
   return table;
 }
 
-function readList(list: ToolList, namespace: string | undefined, reading: Reading): Listed[] {
+function readList(list: ToolList, namespace: string | undefined, reading: Reading): ListedEntry[] {
   return listAt(list.tools, list.path).flatMap((value, i) => {
     const path = `${list.path}[${i}]`;
     const tool = objectAt(value, path);
     if (stringAt(tool.type, `${path}.type`) !== "namespace" || namespace !== undefined)
-      return readOne(tool, path, { namespace, isLoaded: list.isLoaded, reading });
+      return readTool(tool, path, { namespace, isLoaded: list.isLoaded, reading });
     const name = stringAt(tool.name, `${path}.name`);
     return readList({ ...list, tools: tool.tools, path: `${path}.tools` }, name, reading);
   });
 }
 
-function readOne(
+function readTool(
   tool: JsonObject,
   path: string,
-  surroundings: { namespace: string | undefined; isLoaded: boolean; reading: Reading },
-): Listed[] {
-  const { namespace, isLoaded, reading } = surroundings;
+  context: { namespace: string | undefined; isLoaded: boolean; reading: Reading },
+): ListedEntry[] {
+  const { namespace, isLoaded, reading } = context;
   const kind = clientKind(tool);
   if (kind !== undefined) {
     const id: ToolId = { kind, name: nameOfTool(tool, kind, path), namespace };
