@@ -19,7 +19,7 @@ import {
   withSource,
 } from "portico/provider";
 
-/** One turn; a user's turn with results of tools becomes several messages, the results first. */
+/** Translates one turn. A user's turn with tool results becomes several messages, the results first. */
 export function readTurn(value: unknown, path: string): ChatMessage[] {
   const turn = objectAt(value, path);
   switch (turn.role) {
@@ -39,7 +39,7 @@ export function readTurn(value: unknown, path: string): ChatMessage[] {
   }
 }
 
-/** A system prompt as one text, which every channel takes; as parts only where one of them bears a cache mark. */
+/** Returns a system prompt as one text, which every channel accepts; as parts only if one of them has a cache mark. */
 export function readSystem(value: unknown, path: string): string | ContentPart[] | undefined {
   if (value == null || typeof value === "string") return value || undefined;
   const parts = listAt(value, path).map((block, i) => {
@@ -53,7 +53,7 @@ export function readSystem(value: unknown, path: string): string | ContentPart[]
   return parts.map((part) => part.text).join("\n\n") || undefined;
 }
 
-/** The cache mark of a block, a tool or a call. */
+/** Returns the cache mark of a block, a tool or a call. */
 export function markOf({ cache_control: mark }: JsonObject): { cache_control?: unknown } {
   return mark == null ? {} : { cache_control: mark };
 }
@@ -83,7 +83,7 @@ function readUser(content: unknown, path: string): ChatMessage[] {
   return results;
 }
 
-/** A lone text without a mark is sent as a string. */
+/** Builds a user message. A single text without a mark becomes a string. */
 function userMessage(parts: ContentPart[], path: string): ChatMessage {
   const [only] = parts;
   const isText = parts.length === 1 && only?.type === "text" && only.cache_control === undefined;
@@ -92,7 +92,7 @@ function userMessage(parts: ContentPart[], path: string): ChatMessage {
   return withSource(message, messagePath, isText ? { content: sourcePath(only, "text") } : {});
 }
 
-/** Parts of a result that are no text go to `userParts`, for the user's message. */
+/** Translates a tool result. Its parts that are no text go to `userParts`, for the user's message. */
 function readResult(block: JsonObject, path: string, userParts: ContentPart[]): ChatMessage {
   const id = stringAt(block.tool_use_id, `${path}.tool_use_id`);
   const content = block.content ?? "";
@@ -101,26 +101,26 @@ function readResult(block: JsonObject, path: string, userParts: ContentPart[]): 
       ? content
       : resultText(
           id,
-          blocksOf(content, `${path}.content`).map(([part, at]) => readPart(unmarked(part), at)),
+          blocksOf(content, `${path}.content`).map(([part, at]) => readPart(withoutMark(part), at)),
           userParts,
         );
-  // A mark within the result is one on the result.
-  const within = Array.isArray(content)
+  // A mark on a block of the result applies to the whole result.
+  const markedBlock = Array.isArray(content)
     ? content.findLast((part: JsonObject | null) => part?.cache_control != null)
     : undefined;
-  const mark = { ...markOf((within ?? {}) as JsonObject), ...markOf(block) };
-  const failed =
+  const mark = { ...markOf((markedBlock ?? {}) as JsonObject), ...markOf(block) };
+  const isFailure =
     optionalBoolean(block.is_error, `${path}.is_error`) === true && !/^\W*error/i.test(text);
   const message = {
     role: "tool",
     tool_call_id: id,
-    content: failed ? `Error: ${text}` : text,
+    content: isFailure ? `Error: ${text}` : text,
     ...mark,
   };
   return withSource(message, path, { tool_call_id: `${path}.tool_use_id` });
 }
 
-function unmarked({ cache_control: _, ...block }: JsonObject): JsonObject {
+function withoutMark({ cache_control: _, ...block }: JsonObject): JsonObject {
   return block;
 }
 
@@ -143,7 +143,7 @@ function readPart(block: JsonObject, path: string): ContentPart {
         "file.filename": `${path}.title`,
       });
     default:
-      // A channel of Anthropic's gets the whole request unchanged; others refuse what they do not accept.
+      // Anthropic's channels get the whole request unchanged; others refuse the block.
       return withSource({ ...block, type: String(block.type) }, path);
   }
 }
@@ -198,7 +198,7 @@ function readAssistant(content: unknown, path: string): ChatMessage {
   return saidMessage(said);
 }
 
-/** A signature is for Anthropic alone. */
+/** Returns the thinking without its signature, which only Anthropic reads. */
 function readThought(block: JsonObject, path: string): string {
   optionalString(block.signature, `${path}.signature`);
   return stringAt(block.thinking, `${path}.thinking`);

@@ -6,7 +6,7 @@ import { messageOf, nativeMessage } from "./response.ts";
 import { readMessages } from "./request.ts";
 import { MessagesEncoder } from "./stream.ts";
 
-/** Headers of the caller that belong to the format and go on to a channel that speaks it. */
+/** Headers of the client that belong to the format. A channel that speaks it receives them. */
 const OWN_HEADERS = ["anthropic-version", "anthropic-beta"];
 
 export async function createMessage(chat: ModelsService, call: Call): Promise<unknown> {
@@ -41,14 +41,14 @@ function nativeOf(call: Call, body: Record<string, unknown>): NativeRequest {
   return { form: "anthropic", body, headers };
 }
 
-/** The upstream counts the tokens where it has a route for it; elsewhere they are estimated. */
+/** Asks the upstream for the count if it has a route for it, and estimates it for others. */
 export async function countTokens(
   chat: ModelsService,
   call: Call,
 ): Promise<{ input_tokens: number }> {
   call.res.setHeader("request-id", call.id);
   const body = bodyObject(await jsonBody(call), "`model` and `messages`");
-  // The limit is of no interest here; all else must be well-formed.
+  // The count does not depend on `max_tokens`; all other members must be well-formed.
   const { request } = readMessages({ ...body, max_tokens: 1 });
   const counted = await chat.countTokens(call, request, nativeOf(call, body));
   return { input_tokens: counted ?? estimateTokens(body.messages, body.system, body.tools) };

@@ -14,7 +14,7 @@ export const anthropicForm: ErrorForm = ({ message, status, param, details, requ
 /** Anthropic's own name of the header with the request id, which its SDKs read. */
 export const anthropicHeaders = (requestId: string) => ({ "request-id": requestId });
 
-/** The type that belongs to a status. */
+/** Returns Anthropic's error type for a status. */
 export function errorType(status: number): string {
   switch (status) {
     case 401:

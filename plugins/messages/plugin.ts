@@ -1,4 +1,4 @@
-/** Anthropic's Messages API as a way in to all channels. */
+/** The plugin that serves all channels through Anthropic's Messages API. */
 import { definePlugin } from "portico";
 import { isAnthropicClient } from "portico/models";
 

@@ -25,11 +25,11 @@ import { READ_MEMBERS } from "./read-members.ts";
 
 export interface ReadRequest {
   request: ChatRequest;
-  /** Fields that OpenAI's form has no word for. */
+  /** Members that OpenAI's form cannot express. */
   dropped: string[];
 }
 
-/** Members that are read, here or by the routing, or whose loss changes no response. All others are named as dropped. */
+/** Members that this plugin or the routing reads, or whose loss changes no response. All others are reported as dropped. */
 const READ = new Set([
   ...[
     "model",
@@ -55,7 +55,7 @@ const READ = new Set([
   ],
 ]);
 
-/** Throws 400 with `param`. What only Anthropic knows (tools of its own, kinds of blocks) stays as it is. */
+/** Throws 400 with `param`. Anthropic's own tools and types of blocks stay unchanged. */
 export function readMessages(body: JsonObject): ReadRequest {
   const model = modelAt(body);
   const maxTokens = optionalNumber(body.max_tokens, "max_tokens", 0, Number.MAX_SAFE_INTEGER);
@@ -82,7 +82,7 @@ export function readMessages(body: JsonObject): ReadRequest {
   const request: ChatRequest = {
     model,
     messages,
-    // 0 fills Anthropic's cache; elsewhere one token does.
+    // 0 only fills Anthropic's cache; other formats need at least one token for that.
     max_tokens: Math.max(1, maxTokens),
     ...streamFields(optionalBoolean(body.stream, "stream") === true),
     temperature: optionalNumber(body.temperature, "temperature", 0, 1),
@@ -95,7 +95,7 @@ export function readMessages(body: JsonObject): ReadRequest {
     response_format: readFormat(body),
     user: user === undefined ? undefined : shortUser(user),
     service_tier: body.service_tier === "standard_only" ? "default" : undefined,
-    // A channel that speaks the format gets the whole request as it is; any other refuses a thread.
+    // A channel that speaks the format gets the whole request unchanged; any other refuses a thread.
     thread: optionalObject(body.thread, "thread"),
   };
   return {
@@ -107,7 +107,7 @@ export function readMessages(body: JsonObject): ReadRequest {
   };
 }
 
-/** Members of chat's form that stand elsewhere in this one. */
+/** Returns the paths of chat's form with the corresponding paths of this one. */
 function renamedMembers({ output_config: output, thinking }: JsonObject): Record<string, string> {
   const isByBudget = isObject(thinking) && thinking["type"] === "enabled";
   const format =
@@ -125,12 +125,12 @@ function renamedMembers({ output_config: output, thinking }: JsonObject): Record
 function readTool(value: unknown, i: number): ChatTool {
   const path = `tools[${i}]`;
   const tool = objectAt(value, path);
-  // Tools that Anthropic runs itself: a channel of its own gets the whole request as it is, others refuse them.
+  // Anthropic runs such tools itself: its own channels get the whole request unchanged, others refuse it.
   if (typeof tool.type === "string" && tool.type !== "custom") return { ...tool, type: tool.type };
-  const named = functionAt(tool, path);
+  const definition = functionAt(tool, path);
   const parameters = objectAt(tool.input_schema, `${path}.input_schema`);
   return withSource(
-    { type: "function", function: { ...named, parameters }, ...markOf(tool) },
+    { type: "function", function: { ...definition, parameters }, ...markOf(tool) },
     path,
     { function: path, "function.parameters": `${path}.input_schema` },
   );
@@ -139,13 +139,13 @@ function readTool(value: unknown, i: number): ChatTool {
 function readToolChoice(value: unknown): JsonObject {
   const choice = optionalObject(value, "tool_choice");
   if (choice === undefined) return {};
-  const single = optionalBoolean(
+  const isSingle = optionalBoolean(
     choice.disable_parallel_tool_use,
     "tool_choice.disable_parallel_tool_use",
   );
   return {
     tool_choice: choiceOf(choice),
-    parallel_tool_calls: single === true ? false : undefined,
+    parallel_tool_calls: isSingle === true ? false : undefined,
   };
 }
 
@@ -163,7 +163,7 @@ function choiceOf(choice: JsonObject): unknown {
   }
 }
 
-/** `thinking` and `output_config.effort` as `reasoning_effort`. */
+/** Translates `thinking` and `output_config.effort` into `reasoning_effort`. */
 function readThinking(body: JsonObject): string | undefined {
   const thinking = optionalObject(body.thinking, "thinking");
   const effort = optionalString(
@@ -196,7 +196,7 @@ function readFormat(body: JsonObject): JsonObject | undefined {
   return { type: "json_schema", json_schema: { name: "answer", schema, strict: true } };
 }
 
-/** Longer ids are refused by OpenAI. */
+/** OpenAI refuses longer ids. */
 const MAX_USER = 64;
 
 function shortUser(user: string): string {

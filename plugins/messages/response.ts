@@ -18,8 +18,8 @@ export interface MessageUsage {
 }
 
 /**
- * `model` is the name that the client asked for: clients compare it, and leave out signed thinking of another model's.
- * `estimate`: the tokens of the prompt, for channels that do not count.
+ * Translates a completion. `model` is the name in the request: clients compare it, and leave out signed thinking of other
+ * models. `estimate` returns the tokens of the prompt, for channels that do not count.
  */
 export function messageOf(
   completion: ChatCompletion,
@@ -61,7 +61,7 @@ export function messageOf(
   };
 }
 
-/** A message as its channel sent it, with the model that the client asked for, and ids of calls that are new. */
+/** Returns a channel's message with the requested model, and with the call ids of the completion. */
 export function nativeMessage(
   body: Buffer,
   { choices }: ChatCompletion,
@@ -72,18 +72,18 @@ export function nativeMessage(
   const ids = (choices[0]?.message.tool_calls ?? []).map(({ id }) => id);
   const content = message["content"];
   if (!Array.isArray(content)) return { ...message, model };
-  const named = content.map((block: Record<string, unknown>) => {
+  const blocks = content.map((block: Record<string, unknown>) => {
     if (block["type"] !== "tool_use") return block;
     return { ...block, id: ids.shift() ?? block["id"] };
   });
-  return { ...message, model, content: named };
+  return { ...message, model, content: blocks };
 }
 
 export function messageId(id: string): string {
   return id.startsWith("msg_") ? id : `msg_${id.replace(/^chatcmpl-(?:msg_)?/, "")}`;
 }
 
-/** An object in any case: what is no JSON object stands in one, so that nothing is lost. */
+/** Parses arguments. A text that is no JSON object becomes the member `arguments`, so that nothing is lost. */
 function inputOf(text: string): Record<string, unknown> {
   if (text.trim() === "") return {};
   try {
@@ -95,7 +95,7 @@ function inputOf(text: string): Record<string, unknown> {
   return { arguments: text };
 }
 
-export function stopReason(reason: string | null | undefined, called: boolean): string {
+export function stopReason(reason: string | null | undefined, hasCalls: boolean): string {
   switch (reason) {
     case "length":
       return "max_tokens";
@@ -105,17 +105,17 @@ export function stopReason(reason: string | null | undefined, called: boolean): 
     case "content_filter":
       return "refusal";
     default:
-      return called ? "tool_use" : "end_turn";
+      return hasCalls ? "tool_use" : "end_turn";
   }
 }
 
-/** `characters`: of what the model has answered. */
+/** Estimates the usage from the number of characters that the model has written. */
 export function estimatedUsage(promptTokens: number, characters: number): MessageUsage {
   const output_tokens = tokensOfCharacters(characters);
   return { ...usageOf(undefined), input_tokens: promptTokens, output_tokens };
 }
 
-/** Zeros alone mean that the channel does not count. */
+/** Returns false for zeros, which mean that the channel does not count. */
 export function hasCounted(usage: Usage | null | undefined): usage is Usage {
   return usage != null && usage.prompt_tokens + usage.completion_tokens > 0;
 }
@@ -125,7 +125,7 @@ function charactersIn({ content, reasoning_content: reasoning, tool_calls: calls
   return texts.reduce((sum, text) => sum + (typeof text === "string" ? text.length : 0), 0);
 }
 
-/** Anthropic counts what the cache gave and took beside the input, OpenAI within it. Zeros where nothing is known. */
+/** Translates the usage; zeros if unknown. Anthropic counts cached tokens in addition to the input, OpenAI as a part of it. */
 export function usageOf(usage: Usage | null | undefined): MessageUsage {
   const read = usage?.prompt_tokens_details?.cached_tokens ?? 0;
   const written = usage?.prompt_tokens_details?.cache_write_tokens ?? 0;

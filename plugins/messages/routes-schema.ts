@@ -4,7 +4,7 @@ import { AnyObject, jsonResponse, streamableResponse } from "portico/openapi";
 
 const client = { access: "client" } as const;
 
-/** As Anthropic's clients expect errors. */
+/** The error body that Anthropic's clients expect. */
 export const anthropicError = Type.Object({
   type: Type.Literal("error"),
   error: Type.Object({ type: Type.String(), message: Type.String() }),

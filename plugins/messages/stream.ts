@@ -23,7 +23,7 @@ import {
 import { errorType } from "./errors.ts";
 
 /** A content block of type `tool_use`. */
-interface Call {
+interface ToolCall {
   id: string;
   block: number;
   args: string;
@@ -39,24 +39,24 @@ interface OpenBlock {
 
 const COUNTS = ["input_tokens", "output_tokens"] as const;
 
-/** `model` is what the caller asked for: clients compare it with what the response names. */
+/** `model` is the name in the request: clients compare it with the one in the response. */
 export class MessagesEncoder implements StreamEncoder {
   readonly #model: string;
   readonly #requestId: string;
   readonly #estimate: () => number;
   #out = "";
   #id: string | undefined;
-  #started = false;
-  /** The channel speaks the Messages API: its own events are written. */
+  #hasStarted = false;
+  /** The channel speaks the Messages API, so that its own events are written. */
   #isNative = false;
-  /** There are blocks that the channel has not sent. */
+  /** The gateway has begun blocks that the channel did not send. */
   #hasOwnBlocks = false;
-  /** `message_delta` and `message_stop` have gone out. */
-  #closing = { delta: false, stop: false };
+  /** Whether `message_delta` and `message_stop` have been written. */
+  #endWritten = { delta: false, stop: false };
   #blocks = 0;
-  #open: OpenBlock | undefined;
-  readonly #calls = new Map<number, Call>();
-  /** Blocks of the upstream, by its own index, with the index that they have here. */
+  #openBlock: OpenBlock | undefined;
+  readonly #calls = new Map<number, ToolCall>();
+  /** The upstream's index of a block → its index in this response. */
   readonly #sourceBlocks = new Map<number, number>();
   readonly #signed = new SignedReasoning();
   #extra: unknown;
@@ -65,9 +65,9 @@ export class MessagesEncoder implements StreamEncoder {
   /** Characters of the model's texts and arguments so far. */
   #characters = 0;
 
-  readonly #sequence = new PartSequence((part) => this.#part(part));
+  readonly #sequence = new PartSequence((part) => this.#writePart(part));
 
-  /** `estimate`: the tokens of the prompt, for channels that count them at the end only. */
+  /** `estimate` returns the tokens of the prompt, for channels that count them only at the end. */
   constructor(model: string, requestId: string, estimate: () => number = () => 0) {
     this.#model = model;
     this.#requestId = requestId;
@@ -76,10 +76,10 @@ export class MessagesEncoder implements StreamEncoder {
 
   write(parts: readonly StreamPart[]): string {
     writeParts(parts, "anthropic", {
-      event: (event) => this.#event(event),
+      event: (event) => this.#writeSourceEvent(event),
       part: (part) => {
-        // A channel that speaks the format has put its blocks in order. A changed part of it has no event.
-        if (this.#isNative || part.source?.format === "anthropic") this.#part(part);
+        // A channel that speaks the format sends its blocks in order. Its parts have no event if they were changed.
+        if (this.#isNative || part.source?.format === "anthropic") this.#writePart(part);
         else this.#sequence.add(part);
         return false;
       },
@@ -91,10 +91,10 @@ export class MessagesEncoder implements StreamEncoder {
   end(): string {
     this.#sequence.end();
     if (!this.#isNative) this.#start();
-    this.#close();
+    this.#closeBlock();
     this.#closeCalls();
-    if (!this.#closing.delta) this.#writeEnd();
-    if (!this.#closing.stop) this.#write("message_stop", {});
+    if (!this.#endWritten.delta) this.#writeEnd();
+    if (!this.#endWritten.stop) this.#write("message_stop", {});
     return this.#take();
   }
 
@@ -114,7 +114,7 @@ export class MessagesEncoder implements StreamEncoder {
 
   // ---------------------------------------------------------------- parts of other formats, and parts that were changed
 
-  #part(part: StreamPart): void {
+  #writePart(part: StreamPart): void {
     switch (part.type) {
       case "start":
         this.#id = part.id;
@@ -127,42 +127,42 @@ export class MessagesEncoder implements StreamEncoder {
       case "audio":
         return;
       case "raw":
-        this.#raw(part);
+        this.#noteExtra(part);
         return;
       case "finish":
         if (part.choice === 0) this.#finish = part.reason;
         return;
       default:
-        if (part.choice === 0) this.#content(part);
+        if (part.choice === 0) this.#writeContent(part);
     }
   }
 
-  #content(
+  #writeContent(
     part: Extract<StreamPart, { text: string; choice: number } | { type: "tool-call" }>,
   ): void {
     this.#start();
     switch (part.type) {
       case "text":
       case "refusal":
-        this.#say("text", part.text);
+        this.#writeText("text", part.text);
         return;
       case "reasoning":
-        this.#say("thinking", part.text);
+        this.#writeText("thinking", part.text);
         return;
       case "reasoning-signature":
         this.#signed.add(part);
-        if (part.redacted !== true && this.#open?.type === "thinking")
-          this.#delta(this.#open.index, "signature_delta", "signature", part.data);
+        if (part.redacted !== true && this.#openBlock?.type === "thinking")
+          this.#writeDelta(this.#openBlock.index, "signature_delta", "signature", part.data);
         return;
       case "tool-call":
         this.#startCall(part);
         return;
       case "tool-arguments":
-        this.#arguments(part.index, part.text);
+        this.#writeArguments(part.index, part.text);
     }
   }
 
-  #raw({ at, choice, index, members }: RawPart): void {
+  #noteExtra({ at, choice, index, members }: RawPart): void {
     const extra = members["extra_content"];
     if (choice !== 0 || extra == null) return;
     const call = at === "call" && index !== undefined ? this.#calls.get(index) : undefined;
@@ -171,8 +171,8 @@ export class MessagesEncoder implements StreamEncoder {
   }
 
   #start(): void {
-    if (this.#started) return;
-    this.#started = true;
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
     const message = {
       id: messageId(this.#id ?? `msg_${this.#requestId}`),
       type: "message",
@@ -187,55 +187,55 @@ export class MessagesEncoder implements StreamEncoder {
     this.#write("ping", {});
   }
 
-  /** Clients show by it how full the context is: an estimate stands until the channel has counted. */
+  /** Returns an estimate until the channel has counted: clients show with it how full the context is. */
   #usageSoFar(): MessageUsage {
     if (hasCounted(this.#usage)) return usageOf(this.#usage);
     return estimatedUsage(this.#estimate(), this.#characters);
   }
 
-  #say(type: OpenBlock["type"], text: string): void {
+  #writeText(type: OpenBlock["type"], text: string): void {
     this.#characters += text.length;
-    if (this.#open?.type !== type) {
-      this.#close();
+    if (this.#openBlock?.type !== type) {
+      this.#closeBlock();
       this.#closeCalls();
       const empty = type === "text" ? { type, text: "" } : { type, thinking: "", signature: "" };
-      this.#open = { type, index: this.#openBlock(empty) };
+      this.#openBlock = { type, index: this.#beginBlock(empty) };
     }
-    this.#delta(this.#open.index, `${type}_delta`, type, text);
+    this.#writeDelta(this.#openBlock.index, `${type}_delta`, type, text);
   }
 
   #startCall({ index, id, name, extra }: StreamedCallPart): void {
-    this.#close();
+    this.#closeBlock();
     this.#closeCalls();
-    const block = this.#openBlock({ type: "tool_use", id, name, input: {} });
-    const call: Call = { id, block, args: "", extra_content: extra, isOpen: true };
+    const block = this.#beginBlock({ type: "tool_use", id, name, input: {} });
+    const call: ToolCall = { id, block, args: "", extra_content: extra, isOpen: true };
     this.#calls.set(index, call);
   }
 
-  #arguments(index: number, text: string): void {
+  #writeArguments(index: number, text: string): void {
     const call = this.#calls.get(index);
     if (call === undefined || !call.isOpen || text === "") return;
     call.args += text;
     this.#characters += text.length;
-    this.#delta(call.block, "input_json_delta", "partial_json", text);
+    this.#writeDelta(call.block, "input_json_delta", "partial_json", text);
   }
 
-  #openBlock(contentBlock: object): number {
+  #beginBlock(contentBlock: object): number {
     this.#hasOwnBlocks = true;
     const index = this.#blocks++;
     this.#write("content_block_start", { index, content_block: contentBlock });
     return index;
   }
 
-  #close(): void {
-    if (this.#open === undefined) return;
-    this.#write("content_block_stop", { index: this.#open.index });
-    this.#open = undefined;
+  #closeBlock(): void {
+    if (this.#openBlock === undefined) return;
+    this.#write("content_block_stop", { index: this.#openBlock.index });
+    this.#openBlock = undefined;
   }
 
-  #closeCall(call: Call): void {
+  #closeCall(call: ToolCall): void {
     if (!call.isOpen) return;
-    if (call.args === "") this.#delta(call.block, "input_json_delta", "partial_json", "{}");
+    if (call.args === "") this.#writeDelta(call.block, "input_json_delta", "partial_json", "{}");
     call.isOpen = false;
     this.#write("content_block_stop", { index: call.block });
   }
@@ -249,7 +249,7 @@ export class MessagesEncoder implements StreamEncoder {
     const extra = this.#extra ?? this.#signed.extraContent(calls.length > 0);
     const sealed = sealExtras(extra, calls);
     if (sealed !== undefined) {
-      const index = this.#openBlock({ type: "redacted_thinking", data: sealed });
+      const index = this.#beginBlock({ type: "redacted_thinking", data: sealed });
       this.#write("content_block_stop", { index });
     }
     const delta = { stop_reason: stopReason(this.#finish, calls.length > 0), stop_sequence: null };
@@ -258,30 +258,30 @@ export class MessagesEncoder implements StreamEncoder {
 
   // ------------------------------------------------------------------------ events of a channel that speaks the format
 
-  /** An event of a channel that speaks the Messages API. Only its block's index and the model's name may differ here. */
-  #event(event: SourceEvent): void {
+  /** Writes an event of a channel that speaks the Messages API. Only the index of the block and the model may change. */
+  #writeSourceEvent(event: SourceEvent): void {
     this.#isNative = true;
-    for (const part of event.parts) this.#note(part);
+    for (const part of event.parts) this.#notePart(part);
     const { type, index } = event.value as { type: string; index?: number };
     switch (type) {
       case "message_start":
-        this.#startLike(event);
+        this.#writeSourceStart(event);
         return;
       case "content_block_start":
-        this.#blockLike(event, index ?? 0);
+        this.#beginSourceBlock(event, index ?? 0);
         return;
       case "content_block_delta":
-        this.#deltaLike(event, index ?? 0);
+        this.#writeSourceDelta(event, index ?? 0);
         return;
       case "content_block_stop":
-        this.#stopLike(event, index ?? 0);
+        this.#endSourceBlock(event, index ?? 0);
         return;
       case "message_delta":
-        this.#deltaOfMessageLike(event);
+        this.#writeSourceMessageDelta(event);
         return;
       case "message_stop":
-        if (!this.#closing.delta) return;
-        this.#closing.stop = true;
+        if (!this.#endWritten.delta) return;
+        this.#endWritten.stop = true;
         break;
       default:
         break;
@@ -289,36 +289,36 @@ export class MessagesEncoder implements StreamEncoder {
     this.#writeJson(type, event.json);
   }
 
-  #note(part: StreamPart): void {
+  #notePart(part: StreamPart): void {
     if (part.type === "usage") this.#usage = part.usage;
     else if (part.type === "finish" && part.choice === 0) this.#finish = part.reason;
   }
 
-  #startLike(event: SourceEvent): void {
-    if (this.#started) return;
-    this.#started = true;
-    const own = JSON.parse(event.json) as { message?: { model?: unknown } };
-    const { message } = own;
+  #writeSourceStart(event: SourceEvent): void {
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
+    const value = JSON.parse(event.json) as { message?: { model?: unknown } };
+    const { message } = value;
     if (typeof message?.model !== "string" || message.model === this.#model)
       this.#writeJson("message_start", event.json);
-    else this.#write("message_start", { ...own, message: { ...message, model: this.#model } });
+    else this.#write("message_start", { ...value, message: { ...message, model: this.#model } });
   }
 
-  #blockLike(event: SourceEvent, sourceIndex: number): void {
-    // Something of ours may be open: a text that was put in front.
-    this.#close();
+  #beginSourceBlock(event: SourceEvent, sourceIndex: number): void {
+    // A block of the gateway may be open: a text that was inserted before this block.
+    this.#closeBlock();
     const index = this.#blocks++;
     this.#sourceBlocks.set(sourceIndex, index);
     const block = event.value["content_block"] as { type?: string } | undefined;
     if (block?.type === "text" || block?.type === "thinking")
-      this.#open = { type: block.type, index };
+      this.#openBlock = { type: block.type, index };
     const call = event.parts.find((part) => part.type === "tool-call");
     if (call?.type === "tool-call")
       this.#calls.set(call.index, { id: call.id, block: index, args: "", isOpen: true });
     this.#writeAt(event, sourceIndex, index);
   }
 
-  #deltaLike(event: SourceEvent, sourceIndex: number): void {
+  #writeSourceDelta(event: SourceEvent, sourceIndex: number): void {
     const args = event.parts.find((part) => part.type === "tool-arguments");
     const call = args?.type === "tool-arguments" ? this.#calls.get(args.index) : undefined;
     if (args?.type === "tool-arguments" && call !== undefined) {
@@ -330,38 +330,38 @@ export class MessagesEncoder implements StreamEncoder {
       return;
     }
     const index = this.#sourceBlocks.get(sourceIndex);
-    const isOpen = call !== undefined ? call.isOpen : index === this.#open?.index;
-    // The block was opened for a text of ours, or closed in favour of one: its text goes on in another block.
-    if (index === undefined || !isOpen) for (const part of event.parts) this.#part(part);
+    const isOpen = call !== undefined ? call.isOpen : index === this.#openBlock?.index;
+    // The upstream's block never began, or was closed for an inserted text, so its text continues in another block.
+    if (index === undefined || !isOpen) for (const part of event.parts) this.#writePart(part);
     else this.#writeAt(event, sourceIndex, index);
   }
 
-  #stopLike(event: SourceEvent, sourceIndex: number): void {
+  #endSourceBlock(event: SourceEvent, sourceIndex: number): void {
     const index = this.#sourceBlocks.get(sourceIndex);
     const call = [...this.#calls.values()].find(({ block }) => block === index);
     if (call !== undefined) {
       if (!call.isOpen) return;
       call.isOpen = false;
-    } else if (this.#open !== undefined) {
-      if (this.#open.index !== index) return;
-      this.#open = undefined;
+    } else if (this.#openBlock !== undefined) {
+      if (this.#openBlock.index !== index) return;
+      this.#openBlock = undefined;
     }
     if (index !== undefined) this.#writeAt(event, sourceIndex, index);
   }
 
-  /** Clients take the last count that they see, so zeros do not follow real numbers. */
-  #deltaOfMessageLike({ json, value }: SourceEvent): void {
-    this.#close();
+  /** Replaces zero counts by the known ones: clients use the last count that they receive. */
+  #writeSourceMessageDelta({ json, value }: SourceEvent): void {
+    this.#closeBlock();
     this.#closeCalls();
-    this.#closing.delta = true;
+    this.#endWritten.delta = true;
     const usage = value["usage"] as Record<string, unknown> | undefined;
-    const known = usageOf(this.#usage);
-    const lost = COUNTS.filter((name) => usage?.[name] === 0 && known[name] > 0);
-    if (lost.length === 0) {
+    const counted = usageOf(this.#usage);
+    const zeroed = COUNTS.filter((name) => usage?.[name] === 0 && counted[name] > 0);
+    if (zeroed.length === 0) {
       this.#writeJson("message_delta", json);
       return;
     }
-    const counts = Object.fromEntries(lost.map((name) => [name, known[name]]));
+    const counts = Object.fromEntries(zeroed.map((name) => [name, counted[name]]));
     this.#write("message_delta", { ...value, usage: { ...usage, ...counts } });
   }
 
@@ -379,7 +379,7 @@ export class MessagesEncoder implements StreamEncoder {
     this.#out += `event: ${type}\ndata: ${json}\n\n`;
   }
 
-  #delta(index: number, type: string, key: string, text: string): void {
+  #writeDelta(index: number, type: string, key: string, text: string): void {
     this.#write("content_block_delta", { index, delta: { type, [key]: text } });
   }
 
