@@ -3,7 +3,7 @@ import { type Call, checkJsonType, reply } from "portico";
 import { type ModelsService, type OpenedCompletion, parseBody, rawBody } from "portico/models";
 import { newCompletionId, OpenAiEncoder } from "portico/provider";
 
-/** Throws before anything was written. */
+/** Serves one request. It throws only before the response begins. */
 export async function createCompletion(models: ModelsService, call: Call): Promise<unknown> {
   checkJsonType(call.req);
   const bytes = await call.body();

@@ -1,4 +1,4 @@
-/** `ctx.chat` of a hook: asks a model and gives its text. */
+/** `ctx.chat` of a hook: asks a model and returns its text. */
 import type { HookCall } from "portico";
 import type { ChatRequest } from "portico/provider";
 import type { ModelsService } from "portico/models";
@@ -26,22 +26,23 @@ export function createHookChat(chat: ModelsService, call: HookCall): AskModel {
   };
 }
 
-/** Sessions of one principal are never another's, so each has one of its own for a hook. */
+/** Returns the session of a hook. Principals never share a session, so each has its own per hook. */
 function sessionFor({ hook, principal }: HookCall): string {
   return principal === "owner" ? `hook:${hook}` : `${principal}:hook:${hook}`;
 }
 
-/** The hook's own `model` option, else the agent's, else the default of the `models` service. */
+/** Returns the hook's own option `model`, or else the agent's model, or else the default of the service `models`. */
 async function defaultModel(chat: ModelsService, { options, config }: HookCall): Promise<string> {
-  const own = options["model"] ?? config("agents.defaults.model");
-  if (typeof own === "string") return own;
+  const configured = options["model"] ?? config("agents.defaults.model");
+  if (typeof configured === "string") return configured;
   return (await chat.defaultModel()) ?? "echo";
 }
 
+/** Throws if a hook on the agent's events asks the agent, which would emit these events again. */
 function refuseEndlessAgent(model: string, { events }: HookCall): void {
-  const within = events.find((event) => event.startsWith("agent:"));
-  if (!within || !/^agent(\/|$)/.test(model)) return;
-  throw errors.endlessTurn({ event: within, model });
+  const agentEvent = events.find((event) => event.startsWith("agent:"));
+  if (!agentEvent || !/^agent(\/|$)/.test(model)) return;
+  throw errors.endlessTurn({ event: agentEvent, model });
 }
 
 function contentText(content: unknown): string {
@@ -52,7 +53,7 @@ function contentText(content: unknown): string {
     .join("");
 }
 
-/** A text, messages, or the members of a request. */
+/** Returns the members of the request that a text, a list of messages, or a request stands for. */
 function membersOf(input: Parameters<AskModel>[0]): Record<string, unknown> {
   if (typeof input === "string") return { messages: [{ role: "user", content: input }] };
   return Array.isArray(input) ? { messages: input } : { ...(input as Record<string, unknown>) };

@@ -1,6 +1,6 @@
 /**
- * `portico/chat`: all of `portico/provider` and `portico/models` under the name that plugins of users have imported.
- * @deprecated Import from `portico/provider` what a provider is made of, and from `portico/models` what asks models.
+ * `portico/chat`: all of `portico/provider` and `portico/models`, under the name that users' plugins import.
+ * @deprecated To write a provider, import from `portico/provider`; to ask models, import from `portico/models`.
  */
 export * from "portico/provider";
 export * from "portico/models";

@@ -1,4 +1,4 @@
-/** Chat completions in OpenAI's format, for HTTP clients and for hooks. */
+/** The plugin for chat completions in OpenAI's format, for HTTP clients and for hooks. */
 import { definePlugin } from "portico";
 import type {} from "portico/models";
 import { errors } from "./errors.ts";

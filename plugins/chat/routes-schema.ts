@@ -2,7 +2,7 @@
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, choice, streamableResponse } from "portico/openapi";
 
-/** Many clients write null for what they leave out. */
+/** Allows null as well, which many clients send for an absent member. */
 const orNull = <T extends ReturnType<typeof Type.Number | typeof Type.String>>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 
