@@ -1,4 +1,4 @@
-/** A hook's text as the response of `POST /v1/completions`. */
+/** Builds the response of `POST /v1/completions` from a hook's text. */
 
 export function completionReply(
   requestId: string,

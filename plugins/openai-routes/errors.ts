@@ -1,7 +1,7 @@
 /** Every error of the plugin `openai-routes`. */
 import { PorticoError } from "portico";
 
-/** What is wrong with a multipart body; the family is OpenAI's. */
+/** The code and type of errors of multipart bodies, which are OpenAI's. */
 const MULTIPART = { code: "invalid_request_error", type: "invalid_request_error" } as const;
 
 export const errors = PorticoError.table({
@@ -10,7 +10,7 @@ export const errors = PorticoError.table({
     message: "Send the body as `multipart/form-data`, and its boundary in `Content-Type`.",
   },
 
-  // multipart bodies
+  // Multipart bodies.
   textAfterEnd: {
     ...MULTIPART,
     message: "The multipart body cannot be read: its boundary appears again after the end.",
@@ -62,7 +62,7 @@ export const errors = PorticoError.table({
       'The multipart body cannot be read: a part has no Content-Disposition: form-data; name="…".',
   },
 
-  // bodies on their way
+  // Bodies while they are received and forwarded.
   bodyTooLarge: {
     code: "body_too_large",
     message: "The request body is larger than {maxBytes} bytes (routes.maxUploadBytes).",

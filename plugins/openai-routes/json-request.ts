@@ -14,15 +14,15 @@ import {
 import { type ModelsService, jsonBody } from "portico/models";
 import { completionReply } from "./completion-reply.ts";
 
-/** Clients leave the model out where OpenAI has one for it. */
+/** OpenAI's default models, for clients that leave the model out. */
 const DEFAULT_MODEL: Partial<Record<ApiRoute, string>> = {
   moderations: "omni-moderation-latest",
   "images/generations": "gpt-image-1",
   "images/edits": "gpt-image-1",
 };
 
-/** The member that a person or another program wrote. */
-const TEXT: Partial<Record<ApiRoute, string>> = {
+/** The member that holds the prompt, which hooks may read and change. */
+const TEXT_MEMBER: Partial<Record<ApiRoute, string>> = {
   completions: "prompt",
   "images/generations": "prompt",
   "images/edits": "prompt",
@@ -31,12 +31,12 @@ const TEXT: Partial<Record<ApiRoute, string>> = {
   rerank: "query",
 };
 
-const MOST_MODELS = 20;
+const MAX_MODELS = 20;
 
-/** Writes the response by itself. */
+/** Forwards the request, and writes the response. */
 export async function forwardJson(chat: ModelsService, call: Call, route: ApiRoute): Promise<void> {
   const body = bodyObject(await jsonBody(call), "`model`");
-  const name = TEXT[route] ?? "";
+  const name = TEXT_MEMBER[route] ?? "";
   const { models, ...rest } = body;
   const fallbacks = fallbacksOf(models);
   const model = modelOf(route, { ...body, model: body.model ?? fallbacks.shift() });
@@ -50,33 +50,34 @@ export async function forwardJson(chat: ModelsService, call: Call, route: ApiRou
     stream,
     text: textOf(body[name]),
     contentType: "application/json",
-    body: (own, text) => stringifyExact({ ...fields(text), model: own }),
+    body: (upstreamModel, text) => stringifyExact({ ...fields(text), model: upstreamModel }),
     fields,
     reply:
       route === "completions" ? (text) => completionReply(call.id, model, text, stream) : undefined,
   });
 }
 
-/** A list of the request's own, as chat takes one. */
+/** Returns the models of the request's member `models`, as for chat. */
 function fallbacksOf(models: unknown): string[] {
   const list = models == null ? [] : listAt(models, "models");
-  if (list.length > MOST_MODELS)
-    throw refused("models", `\`models\` names too many models: at most ${MOST_MODELS} are allowed`);
-  return list.map((one, i) => stringAt(one, `models[${i}]`));
+  if (list.length > MAX_MODELS)
+    throw refused("models", `\`models\` names too many models: at most ${MAX_MODELS} are allowed`);
+  return list.map((model, i) => stringAt(model, `models[${i}]`));
 }
 
-/** The model, or the one that OpenAI has for requests without. */
+/** Returns the model of the request, or OpenAI's default for the route. */
 export function modelOf(route: ApiRoute, body: JsonObject): string {
   const fallback = DEFAULT_MODEL[route];
   return modelAt(body.model == null && fallback !== undefined ? { model: fallback } : body);
 }
 
-/** Texts of a list are shown together; tokens and images are none. */
+/** Joins the texts of a list; returns undefined if it holds only tokens or images. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return undefined;
-  const texts = value.flatMap((one: unknown) => {
-    const text = typeof one === "object" && one !== null ? (one as { text?: unknown }).text : one;
+  const texts = value.flatMap((item: unknown) => {
+    const text =
+      typeof item === "object" && item !== null ? (item as { text?: unknown }).text : item;
     return typeof text === "string" ? [text] : [];
   });
   return texts.length > 0 ? texts.join("\n") : undefined;

@@ -1,4 +1,4 @@
-/** OpenAI's routes beside chat, responses and embeddings, over all channels that have them. */
+/** The plugin for OpenAI's routes other than chat, responses and embeddings, over all channels that support them. */
 import { type Call, definePlugin, type RouteOptions } from "portico";
 import type { ApiRoute } from "portico/provider";
 import { errors } from "./errors.ts";
@@ -19,18 +19,20 @@ export default definePlugin({
     });
     const mount = (
       path: string,
-      declared: Omit<RouteOptions, "access">,
+      declaration: Omit<RouteOptions, "access">,
       handle: (call: Call) => Promise<void>,
-    ) => ctx.route("POST", path, { ...declared, access: "client", checkedBy: "handler" }, handle);
-    const takeJson = (route: ApiRoute) => async (call: Call) => {
+    ) =>
+      ctx.route("POST", path, { ...declaration, access: "client", checkedBy: "handler" }, handle);
+    const jsonHandler = (route: ApiRoute) => async (call: Call) => {
       const { forwardJson } = await import("./json-request.ts");
       await forwardJson(ctx.use("models"), call, route);
     };
-    for (const [route, declared] of JSON_ROUTES) mount(`/v1/${route}`, declared, takeJson(route));
-    // Cohere's newer clients ask here, and mean the same.
-    mount("/v2/rerank", rerankV2, takeJson("rerank"));
-    for (const [route, declared] of UPLOAD_ROUTES) {
-      mount(`/v1/${route}`, declared, async (call) => {
+    for (const [route, declaration] of JSON_ROUTES)
+      mount(`/v1/${route}`, declaration, jsonHandler(route));
+    // Cohere's newer clients use this path for the same request.
+    mount("/v2/rerank", rerankV2, jsonHandler("rerank"));
+    for (const [route, declaration] of UPLOAD_ROUTES) {
+      mount(`/v1/${route}`, declaration, async (call) => {
         const { forwardUpload } = await import("./upload-request.ts");
         await forwardUpload(ctx.use("models"), call, route, settings.maxUploadBytes);
       });

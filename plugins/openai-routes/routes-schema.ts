@@ -1,4 +1,4 @@
-/** What OpenAI's routes beside chat take and answer. Other members go on to the upstream, and come from there. */
+/** Requests and responses of OpenAI's routes other than chat. Members that they do not name pass unchanged in both directions. */
 import { type RouteOptions, Type } from "portico";
 import type { ApiRoute } from "portico/provider";
 import { AnyObject, contentResponse, jsonResponse, streamableResponse } from "portico/openapi";
@@ -18,7 +18,7 @@ const rerank = {
   response: jsonResponse(Type.Object({ results: Type.Array(AnyObject) })),
 };
 
-/** A file, and fields beside it. */
+/** Declares a route whose body is a model, the named files, and further fields. */
 function upload(summary: string, fields: string[], response: RouteOptions["response"]) {
   const file = Type.Unsafe<string>({ type: "string", format: "binary" });
   const files = Object.fromEntries(fields.map((name) => [name, file]));
@@ -30,7 +30,7 @@ function upload(summary: string, fields: string[], response: RouteOptions["respo
   };
 }
 
-/** Text, JSON or subtitles, as the caller asks for. */
+/** The transcript as text, JSON or subtitles, as the client requests. */
 const transcript = {
   200: {
     description: "The spoken text.",

@@ -1,4 +1,4 @@
-/** The plugin's slice of the configuration. */
+/** The plugin's section of the configuration. */
 import { type Static, Type } from "portico";
 
 export const RoutesConfig = Type.Object(

@@ -1,4 +1,4 @@
-/** A request's body, kept out of memory while it is passed on. */
+/** Stores a request's body outside of memory while it is forwarded. */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, unlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,12 +7,12 @@ import { type Call, PorticoError } from "portico";
 import type { BodySource } from "portico/provider";
 import { errors } from "./errors.ts";
 
-/** What is written and read at a time; a body that is no larger needs no file. */
+/** The bytes that are written and read at a time. A body that is no larger needs no file. */
 const CHUNK = 256 * 1024;
-/** A client must send something this often. */
+/** The longest time that a client may send nothing. */
 const IDLE_MS = 60_000;
 
-/** Bytes of the body that others take the place of. */
+/** A range of the body, and the text that replaces it. */
 interface Replacement {
   start: number;
   end: number;
@@ -20,11 +20,12 @@ interface Replacement {
 }
 
 export interface Spool {
+  /** Returns the body with the ranges replaced. It can be read again for another attempt. */
   source(replacements: readonly Replacement[]): BodySource;
   close(): Promise<void>;
 }
 
-/** Reads the body to its end. Throws 413 beyond the limit, 408 for a client that falls silent. */
+/** Reads the body to its end. Throws 413 beyond the limit, 408 if the client stops sending. */
 export async function receive(
   call: Call,
   maxBytes: number,
@@ -32,53 +33,53 @@ export async function receive(
 ): Promise<Spool> {
   const { req } = call;
   if (Number(req.headers["content-length"]) > maxBytes) throw errors.bodyTooLarge({ maxBytes });
-  let late = false;
+  let isTimedOut = false;
   const timer = setTimeout(() => {
-    late = true;
+    isTimedOut = true;
     req.destroy();
   }, IDLE_MS);
   const chunk = Buffer.allocUnsafe(Math.min(CHUNK, Number(req.headers["content-length"]) || CHUNK));
-  let held = 0;
+  let used = 0;
   let file: FileHandle | undefined;
   let size = 0;
-  const keep = async (bytes: Buffer) => {
+  const append = async (bytes: Buffer) => {
     for (let from = 0; from < bytes.length; ) {
-      if (held === chunk.length) {
-        file ??= await openUnseen();
+      if (used === chunk.length) {
+        file ??= await openUnlinked();
         await writeAll(file, chunk);
-        held = 0;
+        used = 0;
       }
-      const taken = bytes.copy(chunk, held, from);
-      held += taken;
-      from += taken;
+      const count = bytes.copy(chunk, used, from);
+      used += count;
+      from += count;
     }
   };
   try {
-    // Anyone who is refused on the way still gets the response.
+    // A client whose body is refused before its end still gets the response.
     for await (const bytes of call.chunks()) {
       timer.refresh();
       size += bytes.length;
       if (size > maxBytes) throw errors.bodyTooLarge({ maxBytes });
       onBytes(bytes);
-      await keep(bytes);
+      await append(bytes);
     }
-    if (file !== undefined) await writeAll(file, chunk.subarray(0, held));
+    if (file !== undefined) await writeAll(file, chunk.subarray(0, used));
     if (!req.complete) throw errors.clientClosed();
   } catch (error) {
     await file?.close();
-    if (late) throw errors.bodyTooSlow();
+    if (isTimedOut) throw errors.bodyTooSlow();
     throw req.complete || error instanceof PorticoError ? error : errors.clientClosed();
   } finally {
     clearTimeout(timer);
   }
-  return file === undefined ? inMemory(chunk.subarray(0, held)) : onDisk(file, size);
+  return file === undefined ? inMemory(chunk.subarray(0, used)) : onDisk(file, size);
 }
 
 /**
- * A file without a name: whatever happens to this process, nothing of it stays. In no directory of ours, whose name
- * another user may have taken first.
+ * Opens a file and unlinks it, so that nothing remains even if this process is killed. It is directly in the temporary
+ * directory, since another user could have created a directory of a known name first.
  */
-async function openUnseen(): Promise<FileHandle> {
+async function openUnlinked(): Promise<FileHandle> {
   const path = join(tmpdir(), `portico-request-${randomUUID()}`);
   try {
     const file = await open(path, "wx+", 0o600);

@@ -1,4 +1,4 @@
-/** Requests that bring a file: their body is kept on disk, so that none is too large for the memory or a second try. */
+/** Requests with a file. Their body is stored on disk, so that it needs little memory and can be sent again. */
 import type { Call } from "portico";
 import { type ApiRoute, refused } from "portico/provider";
 import type { ModelsService } from "portico/models";
@@ -7,7 +7,7 @@ import { forwardJson, modelOf } from "./json-request.ts";
 import { boundaryOf, createMultipartReader, type Field } from "./multipart.ts";
 import { receive } from "./spool.ts";
 
-/** Writes the response by itself. */
+/** Forwards the request, and writes the response. */
 export async function forwardUpload(
   chat: ModelsService,
   call: Call,
@@ -24,7 +24,7 @@ export async function forwardUpload(
   const reader = createMultipartReader(boundary);
   const spool = await receive(call, maxBytes, (bytes) => reader.push(bytes));
   try {
-    const fields = byName(reader.end());
+    const fields = indexByName(reader.end());
     const model = modelOf(
       route,
       Object.fromEntries([...fields].map(([name, field]) => [name, field.value])),
@@ -35,13 +35,14 @@ export async function forwardUpload(
       model,
       stream,
       text: fields.get("prompt")?.value,
-      // The meaning of the other fields is not known here.
+      // The gateway does not know the meaning of the other fields, so they pass unchanged.
       contentType: `multipart/form-data; boundary="${boundary}"`,
-      body: (own, text) =>
+      body: (upstreamModel, text) =>
         spool.source(
-          [replacing(fields.get("model"), own), replacing(fields.get("prompt"), text)].flatMap(
-            (one) => one ?? [],
-          ),
+          [
+            replaceValue(fields.get("model"), upstreamModel),
+            replaceValue(fields.get("prompt"), text),
+          ].flatMap((replacement) => replacement ?? []),
         ),
     });
   } finally {
@@ -49,32 +50,36 @@ export async function forwardUpload(
   }
 }
 
-/** A server may read names in any case and width, trim and decode them, or take `model[]` for a list. */
+/** Matches every name that a server may read as `model`: in any case or width, untrimmed, or as a list (`model[]`). */
 const NAMES_A_MODEL = /^[\s\p{C}]*models?[\s\p{C}]*(?:[.[].*)?$/isu;
 
-/** Those that are no files. Which of two would count is not ours to guess: what was checked is what is sent. */
-function byName(fields: readonly Field[]): Map<string, Field> {
-  const known = new Map<string, Field>();
+/**
+ * Returns the fields that are no files, by name. Throws 400 for a second model or prompt, and for names that a server could
+ * read as `model`: the upstream must use the value that was checked here.
+ */
+function indexByName(fields: readonly Field[]): Map<string, Field> {
+  const fieldsByName = new Map<string, Field>();
   for (const field of fields) {
     const { name, file } = field;
-    if (NAMES_A_MODEL.test(decoded(name)) && (name !== "model" || file))
+    if (NAMES_A_MODEL.test(decodeName(name)) && (name !== "model" || file))
       throw refused(name, `\`${name}\` is not a field of this request: use \`model\``);
     if (file) continue;
-    if (known.has(name) && (name === "model" || name === "prompt"))
+    if (fieldsByName.has(name) && (name === "model" || name === "prompt"))
       throw refused(name, `\`${name}\` occurs twice`);
-    known.set(name, field);
+    fieldsByName.set(name, field);
   }
-  return known;
+  return fieldsByName;
 }
 
-function decoded(name: string): string {
+function decodeName(name: string): string {
   const text = name.replace(/%([0-7][\da-f])/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );
   return text.normalize("NFKC");
 }
 
-function replacing(field: Field | undefined, value: string | undefined) {
+/** Returns the field with a new value; undefined if nothing changes. */
+function replaceValue(field: Field | undefined, value: string | undefined) {
   return field === undefined || value === undefined || value === field.value
     ? undefined
     : { ...field, value };
