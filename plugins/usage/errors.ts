@@ -18,7 +18,7 @@ export const errors = PorticoError.table({
     message: "Group by `day` or by `hour`, not by both.",
   },
 
-  // single requests
+  // Single requests.
   filterNotKept: {
     code: "invalid_request_error",
     message:

@@ -1,4 +1,4 @@
-/** What the usage plugin shares with others. Types only. */
+/** The types that the usage plugin shares with other plugins. */
 
 declare module "portico" {
   interface Services {
@@ -7,10 +7,10 @@ declare module "portico" {
 }
 
 export interface UsageService {
-  /** What a client key has cost since a time (milliseconds, on a full minute), in US dollars; what is not yet in the store included. */
+  /** Returns the cost of a client key since a time (in milliseconds, at a full minute) in US dollars, unwritten counts included. */
   spent(key: string, since: number): Promise<number>;
-  /** Whether the price of a channel's model is known: what has none escapes every budget. */
+  /** Returns whether the price of a channel's model is known: no budget limits a model without one. */
   hasPrice(to: { channel: string; provider: string; model: string }): Promise<boolean>;
-  /** Writes what waits. Never rejects: what could not be written waits on. */
+  /** Writes all counts that wait. Never rejects: counts that cannot be written stay for the next flush. */
   flush(): Promise<void>;
 }

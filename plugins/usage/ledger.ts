@@ -1,6 +1,6 @@
 /**
- * Counts requests in memory and writes sums and single requests from time to time: no response waits for the store, but
- * where a budget is shared with others, who must see what it has cost as soon as the response has ended.
+ * Counts requests in memory, and writes sums and single requests periodically. No response waits for the store, unless
+ * gateways share a budget: then the others must see the cost as soon as the response has ended.
  */
 import type { Client, Logger } from "portico";
 import type { ChatRecord, MaybePromise, ModelFacts } from "portico/models";
@@ -28,25 +28,25 @@ import { emptyRequests, RequestLog, type UnwrittenRequests } from "./requests/lo
 import type { OwnPrices } from "./schema.ts";
 
 const MINUTE = 60_000;
-/** So many uncounted requests are counted at once. */
-const MOST_PENDING = 2000;
-/** So many sums wait for a store that fails, about a day of a busy gateway. */
-const MOST_SUMS = 50_000;
-/** The store may be written by hand: what was spent is read again this often. */
+/** The number of pending requests that triggers a flush. */
+const MAX_PENDING = 2000;
+/** The number of sums that wait while the store fails: about a day of a busy gateway. */
+const MAX_SUMS = 50_000;
+/** The cached cost of a spender is read again after this time, since somebody may edit the store. */
 const SPENT_FRESH_MS = 5_000;
-/** Older sums than this change no more, but for what a store that failed for so long takes late. */
+/** Sums older than this no longer change, unless a store fails for so long and then accepts them late. */
 const SETTLED_MS = 86_400_000;
 const SETTLED_FRESH_MS = 60_000;
 const LONGEST_NAME = 200;
 const LONGEST_PRINCIPAL = 100;
 const LONGEST_REQUEST_MS = 86_400_000;
-const MOST_FACTS = 2000;
+const MAX_FACTS = 2000;
 
 export interface LedgerServices {
   store: () => Store;
   log: Logger;
   prices: OwnPrices;
-  /** How many single requests stay in the store. */
+  /** The number of single requests that the store keeps. */
   keepRequests: number;
 }
 
@@ -54,32 +54,29 @@ interface Pending {
   record: ChatRecord;
   at: number;
 }
-/** What requests of one minute, key, channel, model and tag add up to. */
+/** The sum of the requests of one minute with the same key, channel, model, alias, principal and tag. */
 type Sum = Required<Omit<UsageRecord, "tag" | keyof Times>> & Pick<UsageRecord, "tag"> & Times;
 
-/** How many requests took how long, in the buckets of the store. */
+/** The numbers of requests by duration, in the buckets of the store. */
 interface Times {
   durations: number[];
   firstBytes: number[];
 }
 
-/** Whose costs are asked for: one of the two. */
+/** The key or the channel whose cost is read; exactly one of them is set. */
 interface Spender {
   key?: string;
   channel?: string;
 }
-interface Spent {
+interface SpentEntry {
   since: number;
   usd: number;
   readAt: number;
-  /** Of them, those before `until`: a month's are too many to be summed for each request. */
+  /** The part before `until`, which is cached longer: a month has too many sums to add for each request. */
   settled: { until: number; usd: number; readAt: number };
 }
 
-/**
- * What is counted and not written yet: plain data, which a reload of the plugin passes on, so that the new version
- * continues with it.
- */
+/** The counts that are not written yet: plain data, with which the new version continues after a reload of the plugin. */
 export interface Unwritten {
   /** Requests that wait for the list of prices. */
   pending: Pending[];
@@ -87,8 +84,8 @@ export interface Unwritten {
   /** The sum that was changed last, which is most often the next one, too. */
   lastSum: Sum | undefined;
   requests: UnwrittenRequests;
-  spent: Map<string, Spent>;
-  /** Settles when the last write or reading of sums has ended: they run one after another. */
+  spent: Map<string, SpentEntry>;
+  /** Settles after the last write or reading of sums, which run one after another. */
   turn: Promise<unknown>;
   isFailing: boolean;
   lostSums: number;
@@ -111,15 +108,15 @@ export class Ledger {
   readonly #services: LedgerServices;
   readonly #unwritten: Unwritten;
   readonly #requests: RequestLog;
-  /** Readings of them that have not begun: they are of use to all who ask by then. */
-  #reading = new Map<string, Promise<number>>();
+  /** Readings of costs that have not begun yet: all callers until then share them. */
+  #queuedReadings = new Map<string, Promise<number>>();
   #costOf: CostOf;
   #library: Library | undefined;
-  /** By channel, provider and model: looking one up takes the library some time. */
+  /** Facts by channel, provider and model, cached since the library needs some time for each. */
   readonly #facts = new Map<string, ModelFacts>();
   #list: Promise<void> | undefined;
-  /** The list of prices is there, or it is known that it cannot be read. */
-  #listed = false;
+  /** True once the list of prices is loaded or has failed to load. */
+  #isListLoaded = false;
   #writing: Promise<void> | undefined;
 
   constructor(services: LedgerServices, unwritten = emptyLedger()) {
@@ -129,72 +126,72 @@ export class Ledger {
     this.#costOf = createPrices(services.prices, undefined);
   }
 
-  /** A promise where somebody else counts with us in the same budget: it has what this has cost then. */
+  /** Counts a request. Returns a promise if other gateways share its budget: it settles once they can see the cost. */
   add(record: ChatRecord): Promise<void> | undefined {
     if (record.channel === "") return undefined;
     const at = this.#services.store().now();
-    // What must not wait is summed at once: records that are kept would be moved about by the garbage collector.
-    if (this.#listed || !this.#wantsList(record))
-      return this.#sum(record, at) ? this.#publish() : undefined;
-    if (this.#unwritten.pending.push({ record, at }) === MOST_PENDING)
+    // A record that need not wait for prices is summed at once: stored records would burden the garbage collector.
+    if (this.#isListLoaded || !this.#needsList(record))
+      return this.#addToSums(record, at) ? this.#publish() : undefined;
+    if (this.#unwritten.pending.push({ record, at }) === MAX_PENDING)
       setImmediate(() => this.flush());
     return this.#spendersOf(record.channel, keyOf(record.client)).length > 0
       ? this.#publish()
       : undefined;
   }
 
-  /** Counts and writes the waiting entries. Entries that cannot be written wait on, and the log names that once. */
+  /** Counts and writes the waiting entries. Those that cannot be written keep waiting, and the log reports that once. */
   flush(): Promise<void> {
-    this.#writing ??= this.#inTurn(async () => {
+    this.#writing ??= this.#enqueue(async () => {
       this.#writing = undefined;
-      await this.#count();
+      await this.#countPending();
       await this.#write();
     });
     return this.#writing;
   }
 
-  /** What a client key, or a channel, has cost, in US dollars. Rejects where the store cannot be read. */
-  async spent(of: Spender, since: number): Promise<number> {
-    await this.#count();
-    const id = spenderId(of);
-    const known = this.#unwritten.spent.get(id);
+  /** Returns the cost of a client key or a channel since a time, in US dollars. Rejects if the store cannot be read. */
+  async spent(spender: Spender, since: number): Promise<number> {
+    await this.#countPending();
+    const id = spenderId(spender);
+    const entry = this.#unwritten.spent.get(id);
     const now = this.#services.store().now();
-    const isFresh = known?.since === since && now - known.readAt < SPENT_FRESH_MS;
-    if (isFresh && !this.#isShared) return roundUsd(known.usd);
-    const question = `${since} ${id}`;
+    const isFresh = entry?.since === since && now - entry.readAt < SPENT_FRESH_MS;
+    if (isFresh && !this.#isShared) return roundUsd(entry.usd);
+    const key = `${since} ${id}`;
     const reading =
-      this.#reading.get(question) ?? this.#inTurn(() => this.#read(question, of, since));
-    this.#reading.set(question, reading);
+      this.#queuedReadings.get(key) ?? this.#enqueue(() => this.#readSpent(key, spender, since));
+    this.#queuedReadings.set(key, reading);
     return reading;
   }
 
-  async #read(question: string, of: Spender, since: number): Promise<number> {
-    this.#reading.delete(question);
+  async #readSpent(key: string, spender: Spender, since: number): Promise<number> {
+    this.#queuedReadings.delete(key);
     const now = this.#services.store().now();
     const until = Math.max(since, now - (now % SETTLED_MS) - SETTLED_MS);
-    const known = this.#unwritten.spent.get(spenderId(of));
-    let settled = known?.since === since ? known.settled : undefined;
+    const entry = this.#unwritten.spent.get(spenderId(spender));
+    let settled = entry?.since === since ? entry.settled : undefined;
     if (settled?.until !== until || now - settled.readAt >= SETTLED_FRESH_MS)
       settled = {
         until,
-        usd: until > since ? await this.#sumIn({ ...of, since, until }) : 0,
+        usd: until > since ? await this.#readCost({ ...spender, since, until }) : 0,
         readAt: now,
       };
-    let usd = settled.usd + (await this.#sumIn({ ...of, since: until }));
-    // Nothing is being written now: what is not in the store is in the sums.
+    let usd = settled.usd + (await this.#readCost({ ...spender, since: until }));
+    // No write runs now, so every cost is either in the store or in the unwritten sums.
     for (const sum of this.#unwritten.sums.values())
       if (
         sum.tag === undefined &&
         sum.at >= since &&
-        (of.key === undefined || sum.key === of.key) &&
-        (of.channel === undefined || sum.channel === of.channel)
+        (spender.key === undefined || sum.key === spender.key) &&
+        (spender.channel === undefined || sum.channel === spender.channel)
       )
         usd += sum.cost;
-    this.#unwritten.spent.set(spenderId(of), { since, usd, readAt: now, settled });
+    this.#unwritten.spent.set(spenderId(spender), { since, usd, readAt: now, settled });
     return roundUsd(usd);
   }
 
-  async #sumIn(filter: UsageFilter): Promise<number> {
+  async #readCost(filter: UsageFilter): Promise<number> {
     const [row] = await this.#services.store().usage.sum(filter);
     return row?.cost ?? 0;
   }
@@ -203,39 +200,42 @@ export class Ledger {
     return (await this.costOf(to, ONE_TOKEN)) !== undefined;
   }
 
-  /** A promise only where the list of prices must be read first. */
+  /** Returns the cost in US dollars, or a promise of it if the list of prices must be loaded first. */
   costOf(to: Priced, usage: Usage): MaybePromise<number | undefined> {
     const cost = () => this.#costOf(to, usage, this.#services.store().now());
-    return this.#listed || !needsList(this.#services.prices, to) ? cost() : this.#load().then(cost);
+    return this.#isListLoaded || !needsList(this.#services.prices, to)
+      ? cost()
+      : this.#loadPrices().then(cost);
   }
 
   /** The known properties of a channel's model. */
   async facts(to: Priced): Promise<ModelFacts> {
-    await this.#load();
+    await this.#loadPrices();
     const id = `${to.channel}/${to.provider}/${to.model}`;
-    const known = this.#facts.get(id);
-    if (known !== undefined) return known;
-    if (this.#facts.size >= MOST_FACTS) this.#facts.clear();
+    const cached = this.#facts.get(id);
+    if (cached !== undefined) return cached;
+    if (this.#facts.size >= MAX_FACTS) this.#facts.clear();
     const now = this.#services.store().now();
     const facts = factsOf(this.#services.prices, this.#library, to, now);
     this.#facts.set(id, facts);
     return facts;
   }
 
-  #inTurn<T>(job: () => Promise<T>): Promise<T> {
+  /** Runs a job after all earlier ones have ended. */
+  #enqueue<T>(job: () => Promise<T>): Promise<T> {
     const next = this.#unwritten.turn.then(job, job);
     this.#unwritten.turn = next.catch(() => {});
     return next;
   }
 
-  async #count(): Promise<void> {
-    if (this.#list !== undefined || this.#unwritten.pending.length > 0) await this.#load();
+  async #countPending(): Promise<void> {
+    if (this.#list !== undefined || this.#unwritten.pending.length > 0) await this.#loadPrices();
     const pending = this.#unwritten.pending;
     this.#unwritten.pending = [];
-    for (const { record, at } of pending) this.#sum(record, at);
+    for (const { record, at } of pending) this.#addToSums(record, at);
   }
 
-  async #load(): Promise<void> {
+  async #loadPrices(): Promise<void> {
     this.#list ??= loadList().then(
       (library) => {
         this.#library = library;
@@ -248,22 +248,22 @@ export class Ledger {
         ),
     );
     await this.#list;
-    this.#listed = true;
+    this.#isListLoaded = true;
   }
 
-  #wantsList({ usage, composite, ...to }: ChatRecord): boolean {
+  #needsList({ usage, composite, ...to }: ChatRecord): boolean {
     return usage !== undefined && !composite && needsList(this.#services.prices, to);
   }
 
-  /** True if a holder of a budget has paid for it. */
-  #sum(record: ChatRecord, at: number): boolean {
+  /** Adds a request to its sums. Returns true if its cost counts against a budget. */
+  #addToSums(record: ChatRecord, at: number): boolean {
     const { usage } = record;
     const key = keyOf(record.client);
     const cost = usage === undefined ? 0 : this.#costOf(record, usage, at);
     if (this.#services.keepRequests > 0 && this.#requests.add(record, { at, key, cost }))
       setImmediate(() => this.flush());
     const minute = at - (at % MINUTE);
-    const where = {
+    const sumKey = {
       at: minute,
       key,
       channel: record.channel.slice(0, LONGEST_NAME),
@@ -271,12 +271,12 @@ export class Ledger {
       alias: (record.story?.model ?? "").slice(0, LONGEST_NAME),
       principal: (record.story?.principal ?? "").slice(0, LONGEST_PRINCIPAL),
     };
-    const sum = this.#sumOf(where);
+    const sum = this.#sumOf(sumKey);
     if (sum === undefined) return false;
     const amounts = amountsOf(record, cost);
     addRequest(sum, amounts, record);
     for (const tag of record.tags ?? NO_TAGS) {
-      const tagged = this.#sumOf({ ...where, tag });
+      const tagged = this.#sumOf({ ...sumKey, tag });
       if (tagged !== undefined) addRequest(tagged, amounts, record);
     }
     if (!cost) return false;
@@ -285,9 +285,9 @@ export class Ledger {
     return spenders.length > 0;
   }
 
-  /** Those of a request for whose costs somebody has asked: they have budgets. */
-  #spendersOf(channel: string, key: string): readonly Spent[] {
-    if (this.#unwritten.spent.size === 0) return NOBODY;
+  /** Returns the cached costs of the channel and the key: only spenders with a budget have an entry. */
+  #spendersOf(channel: string, key: string): readonly SpentEntry[] {
+    if (this.#unwritten.spent.size === 0) return NO_SPENDERS;
     const spenders = [
       this.#unwritten.spent.get(spenderId({ channel })),
       key === "" ? undefined : this.#unwritten.spent.get(spenderId({ key })),
@@ -295,7 +295,7 @@ export class Ledger {
     return spenders.filter((spent) => spent !== undefined);
   }
 
-  /** Writes at once: another gateway that asks for this budget must see it, and so has the next start after a crash. */
+  /** Writes soon, so that a start after a crash knows the cost. Returns the write if other gateways must see it. */
   #publish(): Promise<void> | undefined {
     if (this.#isShared) return this.flush();
     setImmediate(() => this.flush());
@@ -306,14 +306,14 @@ export class Ledger {
     return this.#services.store().sharedBy !== "nobody";
   }
 
-  /** Undefined where there is no room for another one. */
-  #sumOf(where: Where): Sum | undefined {
+  /** Finds or creates a sum. Returns undefined if there is no room for another one. */
+  #sumOf(sumKey: SumKey): Sum | undefined {
     const last = this.#unwritten.lastSum;
-    if (last !== undefined && isSame(last, where)) return last;
-    const { at, key, channel, model, alias, principal, tag } = where;
+    if (last !== undefined && hasSameKey(last, sumKey)) return last;
+    const { at, key, channel, model, alias, principal, tag } = sumKey;
     const id = JSON.stringify([at, key, channel, model, alias, principal, tag]);
-    const known = this.#unwritten.sums.get(id);
-    if (known === undefined && this.#unwritten.sums.size >= MOST_SUMS) {
+    const existing = this.#unwritten.sums.get(id);
+    if (existing === undefined && this.#unwritten.sums.size >= MAX_SUMS) {
       if (this.#unwritten.lostSums === 0)
         this.#services.log.error(
           "usage data were lost, because the store has not accepted any for too long",
@@ -321,9 +321,9 @@ export class Ledger {
       this.#unwritten.lostSums++;
       return undefined;
     }
-    const sum: Sum = known ?? {
+    const sum: Sum = existing ?? {
       ...{ at, key, channel, model, alias, principal, tag },
-      ...NOTHING,
+      ...ZERO_AMOUNTS,
       durations: emptyTimes(),
       firstBytes: emptyTimes(),
     };
@@ -369,10 +369,10 @@ export class Ledger {
   }
 }
 
-const NOBODY: readonly Spent[] = [];
+const NO_SPENDERS: readonly SpentEntry[] = [];
 const ONE_TOKEN: Usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
 
-const ADDED = [
+const AMOUNTS = [
   "requests",
   "errors",
   "promptTokens",
@@ -385,13 +385,15 @@ const ADDED = [
   "durationMs",
 ] as const;
 
-type AddedAmounts = Readonly<Record<(typeof ADDED)[number], number>>;
-type Where = Pick<Sum, "at" | "key" | "channel" | "model" | "alias" | "principal" | "tag">;
+type AddedAmounts = Readonly<Record<(typeof AMOUNTS)[number], number>>;
+type SumKey = Pick<Sum, "at" | "key" | "channel" | "model" | "alias" | "principal" | "tag">;
 
-const NOTHING = Object.freeze(Object.fromEntries(ADDED.map((field) => [field, 0]))) as AddedAmounts;
+const ZERO_AMOUNTS = Object.freeze(
+  Object.fromEntries(AMOUNTS.map((field) => [field, 0])),
+) as AddedAmounts;
 const NO_TAGS: readonly string[] = [];
 
-function isSame(a: Where, b: Where): boolean {
+function hasSameKey(a: SumKey, b: SumKey): boolean {
   return (
     a.at === b.at &&
     a.key === b.key &&
@@ -404,7 +406,7 @@ function isSame(a: Where, b: Where): boolean {
 }
 
 function addAmounts(sum: Sum, amounts: AddedAmounts): void {
-  for (const field of ADDED) sum[field] += amounts[field];
+  for (const field of AMOUNTS) sum[field] += amounts[field];
 }
 
 function addRequest(sum: Sum, amounts: AddedAmounts, { ms, firstByteMs }: ChatRecord): void {
@@ -424,7 +426,7 @@ function addSum(sum: Sum, other: Sum): void {
   addTimes(sum.firstBytes, other.firstBytes);
 }
 
-/** `cost` is undefined where the price is not known. */
+/** Returns the amounts of one request. `cost` is undefined if the price is unknown. */
 function amountsOf(record: ChatRecord, cost: number | undefined): AddedAmounts {
   const { usage, status, composite, cached } = record;
   const isAnswered = status < 400 || status === 499;
@@ -445,7 +447,7 @@ function amountsOf(record: ChatRecord, cost: number | undefined): AddedAmounts {
   };
 }
 
-/** Sums are whole numbers in the store, so one absurd time must not break them. */
+/** Rounds and limits a duration: sums are integers in the store, which one absurd value must not break. */
 function wholeMs(ms: number): number {
   return Number.isFinite(ms) ? Math.min(Math.max(0, Math.round(ms)), LONGEST_REQUEST_MS) : 0;
 }

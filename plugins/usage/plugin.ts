@@ -1,4 +1,4 @@
-/** Counts what models are used for, and what it costs. */
+/** The plugin that counts requests, tokens and costs. */
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { usageSchema } from "./schema.ts";
@@ -29,7 +29,7 @@ export default definePlugin({
     ctx.add("pricing", {
       name: "usage",
       now: () => store().now(),
-      costOf: (to, used) => ledger.costOf(to, used),
+      costOf: (to, usage) => ledger.costOf(to, usage),
       facts: (to) => ledger.facts(to),
       spent: (channel, since) => ledger.spent({ channel }, since),
     });

@@ -1,4 +1,4 @@
-/** What tokens cost, by a list of prices that comes as a package: nothing is fetched. */
+/** Computes the cost of tokens with a list of prices from a package, so that nothing is fetched. */
 import { fitsPattern } from "portico/strings";
 import type { ModelFacts } from "portico/models";
 import type { Usage } from "portico/provider";
@@ -7,22 +7,22 @@ import type { OwnPrices, Price } from "./schema.ts";
 export type Library = typeof import("@pydantic/genai-prices");
 type Counts = Record<string, number>;
 
-/** Where a request went. */
+/** The channel and model of a request. */
 export interface Priced {
   channel: string;
   provider: string;
   model: string;
 }
-type Listed = Pick<Priced, "provider" | "model">;
-/** US dollars; undefined where no price is known. */
+type ListedModel = Pick<Priced, "provider" | "model">;
+/** Returns US dollars; undefined if no price is known. */
 export type CostOf = (to: Priced, usage: Usage, at: number) => number | undefined;
 
-/** Providers that run here, or are this gateway: their answers cost nothing. */
+/** Providers that run on the user's machines or in this gateway: their responses cost nothing. */
 const FREE = new Set(["echo", "agent", "ollama", "vllm", "lmstudio", "llamacpp"]);
-/** Prices that depend on the time of day are looked up again after this. */
+/** Rates are looked up again after this time, since some prices depend on the time of day. */
 const FRESH_MS = 10 * 60_000;
-const MOST_RATES = 1000;
-/** Rates are read off the price of this many tokens. */
+const MAX_RATES = 1000;
+/** The number of tokens whose price determines a rate. */
 const PROBE = 1000;
 
 /** US dollars per token. */
@@ -32,61 +32,61 @@ interface Rates {
   cacheRead: number;
   cacheWrite: number;
   output: number;
-  /** Longer prompts than this have other prices. */
+  /** The longest prompt to which these rates apply. */
   upTo: number;
 }
 
-interface Kept {
+interface CachedRates {
   provider: string;
   model: string;
-  /** Undefined where the list has no price. */
+  /** Undefined if the list has no price. */
   rates: Rates | undefined;
-  until: number;
+  validUntil: number;
 }
 
-/** True where a price is not known by heart, so that the list must be loaded. */
+/** Returns true if neither the configuration nor `FREE` gives a price, so that the list must be loaded. */
 export function needsList(own: OwnPrices, to: Priced): boolean {
   return !FREE.has(to.provider) && ownPrice(own, to) === undefined;
 }
 
-/** `library` is undefined until it is needed. */
+/** Creates the cost function. `library` is undefined until the list is needed. */
 export function createPrices(own: OwnPrices, library: Library | undefined): CostOf {
-  // The library takes a quarter of a millisecond for one price.
-  const ratesByModel = new Map<string, Kept>();
-  /** Of them, the one that was last asked for: most often the next one too. */
-  let last: Kept | undefined;
+  // Rates are cached, since the library takes a quarter of a millisecond for one price.
+  const ratesByModel = new Map<string, CachedRates>();
+  /** The entry of the last request, which is most often the next one, too. */
+  let last: CachedRates | undefined;
 
   function ratesOf(lib: Library, to: Priced, at: number): Rates | undefined {
     if (
       last === undefined ||
       last.model !== to.model ||
       last.provider !== to.provider ||
-      last.until <= at
+      last.validUntil <= at
     )
-      last = lookAt(lib, to, at);
+      last = findRates(lib, to, at);
     return last.rates;
   }
 
-  function lookAt(lib: Library, { provider, model }: Listed, at: number): Kept {
+  function findRates(lib: Library, { provider, model }: ListedModel, at: number): CachedRates {
     const key = `${provider}/${model}`;
-    let known = ratesByModel.get(key);
-    if (known !== undefined && known.until > at) return known;
-    if (ratesByModel.size >= MOST_RATES) ratesByModel.clear();
+    const cached = ratesByModel.get(key);
+    if (cached !== undefined && cached.validUntil > at) return cached;
+    if (ratesByModel.size >= MAX_RATES) ratesByModel.clear();
     const rates = readRates(lib, { provider, model }, at);
-    known = {
+    const entry = {
       provider,
       model,
       rates,
-      until: rates === undefined ? Number.POSITIVE_INFINITY : at + FRESH_MS,
+      validUntil: rates === undefined ? Number.POSITIVE_INFINITY : at + FRESH_MS,
     };
-    ratesByModel.set(key, known);
-    return known;
+    ratesByModel.set(key, entry);
+    return entry;
   }
 
   return (to, usage, at) => {
     const counts = countsOf(usage);
     const price = ownPrice(own, to);
-    if (price !== undefined) return byOwnPrice(price, counts);
+    if (price !== undefined) return costByOwnPrice(price, counts);
     if (FREE.has(to.provider)) return 0;
     if (library === undefined) return undefined;
     const rates = ratesOf(library, to, at);
@@ -103,7 +103,7 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
   };
 }
 
-/** What is known of a model without asking it. `library` is undefined where it cannot be read. */
+/** Returns the context window and the price of a model, as far as known. `library` is undefined if it cannot be read. */
 export function factsOf(
   own: OwnPrices,
   library: Library | undefined,
@@ -119,14 +119,22 @@ export function factsOf(
   if (rates === undefined) return { contextWindow };
   const perMillion = (rate: number) => roundUsd(rate * 1e6);
   const { input, output, cacheRead } = rates;
-  const known = { input: perMillion(input), output: perMillion(output) };
-  return { contextWindow, price: { ...known, cachedInput: perMillion(cacheRead) } };
+  return {
+    contextWindow,
+    price: {
+      input: perMillion(input),
+      output: perMillion(output),
+      cachedInput: perMillion(cacheRead),
+    },
+  };
 }
 
 interface TokenCounts {
-  /** All of the prompt, the next two included. */
+  /** All tokens of the prompt, including those of the cache. */
   input: number;
+  /** Tokens that were read from the provider's cache. */
   read: number;
+  /** Tokens that were written to the provider's cache. */
   written: number;
   output: number;
 }
@@ -143,33 +151,33 @@ function countsOf(usage: Usage): TokenCounts {
   };
 }
 
-/** Adding fractions leaves crumbs, which no budget is missed by: a billionth of a dollar is nobody's concern. */
+/** Rounds to a billionth of a dollar, which removes the errors of floating-point addition. */
 export function roundUsd(usd: number): number {
   return Math.round(usd * 1e9) / 1e9;
 }
 
-/** A number of tokens, whatever an upstream may have put there. */
+/** Returns a number of tokens as a whole number; 0 for any other value that an upstream may have sent. */
 export function count(value: unknown): number {
   return typeof value === "number" && value > 0 && Number.isFinite(value) ? Math.round(value) : 0;
 }
 
-function readRates(lib: Library, to: Listed, at: number): Rates | undefined {
+function readRates(lib: Library, to: ListedModel, at: number): Rates | undefined {
   const none = { input: 0, read: 0, written: 0, output: 0 };
   const request = listPrice(lib, to, none, at);
   if (request === undefined) return undefined;
-  const each = (counts: Partial<TokenCounts>) =>
+  const rateOf = (counts: Partial<TokenCounts>) =>
     ((listPrice(lib, to, { ...none, ...counts }, at) ?? request) - request) / PROBE;
   return {
     request,
-    input: each({ input: PROBE }),
-    cacheRead: each({ input: PROBE, read: PROBE }),
-    cacheWrite: each({ input: PROBE, written: PROBE }),
-    output: each({ output: PROBE }),
+    input: rateOf({ input: PROBE }),
+    cacheRead: rateOf({ input: PROBE, read: PROBE }),
+    cacheWrite: rateOf({ input: PROBE, written: PROBE }),
+    output: rateOf({ output: PROBE }),
     upTo: firstTier(lib, to, at),
   };
 }
 
-function firstTier(lib: Library, to: Listed, at: number): number {
+function firstTier(lib: Library, to: ListedModel, at: number): number {
   const listed = lookUp(lib, to, {}, at);
   const starts = Object.values(listed?.model_price ?? {}).flatMap((price) =>
     typeof price === "object" ? price.tiers.map((tier) => tier.start) : [],
@@ -177,7 +185,12 @@ function firstTier(lib: Library, to: Listed, at: number): number {
   return Math.min(Number.MAX_SAFE_INTEGER, ...starts);
 }
 
-function listPrice(lib: Library, to: Listed, counts: TokenCounts, at: number): number | undefined {
+function listPrice(
+  lib: Library,
+  to: ListedModel,
+  counts: TokenCounts,
+  at: number,
+): number | undefined {
   const { input, read, written, output } = counts;
   const usage = {
     input_tokens: input,
@@ -188,13 +201,13 @@ function listPrice(lib: Library, to: Listed, counts: TokenCounts, at: number): n
   return lookUp(lib, to, usage, at)?.total_price;
 }
 
-function lookUp(lib: Library, { provider, model }: Listed, usage: Counts, at: number) {
+function lookUp(lib: Library, { provider, model }: ListedModel, usage: Counts, at: number) {
   try {
     return (
       lib.calcPrice(usage, model, { providerId: provider, timestamp: new Date(at) }) ?? undefined
     );
   } catch {
-    // A provider or a kind of usage that the list does not know.
+    // The list does not know the provider, or this kind of usage.
     return undefined;
   }
 }
@@ -206,7 +219,7 @@ function ownPrice(own: OwnPrices, { channel, model }: Priced): Price | undefined
   return undefined;
 }
 
-function byOwnPrice(price: Price, { input, read, written, output }: TokenCounts): number {
+function costByOwnPrice(price: Price, { input, read, written, output }: TokenCounts): number {
   const { cachedInput = price.input, cacheWrite = price.input } = price;
   return (
     ((input - read - written) * price.input +
@@ -217,7 +230,7 @@ function byOwnPrice(price: Price, { input, read, written, output }: TokenCounts)
   );
 }
 
-/** The list of prices: 2 MB that are read when the first price is asked for. */
+/** Loads the list of prices: 2 MB, which are read only when a price is needed. */
 export function loadList(): Promise<Library> {
   return import("@pydantic/genai-prices");
 }

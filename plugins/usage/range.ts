@@ -1,4 +1,4 @@
-/** Ranges of time, and what sums may be grouped by. */
+/** Reads time ranges, filters and groups from queries. */
 import type { UsageFilter } from "portico/store";
 import { errors } from "./errors.ts";
 
@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 const UNITS: Record<string, number> = { m: 60_000, h: 3_600_000, d: DAY_MS, w: 7 * DAY_MS };
 const DEFAULT_RANGE = "30d";
 
-/** What single requests can be chosen by. */
+/** The filters of single requests. */
 const REQUEST_FILTERS = ["channel", "model", "key", "tag"] as const;
 const FILTERS = [...REQUEST_FILTERS, "alias", "principal"] as const;
 type Filter = (typeof FILTERS)[number];
@@ -15,7 +15,7 @@ export type Group = (typeof GROUPS)[number];
 
 export interface Range {
   from: number;
-  /** Included. */
+  /** Inclusive. */
   to: number;
   filter: Pick<UsageFilter, Filter>;
 }
@@ -28,7 +28,7 @@ export function readQuery(query: URLSearchParams, now: number): UsageQuery {
   return { ...readRange(query, now, FILTERS), by: readGroups(query.getAll("by").join(",")) };
 }
 
-/** Reads the part of the query that both have. Throws as `readQuery` does. */
+/** Reads the members that both routes share. Throws like `readQuery`. */
 export function readRange(
   query: URLSearchParams,
   now: number,
@@ -65,7 +65,10 @@ function readGroups(text: string): Group[] {
   return [...new Set(names as Group[])];
 }
 
-/** A date or time in ISO form (UTC), milliseconds, or how long ago: `90m`, `24h`, `7d`. A day as an end is meant whole. */
+/**
+ * Reads a date or time in ISO form (UTC), milliseconds since the epoch, or an age such as `90m`, `24h` or `7d`. If `isEnd`, a
+ * date stands for its last millisecond.
+ */
 function readTime(text: string, now: number, param: string, isEnd: boolean): number {
   const ago = /^(\d+)([mhdw])$/.exec(text);
   if (ago) return Math.max(0, now - Number(ago[1]) * UNITS[ago[2]!]!);

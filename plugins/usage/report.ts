@@ -1,4 +1,4 @@
-/** Sums for people and programs. */
+/** The report of `GET /usage`. */
 import { addTimes, emptyTimes, type Store, type UsageSum } from "portico/store";
 import { percentile } from "./percentile.ts";
 import { roundUsd } from "./prices.ts";
@@ -10,22 +10,22 @@ export interface Amounts {
   promptTokens: number;
   completionTokens: number;
   totalTokens: number;
-  /** Of the prompt's, those that the provider had in its cache. */
+  /** The prompt tokens that the provider read from its cache. */
   cachedTokens: number;
-  /** Of those responses whose price is known; null where none has a known one. */
+  /** The cost of the responses whose price is known, in US dollars; null if none is known. */
   costUsd: number | null;
   /** Responses whose upstream reported no usage. */
   unmetered: number;
-  /** Answers whose price is not known. */
+  /** Responses whose price is unknown. */
   unpriced: number;
-  /** Responses whose tokens are estimated: the upstream sent no plausible count, or the client left. */
+  /** Responses whose tokens are estimated: the upstream sent no plausible count, or the client disconnected. */
   estimated: number;
-  /** How long a request took on average; null where no request has a known time. */
+  /** The average duration of a request; null if no request has a known duration. */
   averageMs: number | null;
-  /** Half of the requests took no longer, and 95 of 100; null where no time is counted. Estimates within a bucket. */
+  /** The median and the 95th percentile of the durations, interpolated within a bucket; null if no duration is counted. */
   p50Ms: number | null;
   p95Ms: number | null;
-  /** The same for the time until the first byte of the response. */
+  /** The median and the 95th percentile of the time until the first byte of the response. */
   firstByteP50Ms: number | null;
   firstByteP95Ms: number | null;
 }
@@ -62,7 +62,7 @@ export async function report(store: Store, query: UsageQuery): Promise<Report> {
     const amounts = amountsOf(sum);
     for (const key of COUNTS) total[key] += amounts[key];
   }
-  total.costUsd = known(costs, total.unpriced);
+  total.costUsd = knownCost(costs, total.unpriced);
   const durations = sums.reduce((all, { durationMs }) => all + durationMs, 0);
   total.averageMs = average(durations, total.requests);
   Object.assign(total, percentilesOf(timesOf(sums)));
@@ -95,7 +95,7 @@ function amountsOf(sum: UsageSum | undefined): Amounts {
     completionTokens,
     totalTokens: promptTokens + completionTokens,
     cachedTokens: sum?.cachedTokens ?? 0,
-    costUsd: known(sum?.cost ?? 0, sum?.unpriced ?? 0),
+    costUsd: knownCost(sum?.cost ?? 0, sum?.unpriced ?? 0),
     unmetered: sum?.unmetered ?? 0,
     unpriced: sum?.unpriced ?? 0,
     estimated: sum?.estimated ?? 0,
@@ -106,7 +106,7 @@ function amountsOf(sum: UsageSum | undefined): Amounts {
 
 type Times = Pick<UsageSum, "durations" | "firstBytes">;
 
-/** The counts of all rows together. */
+/** Adds the time buckets of all rows. */
 function timesOf(sums: readonly UsageSum[]): Times {
   const [durations, firstBytes] = [emptyTimes(), emptyTimes()];
   for (const sum of sums) {
@@ -137,12 +137,12 @@ const COUNTS = [
   "estimated",
 ] as const;
 
-/** Sums that an older version wrote have no times. */
+/** Returns null for sums that an older version wrote: they have no durations. */
 function average(durationMs: number, requests: number): number | null {
   return durationMs === 0 || requests === 0 ? null : Math.round(durationMs / requests);
 }
 
-/** An unknown cost is not zero. */
-function known(usd: number, unpriced: number): number | null {
+/** Returns the cost, or null if all of it is unknown: that is not zero. */
+function knownCost(usd: number, unpriced: number): number | null {
   return usd === 0 && unpriced > 0 ? null : roundUsd(usd);
 }

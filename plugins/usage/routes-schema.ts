@@ -1,4 +1,4 @@
-/** What the routes of usage take and answer. */
+/** Requests and responses of the routes of usage. */
 import { type RouteOptions, Type } from "portico";
 import { jsonResponse, limitField, Time } from "portico/openapi";
 

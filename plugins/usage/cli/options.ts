@@ -1,4 +1,4 @@
-/** What the commands of `portico usage` have in common. */
+/** Options and formats that the commands of `portico usage` share. */
 import type { OptionSpec } from "portico/command-line";
 
 export const rangeOptions = {

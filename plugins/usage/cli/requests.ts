@@ -1,4 +1,4 @@
-/** `portico usage requests`. */
+/** The command `portico usage requests`. */
 import { commandFor, nextPageLines, pageOptions } from "portico/command-line";
 import type { RequestPage, RequestView } from "../requests/page.ts";
 import { usageRoutes } from "../routes-schema.ts";

@@ -1,4 +1,4 @@
-/** `portico usage`. */
+/** The command `portico usage`. */
 import { commandFor } from "portico/command-line";
 import type { Amounts, Report, Row } from "../report.ts";
 import requests from "./requests.ts";
@@ -74,13 +74,13 @@ function cells({
   ];
 }
 
-/** Half of the requests, or 95 of 100, took no longer. */
+/** Formats a duration. */
 function timeText(ms: number | null): string {
   if (ms === null) return "–";
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** What is not known is not nothing: `$1.20 + unknown` where only some of the responses have a price. */
+/** Formats a cost, for example `$1.20 + unknown` if only some of the responses have a price. */
 function costOf(costUsd: number | null, unpriced: number): string {
   if (costUsd === null) return "unknown";
   return unpriced === 0 ? dollars(costUsd) : `${dollars(costUsd)} + unknown`;

@@ -1,15 +1,15 @@
 /**
- * The text of one request: fields with a space between and a line feed at the end; what is not known is empty. A block
- * begins with a line of its own: the time that the times of its lines count from.
+ * Encodes one request as a line: fields that are separated by spaces, with a line feed at the end. A field whose value is
+ * unknown is empty. The first line of a block is the base time, to which the times of its lines are relative.
  *
- * Written straight into bytes, since this runs for every answer: strings that are put together from a dozen parts keep
- * all those parts alive until they are written, and the garbage collector moves them about.
+ * The encoder writes bytes directly, since it runs for every response: a string that is concatenated from a dozen parts keeps
+ * them alive until it is written, and the garbage collector has to move them.
  */
 import type { ChatRecord } from "portico/models";
 import type { RequestBlock } from "portico/store";
 import { count } from "../prices.ts";
 
-/** In the order in which they are written. */
+/** The fields in the order in which they are written. */
 const FIELDS = [
   "at",
   "requestId",
@@ -31,26 +31,26 @@ const FIELDS = [
 type Field = (typeof FIELDS)[number];
 
 const LONGEST_NAME = 200;
-/** Bytes that a line may need: five names of which each character takes nine, and eleven numbers. */
+/** The bytes that a line may need: five names with up to nine bytes per character, and eleven numbers. */
 export const LONGEST_LINE = 5 * LONGEST_NAME * 9 + 512;
 
-/** What a line says beside the record. */
+/** The members of a line that are not in the record. */
 export interface Entry {
   at: number;
   /** Empty for the owner. */
   key: string;
-  /** US dollars; undefined where it is not known. */
+  /** US dollars; undefined if the cost is unknown. */
   cost: number | undefined;
 }
 
-/** Writes the line that begins a block. Answers where it ends. */
+/** Writes the first line of a block. Returns the index of its end. */
 export function writeHead(bytes: Uint8Array, base: number): number {
   const end = putNumber(bytes, 0, base);
   bytes[end - 1] = LINE_FEED;
   return end;
 }
 
-/** Writes a line from `start` on; there must be room for the longest. Answers where it ends. */
+/** Writes a line from `start` on; there must be room for the longest one. Returns the index of its end. */
 export function writeLine(
   bytes: Uint8Array,
   start: number,
@@ -67,30 +67,30 @@ export function writeLine(
   end = putNumber(bytes, end, Math.round(record.ms));
   end =
     firstByteMs === undefined
-      ? putNothing(bytes, end)
+      ? putEmpty(bytes, end)
       : putNumber(bytes, end, Math.round(firstByteMs));
   if (usage === undefined) {
-    end = putNothing(bytes, putNothing(bytes, putNothing(bytes, putNothing(bytes, end))));
+    end = putEmpty(bytes, putEmpty(bytes, putEmpty(bytes, putEmpty(bytes, end))));
   } else {
     end = putNumber(bytes, end, count(usage.prompt_tokens));
     end = putNumber(bytes, end, count(usage.completion_tokens));
     end = putNumber(bytes, end, count(usage.prompt_tokens_details?.cached_tokens));
     end =
       entry.cost === undefined
-        ? putNothing(bytes, end)
+        ? putEmpty(bytes, end)
         : putNumber(bytes, end, Math.round(entry.cost * 1e9));
   }
   end = putText(bytes, end, record.channel);
   end = putText(bytes, end, record.model);
   end = putText(bytes, end, entry.key);
-  end = usage?.estimated === true ? putNumber(bytes, end, 1) : putNothing(bytes, end);
-  end = putText(bytes, end, joined(record.tags));
+  end = usage?.estimated === true ? putNumber(bytes, end, 1) : putEmpty(bytes, end);
+  end = putText(bytes, end, joinTags(record.tags));
   bytes[end - 1] = LINE_FEED;
   return end;
 }
 
-/** As many as a field holds, each whole. */
-function joined(tags: readonly string[] = []): string {
+/** Joins as many whole tags as a field can hold. */
+function joinTags(tags: readonly string[] = []): string {
   let text = "";
   for (const tag of tags) {
     const longer = text === "" ? tag : `${text},${tag}`;
@@ -105,7 +105,7 @@ const LINE_FEED = 10;
 const PERCENT = 37;
 const DIGIT_0 = 48;
 
-function putNothing(bytes: Uint8Array, start: number): number {
+function putEmpty(bytes: Uint8Array, start: number): number {
   bytes[start] = SPACE;
   return start + 1;
 }
@@ -114,7 +114,7 @@ function putNumber(bytes: Uint8Array, start: number, value: number): number {
   let rest = value >>> 0;
   if (rest !== value) return putText(bytes, start, String(value));
   let end = start + 1;
-  for (let more = rest; more >= 10; more = (more / 10) >>> 0) end++;
+  for (let digits = rest; digits >= 10; digits = (digits / 10) >>> 0) end++;
   for (let at = end; at > start; ) {
     const tenth = (rest / 10) >>> 0;
     bytes[--at] = DIGIT_0 + rest - tenth * 10;
@@ -137,32 +137,32 @@ function putText(bytes: Uint8Array, start: number, text: string): number {
 }
 
 function putEscaped(bytes: Uint8Array, start: number, text: string): number {
-  const escaped = encoded(text);
+  const escaped = percentEncode(text);
   for (let i = 0; i < escaped.length; i++) bytes[start + i] = escaped.charCodeAt(i);
   bytes[start + escaped.length] = SPACE;
   return start + escaped.length + 1;
 }
 
-/** A name in the form of a line. */
+/** Encodes a name as in a line. */
 export function escapeName(name: string): string {
-  return /^[!-$&-~]*$/.test(name) ? name : encoded(name);
+  return /^[!-$&-~]*$/.test(name) ? name : percentEncode(name);
 }
 
-function encoded(text: string): string {
-  // half a character, as cut off by a length, would make encodeURIComponent throw
+function percentEncode(text: string): string {
+  // The buffer replaces a lone surrogate, which a cut may leave and for which encodeURIComponent throws.
   return encodeURIComponent(Buffer.from(text).toString());
 }
 
-/** A line that was read. */
+/** A decoded line. */
 export interface Line {
   at: number;
-  /** Of all requests of the store. */
+  /** The number among all requests of the store. */
   number: number;
   /** The fields of the line, in the order of `FIELDS`. */
   fields: readonly string[];
 }
 
-/** The lines of a block as they were written. */
+/** Reads the lines of a block, in the order in which they were written. */
 export function* readLines(block: RequestBlock): Generator<Line> {
   const [base, ...lines] = block.lines.split("\n");
   for (let i = 0; i < block.requests; i++) {
@@ -175,12 +175,12 @@ export function* readLines(block: RequestBlock): Generator<Line> {
   }
 }
 
-/** A field in the form of the line. */
+/** Returns a field, still encoded. */
 export function fieldOf(line: Line, field: Field): string {
   return line.fields[FIELDS.indexOf(field)] ?? "";
 }
 
-/** Undefined where it was not known. */
+/** Returns a field as a number; undefined if it is unknown. */
 export function numberIn(line: Line, field: Field): number | undefined {
   const text = fieldOf(line, field);
   return text === "" ? undefined : Number(text);

@@ -1,4 +1,4 @@
-/** Gathers the lines of single requests in memory until they are written, as blocks. */
+/** Collects the lines of single requests in memory until they are written as blocks. */
 import type { Logger } from "portico";
 import type { ChatRecord } from "portico/models";
 import type { NewRequestBlock } from "portico/store";
@@ -6,10 +6,10 @@ import { type Entry, LONGEST_LINE, writeHead, writeLine } from "./lines.ts";
 
 /** The size of a full block, which holds about two thousand requests. */
 const BLOCK_BYTES = 256 * 1024;
-/** So many requests wait for a store that fails. */
-const MOST_WAITING = 50_000;
+/** The number of requests that wait while the store fails. */
+const MAX_WAITING = 50_000;
 
-/** The requests that are not written yet: plain data, which a reload of the plugin passes on. */
+/** The unwritten requests: plain data, which survives a reload of the plugin. */
 export interface UnwrittenRequests {
   /** Requests that were dropped because too many waited. */
   lost: number;
@@ -20,7 +20,7 @@ export interface UnwrittenRequests {
   base: number;
   firstAt: number;
   lastAt: number;
-  /** Full blocks, the oldest first. */
+  /** Complete blocks, oldest first. */
   waiting: NewRequestBlock[];
 }
 
@@ -46,7 +46,7 @@ export class RequestLog {
     this.#unwritten = unwritten;
   }
 
-  /** How many requests were dropped since `recovered`. */
+  /** The number of requests that were dropped since `recovered`. */
   get lost(): number {
     return this.#unwritten.lost;
   }
@@ -56,7 +56,7 @@ export class RequestLog {
     this.#unwritten.lost = 0;
   }
 
-  /** True where a block has become full, and should be written soon. */
+  /** Adds a request. Returns true if a block has become full and should be written soon. */
   add(record: ChatRecord, entry: Entry): boolean {
     const { at } = entry;
     const block = this.#unwritten;
@@ -70,23 +70,23 @@ export class RequestLog {
     block.length = writeLine(block.bytes, block.length, block.base, record, entry);
     block.requests++;
     const isFull = block.length > BLOCK_BYTES - LONGEST_LINE;
-    if (isFull) this.#cut();
+    if (isFull) this.#endBlock();
     return isFull;
   }
 
-  /** Removes and returns all waiting blocks, the oldest first. */
+  /** Removes and returns all waiting blocks, oldest first. */
   take(): NewRequestBlock[] {
-    this.#cut();
+    this.#endBlock();
     return this.#unwritten.waiting.splice(0);
   }
 
-  /** Puts blocks that could not be written back in front. */
+  /** Puts blocks that could not be written back at the front. */
   putBack(blocks: readonly NewRequestBlock[]): void {
     this.#unwritten.waiting.unshift(...blocks);
     this.#dropOldest();
   }
 
-  #cut(): void {
+  #endBlock(): void {
     const block = this.#unwritten;
     if (block.requests === 0) return;
     block.waiting.push({
@@ -103,7 +103,7 @@ export class RequestLog {
     const unwritten = this.#unwritten;
     let count = 0;
     for (const { requests } of unwritten.waiting) count += requests;
-    while (count > MOST_WAITING) {
+    while (count > MAX_WAITING) {
       if (unwritten.lost === 0)
         this.#log.error(
           "the oldest single requests were lost, because the store has not accepted any for too long",

@@ -1,23 +1,23 @@
-/** Pages of single requests, newest first, read from the store's blocks backwards. */
+/** Reads pages of single requests, newest first, from the blocks of the store. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { RequestBlock, Store } from "portico/store";
 import { escapeName, fieldOf, type Line, nameIn, numberIn, readLines } from "./lines.ts";
 import { placeText, type RequestsQuery } from "./query.ts";
 
-/** How many requests are searched at a time, so that no other caller waits for long; the first block has only what a page needs. */
-const AT_A_TIME = 2000;
+/** The requests that are searched before other callers get a turn. The first reading covers only one page. */
+const BATCH_SIZE = 2000;
 
-/** What is not known is absent. */
+/** One request; members whose value is unknown are absent. */
 export interface RequestView {
-  /** As in the answer's `x-request-id`. */
+  /** The id in the response header `x-request-id`. */
   requestId: string;
-  /** ISO time of its end. */
+  /** The time at which it ended, in ISO form. */
   at: string;
   channel: string;
   model: string;
   /** Null for the owner. */
   key: string | null;
-  /** 499: the client left. */
+  /** The HTTP status; 499 if the client disconnected. */
   status: number;
   attempts: number;
   stream: boolean;
@@ -25,10 +25,10 @@ export interface RequestView {
   firstByteMs?: number | undefined;
   promptTokens?: number | undefined;
   completionTokens?: number | undefined;
-  /** Of the prompt's. */
+  /** The prompt tokens that the provider read from its cache. */
   cachedTokens?: number | undefined;
   costUsd?: number | undefined;
-  /** The tokens are the gateway's estimate, and so is the cost. */
+  /** True if the tokens, and so the cost, are estimates of the gateway. */
   estimated?: true | undefined;
   tags?: string[] | undefined;
 }
@@ -41,7 +41,7 @@ export interface RequestPage {
   next?: string;
 }
 
-/** Rejects where the store cannot be read. */
+/** Reads one page. Rejects if the store cannot be read. */
 export async function requestPage(store: Store, query: RequestsQuery): Promise<RequestPage> {
   const { from, to, limit } = query;
   const lines = await newestLines(store, query);
@@ -54,17 +54,17 @@ export async function requestPage(store: Store, query: RequestsQuery): Promise<R
   };
 }
 
-/** The newest lines that the query asks for, and one more where another page follows. */
+/** Returns the newest lines that match the query, and one more if another page follows. */
 async function newestLines(store: Store, query: RequestsQuery): Promise<Line[]> {
   const { from, to, limit } = query;
   const until = Math.min(to, query.before?.at ?? to);
-  const fits = filterOf(query);
+  const matches = filterOf(query);
   const lines: Line[] = [];
   let after: RequestBlock | undefined;
   for (;;) {
-    const least = after === undefined ? limit + 1 : AT_A_TIME;
+    const least = after === undefined ? limit + 1 : BATCH_SIZE;
     const blocks = await store.usage.requests({ since: from, until, after, least });
-    lines.push(...blocks.flatMap((block) => [...readLines(block)].filter(fits)));
+    lines.push(...blocks.flatMap((block) => [...readLines(block)].filter(matches)));
     lines.sort((a, b) => b.at - a.at || b.number - a.number).splice(limit + 1);
     after = blocks.at(-1);
     if (after === undefined || isSettled(lines[limit], after)) return lines;
@@ -73,8 +73,8 @@ async function newestLines(store: Store, query: RequestsQuery): Promise<Line[]> 
 }
 
 /**
- * Whether no block after this one can have anything that comes before the line. Blocks of several gateways overlap in
- * time: only what is later than the end of all that is unread has its place for good.
+ * Returns true if no unread block can hold a request that is newer than the line. Blocks of several gateways overlap in time,
+ * so only a line that is newer than the end of the last block that was read has its final place.
  */
 function isSettled(line: Line | undefined, block: RequestBlock): boolean {
   if (line === undefined || line.at !== block.lastAt)
@@ -92,17 +92,17 @@ function filterOf({ from, to, before, status, filter }: RequestsQuery): (line: L
       return false;
     if (status !== undefined && !matchesStatus(fieldOf(line, "status"), status)) return false;
     if (filter.tag !== undefined && tagsIn(line)?.includes(filter.tag) !== true) return false;
-    return names.every(([name, wanted]) => fieldOf(line, name) === wanted);
+    return names.every(([name, value]) => fieldOf(line, name) === value);
   };
 }
 
-/** `wanted` is a status (429) or a class of statuses (4xx). */
-function matchesStatus(status: string, wanted: string): boolean {
-  if (!wanted.endsWith("xx")) return status === wanted;
-  return status.length === wanted.length && status.charAt(0) === wanted.charAt(0);
+/** Compares a status with a status (429) or a class of statuses (4xx). */
+function matchesStatus(status: string, filter: string): boolean {
+  if (!filter.endsWith("xx")) return status === filter;
+  return status.length === filter.length && status.charAt(0) === filter.charAt(0);
 }
 
-/** Undefined where there are none. */
+/** Returns the tags of a line; undefined if there are none. */
 function tagsIn(line: Line): string[] | undefined {
   const tags = nameIn(line, "tags");
   return tags === "" ? undefined : tags.split(",");

@@ -5,19 +5,19 @@ import { type Range, readRange } from "../range.ts";
 
 const DEFAULT_LIMIT = 50;
 
-/** Where a page ends: the time and the number of its last request. */
+/** The end of a page: the time and the number of its last request. */
 export interface Place {
   at: number;
   number: number;
 }
 export interface RequestsQuery extends Range {
-  /** `429`, or `4xx` for all of them. */
+  /** A status such as `429`, or a class such as `4xx`. */
   status: string | undefined;
   limit: number;
   before: Place | undefined;
 }
 
-/** Throws `invalid_request_error` with `param`. */
+/** Reads the query. Throws `invalid_request_error` with `param`. */
 export function readRequestsQuery(query: URLSearchParams, now: number): RequestsQuery {
   for (const name of ["alias", "principal"])
     if (query.has(name)) throw errors.filterNotKept({ name }, { param: name });
@@ -29,7 +29,7 @@ export function readRequestsQuery(query: URLSearchParams, now: number): Requests
   };
 }
 
-/** As `before` takes it. */
+/** Formats a place for the parameter `before`. */
 export function placeText({ at, number }: Place): string {
   return `${at}-${number}`;
 }
