@@ -1,4 +1,4 @@
-/** `portico requests`. */
+/** The command `portico requests`. */
 import {
   commandFor,
   defineCommand,
@@ -39,7 +39,7 @@ const filters = {
 
 const LONGEST_ID = 40;
 
-/** Not made of its route alone, since `--curl` shows another part of the response. */
+/** Written out instead of derived from its route, since `--curl` shows another part of the response. */
 const show = defineCommand({
   name: "show",
   summary: "Show what happened to one request",

@@ -1,4 +1,4 @@
-/** A kept request as a `curl` command, to send it again from a shell. The token is not in it: `$PORTICO_TOKEN` is. */
+/** Writes a recorded request as a `curl` command that sends it again. It names `$PORTICO_TOKEN` in place of the token. */
 import type { RequestDetails } from "./view.ts";
 
 type Message = Record<string, unknown> & { role?: unknown; content?: unknown };
@@ -6,31 +6,29 @@ type Message = Record<string, unknown> & { role?: unknown; content?: unknown };
 const SAMPLE: Message[] = [{ role: "user", content: "Hello" }];
 const DEFAULT_MAX_TOKENS = 1024;
 
-/** Undefined where no HTTP request asked for a model. */
+/** Returns the command; undefined if the request did not send messages to a model over HTTP. */
 export function curlOf(request: RequestDetails, url: string): string | undefined {
   const { route, alias, stream, tags } = request;
   const [method, path] = route?.split(" ") ?? [];
   const write = WRITERS[path ?? ""];
   if (method !== "POST" || alias === undefined || write === undefined) return undefined;
-  const isKept = Array.isArray(request.prompt);
-  const messages = isKept ? (request.prompt as Message[]) : SAMPLE;
+  const hasPrompt = Array.isArray(request.prompt);
+  const messages = hasPrompt ? (request.prompt as Message[]) : SAMPLE;
   const body = { model: alias, ...write(messages), ...(stream === true ? { stream } : {}) };
   const headers = [
     '-H "Authorization: Bearer $PORTICO_TOKEN"',
     "-H 'Content-Type: application/json'",
   ];
-  if (tags !== undefined) headers.push(`-H ${quoted(`x-portico-tags: ${tags.join(",")}`)}`);
+  if (tags !== undefined) headers.push(`-H ${quote(`x-portico-tags: ${tags.join(",")}`)}`);
   return [
-    ...(isKept
+    ...(hasPrompt
       ? []
       : ["# The gateway did not keep the prompt (see log.content): this is a sample."]),
-    [`curl ${quoted(url + path)}`, ...headers, `-d ${quoted(JSON.stringify(body))}`].join(
-      " \\\n  ",
-    ),
+    [`curl ${quote(url + path)}`, ...headers, `-d ${quote(JSON.stringify(body))}`].join(" \\\n  "),
   ].join("\n");
 }
 
-/** The body of each route for messages in OpenAI's form, as the gateway keeps them. */
+/** The body of each route for messages in OpenAI's form, in which the gateway records them. */
 const WRITERS: Readonly<Record<string, (messages: Message[]) => Record<string, unknown>>> = {
   "/v1/chat/completions": (messages) => ({ messages }),
   "/v1/responses": (messages) => ({ input: messages }),
@@ -56,7 +54,7 @@ function textsOf(messages: readonly Message[]): string[] {
   );
 }
 
-/** For a POSIX shell. */
-function quoted(text: string): string {
+/** Quotes a text for a POSIX shell. */
+function quote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

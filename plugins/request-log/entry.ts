@@ -1,16 +1,16 @@
-/** What is kept of one request: its story, and what HTTP knows of it. */
+/** The record of one request: its story, and its HTTP part. */
 import type { EndedRequest } from "portico";
 import type { Failure, RequestStory } from "portico/models";
 
 export interface Entry {
-  /** Counts the requests of this process. */
+  /** The number of the request among those of this process. */
   readonly number: number;
   readonly endedAt: number;
   readonly bytes: number;
   readonly requestId: string;
-  /** Absent where nothing was read of the request: it was refused before. */
+  /** Absent if the request was refused before it was read. */
   readonly story: RequestStory | undefined;
-  /** Absent where no HTTP request asked. */
+  /** Absent if the request did not come over HTTP. */
   readonly http: HttpPart | undefined;
 }
 
@@ -21,18 +21,18 @@ export interface HttpPart {
   readonly status: number;
   readonly ms: number;
   readonly cut: boolean;
-  /** The name of the client key, and its kind where there is none. */
+  /** The client: its kind, and the name of its key if it has one. */
   readonly client: EndedRequest["client"];
   readonly error: Refusal | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 interface Refusal extends Failure {
-  /** The limit that refused, as `requestsPerMinute` or `budget`. */
+  /** The limit that refused the request, such as `requestsPerMinute` or `budget`. */
   limit: string | undefined;
 }
 
-/** The memory of a request's record with its fields, and of each of its attempts and hooks. Measured, and rounded up. */
+/** The memory of a record, and of each of its attempts and hooks: measured and rounded up. */
 const BASE_BYTES = 1200;
 const TRY_BYTES = 250;
 const HOOK_BYTES = 300;
@@ -70,7 +70,7 @@ export function isOwn(header: string): boolean {
   return /^(?:x-(?!content-type-options)|retry-after$)/i.test(header);
 }
 
-/** About how much memory an entry takes. */
+/** Estimates the memory that an entry takes. */
 export function sizeOf(story: RequestStory | undefined, contentBytes: number): number {
   const tries = (story?.tries.length ?? 0) * TRY_BYTES;
   const hooks = (story?.hooks.length ?? 0) * HOOK_BYTES;

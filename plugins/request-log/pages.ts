@@ -1,15 +1,15 @@
-/** Pages of requests, and single ones, over all workers of the gateway. */
+/** Reads pages of requests, and single requests, from all workers of the gateway. */
 import type { Workers } from "portico";
 import { errors } from "./errors.ts";
 import type { Recorder } from "./recorder.ts";
-import { comparePlaces, fits, type Place, placeText, type RequestsQuery } from "./query.ts";
+import { comparePlaces, matches, type Place, placeText, type RequestsQuery } from "./query.ts";
 import { detailsOf, type RequestDetails, type RequestView, viewOf } from "./view.ts";
 
 const PAGE_TOPIC = "requests";
-const ONE_TOPIC = "request";
+const SINGLE_TOPIC = "request";
 
 export interface RequestPage {
-  /** The newest first. */
+  /** Requests, newest first. */
   requests: RequestView[];
   /** `before` of the next page; absent on the last one. */
   next?: string | undefined;
@@ -22,8 +22,8 @@ interface Placed<T> {
 
 export interface Pages {
   page(query: RequestsQuery): Promise<RequestPage>;
-  /** The newest request of that id. Throws `not_found`. */
-  one(id: string): Promise<RequestDetails>;
+  /** Returns the newest request with that id. Throws `not_found`. */
+  newestWithId(id: string): Promise<RequestDetails>;
   close(): void;
 }
 
@@ -35,15 +35,15 @@ export function createPages(recorder: Recorder, workers: Workers | undefined): P
     for (const entry of recorder.newest()) {
       const place = { at: entry.endedAt, worker, number: entry.number };
       if (query.before !== undefined && comparePlaces(place, query.before) <= 0) continue;
-      if (!fits(query, entry)) continue;
+      if (!matches(query, entry)) continue;
       placed.push({ place, view: viewOf(entry) });
-      // One more than the page holds says whether another follows.
+      // One entry more than the page holds shows that another page follows.
       if (placed.length > query.limit) break;
     }
     return placed;
   }
 
-  function ownOne(id: string): Placed<RequestDetails> | undefined {
+  function ownNewest(id: string): Placed<RequestDetails> | undefined {
     for (const entry of recorder.newest())
       if (entry.requestId === id)
         return {
@@ -53,7 +53,9 @@ export function createPages(recorder: Recorder, workers: Workers | undefined): P
     return undefined;
   }
 
-  const undos = workers ? [workers.on(PAGE_TOPIC, ownPage), workers.on(ONE_TOPIC, ownOne)] : [];
+  const undos = workers
+    ? [workers.on(PAGE_TOPIC, ownPage), workers.on(SINGLE_TOPIC, ownNewest)]
+    : [];
 
   return {
     async page(query) {
@@ -66,10 +68,10 @@ export function createPages(recorder: Recorder, workers: Workers | undefined): P
         next: last && placeText(last.place),
       };
     },
-    async one(id) {
+    async newestWithId(id) {
       const others =
-        (await workers?.askAll<Placed<RequestDetails> | undefined>(ONE_TOPIC, id)) ?? [];
-      const [newest] = [ownOne(id), ...others]
+        (await workers?.askAll<Placed<RequestDetails> | undefined>(SINGLE_TOPIC, id)) ?? [];
+      const [newest] = [ownNewest(id), ...others]
         .filter((details) => details !== undefined)
         .sort(byPlace);
       if (newest !== undefined) return newest.view;

@@ -1,4 +1,4 @@
-/** Keeps what happened to each request for a model, and shows it. */
+/** The plugin that records what happened to each request for a model. */
 import { definePlugin } from "portico";
 import type {} from "portico/models";
 import { errors } from "./errors.ts";
@@ -27,21 +27,24 @@ export default definePlugin({
     ctx.onConfig((next: typeof config) => recorder.configure(settings(next)));
     ctx.add("meter", {
       name: "request-log",
-      finished: (record) => recorder.metered(record),
+      finished: (record) => recorder.recordMetered(record),
       keepsContent: (client) => recorder.keepsContent(client),
     });
-    ctx.add("requestWatcher", { name: "request-log", ended: (request) => recorder.ended(request) });
+    ctx.add("requestWatcher", {
+      name: "request-log",
+      ended: (request) => recorder.recordEnded(request),
+    });
     ctx.task("expire requests", { everyMs: EXPIRE_MS }, () => recorder.expire());
 
-    // Providers know secrets that are not in the configuration, such as tokens that they have fetched.
-    const masked = <T>(value: T): T => ctx.use("models").mask(value);
+    // The models service masks, since providers know secrets that are not in the configuration, such as fetched tokens.
+    const mask = <T>(value: T): T => ctx.use("models").mask(value);
     const pages = createPages(recorder, ctx.find("workers"));
     ctx.defer(() => pages.close());
     ctx.route("GET", "/requests", requestRoutes.list, async ({ query }) =>
-      masked(await pages.page(readQuery(query, Date.now()))),
+      mask(await pages.page(readQuery(query, Date.now()))),
     );
     ctx.route("GET", "/requests/:id", requestRoutes.show, async ({ params }) => {
-      const details = masked(await pages.one(params["id"]!));
+      const details = mask(await pages.newestWithId(params["id"]!));
       return { ...details, curl: curlOf(details, ctx.url()) };
     });
   },

@@ -1,4 +1,4 @@
-/** The query of `GET /requests`, and which entries fit it. */
+/** The query of `GET /requests`: reads it, and matches entries against it. */
 import { choiceIn, limitIn, momentIn } from "portico/strings";
 import type { Entry } from "./entry.ts";
 import { errors } from "./errors.ts";
@@ -7,17 +7,17 @@ import { OUTCOMES, type Outcome, outcomeOf, statusOf, viewOf } from "./view.ts";
 const DEFAULT_LIMIT = 50;
 const TEXTS = ["key", "model", "channel", "principal", "id", "tag", "hook"] as const;
 
-/** Where a page ends: the end of its last request, and its number in its worker. */
+/** The end of a page: the end time of its last request, its worker, and its number there. */
 export interface Place {
   at: number;
   worker: number;
   number: number;
 }
 
-/** Goes to other workers: plain values only. */
+/** The query. It is sent to other workers, so it holds plain values only. */
 export interface RequestsQuery {
   texts: Partial<Record<(typeof TEXTS)[number], string>>;
-  /** `429`, or `4xx` for all of them. */
+  /** A status such as `429`, or a class such as `4xx`. */
   status: string | undefined;
   outcome: Outcome | undefined;
   since: number | undefined;
@@ -26,7 +26,7 @@ export interface RequestsQuery {
   before: Place | undefined;
 }
 
-/** Throws `invalid_request_error` with `param`. */
+/** Reads the query. Throws `invalid_request_error` with `param`. */
 export function readQuery(query: URLSearchParams, now: number): RequestsQuery {
   const texts: RequestsQuery["texts"] = {};
   for (const name of TEXTS) {
@@ -44,28 +44,28 @@ export function readQuery(query: URLSearchParams, now: number): RequestsQuery {
   };
 }
 
-/** As `before` takes it. */
+/** Formats a place for the parameter `before`. */
 export function placeText({ at, worker, number }: Place): string {
   return `${at}-${worker}-${number}`;
 }
 
-/** The newest first: negative where `a` comes before `b`. */
+/** Sorts the newest first: returns a negative number if `a` comes before `b`. */
 export function comparePlaces(a: Place, b: Place): number {
   return b.at - a.at || b.worker - a.worker || b.number - a.number;
 }
 
-/** Whether an entry fits all that is asked for, but for its place. */
-export function fits(query: RequestsQuery, entry: Entry): boolean {
+/** Returns true if an entry matches all filters. It does not compare its place with `before`. */
+export function matches(query: RequestsQuery, entry: Entry): boolean {
   const { texts, status, outcome, since, until } = query;
   if (since !== undefined && entry.endedAt < since) return false;
   if (until !== undefined && entry.endedAt > until) return false;
   if (texts.id !== undefined && !entry.requestId.includes(texts.id)) return false;
-  if (status !== undefined && !fitsStatus(status, statusOf(entry))) return false;
+  if (status !== undefined && !matchesStatus(statusOf(entry), status)) return false;
   if (outcome !== undefined && outcomeOf(entry) !== outcome) return false;
-  return fitsNames(texts, entry);
+  return matchesNames(texts, entry);
 }
 
-function fitsNames(texts: RequestsQuery["texts"], entry: Entry): boolean {
+function matchesNames(texts: RequestsQuery["texts"], entry: Entry): boolean {
   const { key, model, channel, principal, tag, hook } = texts;
   if ([key, model, channel, principal, tag, hook].every((text) => text === undefined)) return true;
   const view = viewOf(entry);
@@ -79,8 +79,8 @@ function fitsNames(texts: RequestsQuery["texts"], entry: Entry): boolean {
   return channel === undefined || channels.includes(channel);
 }
 
-function fitsStatus(wanted: string, status: number): boolean {
-  return wanted.endsWith("xx") ? String(status)[0] === wanted[0] : String(status) === wanted;
+function matchesStatus(status: number, filter: string): boolean {
+  return filter.endsWith("xx") ? String(status)[0] === filter[0] : String(status) === filter;
 }
 
 function readStatus(text: string | null): string | undefined {

@@ -1,4 +1,4 @@
-/** Takes every request for a model that has ended, once: over HTTP at the end of its response, else when it is metered. */
+/** Records each request for a model once: at the end of its HTTP response, or else when it is metered. */
 import type { Client, EndedRequest } from "portico";
 import type { ChatRecord, RequestStory } from "portico/models";
 import { mayKeep, settleContent } from "./content.ts";
@@ -11,7 +11,7 @@ export interface RecorderConfig {
   content: ContentConfig;
 }
 
-/** Plain data, which a reload of the plugin passes on. */
+/** The recorded requests: plain data, which survives a reload of the plugin. */
 export interface RecordedRequests {
   entries: RingEntries<Entry>;
   /** The number of the newest entry. */
@@ -42,13 +42,13 @@ export class Recorder {
     return this.#config.requests.keep > 0 && mayKeep(this.#config.content, client);
   }
 
-  /** See `ChatMeter`. */
-  metered({ story }: ChatRecord): void {
+  /** Records a request that did not come over HTTP: see `ChatMeter`. */
+  recordMetered({ story }: ChatRecord): void {
     if (story?.isInternal === true) this.#add(story.requestId, story, undefined);
   }
 
-  /** See `RequestWatcher`. */
-  ended(request: EndedRequest): void {
+  /** Records an HTTP request that has ended: see `RequestWatcher`. */
+  recordEnded(request: EndedRequest): void {
     if (!isForModel(request)) return;
     this.#add(request.id, request.subject as RequestStory | undefined, httpPart(request));
   }
@@ -70,7 +70,7 @@ export class Recorder {
   }
 }
 
-/** Lists of models are no requests for one, but a client that is refused there may ask why. */
+/** Returns true for requests to models, and for refused requests to other client routes, which need an explanation, too. */
 function isForModel({ access, path, status, subject }: EndedRequest): boolean {
   if (subject !== undefined) return true;
   if (access !== "client" && !(access === undefined && path.startsWith("/v1/"))) return false;

@@ -1,9 +1,9 @@
-/** The newest entries, within a number, a size and an age. */
+/** Holds the newest entries, limited by number, size and age. */
 
-export interface Kept {
+export interface RingEntry {
   /** Milliseconds since 1970. */
   readonly endedAt: number;
-  /** About how much memory it takes. */
+  /** An estimate of the memory that the entry takes. */
   readonly bytes: number;
 }
 
@@ -14,18 +14,18 @@ export interface RingLimits {
 }
 
 const HOUR_MS = 3_600_000;
-/** Removed entries at the beginning are cut off in blocks, because removing them singly copies the rest each time. */
+/** Removed entries at the beginning are cut off in blocks, since each cut copies all entries behind them. */
 const BLOCK = 1024;
 
-/** Plain data, which a reload of the plugin passes on. */
-export interface RingEntries<T extends Kept> {
-  /** The oldest first; those before `first` were removed. */
+/** The entries: plain data, which survives a reload of the plugin. */
+export interface RingEntries<T extends RingEntry> {
+  /** Entries, oldest first; those before `first` are removed. */
   all: (T | undefined)[];
   first: number;
   bytes: number;
 }
 
-export class Ring<T extends Kept> {
+export class Ring<T extends RingEntry> {
   #limits: RingLimits;
   readonly #entries: RingEntries<T>;
 
@@ -46,7 +46,7 @@ export class Ring<T extends Kept> {
     this.#trim();
   }
 
-  /** The newest first. */
+  /** Yields the entries that are not too old, newest first. */
   *newest(now: number): Generator<T> {
     const oldest = now - this.#limits.keepHours * HOUR_MS;
     for (let i = this.#entries.all.length - 1; i >= this.#entries.first; i--) {
@@ -55,7 +55,7 @@ export class Ring<T extends Kept> {
     }
   }
 
-  /** Lets go of what is too old. */
+  /** Removes entries that are too old. */
   expire(now: number): void {
     const oldest = now - this.#limits.keepHours * HOUR_MS;
     while (

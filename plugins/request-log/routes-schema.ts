@@ -1,4 +1,4 @@
-/** What the routes of requests take and answer. */
+/** Requests and responses of the routes of requests. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, choice, jsonResponse, Time } from "portico/openapi";
 import { querySchema } from "./schema.ts";

@@ -1,4 +1,4 @@
-/** What this plugin has in the configuration. */
+/** The plugin's sections of the configuration. */
 import { type Static, Type } from "portico";
 
 const names = (description: string) =>
@@ -49,7 +49,7 @@ export type ContentConfig = Static<typeof contentSchema>;
 
 const text = (description: string) => Type.Optional(Type.String({ description }));
 
-/** The query of `GET /requests`, for listings. */
+/** The query of `GET /requests`, for the description of the route. */
 export const querySchema = Type.Object({
   key: text("Only requests of this client key. An empty string selects requests without a key."),
   model: text("Only requests for this model, as the client or the upstream names it."),

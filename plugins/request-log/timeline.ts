@@ -1,4 +1,4 @@
-/** One request as lines for a person. */
+/** Formats one request as lines of text. */
 import type { AttemptView, HookView, RequestDetails } from "./view.ts";
 
 export function timeline(request: RequestDetails): string[] {
@@ -63,21 +63,21 @@ function tokensOf(request: RequestDetails): string | undefined {
   return `${promptTokens} prompt${cached}, ${completionTokens} completion${hint}`;
 }
 
-/** Hooks in the order of their first run, with the attempts between them. */
+/** Lists hooks in the order of their first run, with the attempts between them. */
 function events({ hooks, attempts }: RequestDetails): string[] {
   const before = hooks.filter(({ event }) => isBefore(event)).map(hookLine);
   const after = hooks.filter(({ event }) => !isBefore(event)).map(hookLine);
   return [...before, ...attempts.map(attemptLine), ...after];
 }
 
-/** Whether an event comes before any attempt. */
+/** Returns true for events that come before any attempt. */
 function isBefore(event: string): boolean {
   return event === "message:received" || event === "chat:request";
 }
 
 function hookLine(hook: HookView): string {
   const { name, event, runs, ms, fields, effect, failures, error, changes = [] } = hook;
-  const what = [
+  const details = [
     fields.length > 0 ? `changed ${fields.join(", ")}` : "changed nothing",
     effect,
     failures === undefined ? undefined : `failed ${failures} times: ${error}`,
@@ -87,17 +87,17 @@ function hookLine(hook: HookView): string {
     ({ field, before, after }) =>
       `\n    ${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
   );
-  return `  hook ${name} on ${event}: ${what.join(", ")}; ${ms} ms${texts.join("")}`;
+  return `  hook ${name} on ${event}: ${details.join(", ")}; ${ms} ms${texts.join("")}`;
 }
 
 function attemptLine(attempt: AttemptView): string {
   const { channel, model, startMs, ms, firstByteMs, status, code, cause, skipped } = attempt;
-  const where = `  +${startMs} ms ${channel} / ${model}:`;
-  if (skipped === true) return `${where} skipped, ${cause}`;
+  const prefix = `  +${startMs} ms ${channel} / ${model}:`;
+  if (skipped === true) return `${prefix} skipped, ${cause}`;
   const failure = code === undefined ? "" : `, ${code}: ${cause}`;
-  const first = firstByteMs === undefined ? "" : `, first byte after ${firstByteMs} ms`;
+  const firstByte = firstByteMs === undefined ? "" : `, first byte after ${firstByteMs} ms`;
   const time = ms === undefined ? "" : `, ${ms} ms`;
-  return `${where} status ${status ?? "-"}${failure}${first}${time}`;
+  return `${prefix} status ${status ?? "-"}${failure}${firstByte}${time}`;
 }
 
 function section(title: string, value: unknown): string[] {

@@ -1,4 +1,4 @@
-/** A kept request as the route and the command show it. */
+/** The views of a recorded request that the routes and the command show. */
 import type { FieldChange, Principal } from "portico";
 import { principalOf } from "portico";
 import type { HookStory, RequestStory, TryStory } from "portico/models";
@@ -7,33 +7,33 @@ import { type Entry, isOwn } from "./entry.ts";
 export const OUTCOMES = ["ok", "failed", "refused", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** What is not known is absent. */
+/** One request; members whose value is unknown are absent. */
 export interface RequestView {
-  /** As in the response's `x-request-id`. A client may have chosen it, also for several requests. */
+  /** The id in the response header `x-request-id`. A client may choose it, and may use it for several requests. */
   id: string;
-  /** ISO time of its beginning. */
+  /** The time at which it began, in ISO form. */
   at: string;
-  /** To the end of its response. */
+  /** The time until the end of its response. */
   ms: number;
   firstByteMs?: number | undefined;
-  /** Refused: no upstream was asked. Cancelled: the client left. */
+  /** `refused`: no upstream received it. `cancelled`: the client disconnected. */
   outcome: Outcome;
-  /** 499: the client left. */
+  /** The HTTP status; 499 if the client disconnected. */
   status: number;
   error?: { code: string; message: string; limit?: string | undefined } | undefined;
-  /** Null where no client key was used. */
+  /** The name of the client key; null if none was used. */
   key: string | null;
   principal: Principal;
-  /** The client's address; absent where no HTTP request asked. */
+  /** The client's address; absent if the request did not come over HTTP. */
   address?: string | undefined;
-  /** As `POST /v1/chat/completions`; absent where no HTTP request asked. */
+  /** A route such as `POST /v1/chat/completions`; absent if the request did not come over HTTP. */
   route?: string | undefined;
-  /** The model as the client named it: an alias, `channel/model`, or a model's own name. */
+  /** The model as the client named it: an alias, `channel/model`, or a model's name. */
   alias?: string | undefined;
-  /** Models that the client named to go on to. */
+  /** Further models that the client named as fallbacks. */
   fallbacks?: readonly string[] | undefined;
   stream?: boolean | undefined;
-  /** Of the last attempt; the upstream's own name of the model. */
+  /** The channel of the last attempt. `provider` and `model` belong to it, too; `model` is the upstream's name. */
   channel?: string | undefined;
   provider?: string | undefined;
   model?: string | undefined;
@@ -41,38 +41,38 @@ export interface RequestView {
   hooks: HookView[];
   promptTokens?: number | undefined;
   completionTokens?: number | undefined;
-  /** Of the prompt's. */
+  /** The prompt tokens that the provider read from its cache. */
   cachedTokens?: number | undefined;
-  /** By list price. */
+  /** An estimate by list price, in US dollars. */
   costUsd?: number | undefined;
-  /** The tokens are the gateway's estimate, and so is the cost. */
+  /** True if the tokens, and so the cost, are estimates of the gateway. */
   estimated?: true | undefined;
-  /** An alias's cache had the response. */
+  /** True if the response came from an alias's cache. */
   cached?: true | undefined;
   tags?: readonly string[] | undefined;
 }
 
-/** One request, with what lists leave out. */
+/** One request with the members that lists leave out. */
 export interface RequestDetails extends RequestView {
-  /** Of the response: `x-*` and `retry-after`. */
+  /** The headers `x-*` and `retry-after` of the response. */
   headers: Record<string, string>;
-  /** Where `log.content` keeps them. */
+  /** The prompt and the response, if `log.content` covers the request. */
   prompt?: unknown;
   response?: unknown;
-  /** To send it again from a shell; absent where its route takes no messages. */
+  /** A command that sends it again; absent if its route takes no messages. */
   curl?: string | undefined;
 }
 
 export interface AttemptView {
   channel: string;
   model: string;
-  /** After the request's beginning. */
+  /** The time from the beginning of the request to that of the attempt. */
   startMs: number;
   ms?: number | undefined;
   firstByteMs?: number | undefined;
-  /** The upstream's; 0 where it sent none. Absent where the target was passed over. */
+  /** The upstream's status; 0 if it sent none. Absent if the target was skipped. */
   status?: number | undefined;
-  /** Why it failed, or why it was passed over. */
+  /** The reason why it failed or was skipped. */
   code?: string | undefined;
   cause?: string | undefined;
   skipped?: true | undefined;
@@ -81,16 +81,16 @@ export interface AttemptView {
 export interface HookView {
   name: string;
   event: string;
-  /** How often it was called: a stream comes in pieces. */
+  /** The number of calls: on a stream, a hook runs for each piece. */
   runs: number;
-  /** All runs together. */
+  /** The time of all runs together. */
   ms: number;
   /** The fields that it changed. */
   fields: readonly string[];
   effect?: "reply" | "block" | undefined;
   failures?: number | undefined;
   error?: string | undefined;
-  /** Where `log.content` keeps them. */
+  /** The changes, if `log.content` covers the request. */
   changes?: readonly FieldChange[] | undefined;
 }
 
@@ -103,8 +103,8 @@ export function viewOf(entry: Entry): RequestView {
   return {
     id: entry.requestId,
     at: new Date(story?.startedAt ?? entry.endedAt - ms).toISOString(),
-    ms: rounded(ms),
-    firstByteMs: record?.firstByteMs === undefined ? undefined : rounded(record.firstByteMs),
+    ms: roundMs(ms),
+    firstByteMs: record?.firstByteMs === undefined ? undefined : roundMs(record.firstByteMs),
     outcome: outcomeOf(entry),
     status: statusOf(entry),
     error: http?.error ?? story?.failure,
@@ -113,7 +113,7 @@ export function viewOf(entry: Entry): RequestView {
     address: http?.address,
     route: http && `${http.method} ${http.path}`,
     alias: story?.model,
-    fallbacks: listed(story?.fallbacks),
+    fallbacks: orAbsent(story?.fallbacks),
     stream: story?.stream,
     channel: record?.channel || story?.channel || undefined,
     provider: record?.provider || undefined,
@@ -126,7 +126,7 @@ export function viewOf(entry: Entry): RequestView {
     costUsd: record?.cost,
     estimated: usage?.estimated === true ? true : undefined,
     cached: record?.cached === true ? true : undefined,
-    tags: listed(story?.tags),
+    tags: orAbsent(story?.tags),
   };
 }
 
@@ -134,7 +134,7 @@ export function detailsOf(entry: Entry): RequestDetails {
   const { story, http } = entry;
   const changes = story?.hooks.map((hook) => hook.changes) ?? [];
   const view = viewOf(entry);
-  const hooks = view.hooks.map((hook, i) => ({ ...hook, changes: listed(changes[i]) }));
+  const hooks = view.hooks.map((hook, i) => ({ ...hook, changes: orAbsent(changes[i]) }));
   const all = Object.entries({ ...http?.headers, ...story?.headers });
   return {
     ...view,
@@ -146,20 +146,20 @@ export function detailsOf(entry: Entry): RequestDetails {
 }
 
 export function statusOf({ story, http }: Entry): number {
-  const ofRecord = story?.record?.status;
-  // A stream that broke off went out under a 200.
-  if (ofRecord !== undefined && ofRecord >= 400) return ofRecord;
-  return http?.status ?? ofRecord ?? 0;
+  const recorded = story?.record?.status;
+  // A stream that failed after its beginning has the HTTP status 200, so the record's status goes first.
+  if (recorded !== undefined && recorded >= 400) return recorded;
+  return http?.status ?? recorded ?? 0;
 }
 
 export function outcomeOf(entry: Entry): Outcome {
   const status = statusOf(entry);
   if (status === 499) return "cancelled";
   if (status < 400) return entry.http?.cut === true ? "cancelled" : "ok";
-  return wasAsked(entry.story) ? "failed" : "refused";
+  return hasAttempt(entry.story) ? "failed" : "refused";
 }
 
-function wasAsked(story: RequestStory | undefined): boolean {
+function hasAttempt(story: RequestStory | undefined): boolean {
   return story?.tries.some(({ isSkipped }) => !isSkipped) ?? false;
 }
 
@@ -168,9 +168,9 @@ function attemptView(attempt: TryStory): AttemptView {
   return {
     channel,
     model,
-    startMs: rounded(startMs),
-    ms: ms === undefined || isSkipped ? undefined : rounded(ms),
-    firstByteMs: firstByteMs === undefined ? undefined : rounded(firstByteMs),
+    startMs: roundMs(startMs),
+    ms: ms === undefined || isSkipped ? undefined : roundMs(ms),
+    firstByteMs: firstByteMs === undefined ? undefined : roundMs(firstByteMs),
     status,
     code: failure?.code,
     cause: failure?.message,
@@ -192,7 +192,7 @@ function hookView({
     name: owner.replace(/^hook:/, ""),
     event,
     runs,
-    ms: rounded(ms),
+    ms: roundMs(ms),
     fields,
     effect,
     failures: failures === 0 ? undefined : failures,
@@ -200,10 +200,12 @@ function hookView({
   };
 }
 
-function listed<T>(values: readonly T[] | undefined): readonly T[] | undefined {
+/** Returns undefined for an empty list, so that the member is absent. */
+function orAbsent<T>(values: readonly T[] | undefined): readonly T[] | undefined {
   return values === undefined || values.length === 0 ? undefined : values;
 }
 
-function rounded(ms: number): number {
+/** Rounds to tenths of a millisecond. */
+function roundMs(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
