@@ -1,3 +1,4 @@
+/** The command `portico keys`. */
 import { commandFor, defineCommand } from "portico/command-line";
 import { keyRoutes } from "./routes-schema.ts";
 import type { KeyView } from "./view.ts";
@@ -109,7 +110,7 @@ export default defineCommand({
   commands: [create, rotate, list, revoke],
 });
 
-/** The entries of an option that takes a list with commas and may be given several times. */
+/** Reads an option that takes a list with commas and may be repeated. */
 function splitAtCommas(texts: readonly string[]): string[] {
   return texts.flatMap((text) => text.split(",")).map((text) => text.trim());
 }
@@ -124,9 +125,9 @@ function readBudget(text: string): { usd: number; per: string } {
 }
 
 function readExpiry(text: string): string {
-  const span = /^(\d{1,5})([hdw])$/.exec(text);
-  if (span) {
-    const hours = Number(span[1]) * { h: 1, d: 24, w: 168 }[span[2] as "h" | "d" | "w"];
+  const match = /^(\d{1,5})([hdw])$/.exec(text);
+  if (match) {
+    const hours = Number(match[1]) * { h: 1, d: 24, w: 168 }[match[2] as "h" | "d" | "w"];
     return new Date(Date.now() + hours * 3_600_000).toISOString();
   }
   if (/^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return text;

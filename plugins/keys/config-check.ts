@@ -1,4 +1,4 @@
-/** Models that keys name, and that nothing offers. */
+/** Reports models that keys name but that no channel or plugin offers. */
 import type { ConfigCheck } from "portico";
 import { modelPatternFault } from "portico/models";
 import type { KeysConfig } from "./schema.ts";

@@ -58,7 +58,7 @@ export const errors = PorticoError.table({
     code: "invalid_request_error",
     message: "`{address}` {problem}.",
   },
-  /** As OpenAI answers for a model that exists, but not for this project. */
+  /** The error that OpenAI returns for a model that exists but that the project may not use. */
   modelNotAllowed: {
     code: "model_not_found",
     status: 403,

@@ -1,4 +1,4 @@
-/** Holds keys to their limits: what a key may ask for, how often, and what its requests may use together. */
+/** Enforces the limits of keys: allowed models, rate limits, and budgets. */
 import type { PorticoError } from "portico";
 import {
   type ChatGate,
@@ -40,8 +40,8 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
     headers: Headers,
   ): Promise<void> {
     if (max === undefined) return;
-    const take = await store().take(tokensCount(name), 0, max, MINUTE);
-    describe(headers, "tokens", take);
+    const take = await store().take(tokensCounter(name), 0, max, MINUTE);
+    setLimitHeaders(headers, "tokens", take);
     if (take.remaining === 0) throw tooMany(take, "tokensPerMinute", headers);
   }
 
@@ -51,7 +51,7 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
   ): Promise<void> {
     if (max === undefined) return;
     const take = await store().take(`key:${name}:requests`, 1, max, MINUTE);
-    describe(headers, "requests", take);
+    setLimitHeaders(headers, "requests", take);
     if (!take.allowed) throw tooMany(take, "requestsPerMinute", headers);
   }
 
@@ -62,12 +62,12 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
       const grant = grantOf(client);
       if (grant === undefined) return;
       if (!mayUse(grant.models, wanted)) throw notAllowed(wanted.model);
-      // Without a list of models it never comes to the agent, nor to a session.
+      // A key without a list of models cannot use the agent, so it has no sessions to protect.
       if (grant.models !== undefined) await holders.settle(grant.name, client.keyId ?? "");
       await checkBudget(grant);
       const headers: Headers = {};
       await checkTokens(grant, headers);
-      // Last: a request that is refused for another reason is not counted.
+      // This check comes last, so that a request that another limit refuses is not counted.
       await takeRequest(grant, headers);
       for (const name in headers) res.setHeader(name, headers[name]!);
     },
@@ -78,13 +78,13 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
   };
 }
 
-/** What is reserved before each request of a key, and charged after it. */
+/** Returns the limits of which each request reserves a part, which is charged after it. */
 function spendingLimits({ name, tokensPerMinute, budget }: Grant): SpendingLimit[] {
   const usageOf = { key: name };
   const limits: SpendingLimit[] = [];
   if (tokensPerMinute !== undefined)
     limits.push({
-      key: tokensCount(name),
+      key: tokensCounter(name),
       unit: "tokens",
       max: tokensPerMinute,
       per: "minute",
@@ -103,7 +103,7 @@ function spendingLimits({ name, tokensPerMinute, budget }: Grant): SpendingLimit
   return limits;
 }
 
-function tokensCount(name: string): string {
+function tokensCounter(name: string): string {
   return `key:${name}:tokens`;
 }
 
@@ -154,15 +154,15 @@ function tooMany(
   );
 }
 
-/** Under the names that OpenAI uses. */
-function describe(headers: Headers, what: string, take: Take): void {
-  headers[`x-ratelimit-limit-${what}`] = String(take.limit);
-  headers[`x-ratelimit-remaining-${what}`] = String(take.remaining);
-  headers[`x-ratelimit-reset-${what}`] = span(take.resetMs);
+/** Sets the rate limit headers, with OpenAI's names. */
+function setLimitHeaders(headers: Headers, unit: string, take: Take): void {
+  headers[`x-ratelimit-limit-${unit}`] = String(take.limit);
+  headers[`x-ratelimit-remaining-${unit}`] = String(take.remaining);
+  headers[`x-ratelimit-reset-${unit}`] = formatDuration(take.resetMs);
 }
 
-/** `6m0s`, `12s`, `250ms`. */
-function span(ms: number): string {
+/** Formats a duration as `6m0s`, `12s` or `250ms`. */
+function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.ceil(ms)}ms`;
   const whole = Math.ceil(ms / 1000);
   return whole < 60 ? `${whole}s` : `${Math.floor(whole / 60)}m${whole % 60}s`;

@@ -1,11 +1,11 @@
-/** What one key may do, and whose key it is. */
+/** Recognises clients by their keys, and holds what each key may do. */
 import { createHash, randomBytes } from "node:crypto";
 import { type Authenticator, type Client, type Networks, parseNetworks } from "portico";
 import { errors } from "./errors.ts";
 import type { KeyConfig, KeysConfig } from "./schema.ts";
 
 const DAY_MS = 86_400_000;
-/** What a 401 asks for. */
+/** The header of a 401 response. */
 const CHALLENGE = { headers: { "www-authenticate": 'Bearer realm="portico"' } };
 
 export interface Grant extends Omit<KeyConfig, "hash" | "previous" | "id"> {
@@ -13,12 +13,12 @@ export interface Grant extends Omit<KeyConfig, "hash" | "previous" | "id"> {
 }
 export type State = "active" | "disabled" | "expired";
 
-/** A client that another plugin's authenticator recognised has none of ours. */
-const ours = new WeakSet<object>();
+/** The grants of this plugin. A client that another plugin's authenticator recognised has none of them. */
+const ownGrants = new WeakSet<object>();
 
 export function grantOf(client: Client): Grant | undefined {
   const { grant } = client;
-  return typeof grant === "object" && grant !== null && ours.has(grant)
+  return typeof grant === "object" && grant !== null && ownGrants.has(grant)
     ? (grant as Grant)
     : undefined;
 }
@@ -32,7 +32,7 @@ export function stateOf(
   return isOver ? "expired" : "active";
 }
 
-/** A time that cannot be read is over. */
+/** Returns the end of a time or a whole day in milliseconds; 0, so that it is past, for an invalid time. */
 export function endOf(expires: string): number {
   const time = Date.parse(expires);
   if (Number.isNaN(time)) return 0;
@@ -43,35 +43,35 @@ export function hashOf(key: string): string {
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
 }
 
-/** Names a key for good, also after a rotation, and reveals nothing about its hash. */
+/** Returns the id of a key, which a rotation does not change and which reveals nothing about its hash. */
 export function idOf({ hash, id }: Pick<KeyConfig, "hash" | "id">): string {
   if (id !== undefined) return id;
   return createHash("sha256").update(`id of ${hash}`).digest("hex").slice(0, 16);
 }
 
-/** Names the present state of a key, and reveals nothing about its hash. */
+/** Returns a text that identifies the current state of a key and reveals nothing about its hash. */
 export function versionOf(key: KeyConfig): string {
   return createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 16);
 }
 
-const MARK = "pk_";
+const PREFIX = "pk_";
 
 export function newKey(): string {
-  return MARK + randomBytes(32).toString("base64url");
+  return PREFIX + randomBytes(32).toString("base64url");
 }
 
-/** Whether `newKey` may have made it. */
-export const isKey = (token: string): boolean => token.startsWith(MARK);
+/** Returns true if `newKey` may have created the token. */
+export const isKey = (token: string): boolean => token.startsWith(PREFIX);
 
 /** One secret of a key. */
 interface Secret {
   client: Client;
-  /** Absent: for as long as the key works. */
+  /** The time until which it works; absent for the current secret. */
   until?: number;
   allowed: Networks | undefined;
 }
 
-/** Looks keys up by their hashes, so that the time of a look-up reveals nothing about other keys. */
+/** Creates the authenticator. It looks keys up by their hashes, so that its timing reveals nothing about other keys. */
 export function createAuthenticator(
   keys: KeysConfig,
   now: () => number,
@@ -81,7 +81,7 @@ export function createAuthenticator(
     for (const [hash, secret] of secretsOf(name, key)) secrets.set(hash, secret);
   return {
     name: "client keys",
-    /** Of a key that works, for what runs on its account while no caller waits. */
+    /** Returns the client of an active key, for work on its account without a request. */
     clientOf(name) {
       const client = [...secrets.values()].find((secret) => secret.client.key === name)?.client;
       const isActive = client && stateOf(client.grant as Grant, now()) === "active";
@@ -105,7 +105,7 @@ export function createAuthenticator(
 function* secretsOf(name: string, key: KeyConfig): Generator<[hash: string, Secret]> {
   const { hash, previous, id: _, ...rest } = key;
   const grant: Grant = Object.freeze({ name, ...rest });
-  ours.add(grant);
+  ownGrants.add(grant);
   const client: Client = Object.freeze({ kind: "key", key: name, keyId: idOf(key), grant });
   const allowed = rest.allowedIps && parseNetworks(rest.allowedIps);
   yield [hash, { client, allowed }];

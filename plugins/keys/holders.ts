@@ -1,4 +1,4 @@
-/** Who holds a key's name: what the last holder's sessions say is forgotten before the next one comes to them. */
+/** Tracks who holds the name of a key, and deletes the sessions of the last holder before another one can use them. */
 import { type PluginContext, principalNamed } from "portico";
 import type {} from "portico/agent";
 import { keySession } from "portico/models";
@@ -7,8 +7,8 @@ const NAMESPACE = "keys.holders";
 
 export interface Holders {
   /**
-   * Before a key is let in. A name whose hash is another one than when it was last used, however that came about, has
-   * another holder. Rejects where the store cannot be read: nobody is let in to what may not be theirs.
+   * Deletes the sessions of the last holder if the id of the key differs from the one that used the name last. Call it before
+   * each request of a key. Rejects if the store cannot be read, so that nobody reads another holder's sessions.
    */
   settle(name: string, keyId: string): Promise<void> | undefined;
   /** Deletes the sessions of a key. */
@@ -19,7 +19,7 @@ export function createHolders(ctx: PluginContext): Holders {
   return new StoredHolders(ctx);
 }
 
-/** A key whose holder is known, or being looked up. */
+/** A key whose holder is checked, or is being checked. */
 interface SettledKey {
   keyId: string;
   lookup: Promise<void> | undefined;
@@ -27,7 +27,7 @@ interface SettledKey {
 
 class StoredHolders implements Holders {
   readonly #ctx: PluginContext;
-  /** By name: what this process has looked up. */
+  /** The keys that this process has checked, by name. */
   readonly #settled = new Map<string, SettledKey>();
 
   constructor(ctx: PluginContext) {
@@ -35,8 +35,8 @@ class StoredHolders implements Holders {
   }
 
   settle(name: string, keyId: string): Promise<void> | undefined {
-    const known = this.#settled.get(name);
-    if (known?.keyId === keyId) return known.lookup;
+    const settled = this.#settled.get(name);
+    if (settled?.keyId === keyId) return settled.lookup;
     const entry: SettledKey = { keyId, lookup: undefined };
     this.#settled.set(name, entry);
     entry.lookup = this.#lookUp(name, entry);
@@ -69,7 +69,7 @@ class StoredHolders implements Holders {
       ctx.log.info({ key: name, sessions }, "The sessions of a key's last holder were deleted.");
   }
 
-  /** Returns how many there were. */
+  /** Deletes all sessions with a prefix. Returns their number. */
   async #deleteSessions(prefix: string): Promise<number> {
     const { sessions } = this.#ctx.use("store");
     let count = 0;

@@ -1,4 +1,4 @@
-/** Keys and their budgets for `GET /metrics`. */
+/** The metrics of keys and their budgets for `GET /metrics`. */
 import type { PluginContext } from "portico";
 import type { MetricFamily, MetricSample } from "portico/metrics";
 import { stateOf } from "./grant.ts";

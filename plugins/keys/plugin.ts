@@ -1,4 +1,4 @@
-/** Keys for clients beside the owner's token, each with limits of its own. */
+/** The plugin for client keys, each with its own limits, in addition to the owner's token. */
 import { definePlugin } from "portico";
 import type {} from "portico/metrics";
 import { errors } from "./errors.ts";
@@ -25,25 +25,27 @@ export default definePlugin({
     } = await import("./parts.ts");
 
     let configured = config["gateway.keys"];
-    const stored = await openStoredKeys(ctx, takeUp);
+    const stored = await openStoredKeys(ctx, applyKeys);
     let keys = { ...stored.all(), ...configured };
-    let known = createAuthenticator(keys, Date.now);
-    function takeUp(): void {
+    let authenticator = createAuthenticator(keys, Date.now);
+    function applyKeys(): void {
       keys = { ...stored.all(), ...configured };
-      known = createAuthenticator(keys, Date.now);
+      authenticator = createAuthenticator(keys, Date.now);
     }
     ctx.onConfig((next: typeof config) => {
       configured = next["gateway.keys"];
-      takeUp();
+      applyKeys();
     });
     ctx.add("authenticator", {
-      name: known.name,
+      name: authenticator.name,
       authenticate(token, req, caller) {
-        const client = known.authenticate(token, req, caller);
+        const client = authenticator.authenticate(token, req, caller);
         if (client !== undefined || !stored.isShared || !isKey(token)) return client;
         return stored
           .find(hashOf(token))
-          .then((isThere) => (isThere ? known.authenticate(token, req, caller) : undefined));
+          .then((isFound) =>
+            isFound ? authenticator.authenticate(token, req, caller) : undefined,
+          );
       },
     });
     const holders = createHolders(ctx);
@@ -57,7 +59,9 @@ export default definePlugin({
       kind: "key",
       find(name) {
         const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
-        return key === undefined ? [] : [{ tools: key.tools, client: known.clientOf(name) }];
+        return key === undefined
+          ? []
+          : [{ tools: key.tools, client: authenticator.clientOf(name) }];
       },
     });
     ctx.add("gate", gate);

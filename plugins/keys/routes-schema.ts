@@ -1,4 +1,4 @@
-/** What the routes of client keys take and answer. */
+/** Requests and responses of the routes of client keys. */
 import { type RouteOptions, Type } from "portico";
 import { jsonResponse, Time } from "portico/openapi";
 import { changeRequest, createRequest, rotateRequest } from "./schema.ts";

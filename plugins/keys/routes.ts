@@ -1,4 +1,4 @@
-/** `/keys`: makes, lists, changes, rotates and revokes. */
+/** The routes `/keys`, which create, list, change, rotate and revoke keys. */
 import { setTimeout } from "node:timers/promises";
 import {
   type Call,
@@ -26,10 +26,10 @@ import type {
 
 const DEFAULT_OVERLAP = "24h";
 
-/** In the store: names of keys that a request is changing. Entries that a crash leaves there expire. */
+/** The namespace of the locks on names of keys in the store. Locks that a crash leaves there expire. */
 const LOCKS = "keys.making";
 const LOCK_MS = 30_000;
-/** How long a revocation waits for a change of the same key. */
+/** The time that a revocation waits for a change of the same key. */
 const REVOKE_WAIT_MS = 5_000;
 const LOCK_RETRY_MS = 20;
 
@@ -59,7 +59,7 @@ class KeyManagement {
   }
 
   async list() {
-    // Without the store, the keys that are known already are shown.
+    // If the store fails, the keys that are known already are shown.
     await this.#options.stored.refresh().catch(() => {});
     const keys = Object.entries(this.#options.keys());
     return { keys: await Promise.all(keys.map(([name, key]) => this.#view(name, key))) };
@@ -71,11 +71,11 @@ class KeyManagement {
     return withTag(await this.#view(name, this.#keyNamed(name)));
   }
 
-  /** Several callers may create a key of one name at once, on any gateway or worker: one of them succeeds. */
+  /** Creates a key. If several callers create the same name at once, on any gateway or worker, only one succeeds. */
   async create(call: Call) {
     const { name, ...limits } = await call.json<Static<typeof createRequest>>();
     checkLimits(limits);
-    return this.#exclusively(name, () => this.#create(name, limits));
+    return this.#withLock(name, () => this.#create(name, limits));
   }
 
   async #create(name: string, limits: Omit<KeyConfig, "hash" | "enabled">) {
@@ -95,47 +95,46 @@ class KeyManagement {
     return reply(201, { ...view, warnings: [warning, ...(view.warnings ?? [])], key });
   }
 
-  /** Changes what is named, and nothing else; `null` removes a limit. */
+  /** Changes only the named members; `null` removes a limit. */
   async change(call: Call) {
     const { ctx, stored } = this.#options;
     const name = call.params["name"] ?? "";
     const limits = await call.json<Static<typeof changeRequest>>();
     const expected = expectedVersions(call, "GET /keys/:name");
-    return this.#exclusively(name, async () => {
+    return this.#withLock(name, async () => {
       await stored.refresh();
-      const known = this.#keyNamed(name);
-      const next = changed(known, limits);
+      const current = this.#keyNamed(name);
+      const next = applyChange(current, limits);
       checkLimits(next);
-      checkVersion(name, known, expected);
+      checkVersion(name, current, expected);
       if (stored.has(name)) await stored.change(name, next);
-      else await ctx.use("host").config.change(editsOf(name, known, next));
+      else await ctx.use("host").config.change(editsOf(name, current, next));
       return withTag(await this.#view(name, this.#keyNamed(name)));
     });
   }
 
-  /** A new secret for the same holder. The old one works for the overlap. */
+  /** Gives the same holder a new secret. The old one keeps working for the overlap. */
   async rotate(call: Call) {
     const { ctx, stored } = this.#options;
     const name = call.params["name"] ?? "";
     const { overlap = DEFAULT_OVERLAP } = await call.json<Static<typeof rotateRequest>>();
     const overlapMs = parseDuration(overlap, "overlap", 0);
-    return this.#exclusively(name, async () => {
+    return this.#withLock(name, async () => {
       await stored.refresh();
-      const known = this.#keyNamed(name);
+      const current = this.#keyNamed(name);
       const key = newKey();
       const until = new Date(ctx.use("store").now() + overlapMs).toISOString();
-      const previous = { hash: known.hash, until };
-      const next: KeyConfig = { ...known, hash: hashOf(key), previous, id: idOf(known) };
-      if (stored.has(name)) await stored.replace(known.hash, name, next);
+      const previous = { hash: current.hash, until };
+      const next: KeyConfig = { ...current, hash: hashOf(key), previous, id: idOf(current) };
+      if (stored.has(name)) await stored.replace(current.hash, name, next);
       else await this.#configure(name, next);
       return { ...(await this.#view(name, this.#keyNamed(name))), key };
     });
   }
 
   /**
-   * Waits for a change of the same key, which would write the key back. What a crash has locked must not keep anybody
-   * from revoking a key: after a while the key is revoked all the same. A caller who names a version, such as one who
-   * takes the creation of a key back, revokes the key only as that version.
+   * Revokes a key. It waits for a change of the same key, which would write the key back, but not for long, since a crash may
+   * have left the lock. A caller that names a version, for example to undo a creation, revokes the key only at that version.
    */
   async revoke(call: Call) {
     const name = call.params["name"] ?? "";
@@ -158,7 +157,7 @@ class KeyManagement {
     return { name, revoked: true };
   }
 
-  /** Throws `not_found`. */
+  /** Returns a key. Throws `not_found`. */
   #keyNamed(name: string): KeyConfig {
     const keys = this.#options.keys();
     const key = Object.hasOwn(keys, name) ? keys[name] : undefined;
@@ -166,8 +165,8 @@ class KeyManagement {
     return key;
   }
 
-  /** Throws `conflict` if another request is changing a key of this name, on any gateway or worker. */
-  async #exclusively<T>(name: string, work: () => Promise<T>): Promise<T> {
+  /** Runs the work under the lock of a name. Throws `conflict` if another request holds it, on any gateway or worker. */
+  async #withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
     if (!(await this.#lock(name))) throw errors.changeUnderWay({ name });
     try {
       return await work();
@@ -176,7 +175,7 @@ class KeyManagement {
     }
   }
 
-  /** Returns false where the lock could not be taken in time. */
+  /** Waits for the lock of a name. Returns false if it was not free in time. */
   async #waitForLock(name: string): Promise<boolean> {
     const deadline = performance.now() + REVOKE_WAIT_MS;
     try {
@@ -186,7 +185,7 @@ class KeyManagement {
       }
       return true;
     } catch {
-      return false; // No request can change a key while the store fails.
+      return false; // While the store fails, no request can change a key.
     }
   }
 
@@ -196,7 +195,7 @@ class KeyManagement {
 
   async #unlock(name: string): Promise<void> {
     const { kv } = this.#options.ctx.use("store");
-    await kv.delete(LOCKS, name).catch(() => {}); // it expires by itself
+    await kv.delete(LOCKS, name).catch(() => {}); // The lock expires by itself.
   }
 
   #configure(name: string, key: object | undefined): Promise<unknown> {
@@ -210,31 +209,31 @@ class KeyManagement {
 
 const withTag = (key: KeyView) => reply(200, key, { etag: versionTag(key.version) });
 
-/** `expires` is the older name of `expiresAt`: a change of one is a change of both. */
-function changed(key: KeyConfig, limits: Static<typeof changeRequest>): KeyConfig {
+/** Applies a change. A new `expiresAt` also removes `expires`, its older name. */
+function applyChange(key: KeyConfig, limits: Static<typeof changeRequest>): KeyConfig {
   const members = Object.entries({ ...key, ...limits });
   const next = Object.fromEntries(members.filter(([, value]) => value !== null)) as KeyConfig;
   if ("expiresAt" in limits) delete next.expires;
   return next;
 }
 
-/** The difference as edits of the configuration, so that neighbouring keys stay as they are written. */
+/** Returns the difference as edits of the configuration, so that the text of other keys stays unchanged. */
 function editsOf(name: string, before: KeyConfig, after: KeyConfig): ConfigEdit[] {
   const members = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof KeyConfig>;
-  const differing = [...members].filter((limit) => before[limit] !== after[limit]);
-  return differing.map((limit) => {
+  const changedMembers = [...members].filter((limit) => before[limit] !== after[limit]);
+  return changedMembers.map((limit) => {
     const path = ["gateway", "keys", name, limit];
     return after[limit] === undefined ? { path, remove: true } : { path, value: after[limit] };
   });
 }
 
-/** Throws `precondition_failed` where the key is not what the caller has read. */
+/** Throws `precondition_failed` if the key has changed since the caller read it. */
 function checkVersion(name: string, key: KeyConfig, expected: readonly string[]): void {
   if (expected.includes("*") || expected.includes(versionOf(key))) return;
   throw errors.changedMeanwhile({ name }, { details: { version: versionOf(key) } });
 }
 
-/** What the schema of a body does not say. Throws `invalid_request_error` with `param`. */
+/** Checks what the schema cannot express. Throws `invalid_request_error` with `param`. */
 function checkLimits({ expires, expiresAt, allowedIps = [] }: Partial<KeyConfig>): void {
   for (const [param, time] of Object.entries({ expires, expiresAt }))
     if (time !== undefined && Number.isNaN(Date.parse(time)))

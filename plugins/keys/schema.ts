@@ -1,4 +1,4 @@
-/** `gateway.keys` of the configuration, and the body of `POST /keys`. */
+/** The schemas of `gateway.keys` in the configuration, and of the bodies of the routes `/keys`. */
 import { refuseNetwork, type Static, type TSchema, Type } from "portico";
 
 const count = (description: string) =>
@@ -33,7 +33,7 @@ const limits = {
   budget: Type.Optional(
     Type.Object(
       {
-        // The configuration keeps longer whole numbers as texts, since they are usually ids.
+        // The configuration reads larger integers as strings, since they are usually ids.
         usd: Type.Number({
           minimum: 0,
           maximum: Number.MAX_SAFE_INTEGER,

@@ -1,17 +1,17 @@
 /**
- * Keys that are made where several gateways share a store: they stand in it, and all of them know them. Those of the
- * configuration are one gateway's own.
+ * Keys in a store that several gateways share, so that all of them know these keys. The keys of the configuration belong to
+ * one gateway.
  */
 import { randomUUID } from "node:crypto";
 import type { PluginContext } from "portico";
 import type { KeyConfig, KeysConfig } from "./schema.ts";
 
 const NAMESPACE = "keys.shared";
-/** Another value with each change of a key's limits, which leaves its hash as it is. */
+/** A value that each change of a key's limits replaces, since such a change leaves the key's hash unchanged. */
 const EDITION = "keys.edition";
 const SIGNAL = "keys";
-/** Other gateways hear of a change at once. Should the signal get lost, they see the change after this. */
-const LOOK_MS = 5_000;
+/** Other gateways receive a signal after a change. If it gets lost, they see the change after this time. */
+const REFRESH_MS = 5_000;
 
 interface StoredKey {
   name: string;
@@ -20,37 +20,38 @@ interface StoredKey {
 
 export type StoredKeys = Awaited<ReturnType<typeof openStoredKeys>>;
 
-/** `changed` is called when `all` has become another one. */
-export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
+/** Opens the keys of the store, and calls `onKeysChanged` whenever the result of `all` changes. */
+export async function openStoredKeys(ctx: PluginContext, onKeysChanged: () => void) {
   const kv = () => ctx.use("store").kv;
   const isShared = ctx.use("store").sharedBy === "gateways";
-  /** By hash. Each is read once, and all of them again where the edition is another one. */
-  let known = new Map<string, StoredKey>();
-  let looking: Promise<void> = Promise.resolve();
+  /** Keys by hash. Each key is read once; all of them are read again after a change of the edition. */
+  let keysByHash = new Map<string, StoredKey>();
+  let lastRefresh: Promise<void> = Promise.resolve();
   let onChange = (): void => {};
 
   let edition: string | undefined;
 
   async function read(): Promise<void> {
-    const present = await kv().get<string>(EDITION, "limits");
-    const current = present === edition ? known : new Map<string, StoredKey>();
+    const currentEdition = await kv().get<string>(EDITION, "limits");
+    const current = currentEdition === edition ? keysByHash : new Map<string, StoredKey>();
     const next = new Map<string, StoredKey>();
     for (const hash of await kv().list(NAMESPACE)) {
       const stored = current.get(hash) ?? (await kv().get<StoredKey>(NAMESPACE, hash));
       if (stored !== undefined) next.set(hash, stored);
     }
-    edition = present;
+    edition = currentEdition;
     const isSame =
-      next.size === known.size && [...next].every(([hash, one]) => known.get(hash) === one);
+      next.size === keysByHash.size &&
+      [...next].every(([hash, stored]) => keysByHash.get(hash) === stored);
     if (isSame) return;
-    known = next;
+    keysByHash = next;
     onChange();
   }
 
-  /** One after the other, so that none that began before a change ends after it. */
+  /** Refreshes run one after another, so that none that began before a change ends after a later one. */
   function refresh(): Promise<void> {
-    looking = looking.catch(() => {}).then(read);
-    return looking;
+    lastRefresh = lastRefresh.catch(() => {}).then(read);
+    return lastRefresh;
   }
 
   async function change(work: () => Promise<unknown>): Promise<void> {
@@ -60,22 +61,22 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
   }
 
   await refresh();
-  onChange = changed;
+  onChange = onKeysChanged;
   if (isShared) {
-    // Without the store no key is let in at all; the authenticator reports that.
-    const lookOn = () => refresh().catch(() => {});
-    ctx.add("signal", { name: SIGNAL, take: () => void lookOn() });
-    ctx.task("read the keys of other gateways", { everyMs: LOOK_MS }, lookOn);
+    // While the store fails, the authenticator rejects every key and reports the failure.
+    const tryRefresh = () => refresh().catch(() => {});
+    ctx.add("signal", { name: SIGNAL, take: () => void tryRefresh() });
+    ctx.task("read the keys of other gateways", { everyMs: REFRESH_MS }, tryRefresh);
   }
 
   return {
-    /** New keys belong here, and not into the configuration. */
+    /** True if new keys belong into the store and not into the configuration. */
     isShared,
-    /** What the others made and revoked until now is in `all` then. */
+    /** Reads the keys, so that `all` contains every change that other gateways have made. */
     refresh: async () => void (isShared && (await refresh())),
     all: (): KeysConfig =>
-      Object.fromEntries([...known.values()].map(({ name, key }) => [name, key])),
-    /** Whether another gateway has made it since the last look; it is in `all` then. Rejects where the store fails. */
+      Object.fromEntries([...keysByHash.values()].map(({ name, key }) => [name, key])),
+    /** Returns true, and refreshes `all`, if the store holds a key with this hash. Rejects if the store fails. */
     async find(hash: string): Promise<boolean> {
       if ((await kv().get(NAMESPACE, hash)) === undefined) return false;
       await refresh();
@@ -83,22 +84,24 @@ export async function openStoredKeys(ctx: PluginContext, changed: () => void) {
     },
     put: (name: string, key: KeyConfig) =>
       change(() => kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey)),
-    /** With another secret; other gateways know both at once. */
+    /** Stores a key with a new secret. Other gateways see both changes together. */
     replace: (oldHash: string, name: string, key: KeyConfig) =>
       change(async () => {
         await kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey);
         await kv().delete(NAMESPACE, oldHash);
       }),
-    /** With other limits and the same secret. */
+    /** Stores a key with other limits and the same secret. */
     change: (name: string, key: KeyConfig) =>
       change(async () => {
         await kv().set(NAMESPACE, key.hash, { name, key } satisfies StoredKey);
         await kv().set(EDITION, "limits", randomUUID());
       }),
-    /** Whether the key is in the store, and not in a gateway's own configuration. */
-    has: (name: string) => [...known.values()].some((stored) => stored.name === name),
+    /** Returns true if the key is in the store, and not in a gateway's configuration. */
+    has: (name: string) => [...keysByHash.values()].some((stored) => stored.name === name),
     async remove(name: string): Promise<void> {
-      const hashes = [...known].filter(([, stored]) => stored.name === name).map(([hash]) => hash);
+      const hashes = [...keysByHash]
+        .filter(([, stored]) => stored.name === name)
+        .map(([hash]) => hash);
       if (hashes.length > 0)
         await change(() => Promise.all(hashes.map((hash) => kv().delete(NAMESPACE, hash))));
     },

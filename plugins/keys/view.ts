@@ -1,19 +1,19 @@
-/** A key as lists and routes show it. */
+/** The view of a key that routes and commands show. */
 import type { PluginContext } from "portico";
 import { periodOf } from "portico/models";
 import { endOf, type State, stateOf, versionOf } from "./grant.ts";
 import type { KeyConfig } from "./schema.ts";
 import { budgetWarnings, estimateWarnings } from "./warnings.ts";
 
-/** Without its hashes. */
+/** A key without its hashes and its id. */
 export interface KeyView extends Omit<KeyConfig, "hash" | "previous" | "id"> {
   name: string;
-  /** Changes with whatever is changed of the key. */
+  /** A text that differs after every change of the key. */
   version: string;
   state: State;
-  /** Until when the previous secret works; absent once it does not. */
+  /** The time until which the previous secret works; absent once it no longer does. */
   previousUntil?: string | undefined;
-  /** Of the budget's current day or month; null where it is not known. */
+  /** The cost in the budget's current day or month; null if it is unknown. */
   spentUsd?: number | null | undefined;
   /** Set if its budget has no effect, or if the key does not work from the start. */
   warnings?: string[] | undefined;
@@ -33,7 +33,7 @@ export async function viewOf(ctx: PluginContext, name: string, key: KeyConfig): 
     version: versionOf(key),
     state: stateOf(rest, now),
     ...rest,
-    // the older name is shown beside the newer one
+    // The older name is shown in addition to the newer one.
     expiresAt: end,
     expires: end,
     previousUntil: isOverlapping ? previous.until : undefined,
@@ -42,7 +42,7 @@ export async function viewOf(ctx: PluginContext, name: string, key: KeyConfig): 
   };
 }
 
-/** Undefined for a key without a budget. */
+/** Returns the cost in the current period; null if it is unknown, undefined for a key without a budget. */
 export async function spentOf(
   ctx: PluginContext,
   name: string,

@@ -1,12 +1,12 @@
-/** Warnings about a key for the owner: its budget does not limit every request. */
+/** Warnings for the owner about limits of a key that do not cover every request exactly. */
 import type { PluginContext } from "portico";
 import { mayUse } from "./models.ts";
 import type { KeyConfig } from "./schema.ts";
 
-/** So many models are named. */
-const SHOWN = 3;
+/** The number of models that a warning names. */
+const MAX_NAMED = 3;
 
-/** Models without a known price cost nothing here, so no budget counts them. */
+/** Warns of models without a known price, which no budget counts. */
 export async function budgetWarnings(
   ctx: PluginContext,
   { budget, models }: Pick<KeyConfig, "budget" | "models">,
@@ -19,26 +19,26 @@ export async function budgetWarnings(
   const unpriced: string[] = [];
   let priced = 0;
   for (const id of await modelsOf(ctx, models)) {
-    // Those that ask other models are counted there.
+    // The cost of composite targets is counted at the models that they ask.
     const targets = ((await channels?.targets(id)) ?? []).filter(({ composite }) => !composite);
-    const known = await Promise.all(targets.map((target) => usage.hasPrice(target)));
-    if (known.includes(true)) priced++;
-    if (known.includes(false)) unpriced.push(id);
+    const prices = await Promise.all(targets.map((target) => usage.hasPrice(target)));
+    if (prices.includes(true)) priced++;
+    if (prices.includes(false)) unpriced.push(id);
   }
   if (unpriced.length === 0) return [];
-  const named = unpriced.slice(0, SHOWN).join(", ");
-  const more = unpriced.length > SHOWN ? ` and ${unpriced.length - SHOWN} more` : "";
+  const names = unpriced.slice(0, MAX_NAMED).join(", ");
+  const more = unpriced.length > MAX_NAMED ? ` and ${unpriced.length - MAX_NAMED} more` : "";
   const what =
     priced === 0 ? "its budget has no effect" : "its budget does not count all of its models";
   return [
-    `${what}: the price of ${named}${more} is not known. Set usage.prices, or keep them out of its models.`,
+    `${what}: the price of ${names}${more} is not known. Set usage.prices, or keep them out of its models.`,
   ];
 }
 
-/** So long a limit is looked back on. */
+/** The period that the warning about estimates covers. */
 const LOOK_BACK_MS = 86_400_000;
 
-/** Limits whose counts are guesses, since upstreams did not tell their usage. */
+/** Warns of limits that rely on estimates, since upstreams did not report their usage. */
 export async function estimateWarnings(
   ctx: PluginContext,
   name: string,
@@ -55,15 +55,15 @@ export async function estimateWarnings(
   const estimated = rows.filter((row) => row.estimated > 0);
   if (estimated.length === 0) return [];
   const all = rows.reduce((sum, { requests }) => sum + requests, 0);
-  const some = estimated.reduce((sum, row) => sum + row.estimated, 0);
-  const where = estimated.map(({ channel, model }) => `${channel}/${model}`);
-  const more = where.length > SHOWN ? ` and ${where.length - SHOWN} more` : "";
+  const count = estimated.reduce((sum, row) => sum + row.estimated, 0);
+  const names = estimated.map(({ channel, model }) => `${channel}/${model}`);
+  const more = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
   return [
-    `its limits rely on estimates: ${some} of ${all} responses in 24 h came without plausible usage (${where.slice(0, SHOWN).join(", ")}${more})`,
+    `its limits rely on estimates: ${count} of ${all} responses in 24 h came without plausible usage (${names.slice(0, MAX_NAMED).join(", ")}${more})`,
   ];
 }
 
-/** Those that it may use, listed or named by it. */
+/** Returns the listed models that the key may use, and those that its patterns name. */
 async function modelsOf(
   ctx: PluginContext,
   patterns: readonly string[] | undefined,
