@@ -8,6 +8,7 @@ import { loaderFor } from "../kernel/package-loader.ts";
 import { extensions } from "./build/built-in.ts";
 import { outdir, packageDir } from "./build/common.ts";
 import { buildFaces, emitTypes } from "./build/faces.ts";
+import { buildPage } from "./build/page.ts";
 import { buildProgram, copyLauncher } from "./build/program.ts";
 
 // The first `npx portico` in a clone prepares the package once more: below a gateway that runs, what is there must stay.
@@ -21,6 +22,7 @@ rmSync(outdir, { recursive: true, force: true });
 await buildProgram();
 copyLauncher();
 await buildFaces();
+await buildPage();
 await fillCache();
 const plugins = await readBuiltInPlugins();
 indexCommands();

@@ -9,11 +9,22 @@ const LIBRARIES: Readonly<Record<string, (require: NodeJS.Require) => string>> =
   uplot: (require) => require.resolve("uplot/dist/uPlot.iife.min.js"),
 };
 
+interface Directories {
+  pluginDir: string;
+  packageDir: string;
+}
+
 /** uPlot's module is not minified, and its minified script is no module: an export makes it one. */
 const ENDINGS = { "uPlot.iife.min.js": "\nexport default uPlot;\n" };
 
-export function openPageFiles(pluginDir: string): StaticFiles {
-  const page = openStaticFiles(join(pluginDir, "page"));
+/**
+ * Opens the files that browsers load. The built program has a smaller copy of them; a gateway that runs from the sources
+ * serves these, so that a change of them shows at once.
+ */
+export function openPageFiles({ pluginDir, packageDir }: Directories): StaticFiles {
+  const outdir = join(packageDir, ".build");
+  const isBuilt = import.meta.dirname === outdir;
+  const page = openStaticFiles(join(isBuilt ? outdir : pluginDir, "page"));
   // The package is found from the plugin's directory: the running program is bundled elsewhere.
   const require = createRequire(join(pluginDir, "plugin.ts"));
   const libraries = new Map<string, StaticFiles>();

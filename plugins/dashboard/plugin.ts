@@ -19,7 +19,9 @@ export default definePlugin({
     let files: Promise<StaticFiles> | undefined;
     const serve = async (name: string, request: IncomingHttpHeaders) => {
       files ??= import("./page-files.ts")
-        .then(({ openPageFiles }) => openPageFiles(ctx.dir))
+        .then(({ openPageFiles }) =>
+          openPageFiles({ pluginDir: ctx.dir, packageDir: ctx.paths.package }),
+        )
         .catch((error: unknown) => {
           files = undefined; // The next request tries again: file handles may have run out.
           throw error;

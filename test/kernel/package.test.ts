@@ -1,15 +1,17 @@
 /** The packed package, as users install it from a tarball. */
 import { execFile, execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, extname, join } from "node:path";
 import { promisify } from "node:util";
 import * as assert from "uvu/assert";
-import { packageDir } from "../support/gateway.ts";
+import { packageDir, spawnGateway } from "../support/gateway.ts";
 import { suite } from "../support/suite.ts";
 import { temporaryDir } from "../support/temporary.ts";
 
 const test = suite("package");
 const run = promisify(execFile);
+/** The files of libraries that the console loads. */
+const LIBRARY_FILES = ["uplot/uPlot.iife.min.js", "uplot/uPlot.min.css", "marked/marked.esm.js"];
 
 /** A copy of the sources, since packing rewrites package.json for a moment. */
 function copySources(): string {
@@ -46,6 +48,27 @@ test("the packed package runs, and holds no script that needs the sources", asyn
     "--version",
   ]);
   assert.is(stdout.trim(), manifest.version);
+  await checkConsole(installed);
 });
+
+/** Starts the installed gateway and loads the console's files, as a browser does that takes gzip alone. */
+async function checkConsole(installed: string): Promise<void> {
+  const gateway = await spawnGateway({ program: join(installed, ".build/portico.cjs") });
+  try {
+    const sources = join(packageDir, "plugins/dashboard/page");
+    const names = readdirSync(sources, { recursive: true, encoding: "utf8" });
+    let compressed = 0;
+    for (const name of [...names.filter((file) => extname(file) !== ""), ...LIBRARY_FILES]) {
+      const headers = { "accept-encoding": "gzip" };
+      const response = await fetch(`${gateway.url}/dashboard/page/${name}`, { headers });
+      assert.is(response.status, 200, name);
+      assert.not.match(await response.text(), /\/\*\* [A-Z]|^ {2}[a-z]/m, `${name} is minified`);
+      compressed += Number(response.headers.get("content-length"));
+    }
+    assert.ok(compressed > 50_000 && compressed < 150_000, `${compressed} bytes`);
+  } finally {
+    await gateway.stop();
+  }
+}
 
 test.run();

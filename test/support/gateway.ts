@@ -108,14 +108,18 @@ export interface SpawnedGateway extends TestGateway {
   unref(): void;
 }
 
-/** `portico start` as a process of its own. Resolves once `/health` answers. */
+/**
+ * Starts `portico start` as a process of its own. `program`: the file of an installed `portico`, in place of the sources
+ * under test. Resolves once the gateway has printed its address.
+ */
 export async function spawnGateway(
-  options: TestOptions & { args?: string[] } = {},
+  options: TestOptions & { args?: string[]; program?: string } = {},
 ): Promise<SpawnedGateway> {
   const home = prepareHome(options);
+  const program = options.program === undefined ? porticoProgram() : [options.program];
   const child = spawn(
     process.execPath,
-    [...porticoProgram(), "start", "--home", home, ...(options.args ?? [])],
+    [...program, "start", "--home", home, ...(options.args ?? [])],
     {
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
