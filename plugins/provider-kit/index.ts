@@ -11,7 +11,7 @@ export type * from "./types/format.ts";
 export type * from "./types/provider.ts";
 export { isObject, type JsonMembers } from "./request/is-object.ts";
 
-// Reading a request in OpenAI's form. Throws `invalid_request_error` (400) with `param` for values that a target cannot express.
+// Reading a request in OpenAI's form. Throws `invalid_request_error` (400) with `param` if a target cannot express a value.
 export {
   besideEmbeddings,
   type Fields,

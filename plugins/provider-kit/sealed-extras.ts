@@ -32,7 +32,7 @@ export function sealExtras(message: unknown, calls: readonly CallLike[]): string
   return MARK + Buffer.from(JSON.stringify(extras)).toString("base64url");
 }
 
-/** Opens a sealed text. Returns undefined for a text from another source. The content is untrusted: its sender may have forged it. */
+/** Opens a sealed text; undefined for a text from another source. The content is untrusted: a client may have forged it. */
 export function openExtras(sealed: unknown): Extras | undefined {
   if (typeof sealed !== "string" || !sealed.startsWith(MARK)) return undefined;
   try {

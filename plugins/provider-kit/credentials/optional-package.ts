@@ -1,5 +1,6 @@
-/** Packages that only some need, and so install themselves. */
-/** Loads a package now. Where it cannot be loaded, it throws the error that `missing` makes of the reason. */
+/** Optional packages, which users install themselves if their configuration needs them. */
+
+/** Imports a package. If that fails, throws the error that `missing` creates from the cause. */
 export async function optionalPackage<T>(
   name: string,
   missing: (cause: unknown) => Error,
@@ -11,7 +12,7 @@ export async function optionalPackage<T>(
   }
 }
 
-/** The part of such a package's error that a client may see: its first line, without the paths of this machine. */
+/** Returns the part of such a package's error that a client may see: its first line, without paths of this machine. */
 export function packageReason(error: unknown): string {
   const [line = ""] = (error instanceof Error ? error.message : "").split("\n");
   return line.replace(/(?<![\w:/.])~?(?:\/[^\s"',:;()/]+){2,}/g, "…").slice(0, 300);

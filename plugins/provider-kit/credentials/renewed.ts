@@ -1,35 +1,36 @@
-/** Credentials that expire: concurrent callers share one fetch, and a new one starts before they expire. */
+/** Caches credentials that expire. Concurrent callers share one fetch, and the next fetch starts before they expire. */
 
-/** `expiresAt`: milliseconds since 1970; undefined where it never does. */
+/** `expiresAt` is in milliseconds since 1970; undefined if the value never expires. */
 export interface Expiring<T> {
   value: T;
   expiresAt: number | undefined;
 }
 
-/** Renewed this long before they expire, but not in the first half of their life. */
+/** The time before expiry at which renewal starts, but never in the first half of the lifetime. */
 const EARLY_MS = 5 * 60_000;
-/** Clocks differ, so that a value is not used in its last moments. */
+/** A value is not used for this time before it expires, because clocks differ. */
 const MARGIN_MS = 10_000;
-/** Where renewing fails, the old value stays in use, and renewing is tried again after this time. */
+/** If renewal fails, the old value stays in use, and renewal is tried again after this time. */
 const RETRY_MS = 10_000;
 
 /**
- * Returns the value while it is valid, else a promise of the one that is being fetched. A failure reaches only callers
- * that need the value at that time. `fetch` gets the caller's argument, since a channel's settings may have changed.
+ * Creates a function that returns the value while it is valid, otherwise a promise of the one that is being fetched. Only
+ * callers that have no valid value get a failure. `fetch` gets the caller's argument, since a channel's settings may have
+ * changed.
  */
-export function createRenewed<T, By = void>(
-  fetch: (by: By) => Promise<Expiring<T>>,
+export function createRenewed<T, Argument = void>(
+  fetch: (argument: Argument) => Promise<Expiring<T>>,
   now: () => number = Date.now,
-): (by: By) => T | Promise<T> {
-  let held: { value: T; renewAt: number; usableUntil: number } | undefined;
+): (argument: Argument) => T | Promise<T> {
+  let current: { value: T; renewAt: number; usableUntil: number } | undefined;
   let fetching: Promise<T> | undefined;
   let retryAt = 0;
 
-  const renew = (by: By): Promise<T> => {
-    fetching ??= fetch(by)
+  const renew = (argument: Argument): Promise<T> => {
+    fetching ??= fetch(argument)
       .then(({ value, expiresAt = Infinity }) => {
         const life = Math.max(0, expiresAt - now());
-        held = {
+        current = {
           value,
           renewAt: expiresAt - Math.min(EARLY_MS, life / 2),
           usableUntil: expiresAt - Math.min(MARGIN_MS, life / 4),
@@ -42,13 +43,13 @@ export function createRenewed<T, By = void>(
     return fetching;
   };
 
-  return (by) => {
+  return (argument) => {
     const time = now();
-    if (held === undefined || time >= held.usableUntil) return renew(by);
-    if (time >= held.renewAt && time >= retryAt) {
+    if (current === undefined || time >= current.usableUntil) return renew(argument);
+    if (time >= current.renewAt && time >= retryAt) {
       retryAt = time + RETRY_MS;
-      renew(by).catch(() => {});
+      renew(argument).catch(() => {});
     }
-    return held.value;
+    return current.value;
   };
 }

@@ -1,27 +1,27 @@
 /**
- * What each family of models takes, as published by their makers (2026-11). Claude stands here and not with one
- * provider because Anthropic and Bedrock both serve it.
+ * The capabilities of families of models, as published by their makers (2026-11). Claude is here and not in one provider,
+ * because both Anthropic and Bedrock serve it.
  */
 
-/** What one Claude takes. */
+/** The capabilities of a Claude model. */
 export interface ClaudeModel {
-  /** The most tokens that one response may have; also the default of the required `max_tokens`. */
+  /** The maximum number of tokens of a response; also the default of the required `max_tokens`. */
   maxOutput: number;
   /** `free`: 0 to 1; `one`: `temperature` or `top_p`, not both; `fixed`: any value but the default is refused. */
   sampling: "free" | "one" | "fixed";
   /** `budget`: a number of tokens; `adaptive`: the model decides, steered by effort. */
   thinking: "none" | "budget" | "adaptive";
-  /** What turns adaptive thinking off, or nearly; undefined where nothing does. */
+  /** The `thinking.type` that turns adaptive thinking off, at least nearly; undefined if it cannot be turned off. */
   off: "disabled" | "between_tools" | undefined;
-  /** Efforts that `output_config.effort` takes. */
+  /** The efforts that `output_config.effort` accepts. */
   efforts: readonly string[];
-  /** Thinking text is left out of the response unless `display` asks for it. */
+  /** True if the response omits the text of thinking unless `display` asks for it. */
   displayOmitted: boolean;
-  /** `tool_choice` may be `any` or a named tool. */
+  /** True if `tool_choice` may be `any` or a named tool. */
   forcedTools: boolean;
-  /** `output_config.format` and strict tools. */
+  /** True if the model supports `output_config.format` and strict tools. */
   schemas: boolean;
-  /** It continues the beginning of an answer in the last message. */
+  /** True if the model continues a partial response in the last message (prefill). */
   prefill: boolean;
 }
 
@@ -50,7 +50,7 @@ const FOUR_SIX: ClaudeModel = {
 const NEW: ClaudeModel = { ...FOUR_SIX, sampling: "fixed", efforts: ALL, displayOmitted: true };
 const ALWAYS_THINKS: ClaudeModel = { ...NEW, off: undefined };
 
-/** First match wins. Ids of Bedrock (`us.anthropic.claude-…-v1:0`) and Vertex (`claude-…@date`) match too. */
+/** The first match applies. Ids of Bedrock (`us.anthropic.claude-…-v1:0`) and Vertex (`claude-…@date`) match too. */
 const CLAUDE: readonly (readonly [RegExp, ClaudeModel])[] = [
   [/claude-sonnet-5[-.]5/, { ...ALWAYS_THINKS, off: "between_tools", forcedTools: false }],
   [/claude-(opus-5[-.]5|(fable|mythos)-5[-.]\d\b)/, { ...ALWAYS_THINKS, forcedTools: false }],
@@ -64,12 +64,12 @@ const CLAUDE: readonly (readonly [RegExp, ClaudeModel])[] = [
   [/claude-3[-.]7/, BUDGET],
   [/claude-3[-.]5/, { ...OLD, maxOutput: 8192 }],
   [/claude-(3|v?2|instant)/, OLD],
-  // A number that the table does not know yet: newer than all of them.
+  // A version that is not in the table is newer than all others.
   [/claude-[a-z]+-\d/, NEW],
   [/claude/, FOUR_FIVE],
 ];
 
-/** A model that is no Claude (behind a server of Anthropic's format) is taken to support the plain format. */
+/** Returns the capabilities of a model. One that is not Claude (at a server of Anthropic's format) gets basic ones. */
 export function claudeModel(model: string): ClaudeModel {
   const id = model.toLowerCase();
   return (
@@ -81,26 +81,26 @@ export function claudeModel(model: string): ClaudeModel {
   );
 }
 
-/** True where the id names a Claude, wherever it is hosted. */
+/** True if the id names a Claude model, on any host. */
 export function isClaude(model: string): boolean {
   return /claude/i.test(model);
 }
 
-/** What one Gemini takes. */
+/** The capabilities of a Gemini model. */
 export interface GeminiModel {
   /** `level` from Gemini 3 on, `budget` with 2.5, `none` before. */
   thinking: "none" | "budget" | "level";
-  /** Pro models cannot stop thinking. */
+  /** True for Pro models, which cannot turn thinking off. */
   pro: boolean;
-  /** The thinking levels that it takes, weakest first. */
+  /** The thinking levels that it accepts, weakest first. */
   levels: readonly string[];
-  /** Calls in the history need a thought signature. */
+  /** True if calls in the history need a thought signature. */
   needsSignatures: boolean;
-  /** Function calling and JSON output in one request. */
+  /** True if a request may have both tools and JSON output. */
   toolsWithJson: boolean;
 }
 
-/** Unknown Gemini names are taken for the newest generation; other names (Gemma) for models without thinking. */
+/** Returns the capabilities of a model. Gemini without a version counts as Gemini 3, other names (Gemma) have no thinking. */
 export function geminiModel(model: string): GeminiModel {
   const id = model.toLowerCase();
   const version = Number(/gemini-(\d+(?:\.\d+)?)/.exec(id)?.[1] ?? (/gemini/.test(id) ? "3" : "1"));

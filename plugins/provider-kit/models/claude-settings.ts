@@ -1,4 +1,4 @@
-/** OpenAI's settings as Claude takes them, by model, on every service that offers the model. */
+/** Converts OpenAI's settings to those that a Claude model accepts, on every service that offers the model. */
 import type { ClaudeModel } from "./capabilities.ts";
 import type { Fields } from "../request/fields.ts";
 import type { Turn } from "../types/conversation.ts";
@@ -12,7 +12,7 @@ interface ClaudeThinking {
   display?: "summarized";
 }
 
-/** Tokens, for models that require a number. */
+/** The number of tokens of each effort, for models that require a number. */
 const BUDGET: Record<Exclude<Effort, "none">, number> = {
   minimal: 1024,
   low: 2048,
@@ -21,19 +21,19 @@ const BUDGET: Record<Exclude<Effort, "none">, number> = {
   xhigh: 32_000,
   max: 32_000,
 };
-const LEAST = 1024;
+const MIN_BUDGET = 1024;
 
-/** The `reasoning_effort` whose budget a number of tokens is; what is larger than a medium one is high. */
+/** Returns the lowest `reasoning_effort` whose budget contains a number of tokens; `high` above the medium budget. */
 export function effortOfBudget(tokens: number): "low" | "medium" | "high" {
   if (tokens <= BUDGET.low) return "low";
   return tokens <= BUDGET.medium ? "medium" : "high";
 }
 
 /**
- * `reasoning_effort` as `thinking` and an effort. A `thinking` object in the request is sent unchanged. What the model
- * cannot do is dropped by name. `maxTokens` bounds the budget; `forced`: a tool must be called; `brokenLoop`: the calls
- * being answered were made without (signed) thinking; `bare`: nothing is added that the request does not ask for, and
- * `added` names what was.
+ * Converts `reasoning_effort` to `thinking` and an effort. A `thinking` object in the request is sent unchanged. Settings
+ * that the model does not support are dropped by name. `maxTokens` limits the budget; `forced`: a tool must be called;
+ * `brokenLoop`: the calls whose results are sent were made without (signed) thinking; `bare`: nothing is added that the
+ * request does not ask for. `added` lists the paths of additions.
  */
 export function claudeThinking(
   fields: Fields,
@@ -45,9 +45,10 @@ export function claudeThinking(
   const effort = readEffort(fields);
   if (own !== undefined) return { thinking: own as unknown as ClaudeThinking };
   if (effort === undefined) return {};
-  if (model.thinking === "adaptive") return adaptive(effort, fields, model, request.bare === true);
+  if (model.thinking === "adaptive")
+    return adaptiveThinking(effort, fields, model, request.bare === true);
   if (effort === "none") return {};
-  const budget = Math.min(BUDGET[effort], Math.max(LEAST, Math.floor(maxTokens * 0.8)));
+  const budget = Math.min(BUDGET[effort], Math.max(MIN_BUDGET, Math.floor(maxTokens * 0.8)));
   // Thinking with a budget excludes forced tools, and a loop of calls that began without it.
   if (model.thinking === "none" || request.forced || request.brokenLoop || maxTokens <= budget) {
     fields.drop("reasoning_effort");
@@ -56,15 +57,15 @@ export function claudeThinking(
   return { thinking: { type: "enabled", budget_tokens: budget } };
 }
 
-/** The turns end with results of calls that were made without (signed) thinking: such a loop cannot go on with it. */
+/** True if the turns end with results of calls that were made without (signed) thinking. Such a loop cannot use thinking. */
 export function isBrokenLoop(turns: readonly Turn[], origin: string): boolean {
   const last = turns.at(-1);
   if (last?.role !== "user" || last.results.length === 0) return false;
-  const before = turns.at(-2);
-  return before?.role !== "assistant" || carriedThinking(before.extra, origin).length === 0;
+  const caller = turns.at(-2);
+  return caller?.role !== "assistant" || carriedThinking(caller.extra, origin).length === 0;
 }
 
-function adaptive(
+function adaptiveThinking(
   effort: Effort,
   fields: Fields,
   model: ClaudeModel,
@@ -75,24 +76,24 @@ function adaptive(
     fields.drop("reasoning_effort");
     return { effort: "low" };
   }
-  const wanted = effort === "minimal" ? "low" : effort;
-  // Clients see the thoughts that they asked a model to have.
+  const claudeEffort = effort === "minimal" ? "low" : effort;
+  // A client that asks for reasoning also expects to see it.
   const isShown = model.displayOmitted && !bare;
   return {
     thinking: { type: "adaptive", display: isShown ? "summarized" : undefined },
     added: isShown ? ["thinking.display"] : undefined,
-    effort: model.efforts.includes(wanted) ? wanted : "high",
+    effort: model.efforts.includes(claudeEffort) ? claudeEffort : "high",
   };
 }
 
-/** What is left of a request's sampling; absent fields are not sent. */
+/** The sampling settings that are sent. */
 interface ClaudeSampling {
   temperature?: number;
   topP?: number;
   topK?: number;
 }
 
-/** `temperature` (up to 1), `top_p` and `top_k` as far as the model takes them; what is left out and no default is named. */
+/** Returns the sampling settings that the model accepts. Drops others by name, unless they have the default value. */
 export function claudeSampling(
   fields: Fields,
   model: ClaudeModel,
@@ -111,22 +112,22 @@ export function claudeSampling(
   };
 }
 
-/** Of these fields 1 is what the model uses anyway: leaving it out changes nothing. */
+/** The fields whose default is 1, so that omitting a 1 changes nothing. */
 const DEFAULT_OF_ONE = new Set(["temperature", "top_p"]);
 
-/** The field's number if the model takes it; a number that is left out and matters is named. */
+/** Returns the field's number if the model accepts it. Otherwise drops the field by name, unless it is the default. */
 function takeNumber(
   fields: Fields,
   name: "temperature" | "top_p" | "top_k",
-  isTaken: (value: number) => boolean,
+  isAccepted: (value: number) => boolean,
 ): number | undefined {
   const value = fields.number(name);
-  if (value === undefined || isTaken(value)) return value;
+  if (value === undefined || isAccepted(value)) return value;
   if (value !== 1 || !DEFAULT_OF_ONE.has(name)) fields.drop(name);
   return undefined;
 }
 
-/** The stop sequences that Claude takes: not those of white space alone, which are dropped by name. */
+/** Returns the stop sequences that Claude accepts. Those that are only white space are dropped by name. */
 export function claudeStops(fields: Fields): string[] {
   const stops = fields.stops();
   return stops.filter((stop, i) => {

@@ -2,8 +2,8 @@ import { upstreamError } from "../stream/upstream-error.ts";
 import { parseObject } from "../request/parse-object.ts";
 
 /**
- * The ids of an upstream's list of models in OpenAI's form, `{data: [{id}]}`, or a bare list of such. Throws
- * `upstream_error` for anything else: what cannot be read must not pass for an upstream without models.
+ * Reads the ids in an upstream's list of models in OpenAI's form: `{data: [{id}]}`, or the bare list. Throws `upstream_error`
+ * for anything else, so that an unreadable response does not look like an upstream without models.
  */
 export function readModelList(body: Buffer): string[] {
   const value: unknown = parseObject(body);

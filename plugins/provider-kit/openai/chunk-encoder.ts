@@ -27,7 +27,7 @@ interface ChoiceState {
 
 type Delta = Record<string, unknown>;
 
-/** Encodes parts as chunks. The sink serialises them for clients, or passes them to callers of the service `chat` as objects. */
+/** Encodes parts as chunks. Its sink serialises them for clients, or passes objects to callers of the service `chat`. */
 export class ChunkEncoder {
   readonly #sink: ChunkSink;
   readonly #options: ChunkOptions;

@@ -36,7 +36,7 @@ export function readFunctionCallDelta(delta: JsonMembers): boolean {
   return isChanged;
 }
 
-/** Converts a response for a client that does not support tools. It has only the first call; the model makes the others again. */
+/** Converts a response for a client that does not support tools. It keeps only the first call; the model repeats others. */
 export function withFunctionCalls(completion: ChatCompletion): ChatCompletion {
   const choices = completion.choices.map((choice) => ({
     ...choice,

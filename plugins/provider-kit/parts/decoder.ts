@@ -6,7 +6,7 @@ import type { PartWriter } from "./part-writer.ts";
 /** The part of a decoder that depends on the format. */
 export interface Decoding {
   out: PartWriter;
-  /** Reads bytes that may be cut anywhere. An error that an event throws ends the stream: `upstreamError` for an error event. */
+  /** Reads bytes that may be cut anywhere. An error that it throws ends the stream: `upstreamError` for an error event. */
   reader: { push(bytes: Buffer): void; end?(): void };
   /** Ends a response whose last event did not arrive. Throws if the response was cut short. */
   close(): void;
@@ -49,7 +49,7 @@ class Decoder implements PartDecoder {
     });
   }
 
-  /** Returns the parts that precede an error in the same bytes, and keeps the error in `failure`. Throws it if there are none. */
+  /** Runs `read`. If parts precede an error that it throws, returns them and keeps the error in `failure`. */
   #read(read: () => void): StreamPart[] {
     try {
       read();

@@ -11,7 +11,7 @@ export class SignedReasoning {
     this.#blocks.push(redacted === true ? { sealed: data } : { text, signature: data });
   }
 
-  /** Returns `extra_content` of the message. Only messages with calls need it, because only a loop of calls requires the signatures. */
+  /** Returns `extra_content` of a message that has calls: only a loop of calls requires the signatures again. */
   extraContent(hasCalls: boolean): Record<string, unknown> | undefined {
     if (!hasCalls || this.#blocks.length === 0) return undefined;
     return carryThinking(this.#origin, this.#blocks);

@@ -1,10 +1,8 @@
-/** Reads a list of messages in OpenAI's form into turns that formats with strict rules can be written from. */
+/** Reads a list of messages in OpenAI's form into turns, from which formats with strict rules can be written. */
 import { parseCounted, TooManyValues } from "../json/exact-json.ts";
 import type { MessageLike } from "./fields.ts";
 import { refused } from "./fields.ts";
 import { objectAt, stringAt } from "./read-value.ts";
-
-/** One piece of content. `path` is its place in the request (`messages[2].content[0]`), for errors. */
 import type {
   AssistantTurn,
   CallPart,
@@ -16,12 +14,12 @@ import type {
   UserTurn,
 } from "../types/conversation.ts";
 
-/** Calls without a result, by id. */
-type Waiting = Map<string, CallPart>;
+/** The calls that have no result yet, by id. */
+type PendingCalls = Map<string, CallPart>;
 
 /**
- * Throws `invalid_request_error` (400) with `param` for an unknown role or part, arguments that are no JSON object, a
- * tool result that answers no call, and a call that no result answers.
+ * Throws `invalid_request_error` (400) with `param` for an unknown role or part, arguments that are not a JSON object, a
+ * tool result without a call, and a call without a result.
  */
 export function readConversation(messages: readonly MessageLike[]): Conversation {
   const reader = new ConversationReader();
@@ -29,35 +27,35 @@ export function readConversation(messages: readonly MessageLike[]): Conversation
   return reader.end();
 }
 
-const OF_MESSAGES = new Set([
+const MESSAGE_MEMBERS = new Set([
   ...["role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal"],
   ...["reasoning_content", "extra_content", "prefix", "cache_control", "prompt_cache_breakpoint"],
 ]);
-/** Clients send the message of a response back unchanged; the loss of these members changes nothing. */
-const OF_RESPONSES = new Set(["annotations", "reasoning", "reasoning_details", "id", "status"]);
+/** Members of a response's message, which clients send back unchanged. Dropping them does not change the meaning. */
+const RESPONSE_MEMBERS = new Set(["annotations", "reasoning", "reasoning_details", "id", "status"]);
 
 class ConversationReader {
   readonly #turns: Turn[] = [];
   readonly #dropped: string[] = [];
-  /** Calls of the last assistant message that still wait for their result. */
-  #waiting: Waiting = new Map();
-  /** Of the user turn that collects results. */
+  /** The calls of the last assistant message that have no result yet. */
+  #pendingCalls: PendingCalls = new Map();
+  /** The results of the user turn that collects them. */
   #results: ResultPart[] | undefined;
 
   read(message: MessageLike, path: string): void {
-    dropUnknown(message, OF_MESSAGES, path, this.#dropped);
+    dropUnknown(message, MESSAGE_MEMBERS, path, this.#dropped);
     if (message.role === "tool" || message.role === "function") {
       this.#readResult(message, path);
       return;
     }
-    requireResults(this.#waiting);
+    requireResults(this.#pendingCalls);
     this.#results = undefined;
     if (typeof message.name === "string") this.#dropped.push(`${path}.name`);
     const parts = readParts(message.content, `${path}.content`, this.#dropped);
     switch (message.role) {
       case "system":
       case "developer":
-        this.#turns.push({ role: "system", parts: markLast(parts, message).map(textOnly) });
+        this.#turns.push({ role: "system", parts: markLast(parts, message).map(requireText) });
         return;
       case "user":
         this.#turns.push({ role: "user", results: [], parts: markLast(parts, message) });
@@ -71,13 +69,13 @@ class ConversationReader {
   }
 
   end(): Conversation {
-    requireResults(this.#waiting);
+    requireResults(this.#pendingCalls);
     return { turns: this.#turns, dropped: this.#dropped };
   }
 
   #readResult(message: MessageLike, path: string): void {
-    const result = readResult(message, path, this.#waiting, this.#dropped);
-    this.#waiting.delete(result.callId);
+    const result = readResult(message, path, this.#pendingCalls, this.#dropped);
+    this.#pendingCalls.delete(result.callId);
     if (this.#results === undefined) {
       this.#results = [];
       this.#turns.push({ role: "user", results: this.#results, parts: [] });
@@ -85,46 +83,46 @@ class ConversationReader {
     this.#results.push(result);
   }
 
-  #readAssistant(message: MessageLike, said: Part[], path: string): void {
+  #readAssistant(message: MessageLike, parts: Part[], path: string): void {
     const calls = readCalls(message, path, this.#dropped);
     const { refusal, reasoning_content: reasoning, extra_content: extra } = message;
-    if (said.length === 0 && typeof refusal === "string" && refusal !== "")
-      said.push({ kind: "text", text: refusal, path: `${path}.refusal` });
+    if (parts.length === 0 && typeof refusal === "string" && refusal !== "")
+      parts.push({ kind: "text", text: refusal, path: `${path}.refusal` });
     const mark = markOf(message);
     const lastCall = calls.at(-1);
     if (mark !== undefined && lastCall !== undefined) lastCall.cache ??= mark;
     this.#turns.push({
       role: "assistant",
-      parts: lastCall === undefined ? markLast(said, message) : said,
+      parts: lastCall === undefined ? markLast(parts, message) : parts,
       calls,
-      reasoning: textOrNone(reasoning),
+      reasoning: optionalText(reasoning),
       extra,
       ...(message.prefix === true && { prefix: true }),
     });
-    this.#waiting = new Map(calls.map((call) => [call.id, call]));
+    this.#pendingCalls = new Map(calls.map((call) => [call.id, call]));
   }
 }
 
-/** Names the members that no translation reads. */
+/** Adds the paths of members that no translation reads to `dropped`. */
 function dropUnknown(
   object: Record<string, unknown>,
-  known: ReadonlySet<string>,
+  knownNames: ReadonlySet<string>,
   path: string,
   dropped: string[],
 ): void {
   for (const [name, value] of Object.entries(object)) {
-    if (value == null || known.has(name) || OF_RESPONSES.has(name)) continue;
+    if (value == null || knownNames.has(name) || RESPONSE_MEMBERS.has(name)) continue;
     dropped.push(`${path}.${name}`);
   }
 }
 
-/** The cache mark of a message, a part or a call. OpenAI's breakpoint is written as Anthropic's mark. */
+/** Returns the cache mark of a message, a part or a call. OpenAI's breakpoint is converted to Anthropic's mark. */
 function markOf(object: Record<string, unknown>): unknown {
   const breakpoint = object.prompt_cache_breakpoint ? { type: "ephemeral" } : undefined;
   return object.cache_control ?? breakpoint ?? undefined;
 }
 
-/** A mark of the message applies to its last part. */
+/** Moves the cache mark of a message to its last part. */
 function markLast(parts: Part[], message: MessageLike): Part[] {
   const mark = markOf(message);
   const last = parts.at(-1);
@@ -133,8 +131,8 @@ function markLast(parts: Part[], message: MessageLike): Part[] {
 }
 
 /**
- * The turns as user and assistant in strict alternation, with the system texts apart. Blank texts and turns without any
- * content are left out, since no strict format takes them.
+ * Merges the turns so that user and assistant strictly alternate, and returns the system texts separately. Omits blank
+ * texts and turns without content, because no strict format accepts them.
  */
 export function alternate(turns: readonly Turn[]): {
   system: TextPart[];
@@ -143,7 +141,7 @@ export function alternate(turns: readonly Turn[]): {
   const system: TextPart[] = [];
   const merged: (UserTurn | AssistantTurn)[] = [];
   for (const turn of turns) {
-    if (turn.role === "system") append(system, turn.parts.filter(hasContent));
+    if (turn.role === "system") pushAll(system, turn.parts.filter(hasContent));
     else if (turn.role === "user") addUser(merged, turn);
     else addAssistant(merged, turn);
   }
@@ -151,41 +149,41 @@ export function alternate(turns: readonly Turn[]): {
 }
 
 function addUser(merged: (UserTurn | AssistantTurn)[], { results, parts }: UserTurn): void {
-  const said = parts.filter(hasContent);
-  if (said.length === 0 && results.length === 0) return;
+  const content = parts.filter(hasContent);
+  if (content.length === 0 && results.length === 0) return;
   const last = merged.at(-1);
   if (last?.role === "user") {
-    append(last.results, results);
-    append(last.parts, said);
-  } else merged.push({ role: "user", results: [...results], parts: said });
+    pushAll(last.results, results);
+    pushAll(last.parts, content);
+  } else merged.push({ role: "user", results: [...results], parts: content });
 }
 
-/** Several in a row are one turn, which is a copy of the first. */
+/** Adds a copy of an assistant turn, or merges the turn into the previous one if that is an assistant turn without calls. */
 function addAssistant(merged: (UserTurn | AssistantTurn)[], turn: AssistantTurn): void {
-  const said = turn.parts.filter(hasContent);
-  if (said.length === 0 && turn.calls.length === 0) return;
+  const content = turn.parts.filter(hasContent);
+  if (content.length === 0 && turn.calls.length === 0) return;
   const last = merged.at(-1);
   if (last?.role === "assistant" && last.calls.length === 0) {
-    append(last.parts, said);
+    pushAll(last.parts, content);
     last.calls = turn.calls;
     last.extra = turn.extra;
-    // Appended, so that many of them are put together once.
+    // Appending to the string keeps the cost of many turns linear.
     if (turn.reasoning)
       last.reasoning = last.reasoning ? `${last.reasoning}\n${turn.reasoning}` : turn.reasoning;
-  } else merged.push({ ...turn, parts: said });
+  } else merged.push({ ...turn, parts: content });
 }
 
-/** Lists of a request may be longer than a call takes arguments. */
-function append<T>(list: T[], more: readonly T[]): void {
-  for (const one of more) list.push(one);
+/** Appends all items. A loop, because a request's list may have more items than a function call accepts arguments. */
+function pushAll<T>(list: T[], items: readonly T[]): void {
+  for (const item of items) list.push(item);
 }
 
-/** The text of parts, joined; other kinds must have been dealt with before. */
-export function textOf(parts: readonly Part[], joint = "\n"): string {
-  return parts.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join(joint);
+/** Joins the texts of the parts. Ignores other kinds of parts, which the caller must have handled. */
+export function textOf(parts: readonly Part[], separator = "\n"): string {
+  return parts.flatMap((part) => (part.kind === "text" ? [part.text] : [])).join(separator);
 }
 
-/** False for a text of white space alone. */
+/** False for a text that consists only of white space. */
 export function hasContent(part: Part): boolean {
   return part.kind !== "text" || part.text.trim() !== "";
 }
@@ -197,7 +195,7 @@ function readParts(content: unknown, path: string, dropped: string[]): Part[] {
   return content.map((part, i) => readPart(part, `${path}[${i}]`, dropped));
 }
 
-const OF_PARTS = new Set([
+const PART_MEMBERS = new Set([
   ...["type", "text", "refusal", "image_url", "file", "input_audio"],
   ...["cache_control", "prompt_cache_breakpoint"],
 ]);
@@ -206,15 +204,15 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
   if (typeof value === "string") return { kind: "text", text: value, path };
   const part = objectAt(value, path);
   const cache = markOf(part);
-  dropUnknown(part, OF_PARTS, path, dropped);
+  dropUnknown(part, PART_MEMBERS, path, dropped);
   switch (part.type) {
     case "text":
       return { kind: "text", text: stringAt(part.text, `${path}.text`), path, cache };
     case "refusal":
       return { kind: "text", text: stringAt(part.refusal, `${path}.refusal`), path };
     case "image_url": {
-      const bare = typeof part.image_url === "string";
-      const image = bare ? { url: part.image_url } : objectAt(part.image_url, `${path}.image_url`);
+      const isUrl = typeof part.image_url === "string";
+      const image = isUrl ? { url: part.image_url } : objectAt(part.image_url, `${path}.image_url`);
       const detail = (image as { detail?: unknown }).detail;
       if (typeof detail === "string" && detail !== "auto") dropped.push(`${path}.image_url.detail`);
       return {
@@ -228,9 +226,9 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
       const file = objectAt(part.file, `${path}.file`);
       return {
         kind: "file",
-        data: textOrNone(file.file_data),
-        fileId: textOrNone(file.file_id),
-        filename: textOrNone(file.filename),
+        data: optionalText(file.file_data),
+        fileId: optionalText(file.file_id),
+        filename: optionalText(file.filename),
         path: `${path}.file`,
         cache,
       };
@@ -252,18 +250,18 @@ function readPart(value: unknown, path: string, dropped: string[]): Part {
   }
 }
 
-function textOrNone(value: unknown): string | undefined {
+function optionalText(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function textOnly(part: Part): TextPart {
+function requireText(part: Part): TextPart {
   if (part.kind === "text") return part;
   throw refused(part.path, "A system message may contain only text");
 }
 
-const OF_CALLS = new Set(["id", "type", "index", "function", "extra_content", "cache_control"]);
+const CALL_MEMBERS = new Set(["id", "type", "index", "function", "extra_content", "cache_control"]);
 
-const OF_CALLED_FUNCTIONS = new Set(["name", "arguments"]);
+const FUNCTION_MEMBERS = new Set(["name", "arguments"]);
 
 function readCalls(message: MessageLike, path: string, dropped: string[]): CallPart[] {
   const list = message.tool_calls;
@@ -276,20 +274,20 @@ function readCalls(message: MessageLike, path: string, dropped: string[]): CallP
     return [{ id: `call_${name}`, name, args, extra: undefined, path: `${path}.function_call` }];
   }
   if (!Array.isArray(list)) throw refused(`${path}.tool_calls`, "tool_calls must be a list");
-  const seen = new Set<string>();
+  const ids = new Set<string>();
   return list.map((value, i) => {
     const at = `${path}.tool_calls[${i}]`;
     const call = objectAt(value, at);
-    dropUnknown(call, OF_CALLS, at, dropped);
+    dropUnknown(call, CALL_MEMBERS, at, dropped);
     if (call.type !== undefined && call.type !== "function") {
       throw refused(`${at}.type`, "This channel accepts only calls of type function");
     }
     const id = stringAt(call.id, `${at}.id`);
-    if (id === "" || seen.has(id))
+    if (id === "" || ids.has(id))
       throw refused(`${at}.id`, "Each tool call of a message needs a unique id");
-    seen.add(id);
+    ids.add(id);
     const fn = objectAt(call.function, `${at}.function`);
-    dropUnknown(fn, OF_CALLED_FUNCTIONS, `${at}.function`, dropped);
+    dropUnknown(fn, FUNCTION_MEMBERS, `${at}.function`, dropped);
     const args = readArguments(fn.arguments, `${at}.function.arguments`);
     return {
       id,
@@ -309,8 +307,8 @@ function readArguments(value: unknown, path: string): Record<string, unknown> {
     try {
       parsed = parseCounted(value);
     } catch (error) {
-      const why = error instanceof TooManyValues ? `: ${error.message}` : "";
-      throw refused(path, `The arguments of a tool call must be JSON${why}`);
+      const reason = error instanceof TooManyValues ? `: ${error.message}` : "";
+      throw refused(path, `The arguments of a tool call must be JSON${reason}`);
     }
   }
   if (parsed === null) return {};
@@ -320,16 +318,16 @@ function readArguments(value: unknown, path: string): Record<string, unknown> {
 function readResult(
   message: MessageLike,
   path: string,
-  waiting: Waiting,
+  pendingCalls: PendingCalls,
   dropped: string[],
 ): ResultPart {
-  const legacy = message.role === "function";
-  const param = legacy ? `${path}.name` : `${path}.tool_call_id`;
-  const [first] = waiting.values();
-  const call = legacy
+  const isLegacy = message.role === "function";
+  const param = isLegacy ? `${path}.name` : `${path}.tool_call_id`;
+  const [first] = pendingCalls.values();
+  const call = isLegacy
     ? first
-    : waiting.get(typeof message.tool_call_id === "string" ? message.tool_call_id : "");
-  if (call === undefined || (legacy && call.name !== message.name)) {
+    : pendingCalls.get(typeof message.tool_call_id === "string" ? message.tool_call_id : "");
+  if (call === undefined || (isLegacy && call.name !== message.name)) {
     throw refused(
       param,
       "This tool message does not belong to an open call of the assistant message before it",
@@ -339,8 +337,8 @@ function readResult(
   return { callId: call.id, name: call.name, parts, path, cache: markOf(message) };
 }
 
-function requireResults(waiting: Waiting): void {
-  const [call] = waiting.values();
+function requireResults(pendingCalls: PendingCalls): void {
+  const [call] = pendingCalls.values();
   if (call === undefined) return;
   throw refused(call.path, `The tool call ${call.id} has no tool message that answers it`);
 }

@@ -1,4 +1,4 @@
-/** Reads the fields of a chat request one by one, and remembers which ones were not read. */
+/** Reads the fields of a chat request one by one, and keeps track of the fields that were not read. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 
@@ -17,8 +17,8 @@ export interface MessageLike {
 }
 
 /**
- * The fields of one request. A `null` is an unset field. Whatever was not taken when `dropped()` is called is what the
- * target cannot express; values that ask for nothing (`n: 1`, `frequency_penalty: 0`) are not counted.
+ * The fields of one request. A `null` is an unset field. `dropped()` returns the fields that were not read so far, as those
+ * that the target cannot express, except for values that have no effect (`n: 1`, `frequency_penalty: 0`).
  */
 export interface Fields {
   take(name: string): unknown;
@@ -28,36 +28,37 @@ export interface Fields {
   object(name: string): Record<string, unknown> | undefined;
   /** `stop` as a list. */
   stops(): string[];
-  /** `max_completion_tokens`, else `max_tokens`. */
+  /** `max_completion_tokens`, or otherwise `max_tokens`. */
   maxTokens(): number | undefined;
-  /** Names a path that was looked at but cannot be expressed. */
+  /** Records the path of a value that was read but that the target cannot express. */
   drop(path: string): void;
   dropped(): string[];
 }
 
+/** Fields that other functions read. */
 const HANDLED = ["model", "messages", "stream", "stream_options", "tools", "tool_choice"];
 
-/** See {@link Fields}. Throws `invalid_request_error` (400) where leaving a field out would change the meaning. */
+/** See {@link Fields}. Throws `invalid_request_error` (400) if omitting a field would change the meaning. */
 export function readFields(request: RequestLike): Fields {
-  const open = new Set(
+  const unread = new Set(
     Object.keys(request).filter((name) => request[name] !== null && request[name] !== undefined),
   );
   const dropped = new Set<string>();
-  for (const name of HANDLED) open.delete(name);
+  for (const name of HANDLED) unread.delete(name);
   for (const name of ["functions", "function_call"]) {
-    if (open.has(name))
+    if (unread.has(name))
       throw refused(name, `${name} is not supported by this channel: use tools and tool_choice`);
   }
   const modalities = request.modalities;
-  if (Array.isArray(modalities) && modalities.some((one) => one !== "text")) {
+  if (Array.isArray(modalities) && modalities.some((modality) => modality !== "text")) {
     throw refused("modalities", "This channel responds only with text");
   }
 
   function take(name: string): unknown {
-    open.delete(name);
+    unread.delete(name);
     return request[name] ?? undefined;
   }
-  function typed<T>(name: string, type: "number" | "string" | "boolean"): T | undefined {
+  function takeTyped<T>(name: string, type: "number" | "string" | "boolean"): T | undefined {
     const value = take(name);
     if (value === undefined) return undefined;
     if (typeof value !== type) throw refused(name, `${name} must be a ${type}`);
@@ -66,9 +67,9 @@ export function readFields(request: RequestLike): Fields {
 
   return {
     take,
-    number: (name) => typed<number>(name, "number"),
-    string: (name) => typed<string>(name, "string"),
-    boolean: (name) => typed<boolean>(name, "boolean"),
+    number: (name) => takeTyped<number>(name, "number"),
+    string: (name) => takeTyped<string>(name, "string"),
+    boolean: (name) => takeTyped<boolean>(name, "boolean"),
     object(name) {
       const value = take(name);
       if (value === undefined) return undefined;
@@ -80,46 +81,46 @@ export function readFields(request: RequestLike): Fields {
       const value = take("stop");
       if (value === undefined) return [];
       const list = Array.isArray(value) ? value : [value];
-      if (!list.every((one): one is string => typeof one === "string")) {
+      if (!list.every((item): item is string => typeof item === "string")) {
         throw refused("stop", "stop must be a string or a list of strings");
       }
       return list;
     },
     maxTokens() {
-      const completion = typed<number>("max_completion_tokens", "number");
-      const plain = typed<number>("max_tokens", "number");
+      const completion = takeTyped<number>("max_completion_tokens", "number");
+      const plain = takeTyped<number>("max_tokens", "number");
       return completion ?? plain;
     },
     drop(path) {
       dropped.add(path);
     },
     dropped() {
-      const rest = [...open].filter((name) => !asksForNothing(name, request[name]));
+      const rest = [...unread].filter((name) => !hasNoEffect(name, request[name]));
       return [...new Set([...dropped, ...rest])];
     },
   };
 }
 
-/** Throws 400 for more than one response where the target gives only one. */
+/** Throws 400 if the request asks for more than one response. For targets that return only one. */
 export function onlyOneChoice(fields: Fields): void {
   const n = fields.number("n");
   if (n !== undefined && n !== 1)
     throw refused("n", "This channel returns one response per request: n must be 1");
 }
 
-/** True where the client asks for a usage chunk at the end of the stream. */
+/** True if the client asks for a usage chunk at the end of the stream. */
 export function wantsUsage({
   stream_options: options,
 }: Readonly<Record<string, unknown>>): boolean {
   return (options as { include_usage?: unknown } | null | undefined)?.include_usage === true;
 }
 
-/** The 400 for a field that this target cannot express. */
+/** Returns the error (400) for a field that the target cannot express. */
 export function refused(param: string, message: string): PorticoError {
   return errors.refusedField({ problem: message }, { param });
 }
 
-function asksForNothing(name: string, value: unknown): boolean {
+function hasNoEffect(name: string, value: unknown): boolean {
   switch (name) {
     case "n":
       return value === 1;
@@ -143,9 +144,11 @@ function asksForNothing(name: string, value: unknown): boolean {
   }
 }
 
-const OF_EMBEDDINGS = new Set(["model", "input", "dimensions", "encoding_format"]);
+const EMBEDDINGS_FIELDS = new Set(["model", "input", "dimensions", "encoding_format"]);
 
-/** What a request for embeddings holds beside what every format of them has. */
+/** Returns the names of a request's fields that not every format of embeddings has. */
 export function besideEmbeddings(request: Record<string, unknown>): string[] {
-  return Object.keys(request).filter((name) => request[name] != null && !OF_EMBEDDINGS.has(name));
+  return Object.keys(request).filter(
+    (name) => request[name] != null && !EMBEDDINGS_FIELDS.has(name),
+  );
 }

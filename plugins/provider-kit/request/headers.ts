@@ -1,14 +1,14 @@
-/** A channel's own headers win over the provider's, in any spelling. Names come out in lower case. */
+/** Merges headers. Those of the channel override the provider's, in any case. The returned names are in lower case. */
 export function withHeaders(
-  own: Record<string, string>,
+  provider: Record<string, string>,
   channel: Record<string, string>,
 ): Record<string, string> {
-  const headers = { ...own };
+  const headers = { ...provider };
   for (const [name, value] of Object.entries(channel)) headers[name.toLowerCase()] = value;
   return headers;
 }
 
-/** The headers of a channel whose key is a bearer token. */
+/** Returns the headers of a channel whose key is a bearer token. */
 export function bearerHeaders(target: {
   apiKey?: string;
   headers: Record<string, string>;

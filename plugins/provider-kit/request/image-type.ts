@@ -1,6 +1,6 @@
-/** The media type of an image is what its bytes are: clients take it from a file's name, or make it up. */
+/** Detects the media type of an image from its bytes, because clients derive it from the file name or guess. */
 
-/** The type that the first bytes show; undefined where they show none of PNG, JPEG, GIF and WebP. */
+/** Returns the type that the first bytes show; undefined for anything but PNG, JPEG, GIF and WebP. */
 export function imageType(bytes: Uint8Array): string | undefined {
   const head = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(12, bytes.length));
   const text = head.toString("latin1");

@@ -6,38 +6,40 @@ import type { Target } from "../types/provider.ts";
 import { imageType } from "./image-type.ts";
 import { refused } from "./fields.ts";
 
-/** What a target can fetch with, under the guard. */
+/** The function with which a target fetches images, under the SSRF guard. */
 export interface ImageSource {
   fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }>;
 }
 
-const PLAIN = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
+/** The usual form of an image: a `data:` URL of well-formed base64. */
+const BASE64_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 
-/** Names that clients and servers use for registered types, which are all that providers take. */
+/** The registeredType names of types that clients and servers name differently. Providers accept only registeredType names. */
 const REGISTERED: Record<string, string> = {
   "image/jpg": "image/jpeg",
   "image/pjpeg": "image/jpeg",
 };
-const registered = (mediaType: string) => REGISTERED[mediaType] ?? mediaType;
+const registeredType = (mediaType: string) => REGISTERED[mediaType] ?? mediaType;
 
 /**
- * Takes a `data:` URL apart, or fetches an http one. Throws `invalid_request_error` (400) with `param` for any other kind
- * and for one that cannot be had.
+ * Parses a `data:` URL, or fetches an http(s) one. Throws `invalid_request_error` (400) with `param` for any other URL, and
+ * if the image cannot be fetched.
  */
 export async function readImage(
   part: ImagePart,
   source: ImageSource,
 ): Promise<{ mediaType: string; base64: string }> {
   // The usual form is passed on unchanged, without decoding it to bytes.
-  const [, named, base64] = PLAIN.exec(part.url) ?? [];
-  if (named !== undefined && base64 !== undefined) return { mediaType: registered(named), base64 };
+  const [, named, base64] = BASE64_URL.exec(part.url) ?? [];
+  if (named !== undefined && base64 !== undefined)
+    return { mediaType: registeredType(named), base64 };
   const param = `${part.path}.url`;
   if (!/^(data|https?):/i.test(part.url))
     throw refused(param, "An image URL must begin with data:, http: or https:");
   try {
     const image = await source.fetchImage(part.url);
-    // A server's word for the type is as good as a client's.
-    const mediaType = imageType(image.data) ?? registered(image.mediaType);
+    // The type that a server declares is as unreliable as a client's.
+    const mediaType = imageType(image.data) ?? registeredType(image.mediaType);
     return { mediaType, base64: image.data.toString("base64") };
   } catch (error) {
     if (!isPorticoError(error) || error.status !== 400) throw error;
@@ -46,9 +48,9 @@ export async function readImage(
 }
 
 /**
- * The http address of an image that the provider fetches by itself; undefined for any other. Throws
- * `invalid_request_error` (400) with `param` for one of a private network, as for images that the gateway fetches: only
- * the channel's `allowPrivateImages` allows it.
+ * Returns the http(s) URL of an image that the provider fetches by itself; undefined for any other URL. Throws
+ * `invalid_request_error` (400) with `param` for an address in a private network, unless the channel's `allowPrivateImages`
+ * allows it, as for images that the gateway fetches.
  */
 export function webImage(
   part: ImagePart,

@@ -1,6 +1,6 @@
 import { parseExact } from "../json/exact-json.ts";
 
-/** A JSON object (or list) of an upstream; undefined for anything else. Large whole numbers keep their digits. */
+/** Parses a JSON object (or list) of an upstream; undefined for anything else. Large integers keep their digits. */
 export function parseObject(body: Buffer): Record<string, unknown> | undefined {
   try {
     const value: unknown = parseExact(body.toString("utf8"));

@@ -1,9 +1,9 @@
-/** The request of a provider that sends JSON. */
+/** Builds the request of a provider that sends JSON. */
 import { stringifyExact } from "../json/exact-json.ts";
 import type { Fields } from "./fields.ts";
 import type { WireRequest } from "../types/provider.ts";
 
-/** Members of the body that are undefined are left out. `fields` lists what was dropped. */
+/** Returns the request. Omits undefined members of the body. `dropped` defaults to `fields.dropped()`. */
 export function postJson(
   url: string,
   headers: Record<string, string>,
@@ -20,12 +20,12 @@ export function postJson(
   };
 }
 
-/** The list, or undefined where it is empty: for members that are left out then. */
+/** Returns the list, or undefined if it is empty, for members that are omitted in that case. */
 export function filled<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length > 0 ? list : undefined;
 }
 
-/** The object, or undefined where none of its members has a value. */
+/** Returns the object, or undefined if none of its members has a value. */
 export function filledObject<T extends object>(value: T): T | undefined {
-  return Object.values(value).some((one) => one !== undefined) ? value : undefined;
+  return Object.values(value).some((member) => member !== undefined) ? value : undefined;
 }

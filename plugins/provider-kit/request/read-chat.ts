@@ -1,4 +1,4 @@
-/** Pieces of a chat request in OpenAI's form, for the formats that are read into it. Throw 400 with `param`. */
+/** Builds elements of a chat request in OpenAI's form, for formats that are translated into it. Throws 400 with `param`. */
 import { refused } from "./fields.ts";
 import { type JsonObject, optionalBoolean, optionalString, stringAt } from "./read-value.ts";
 import { type Extras, withExtras } from "../sealed-extras.ts";
@@ -18,15 +18,15 @@ export interface Said<P extends PartLike, C extends { id?: string }> {
   extras: Extras[];
 }
 
-/** The request's `model`, else the first of its `models`. */
+/** Returns the request's `model`, or otherwise the first of its `models`. */
 export function modelAt(body: JsonObject): string {
-  const named = body.model ?? (Array.isArray(body.models) ? body.models[0] : undefined);
-  const model = stringAt(named, "model");
+  const value = body.model ?? (Array.isArray(body.models) ? body.models[0] : undefined);
+  const model = stringAt(value, "model");
   if (model === "") throw refused("model", "`model` must not be empty");
   return model;
 }
 
-/** What a stream that is translated asks for: its usage too. */
+/** Returns the fields that request a stream with its usage, which a translated stream needs. */
 export function streamFields(stream: boolean) {
   return stream ? { stream, stream_options: { include_usage: true } } : {};
 }
@@ -37,7 +37,7 @@ export interface ReadFunction {
   strict: boolean | undefined;
 }
 
-/** Name, description and strictness of a tool. Each format has its parameters in another place. */
+/** Reads the name, description and strictness of a tool. The place of its parameters depends on the format. */
 export function functionAt(tool: JsonObject, path: string): ReadFunction {
   const name = stringAt(tool.name, `${path}.name`);
   if (name === "") throw refused(`${path}.name`, "A tool needs a name");
@@ -48,23 +48,23 @@ export function functionAt(tool: JsonObject, path: string): ReadFunction {
   };
 }
 
-/** The one text that these parts are; undefined where one of them is something else, or bears a cache mark. */
+/** Joins parts that are all texts; undefined if one of them is not a text, or has a cache mark. */
 export function onlyText(parts: readonly PartLike[]): string | undefined {
   return parts.every((part) => part.type === "text" && part.cache_control === undefined)
     ? parts.map((part) => part.text).join("\n")
     : undefined;
 }
 
-/** A message of the assistant. */
-export function saidMessage<P extends PartLike, C extends { id?: string }>(said: Said<P, C>) {
-  const { content, refusal, calls, thoughts, extras } = said;
-  const extra = extras.find((one) => one.message !== undefined)?.message;
-  const wordless = content.length === 0 && (calls.length > 0 || refusal !== undefined);
+/** Builds a message of the assistant from its content. */
+export function saidMessage<P extends PartLike, C extends { id?: string }>(turn: Said<P, C>) {
+  const { content, refusal, calls, thoughts, extras } = turn;
+  const extra = extras.find(({ message }) => message !== undefined)?.message;
+  const hasNoContent = content.length === 0 && (calls.length > 0 || refusal !== undefined);
   return {
     role: "assistant",
-    content: wordless ? null : (onlyText(content) ?? content),
+    content: hasNoContent ? null : (onlyText(content) ?? content),
     refusal,
-    // Some models require it within a loop of calls, and none does later.
+    // Some models require their reasoning within a loop of calls; none requires it later.
     reasoning_content: thoughts.length > 0 && calls.length > 0 ? thoughts.join("\n") : undefined,
     tool_calls: calls.length > 0 ? withExtras(calls, extras) : undefined,
     extra_content: extra,
@@ -72,8 +72,8 @@ export function saidMessage<P extends PartLike, C extends { id?: string }>(said:
 }
 
 /**
- * The texts of a tool's result. Its other parts go to `shown`, for a message of the user that follows: a tool's message
- * holds text only.
+ * Returns the texts of a tool's result. Adds its other parts to `shown`, for a user message that follows, because a tool
+ * message may contain only text.
  */
 export function resultText<P extends PartLike>(
   id: string,

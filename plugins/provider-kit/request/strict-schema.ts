@@ -1,4 +1,4 @@
-/** JSON Schemas as constrained decoders take them. */
+/** Adapts JSON Schemas to constrained decoders. */
 
 const UNSUPPORTED = [
   "minimum",
@@ -19,32 +19,36 @@ const UNSUPPORTED = [
  * limit that was removed, so that the model still sees it. A schema that needs no change is returned equal.
  */
 export function strictSchema(schema: Record<string, unknown>): Record<string, unknown> {
-  const out: Record<string, unknown> = {};
+  const strict: Record<string, unknown> = {};
   const removed: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
     if (UNSUPPORTED.includes(key) && typeof value !== "object")
       removed.push(`${key}: ${String(value)}`);
     else if (key === "minItems" && typeof value === "number" && value > 1)
       removed.push(`minItems: ${value}`);
-    else out[key] = inside(key, value);
+    else strict[key] = convertKeyword(key, value);
   }
   if (removed.length > 0)
-    out.description = [schema.description, removed.join(", ")].filter(Boolean).join("\n");
+    strict.description = [schema.description, removed.join(", ")].filter(Boolean).join("\n");
   const isObject =
     schema.type === "object" || (schema.type === undefined && schema.properties !== undefined);
-  if (isObject && out.additionalProperties === undefined) out.additionalProperties = false;
-  return out;
+  if (isObject && strict.additionalProperties === undefined) strict.additionalProperties = false;
+  return strict;
 }
 
-function inside(key: string, value: unknown): unknown {
+function convertKeyword(key: string, value: unknown): unknown {
   if (key === "properties" || key === "$defs" || key === "definitions") {
     if (!isRecord(value)) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, isRecord(one) ? strictSchema(one) : one]),
+      Object.entries(value).map(([name, item]) => [
+        name,
+        isRecord(item) ? strictSchema(item) : item,
+      ]),
     );
   }
   if (key === "items" || key === "anyOf" || key === "allOf" || key === "oneOf") {
-    if (Array.isArray(value)) return value.map((one) => (isRecord(one) ? strictSchema(one) : one));
+    if (Array.isArray(value))
+      return value.map((item) => (isRecord(item) ? strictSchema(item) : item));
     return isRecord(value) ? strictSchema(value) : value;
   }
   return value;

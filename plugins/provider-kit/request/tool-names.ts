@@ -1,54 +1,60 @@
 /**
- * Names of tools, where an upstream takes fewer characters than the client used. Nothing is remembered between requests:
- * a name becomes the same one each time, and the response's calls are named as the client named them.
+ * Maps names of tools to names that the upstream accepts, and back in the calls of the response. No state is kept between
+ * requests: the same name always maps to the same one.
  */
 import { createHash } from "node:crypto";
 import type { ChatMessage, ChatRequest, ChatTool } from "../types/format.ts";
 
 export interface ToolNames {
-  /** The client's name for one of the upstream's. */
+  /** Returns the client's name of a tool by the name that was sent to the upstream. */
   original(name: string): string;
 }
 
-/** Letters, digits, `_` and `-`: what Anthropic, Bedrock and Mistral take. */
+/** The names that Anthropic, Bedrock and Mistral accept: letters, digits, `_` and `-`. */
 export const PLAIN_TOOL_NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
-const LONGEST = 64;
-const HASH = 12;
-/** For requests whose names are sent unchanged. */
+const MAX_LENGTH = 64;
+const HASH_LENGTH = 12;
+/** The mapping of requests whose names are sent unchanged. */
 export const UNCHANGED_NAMES: ToolNames = { original: (name) => name };
 
-/** The request with names that fit `allowed`, and the way back. The same request where all of them fit. */
+/** Returns the request with names that match `allowed`, and the reverse mapping. The same request if all names match. */
 export function fitToolNames(
   request: ChatRequest,
   allowed: RegExp = PLAIN_TOOL_NAME,
 ): { request: ChatRequest; names: ToolNames } {
-  const used = namesIn(request);
-  const unfit = [...used].filter((name) => !allowed.test(name));
-  if (unfit.length === 0) return { request, names: UNCHANGED_NAMES };
-  const taken = new Set(used);
-  const sent = new Map<string, string>();
+  const names = namesIn(request);
+  const refusedNames = [...names].filter((name) => !allowed.test(name));
+  if (refusedNames.length === 0) return { request, names: UNCHANGED_NAMES };
+  const usedNames = new Set(names);
+  const fittedNames = new Map<string, string>();
   const originals = new Map<string, string>();
-  for (const name of unfit) {
-    const fit = fitToolName(name, taken);
-    taken.add(fit);
-    sent.set(name, fit);
-    originals.set(fit, name);
+  for (const name of refusedNames) {
+    const fitted = fitToolName(name, usedNames);
+    usedNames.add(fitted);
+    fittedNames.set(name, fitted);
+    originals.set(fitted, name);
   }
   return {
-    request: renamed(request, (name) => sent.get(name) ?? name),
+    request: renameTools(request, (name) => fittedNames.get(name) ?? name),
     names: { original: (name) => originals.get(name) ?? name },
   };
 }
 
-/** What is readable of the name, and a hash of it: no other name of the request becomes the same. */
-export function fitToolName(name: string, taken: Pick<ReadonlySet<string>, "has">): string {
-  const readable = name.slice(0, LONGEST).replace(/[^A-Za-z0-9_-]/g, "_");
-  const start = `${/^[A-Za-z_]/.test(readable) ? "" : "t"}${readable}`.slice(0, LONGEST - HASH - 1);
+/** Returns the allowed characters of the name and a hash of it, such that the result is not in `usedNames`. */
+export function fitToolName(name: string, usedNames: Pick<ReadonlySet<string>, "has">): string {
+  const readable = name.slice(0, MAX_LENGTH).replace(/[^A-Za-z0-9_-]/g, "_");
+  const start = `${/^[A-Za-z_]/.test(readable) ? "" : "t"}${readable}`.slice(
+    0,
+    MAX_LENGTH - HASH_LENGTH - 1,
+  );
   for (let attempt = 0; ; attempt++) {
-    const hash = createHash("sha256").update(`${name}\n${attempt}`).digest("hex").slice(0, HASH);
-    const fit = `${start}_${hash}`;
-    if (!taken.has(fit)) return fit;
+    const hash = createHash("sha256")
+      .update(`${name}\n${attempt}`)
+      .digest("hex")
+      .slice(0, HASH_LENGTH);
+    const fitted = `${start}_${hash}`;
+    if (!usedNames.has(fitted)) return fitted;
   }
 }
 
@@ -56,28 +62,28 @@ interface Named {
   function?: { name?: unknown } | undefined;
 }
 
-/** Skips names that are empty or not strings: the code that reads the request refuses them. */
+/** Skips names that are empty or not strings, because the code that reads the request refuses them. */
 function namesIn(request: ChatRequest): Set<string> {
-  const found = new Set<string>();
-  const add = (one: unknown) => {
-    const name = (one as Named | null)?.function?.name;
-    if (typeof name === "string" && name !== "") found.add(name);
+  const names = new Set<string>();
+  const add = (item: unknown) => {
+    const name = (item as Named | null)?.function?.name;
+    if (typeof name === "string" && name !== "") names.add(name);
   };
   for (const tool of listOf(request.tools)) add(tool);
   for (const message of request.messages) for (const call of listOf(message.tool_calls)) add(call);
-  return found;
+  return names;
 }
 
-function renamed(request: ChatRequest, nameOf: (name: string) => string): ChatRequest {
-  const rename = <T>(one: T): T => {
-    const fn = (one as Named | null)?.function;
+function renameTools(request: ChatRequest, nameOf: (name: string) => string): ChatRequest {
+  const rename = <T>(item: T): T => {
+    const fn = (item as Named | null)?.function;
     return typeof fn?.name === "string"
-      ? { ...one, function: { ...fn, name: nameOf(fn.name) } }
-      : one;
+      ? { ...item, function: { ...fn, name: nameOf(fn.name) } }
+      : item;
   };
   const renameMessage = (message: ChatMessage): ChatMessage => ({
     ...message,
-    // Of a tool's message: the tool that it answers for.
+    // A message of the role `function` has the name of its tool.
     name:
       message.role === "function" && message.name !== undefined
         ? nameOf(message.name)
@@ -98,16 +104,16 @@ function renamed(request: ChatRequest, nameOf: (name: string) => string): ChatRe
 
 function renameChoice(
   value: unknown,
-  rename: <T>(one: T) => T,
+  rename: <T>(item: T) => T,
   nameOf: (name: string) => string,
 ): unknown {
   if (typeof value !== "object" || value === null) return value;
   const choice = value as { allowed_tools?: unknown; tools?: unknown };
   const allowed = choice.allowed_tools as { tools?: unknown } | undefined;
   const renameEach = (tools: unknown) =>
-    listOf(tools).map((one) => {
-      const bare = (one as { name?: unknown } | null)?.name;
-      return typeof bare === "string" ? { ...(one as object), name: nameOf(bare) } : rename(one);
+    listOf(tools).map((tool) => {
+      const name = (tool as { name?: unknown } | null)?.name;
+      return typeof name === "string" ? { ...(tool as object), name: nameOf(name) } : rename(tool);
     });
   if (allowed !== undefined)
     return { ...choice, allowed_tools: { ...allowed, tools: renameEach(allowed.tools) } };

@@ -7,12 +7,12 @@ import { unknownMembers } from "./unread-members.ts";
 interface ToolSpec {
   name: string;
   description?: string;
-  /** A JSON Schema; absent where the tool takes nothing. */
+  /** A JSON Schema; absent if the tool has no parameters. */
   parameters?: Record<string, unknown>;
   strict: boolean;
   /** Anthropic's cache mark. */
   cache?: unknown;
-  /** `tools[0]`. */
+  /** The place in the request, such as `tools[0]`. */
   path: string;
 }
 
@@ -22,11 +22,11 @@ type ToolChoice =
   | { kind: "required" }
   | { kind: "named"; name: string };
 
-/** The tools of a request and how they may be used. */
+/** The tools of a request, and the choice among them. */
 export interface ToolUse {
-  /** Those that the choice allows; empty where the request has none. */
+  /** The tools that the choice allows; empty if the request has none. */
   tools: ToolSpec[];
-  /** Undefined where the request has none: `auto`. */
+  /** Undefined if the request has none, which means `auto`. */
   choice: ToolChoice | undefined;
 }
 
@@ -46,16 +46,17 @@ export function readTools(request: RequestLike, fields?: Pick<Fields, "drop">): 
       function?: { name?: unknown };
       allowed_tools?: unknown;
     };
-    dropUnknown(choice, OF_CHOICES, "tool_choice", fields);
+    dropUnknown(choice, CHOICE_MEMBERS, "tool_choice", fields);
     if (choice.type === "function") {
-      const name = named(
+      const name = requireToolName(
         choice.function?.name,
         new Set(tools.map((tool) => tool.name)),
         "tool_choice.function.name",
       );
       return { tools, choice: { kind: "named", name } };
     }
-    if (choice.type === "allowed_tools") return allowed(choice.allowed_tools ?? choice, tools);
+    if (choice.type === "allowed_tools")
+      return readAllowedTools(choice.allowed_tools ?? choice, tools);
   }
   throw refused(
     "tool_choice",
@@ -63,9 +64,9 @@ export function readTools(request: RequestLike, fields?: Pick<Fields, "drop">): 
   );
 }
 
-const OF_CHOICES = ["type", "function", "allowed_tools", "mode", "tools"];
-const OF_TOOLS = ["type", "function", "cache_control"];
-const OF_FUNCTIONS = ["name", "description", "parameters", "strict", "cache_control"];
+const CHOICE_MEMBERS = ["type", "function", "allowed_tools", "mode", "tools"];
+const TOOL_MEMBERS = ["type", "function", "cache_control"];
+const FUNCTION_MEMBERS = ["name", "description", "parameters", "strict", "cache_control"];
 
 function readTool(value: unknown, i: number, fields: Pick<Fields, "drop"> | undefined): ToolSpec {
   const path = `tools[${i}]`;
@@ -87,8 +88,8 @@ function readTool(value: unknown, i: number, fields: Pick<Fields, "drop"> | unde
       "The parameters of a tool must be a JSON Schema object",
     );
   }
-  dropUnknown(tool, OF_TOOLS, path, fields);
-  dropUnknown(fn, OF_FUNCTIONS, `${path}.function`, fields);
+  dropUnknown(tool, TOOL_MEMBERS, path, fields);
+  dropUnknown(fn, FUNCTION_MEMBERS, `${path}.function`, fields);
   return {
     name: fn.name,
     description: typeof fn.description === "string" ? fn.description : undefined,
@@ -101,30 +102,30 @@ function readTool(value: unknown, i: number, fields: Pick<Fields, "drop"> | unde
 
 function dropUnknown(
   object: object,
-  known: readonly string[],
+  knownNames: readonly string[],
   path: string,
   fields: Pick<Fields, "drop"> | undefined,
 ): void {
-  for (const unknown of unknownMembers(object, known, path)) fields?.drop(unknown);
+  for (const unknown of unknownMembers(object, knownNames, path)) fields?.drop(unknown);
 }
 
-function allowed(value: unknown, tools: ToolSpec[]): ToolUse {
+function readAllowedTools(value: unknown, tools: ToolSpec[]): ToolUse {
   const path = "tool_choice.allowed_tools";
-  const { mode, tools: names } = value as { mode?: unknown; tools?: unknown };
-  if ((mode !== "auto" && mode !== "required") || !Array.isArray(names)) {
+  const { mode, tools: allowedTools } = value as { mode?: unknown; tools?: unknown };
+  if ((mode !== "auto" && mode !== "required") || !Array.isArray(allowedTools)) {
     throw refused(path, "allowed_tools needs a mode (auto or required) and a list of tools");
   }
-  const known = new Set(tools.map((tool) => tool.name));
-  const wanted = new Set(
-    names.map((one: { function?: { name?: unknown }; name?: unknown } | null, i) =>
-      named(one?.function?.name ?? one?.name, known, `${path}.tools[${i}]`),
+  const toolNames = new Set(tools.map((tool) => tool.name));
+  const allowedNames = new Set(
+    allowedTools.map((tool: { function?: { name?: unknown }; name?: unknown } | null, i) =>
+      requireToolName(tool?.function?.name ?? tool?.name, toolNames, `${path}.tools[${i}]`),
     ),
   );
-  return { tools: tools.filter((tool) => wanted.has(tool.name)), choice: { kind: mode } };
+  return { tools: tools.filter((tool) => allowedNames.has(tool.name)), choice: { kind: mode } };
 }
 
-function named(name: unknown, known: ReadonlySet<string>, path: string): string {
-  if (typeof name === "string" && known.has(name)) return name;
+function requireToolName(name: unknown, toolNames: ReadonlySet<string>, path: string): string {
+  if (typeof name === "string" && toolNames.has(name)) return name;
   throw refused(path, `tool_choice names a tool that is not in tools: ${JSON.stringify(name)}`);
 }
 
@@ -138,9 +139,9 @@ export type ResponseFormat =
       strict: boolean;
     };
 
-const OF_JSON_SCHEMA = ["name", "description", "schema", "strict"];
+const JSON_SCHEMA_MEMBERS = ["name", "description", "schema", "strict"];
 
-/** Undefined for plain text. */
+/** Reads `response_format`; undefined for plain text. */
 export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
   const format = fields.object("response_format");
   if (format === undefined || format.type === "text") return undefined;
@@ -153,7 +154,7 @@ export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
     );
   }
   dropUnknown(format, ["type", "json_schema"], "response_format", fields);
-  dropUnknown(spec, OF_JSON_SCHEMA, "response_format.json_schema", fields);
+  dropUnknown(spec, JSON_SCHEMA_MEMBERS, "response_format.json_schema", fields);
   const schema = spec.schema ?? {};
   if (typeof schema !== "object" || Array.isArray(schema)) {
     throw refused("response_format.json_schema.schema", "The schema must be a JSON Schema object");
@@ -167,7 +168,7 @@ export function readResponseFormat(fields: Fields): ResponseFormat | undefined {
   };
 }
 
-/** A tool in OpenAI's form, for upstreams that take it nearly so. */
+/** Returns a tool in OpenAI's form, for upstreams whose form is nearly the same. */
 export function functionTool({
   name,
   description,
@@ -176,7 +177,7 @@ export function functionTool({
   return { type: "function", function: { name, description, parameters } };
 }
 
-/** An instruction to answer in JSON, for formats that have no parameter for it. */
+/** Returns an instruction to respond with JSON, for formats that have no parameter for it. */
 export function jsonInstruction(format: ResponseFormat): string {
   if (format.kind === "json")
     return "Answer with one valid JSON object and nothing else: no prose, no code fence.";
@@ -187,12 +188,12 @@ const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
 /** Efforts of reasoning, weakest first. */
 export type Effort = (typeof EFFORTS)[number];
 
-/** `reasoning_effort`, or `reasoning.effort`. */
+/** Reads `reasoning_effort`, or `reasoning.effort`. */
 export function readEffort(fields: Fields): Effort | undefined {
   const nested = fields.object("reasoning");
   const value = fields.take("reasoning_effort") ?? nested?.effort ?? undefined;
   if (value === undefined) return undefined;
-  const effort = EFFORTS.find((one) => one === value);
+  const effort = EFFORTS.find((name) => name === value);
   if (effort === undefined)
     throw refused("reasoning_effort", `reasoning_effort must be one of ${EFFORTS.join(", ")}`);
   return effort;

@@ -4,39 +4,43 @@ import { isObject, type JsonMembers } from "./is-object.ts";
 /** The members of an object that a translation reads. */
 export interface ReadObject {
   members: readonly string[];
-  /** The same for its members that are objects, or lists of objects. */
+  /** The members that are read of those that are objects, or lists of objects. */
   within?: ReadMembers;
 }
 
-/** By name of the member. A function returns undefined for an object that the translation refuses, or drops as a whole. */
+/** By member name. A function returns undefined for an object that the translation refuses, or drops as a whole. */
 export type ReadMembers = Readonly<
   Record<string, ReadObject | ((object: JsonMembers) => ReadObject | undefined)>
 >;
 
-/** The paths of the members that are not read, at every depth below the object itself. */
+/** Returns the paths of the members that are not read, at every level below the object itself. */
 export function unreadMembers(object: JsonMembers, read: ReadMembers, path = ""): string[] {
-  return Object.entries(read).flatMap(([name, ofMember]) => {
+  return Object.entries(read).flatMap(([name, memberRead]) => {
     const at = path === "" ? name : `${path}.${name}`;
     const value = object[name];
-    if (!Array.isArray(value)) return unreadIn(value, ofMember, at);
-    return value.flatMap((item, i) => unreadIn(item, ofMember, `${at}[${i}]`));
+    if (!Array.isArray(value)) return unreadIn(value, memberRead, at);
+    return value.flatMap((item, i) => unreadIn(item, memberRead, `${at}[${i}]`));
   });
 }
 
 function unreadIn(value: unknown, read: ReadMembers[string], path: string): string[] {
   if (!isObject(value)) return [];
-  const known = typeof read === "function" ? read(value) : read;
-  if (known === undefined) return [];
+  const readObject = typeof read === "function" ? read(value) : read;
+  if (readObject === undefined) return [];
   return [
-    ...unknownMembers(value, known.members, path),
-    ...unreadMembers(value, known.within ?? {}, path),
+    ...unknownMembers(value, readObject.members, path),
+    ...unreadMembers(value, readObject.within ?? {}, path),
   ];
 }
 
-/** The paths of the members of an object that are not among the `known` ones. None for a value that is no object. */
-export function unknownMembers(object: unknown, known: readonly string[], path: string): string[] {
+/** Returns the paths of the members of an object that are not in `knownNames`. Empty for a value that is not an object. */
+export function unknownMembers(
+  object: unknown,
+  knownNames: readonly string[],
+  path: string,
+): string[] {
   if (!isObject(object)) return [];
   return Object.entries(object)
-    .filter(([name, value]) => value != null && !known.includes(name))
+    .filter(([name, value]) => value != null && !knownNames.includes(name))
     .map(([name]) => `${path}.${name}`);
 }

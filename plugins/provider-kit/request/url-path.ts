@@ -1,10 +1,10 @@
-/** Model names in addresses: a name is the client's own words, and may lead nowhere but to a model. */
+/** Encodes model names in URLs. A name is client input, and must not lead to any path but that of a model. */
 import { refused } from "./fields.ts";
 
 /**
- * A model's name as one segment of a URL's path. Throws `invalid_request_error` for `.` and `..`, which a URL takes for
- * directories even where they are encoded (WHATWG URL, "double-dot URL path segment"), and for half a surrogate pair,
- * which no URL can hold.
+ * Encodes a model's name as one segment of a URL's path. Throws `invalid_request_error` for `.` and `..`, which a URL parser
+ * treats as directories even if they are encoded (WHATWG URL, "double-dot URL path segment"), and for half a surrogate
+ * pair, which no URL can contain.
  */
 export function pathSegment(name: string): string {
   if (/^(?:\.|%2e){1,2}$/i.test(name) || name === "" || /\p{Surrogate}/u.test(name))
@@ -12,7 +12,7 @@ export function pathSegment(name: string): string {
   return encodeURIComponent(name);
 }
 
-/** As `pathSegment`, for names whose slashes are slashes of the address. */
+/** As `pathSegment`, for names whose slashes separate segments of the path. */
 export function pathSegments(name: string): string {
   return name.split("/").map(pathSegment).join("/");
 }

@@ -1,15 +1,15 @@
-/** Arguments of tool calls: texts that are to hold JSON. */
+/** Checks and completes arguments of tool calls, which are texts that should contain JSON. */
 import { parseCounted, stringifyExact, TooManyValues } from "../json/exact-json.ts";
 import { ResponseTooLarge } from "../stream/response-too-large.ts";
 
 /**
- * The arguments of a whole call as text. Most formats have an object, some servers of theirs a text of their own. `cut`: the
- * response ended at a limit or a filter, so that the text may be incomplete.
+ * Returns the arguments of a whole call as text. Most formats have an object here, but some of their servers send a text.
+ * `isCut` is true if the response ended at a limit or a filter, so that the text may be incomplete.
  */
-export function completeArguments(input: unknown, cut = false): string {
+export function completeArguments(input: unknown, isCut = false): string {
   if (typeof input !== "string") return stringifyExact(input ?? {});
   if (input.trim() === "") return "{}";
-  return cut ? input : input + missingClosers(input);
+  return isCut ? input : input + missingClosers(input);
 }
 
 /** True for the text of a complete JSON object or list. */
@@ -19,20 +19,20 @@ export function isCompleteJson(text: string): boolean {
 }
 
 /**
- * The closing brackets that would make a text valid JSON, where nothing else is missing: some servers lose the last ones.
- * A text that ends within a string stays as it is, for half a value may mean something else than the whole.
+ * Returns the closing brackets that make a text valid JSON, if nothing else is missing: some servers lose the last ones.
+ * Returns an empty string if the text ends within a string, because half a value may have another meaning than the whole.
  */
 export function missingClosers(text: string): string {
   if (isJson(text)) return "";
-  const missing = openBrackets(text);
+  const missing = closingBrackets(text);
   if (missing === undefined || missing === "") return "";
   return isJson(text + missing) ? missing : "";
 }
 
 const TOKEN = /"(?:[^"\\]|\\.)*("?)|[{}[\]]/gs;
 
-/** What closes the brackets that are open at the end; undefined where the text ends within a string. */
-function openBrackets(text: string): string | undefined {
+/** Returns the brackets that close those still open at the end; undefined if the text ends within a string. */
+function closingBrackets(text: string): string | undefined {
   const closers: string[] = [];
   for (const [token, quote] of text.matchAll(TOKEN)) {
     if (token.startsWith('"') && quote === "") return undefined;
@@ -44,8 +44,8 @@ function openBrackets(text: string): string | undefined {
 }
 
 /**
- * True for a text that is whole JSON, such as the arguments of a call once their last fragment is there. Throws
- * `ResponseTooLarge` for one that holds more than can be read.
+ * True for a text that is complete JSON, such as the arguments of a call after their last fragment. Throws
+ * `ResponseTooLarge` for a text with more values than the limit.
  */
 export function isJson(text: string): boolean {
   try {

@@ -1,16 +1,16 @@
 /**
- * Signed reasoning travels with the client's own copy of the conversation: the gateway keeps nothing. It rides in
- * `extra_content` and not in the id of the call, since ids longer than 40 characters are refused by OpenAI (to which a
- * conversation may fail over). The origin names whose models accept a signature; it is left out for all others.
+ * The client's own copy of the conversation carries signed reasoning, so that the gateway stores nothing. It is in
+ * `extra_content` and not in the id of the call, because OpenAI (to which a conversation may fail over) refuses ids longer
+ * than 40 characters. The origin identifies the models that accept a signature, which is omitted for all others.
  */
 import { createHash } from "node:crypto";
 
-/** One block of reasoning: readable with its signature, or sealed. */
+/** One block of reasoning: readable text with its signature, or data that only the provider can read. */
 export type ThinkingBlock = { text: string; signature: string } | { sealed: string };
 
 /**
- * For whom signatures are good, in twelve characters. Claude's are good for the model, by whatever key; Gemini's for one
- * model behind one address and key.
+ * Identifies the models that accept signatures, in twelve characters. Claude's signatures are valid for the model with any
+ * key, Gemini's for one model at one address with one key.
  */
 export function originOf(target: { model: string; baseUrl?: string; apiKey?: string }): string {
   const hash = createHash("sha256").update(
@@ -19,7 +19,7 @@ export function originOf(target: { model: string; baseUrl?: string; apiKey?: str
   return hash.digest("base64url").slice(0, 12);
 }
 
-/** `extra_content` for an assistant message. */
+/** Returns `extra_content` for an assistant message. */
 export function carryThinking(
   origin: string,
   thinking: readonly ThinkingBlock[],
@@ -27,35 +27,36 @@ export function carryThinking(
   return { portico: { origin, thinking } };
 }
 
-/** The blocks that `extra_content` holds for this origin; none for another's. */
+/** Returns the blocks in `extra_content` if they are for this origin. */
 export function carriedThinking(extra: unknown, origin: string): ThinkingBlock[] {
-  const portico = own(extra, "portico");
-  const blocks = own(portico, "thinking");
-  if (own(portico, "origin") !== origin || !Array.isArray(blocks)) return [];
+  const portico = memberOf(extra, "portico");
+  const blocks = memberOf(portico, "thinking");
+  if (memberOf(portico, "origin") !== origin || !Array.isArray(blocks)) return [];
   return blocks.flatMap((block): ThinkingBlock[] => {
-    const text = own(block, "text");
-    const signature = own(block, "signature");
-    const sealed = own(block, "sealed");
+    const text = memberOf(block, "text");
+    const signature = memberOf(block, "signature");
+    const sealed = memberOf(block, "sealed");
     if (typeof sealed === "string") return [{ sealed }];
     return typeof text === "string" && typeof signature === "string" ? [{ text, signature }] : [];
   });
 }
 
-/** `extra_content` for a tool call, in the form of Google's own OpenAI endpoint. */
+/** Returns `extra_content` for a tool call, in the form of Google's own OpenAI endpoint. */
 export function carrySignature(origin: string, signature: string): Record<string, unknown> {
   return { google: { thought_signature: signature }, portico: { origin } };
 }
 
-/** The signature of a call; one without an origin came from Google itself and is good. */
+/** Returns the signature of a call if it is for this origin. A signature without an origin came from Google itself. */
 export function carriedSignature(extra: unknown, origin: string): string | undefined {
-  const signature = own(own(extra, "google"), "thought_signature");
-  const from = own(own(extra, "portico"), "origin");
-  return typeof signature === "string" && (from === undefined || from === origin)
+  const signature = memberOf(memberOf(extra, "google"), "thought_signature");
+  const signatureOrigin = memberOf(memberOf(extra, "portico"), "origin");
+  return typeof signature === "string" &&
+    (signatureOrigin === undefined || signatureOrigin === origin)
     ? signature
     : undefined;
 }
 
-function own(value: unknown, key: string): unknown {
+function memberOf(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, key)
     ? (value as Record<string, unknown>)[key]
     : undefined;

@@ -1,4 +1,4 @@
-/** A whole response in content blocks (Anthropic's Messages, Bedrock's Converse) as one message in OpenAI's form. */
+/** Converts a whole response in content blocks (Anthropic's Messages, Bedrock's Converse) to one message in OpenAI's form. */
 import { clientCallId } from "./call-ids.ts";
 import { carryThinking, type ThinkingBlock } from "./carry.ts";
 import { completeArguments } from "./arguments.ts";
@@ -6,25 +6,25 @@ import { assistantMessage } from "./write-completion.ts";
 import type { ToolNames } from "../request/tool-names.ts";
 import type { ChatMessage, ToolCallPart } from "../types/format.ts";
 
-/** What a response in blocks needs to know of its request. */
+/** The facts about a request that decoding its response in blocks requires. */
 export interface BlockOptions {
-  /** The models that accept the signatures of its reasoning. */
+  /** Identifies the models that accept the signatures of its reasoning: see `originOf`. */
   origin: string;
   names: ToolNames;
 }
 
 interface CollectedBlocks {
   text(text: string): void;
-  /** Reasoning with its signature, where it has one. */
+  /** Adds reasoning with its signature, if it has one. */
   reasoning(text: string | undefined, signature: string | undefined): void;
-  /** Reasoning that only the upstream can read. */
+  /** Adds reasoning that only the upstream can read. */
   sealed(data: string): void;
   call(id: string | undefined, name: string | undefined, input: unknown): void;
   called(): boolean;
   message(): ChatMessage;
 }
 
-/** `idOf`: the id that a client sees of a call. */
+/** Creates a collector of blocks. `idOf` returns the id of a call for the client. */
 export function collectBlocks(
   { origin, names }: BlockOptions,
   idOf: (id: string | undefined) => string = clientCallId,
@@ -47,7 +47,7 @@ export function collectBlocks(
     called: () => calls.length > 0,
     message: () => ({
       ...assistantMessage({ text: texts.join(""), reasoning: reasoning.join("\n"), calls }),
-      // Only a loop of calls needs the signatures again.
+      // Only a loop of calls requires the signatures again.
       extra_content:
         calls.length > 0 && thinking.length > 0 ? carryThinking(origin, thinking) : undefined,
     }),

@@ -5,7 +5,7 @@ import {
 } from "../stream/upstream-error.ts";
 
 /**
- * The error for a problem that came inside a response of status 200. The upstream had taken the request by then, so it is
+ * Returns the error for a problem inside a response of status 200. The upstream had already accepted the request, so it is
  * the upstream's failure; only overload and rate limits keep their kinds.
  */
 export function errorInResponse(problem: UpstreamProblem): UpstreamError {
@@ -15,8 +15,8 @@ export function errorInResponse(problem: UpstreamProblem): UpstreamError {
 }
 
 /**
- * The error in a response or event of status 200 in OpenAI's form: a truthy `error`, beside the choices or in
- * one of them (OpenRouter), or a choice that finished with `error`. Undefined where there is none.
+ * Returns the error in a response or event of status 200 in OpenAI's form: a truthy `error`, beside the choices or in one
+ * of them (OpenRouter), or a choice that finished with `error`. Undefined if there is none.
  */
 export function errorValueIn({ error, choices }: { error?: unknown; choices?: unknown }): unknown {
   if (error || !Array.isArray(choices)) return error || undefined;
@@ -28,7 +28,7 @@ export function errorValueIn({ error, choices }: { error?: unknown; choices?: un
   return undefined;
 }
 
-/** A stream that ended without its last event. */
+/** Returns the error for a stream that ended without its last event. */
 export function cutShort(): UpstreamError {
   return upstreamError(
     { kind: "upstream", message: "The upstream's response ended before it was complete." },
@@ -36,7 +36,7 @@ export function cutShort(): UpstreamError {
   );
 }
 
-/** An event of a stream that cannot be read. */
+/** Returns the error for an event of a stream that is not JSON. */
 export function notJson(): UpstreamError {
   return upstreamError(
     { kind: "upstream", message: "The upstream sent an event that is not JSON." },

@@ -1,18 +1,18 @@
-/** Usage that a stream reports more than once. */
+/** Combines the usage that a stream reports more than once. */
 import type { Usage } from "../types/format.ts";
 
-/** What is known after another event: numbers above 0 replace earlier ones, zeros and nonsense never do. */
-export function laterUsage(known: Usage | undefined, told: Usage): Usage {
-  if (known === undefined) return told;
-  const prompt = isReal(told.prompt_tokens) ? told.prompt_tokens : known.prompt_tokens;
-  const isNews = isReal(told.prompt_tokens) || isReal(told.completion_tokens);
-  if (!isNews) return known;
-  const completion = isReal(told.completion_tokens)
-    ? told.completion_tokens
-    : known.completion_tokens;
+/** Returns the usage after another event. Positive integers replace earlier counts; zeros and invalid counts do not. */
+export function laterUsage(earlier: Usage | undefined, reported: Usage): Usage {
+  if (earlier === undefined) return reported;
+  const prompt = isReal(reported.prompt_tokens) ? reported.prompt_tokens : earlier.prompt_tokens;
+  const hasCounts = isReal(reported.prompt_tokens) || isReal(reported.completion_tokens);
+  if (!hasCounts) return earlier;
+  const completion = isReal(reported.completion_tokens)
+    ? reported.completion_tokens
+    : earlier.completion_tokens;
   return {
-    ...known,
-    ...told,
+    ...earlier,
+    ...reported,
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,

@@ -1,11 +1,11 @@
 import { parseObject } from "../request/parse-object.ts";
 
 const NULL = Buffer.from("null");
-/** What a model wrote itself: a null in it is meant. */
-const WRITTEN = new Set(["arguments", "args", "input"]);
+/** Members whose values the model has written, so that a null in them is intended. */
+const MODEL_WRITTEN = new Set(["arguments", "args", "input"]);
 
 /**
- * A JSON object of an upstream, response or event, without the members that are null: servers and proxies between write
+ * Parses a JSON object of an upstream (response or event) without the members that are null: some servers and proxies write
  * every member of their types, and null means the same as a missing member.
  */
 export function parseResponse(body: Buffer): Record<string, unknown> | undefined {
@@ -21,7 +21,7 @@ function dropNulls(root: object): void {
     for (const key of Object.keys(members)) {
       const member = members[key];
       if (member === null && !Array.isArray(holder)) delete members[key];
-      else if (typeof member === "object" && member !== null && !WRITTEN.has(key))
+      else if (typeof member === "object" && member !== null && !MODEL_WRITTEN.has(key))
         open.push(member);
     }
   }

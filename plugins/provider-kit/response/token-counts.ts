@@ -1,31 +1,31 @@
-/** Counts of tokens in an upstream's response. Servers send negative numbers, fractions, texts and nonsense. */
+/** Reads and repairs counts of tokens in an upstream's response. Servers send negative numbers, fractions and texts. */
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 
-/** A count as a whole number from 0 to 2^53 - 1; some servers write it as a text. Undefined for anything else. */
+/** Reads a count from 0 to 2^53 - 1, which some servers write as a text; undefined for anything else. */
 export function readCount(value: unknown): number | undefined {
   const isText = typeof value === "string" && value.trim() !== "";
   const count = isText ? Number(value) : value;
   return Number.isSafeInteger(count) && (count as number) >= 0 ? (count as number) : undefined;
 }
 
-/** Levels of objects in which a usage has counts: some formats nest details in details. */
-const MOST_LEVELS = 5;
+/** The number of levels of objects that are searched for counts: some formats nest details in details. */
+const MAX_LEVELS = 5;
 
 /**
- * Repairs the counts of a `usage` of any format in place, details included: what cannot be a count becomes 0. Returns whether
- * something was changed. Members that are no counts of tokens (a price, a word) stay as they are.
+ * Repairs the counts of a `usage` of any format in place, details included: an invalid count becomes 0. Returns whether it
+ * changed something. Members that are not counts of tokens (a price, a text) remain unchanged.
  */
-export function repairCounts(usage: unknown, levels = MOST_LEVELS): boolean {
+export function repairCounts(usage: unknown, levels = MAX_LEVELS): boolean {
   if (levels === 0 || !isObject(usage)) return false;
-  let changed = false;
+  let isChanged = false;
   for (const [name, value] of Object.entries(usage)) {
     if (value === null) continue;
-    // A whole number beyond 2^53 may be an object that holds its digits.
+    // An integer beyond 2^53 may be an object that contains its digits.
     const isCount = name.endsWith("_tokens");
     const isRepaired = isCount ? setCount(usage, name, value) : repairCounts(value, levels - 1);
-    if (isRepaired) changed = true;
+    if (isRepaired) isChanged = true;
   }
-  return changed;
+  return isChanged;
 }
 
 function setCount(usage: JsonMembers, name: string, value: unknown): boolean {

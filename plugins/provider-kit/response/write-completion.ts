@@ -1,18 +1,18 @@
-/** Pieces of a response in OpenAI's form, for the formats that are translated into it. */
+/** Builds elements of a response in OpenAI's form, for formats that are translated into it. */
 import type { ChatCompletion, ChatMessage, Usage } from "../types/format.ts";
 import type { Target } from "../types/provider.ts";
 import { readIndex, readText } from "./read-members.ts";
 import { readCount } from "./token-counts.ts";
 
 /** The text, reasoning and calls of a response. */
-interface Answered<C> {
+interface MessageContent<C> {
   text: string;
   reasoning?: string | undefined;
   calls: C[];
 }
 
-/** The message of a response; no content at all beside calls is `null`. */
-export function assistantMessage<C>({ text, reasoning, calls }: Answered<C>) {
+/** Builds the message of a response. `content` is `null` if there are calls and no text. */
+export function assistantMessage<C>({ text, reasoning, calls }: MessageContent<C>) {
   return {
     role: "assistant",
     content: text === "" && calls.length > 0 ? null : text,
@@ -24,17 +24,17 @@ export function assistantMessage<C>({ text, reasoning, calls }: Answered<C>) {
 
 /** Counts of tokens; null and undefined mean unknown. */
 export interface TokenCounts {
-  /** Those of the cache among them. */
+  /** Includes the tokens that were read from or written to a cache. */
   prompt: number;
   completion: number;
-  /** Where the upstream counts more than the two. */
+  /** Set if the upstream counts more than prompt and completion. */
   total?: number | undefined;
   cached?: number | null | undefined;
   written?: number | undefined;
   reasoning?: number | null | undefined;
 }
 
-/** `usage`; details that are not known, or cannot be true, are left out. */
+/** Builds `usage`. Omits details that are unknown or cannot be true. */
 export function tokenUsage(counts: TokenCounts) {
   const prompt = readCount(counts.prompt) ?? 0;
   const completion = readCount(counts.completion) ?? 0;
@@ -53,7 +53,7 @@ export function tokenUsage(counts: TokenCounts) {
   };
 }
 
-/** A completion of one target. The target supplies what the upstream leaves out. */
+/** Builds the completion of a target, which supplies the values that the upstream leaves out. */
 export function completionFrom(
   target: Pick<Target, "id" | "created" | "model">,
   response: {

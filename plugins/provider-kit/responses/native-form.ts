@@ -1,4 +1,4 @@
-/** For callers who speak the Responses API, at upstreams that speak it too: nothing is translated, so nothing is lost. */
+/** Passes requests of the Responses API to upstreams that speak it too. Nothing is translated, so nothing is lost. */
 import { withHeaders } from "../request/headers.ts";
 import { postJson } from "../request/post-json.ts";
 import { isObject } from "../request/is-object.ts";
@@ -9,14 +9,14 @@ import { nativeTexts } from "./texts.ts";
 import { decodeResponseStream } from "./response-stream.ts";
 
 export interface ResponsesAddress {
-  /** The address of a path such as `responses`; undefined where the target does not speak the format. */
+  /** Returns the URL of a path such as `responses`; undefined if the target does not speak the format. */
   addressOf(path: string, target: Target): string | undefined;
   headersOf(target: Target): Record<string, string>;
 }
 
-const ENCRYPTED = "reasoning.encrypted_content";
+const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 
-/** The forms `responses` and `responses.compact` of a provider. */
+/** Returns the forms `responses` and `responses.compact` of a provider. */
 export function nativeResponses(address: ResponsesAddress): Record<string, NativeForm> {
   return {
     responses: {
@@ -36,7 +36,7 @@ export function nativeResponses(address: ResponsesAddress): Record<string, Nativ
   };
 }
 
-/** The request that counts the tokens of one in the Responses format; undefined for any other. */
+/** Returns the request that counts the tokens of a request in the Responses format; undefined for other formats. */
 export function countResponseTokens(
   native: NativeRequest | undefined,
   target: Target,
@@ -54,8 +54,8 @@ export function readInputTokens(body: Buffer): number | undefined {
 }
 
 /**
- * The gateway keeps conversations itself: the upstream stores nothing, and so it must hand out its reasoning encrypted. Not
- * all models can: both are additions, without which a request is tried again.
+ * The gateway stores conversations itself, so it asks the upstream to store nothing and to return its reasoning encrypted.
+ * Not all models support this: both settings are additions, without which a failed request is tried again.
  */
 function encode(
   { body, ...native }: NativeRequest,
@@ -65,8 +65,8 @@ function encode(
   const added: string[] = [];
   const sent = { ...body };
   const include = Array.isArray(body["include"]) ? body["include"] : [];
-  if (target.bare !== true && !include.includes(ENCRYPTED)) {
-    sent["include"] = [...include, ENCRYPTED];
+  if (target.bare !== true && !include.includes(ENCRYPTED_REASONING)) {
+    sent["include"] = [...include, ENCRYPTED_REASONING];
     added.push("include");
   }
   if (target.bare !== true && body["store"] !== false) {
@@ -82,11 +82,11 @@ function post(
   body: Record<string, unknown>,
   target: Target,
   { addressOf, headersOf }: ResponsesAddress,
-  own: Record<string, string> = {},
+  formHeaders: Record<string, string> = {},
 ): WireRequest | undefined {
   const url = addressOf(path, target);
   if (url === undefined) return undefined;
-  const headers = withHeaders({ ...headersOf(target), ...own }, target.headers);
-  const fitted = wellFormedValue(body, "", () => {}) as Record<string, unknown>;
-  return postJson(url, headers, { ...fitted, model: target.model });
+  const headers = withHeaders({ ...headersOf(target), ...formHeaders }, target.headers);
+  const wellFormed = wellFormedValue(body, "", () => {}) as Record<string, unknown>;
+  return postJson(url, headers, { ...wellFormed, model: target.model });
 }

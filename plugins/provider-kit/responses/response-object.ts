@@ -1,4 +1,4 @@
-/** Reads the object of a response into chat's terms: usage, finish reason, error. */
+/** Converts the object of a response to the terms of chat: usage, finish reason, error. */
 import { isObject } from "../request/is-object.ts";
 import { asFailure } from "../openai/errors.ts";
 import { readCountOrZero } from "../response/read-members.ts";
@@ -12,7 +12,7 @@ export function membersOf(value: unknown): Members {
   return isObject(value) ? value : {};
 }
 
-/** Undefined where nothing was counted. */
+/** Converts `usage`; undefined if the response has none. */
 export function responseUsage(usage: unknown): Usage | undefined {
   if (!isObject(usage)) return undefined;
   const input = membersOf(usage["input_tokens_details"]);
@@ -26,14 +26,14 @@ export function responseUsage(usage: unknown): Usage | undefined {
   });
 }
 
-/** `incomplete_details` as a finish reason of chat. */
+/** Converts `incomplete_details` to a finish reason of chat. */
 export function responseFinish(response: Members): string {
   const { reason } = membersOf(response["incomplete_details"]) as { reason?: unknown };
   if (reason === "max_output_tokens") return "length";
   return reason === "content_filter" ? "content_filter" : "stop";
 }
 
-/** The error in a response, or in an event of type `error`. */
+/** Returns the error in a response, or in an event of type `error`. */
 export function responseError(holder: Members): UpstreamError {
   const error = isObject(holder["error"]) ? holder["error"] : holder;
   const problem = readOpenAiProblem(200, Buffer.from(JSON.stringify({ error })));

@@ -1,4 +1,4 @@
-/** Reads one stream of the Responses format. Each part carries its event, which is written unchanged. */
+/** Reads one stream of the Responses format. Each part refers to its event, which is written unchanged. */
 import { ContentBlocks } from "../parts/content-blocks.ts";
 import { createPartDecoder } from "../parts/decoder.ts";
 import { PartWriter } from "../parts/part-writer.ts";
@@ -33,8 +33,8 @@ class EventReader {
   readonly #out: PartWriter;
   readonly #blocks: ContentBlocks;
   readonly #target: Target;
-  /** Places of texts that have been read. */
-  readonly #said = new Set<string>();
+  /** The places of texts that have been read. */
+  readonly #readPlaces = new Set<string>();
   #done = false;
 
   constructor(target: Target) {
@@ -45,7 +45,7 @@ class EventReader {
   }
 
   decoder(): PartDecoder {
-    const parser = createSseParser((data, name) => this.#event(data, name));
+    const parser = createSseParser((data, name) => this.#readEvent(data, name));
     return createPartDecoder({
       out: this.#out,
       reader: parser,
@@ -56,7 +56,7 @@ class EventReader {
     });
   }
 
-  #event(data: Buffer, name: string): void {
+  #readEvent(data: Buffer, name: string): void {
     if (this.#done || data.toString("latin1").trim() === "[DONE]") return;
     const event = parseResponse(data) as Event | undefined;
     if (event === undefined) throw notJson();
@@ -68,16 +68,16 @@ class EventReader {
     const json = isRepaired ? undefined : data.toString("utf8").replace(/[\r\n]/g, " ");
     const source = new OpenSource("responses", { ...event, type }, json);
     this.#out.event(source, () => {
-      this.#readUnsaid(type, event);
+      this.#readMissedTexts(type, event);
       this.#read(type, event);
     });
   }
 
-  /** Adds texts that come only in an event that would otherwise repeat them. */
-  #readUnsaid(type: string, event: Event): void {
+  /** Adds texts that have had no deltas, from an event that usually repeats texts. */
+  #readMissedTexts(type: string, event: Event): void {
     for (const { place, kind, text } of textsInEvent(type, event as Record<string, unknown>)) {
-      if (text === "" || this.#said.has(place)) continue;
-      this.#said.add(place);
+      if (text === "" || this.#readPlaces.has(place)) continue;
+      this.#readPlaces.add(place);
       if (kind === "refusal") this.#out.refusal(text);
       else this.#out.text(text);
     }
@@ -89,14 +89,14 @@ class EventReader {
     switch (type) {
       case "response.created":
         this.#begin(membersOf(event.response));
-        this.#repeat(type, event);
+        this.#addRawEvent(type, event);
         return;
       case "response.output_text.delta":
-        this.#said.add(placeOf(event));
+        this.#readPlaces.add(placeOf(event));
         this.#out.text(delta);
         return;
       case "response.refusal.delta":
-        this.#said.add(placeOf(event));
+        this.#readPlaces.add(placeOf(event));
         this.#out.refusal(delta);
         return;
       case "response.reasoning_text.delta":
@@ -104,27 +104,27 @@ class EventReader {
         this.#out.reasoning(delta);
         return;
       case "response.output_item.added":
-        this.#item(index, membersOf(event.item));
-        this.#repeat(type, event);
+        this.#beginCall(index, membersOf(event.item));
+        this.#addRawEvent(type, event);
         return;
       case "response.function_call_arguments.delta":
       case "response.custom_tool_call_input.delta":
         this.#blocks.toolArguments(index, delta);
         return;
       case "response.output_text.annotation.added":
-        this.#annotate(event.annotation);
+        this.#addAnnotation(event.annotation);
         return;
       case "response.completed":
       case "response.incomplete":
         this.#end(event, membersOf(event.response));
         return;
       default:
-        this.#repeat(type, event);
+        this.#addRawEvent(type, event);
     }
   }
 
-  /** Events that repeat others, or are of a type that is newer than this file. The features that mask secrets see them. */
-  #repeat(type: string, event: Event): void {
+  /** Adds an event that repeats others or has an unknown type, so that features that mask secrets see it. */
+  #addRawEvent(type: string, event: Event): void {
     const members = { ...event, type } as Record<string, unknown>;
     this.#out.rawEvent("responses", members, textsInEvent(type, members).length > 0);
   }
@@ -137,12 +137,12 @@ class EventReader {
     this.#out.begin(0);
   }
 
-  #item(index: number, { type, call_id: id, name }: Record<string, unknown>): void {
+  #beginCall(index: number, { type, call_id: id, name }: Record<string, unknown>): void {
     if (type !== "function_call" && type !== "custom_tool_call") return;
     this.#blocks.toolCall(index, readText(id, ""), readText(name, ""));
   }
 
-  #annotate(annotation: unknown): void {
+  #addAnnotation(annotation: unknown): void {
     if (isObject(annotation)) this.#out.add({ type: "annotation", choice: 0, annotation });
   }
 

@@ -1,4 +1,4 @@
-/** The texts that a response, or an event of its stream, holds as a whole. */
+/** Finds the texts that a response, or an event of its stream, contains as a whole. */
 import { isObject } from "../request/is-object.ts";
 import type { NativeText } from "../types/provider.ts";
 import { membersOf } from "./response-object.ts";
@@ -7,21 +7,21 @@ type Members = Record<string, unknown>;
 
 /** A text of the response. */
 export interface ResponseText {
-  /** Which text of the response it is: see `placeOf`. */
+  /** Identifies the text within the response: see `placeOf`. */
   place: string;
   kind: "text" | "refusal";
   text: string;
-  /** Writes another text in its place. */
+  /** Replaces the text. */
   set(text: string): void;
 }
 
-/** An event names the text that it belongs to by the item, and by the part within the item. */
+/** Returns the place of the text that an event belongs to: the indexes of the item, and of the part within it. */
 export function placeOf(event: { output_index?: unknown; content_index?: unknown }): string {
   const { output_index: item, content_index: part } = event;
   return `${item ?? 0}.${part ?? 0}`;
 }
 
-/** Empty for events that contain only a piece of a text, or none. */
+/** Returns the texts in an event. Empty for events that contain only a fragment of a text, or none. */
 export function textsInEvent(type: string, event: Members): ResponseText[] {
   switch (type) {
     case "response.output_text.done":
@@ -44,7 +44,7 @@ export function textsInResponse({ output }: Members): ResponseText[] {
   return Array.isArray(output) ? output.flatMap((item, i) => textsOfItem(i, item)) : [];
 }
 
-/** The texts of a whole response, for handlers. */
+/** Returns the texts of a whole response, for handlers. */
 export function nativeTexts(response: Members): NativeText[] {
   return textsInResponse(response).map(({ kind, text, set }) => {
     return { name: kind === "text" ? "content" : "refusal", text, set };
@@ -66,9 +66,9 @@ function textOfPart(place: string, part: unknown): ResponseText[] {
 function textAt(place: string, holder: Members, kind: ResponseText["kind"]): ResponseText[] {
   const text = holder[kind];
   if (typeof text !== "string") return [];
-  const set = (other: string) => {
-    holder[kind] = other;
-    // They are the tokens of the text that was there.
+  const set = (newText: string) => {
+    holder[kind] = newText;
+    // The probabilities are those of the replaced text.
     if ("logprobs" in holder) holder["logprobs"] = [];
   };
   return [{ place, kind, text, set }];

@@ -1,4 +1,4 @@
-/** A whole response in the Responses format, in chat's form: for reports, hooks and counting. */
+/** Converts a whole response in the Responses format to the form of chat, for reports, hooks and counting. */
 import { errorInResponse } from "../response/errors-in-response.ts";
 import { parseResponse } from "../response/parse-response.ts";
 import { assistantMessage, completionFrom } from "../response/write-completion.ts";
@@ -9,7 +9,7 @@ import { membersOf, responseError, responseFinish, responseUsage } from "./respo
 
 type Members = Record<string, unknown>;
 
-/** Throws `upstreamError` for a response that failed, and for a body that is no response. */
+/** Converts a response. Throws `upstreamError` for a response that failed, and for a body that is not a response. */
 export function decodeResponse(body: Buffer, _: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body);
   if (response?.["error"] || response?.["status"] === "failed") throw responseError(response);
@@ -29,7 +29,7 @@ export function decodeResponse(body: Buffer, _: WireRequest, target: Target): Ch
   });
 }
 
-/** What `responses/compact` answers: items, and no word of a model. */
+/** Converts the response of `responses/compact`, which has items but no text of a model. */
 export function decodeCompaction(body: Buffer, _: WireRequest, target: Target): ChatCompletion {
   const response = parseResponse(body);
   if (!Array.isArray(response?.["output"])) throw errorInResponse(readOpenAiProblem(200, body));
@@ -44,14 +44,14 @@ function textsIn(items: Members[], type: string, list: string, part: string): st
   return items
     .filter((item) => item["type"] === type && Array.isArray(item[list]))
     .flatMap((item) => (item[list] as unknown[]).map(membersOf))
-    .flatMap((one) => (one["type"] === part ? [String(one["text"] ?? "")] : []))
+    .flatMap((member) => (member["type"] === part ? [String(member["text"] ?? "")] : []))
     .join("");
 }
 
 function callOf(item: Members): ToolCallPart[] {
   const { type, call_id: id, name, arguments: args, input } = item;
   if (type !== "function_call" && type !== "custom_tool_call") return [];
-  const written = type === "function_call" ? args : JSON.stringify({ input });
-  const fn = { name: String(name ?? ""), arguments: String(written ?? "") };
+  const callArguments = type === "function_call" ? args : JSON.stringify({ input });
+  const fn = { name: String(name ?? ""), arguments: String(callArguments ?? "") };
   return [{ id: String(id ?? ""), type: "function", function: fn }];
 }

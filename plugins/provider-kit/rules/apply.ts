@@ -1,15 +1,15 @@
-/** The one step that makes a finished request fit for a provider: its list of rules, applied in order. */
+/** Adapts a finished request to its provider: applies the provider's list of rules in order. */
 import { isPorticoError, PorticoError } from "portico";
 import { sourcePath } from "./places.ts";
 import type { RequestRule, RuleChat, RuleMessages, RuleNotes, RuleTarget } from "../types/rules.ts";
 
 /** A request that satisfies its provider's rules. */
 export interface Applied<Request> {
-  /** The same object where no rule changed anything. */
+  /** The same object if no rule changed anything. */
   request: Request;
   /** For `x-portico-changed`: a rule's name and a place, such as `unique-tool-ids messages[3].tool_calls[0].id`. */
   changed: string[];
-  /** For `x-portico-dropped`: paths of what was left out. */
+  /** For `x-portico-dropped`: the paths of removed members. */
   dropped: string[];
 }
 
@@ -42,30 +42,30 @@ type Step<Request> = ((request: Request, notes: RuleNotes) => Request) | undefin
 
 function apply<Request extends RuleMessages>(
   rules: readonly RequestRule[],
-  given: Request,
+  original: Request,
   facts: RequestFacts,
   stepOf: (rule: RequestRule) => Step<Request>,
 ): Applied<Request> {
-  const run = new RuleRun(given, facts);
-  let request = given;
+  const run = new RuleRun(original, facts);
+  let request = original;
   for (const rule of rules) {
     const step = stepOf(rule);
     if (step === undefined || rule.only?.test(facts.target) === false) continue;
-    const before = request;
-    run.begin(rule, before);
-    request = atSource(before, () => step(before, run));
+    const input = request;
+    run.begin(rule, input);
+    request = atSource(input, () => step(input, run));
   }
   return { request, changed: run.changed, dropped: run.dropped };
 }
 
-/** Records what the rule that is being applied does. */
+/** Records the changes of the rule that is being applied. */
 class RuleRun implements RuleNotes {
   readonly changed: string[] = [];
   readonly dropped: string[] = [];
   readonly target: RuleTarget;
   readonly isTranslated: boolean;
   readonly isWellFormed: boolean;
-  /** What it is applied to. */
+  /** The request to which the rule is applied. */
   #request: RuleMessages;
   #name = "";
 
@@ -94,8 +94,8 @@ class RuleRun implements RuleNotes {
 }
 
 /**
- * Runs `work` on a request that rules have changed. An error's `param` then names the place in the request as the client
- * sent it, before rules inserted or moved messages.
+ * Runs `work` on a request that rules have changed. Converts the `param` of its error to the place in the request as the
+ * client sent it, before rules inserted or moved messages.
  */
 export function atSource<Result>(request: RuleMessages, work: () => Result): Result {
   try {

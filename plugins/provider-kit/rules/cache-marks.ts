@@ -1,4 +1,4 @@
-/** Marks of prompt caching (`cache_control`), for targets that have no place for them. */
+/** Removes marks of prompt caching (`cache_control`) for targets that do not support them. */
 import { eachPart } from "./images.ts";
 import { isSystem } from "./texts.ts";
 import { eachMessage } from "./tool-ids.ts";
@@ -10,20 +10,20 @@ import type { RequestRule, RuleMessage, RuleNotes, RuleTarget } from "../types/r
 const MARKS = ["cache_control", "prompt_cache_breakpoint"];
 
 interface CacheMarkOptions {
-  /** Tools only: messages may bear marks. */
+  /** Removes marks only from tools; messages may have marks. */
   toolsOnly?: boolean;
-  /** Only in requests that the gateway has translated; a client of this format gets what it writes. */
+  /** Applies only to requests that the gateway has translated. Requests of the client's own format are not changed. */
   translatedOnly?: boolean;
   only?: { readonly where: string; test(target: RuleTarget): boolean };
 }
 
-/** Leaves out marks on tools, messages, parts and calls, and names each. */
+/** Removes marks from tools, messages, parts and calls, and records each. */
 export function noCacheMarks(options: CacheMarkOptions = {}): RequestRule {
   const { toolsOnly = false, translatedOnly = false, only } = options;
-  const where = toolsOnly ? "Tools have no cache marks." : "There are no cache marks.";
+  const demand = toolsOnly ? "Tools have no cache marks." : "There are no cache marks.";
   return {
     name: toolsOnly ? "no-cache-marks-on-tools" : "no-cache-marks",
-    demand: where,
+    demand,
     remedy: `Leaves \`cache_control\` out${translatedOnly ? " of translated requests" : ""}, and names it in \`x-portico-dropped\`.`,
     ...(only && { only }),
     chat(request, notes) {
@@ -36,42 +36,43 @@ export function noCacheMarks(options: CacheMarkOptions = {}): RequestRule {
 }
 
 function unmarkTool(tool: JsonObject, place: string, notes: RuleNotes): JsonObject {
-  const bare = unmark(tool, place, notes);
-  const fn = bare["function"];
-  if (!isObject(fn)) return bare;
-  const bareFunction = unmark(fn, `${place}.function`, notes);
-  return bareFunction === fn ? bare : { ...bare, function: bareFunction };
+  const unmarked = unmark(tool, place, notes);
+  const fn = unmarked["function"];
+  if (!isObject(fn)) return unmarked;
+  const unmarkedFunction = unmark(fn, `${place}.function`, notes);
+  return unmarkedFunction === fn ? unmarked : { ...unmarked, function: unmarkedFunction };
 }
 
 function unmarkMessage(message: RuleMessage, place: string, notes: RuleNotes): RuleMessage {
-  const own = unmark(message, place, notes) as RuleMessage;
-  const bare = eachPart(own, place, (part, at) => unmark(part, at, notes));
-  const withCalls = unmarkCalls(bare, place, notes);
-  if (withCalls === message || !notes.isTranslated) return withCalls;
-  return { ...withCalls, content: plainContent(withCalls) };
+  const withoutMark = unmark(message, place, notes) as RuleMessage;
+  const withParts = eachPart(withoutMark, place, (part, at) => unmark(part, at, notes));
+  const unmarked = unmarkCalls(withParts, place, notes);
+  if (unmarked === message || !notes.isTranslated) return unmarked;
+  return { ...unmarked, content: plainContent(unmarked) };
 }
 
 function unmarkCalls(message: RuleMessage, place: string, notes: RuleNotes): RuleMessage {
   const calls = message["tool_calls"];
   if (!Array.isArray(calls)) return message;
-  const bare = calls.map((call, i) =>
+  const unmarked = calls.map((call, i) =>
     isObject(call) ? unmark(call, `${place}.tool_calls[${i}]`, notes) : call,
   );
-  return bare.every((call, i) => call === calls[i]) ? message : { ...message, tool_calls: bare };
+  const isSame = unmarked.every((call, i) => call === calls[i]);
+  return isSame ? message : { ...message, tool_calls: unmarked };
 }
 
 function unmark(object: JsonObject, place: string, notes: RuleNotes): JsonObject {
   const marks = MARKS.filter((name) => object[name] != null);
   if (marks.length === 0) return object;
-  const bare = { ...object };
+  const unmarked = { ...object };
   for (const name of marks) {
     notes.drop(`${place}.${name}`);
-    delete bare[name];
+    delete unmarked[name];
   }
-  return bare;
+  return unmarked;
 }
 
-/** Texts were sent as parts only because of their marks. Every server accepts a string. */
+/** Joins texts that were parts only because of their marks, because every server accepts a string. */
 function plainContent(message: RuleMessage): unknown {
   const { content } = message;
   if (!Array.isArray(content)) return content;
@@ -79,6 +80,6 @@ function plainContent(message: RuleMessage): unknown {
     part["type"] === "text" ? (part["text"] as string) : undefined,
   );
   if (texts.length === 0 || texts.includes(undefined)) return content;
-  const isWhole = texts.length === 1 || message.role !== "user";
-  return isWhole ? texts.join(isSystem(message) ? "\n\n" : "\n") : content;
+  const mayJoin = texts.length === 1 || message.role !== "user";
+  return mayJoin ? texts.join(isSystem(message) ? "\n\n" : "\n") : content;
 }

@@ -1,4 +1,4 @@
-/** Documents as Bedrock's Converse takes them. */
+/** Rules for documents, as Bedrock's Converse demands them. */
 import { eachPart } from "./images.ts";
 import { FILLER } from "./texts.ts";
 import { eachMessage } from "./tool-ids.ts";
@@ -6,28 +6,28 @@ import { isObject } from "../request/is-object.ts";
 import type { JsonObject } from "../request/read-value.ts";
 import type { RequestRule, RuleMessage } from "../types/rules.ts";
 
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 const NUMBER_LENGTH = 10;
-const FIT_NAME = /^[a-zA-Z0-9()[\]-]+(?: [a-zA-Z0-9()[\]-]+)*$/;
+const ALLOWED_NAME = /^[a-zA-Z0-9()[\]-]+(?: [a-zA-Z0-9()[\]-]+)*$/;
 
-/** Few characters are allowed, no two spaces in a row, and 200 of them. */
+/** Converts a file name to an allowed document name: up to 200 of few characters, without two spaces in a row. */
 export function documentName(filename: unknown): string {
   const name = typeof filename === "string" ? filename : "";
-  if (name.length <= LONGEST_NAME && FIT_NAME.test(name)) return name;
-  const fitted = withoutEnding(name)
+  if (name.length <= MAX_NAME_LENGTH && ALLOWED_NAME.test(name)) return name;
+  const fitted = withoutExtension(name)
     .replace(/[^a-zA-Z0-9\s()[\]-]+/g, "-")
     .replace(/\s+/g, " ")
     .trim()
-    .slice(0, LONGEST_NAME - NUMBER_LENGTH);
+    .slice(0, MAX_NAME_LENGTH - NUMBER_LENGTH);
   return fitted === "" ? "document" : fitted;
 }
 
-/** The format of a document is a member of its own, so that a name without its ending has lost nothing. */
-function withoutEnding(filename: unknown): string {
+/** Removes the extension of a file name. Nothing is lost, because the format of a document is a separate member. */
+function withoutExtension(filename: unknown): string {
   return typeof filename === "string" ? filename.replace(/\.[a-z0-9]{1,5}$/i, "") : "";
 }
 
-/** `isDocument`: the file is sent as a document, and not as an image. */
+/** `isDocument` returns true for a file that is sent as a document, and not as an image. */
 export function documentNames(isDocument: (file: JsonObject) => boolean): RequestRule {
   return {
     name: "unique-document-names",
@@ -35,16 +35,16 @@ export function documentNames(isDocument: (file: JsonObject) => boolean): Reques
       "The names of documents are unique across the conversation, and contain only letters, digits, spaces, hyphens, parentheses and brackets.",
     remedy: "Replaces other characters, and adds a number to a name that an earlier document has.",
     chat(request, notes) {
-      const taken = new Set<string>();
+      const usedNames = new Set<string>();
       return eachMessage(request, (message, place) =>
         eachPart(message, place, (part, at) => {
           const file = part["file"];
           if (part["type"] !== "file" || !isObject(file) || !isDocument(file)) return part;
           const fitted = documentName(file["filename"]);
-          const name = unusedName(fitted, taken);
-          taken.add(name);
+          const name = unusedName(fitted, usedNames);
+          usedNames.add(name);
           if (name === file["filename"]) return part;
-          if (name !== withoutEnding(file["filename"])) notes.change(`${at}.file.filename`);
+          if (name !== withoutExtension(file["filename"])) notes.change(`${at}.file.filename`);
           return { ...part, file: { ...file, filename: name } };
         }),
       );
@@ -52,10 +52,10 @@ export function documentNames(isDocument: (file: JsonObject) => boolean): Reques
   };
 }
 
-function unusedName(name: string, taken: ReadonlySet<string>): string {
+function unusedName(name: string, usedNames: ReadonlySet<string>): string {
   let unused = name;
-  for (let n = 2; taken.has(unused); n++)
-    unused = `${name.slice(0, LONGEST_NAME - NUMBER_LENGTH)}-${n}`;
+  for (let n = 2; usedNames.has(unused); n++)
+    unused = `${name.slice(0, MAX_NAME_LENGTH - NUMBER_LENGTH)}-${n}`;
   return unused;
 }
 
@@ -67,7 +67,7 @@ export function textBesideDocuments(isDocument: (file: JsonObject) => boolean): 
     remedy: `Adds the text \`${FILLER}\`.`,
     chat(request, notes) {
       return eachMessage(request, (message, place) => {
-        if (!Array.isArray(message.content) || !holdsDocument(message, isDocument)) return message;
+        if (!Array.isArray(message.content) || !hasDocument(message, isDocument)) return message;
         if (message.content.some(isText)) return message;
         notes.change(`${place}.content`);
         return { ...message, content: [...message.content, { type: "text", text: FILLER }] };
@@ -76,10 +76,7 @@ export function textBesideDocuments(isDocument: (file: JsonObject) => boolean): 
   };
 }
 
-function holdsDocument(
-  { content }: RuleMessage,
-  isDocument: (file: JsonObject) => boolean,
-): boolean {
+function hasDocument({ content }: RuleMessage, isDocument: (file: JsonObject) => boolean): boolean {
   return (content as unknown[]).some((part) => {
     const file = isObject(part) && part["type"] === "file" ? part["file"] : undefined;
     return isObject(file) && isDocument(file);

@@ -23,7 +23,7 @@ export const imageTypes: RequestRule = {
   },
 };
 
-/** The message with each part as `change` returns it; the same message where all stay the same. */
+/** Returns the message with each part replaced by the result of `change`; the same message if no part changed. */
 export function eachPart<Holder extends { content?: unknown }>(
   holder: Holder,
   place: string,
@@ -55,7 +55,7 @@ function relabelPart(part: JsonObject, place: string, notes: RuleNotes): JsonObj
   return { ...part, file: { ...file, file_data: relabelled } };
 }
 
-/** Messages and results of tools contain images. */
+/** Corrects the type of an image, which may be in a message or in the result of a tool. */
 function relabelBlock(block: JsonObject, place: string, notes: RuleNotes): JsonObject {
   if (block["type"] === "tool_result")
     return eachPart(block, place, (part, at) => relabelBlock(part, at, notes));
@@ -68,21 +68,21 @@ function relabelBlock(block: JsonObject, place: string, notes: RuleNotes): JsonO
 }
 
 const HEAD = /^data:([^,]{0,200}?);\s*base64\s*,/i;
-/** So much of a text holds the first twelve bytes, line breaks included. */
-const LOOKED_AT = 64;
+/** The number of characters that contain the first twelve bytes, line breaks included. */
+const HEAD_CHARACTERS = 64;
 
 function relabelUrl(url: unknown, typeOf: typeof typeOfBase64): string | undefined {
   const [head, label = ""] = (typeof url === "string" && HEAD.exec(url)) || [];
   if (head === undefined) return undefined;
   const text = (url as string).slice(head.length);
   const type = typeOf(text);
-  const named = label.split(";")[0]!.trim().toLowerCase();
-  if (type === undefined || isSame(named, type)) return undefined;
+  const declared = label.split(";")[0]!.trim().toLowerCase();
+  if (type === undefined || isSameType(declared, type)) return undefined;
   return `data:${type};base64,${text}`;
 }
 
-function isSame(named: string, type: string): boolean {
-  return named === type || (type === "image/jpeg" && /^image\/p?jpe?g$/.test(named));
+function isSameType(declared: string, type: string): boolean {
+  return declared === type || (type === "image/jpeg" && /^image\/p?jpe?g$/.test(declared));
 }
 
 function urlOfBareFile(data: unknown): string | undefined {
@@ -93,10 +93,10 @@ function urlOfBareFile(data: unknown): string | undefined {
 
 function typeOfBase64(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
-  return imageType(Buffer.from(text.slice(0, LOOKED_AT), "base64"));
+  return imageType(Buffer.from(text.slice(0, HEAD_CHARACTERS), "base64"));
 }
 
-/** `%PDF-` */
+/** `%PDF-` in base64. */
 // cspell:ignore JVBE
 const PDF = /^JVBERi0/;
 

@@ -1,11 +1,11 @@
-/** Parameters and members of messages that single servers name otherwise or refuse. */
+/** Rules for parameters and members of messages that some servers refuse or name differently. */
 import { hasCalls } from "./texts.ts";
 import { eachMessage } from "./tool-ids.ts";
 import { isObject } from "../request/is-object.ts";
 import type { JsonObject } from "../request/read-value.ts";
 import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "../types/rules.ts";
 
-/** Leaves out parameters that the server refuses, and names them. */
+/** Removes parameters that the server refuses, and records them. */
 export function noParameters(names: readonly string[], only?: RequestRule["only"]): RequestRule {
   const list = names.map((name) => `\`${name}\``).join(", ");
   return {
@@ -26,7 +26,7 @@ export function noParameters(names: readonly string[], only?: RequestRule["only"
   };
 }
 
-/** The limit of tokens under the name that the server takes. */
+/** Renames the limit of tokens to the name that the server accepts. */
 export function limitNamed(
   name: "max_tokens" | "max_completion_tokens",
   only?: RequestRule["only"],
@@ -41,14 +41,14 @@ export function limitNamed(
       if (request[other] == null) return request;
       const { [other]: limit, ...rest } = request;
       notes.change(other);
-      // The newer name wins where a request has both.
-      const both = name === "max_tokens" ? limit : (rest[name] ?? limit);
-      return { ...rest, [name]: both } as RuleChat;
+      // If a request has both, the value of the newer name applies.
+      const value = name === "max_tokens" ? limit : (rest[name] ?? limit);
+      return { ...rest, [name]: value } as RuleChat;
     },
   };
 }
 
-/** Reasoning and signatures that another provider's response brought into the history. */
+/** Removes reasoning and signatures that come from another provider's responses in the history. */
 export const onlyOwnMembers: RequestRule = {
   name: "only-own-members",
   demand: "Messages have the members of OpenAI's format only.",
@@ -65,21 +65,22 @@ function withoutForeign(message: RuleMessage, place: string, notes: RuleNotes): 
   if (message.role !== "assistant") return message;
   const names = FOREIGN.filter((name) => message[name] != null);
   const calls = message["tool_calls"];
-  const marked = Array.isArray(calls) && calls.some((call) => call?.["extra_content"] != null);
-  if (names.length === 0 && !marked) return message;
-  const bare = { ...message };
+  const hasSignature =
+    Array.isArray(calls) && calls.some((call) => call?.["extra_content"] != null);
+  if (names.length === 0 && !hasSignature) return message;
+  const ownMembers = { ...message };
   for (const name of names) {
     notes.change(`${place}.${name}`);
-    delete bare[name];
+    delete ownMembers[name];
   }
-  if (!marked) return bare;
-  const bareCalls = calls.map((call: JsonObject, i) => {
+  if (!hasSignature) return ownMembers;
+  const ownCalls = calls.map((call: JsonObject, i) => {
     if (call["extra_content"] == null) return call;
     notes.change(`${place}.tool_calls[${i}].extra_content`);
     const { extra_content: _, ...rest } = call;
     return rest;
   });
-  return { ...bare, tool_calls: bareCalls };
+  return { ...ownMembers, tool_calls: ownCalls };
 }
 
 /** DeepSeek refuses `reasoning_content` in messages without calls. */
@@ -99,8 +100,8 @@ export const reasoningOnlyBesideCalls: RequestRule = {
 };
 
 /**
- * DeepSeek, thinking: "The reasoning_content in the thinking mode must be passed back to the API." An empty one is taken.
- * `thinks`: the model does so unless the request turns it off.
+ * DeepSeek, thinking: "The reasoning_content in the thinking mode must be passed back to the API." It may be empty. `thinks`
+ * returns true for a model that thinks unless the request turns thinking off.
  */
 export function reasoningBesideCalls(thinks: (model: string) => boolean): RequestRule {
   return {

@@ -1,7 +1,7 @@
-/** The rules of a provider as a table for its README. */
+/** Formats the rules of a provider as a table for its README. */
 import type { RequestRule } from "../types/rules.ts";
 
-/** Rows in the order in which the rules are applied. */
+/** Returns a Markdown table whose rows are in the order in which the rules are applied. */
 export function rulesTable(rules: readonly RequestRule[]): string {
   const rows = rules.map(({ name, demand, remedy, only }) => {
     const where = only === undefined ? "" : ` (${only.where})`;

@@ -14,7 +14,7 @@ export function hasCalls(message: RuleMessage): boolean {
   return (Array.isArray(calls) && calls.length > 0) || message["function_call"] != null;
 }
 
-/** True for a message that providers with strict rules leave out: white space alone, and no call or result. */
+/** True for a message that providers with strict rules omit: only white space, and no call or result. */
 export function isBlank(message: RuleMessage): boolean {
   if (message.role === "tool" || message.role === "function" || hasCalls(message)) return false;
   if (typeof message["refusal"] === "string" && message["refusal"] !== "") return false;
@@ -24,12 +24,12 @@ export function isBlank(message: RuleMessage): boolean {
   return content.every((part) => !isFilled(part));
 }
 
-/** True for a text part of white space alone. */
+/** True for a text part that consists only of white space. */
 export function isBlankText(part: unknown): boolean {
   return !isFilled(part);
 }
 
-/** True for a part that is no text, and for a text that is not blank. */
+/** True for a part that is not a text, and for a text that is not blank. */
 function isFilled(part: unknown): boolean {
   if (typeof part === "string") return part.trim() !== "";
   const { type, text, refusal } = (part ?? {}) as JsonObject;
@@ -37,7 +37,7 @@ function isFilled(part: unknown): boolean {
   return type !== "refusal" || (typeof refusal === "string" && refusal.trim() !== "");
 }
 
-/** The texts of a message, joined. */
+/** Joins the texts of a message. */
 export function messageText({ content }: RuleMessage): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";

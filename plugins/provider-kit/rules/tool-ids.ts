@@ -1,10 +1,10 @@
-/** Ids of tool calls: unique across the conversation, and there at all. */
+/** Rules for the ids of tool calls, which have to exist and to be unique across the conversation. */
 import type { JsonObject } from "../request/read-value.ts";
 import type { RequestRule, RuleChat, RuleMessage, RuleNotes } from "../types/rules.ts";
 
 /**
- * Histories repeat ids if a model restarts its count in each response (`call_0`). `idAtUpstream` returns the form in
- * which an id is sent, since two different ids may have the same form there.
+ * Renames ids that a history repeats because a model restarts its count in each response (`call_0`). `idAtUpstream` returns
+ * the form in which an id is sent, since two different ids may have the same form there.
  */
 export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule {
   return {
@@ -15,7 +15,7 @@ export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule
     chat(request, notes) {
       const ids = new IdRegister(idAtUpstream);
       return eachMessage(request, (message, place) => {
-        ids.hear(message.role);
+        ids.observeRole(message.role);
         return message.role === "assistant"
           ? renameCalls(message, place, ids, notes)
           : renameResult(message, place, ids, notes);
@@ -25,7 +25,7 @@ export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule
       // Ids of this form are sent unchanged.
       const ids = new IdRegister((id) => id);
       const changed = eachMessage(request as unknown as RuleChat, (message, place) => {
-        ids.hear(message.role);
+        ids.observeRole(message.role);
         return renameBlocks(message, place, ids, notes);
       });
       return changed as unknown as JsonObject;
@@ -33,37 +33,39 @@ export function uniqueToolIds(idAtUpstream: (id: string) => string): RequestRule
   };
 }
 
-/** The ids of a conversation up to now. */
+/** The ids of the conversation up to the current message. */
 class IdRegister {
   readonly #idAtUpstream: (id: string) => string;
-  readonly #taken = new Set<string>();
-  /** The new ids of the calls that wait for a result, by their old id, in the order of the calls. */
-  readonly #waiting = new Map<string, string[]>();
+  readonly #usedIds = new Set<string>();
+  /** The new ids of calls that have no result yet, by their old id, in the order of the calls. */
+  readonly #pendingIds = new Map<string, string[]>();
   #lastRole = "";
 
   constructor(idAtUpstream: (id: string) => string) {
     this.#idAtUpstream = idAtUpstream;
   }
 
-  /** Results behind a turn of the assistant belong to its calls, and messages of it in a row are one turn. */
-  hear(role: string): void {
-    if (role === "assistant" && this.#lastRole !== "assistant") this.#waiting.clear();
+  /** Forgets pending calls when a new turn of the assistant begins. Consecutive messages of the assistant are one turn. */
+  observeRole(role: string): void {
+    if (role === "assistant" && this.#lastRole !== "assistant") this.#pendingIds.clear();
     this.#lastRole = role;
   }
 
-  call(id: string): string {
+  /** Returns the unique id of a call. */
+  addCall(id: string): string {
     let unique = id;
-    for (let n = 2; unique === "" || this.#taken.has(this.#idAtUpstream(unique)); n++)
+    for (let n = 2; unique === "" || this.#usedIds.has(this.#idAtUpstream(unique)); n++)
       unique = `${id === "" ? "call" : id}_${n}`;
-    this.#taken.add(this.#idAtUpstream(unique));
-    const waiting = this.#waiting.get(id);
-    if (waiting === undefined) this.#waiting.set(id, [unique]);
-    else waiting.push(unique);
+    this.#usedIds.add(this.#idAtUpstream(unique));
+    const pendingIds = this.#pendingIds.get(id);
+    if (pendingIds === undefined) this.#pendingIds.set(id, [unique]);
+    else pendingIds.push(unique);
     return unique;
   }
 
-  result(id: string): string {
-    return this.#waiting.get(id)?.shift() ?? id;
+  /** Returns the unique id of the call that a result belongs to. */
+  takeResult(id: string): string {
+    return this.#pendingIds.get(id)?.shift() ?? id;
   }
 }
 
@@ -76,9 +78,9 @@ function renameCalls(
   const calls = message["tool_calls"];
   if (!Array.isArray(calls)) return message;
   const renamed = calls.map((call: JsonObject, i) => {
-    const old = typeof call["id"] === "string" ? call["id"] : "";
-    const id = ids.call(old);
-    if (id === old) return call;
+    const oldId = typeof call["id"] === "string" ? call["id"] : "";
+    const id = ids.addCall(oldId);
+    if (id === oldId) return call;
     notes.change(`${place}.tool_calls[${i}].id`);
     return { ...call, id };
   });
@@ -92,9 +94,9 @@ function renameResult(
   notes: RuleNotes,
 ): RuleMessage {
   if (message.role !== "tool") return message;
-  const old = typeof message["tool_call_id"] === "string" ? message["tool_call_id"] : "";
-  const id = ids.result(old);
-  if (id === old) return message;
+  const oldId = typeof message["tool_call_id"] === "string" ? message["tool_call_id"] : "";
+  const id = ids.takeResult(oldId);
+  if (id === oldId) return message;
   notes.change(`${place}.tool_call_id`);
   return { ...message, tool_call_id: id };
 }
@@ -109,10 +111,10 @@ function renameBlocks(
   if (!Array.isArray(content)) return message;
   const renamed = content.map((block: JsonObject, i) => {
     const member = ID_MEMBERS[String(block?.["type"])];
-    const old = member === undefined ? undefined : block[member];
-    if (member === undefined || typeof old !== "string") return block;
-    const id = member === "id" ? ids.call(old) : ids.result(old);
-    if (id === old) return block;
+    const oldId = member === undefined ? undefined : block[member];
+    if (member === undefined || typeof oldId !== "string") return block;
+    const id = member === "id" ? ids.addCall(oldId) : ids.takeResult(oldId);
+    if (id === oldId) return block;
     notes.change(`${place}.content[${i}].${member}`);
     return { ...block, [member]: id };
   });
@@ -127,13 +129,14 @@ const ID_MEMBERS: Record<string, "id" | "tool_use_id"> = {
 function replaceMember(
   message: RuleMessage,
   member: string,
-  old: readonly unknown[],
-  now: readonly unknown[],
+  oldItems: readonly unknown[],
+  newItems: readonly unknown[],
 ): RuleMessage {
-  return now.every((item, i) => item === old[i]) ? message : { ...message, [member]: now };
+  const isSame = newItems.every((item, i) => item === oldItems[i]);
+  return isSame ? message : { ...message, [member]: newItems };
 }
 
-/** The request with each message as `change` returns it; the same request where all stay the same. */
+/** Returns the request with each message replaced by the result of `change`; the same request if none changed. */
 export function eachMessage(
   request: RuleChat,
   change: (message: RuleMessage, place: string) => RuleMessage,
@@ -144,7 +147,7 @@ export function eachMessage(
   return isSame ? request : { ...request, messages };
 }
 
-/** Old clients write `function_call` and messages of the role `function`; their calls have no ids. */
+/** Converts `function_call` and messages of the role `function`, which old clients send without ids, to tool calls. */
 export const functionCallsAsTools: RequestRule = {
   name: "function-calls-as-tools",
   demand: "Calls of the history are tool calls with ids.",

@@ -1,39 +1,39 @@
-/** Makes any JSON Schema one that a provider takes for the arguments of a tool. */
+/** Converts any JSON Schema to one that a provider accepts for the arguments of a tool. */
 import type { JsonObject } from "../request/read-value.ts";
 
 /** A tool's schema, and the constraints that were removed from it. */
 export interface ToolSchema {
   schema: JsonObject;
-  /** For the tool's description, in words that a model understands. */
+  /** The constraints in words, for the tool's description. */
   constraint: string | undefined;
 }
 
 const ALTERNATIVES = ["anyOf", "oneOf", "allOf"] as const;
 type Alternative = (typeof ALTERNATIVES)[number];
 
-/** How deep alternatives within alternatives at the root are folded, and references are followed. */
-const MOST_LEVELS = 8;
+/** The limit for nested alternatives that are folded into the root, and for references that are followed. */
+const MAX_LEVELS = 8;
 
 /**
- * An object at the root, without alternatives and references there, and without `null` in the place of a keyword's value.
- * The same object where the schema is that already.
+ * Returns a schema whose root is an object without alternatives and references, and whose keywords are not `null`. Returns
+ * the same object if the schema already has this form.
  */
-export function asToolSchema(given: JsonObject): ToolSchema {
-  const clean = withoutNulls(given) as JsonObject;
+export function asToolSchema(original: JsonObject): ToolSchema {
+  const clean = withoutNulls(original) as JsonObject;
   const needsFolding = ALTERNATIVES.some((key) => key in clean) || "$ref" in clean;
   if (!needsFolding) {
     const schema = clean["type"] === "object" ? clean : { ...clean, type: "object" };
     return { schema, constraint: undefined };
   }
   const constraints: string[] = [];
-  const schema = foldRoot(clean, clean, constraints, MOST_LEVELS);
+  const schema = foldRoot(clean, clean, constraints, MAX_LEVELS);
   return {
     schema: { ...schema, type: "object" },
     constraint: constraints.length === 0 ? undefined : constraints.join(" "),
   };
 }
 
-/** Keywords whose value is data, where `null` is a value like any other. */
+/** Keywords whose value is data, in which `null` is a valid value. */
 const DATA = new Set(["default", "const", "example"]);
 /** Keywords whose value is a list of such data. */
 const DATA_LISTS = new Set(["enum", "examples"]);
@@ -46,17 +46,17 @@ const MAPS = new Set([
   "dependentSchemas",
 ]);
 
-/** Libraries of typed languages write `null` for a keyword that is unset. */
+/** Removes `null`, which libraries of typed languages write for an unset keyword. */
 function withoutNulls(schema: unknown): unknown {
   if (Array.isArray(schema)) {
     const schemas = schema.filter((item) => item !== null).map(withoutNulls);
-    return copiedIfChanged(schema, schemas);
+    return sameIfEqual(schema, schemas);
   }
   if (typeof schema !== "object" || schema === null) return schema;
   return cleanMembers(schema as JsonObject, cleanKeyword);
 }
 
-/** The keyword's value without nulls; undefined if the keyword counts as unset. */
+/** Returns the keyword's value without nulls; undefined if the keyword counts as unset. */
 function cleanKeyword(key: string, value: unknown): unknown {
   if (DATA.has(key)) return value;
   if (DATA_LISTS.has(key)) return value ?? undefined;
@@ -66,7 +66,7 @@ function cleanKeyword(key: string, value: unknown): unknown {
   return value === null ? undefined : withoutNulls(value);
 }
 
-/** A map of schemas; a name whose schema is `null` may hold anything. */
+/** Cleans a map of schemas. A schema that is `null` becomes `{}`, which accepts any value. */
 function withoutNullSchemas(map: unknown): unknown {
   if (typeof map !== "object" || map === null || Array.isArray(map)) return undefined;
   return cleanMembers(map as JsonObject, (_, value) => (value === null ? {} : withoutNulls(value)));
@@ -76,10 +76,10 @@ function cleanType(type: unknown): unknown {
   if (type === null) return undefined;
   if (!Array.isArray(type)) return type;
   const names = type.filter((name) => name !== null);
-  return names.length === 0 ? undefined : copiedIfChanged(type, names);
+  return names.length === 0 ? undefined : sameIfEqual(type, names);
 }
 
-/** The object with each member as `clean` returns it, without those for which it returns undefined. */
+/** Returns the object with each member replaced by the result of `clean`, without those for which it returns undefined. */
 function cleanMembers(
   object: JsonObject,
   clean: (key: string, value: unknown) => unknown,
@@ -87,27 +87,28 @@ function cleanMembers(
   let isSame = true;
   const members: [string, unknown][] = [];
   for (const [key, value] of Object.entries(object)) {
-    const now = clean(key, value);
-    isSame &&= now === value;
-    if (now !== undefined) members.push([key, now]);
+    const cleanValue = clean(key, value);
+    isSame &&= cleanValue === value;
+    if (cleanValue !== undefined) members.push([key, cleanValue]);
   }
   return isSame ? object : Object.fromEntries(members);
 }
 
-function copiedIfChanged(old: unknown[], now: unknown[]): unknown[] {
-  const isSame = old.length === now.length && now.every((item, i) => item === old[i]);
-  return isSame ? old : now;
+function sameIfEqual(original: unknown[], cleaned: unknown[]): unknown[] {
+  const isSame =
+    original.length === cleaned.length && cleaned.every((item, i) => item === original[i]);
+  return isSame ? original : cleaned;
 }
 
-/** `document`: what references are looked up in. */
+/** Folds alternatives and a reference into the root. `document` is the schema in which references are looked up. */
 function foldRoot(
-  given: JsonObject,
+  original: JsonObject,
   document: JsonObject,
   constraints: string[],
   levels: number,
 ): JsonObject {
-  if (levels === 0) return given;
-  let schema = withReference(given, document, levels);
+  if (levels === 0) return original;
+  let schema = withReference(original, document, levels);
   for (const key of ALTERNATIVES) {
     const { [key]: value, ...rest } = schema;
     if (value === undefined) continue;
@@ -121,10 +122,10 @@ function foldRoot(
   return schema;
 }
 
-/** A reference at the root is replaced by what it refers to; definitions stay where they are. */
+/** Replaces a reference at the root with its target. Definitions remain in place. */
 function withReference(schema: JsonObject, document: JsonObject, levels: number): JsonObject {
   let resolved = schema;
-  for (let left = levels; left > 0 && "$ref" in resolved; left--) {
+  for (let level = levels; level > 0 && "$ref" in resolved; level--) {
     const { $ref: reference, ...rest } = resolved;
     const target = typeof reference === "string" ? lookUp(document, reference) : undefined;
     resolved = target === undefined ? rest : { ...target, ...rest };
@@ -145,13 +146,13 @@ function lookUp(document: JsonObject, reference: string): JsonObject | undefined
   return typeof value === "object" && value !== null ? (value as JsonObject) : undefined;
 }
 
-/** RFC 6901, as a URI fragment. */
+/** Decodes a step of a JSON Pointer in a URI fragment (RFC 6901). */
 function decodeStep(step: string): string {
   let text = step;
   try {
     text = decodeURIComponent(step);
   } catch {
-    // It is no encoded text, and stands for itself.
+    // The step is not percent-encoded, so it is used unchanged.
   }
   return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }
@@ -166,7 +167,7 @@ function isObjectSchema({ type, properties, required }: JsonObject): boolean {
   return type === "object" || (Array.isArray(type) && type.includes("object"));
 }
 
-/** The root with the properties of all branches. What all branches require stays required. */
+/** Returns the root with the properties of all branches. Properties that all branches require remain required. */
 function fold(root: JsonObject, branches: readonly JsonObject[], key: Alternative): JsonObject {
   if (branches.length === 0) return root;
   const properties: JsonObject = { ...(root["properties"] as JsonObject | undefined) };
@@ -192,15 +193,15 @@ function fold(root: JsonObject, branches: readonly JsonObject[], key: Alternativ
   };
 }
 
-function mergeProperty(old: unknown, schema: unknown, key: Alternative): unknown {
-  if (old === undefined || JSON.stringify(old) === JSON.stringify(schema)) return schema;
-  if (key === "allOf") return { allOf: [old, schema] };
-  const choices = (old as JsonObject)["anyOf"];
-  const isOnlyChoice = Array.isArray(choices) && Object.keys(old as JsonObject).length === 1;
-  const known: unknown[] = isOnlyChoice ? choices : [old];
+function mergeProperty(existing: unknown, schema: unknown, key: Alternative): unknown {
+  if (existing === undefined || JSON.stringify(existing) === JSON.stringify(schema)) return schema;
+  if (key === "allOf") return { allOf: [existing, schema] };
+  const anyOf = (existing as JsonObject)["anyOf"];
+  const isOnlyAnyOf = Array.isArray(anyOf) && Object.keys(existing as JsonObject).length === 1;
+  const choices: unknown[] = isOnlyAnyOf ? anyOf : [existing];
   const text = JSON.stringify(schema);
-  const isKnown = known.some((choice) => JSON.stringify(choice) === text);
-  return { anyOf: isKnown ? known : [...known, schema] };
+  const isIncluded = choices.some((choice) => JSON.stringify(choice) === text);
+  return { anyOf: isIncluded ? choices : [...choices, schema] };
 }
 
 function requiredIn({ required }: JsonObject): string[] {
@@ -218,7 +219,7 @@ function addConstraint(
     return required.length > 0 ? required : Object.keys((branch["properties"] ?? {}) as JsonObject);
   });
   if (sets.some((names) => names.length === 0)) return;
-  const listed = sets.map((names) => names.map((name) => `\`${name}\``).join(" and "));
-  const many = key === "oneOf" ? "exactly one" : "at least one";
-  constraints.push(`Give ${many} of these sets of arguments: ${listed.join("; ")}.`);
+  const listedSets = sets.map((names) => names.map((name) => `\`${name}\``).join(" and "));
+  const quantity = key === "oneOf" ? "exactly one" : "at least one";
+  constraints.push(`Give ${quantity} of these sets of arguments: ${listedSets.join("; ")}.`);
 }

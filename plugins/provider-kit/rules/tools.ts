@@ -1,4 +1,4 @@
-/** Tools as providers take them. */
+/** Adapts the schemas of tools to the demands of providers. */
 import { isObject } from "../request/is-object.ts";
 import { asToolSchema } from "./tool-schema.ts";
 import type { JsonObject } from "../request/read-value.ts";
@@ -6,7 +6,7 @@ import type { RequestRule, RuleNotes, RuleTarget } from "../types/rules.ts";
 
 interface SchemaRuleOptions {
   only?: RequestRule["only"];
-  /** Members that are allowed at the root of a schema; absent: any. */
+  /** The members that are allowed at the root of a schema. Absent: any. */
   rootMembers?: { readonly names: readonly string[]; test(target: RuleTarget): boolean };
 }
 
@@ -27,45 +27,45 @@ export function toolSchemas({ only, rootMembers }: SchemaRuleOptions = {}): Requ
     chat(request, notes) {
       return eachTool(request, (tool, place) => {
         const fn = tool["function"] as JsonObject | null | undefined;
-        const given = fn?.["parameters"];
-        if (fn == null || !isObject(given)) return tool;
-        const { schema, constraint } = fit(given, notes);
-        if (schema === given) return tool;
-        if (isWorthNaming(given, schema)) notes.change(`${place}.function.parameters`);
-        return { ...tool, function: { ...described(fn, constraint), parameters: schema } };
+        const original = fn?.["parameters"];
+        if (fn == null || !isObject(original)) return tool;
+        const { schema, constraint } = fit(original, notes);
+        if (schema === original) return tool;
+        if (isRelevantChange(original, schema)) notes.change(`${place}.function.parameters`);
+        return { ...tool, function: { ...withConstraint(fn, constraint), parameters: schema } };
       });
     },
     messages(request, notes) {
       return eachTool(request, (tool, place) => {
-        const given = tool["input_schema"];
-        if (!isObject(given)) return tool;
-        const { schema, constraint } = fit(given, notes);
-        if (schema === given) return tool;
+        const original = tool["input_schema"];
+        if (!isObject(original)) return tool;
+        const { schema, constraint } = fit(original, notes);
+        if (schema === original) return tool;
         notes.change(`${place}.input_schema`);
-        return { ...described(tool, constraint), input_schema: schema };
+        return { ...withConstraint(tool, constraint), input_schema: schema };
       });
     },
   };
 }
 
-/** An empty schema and that of an empty object mean the same. */
-function isWorthNaming(given: JsonObject, schema: JsonObject): boolean {
-  return Object.keys(given).length > 0 || Object.keys(schema).length > 1;
+/** False if an empty schema became that of an empty object, which has the same meaning. */
+function isRelevantChange(original: JsonObject, schema: JsonObject): boolean {
+  return Object.keys(original).length > 0 || Object.keys(schema).length > 1;
 }
 
-function described(tool: JsonObject, constraint: string | undefined): JsonObject {
+function withConstraint(tool: JsonObject, constraint: string | undefined): JsonObject {
   if (constraint === undefined) return tool;
   const description = tool["description"];
-  const own = typeof description === "string" && description !== "" ? `${description}\n\n` : "";
-  return { ...tool, description: own + constraint };
+  const prefix = typeof description === "string" && description !== "" ? `${description}\n\n` : "";
+  return { ...tool, description: prefix + constraint };
 }
 
 function onlyMembers(schema: JsonObject, names: readonly string[]): JsonObject {
-  const kept = Object.entries(schema).filter(([name]) => names.includes(name));
-  return kept.length === Object.keys(schema).length ? schema : Object.fromEntries(kept);
+  const members = Object.entries(schema).filter(([name]) => names.includes(name));
+  return members.length === Object.keys(schema).length ? schema : Object.fromEntries(members);
 }
 
-/** The request with each tool as `change` returns it; the same request where all stay the same. */
+/** Returns the request with each tool replaced by the result of `change`; the same request if none changed. */
 export function eachTool<Request extends JsonObject>(
   request: Request,
   change: (tool: JsonObject, place: string) => JsonObject,

@@ -1,4 +1,4 @@
-/** How a conversation may begin, go on and end. */
+/** Rules for the order and the content of turns. */
 import type { PorticoError } from "portico";
 import { refused } from "../request/fields.ts";
 import { insertMessage, rememberPlaces } from "./places.ts";
@@ -8,7 +8,7 @@ import { isObject } from "../request/is-object.ts";
 import type { JsonObject } from "../request/read-value.ts";
 import type { RequestRule, RuleMessage, RuleMessages, RuleNotes } from "../types/rules.ts";
 
-/** `before`: `any` turn of the assistant needs a user's turn before it, or only `calls`. */
+/** `before`: whether `any` first turn of the assistant needs a user turn before it, or only one with `calls`. */
 export function userTurnFirst(before: "any" | "calls"): RequestRule {
   return {
     name: "user-turn-first",
@@ -28,7 +28,7 @@ export function userTurnFirst(before: "any" | "calls"): RequestRule {
   };
 }
 
-/** Messages of the assistant in a row become one turn. */
+/** True if the first turn calls tools. Consecutive messages of the assistant are one turn. */
 function leadingTurnCalls(messages: readonly RuleMessage[]): boolean {
   for (const message of messages) {
     if (isSystem(message) || isBlank(message)) continue;
@@ -45,7 +45,7 @@ export const assistantAfterTool: RequestRule = {
   remedy: `Inserts an assistant turn \`${FILLER}\` between them.`,
   chat(request, notes) {
     let changed = request;
-    // From the end, so that the places in front stay what they are.
+    // Iterates from the end, so that the indexes of earlier messages remain valid.
     for (let i = request.messages.length - 1; i > 0; i--) {
       const { role } = request.messages[i]!;
       const before = request.messages[i - 1]!.role;
@@ -92,21 +92,21 @@ export const prefixLastAssistant: RequestRule = {
   },
 };
 
-/** "text content blocks must be non-empty"; Gemini answers such a part with 400, too. */
+/** Anthropic: "text content blocks must be non-empty". Gemini responds to such a part with 400, too. */
 export const noBlankTexts: RequestRule = {
   name: "no-blank-texts",
   demand: "No text is empty or white space alone.",
   remedy: "Leaves out such texts, and messages that have nothing else.",
   chat(request, notes) {
     if (!request.messages.some(hasBlankText)) return request;
-    const filled = rememberPlaces(request.messages).filter((message) => !isBlank(message));
-    // A request without any text is the provider's to refuse.
-    if (filled.length === 0) return request;
+    const messages = rememberPlaces(request.messages).filter((message) => !isBlank(message));
+    // The provider itself refuses a request without any text.
+    if (messages.length === 0) return request;
     for (const [i, message] of request.messages.entries()) {
       if (isBlank(message)) notes.change(`messages[${i}]`);
       else noteBlankParts(message, `messages[${i}].content`, notes);
     }
-    return { ...request, messages: filled.map(withoutBlankParts) };
+    return { ...request, messages: messages.map(withoutBlankParts) };
   },
 };
 
@@ -145,14 +145,14 @@ function trimLastMessage<Request extends RuleMessages>(
   const at = messages.length - 1;
   const last = messages[at] as RuleMessage | undefined;
   if (last?.role !== "assistant" || hasCalls(last)) return request;
-  const content = trimmedContent(last.content);
+  const content = trimContent(last.content);
   if (content === last.content) return request;
   notes.change(`messages[${at}].content`);
   return { ...request, messages: [...messages.slice(0, at), { ...last, content }] };
 }
 
-/** The same content where its last text does not end with white space. */
-function trimmedContent(content: unknown): unknown {
+/** Removes white space at the end of the last text. Returns the same content if there is none. */
+function trimContent(content: unknown): unknown {
   if (typeof content === "string") return content.trimEnd();
   const part: unknown = Array.isArray(content) ? content.at(-1) : undefined;
   if (!isObject(part) || part["type"] !== "text" || typeof part["text"] !== "string")
@@ -162,7 +162,7 @@ function trimmedContent(content: unknown): unknown {
   return [...(content as unknown[]).slice(0, -1), { ...part, text }];
 }
 
-/** Anthropic, Bedrock and Gemini take system texts beside the conversation, which may not be empty. */
+/** Anthropic, Bedrock and Gemini accept system texts separately from the conversation, which must not be empty. */
 export const systemNotAlone: RequestRule = {
   name: "system-not-alone",
   demand: "There is a turn besides the system's.",
@@ -180,7 +180,7 @@ export const systemNotAlone: RequestRule = {
   },
 };
 
-/** `takesPrefill`: the model continues the beginning of an answer. */
+/** `takesPrefill` returns true for a model that continues a partial response. */
 export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule {
   return {
     name: "no-prefill",
@@ -188,7 +188,9 @@ export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule
     remedy: "Refuses such a request with 400.",
     only: { where: "Claude 4.6 and later", test: ({ model }) => !takesPrefill(model) },
     chat(request, notes) {
-      const at = request.messages.findLastIndex((one) => !isSystem(one) && !isBlank(one));
+      const at = request.messages.findLastIndex(
+        (message) => !isSystem(message) && !isBlank(message),
+      );
       const last = request.messages[at];
       if (last?.role === "assistant" && !hasCalls(last)) throw prefillRefused(at, notes);
       return request;
@@ -196,7 +198,7 @@ export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule
     messages(request, notes) {
       const messages = request["messages"];
       if (!Array.isArray(messages)) return request;
-      const at = messages.findLastIndex((one: RuleMessage) => !isSystem(one));
+      const at = messages.findLastIndex((message: RuleMessage) => !isSystem(message));
       const last = messages[at] as RuleMessage | undefined;
       if (last?.role === "assistant" && !endsWithServerTool(last)) throw prefillRefused(at, notes);
       return request;
@@ -204,7 +206,7 @@ export function noPrefill(takesPrefill: (model: string) => boolean): RequestRule
   };
 }
 
-/** A paused turn is sent back unchanged, and continues: it ends with a call that Anthropic itself answers. */
+/** True for a paused turn, which ends with a call that Anthropic itself runs. It is sent back unchanged and continues. */
 function endsWithServerTool({ content }: RuleMessage): boolean {
   const last = Array.isArray(content) ? (content.at(-1) as JsonObject | undefined) : undefined;
   const type = last?.["type"];
@@ -217,8 +219,8 @@ function prefillRefused(at: number, { target }: RuleNotes): PorticoError {
 }
 
 /**
- * Chat templates of open models take a system message in front only. `after`: the roles behind which one is refused;
- * absent: anywhere but in front, and there a single one.
+ * Chat templates of open models accept a system message only at the beginning. `after` lists the roles after which one is
+ * refused. Absent: a single one is allowed, at the beginning.
  */
 export function laterSystemToUser(after?: readonly string[]): RequestRule {
   const isStrict = after === undefined;
@@ -234,19 +236,19 @@ export function laterSystemToUser(after?: readonly string[]): RequestRule {
       const isLater = (i: number) =>
         isStrict ? i > 0 : after.includes(request.messages[i - 1]?.role ?? "");
       if (!request.messages.some((message, i) => isSystem(message) && isLater(i))) return request;
-      const moved = new SystemTexts(notes);
+      const mover = new SystemTextMover(notes);
       for (const [i, message] of rememberPlaces(request.messages).entries())
-        moved.push(message, `messages[${i}]`, isLater(i));
-      return { ...request, messages: moved.end() };
+        mover.push(message, `messages[${i}]`, isLater(i));
+      return { ...request, messages: mover.end() };
     },
   };
 }
 
-/** The messages up to now, and the texts of system messages that wait for the next user turn. */
-class SystemTexts {
+/** Collects messages, and moves the texts of later system messages into the next user turn. */
+class SystemTextMover {
   readonly #notes: RuleNotes;
   readonly #messages: RuleMessage[] = [];
-  #waiting: RuleMessage[] = [];
+  #pendingMessages: RuleMessage[] = [];
 
   constructor(notes: RuleNotes) {
     this.#notes = notes;
@@ -255,7 +257,7 @@ class SystemTexts {
   push(message: RuleMessage, place: string, isLater: boolean): void {
     const last = this.#messages.at(-1);
     if (!isSystem(message)) {
-      this.#messages.push(message.role === "user" ? this.#withTexts(message) : message);
+      this.#messages.push(message.role === "user" ? this.#withPendingTexts(message) : message);
       return;
     }
     if (!isLater) {
@@ -263,33 +265,34 @@ class SystemTexts {
       return;
     }
     this.#notes.change(place);
-    const isInFront = this.#messages.length === 1 && last !== undefined && isSystem(last);
-    if (isInFront) this.#messages[0] = joinContents(last, message.content);
-    else this.#waiting.push(message);
+    const isSecondSystemMessage =
+      this.#messages.length === 1 && last !== undefined && isSystem(last);
+    if (isSecondSystemMessage) this.#messages[0] = joinContents(last, message.content);
+    else this.#pendingMessages.push(message);
   }
 
   end(): RuleMessage[] {
-    if (this.#waiting.length === 0) return this.#messages;
+    if (this.#pendingMessages.length === 0) return this.#messages;
     const last = this.#messages.at(-1);
-    const texts = this.#waiting.map(messageText).join("\n\n");
+    const texts = this.#pendingMessages.map(messageText).join("\n\n");
     if (last?.role === "user") this.#messages.splice(-1, 1, joinContents(last, texts));
-    else this.#messages.push({ ...this.#waiting[0]!, role: "user", content: texts });
+    else this.#messages.push({ ...this.#pendingMessages[0]!, role: "user", content: texts });
     return this.#messages;
   }
 
-  #withTexts(message: RuleMessage): RuleMessage {
-    if (this.#waiting.length === 0) return message;
-    const texts = this.#waiting.map(messageText).join("\n\n");
-    this.#waiting = [];
-    return { ...message, content: joined(texts, message.content) };
+  #withPendingTexts(message: RuleMessage): RuleMessage {
+    if (this.#pendingMessages.length === 0) return message;
+    const texts = this.#pendingMessages.map(messageText).join("\n\n");
+    this.#pendingMessages = [];
+    return { ...message, content: joinContent(texts, message.content) };
   }
 }
 
 function joinContents(message: RuleMessage, more: unknown): RuleMessage {
-  return { ...message, content: joined(message.content, more) };
+  return { ...message, content: joinContent(message.content, more) };
 }
 
-function joined(first: unknown, second: unknown): unknown {
+function joinContent(first: unknown, second: unknown): unknown {
   if (typeof first === "string" && typeof second === "string") return `${first}\n\n${second}`;
   return [...partsOf(first), ...partsOf(second)];
 }
@@ -299,7 +302,7 @@ function partsOf(content: unknown): unknown[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : [];
 }
 
-/** Servers that know no `developer`. */
+/** For servers that do not support the role `developer`. */
 export const developerAsSystem: RequestRule = {
   name: "developer-as-system",
   demand: "There is no role `developer`.",

@@ -1,25 +1,25 @@
-/** Replaces halves of surrogate pairs, which clients leave behind when they cut a text by its UTF-16 length. */
+/** Replaces unpaired surrogates, which clients create when they cut a text by its UTF-16 length. */
 import type { JsonObject } from "../request/read-value.ts";
 import type { RequestRule, RuleNotes } from "../types/rules.ts";
 
-/** Strict JSON parsers refuse such a request, and with it the session that holds the text. */
+/** Without this rule, strict JSON parsers refuse the request, and every later one of a session that contains the text. */
 export const wellFormedUnicode: RequestRule = {
   name: "well-formed-unicode",
   demand: "Every string is well-formed Unicode.",
   remedy: "Replaces half a surrogate pair with U+FFFD.",
-  chat: mendAll,
-  messages: mendAll,
+  chat: repairRequest,
+  messages: repairRequest,
 };
 
-function mendAll<Request extends JsonObject>(request: Request, notes: RuleNotes): Request {
+function repairRequest<Request extends JsonObject>(request: Request, notes: RuleNotes): Request {
   if (notes.isWellFormed || isWellFormed(request)) return request;
   return wellFormedValue(request, "", notes.change) as Request;
 }
 
-/** Most requests are: they are looked at once, without the paths that a change would need. */
+/** A fast check for the usual case, without the paths that recording a change would need. */
 function isWellFormed(value: unknown, key = ""): boolean {
   if (typeof value === "string")
-    return value.isWellFormed() && (key !== "arguments" || !MAYBE_HALF.test(value));
+    return value.isWellFormed() && (key !== "arguments" || !MAYBE_SURROGATE.test(value));
   if (Array.isArray(value)) return value.every((item) => isWellFormed(item));
   if (typeof value !== "object" || value === null) return true;
   for (const name in value) {
@@ -29,7 +29,7 @@ function isWellFormed(value: unknown, key = ""): boolean {
   return true;
 }
 
-/** The same value where it holds no half pair; otherwise a copy without any. `change` hears of each place. */
+/** Returns the same value if it has no unpaired surrogate, otherwise a repaired copy. Calls `change` with each place. */
 export function wellFormedValue(
   value: unknown,
   path: string,
@@ -69,28 +69,28 @@ function wellFormedList(
   return copy ?? list;
 }
 
-/** The arguments of a call are JSON in a string: an escape in them becomes half a pair once they are parsed. */
-const HOLDS_JSON = /\.arguments$/;
+/** The paths of arguments of calls, which are JSON in a string. An escape in them becomes a surrogate once they are parsed. */
+const JSON_PATH = /\.arguments$/;
 
 function wellFormedText(text: string, path: string, change: (place: string) => void): string {
   const repaired = text.toWellFormed();
-  const whole = HOLDS_JSON.test(path) ? wellFormedJson(repaired) : repaired;
-  if (whole !== text) change(path);
-  return whole;
+  const wellFormed = JSON_PATH.test(path) ? wellFormedJson(repaired) : repaired;
+  if (wellFormed !== text) change(path);
+  return wellFormed;
 }
 
-/** A whole pair, half of one, or any other escape, so that an escaped backslash is not taken for the start of one. */
+/** A surrogate pair, an unpaired surrogate, or any other escape, so that an escaped backslash does not begin a match. */
 const ESCAPE =
   /\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\./gs;
-const HALF_LENGTH = "\\ud83d".length;
+const SURROGATE_LENGTH = "\\ud83d".length;
 const REPLACEMENT = "\\ufffd";
 
-const MAYBE_HALF = /\\u[dD][89a-fA-F]/;
+const MAYBE_SURROGATE = /\\u[dD][89a-fA-F]/;
 
-/** JSON text whose escapes spell no half of a surrogate pair. */
+/** Replaces escapes of unpaired surrogates in a JSON text. */
 export function wellFormedJson(json: string): string {
-  if (!MAYBE_HALF.test(json)) return json;
+  if (!MAYBE_SURROGATE.test(json)) return json;
   return json.replace(ESCAPE, (sequence) =>
-    sequence.length === HALF_LENGTH ? REPLACEMENT : sequence,
+    sequence.length === SURROGATE_LENGTH ? REPLACEMENT : sequence,
   );
 }

@@ -1,4 +1,4 @@
-/** How many bytes a byte order mark takes at the beginning: some servers write one, and no format of ours knows it. */
+/** Returns the length of a byte order mark at the beginning, in bytes. Some servers write one; no format here allows it. */
 export function markLength(bytes: Buffer): number {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
 }

@@ -1,10 +1,10 @@
-/** Recognises errors about a prompt that is too long for the model's context: each provider phrases them differently. */
+/** Recognises errors about a prompt that exceeds the model's context, which each provider phrases differently. */
 
 // cspell:ignore imum
-/** The code that OpenAI's clients look for, such as agents that compact their history then. */
+/** The code that clients of OpenAI's format check, such as agents that then compact their history. */
 export const CONTEXT_LENGTH = "context_length_exceeded";
 
-/** How many tokens a request had, and how many the model takes. */
+/** The number of tokens of a request, and the limit of the model. */
 export interface ContextFigures {
   tokens?: number | undefined;
   limit?: number | undefined;
@@ -34,7 +34,7 @@ const TOO_LONG = new RegExp(
   ].join("|"),
   "i",
 );
-/** Limits of a rate, and of the response's length, are something else. */
+/** Errors about limits of a rate, or of the response's length, have another meaning. */
 const OTHER_LIMIT =
   /per[ -](?:minute|day|hour)|\bTPM\b|max(?:_completion)?_tokens['"`]?(?: or [^.]{0,40})? is too large/i;
 
@@ -44,7 +44,7 @@ const CODES = new Set([
   "model_context_window_exceeded",
 ]);
 
-/** True for an error about the length of the prompt, by its code, type or words. */
+/** True for an error about the length of the prompt, by its code, type or message. */
 export function isContextLength(problem: {
   message: string;
   code?: string | undefined;
@@ -61,7 +61,7 @@ const SUM = /(\d+) \+ (\d+) > (\d+)/;
 const LIMIT =
   /(?:max(?:imum)?[a-z ]*|context (?:length|size|window|limit)|input tokens|limit(?: of| is|:)?|allowed|only)\D{0,30}?(\d{1,3}(?:,\d{3})+|\d{2,})/i;
 
-/** The figures that an error names. `members` are those of its error object (llama.cpp: `n_prompt_tokens`, `n_ctx`). */
+/** Returns the figures that an error contains. `members` are those of its error object (llama.cpp: `n_prompt_tokens`, `n_ctx`). */
 export function contextFigures(
   message: string,
   members: Record<string, unknown> = {},
@@ -71,22 +71,23 @@ export function contextFigures(
   const sum = SUM.exec(message);
   if (sum !== null) return { tokens: Number(sum[1]) + Number(sum[2]), limit: Number(sum[3]) };
   const numbers = (message.match(NUMBER) ?? []).map(parseCount).sort((a, b) => b - a);
-  const named = LIMIT.exec(message)?.[1];
-  const namedLimit = named === undefined ? undefined : parseCount(named);
-  const [most, next] = numbers;
-  if (most === undefined) return {};
-  if (namedLimit !== undefined && namedLimit < most) return { tokens: most, limit: namedLimit };
-  if (next !== undefined && next < most) return { tokens: most, limit: next };
-  return { limit: most };
+  const limitText = LIMIT.exec(message)?.[1];
+  const namedLimit = limitText === undefined ? undefined : parseCount(limitText);
+  const [largest, next] = numbers;
+  if (largest === undefined) return {};
+  if (namedLimit !== undefined && namedLimit < largest)
+    return { tokens: largest, limit: namedLimit };
+  if (next !== undefined && next < largest) return { tokens: largest, limit: next };
+  return { limit: largest };
 }
 
 function parseCount(text: string): number {
   return Number(text.replaceAll(",", ""));
 }
 
-/** Anthropic's words, which its clients look for. What an error does not name is filled in from the request's size. */
+/** Returns Anthropic's message, which its clients check. Estimates the figures that the error lacks. */
 export function promptTooLong({ tokens, limit }: ContextFigures, estimated: number): string {
-  const most = limit ?? Math.max(1, (tokens ?? estimated) - 1);
-  const count = Math.max(tokens ?? estimated, most + 1);
-  return `prompt is too long: ${count} tokens > ${most} maximum`;
+  const maximum = limit ?? Math.max(1, (tokens ?? estimated) - 1);
+  const count = Math.max(tokens ?? estimated, maximum + 1);
+  return `prompt is too long: ${count} tokens > ${maximum} maximum`;
 }

@@ -1,23 +1,23 @@
 /**
- * The bytes of one event of a stream that has not arrived completely. One growing buffer stores them, however many reads
- * they take, and counts the JSON values in them on arrival, because the reader of the event parses it later.
+ * Stores the bytes of one event of a stream that has not arrived completely, in one growing buffer. It counts the JSON values
+ * in them as they arrive, because the event is parsed only later.
  */
 import { JsonExtent } from "../json/json-extent.ts";
 import { ResponseTooLarge } from "./response-too-large.ts";
 
-/** Smaller events cost little to read, whatever they hold. */
+/** Smaller events cost little to parse, whatever their content. */
 const UNCOUNTED_BYTES = 64 * 1024;
-/** Some ten times the largest events of any provider. */
-const MOST_VALUES = 100_000;
-const MOST_DEPTH = 500;
-/** A channel may allow less: `maxEventBytes`. */
-const MOST_BYTES = 64 * 1024 * 1024;
+/** About ten times the largest events of any provider. */
+const MAX_VALUES = 100_000;
+const MAX_DEPTH = 500;
+/** A channel may set a lower limit: `maxEventBytes`. */
+const MAX_BYTES = 64 * 1024 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 export class HeldBytes {
   #bytes: Buffer = NOTHING;
   #size = 0;
-  /** The bytes are ours to write into, and not somebody's who pushed them. */
+  /** True if the buffer was allocated here and may be written into. False if it belongs to a caller of `push`. */
   #isOwn = false;
   #extent: JsonExtent | undefined;
 
@@ -25,18 +25,18 @@ export class HeldBytes {
     return this.#size;
   }
 
-  /** Throws `ResponseTooLarge` where the event holds more than is read. */
+  /** Adds bytes. Throws `ResponseTooLarge` if the event exceeds a limit. */
   push(bytes: Buffer): void {
     if (this.#size === 0) {
       this.#bytes = bytes;
       this.#isOwn = false;
     } else this.#append(bytes);
     this.#size += bytes.length;
-    if (this.#size > MOST_BYTES) throw tooMuch(`more than ${MOST_BYTES >> 20} MiB`);
+    if (this.#size > MAX_BYTES) throw tooMuch(`more than ${MAX_BYTES >> 20} MiB`);
     if (this.#size > UNCOUNTED_BYTES) this.#count(bytes);
   }
 
-  /** All of them in one piece; none is held any more. */
+  /** Returns all bytes in one buffer, and becomes empty. */
   take(): Buffer {
     const all = this.#bytes.subarray(0, this.#size);
     this.#bytes = NOTHING;
@@ -62,9 +62,9 @@ export class HeldBytes {
       this.#extent.push(this.#bytes.subarray(0, this.#size));
     } else this.#extent.push(bytes);
     const { values, depth } = this.#extent;
-    if (values > MOST_VALUES) throw tooMuch(`more than ${MOST_VALUES} values`);
-    if (depth > MOST_DEPTH)
-      throw tooMuch(`objects and lists nested more than ${MOST_DEPTH} levels deep`);
+    if (values > MAX_VALUES) throw tooMuch(`more than ${MAX_VALUES} values`);
+    if (depth > MAX_DEPTH)
+      throw tooMuch(`objects and lists nested more than ${MAX_DEPTH} levels deep`);
   }
 }
 

@@ -1,24 +1,24 @@
-/** JSON in bodies that are no JSON as a whole: one object a line, or one an event. */
+/** Finds JSON in bodies that are not JSON as a whole, but have one object per line or event. */
 
-/** The search ends after so many characters, and so many lines without JSON, because each costs a thrown error. */
-const MOST_CHARACTERS = 64 * 1024;
-const MOST_BROKEN = 100;
+/** The limits of the search: characters, and lines that fail to parse, each of which costs a thrown error. */
+const MAX_CHARACTERS = 64 * 1024;
+const MAX_INVALID_LINES = 100;
 
-/** The objects and lists among the first lines, or behind `data:` of the first events. */
+/** Returns the objects and lists in the first lines, or after `data:` in the first events. */
 export function jsonLines(text: string): object[] {
-  const found: object[] = [];
-  let broken = 0;
-  for (const line of text.slice(0, MOST_CHARACTERS).split("\n")) {
+  const values: object[] = [];
+  let invalidLines = 0;
+  for (const line of text.slice(0, MAX_CHARACTERS).split("\n")) {
     const json = line.replace(/^data:/, "").trimStart();
     if (json[0] !== "{" && json[0] !== "[") continue;
     const value = parseJsonObject(json);
-    if (value !== undefined) found.push(value);
-    else if (++broken === MOST_BROKEN) break;
+    if (value !== undefined) values.push(value);
+    else if (++invalidLines === MAX_INVALID_LINES) break;
   }
-  return found;
+  return values;
 }
 
-/** Undefined for a text that is no JSON, and for JSON that is no object or list. */
+/** Parses an object or list. Returns undefined for other JSON, and for a text that is not JSON. */
 export function parseJsonObject(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text);

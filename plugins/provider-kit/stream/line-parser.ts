@@ -6,15 +6,15 @@ const CR = 13;
 const SPACE = 32;
 
 /**
- * Hands on each line of bytes that may be cut anywhere, without its end (LF or CRLF); lines of white space are left out,
- * and so is a byte order mark. Lines may share memory with what was pushed. `end` hands on the last one. Throws
- * `ResponseTooLarge` for a large line that holds more than can be read: see `HeldBytes`.
+ * Splits bytes that may be cut anywhere into lines, and calls `onLine` with each, without its end (LF or CRLF). Skips blank
+ * lines and a byte order mark. Lines may share memory with the pushed bytes. `end` emits the last line. Throws
+ * `ResponseTooLarge` for a line that exceeds a limit of `HeldBytes`.
  */
 export function createLineParser(onLine: (line: Buffer) => void): {
   push(bytes: Buffer): void;
   end(): void;
 } {
-  const held = new HeldBytes();
+  const partialLine = new HeldBytes();
   let isFirst = true;
 
   function emit(line: Buffer): void {
@@ -24,9 +24,9 @@ export function createLineParser(onLine: (line: Buffer) => void): {
     if (text.length > 0 && (text[0]! > SPACE || text.some((byte) => byte > SPACE))) onLine(text);
   }
 
-  function emitHeldWith(rest: Buffer): void {
-    held.push(rest);
-    emit(held.take());
+  function emitPartialWith(rest: Buffer): void {
+    partialLine.push(rest);
+    emit(partialLine.take());
   }
 
   return {
@@ -34,14 +34,14 @@ export function createLineParser(onLine: (line: Buffer) => void): {
       let from = 0;
       for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, from)) {
         const rest = bytes.subarray(from, at);
-        if (held.size > 0) emitHeldWith(rest);
+        if (partialLine.size > 0) emitPartialWith(rest);
         else emit(rest);
         from = at + 1;
       }
-      if (from < bytes.length) held.push(bytes.subarray(from));
+      if (from < bytes.length) partialLine.push(bytes.subarray(from));
     },
     end() {
-      emit(held.take());
+      emit(partialLine.take());
     },
   };
 }

@@ -1,6 +1,6 @@
 import { UpstreamError } from "./upstream-error.ts";
 
-/** An upstream sends more than is read. It is not asked again: that would only bring as much again. */
+/** The error of an upstream that sends more than a limit allows. The request is not repeated, because the next response would be as large. */
 export class ResponseTooLarge extends UpstreamError {
   constructor(message: string) {
     super("upstream_error", message, {

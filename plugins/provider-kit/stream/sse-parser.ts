@@ -1,4 +1,4 @@
-/** Reads server-sent events out of bytes that may be cut anywhere (WHATWG "event stream" format). */
+/** Parses server-sent events from bytes that may be cut anywhere (WHATWG "event stream" format). */
 
 import { markLength } from "./byte-order-mark.ts";
 import { HeldBytes } from "./held-bytes.ts";
@@ -14,22 +14,22 @@ const NEWLINE = Buffer.from("\n");
 
 /**
  * Gets each event's `data` (several `data` lines joined by `\n`) and its `event` name (`message` by default).
- * The buffer may share memory with what was pushed: copy what must outlive the call.
+ * The buffer may share memory with the pushed bytes: copy data that must outlive the call.
  */
 export type SseHandler = (data: Buffer, event: string) => void;
 
-/** Takes the bytes of one event stream. */
+/** Parses the bytes of one event stream. */
 export interface SseParser {
   push(bytes: Buffer): void;
-  /** Ends the stream. An event without its blank line is returned too. */
+  /** Ends the stream. Also emits a last event that no blank line has ended. */
   end(): void;
 }
 
 /**
- * An incremental parser: LF, CRLF and CR line ends, comments, a byte order mark, several `data` lines. A JSON object that
- * stands among the events without a field's name counts as data: some servers write their errors so. Work is linear in
- * the bytes however they are cut; memory holds one event. Errors thrown by the handler come out of `push`, and so does
- * `ResponseTooLarge` for a large event that holds more than can be read: see `HeldBytes`.
+ * Creates an incremental parser. It supports LF, CRLF and CR line ends, comments, a byte order mark, and several `data`
+ * lines. A JSON object among the events without a field name counts as data, because some servers write errors like that.
+ * The work is linear in the bytes however they are cut, and memory holds one event. `push` throws the errors of the handler,
+ * and `ResponseTooLarge` for an event that exceeds a limit of `HeldBytes`.
  */
 export function createSseParser(
   onEvent: SseHandler,
@@ -41,15 +41,15 @@ export function createSseParser(
 class EventStreamParser implements SseParser {
   readonly #onEvent: SseHandler;
   readonly #onComment: ((comment: Buffer) => void) | undefined;
-  /** A line whose end has not come yet. */
+  /** A line whose end has not arrived yet. */
   readonly #line = new HeldBytes();
   #data: Buffer | undefined;
-  /** Data of several lines, in place of `#data`. */
+  /** The data if it has several lines, used instead of `#data`. */
   #lines: HeldBytes | undefined;
   #name = "";
-  /** Lines of a bare object are being read. */
+  /** True while the lines of a JSON object without a field name are read. */
   #isBare = false;
-  /** The last byte was a CR: an LF that follows it belongs to the same line end. */
+  /** True if the last byte was a CR. An LF that follows belongs to the same line end. */
   #skipsLf = false;
   #isFirst = true;
 
@@ -59,11 +59,11 @@ class EventStreamParser implements SseParser {
   }
 
   push(bytes: Buffer): void {
-    let at = this.#start(bytes);
+    let at = this.#firstLine(bytes);
     let lf = bytes.indexOf(LF, at);
     let cr = bytes.indexOf(CR, at);
     while (at < bytes.length) {
-      // Each is looked for again only once it has been passed, so that every byte is looked at once.
+      // Each search resumes only after its last result has been passed, so that every byte is searched once.
       if (lf !== -1 && lf < at) lf = bytes.indexOf(LF, at);
       if (cr !== -1 && cr < at) cr = bytes.indexOf(CR, at);
       const end = firstOf(lf, cr);
@@ -72,23 +72,23 @@ class EventStreamParser implements SseParser {
         return;
       }
       this.#endLine(bytes, at, end);
-      at = this.#behind(bytes, end);
+      at = this.#nextLine(bytes, end);
     }
   }
 
   end(): void {
     if (this.#line.size > 0) {
-      const whole = this.#line.take();
-      this.#readLine(whole, 0, whole.length);
+      const line = this.#line.take();
+      this.#readLine(line, 0, line.length);
     }
     this.#dispatch();
   }
 
-  /** Where the first line of these bytes begins. */
-  #start(bytes: Buffer): number {
+  /** Returns the index at which the first line of these bytes begins. */
+  #firstLine(bytes: Buffer): number {
     let at = 0;
     if (this.#isFirst && bytes.length > 0) {
-      // A mark that is itself cut in three is not worth the code: its line is then an unknown field.
+      // A mark that is cut between reads is not recognised, and makes its line an unknown field.
       at = markLength(bytes);
       this.#isFirst = false;
     }
@@ -105,12 +105,12 @@ class EventStreamParser implements SseParser {
       return;
     }
     this.#line.push(bytes.subarray(from, end));
-    const whole = this.#line.take();
-    this.#readLine(whole, 0, whole.length);
+    const line = this.#line.take();
+    this.#readLine(line, 0, line.length);
   }
 
-  /** Where the next line begins. */
-  #behind(bytes: Buffer, end: number): number {
+  /** Returns the index at which the next line begins. */
+  #nextLine(bytes: Buffer, end: number): number {
     const next = end + 1;
     if (bytes[end] === LF) return next;
     if (next === bytes.length) {
@@ -127,16 +127,17 @@ class EventStreamParser implements SseParser {
     }
     const first = bytes[start];
     if (first === COLON) this.#onComment?.(bytes.subarray(start + 1, end));
-    else if (isField(bytes, start, end, DATA)) this.#add(valueIn(bytes, start + DATA.length, end));
+    else if (isField(bytes, start, end, DATA))
+      this.#addData(valueIn(bytes, start + DATA.length, end));
     else if (isField(bytes, start, end, EVENT))
       this.#name = valueIn(bytes, start + EVENT.length, end).toString("utf8");
     else if (this.#isBare || (first === BRACE && this.#data === undefined)) {
       this.#isBare = true;
-      this.#add(bytes.subarray(start, end));
+      this.#addData(bytes.subarray(start, end));
     }
   }
 
-  #add(value: Buffer): void {
+  #addData(value: Buffer): void {
     if (this.#data === undefined) {
       this.#data = value;
       return;
@@ -160,22 +161,22 @@ class EventStreamParser implements SseParser {
   }
 }
 
-/** The smaller of two places, of which -1 is none. */
+/** Returns the smaller of two indexes, where -1 means none. */
 function firstOf(lf: number, cr: number): number {
   if (lf === -1) return cr;
   if (cr === -1) return lf;
   return Math.min(lf, cr);
 }
 
-/** The line is the field's name alone, or continues with a colon. This runs for every line of every stream. */
+/** True if the line is the field name alone or the name and a colon. Hot path: it runs for every line of every stream. */
 function isField(bytes: Buffer, start: number, end: number, name: Buffer): boolean {
-  const behind = start + name.length;
-  if (behind > end || (behind < end && bytes[behind] !== COLON)) return false;
+  const nameEnd = start + name.length;
+  if (nameEnd > end || (nameEnd < end && bytes[nameEnd] !== COLON)) return false;
   for (let i = 0; i < name.length; i++) if (bytes[start + i] !== name[i]) return false;
   return true;
 }
 
-/** The value behind the colon and one space. */
+/** Returns the value after the colon and an optional space. */
 function valueIn(bytes: Buffer, colon: number, end: number): Buffer {
   if (colon >= end) return bytes.subarray(end, end);
   const hasSpace = bytes[colon + 1] === SPACE && colon + 1 < end;

@@ -1,4 +1,4 @@
-/** Errors of upstreams, and the errors that the gateway's own callers get for them. */
+/** Converts errors of upstreams to the errors that the gateway's own callers get. */
 import { PorticoError } from "portico";
 import {
   CONTEXT_LENGTH,
@@ -9,8 +9,8 @@ import {
 import { jsonLines, parseJsonObject } from "./json-lines.ts";
 
 /**
- * `auth`: our key was refused. `overloaded`, `rate_limit`, `timeout`: as named. `request`: the caller's fault, passed on
- * with its status. `upstream`: everything else.
+ * `auth`: the upstream refused the gateway's key. `request`: the caller's fault, passed on with its status. `upstream`:
+ * everything that the other kinds do not cover.
  */
 export type UpstreamKind =
   | "auth"
@@ -20,12 +20,12 @@ export type UpstreamKind =
   | "timeout"
   | "upstream";
 
-/** Bytes of an error body that are searched for JSON where the whole is none. */
-const LOOKED_AT_BYTES = 64 * 1024;
+/** The number of bytes that are searched for JSON in an error body that is not JSON as a whole. */
+const SEARCHED_BYTES = 64 * 1024;
 
-/** Members of an error object beside its message, type, code and param. */
+/** The members of an error object other than its message, type, code and param. */
 export interface ErrorMembers {
-  /** The format whose clients understand them. */
+  /** The format whose clients understand the members. */
   form: "openai" | "anthropic";
   values: Record<string, unknown>;
 }
@@ -33,29 +33,29 @@ export interface ErrorMembers {
 /** The content of an upstream's error body. */
 export interface UpstreamProblem {
   message: string;
-  /** The upstream's own code, passed on. */
+  /** The upstream's own code, which is passed on. */
   code?: string;
   type?: string;
   param?: string;
   kind: UpstreamKind;
   /** Further members of the error object (`metadata`, `details`, `innererror`), for clients of the same format. */
   members?: ErrorMembers;
-  /** Seconds, where the body names a time (the caller reads the header). */
+  /** In seconds, if the body contains a time (the caller reads the header). */
   retryAfter?: number;
-  /** The limit of the gateway's own configuration that refused: `requestsPerMinute`, `budget`. */
+  /** The limit in the gateway's configuration that refused the request: `requestsPerMinute`, `budget`. */
   limit?: string;
 }
 
-/** An error response of an upstream as our caller gets it, with what the router needs to decide where to go next. */
+/** An upstream's error as the gateway's caller gets it, with the facts from which the router chooses the next target. */
 export class UpstreamError extends PorticoError {
   readonly kind: UpstreamKind;
-  /** The upstream's HTTP status; 0 where there was none (a reset, an error inside a stream). */
+  /** The upstream's HTTP status; 0 if there was none (a reset, an error inside a stream). */
   readonly upstreamStatus: number;
-  /** Milliseconds, where the upstream named a time. */
+  /** In milliseconds, if the upstream sent a time. */
   readonly retryAfterMs: number | undefined;
   /** The format whose clients understand `details`. */
   readonly detailsForm: ErrorMembers["form"] | undefined;
-  /** Of an error about the length of the prompt. */
+  /** The figures of an error about the length of the prompt. */
   readonly contextFigures: ContextFigures | undefined;
 
   constructor(
@@ -78,14 +78,15 @@ export class UpstreamError extends PorticoError {
   }
 }
 
-/** True for an `UpstreamError`, whichever copy of the class made it. */
+/** True for an `UpstreamError`, also one that another copy of the class has created. */
 export function isUpstreamError(error: unknown): error is UpstreamError {
   return error instanceof Error && "kind" in error && "upstreamStatus" in error;
 }
 
 /**
- * The kind that an HTTP status means with every provider that has no rule of its own: 400, 404, 409, 413, 422 are the
- * caller's; 401, 402, 403 our key's; 408 and 504 timeouts; 429; 503 and 529 overload; the rest is the upstream's fault.
+ * Returns the kind of an HTTP status, for providers without rules of their own: 400, 404, 409, 413, 422 are the caller's
+ * fault; 401, 402, 403 concern the gateway's key; 408 and 504 are timeouts; 429 is a rate limit; 503 and 529 are overload;
+ * the rest is the upstream's fault.
  */
 export function kindOfStatus(status: number): UpstreamKind {
   switch (status) {
@@ -113,15 +114,15 @@ export function kindOfStatus(status: number): UpstreamKind {
 }
 
 /**
- * The kind that a body names. Its general words ("bad request", "error") count only where the status has none of its own:
- * a 401 is about our key and a 500 the upstream's fault, whatever the body calls them. So is it with a want of capacity: a
- * 429 is a rate limit and a 503 an overload.
+ * Returns the kind of an error from the kind that its body names, and its status. The general kinds (`request`, `upstream`)
+ * count only if the status has no kind of its own: a 401 concerns the gateway's key and a 500 is the upstream's fault,
+ * whatever the body says. For lack of capacity the status decides: a 429 is a rate limit and a 503 is overload.
  */
 export function namedKind(named: UpstreamKind | undefined, status: number): UpstreamKind {
   const byStatus = kindOfStatus(status);
   if (isCapacity(named) && isCapacity(byStatus)) return byStatus;
-  const exact = named !== undefined && named !== "request" && named !== "upstream";
-  if (exact || (named !== undefined && byStatus === "upstream" && status < 500)) return named;
+  const isSpecific = named !== undefined && named !== "request" && named !== "upstream";
+  if (isSpecific || (named !== undefined && byStatus === "upstream" && status < 500)) return named;
   return byStatus;
 }
 
@@ -129,13 +130,13 @@ function isCapacity(kind: UpstreamKind | undefined): boolean {
   return kind === "rate_limit" || kind === "overloaded";
 }
 
-/** No upstream makes our callers wait longer than a day at a time. */
-const LONGEST_RETRY_AFTER_S = 86_400;
-/** What codes and types of providers look like; anything else is text in the wrong place. */
+/** The longest delay, one day, that an upstream can impose on the gateway's callers. */
+const MAX_RETRY_AFTER_S = 86_400;
+/** The form of codes and types of providers. Anything else is text in the wrong place. */
 const CODE = /^[\w.:/ -]{1,100}$/;
 const PARAM = /^[\x20-\x7e]{1,256}$/;
 
-/** An upstream's texts reach headers, logs and programs, so only values of the right form and size are kept. */
+/** Removes values of the wrong form or size, because an upstream's texts reach headers, logs and programs. */
 function boundProblem({
   code,
   type,
@@ -143,24 +144,24 @@ function boundProblem({
   retryAfter,
   ...problem
 }: UpstreamProblem): UpstreamProblem {
-  const fitting = (value: string | undefined, form: RegExp) =>
+  const ifMatching = (value: string | undefined, form: RegExp) =>
     value !== undefined && form.test(value) ? value : undefined;
   return {
     ...problem,
-    code: fitting(code, CODE),
-    type: fitting(type, CODE),
-    param: fitting(param, PARAM),
+    code: ifMatching(code, CODE),
+    type: ifMatching(type, CODE),
+    param: ifMatching(param, PARAM),
     retryAfter:
       retryAfter === undefined || Number.isNaN(retryAfter)
         ? undefined
-        : Math.min(Math.max(0, retryAfter), LONGEST_RETRY_AFTER_S),
+        : Math.min(Math.max(0, retryAfter), MAX_RETRY_AFTER_S),
   };
 }
 
 /**
- * The error for a problem. `status` is the upstream's (0 or 200 for an error inside a response). `request` problems keep
- * status and code; a refused key is 502 `upstream_auth`, a timeout 504 `upstream_timeout`, overload 503 and every other
- * failure 502 `upstream_error`; a rate limit stays 429 and always carries `retry-after`.
+ * Returns the error for a problem. `status` is the upstream's (0 or 200 for an error inside a response). `request` problems
+ * keep status and code; a refused key becomes 502 `upstream_auth`, a timeout 504 `upstream_timeout`, overload 503 and every
+ * other failure 502 `upstream_error`; a rate limit remains 429 and always has `retry-after`.
  */
 export function upstreamError(reported: UpstreamProblem, status: number): UpstreamError {
   const problem = boundProblem(reported);
@@ -176,10 +177,10 @@ export function upstreamError(reported: UpstreamProblem, status: number): Upstre
   };
   switch (problem.kind) {
     case "request": {
-      const passed = status >= 400 && status < 500 ? status : 400;
+      const callerStatus = status >= 400 && status < 500 ? status : 400;
       return new UpstreamError(problem.code ?? "invalid_request_error", problem.message, {
         ...base,
-        status: passed,
+        status: callerStatus,
         type: problem.type ?? "invalid_request_error",
       });
     }
@@ -189,7 +190,7 @@ export function upstreamError(reported: UpstreamProblem, status: number): Upstre
         `The upstream refused the gateway's key: ${problem.message}`,
         {
           ...base,
-          // They are about the gateway's account.
+          // The details concern the gateway's account.
           details: undefined,
           status: 502,
           type: "api_error",
@@ -229,7 +230,7 @@ export function upstreamError(reported: UpstreamProblem, status: number): Upstre
   }
 }
 
-/** Some servers answer 500, or an error in a 200 response; a prompt that is too long stays too long all the same. */
+/** True for a prompt that is too long, which some servers report with status 500 or in a 200 response. */
 function isAboutContext(problem: UpstreamProblem, status: number): boolean {
   const { kind } = problem;
   const isCandidate = kind === "request" || (kind === "upstream" && [0, 200, 500].includes(status));
@@ -251,12 +252,12 @@ function contextLengthError(problem: UpstreamProblem, status: number): UpstreamE
 }
 
 /**
- * Reads an error body in OpenAI's form and its usual deviations (`{"error":"text"}`, `{"message"}`, `{"detail"}`, a list
+ * Reads an error body in OpenAI's form or a usual deviation (`{"error":"text"}`, `{"message"}`, `{"detail"}`, a list
  * of errors, a numeric code, plain text, an HTML page, the first event or line that contains an error). Never throws.
  */
 export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem {
   const kind = kindOfStatus(status);
-  const parsed = parseJsonObject(body.toString("utf8")) ?? firstIn(body);
+  const parsed = parseJsonObject(body.toString("utf8")) ?? firstErrorIn(body);
   if (parsed === undefined) return { kind, message: plainMessage(status, body) };
   const top = Array.isArray(parsed) ? parsed[0] : parsed;
   const nested = field(top, "error");
@@ -280,26 +281,27 @@ export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem
   };
 }
 
-const OWN_MEMBERS = new Set(["message", "detail", "type", "code", "param", "object", "status"]);
-/** More is no explanation of an error. */
-const MOST_CHARACTERS = 16 * 1024;
+/** The members that `UpstreamProblem` has fields for, and those that repeat them. */
+const READ_MEMBERS = new Set(["message", "detail", "type", "code", "param", "object", "status"]);
+/** The size limit of further members, in characters of JSON. */
+const MAX_CHARACTERS = 16 * 1024;
 
-/** The members of an error object that no other field holds; undefined where there are none, or too many. */
+/** Returns the members of an error object that no other field contains; undefined if there are none, or too many. */
 export function otherMembers(error: unknown, form: ErrorMembers["form"]): ErrorMembers | undefined {
   if (typeof error !== "object" || error === null || Array.isArray(error)) return undefined;
   const entries = Object.entries(error).filter(
-    ([name, value]) => !OWN_MEMBERS.has(name) && value != null,
+    ([name, value]) => !READ_MEMBERS.has(name) && value != null,
   );
   const values = Object.fromEntries(entries) as Record<string, unknown>;
-  if (entries.length === 0 || JSON.stringify(values).length > MOST_CHARACTERS) return undefined;
+  if (entries.length === 0 || JSON.stringify(values).length > MAX_CHARACTERS) return undefined;
   return { form, values };
 }
 
-/** The error among events or lines of JSON. */
-function firstIn(body: Buffer): unknown {
-  const says = (value: unknown) =>
+/** Returns the first error among events or lines of JSON. */
+function firstErrorIn(body: Buffer): unknown {
+  const isError = (value: unknown) =>
     ["error", "message", "detail"].some((name) => field(value, name) !== undefined);
-  return jsonLines(body.toString("utf8", 0, LOOKED_AT_BYTES)).find(says);
+  return jsonLines(body.toString("utf8", 0, SEARCHED_BYTES)).find(isError);
 }
 
 function field(value: unknown, key: string): unknown {
@@ -319,18 +321,18 @@ function text(value: unknown): string | undefined {
   }
 }
 
-/** Shows plain text. JSON, HTML and bytes are described instead of being quoted in part. */
+/** Returns a message that quotes plain text, and describes JSON, HTML and bytes instead of quoting a part of them. */
 function plainMessage(status: number, body: Buffer): string {
-  const shown = body.toString("utf8", 0, LOOKED_AT_BYTES).trim();
-  const what = status >= 100 ? `status ${status}` : "an error";
-  if (shown === "") return `The upstream answered ${what} without a body.`;
-  if (shown.startsWith("<")) {
-    const title = /<title[^<>]*>([^<]{1,200})<\/title>/i.exec(shown)?.[1]?.trim();
-    return `The upstream answered ${what} with an HTML page${title === undefined ? "" : ` ("${title}")`}. Check the channel's baseUrl.`;
+  const content = body.toString("utf8", 0, SEARCHED_BYTES).trim();
+  const description = status >= 100 ? `status ${status}` : "an error";
+  if (content === "") return `The upstream answered ${description} without a body.`;
+  if (content.startsWith("<")) {
+    const title = /<title[^<>]*>([^<]{1,200})<\/title>/i.exec(content)?.[1]?.trim();
+    return `The upstream answered ${description} with an HTML page${title === undefined ? "" : ` ("${title}")`}. Check the channel's baseUrl.`;
   }
-  const form = parseJsonObject(shown) === undefined ? formOf(shown.slice(0, 500)) : undefined;
-  if (form !== undefined) return `The upstream answered ${what} with ${form}.`;
-  return `The upstream answered ${what}: ${shown.slice(0, 500)}`;
+  const form = parseJsonObject(content) === undefined ? formOf(content.slice(0, 500)) : undefined;
+  if (form !== undefined) return `The upstream answered ${description} with ${form}.`;
+  return `The upstream answered ${description}: ${content.slice(0, 500)}`;
 }
 
 function formOf(text: string): string | undefined {

@@ -5,7 +5,7 @@
 import type { Usage } from "./format.ts";
 import type { PorticoError } from "portico";
 
-/** OpenAI's values: `stop`, `length`, `tool_calls`, `content_filter`. Other values of an OpenAI-format server are passed on. */
+/** `stop`, `length`, `tool_calls`, `content_filter`, or another value of a server of OpenAI's format. */
 export type FinishReason = string;
 
 /** One step of a response. Parts are immutable for features, which replace a part to change it. */

@@ -43,7 +43,7 @@ export interface Target {
   request(call: SmallRequest): Promise<SmallResponse>;
 }
 
-/** The credential that authorises requests of channels without an `apiKey`: a token, or the parts of a key. All of it is secret. */
+/** The credential of a channel without an `apiKey`: a token, or the parts of a key. All of it is secret. */
 export type Credential = Readonly<Record<string, string>>;
 
 export type SmallRequest = Pick<WireRequest, "method" | "url" | "headers" | "body">;
@@ -71,9 +71,9 @@ export interface ChatProvider {
    * again here. If its channel sets no `timeoutMs` and `idleTimeoutMs`, it may take as long as those models do.
    */
   composite?: boolean;
-  /** True if it stores its responses, and so emits `message:sending` and `message:streaming` itself if `CallInfo.leaves` is true. */
+  /** True if it stores its responses, and emits `message:sending` and `message:streaming` itself if `CallInfo.leaves`. */
   sends?: boolean;
-  /** For providers without an upstream: returns the response. Without `stream`, the gateway streams this response in fragments. */
+  /** For providers without an upstream: returns the response. The gateway streams it in fragments if `stream` is absent. */
   complete?(request: ChatRequest, target: Target & CallInfo): Promise<ChatCompletion | string>;
   /** For providers without an upstream: yields lists of parts, or chunks in OpenAI's form; strings are text. */
   stream?(
@@ -97,7 +97,7 @@ export interface CallInfo {
   /** The principal of the client, or of the call that a hook or plugin serves. */
   principal: Principal;
   sessionKey: string;
-  /** True if its response leaves the gateway, so that `message:sending` and, for a stream, `message:streaming` must be emitted. */
+  /** True if its response leaves the gateway, which requires `message:sending` and, for a stream, `message:streaming`. */
   leaves?: boolean;
   /** The paths of parameters that the target could not express, for `x-portico-dropped`. */
   dropped: string[];
@@ -231,11 +231,11 @@ export interface StreamDecoder {
   end(): Buffer | undefined;
   /** The usage that the upstream has reported so far, whether or not the client asked for it. */
   usage?: Usage;
-  /** The reason of the first choice, once every choice that has begun is finished. A connection that is cut later loses nothing. */
+  /** The reason of the first choice, set once all choices have finished. A connection that is cut later loses nothing. */
   finishReason?: string;
   /** The text so far, if the decoder keeps it. */
   text?: string;
-  /** An error that follows the bytes that `push` has just returned. Throwing it would lose them. */
+  /** An error after the bytes that `push` has just returned. Throwing it would lose them. */
   failure?: PorticoError;
   /** True once the last line (`data: [DONE]`) has been returned. The caller ignores further bytes. */
   done?: boolean;
