@@ -15,77 +15,78 @@ import { errors } from "./errors.ts";
 
 export interface JobOptions {
   request: ChatRequest;
-  /** Models to go on to after the request's own. */
+  /** Models to fall back to after the request's own model. */
   fallbacks?: readonly string[] | undefined;
-  /** The caller's own bytes, whose content is exactly `request`. */
+  /** The bytes that the caller sent, with exactly the content of `request`. */
   raw?: RawBody | undefined;
-  /** The caller's own request in another form, with the content of `request` or more. */
+  /** The caller's request in another format, with at least the content of `request`. */
   native?: NativeRequest | undefined;
-  /** `request` is a translation from another form. */
+  /** `request` is a translation from another format. */
   translated?: boolean | undefined;
-  /** Why a target that does not speak the request's own form cannot answer it. */
+  /** The error for a target that does not support the request's original format. */
   refusal?: PorticoError | undefined;
-  /** `stream_options` in `request` is the gateway's own work, and no client's wish. */
+  /** The gateway set `stream_options` in `request`, not the client. */
   ownStreamOptions?: boolean | undefined;
   stream: boolean;
   requestId: string;
   client: Client;
-  /** Default: the client's. */
+  /** Default: the principal of the client. */
   principal?: Principal | undefined;
   sessionKey: string;
-  /** Only this channel. */
+  /** Allows only this channel. */
   channel?: string | undefined;
-  /** The caller's own trace, as its header has it. */
+  /** The caller's `traceparent` header. */
   traceparent?: string | undefined;
 }
 
-/** Where the last attempt went, for response headers and reports. */
+/** The target and the details of the last attempt, for response headers and reports. */
 export interface Trace {
   channel: string;
   provider: string;
   /** See `ChatProvider`. */
   composite: boolean;
-  /** Its provider has had it judged. */
+  /** The provider has passed its requests through the gateway, where handlers judged them. */
   judged: boolean;
   model: string;
   attempts: number;
   dropped: string[];
-  /** What the provider's rules changed in the request: a rule's name and a place. */
+  /** The changes that the provider's rules made to the request, each as a rule's name and a place. */
   changed: string[];
-  /** What the gateway has added to the request of the last attempt: see `WireRequest`. */
+  /** Additions of the gateway to the request of the last attempt. See `WireRequest`. */
   additions: readonly string[];
-  /** Where an alias with a cache was asked. */
+  /** Set if the model is an alias with a cache. */
   cache?: "hit" | "miss";
 }
 
 /**
- * An object and not a function: V8 moves closures that are stored for a moment, and all that hangs on them, to the old
- * generation, which made the garbage collector copy every request.
+ * Something that a disconnect of the client cancels. An object and not a function: V8 moves closures that are stored
+ * for a moment, and everything that they reference, to the old generation, which made the garbage collector copy every
+ * request.
  */
-export interface Worker {
+export interface Cancellable {
   cancel(): void;
 }
 
-/** What an alias makes of a request; without `apply`, nothing. */
+/** How an alias changes a request. Without `apply` it changes nothing. */
 export interface Shaping {
   readonly apply: ((request: ChatRequest) => ChatRequest) | undefined;
-  /** The same for the members of a text completion. */
+  /** Applies the same changes to the members of a text completion. */
   readonly completion?: ((members: Record<string, unknown>) => Record<string, unknown>) | undefined;
 }
 
-/** The limits that a request counts against by what it uses. */
+/** Reserves and charges the usage of one request. */
 export interface Account {
-  /** Before a target is asked. Throws where the request does not fit. */
+  /** Reserves the estimated usage before a target is tried. Throws if the request does not fit a limit. */
   reserve(
     target: { channel: Channel; model: string },
     provider: ChatProvider,
   ): Promise<void> | undefined;
-  /** At its end, with what it used and what that cost, as far as they are known. */
+  /** Charges the actual usage and cost at the end of the request, as far as they are known. */
   settle(usage: Usage | undefined, cost: number | undefined): Promise<void> | undefined;
 }
 
 const NONE: readonly string[] = [];
-const NOBODY: readonly Worker[] = [];
+const NO_TASKS: readonly Cancellable[] = [];
 
 export class Job {
   request: ChatRequest;
@@ -102,17 +103,17 @@ export class Job {
   readonly sessionKey: string;
   readonly channel: string | undefined;
   readonly traceparent: string | undefined;
-  /** Keep the text of a stream, for handlers of `chat:response` or `message:sent`. */
+  /** The text of a stream is collected for handlers of `chat:response` or `message:sent`. */
   capture = false;
-  /** An alias's cache may give and keep the response: it is of chat, and the caller did not send `no-store`. */
+  /** The cache of an alias may be used: it is a chat request without `no-store`. */
   cacheable = false;
-  /** Handlers judge its response before it leaves. */
-  leaves = false;
-  /** The caller takes a response that is too large to be held as bytes: see `ChatResponse.bytes`. */
+  /** Handlers judge the response before it is sent. */
+  isJudged = false;
+  /** The caller accepts a response that is too large for memory as bytes. See `ChatResponse.bytes`. */
   mayPassRaw = false;
-  /** Of a response that is held; undefined for those of chat. */
+  /** Size limits of a response that is held in memory; undefined for chat. */
   limits: Limits | undefined;
-  /** Tokens are counted: the gateway asks the upstream for its usage, whether or not the client does. */
+  /** Tokens are counted: the gateway requests the usage from the upstream even if the client does not. */
   metered = false;
   readonly trace: Trace = {
     channel: "",
@@ -125,29 +126,32 @@ export class Job {
     changed: [],
     additions: [],
   };
-  /** Records what happens to it, so that it can be shown later. */
+  /** Records what happens to the request, so that it can be shown later. */
   readonly story: Story;
   readonly startedAt = performance.now();
-  /** What a handler of `chat:request` has answered. */
+  /** The reply of a handler of `chat:request`. */
   reply: string | undefined;
-  /** The usage of a response that was refused after it had come. */
-  spent: Usage | undefined;
+  /** The usage of a response that was received and then refused. */
+  refusedUsage: Usage | undefined;
   cancelled = false;
-  /** Limits that it counts against by what it uses. */
+  /** The account of the limits that the request's usage counts against. */
   account: Account | undefined;
-  /** What its tokens are estimated by, where that is not `request`: that of a route beside chat. */
+  /** The members by which tokens are estimated instead of `request`, for a route other than chat. */
   members: Readonly<Record<string, unknown>> | undefined;
-  /** An attempt is under way: the upstream may have the request. */
-  isAsking = false;
-  /** US dollars, once it is known. */
+  /** An attempt is running: the upstream may have the request. */
+  isAttempting = false;
+  /** In US dollars, once it is known. */
   cost: number | undefined;
-  /** Names that the client gave it, for reports. */
+  /** Tags of the client, for reports. */
   tags: readonly string[] = NONE;
-  /** What the request has last been shaped by. */
+  /** The alias settings that were applied last. */
   shapedBy: Shaping | undefined;
   #unshaped: Pick<Job, "request" | "raw" | "native"> | undefined;
-  /** Cancelled in this order when the client disconnects. Mostly there is one, and a list that grows has room for 17. */
-  #workers: readonly Worker[] = NOBODY;
+  /**
+   * These are cancelled in order when the client disconnects. Mostly there is one, so the array is copied: one that
+   * grows allocates room for 17.
+   */
+  #tasks: readonly Cancellable[] = NO_TASKS;
   #controller: AbortController | undefined;
 
   constructor(options: JobOptions) {
@@ -170,7 +174,7 @@ export class Job {
     this.story = new Story({ requestId, model, fallbacks, stream, client, principal });
   }
 
-  /** Options of its events: on whose behalf they are emitted, and where the outcomes of handlers are recorded. */
+  /** Options of the job's events: their principal, and where the outcomes of handlers are recorded. */
   get emitOptions(): EmitOptions {
     return {
       sessionKey: this.sessionKey,
@@ -179,10 +183,10 @@ export class Job {
     };
   }
 
-  /** The request as an alias shapes it for its targets; without one, as it was. */
-  shape(by: Shaping | undefined): void {
-    this.shapedBy = by;
-    const apply = by?.apply;
+  /** Applies the settings of an alias to the original request, or restores it if there are none. */
+  applyShape(shaping: Shaping | undefined): void {
+    this.shapedBy = shaping;
+    const apply = shaping?.apply;
     if (apply === undefined && this.#unshaped === undefined) return;
     this.#unshaped ??= { request: this.request, raw: this.raw, native: this.native };
     const { request, raw, native } = this.#unshaped;
@@ -191,7 +195,7 @@ export class Job {
     this.native = apply === undefined ? native : undefined;
   }
 
-  /** The client asked for the usage chunk. */
+  /** Whether the client requested the usage chunk. */
   get includeUsage(): boolean {
     const options = this.request["stream_options"] as
       | { include_usage?: unknown }
@@ -200,36 +204,39 @@ export class Job {
     return options?.include_usage === true;
   }
 
-  /** Made at first use: most requests need none. */
+  /** The signal is created at first use, because most requests need none. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController();
     if (this.cancelled) this.#controller.abort();
     return this.#controller.signal;
   }
 
-  /** The caller has gone: the upstream is cut at once. */
+  /** Cancels the job because the caller disconnected. The connection to the upstream is closed at once. */
   cancel(): void {
     if (this.cancelled) return;
     this.cancelled = true;
     this.#controller?.abort(new DOMException("The client disconnected.", "AbortError"));
-    const workers = this.#workers;
-    this.#workers = NOBODY;
-    for (const worker of workers) worker.cancel();
+    const tasks = this.#tasks;
+    this.#tasks = NO_TASKS;
+    for (const task of tasks) task.cancel();
   }
 
-  /** Cancels the worker when the client disconnects. A listener of an `AbortSignal` would cost 3 µs and more. */
-  onCancel(worker: Worker): void {
-    this.#workers = this.#workers.length === 0 ? [worker] : [...this.#workers, worker];
+  /**
+   * Registers an object that is cancelled when the client disconnects. A listener of an `AbortSignal` would cost 3 µs
+   * and more.
+   */
+  onCancel(task: Cancellable): void {
+    this.#tasks = this.#tasks.length === 0 ? [task] : [...this.#tasks, task];
   }
 
-  /** The worker has done its work. */
-  offCancel(worker: Worker): void {
-    const isOnly = this.#workers.length === 1 && this.#workers[0] === worker;
-    this.#workers = isOnly ? NOBODY : this.#workers.filter((one) => one !== worker);
+  /** Removes an object that needs no cancelling any more. */
+  offCancel(task: Cancellable): void {
+    const isOnly = this.#tasks.length === 1 && this.#tasks[0] === task;
+    this.#tasks = isOnly ? NO_TASKS : this.#tasks.filter((other) => other !== task);
   }
 }
 
-/** For callers that have gone: nobody reads it. */
+/** Creates the error for a caller that has disconnected. Only logs and reports show it. */
 export function clientDisconnected(): PorticoError {
   return errors.clientDisconnected();
 }

@@ -183,7 +183,7 @@ async function tryTarget(
   { place, forced }: { place: Place; forced: boolean },
 ): Promise<ChatResponse> {
   const { channel } = candidate;
-  job.shape(candidate.shape);
+  job.applyShape(candidate.shape);
   const provider = providerOf(engine, channel);
   const reserving = job.account?.reserve(candidate, provider);
   if (reserving !== undefined) await reserving;

@@ -52,7 +52,7 @@ export class Channel {
   readonly #health = new BoundedMap<Health>({ maxEntries: MOST_MODELS });
   readonly #limits: OwnLimits | undefined;
   readonly #onCooldown: CooldownListener | undefined;
-  readonly #teach: ((lesson: CooldownMessage) => void) | undefined;
+  readonly #shareCooldown: ((lesson: CooldownMessage) => void) | undefined;
   #keys: Key[];
   #nextKey = 0;
   #withoutAdditionsUntil = 0;
@@ -68,7 +68,7 @@ export class Channel {
     this.builtin = options.builtin ?? false;
     this.#now = options.now ?? Date.now;
     this.#onCooldown = options.onCooldown;
-    this.#teach = options.shareCooldown;
+    this.#shareCooldown = options.shareCooldown;
     const { counts, workers, log } = options;
     this.#limits = OwnLimits.of(
       config,
@@ -295,8 +295,8 @@ export class Channel {
       Object.assign(knownKey, { cooldownUntil: ms === 0 ? 0 : until, cooldownMs: ms });
   }
 
-  #share(lesson: Omit<CooldownMessage, "channel">): void {
-    this.#teach?.({ channel: this.name, ...lesson });
+  #share(message: Omit<CooldownMessage, "channel">): void {
+    this.#shareCooldown?.({ channel: this.name, ...message });
   }
 
   /** Describes the current state for listings. */

@@ -34,24 +34,24 @@ export function judge(
   model: string,
   key: number,
   error: unknown,
-  chances: RetryState,
+  retryState: RetryState,
 ): NextStep {
   if (!isUpstreamError(error)) return judgeOwn(channel, model, error);
   switch (error.kind) {
     case "request":
       channel.recordNeutral(model);
-      return error.upstreamStatus === 404 || isFallbackReason(error, chances)
+      return error.upstreamStatus === 404 || isFallbackReason(error, retryState)
         ? "next target"
         : "give up";
     case "auth":
       channel.recordNeutral(model, error.message);
       channel.recordRefusedKey(key);
-      return chances.keysLeft > 0 && channel.hasFreshKey(model) ? "another key" : "next target";
+      return retryState.keysLeft > 0 && channel.hasFreshKey(model) ? "another key" : "next target";
     case "rate_limit":
-      return judgeLimit(channel, model, key, error, chances);
+      return judgeLimit(channel, model, key, error, retryState);
     default:
-      countFailure(channel, model, error, chances);
-      return isRetryUseless(error) ? "next target" : retry(channel, model, error, chances);
+      countFailure(channel, model, error, retryState);
+      return isRetryUseless(error) ? "next target" : retry(channel, model, error, retryState);
   }
 }
 
@@ -109,7 +109,7 @@ function judgeLimit(
   model: string,
   key: number,
   error: UpstreamError,
-  chances: RetryState,
+  retryState: RetryState,
 ): NextStep {
   const isLong = error.retryAfterMs !== undefined && error.retryAfterMs > LONGEST_WAIT_MS;
   if (channel.keyCount > 1 || isLong) {
@@ -119,10 +119,12 @@ function judgeLimit(
       Math.min(error.retryAfterMs ?? LIMITED_KEY_COOLDOWN_MS, 300_000),
     );
     channel.recordNeutral(model, error.message);
-    if (chances.keysLeft > 0 && channel.hasFreshKey(model)) return "another key";
+    if (retryState.keysLeft > 0 && channel.hasFreshKey(model)) return "another key";
     if (isLong) return "next target";
-  } else countFailure(channel, model, error, chances);
-  return EXHAUSTED_CREDIT.has(error.code) ? "next target" : retry(channel, model, error, chances);
+  } else countFailure(channel, model, error, retryState);
+  return EXHAUSTED_CREDIT.has(error.code)
+    ? "next target"
+    : retry(channel, model, error, retryState);
 }
 
 function retry(

@@ -39,12 +39,12 @@ export class ResponseCache {
   }
 
   async respond(job: Job, shape: Shaping, ask: () => Promise<ChatResponse>): Promise<ChatResponse> {
-    job.shape(shape);
+    job.applyShape(shape);
     const key = this.keyOf(job);
     if (key === undefined) return ask();
-    const kept = this.#respondFromCache(key, job);
-    job.trace.cache = kept === undefined ? "miss" : "hit";
-    if (kept !== undefined) return kept;
+    const cached = this.#respondFromCache(key, job);
+    job.trace.cache = cached === undefined ? "miss" : "hit";
+    if (cached !== undefined) return cached;
     job.capture = true;
     // The cache stores responses in the OpenAI format, since the next client may use another one.
     job.native = undefined;
@@ -64,14 +64,14 @@ export class ResponseCache {
   }
 
   #respondFromCache(key: string, job: Job): ChatResponse | undefined {
-    const kept = this.#entries.get(key);
-    if (kept === undefined) return undefined;
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
     this.#drop(key);
-    if (kept.until <= performance.now()) return undefined;
-    this.#put(key, kept);
-    Object.assign(job.trace, kept.trace);
-    if (kept.parts !== undefined) return { stream: partStream(kept.parts), firstByteMs: 0 };
-    return { body: kept.body!, firstByteMs: 0 };
+    if (entry.until <= performance.now()) return undefined;
+    this.#put(key, entry);
+    Object.assign(job.trace, entry.trace);
+    if (entry.parts !== undefined) return { stream: partStream(entry.parts), firstByteMs: 0 };
+    return { body: entry.body!, firstByteMs: 0 };
   }
 
   /** Stores the response once it is complete. */
@@ -79,9 +79,9 @@ export class ResponseCache {
     const { channel, provider, model, dropped, composite } = job.trace;
     const { stream, bytes, body } = response;
     if (composite || bytes !== undefined) return response;
-    const store = (what: Pick<CacheEntry, "body" | "parts" | "size">) => {
+    const store = (content: Pick<CacheEntry, "body" | "parts" | "size">) => {
       const trace = { channel, provider, model, dropped };
-      this.#put(key, { ...what, trace, until: performance.now() + this.#config.ttlMs });
+      this.#put(key, { ...content, trace, until: performance.now() + this.#config.ttlMs });
     };
     if (stream !== undefined) return { ...response, stream: recordStream(stream, store) };
     if (body !== undefined && body.length <= MAX_ENTRY_BYTES) {
@@ -92,10 +92,10 @@ export class ResponseCache {
     return response;
   }
 
-  #put(key: string, kept: CacheEntry): void {
+  #put(key: string, entry: CacheEntry): void {
     this.#drop(key);
-    this.#entries.set(key, kept);
-    this.#bytes += kept.size;
+    this.#entries.set(key, entry);
+    this.#bytes += entry.size;
     for (const oldest of this.#entries.keys()) {
       if (this.#entries.size <= this.#config.maxEntries && this.#bytes <= MAX_BYTES) return;
       this.#drop(oldest);
@@ -103,9 +103,9 @@ export class ResponseCache {
   }
 
   #drop(key: string): void {
-    const kept = this.#entries.get(key);
-    if (kept === undefined) return;
-    this.#bytes -= kept.size;
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#bytes -= entry.size;
     this.#entries.delete(key);
   }
 }

@@ -26,7 +26,7 @@ export interface ChannelSurroundings {
   now?: (() => number) | undefined;
   onCooldown?: CooldownListener | undefined;
   /** Sends a lesson to the other processes. */
-  shareCooldown?: ((lesson: CooldownMessage) => void) | undefined;
+  shareCooldown?: ((message: CooldownMessage) => void) | undefined;
   counts?: SharedCounts | undefined;
   workers?: (() => Workers | undefined) | undefined;
   log?: Logger | undefined;
@@ -44,7 +44,7 @@ export function channelSurroundings(
         { principal: "owner" },
       );
     },
-    shareCooldown: (lesson) => ctx.find("cluster")?.tell("channels", lesson),
+    shareCooldown: (message) => ctx.find("cluster")?.tell("channels", message),
     workers: () => ctx.find("workers"),
     counts() {
       const store = ctx.find("store");

@@ -71,7 +71,7 @@ export class Tries {
   begin(place: Place): Try {
     const { channel, model } = this.#candidate;
     const provider = this.#provider;
-    const { trace, leaves } = this.#job;
+    const { trace, isJudged: leaves } = this.#job;
     const key = channel.takeKey(model);
     const { defaultBaseUrl } = provider;
     const bare = this.#isBare || channel.refusesAdditions;
@@ -83,7 +83,7 @@ export class Tries {
     trace.judged = leaves && provider.sends === true;
     trace.model = model;
     trace.attempts++;
-    this.#job.isAsking = true;
+    this.#job.isAttempting = true;
     trace.dropped = [];
     trace.changed = [];
     trace.additions = [];
@@ -110,7 +110,7 @@ export class Tries {
       channel.recordNeutral(model);
       throw error;
     }
-    job.isAsking = false;
+    job.isAttempting = false;
     if (trace.additions.length > 0 && !this.#isBare && mayRefuseAdditions(error)) {
       channel.recordNeutral(model);
       this.#isBare = true;

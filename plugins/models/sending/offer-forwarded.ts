@@ -48,7 +48,7 @@ export async function offerForwarded(
   if (!sending) return response;
   const whole = await gathered(bytes);
   if (job.cancelled) throw clientDisconnected();
-  job.spent = bytes.usage;
+  job.refusedUsage = bytes.usage;
   const changed = await offerBody(whole, type, offer);
   const { "content-length": _, ...others } = headers;
   return { ...response, headers: others, bytes: withBytes(bytes, () => only(changed)) };

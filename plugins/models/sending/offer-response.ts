@@ -31,7 +31,7 @@ export async function offerResponse(
   if (stream === undefined) {
     if (!sending) return response;
     const own = completionOf(response);
-    job.spent = own.usage;
+    job.refusedUsage = own.usage;
     const native = await offerNative(response, (text) => offerText(events, job, text));
     if (native !== undefined) return native;
     const completion = await offerCompletion(events, job, own);

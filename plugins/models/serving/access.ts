@@ -1,4 +1,4 @@
-/** What a client may use: the gates decide. */
+/** Decides through the gates which models a client may use. */
 import type { ServerResponse } from "node:http";
 import type { Call, Client, Workers } from "portico";
 import type { ChatGate, ChatMeter, WantedModel } from "portico/models";
@@ -8,7 +8,7 @@ import type { ModelEntry } from "../routing/models.ts";
 import { candidatesOf, channelNamedIn } from "../routing/router.ts";
 import type { Emitter } from "../events.ts";
 
-/** Services of the routes. */
+/** The services that the routes use. */
 export interface Endpoint {
   engine: Engine;
   events: Emitter;
@@ -16,11 +16,14 @@ export interface Endpoint {
   meters(): readonly ChatMeter[];
   gates(): readonly ChatGate[];
   models(): Promise<ModelEntry[]>;
-  /** Where this process is one of several. */
+  /** Set if this process is one of several workers. */
   workers: Workers | undefined;
 }
 
-/** Throws 400 for a name that no model can have, and lets the gates refuse the model to a client key. Undefined if no gate decides. */
+/**
+ * Throws 400 for an invalid model name, and lets the gates refuse the model to a client key. Returns undefined if no
+ * gate decides.
+ */
 export function admit(
   { engine, gates }: Endpoint,
   call: Call,
@@ -28,11 +31,11 @@ export function admit(
 ): Promise<void> | undefined {
   checkModelName(model);
   return call.client.kind === "key"
-    ? askGates(gates(), call.client, wanted(engine, model), call.res)
+    ? admitThroughGates(gates(), call.client, describeWanted(engine, model), call.res)
     : undefined;
 }
 
-async function askGates(
+async function admitThroughGates(
   gates: readonly ChatGate[],
   client: Client,
   model: Promise<WantedModel>,
@@ -49,12 +52,12 @@ export async function mayUse(
   model: string,
 ): Promise<boolean> {
   if (client.kind !== "key") return true;
-  const wantedModel = await wanted(engine, model);
+  const wantedModel = await describeWanted(engine, model);
   return gates().every((gate) => gate.allows(client, wantedModel));
 }
 
-/** Those of the models that a client may use. */
-export async function usable(
+/** Filters the models that a client may use. */
+export async function filterUsable(
   endpoint: Endpoint,
   client: Client,
   models: readonly string[],
@@ -64,14 +67,14 @@ export async function usable(
   return models.filter((_, i) => allowed[i]);
 }
 
-/** A name that leads nowhere is refused later, to everybody alike. */
-async function wanted({ routing, provider }: Engine, model: string): Promise<WantedModel> {
-  const acting = new Set<string>();
-  for (const { channel, model: own } of await candidatesOf(routing, model)) {
+/** Describes the model for the gates. An unknown name passes here, since every client gets the same error later. */
+async function describeWanted({ routing, provider }: Engine, model: string): Promise<WantedModel> {
+  const actingNames = new Set<string>();
+  for (const { channel, model: targetModel } of await candidatesOf(routing, model)) {
     const actingProvider = provider(channel.config.provider);
     if (actingProvider?.composite !== true) continue;
     const name = actingProvider.builtinChannel ?? channel.name;
-    acting.add(own === name ? name : `${name}/${own}`);
+    actingNames.add(targetModel === name ? name : `${name}/${targetModel}`);
   }
-  return { model, channel: channelNamedIn(routing, model), acting: [...acting] };
+  return { model, channel: channelNamedIn(routing, model), acting: [...actingNames] };
 }

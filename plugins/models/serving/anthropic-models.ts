@@ -1,4 +1,4 @@
-/** The list of models in Anthropic's form, for clients that send `anthropic-version`. */
+/** Builds the list of models in Anthropic's format, for clients that send `anthropic-version`. */
 import { refused } from "portico/provider";
 import type { ModelEntry } from "../routing/models.ts";
 
@@ -10,9 +10,9 @@ interface AnthropicModel {
 }
 
 const DEFAULT_LIMIT = 20;
-const MOST = 1000;
-/** Anthropic's clients keep only such names of a list, and show them as they are. */
-const OWN_NAME = /^(?:claude|anthropic)/;
+const MAX_LIMIT = 1000;
+/** Anthropic's clients ignore other names of a list, and show these unchanged. */
+const ANTHROPIC_NAME = /^(?:claude|anthropic)/;
 
 export function anthropicModel({
   id,
@@ -22,10 +22,10 @@ export function anthropicModel({
   return { type: "model", id, display_name: id, created_at };
 }
 
-/** One page of the list. */
+/** Returns the page of the list that the query selects. Throws `invalid_request_error` for an invalid query. */
 export function anthropicModels(models: readonly ModelEntry[], query: URLSearchParams) {
   const all = models.map(anthropicModel);
-  const limit = limitIn(query);
+  const limit = readLimit(query);
   const page = pageOf(all, query, limit);
   return {
     data: page.data,
@@ -35,39 +35,42 @@ export function anthropicModels(models: readonly ModelEntry[], query: URLSearchP
   };
 }
 
-/** `claude/claude-opus-5` can be asked for as `claude-opus-5` too: those of Anthropic's names that are not listed yet. */
+/**
+ * Returns the entries that clients of Anthropic can also request without a channel, such as `claude-opus-5` for
+ * `claude/claude-opus-5`, unless the list has that id already.
+ */
 export function bareNames(models: readonly ModelEntry[]): ModelEntry[] {
   const ids = new Set(models.map(({ id }) => id));
   return models.flatMap((model) => {
     const name = model.id.slice(model.id.indexOf("/") + 1);
-    if (!OWN_NAME.test(name) || ids.has(name)) return [];
+    if (!ANTHROPIC_NAME.test(name) || ids.has(name)) return [];
     ids.add(name);
     return [{ ...model, id: name }];
   });
 }
 
-function limitIn(query: URLSearchParams): number {
+function readLimit(query: URLSearchParams): number {
   const text = query.get("limit");
   if (text === null) return DEFAULT_LIMIT;
   const limit = Number(text);
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit;
-  throw refused("limit", `\`limit\` must be a whole number from 1 to ${MOST}`);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw refused("limit", `\`limit\` must be a whole number from 1 to ${MAX_LIMIT}`);
 }
 
 function pageOf(all: AnthropicModel[], query: URLSearchParams, limit: number) {
   const before = query.get("before_id");
   if (before !== null) {
-    const end = placeOf(all, before, "before_id");
+    const end = indexOf(all, before, "before_id");
     const start = Math.max(0, end - limit);
     return { data: all.slice(start, end), hasMore: start > 0 };
   }
   const after = query.get("after_id");
-  const start = after === null ? 0 : placeOf(all, after, "after_id") + 1;
+  const start = after === null ? 0 : indexOf(all, after, "after_id") + 1;
   return { data: all.slice(start, start + limit), hasMore: start + limit < all.length };
 }
 
-function placeOf(all: readonly AnthropicModel[], id: string, param: string): number {
-  const place = all.findIndex((model) => model.id === id);
-  if (place === -1) throw refused(param, `\`${param}\` does not name a model of the list`);
-  return place;
+function indexOf(all: readonly AnthropicModel[], id: string, param: string): number {
+  const index = all.findIndex((model) => model.id === id);
+  if (index === -1) throw refused(param, `\`${param}\` does not name a model of the list`);
+  return index;
 }

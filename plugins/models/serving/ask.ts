@@ -1,4 +1,4 @@
-/** Events before and after a request, and the report of its end: the same for HTTP callers, the agent and hooks. */
+/** Emits the events before and after a request and reports its end, for HTTP callers, the agent and hooks alike. */
 import { isDeepStrictEqual } from "node:util";
 import { type EmitResult, isPorticoError } from "portico";
 import type { ChatCompletion, Usage } from "portico/provider";
@@ -11,7 +11,7 @@ import { outputOf, StreamedBytes } from "./usage.ts";
 import { type Meter, usageOf } from "./metering.ts";
 import { readRequest } from "../openai/read-request.ts";
 
-/** What became of a job, for `chat:response` and `message:sent`. */
+/** The outcome of a job, for `chat:response` and `message:sent`. */
 export interface Report {
   status: number;
   content?: string;
@@ -21,7 +21,7 @@ export interface Report {
   error?: string;
 }
 
-/** Emits `chat:request`. A changed request is checked like any other; a handler's reply is returned. */
+/** Emits `chat:request`. Validates a request that a handler changed, and returns a handler's reply. */
 export async function offerRequest(events: Emitter, job: Job): Promise<string | undefined> {
   const client = job.client.key;
   const result: EmitResult<"chat:request"> = await events.emit(
@@ -32,7 +32,7 @@ export async function offerRequest(events: Emitter, job: Job): Promise<string | 
   if (result.refusal) throw result.refusal;
   if (result.reply !== undefined) return [...result.messages, result.reply].join("\n\n");
   const { request } = result.context;
-  // Handlers see copies: another object need not say anything else.
+  // Handlers get copies, so a different object may have the same content.
   if (isDeepStrictEqual(request, job.request)) return undefined;
   const read = readRequest(request);
   job.request = read.request;
@@ -42,89 +42,92 @@ export async function offerRequest(events: Emitter, job: Job): Promise<string | 
   return undefined;
 }
 
-/** Makes the request, and returns the beginning of the response. */
-export type Talk = () => Promise<ChatResponse>;
+/** Sends the request, and returns the beginning of the response. */
+export type SendRequest = () => Promise<ChatResponse>;
 
-/** Asks for a response, and reports its end. */
+/** Requests a response and reports its end. */
 export async function ask(
-  talk: Talk,
+  send: SendRequest,
   job: Job,
-  done: ((report: Report) => void) | undefined,
+  onEnd: ((report: Report) => void) | undefined,
   meter: Meter | undefined,
 ): Promise<ChatResponse> {
-  const end = new JobEnd(job, done, meter);
+  const end = new JobEnd(job, onEnd, meter);
   try {
-    const response = await talk();
-    await end.succeeded(response);
+    const response = await send();
+    await end.recordSuccess(response);
     return response;
   } catch (error) {
-    await end.failed(error);
+    await end.recordFailure(error);
     throw error;
   }
 }
 
 /**
- * Reports a job's end to `done` and `meter` exactly once: of a whole response at once, of a stream when it has ended.
- * A report costs reading the whole response; for a meter only its usage is read.
+ * Reports a job's end to `done` and `meter` exactly once: for a whole response at once, for a stream when it has ended.
+ * `done` needs the whole response to be parsed, `meter` only its usage.
  */
 export class JobEnd {
   readonly #job: Job;
-  readonly #done: ((report: Report) => void) | undefined;
+  readonly #onEnd: ((report: Report) => void) | undefined;
   readonly #meter: Meter | undefined;
-  /** Later failures are part of the response, or do not concern it. */
-  #begun = false;
+  /** The response has begun: later failures are part of it, or do not concern it. */
+  #hasBegun = false;
 
-  constructor(job: Job, done: ((report: Report) => void) | undefined, meter: Meter | undefined) {
+  constructor(job: Job, onEnd: ((report: Report) => void) | undefined, meter: Meter | undefined) {
     this.#job = job;
-    this.#done = done;
+    this.#onEnd = onEnd;
     this.#meter = meter;
   }
 
-  /** If it returns a promise, the response must wait for that. */
-  succeeded(response: ChatResponse): Promise<unknown> | undefined {
-    this.#begun = true;
-    const done = this.#done;
+  /** Handles a response that has begun. If this returns a promise, the response must wait for it. */
+  recordSuccess(response: ChatResponse): Promise<unknown> | undefined {
+    this.#hasBegun = true;
+    const onEnd = this.#onEnd;
     const meter = this.#meter;
     const { stream, bytes, firstByteMs } = response;
     if (stream !== undefined || bytes !== undefined) {
-      const isWatched = done !== undefined || meter !== undefined;
+      const isWatched = onEnd !== undefined || meter !== undefined;
       if (!isWatched && this.#job.story.content === undefined) return undefined;
-      if (stream !== undefined) response.stream = this.#watched(stream, firstByteMs);
-      else if (bytes !== undefined) response.bytes = this.#counted(bytes, firstByteMs);
+      if (stream !== undefined) response.stream = this.#watchStream(stream, firstByteMs);
+      else if (bytes !== undefined) response.bytes = this.#watchBytes(bytes, firstByteMs);
       return undefined;
     }
     const { content } = this.#job.story;
     if (content !== undefined) content.response = completionOf(response).choices;
-    done?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
+    onEnd?.({ status: 200, firstByteMs, ...reportOf(completionOf(response)) });
     const output = outputOf(sizeOf(response), () => completionOf(response));
     return meter?.({ status: 200, firstByteMs, usage: usageOf(response), output });
   }
 
-  async failed(error: unknown): Promise<void> {
-    if (this.#begun) return;
+  async recordFailure(error: unknown): Promise<void> {
+    if (this.#hasBegun) return;
     const status = statusOf(error, this.#job);
     this.#job.story.fail(error);
-    await this.#meter?.({ status, usage: this.#job.spent });
-    this.#done?.({ status, error: messageOf(error) });
+    await this.#meter?.({ status, usage: this.#job.refusedUsage });
+    this.#onEnd?.({ status, error: messageOf(error) });
   }
 
-  /** Reports the end of a stream, which ends only when it has been counted: a client may ask again at once then. */
-  #watched(stream: PartStream, firstByteMs: number): PartStream {
+  /**
+   * Wraps a stream to report its end. The stream ends only after it has been counted, since the client may send its
+   * next request at once.
+   */
+  #watchStream(stream: PartStream, firstByteMs: number): PartStream {
     const job = this.#job;
     const { content } = job.story;
-    const seen = new SeenParts(job.capture || content !== undefined);
+    const watched = new SeenParts(job.capture || content !== undefined);
     let isReported = false;
     const report = async (status: number, error?: string): Promise<void> => {
       if (isReported) return;
       isReported = true;
-      if (content !== undefined) content.response = seen.text;
-      await this.#ended(seen, { status, error, firstByteMs });
+      if (content !== undefined) content.response = watched.text;
+      await this.#reportEnd(watched, { status, error, firstByteMs });
     };
     job.onCancel({ cancel: () => void report(499, DISCONNECTED) });
     return through(stream, async function* () {
       try {
         for await (const parts of stream) {
-          seen.add(parts);
+          watched.add(parts);
           yield parts;
         }
       } catch (error) {
@@ -136,19 +139,19 @@ export class JobEnd {
     });
   }
 
-  #ended(
-    seen: SeenParts,
+  #reportEnd(
+    watched: SeenParts,
     { status, error, firstByteMs }: { status: number; error?: string; firstByteMs: number },
   ): Promise<unknown> | undefined {
-    const { text: content, finishReason } = seen;
-    const { usage, output } = seen;
-    const counted = this.#meter?.({ status, firstByteMs, usage, output });
-    this.#done?.({ status, content, firstByteMs, finishReason, usage, error });
-    return counted;
+    const { text: content, finishReason } = watched;
+    const { usage, output } = watched;
+    const counting = this.#meter?.({ status, firstByteMs, usage, output });
+    this.#onEnd?.({ status, content, firstByteMs, finishReason, usage, error });
+    return counting;
   }
 
-  /** Bytes that pass: only their usage is known. */
-  #counted(bytes: ByteStream, firstByteMs: number): ByteStream {
+  /** Wraps a stream of unparsed bytes, of which only the usage is known, to report its end. */
+  #watchBytes(bytes: ByteStream, firstByteMs: number): ByteStream {
     const job = this.#job;
     const output = new StreamedBytes();
     let isReported = false;
@@ -156,9 +159,9 @@ export class JobEnd {
       if (isReported) return;
       isReported = true;
       const { usage } = bytes;
-      const counted = this.#meter?.({ status, firstByteMs, usage, output });
-      this.#done?.({ status, content: "", firstByteMs, usage, error });
-      await counted;
+      const counting = this.#meter?.({ status, firstByteMs, usage, output });
+      this.#onEnd?.({ status, content: "", firstByteMs, usage, error });
+      await counting;
     };
     job.onCancel({ cancel: () => void report(499, DISCONNECTED) });
     return {
@@ -168,9 +171,9 @@ export class JobEnd {
       cancel: () => bytes.cancel(),
       async *[Symbol.asyncIterator]() {
         try {
-          for await (const read of bytes) {
-            for (const one of read) output.add(one);
-            yield read;
+          for await (const chunks of bytes) {
+            for (const chunk of chunks) output.add(chunk);
+            yield chunks;
           }
         } catch (error) {
           job.story.fail(error);

@@ -1,4 +1,4 @@
-/** Asks the upstream of a model how many tokens a request has. */
+/** Requests the number of tokens of a request from the upstream of its model. */
 import type { Call } from "portico";
 import {
   applyChatRules,
@@ -13,14 +13,14 @@ import { resolve } from "../routing/router.ts";
 import { selectTargets } from "../routing/select-targets.ts";
 import { AttemptTarget } from "../upstream/target.ts";
 import { admit, type Endpoint } from "./access.ts";
-import { withNearest } from "./model-routes.ts";
+import { withSuggestion } from "./model-routes.ts";
 
 interface Countable {
   request: ChatRequest;
   native: NativeRequest | undefined;
 }
 
-/** Undefined if the upstream cannot count, or returns no number. */
+/** Returns undefined if the upstream cannot count, or returns no number. */
 export async function countTokens(
   endpoint: Endpoint,
   call: Call,
@@ -32,16 +32,18 @@ export async function countTokens(
     await admit(endpoint, call, request.model);
     const { candidates } = selectTargets(await resolve(engine.routing, request.model));
     const first = candidates[0];
-    return first === undefined ? undefined : await askOne(endpoint, first, { request, native });
+    return first === undefined
+      ? undefined
+      : await countAtTarget(endpoint, first, { request, native });
   } catch (error) {
-    throw await withNearest(endpoint, call.client, error);
+    throw await withSuggestion(endpoint, call.client, error);
   }
 }
 
-async function askOne(
+async function countAtTarget(
   { engine }: Endpoint,
   { channel, model, shape }: Candidate,
-  counted: Countable,
+  countable: Countable,
 ): Promise<number | undefined> {
   const provider = engine.provider(channel.config.provider);
   const wire = provider?.wire;
@@ -49,11 +51,11 @@ async function askOne(
   const apiKey = channel.takeKey(model).value;
   const { defaultBaseUrl } = provider!;
   const target = new AttemptTarget(engine, { channel, model, apiKey, defaultBaseUrl });
-  // What an alias adds is sent, and so it counts; it exists only in the translation.
+  // The additions of an alias are sent and therefore counted. They exist only in the OpenAI format.
   const shaped =
     shape?.apply === undefined
-      ? counted
-      : { request: shape.apply(counted.request), native: undefined };
+      ? countable
+      : { request: shape.apply(countable.request), native: undefined };
   try {
     await target.authorize(wire);
     const call = await encode(wire, target, shaped);

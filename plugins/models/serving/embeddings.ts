@@ -1,4 +1,4 @@
-/** `POST /v1/embeddings`: the channels, routing and fail-over of chat, asked for vectors. */
+/** `POST /v1/embeddings`: uses the channels, routing and fallbacks of chat for embeddings. */
 import { type Call, isPorticoError, reply } from "portico";
 import {
   type ChatProvider,
@@ -17,9 +17,9 @@ import { jsonBody } from "../openai/members.ts";
 import { checkMembers, splitModels } from "../openai/read-request.ts";
 import { meterFor } from "./metering.ts";
 import { NO_OUTPUT } from "./usage.ts";
-import { admit, type Endpoint, usable } from "./access.ts";
-import { unsupported } from "./forward.ts";
-import { withNearest } from "./model-routes.ts";
+import { admit, type Endpoint, filterUsable } from "./access.ts";
+import { failUnsupported } from "./forward.ts";
+import { withSuggestion } from "./model-routes.ts";
 import { limitsOfVectors } from "../upstream/response-extent.ts";
 import { jobForCall, markFailure, traceOf } from "./open.ts";
 import { errors } from "../errors.ts";
@@ -28,7 +28,7 @@ type Fields = Record<string, unknown>;
 
 const MAX_INPUTS = 2048;
 
-/** Writes its own response: returns nothing, or throws before anything was written. */
+/** Returns the reply, or throws before anything was written. */
 export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknown> {
   const { engine, events } = endpoint;
   const value = await jsonBody(call);
@@ -38,7 +38,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     : { fields: value, fallbacks: [] };
   const request = checkEmbeddings(fields);
   const job = jobForCall(endpoint, call, {
-    // No messages: what is sent is made of the other fields.
+    // There are no messages: the request is built from the other members.
     request: { ...request, messages: [] } as unknown as ChatRequest,
     stream: false,
     sessionKey: "embeddings",
@@ -46,7 +46,7 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   });
   job.limits = limitsOfVectors(Array.isArray(request["input"]) ? request["input"].length : 1);
   await admit(endpoint, call, request.model);
-  job.fallbacks = await usable(endpoint, call.client, fallbacks);
+  job.fallbacks = await filterUsable(endpoint, call.client, fallbacks);
   const report = (outcome: Parameters<typeof reportResponse>[2]) => {
     if (events.hasListeners("chat:response")) reportResponse(events, job, outcome);
   };
@@ -55,9 +55,9 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
   let firstByteMs: number;
   try {
     const refuse = (channel: string) =>
-      unsupported(endpoint, "embeddings", channel, (able) => able.wire?.embeddings);
+      failUnsupported(endpoint, "embeddings", channel, (able) => able.wire?.embeddings);
     const answer = await converse(
-      { ...engine, provider: (name) => embedder(engine.provider(name), refuse) },
+      { ...engine, provider: (name) => adaptToEmbeddings(engine.provider(name), refuse) },
       job,
     );
     response = answer.completion as unknown as Fields;
@@ -67,33 +67,33 @@ export async function embeddings(endpoint: Endpoint, call: Call): Promise<unknow
     const status = statusOf(error, job);
     await meter?.({ status });
     report({ status, error: isPorticoError(error) ? error.message : "internal error" });
-    throw await withNearest(endpoint, call.client, error);
+    throw await withSuggestion(endpoint, call.client, error);
   }
   repairCounts(response["usage"]);
   const usage = usageOf(response["usage"]);
   const reported = response["usage"] == null ? undefined : usage;
   await meter?.({ status: 200, firstByteMs, usage: reported, output: NO_OUTPUT });
   report({ status: 200, firstByteMs, usage });
-  // Clients read the field; a provider that gave none counts as unmetered all the same.
+  // Clients expect the field. A response without usage still counts as unmetered.
   const { prompt_tokens, total_tokens } = usage;
-  const whole = {
+  const body = {
     object: "list",
-    ...inFormat(response, request["encoding_format"]),
+    ...convertVectors(response, request["encoding_format"]),
     model: response["model"] ?? job.trace.model,
     usage: response["usage"] ?? { prompt_tokens, total_tokens },
   };
-  return reply(200, whole, traceOf(job));
+  return reply(200, body, traceOf(job));
 }
 
-/** The provider as one that is asked for embeddings where chat would be asked. */
-function embedder(
+/** Adapts the provider so that the routing of chat requests embeddings from it. */
+function adaptToEmbeddings(
   provider: ChatProvider | undefined,
   refuse: (channel: string) => never,
 ): ChatProvider | undefined {
   if (provider === undefined) return undefined;
   const { name, wire } = provider;
-  const own = wire?.embeddings;
-  if (wire === undefined || own === undefined)
+  const embeddingsWire = wire?.embeddings;
+  if (wire === undefined || embeddingsWire === undefined)
     return { name, complete: async (_, { channel }) => refuse(channel) };
   return {
     name,
@@ -102,23 +102,26 @@ function embedder(
       rules: [wellFormedUnicode],
       encode(request, target) {
         const { messages: _, ...fields } = request;
-        // Several servers refuse base64, or answer nothing: floats are what all have, and packing them is our own matter.
+        // Several servers refuse base64 or return nothing for it. All support floats, and `inFormat` packs them.
         if (fields["encoding_format"] === "base64") delete fields["encoding_format"];
-        return own.encode(fields, target);
+        return embeddingsWire.encode(fields, target);
       },
       decode: (body, sent, target) =>
-        withVectors(own.decode(body, sent, target), body) as unknown as ReturnType<Decode>,
+        requireVectors(
+          embeddingsWire.decode(body, sent, target),
+          body,
+        ) as unknown as ReturnType<Decode>,
       error: (status, headers, body) => wire.error(status, headers, body),
       credential: wire.credential,
     },
   };
 }
 
-/** What a server answers that has no embeddings for this, under a status that says all went well. */
-function withVectors(response: Fields, body: Buffer): Fields {
+/** Returns the response, or throws `upstream_error` if a response with a status of success has no embeddings. */
+function requireVectors(response: Fields, body: Buffer): Fields {
   const { data } = response;
-  const vectors = Array.isArray(data) && data.length > 0;
-  if (vectors && data.every((one) => isObject(one) && hasVector(one))) return response;
+  const hasData = Array.isArray(data) && data.length > 0;
+  if (hasData && data.every((entry) => isObject(entry) && hasVector(entry))) return response;
   const message = `The upstream's response has no embeddings. ${readOpenAiProblem(200, body).message}`;
   throw upstreamError({ kind: "upstream", message }, 200);
 }
@@ -155,7 +158,7 @@ function checkOptions(fields: Fields): void {
   if (user != null && typeof user !== "string") fail("`user` must be a string.", "user");
 }
 
-/** Texts, tokens, or lists of tokens. */
+/** Checks a list of strings, of tokens, or of lists of tokens. */
 function checkInputs(input: unknown): void {
   if (!Array.isArray(input))
     fail("`input` must be a string, a list of strings, or tokens.", "input");
@@ -164,9 +167,9 @@ function checkInputs(input: unknown): void {
   if (input.length > MAX_INPUTS)
     fail(`\`input\` holds ${input.length} entries: at most ${MAX_INPUTS} are allowed.`, "input");
   const kind = typeof input[0];
-  for (const [i, one] of input.entries()) {
-    const tokens = Array.isArray(one) && one.length > 0 && one.every(isToken);
-    if (typeof one !== kind || (!tokens && (typeof one !== "string" || one === "")))
+  for (const [i, entry] of input.entries()) {
+    const isTokens = Array.isArray(entry) && entry.length > 0 && entry.every(isToken);
+    if (typeof entry !== kind || (!isTokens && (typeof entry !== "string" || entry === "")))
       fail(
         `\`input[${i}]\` must be a non-empty string, or all of them lists of tokens.`,
         `input[${i}]`,
@@ -178,15 +181,16 @@ function isToken(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) >= 0;
 }
 
-/** Vectors as the caller asked for them, whether or not the upstream heeded it. */
-function inFormat(response: Fields, format: unknown): Fields {
-  const base64 = format === "base64";
-  const data = (response["data"] as Fields[]).map((given, index) => {
-    const entry: Fields = { object: "embedding", index, ...given };
+/** Converts the vectors to the requested format if the upstream ignored it. */
+function convertVectors(response: Fields, format: unknown): Fields {
+  const isBase64 = format === "base64";
+  const data = (response["data"] as Fields[]).map((upstreamEntry, index) => {
+    const entry: Fields = { object: "embedding", index, ...upstreamEntry };
     const { embedding } = entry;
-    if (base64 && Array.isArray(embedding))
+    if (isBase64 && Array.isArray(embedding))
       return { ...entry, embedding: pack(embedding as number[]) };
-    if (!base64 && typeof embedding === "string") return { ...entry, embedding: unpack(embedding) };
+    if (!isBase64 && typeof embedding === "string")
+      return { ...entry, embedding: unpack(embedding) };
     return entry;
   });
   return { ...response, data };

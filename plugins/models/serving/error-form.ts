@@ -13,8 +13,8 @@ import { promptTokens } from "../routing/limits/estimate.ts";
 export type ClientForm = ErrorMembers["form"];
 
 /**
- * The same error, without details that are of another format; one about the length of the prompt in the words that the
- * client looks for, since agents compact their history then.
+ * Returns the error without details of another format. An error about the length of the prompt gets the wording that
+ * the client looks for, since agents then compact their history.
  */
 export function errorInForm(error: unknown, form: ClientForm, request: ChatRequest): unknown {
   return isPorticoError(error) ? porticoErrorInForm(error, form, request) : error;
@@ -46,14 +46,14 @@ export function porticoErrorInForm(
   });
 }
 
-/** The agent's model fails as the agent does: the upstream's error is the cause then. */
+/** Finds the upstream's error: it is the cause of the agent's error if the agent is the model. */
 function upstreamErrorIn(error: unknown): UpstreamError | undefined {
   let cause = error;
-  for (let depth = 0; depth < MOST_CAUSES && cause instanceof Error; depth++) {
+  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error; depth++) {
     if (isUpstreamError(cause)) return cause;
     cause = cause.cause;
   }
   return undefined;
 }
 
-const MOST_CAUSES = 5;
+const MAX_CAUSES = 5;

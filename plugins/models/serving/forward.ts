@@ -1,4 +1,7 @@
-/** OpenAI's routes beside chat: the same keys, routing, fail-over, usage and events; bodies pass unchanged. */
+/**
+ * Serves OpenAI's routes other than chat with the same keys, routing, fallbacks, usage and events. Bodies pass
+ * unchanged.
+ */
 import type { Call } from "portico";
 import {
   type ApiRoute,
@@ -18,8 +21,8 @@ import { textOf } from "../openai/request.ts";
 import { converse } from "../routing/attempts.ts";
 import { ask, type Report, reportResponse } from "./ask.ts";
 import { meterFor } from "./metering.ts";
-import { admit, type Endpoint, usable } from "./access.ts";
-import { withNearest } from "./model-routes.ts";
+import { admit, type Endpoint, filterUsable } from "./access.ts";
+import { withSuggestion } from "./model-routes.ts";
 import { judgesRoute, offerForwarded } from "../sending/offer-forwarded.ts";
 import { offerText } from "../sending/offer-response.ts";
 import { jobForCall, markFailure, offerMessage, sessionKeyOf, traceOf } from "./open.ts";
@@ -44,13 +47,13 @@ export async function forward(
   job.members = members;
   try {
     await admit(endpoint, call, model);
-    job.fallbacks = await usable(endpoint, call.client, request.fallbacks ?? []);
+    job.fallbacks = await filterUsable(endpoint, call.client, request.fallbacks ?? []);
     const { events } = endpoint;
     const reply = events.hasListeners("message:received") ? await offerMessage(events, job) : [];
     if (job.cancelled) throw clientDisconnected();
     if (typeof reply === "string") {
-      const judged = judgesRoute(events, request.route) && events.hasHandlers("message:sending");
-      writeReply(call, job, request, judged ? await offerText(events, job, reply) : reply);
+      const isJudged = judgesRoute(events, request.route) && events.hasHandlers("message:sending");
+      writeReply(call, job, request, isJudged ? await offerText(events, job, reply) : reply);
     } else {
       const response = await begin(endpoint, call, request, job);
       await endpoint.busy(writeForwarded(endpoint, call, job, response));
@@ -58,7 +61,7 @@ export async function forward(
   } catch (error) {
     job.cancel();
     if (!call.res.headersSent) markFailure(call.res, job, error);
-    throw await withNearest(endpoint, call.client, error);
+    throw await withSuggestion(endpoint, call.client, error);
   }
 }
 
@@ -71,19 +74,19 @@ async function begin(
   const { engine, events } = endpoint;
   const meter = meterFor(endpoint, job, request.route);
   const report = events.hasListeners("chat:response")
-    ? (ended: Report) => reportResponse(events, job, { ...ended, content: undefined })
+    ? (report: Report) => reportResponse(events, job, { ...report, content: undefined })
     : undefined;
   const text = changedText(job, request);
   const { route } = request;
   const refuse = (channel: string) =>
-    unsupported(endpoint, route, channel, (able) => able.wire?.routes?.[route]);
+    failUnsupported(endpoint, route, channel, (able) => able.wire?.routes?.[route]);
   const provider = (name: string) =>
-    forwarder(engine.provider(name), shapedBy(job, request), text, refuse);
+    adaptToRoute(engine.provider(name), applyAlias(job, request), text, refuse);
   try {
-    const talk = () => converse({ ...engine, provider }, job);
-    const judged = judgesRoute(events, request.route);
+    const send = () => converse({ ...engine, provider }, job);
+    const isJudged = judgesRoute(events, request.route);
     return await ask(
-      judged ? async () => offerForwarded(events, job, await talk()) : talk,
+      isJudged ? async () => offerForwarded(events, job, await send()) : send,
       job,
       report,
       meter && ((end) => meter({ ...end, usage: usageOf(end.usage) })),
@@ -94,23 +97,26 @@ async function begin(
   }
 }
 
-/** The request as the alias of the target that is asked shapes it: a text completion; what is no chat goes as it is. */
-function shapedBy(job: Job, request: ForwardRequest): ForwardRequest {
+/**
+ * Applies the alias of the current target to a text completion. Other routes stay unchanged, because their members are
+ * not those of chat.
+ */
+function applyAlias(job: Job, request: ForwardRequest): ForwardRequest {
   const shape = request.route === "completions" ? job.shapedBy?.completion : undefined;
-  const { fields: given } = request;
-  if (shape === undefined || given === undefined) return request;
-  const fields = (text: string | undefined) => shape(given(text));
+  const { fields: originalFields } = request;
+  if (shape === undefined || originalFields === undefined) return request;
+  const fields = (text: string | undefined) => shape(originalFields(text));
   return { ...request, fields, body: (model, text) => stringifyExact({ ...fields(text), model }) };
 }
 
-/** Undefined where hooks left the text as it was. */
+/** Returns the text that hooks changed, or undefined if it is unchanged. */
 function changedText(job: Job, { text }: ForwardRequest): string | undefined {
-  const now = text === undefined ? undefined : textOf(job.request.messages[0]);
-  return now === text ? undefined : now;
+  const currentText = text === undefined ? undefined : textOf(job.request.messages[0]);
+  return currentText === text ? undefined : currentText;
 }
 
-/** The provider as one that is asked for this route where chat would be asked. */
-function forwarder(
+/** Adapts the provider so that the routing of chat requests this route from it. */
+function adaptToRoute(
   provider: ChatProvider | undefined,
   request: ForwardRequest,
   text: string | undefined,
@@ -141,7 +147,7 @@ function forwarder(
   const fields = request.fields?.(text);
   const { stream } = request;
   if (fields === undefined || (stream && form.decoder === undefined))
-    return { name, complete: async () => untranslated(name, stream) };
+    return { name, complete: async () => failUntranslated(name, stream) };
   const route: WireRoute = {
     encode: (_, target) => {
       const sent = wellFormedValue({ ...fields, model: target.model }, "", () => {});
@@ -150,7 +156,7 @@ function forwarder(
     decode(body, sent, target) {
       const decoded = form.decode(body, sent, target);
       if (stream) throw upstreamError({ kind: "upstream", message: NO_STREAM }, 200);
-      // Anyone who reads it takes any JSON.
+      // The code that reads it accepts any JSON.
       return decoded as unknown as ReturnType<NonNullable<typeof wire.decode>>;
     },
     bytes: form.decoder,
@@ -163,26 +169,28 @@ function forwarder(
 const NO_STREAM =
   "The upstream did not stream the response, although the request asked for a stream.";
 
-/** The error of a channel that has no such route; it names those whose provider does. */
-export function unsupported(
+/** Throws the error of a channel without this route. It names the channels whose provider has it. */
+export function failUnsupported(
   { engine }: Endpoint,
   route: ApiRoute | "embeddings",
   channel: string,
   has: (provider: ChatProvider) => unknown,
 ): never {
-  const isAble = (one: Channel) => {
-    const provider = engine.provider(one.config.provider);
-    return one.enabled && provider !== undefined && has(provider) !== undefined;
+  const isSupported = (channel: Channel) => {
+    const provider = engine.provider(channel.config.provider);
+    return channel.enabled && provider !== undefined && has(provider) !== undefined;
   };
-  const able = [...engine.routing.channels().values()].filter(isAble).map((one) => one.name);
+  const supporting = [...engine.routing.channels().values()]
+    .filter(isSupported)
+    .map((channel) => channel.name);
   const where =
-    able.length === 0
+    supporting.length === 0
       ? "No configured channel supports it"
-      : `These channels support it: ${able.join(", ")}`;
+      : `These channels support it: ${supporting.join(", ")}`;
   throw errors.endpointUnsupported({ channel, route, where }, { param: "model" });
 }
 
-function untranslated(provider: string, stream: boolean): never {
+function failUntranslated(provider: string, stream: boolean): never {
   if (stream) throw errors.streamNotTranslated({ provider }, { param: "stream" });
   throw errors.formNotTranslated({ provider });
 }
@@ -194,7 +202,7 @@ function writeReply({ res }: Call, job: Job, { reply }: ForwardRequest, text: st
   res.end(body);
 }
 
-/** Images and transcriptions count input and output. */
+/** Reads the usage of images and transcriptions, which is in `input_tokens` and `output_tokens`. */
 function usageOf(usage: Usage | undefined): Usage | undefined {
   if (usage === undefined) return undefined;
   const { input_tokens: input, output_tokens: output } = usage as {

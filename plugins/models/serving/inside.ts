@@ -1,4 +1,4 @@
-/** Requests from inside the gateway: of the agent, hooks and other plugins. */
+/** Serves requests from inside the gateway: from the agent, hooks and other plugins. */
 import { type Client, currentPrincipal, type Principal, principalOf } from "portico";
 import type { ChatOptions } from "portico/models";
 import {
@@ -20,7 +20,7 @@ import { ask, offerRequest, type Report, reportResponse } from "./ask.ts";
 import { meterFor } from "./metering.ts";
 import { keepContent } from "./open.ts";
 
-/** The client that requests without one are counted for. `principalFor` decides on whose behalf they are made. */
+/** The client for requests without one, used for counting. `principalFor` decides on whose behalf they are made. */
 const OWNER: Client = { kind: "owner" };
 
 /** `ModelsService.complete`. */
@@ -30,13 +30,13 @@ export async function complete(
   options: ChatOptions,
 ): Promise<ChatCompletion> {
   const job = await prepareJob(endpoint, request, options, false);
-  const unfollow = cancelOn(options.signal, job);
+  const stopListening = cancelOn(options.signal, job);
   try {
     return completionOf(await askModel(endpoint, job));
   } catch (error) {
     throw job.cancelled ? options.signal?.reason : error;
   } finally {
-    unfollow();
+    stopListening();
   }
 }
 
@@ -47,7 +47,7 @@ export async function* streamParts(
   options: ChatOptions,
 ): AsyncGenerator<readonly StreamPart[]> {
   const job = await prepareJob(endpoint, request, options, true);
-  const unfollow = cancelOn(options.signal, job);
+  const stopListening = cancelOn(options.signal, job);
   let hasEnded = false;
   try {
     const { stream } = await askModel(endpoint, job);
@@ -57,7 +57,7 @@ export async function* streamParts(
   } catch (error) {
     throw job.cancelled ? (options.signal?.reason ?? error) : error;
   } finally {
-    unfollow();
+    stopListening();
     if (!hasEnded) job.cancel();
   }
 }
@@ -74,7 +74,7 @@ export async function* streamChunks(
     { ...head, includeUsage: wantsUsage(request) },
     {
       chunk: (chunk) => void chunks.push(chunk),
-      // The caller gets a copy: features may keep the event, and the caller may write into the chunk.
+      // The caller gets a copy, because features may keep the event while the caller may modify the chunk.
       event: ({ json }) => void chunks.push(JSON.parse(json) as ChatChunk),
       comment() {},
     },
@@ -109,9 +109,10 @@ async function prepareJob(
   job.cacheable = options.channel === undefined;
   job.story.isInternal = true;
   keepContent(job, meters());
-  const emits = options.events !== false;
-  if (emits && events.hasListeners("chat:request")) job.reply = await offerRequest(events, job);
-  job.capture = emits && events.hasListeners("chat:response");
+  const emitsEvents = options.events !== false;
+  if (emitsEvents && events.hasListeners("chat:request"))
+    job.reply = await offerRequest(events, job);
+  job.capture = emitsEvents && events.hasListeners("chat:response");
   return job;
 }
 
@@ -120,7 +121,10 @@ function principalFor({ principal, client }: ChatOptions): Principal {
   return client === undefined ? currentPrincipal() : principalOf(client);
 }
 
-/** Cancels the job when the caller aborts its signal. The result removes the listener: the signal may outlive the job. */
+/**
+ * Cancels the job when the caller aborts its signal. Returns a function that removes the listener, since the signal may
+ * outlive the job.
+ */
 function cancelOn(signal: AbortSignal | undefined, job: Job): () => void {
   if (signal === undefined) return () => {};
   const cancel = () => job.cancel();
@@ -129,11 +133,11 @@ function cancelOn(signal: AbortSignal | undefined, job: Job): () => void {
   return () => signal.removeEventListener("abort", cancel);
 }
 
-/** Asks the model, unless a hook has replied in its place, and reports the end. */
+/** Sends the request to the model, unless a hook has replied in its place, and reports the end. */
 function askModel(endpoint: Endpoint, job: Job): Promise<ChatResponse> {
   const { engine, events } = endpoint;
   const report = (result: Report) => reportResponse(events, job, result);
-  const talk = async () =>
+  const send = async () =>
     job.reply === undefined ? converse(engine, job) : replyResponse(job, job.reply);
-  return ask(talk, job, job.capture ? report : undefined, meterFor(endpoint, job));
+  return ask(send, job, job.capture ? report : undefined, meterFor(endpoint, job));
 }

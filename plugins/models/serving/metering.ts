@@ -7,10 +7,10 @@ import type { Job } from "../job.ts";
 import type { Engine } from "../routing/attempts.ts";
 import { countedUsage, type Output } from "./usage.ts";
 
-/** The end of a request, beside what the job knows. */
+/** The end of a request, in addition to the members of the job. */
 interface End {
   status: number;
-  /** The upstream's own numbers. */
+  /** The usage that the upstream reported. */
   usage?: Usage | undefined;
   /** The received part of the response; absent if none began. */
   output?: Output | undefined;
@@ -24,12 +24,16 @@ interface Counters {
 }
 
 /**
- * The one place where the usage of a request is settled: read or estimated, priced, charged to the limits that it counts
- * against, and handed to all meters. Where it returns a promise, the response's end waits for that; it never rejects.
+ * Settles the usage of a request, and is the only place that does: reads or estimates it, prices it, charges it to the
+ * limits that it counts against, and passes it to all meters. If it returns a promise, the end of the response waits
+ * for it; the promise never rejects.
  */
 export type Meter = (end: End) => Promise<unknown> | undefined;
 
-/** `operation` is the route if it is not chat. Undefined if nothing counts the request. */
+/**
+ * Creates the meter of a job. `operation` is the route; undefined for chat. Returns undefined if nothing counts the
+ * request.
+ */
 export function meterFor(counters: Counters, job: Job, operation?: string): Meter | undefined {
   const { engine } = counters;
   job.account = engine.spending.open(job, operation);
@@ -53,7 +57,7 @@ export function meterFor(counters: Counters, job: Job, operation?: string): Mete
   };
 }
 
-/** Undefined where the price is not known, or nothing was used. */
+/** Returns undefined if the price is not known, or nothing was used. */
 function costOf(
   { engine }: Counters,
   { trace }: Job,
@@ -65,12 +69,12 @@ function costOf(
   const { channel, provider, model } = trace;
   try {
     const cost = pricing()?.costOf({ channel, provider, model }, usage);
-    return cost instanceof Promise ? cost.catch((error: unknown) => unpriced(error)) : cost;
+    return cost instanceof Promise ? cost.catch((error: unknown) => logUnpriced(error)) : cost;
   } catch (error) {
-    return unpriced(error);
+    return logUnpriced(error);
   }
 
-  function unpriced(error: unknown): undefined {
+  function logUnpriced(error: unknown): undefined {
     engine.log.error({ err: error }, "the cost of a request could not be calculated");
     return undefined;
   }
@@ -106,12 +110,13 @@ function recordOf(
 
 /** A meter that fails must not cost the client its response. */
 function notify(meter: ChatMeter, record: ChatRecord, log: Logger): Promise<unknown> | undefined {
-  const failed = (error: unknown) => log.error({ err: error, meter: meter.name }, "a meter failed");
+  const logFailure = (error: unknown) =>
+    log.error({ err: error, meter: meter.name }, "a meter failed");
   try {
     const counting = meter.finished(record);
-    return counting instanceof Promise ? counting.catch(failed) : undefined;
+    return counting instanceof Promise ? counting.catch(logFailure) : undefined;
   } catch (error) {
-    failed(error);
+    logFailure(error);
     return undefined;
   }
 }

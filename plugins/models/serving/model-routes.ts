@@ -3,25 +3,28 @@ import { type Call, type Client, didYouMean, isPorticoError, type PorticoError }
 import type { ModelFacts } from "portico/models";
 import type { ModelEntry, ModelPricing } from "../routing/models.ts";
 import { type Candidate, candidatesOf } from "../routing/router.ts";
-import { type Endpoint, mayUse, usable } from "./access.ts";
+import { type Endpoint, mayUse, filterUsable } from "./access.ts";
 import { anthropicModel, anthropicModels, bareNames } from "./anthropic-models.ts";
 import { isAnthropicClient } from "../kit/anthropic-client.ts";
 import { errors } from "../errors.ts";
 
-/** `GET /v1/models`, in the form of the client. */
+/** `GET /v1/models`, in the client's format. */
 export async function modelList(endpoint: Endpoint, call: Call): Promise<object> {
   const models = await usableModels(endpoint, call.client);
   if (!answersAnthropicClient(call))
     return { object: "list", data: await describeModels(endpoint, models) };
-  const bare = bareNames(models);
-  const names = bare.map(({ id }) => id);
-  const allowed = new Set(await usable(endpoint, call.client, names));
-  return anthropicModels([...bare.filter(({ id }) => allowed.has(id)), ...models], call.query);
+  const bareModels = bareNames(models);
+  const names = bareModels.map(({ id }) => id);
+  const allowed = new Set(await filterUsable(endpoint, call.client, names));
+  return anthropicModels(
+    [...bareModels.filter(({ id }) => allowed.has(id)), ...models],
+    call.query,
+  );
 }
 
-/** `GET /v1/models/{id}`, in the form of the client. */
+/** `GET /v1/models/{id}`, in the client's format. */
 export async function modelDetails(endpoint: Endpoint, call: Call): Promise<object> {
-  const model = await oneModel(endpoint, call.client, call.path.slice("/v1/models/".length));
+  const model = await findModel(endpoint, call.client, call.path.slice("/v1/models/".length));
   return answersAnthropicClient(call) ? anthropicModel(model) : model;
 }
 
@@ -32,12 +35,12 @@ function answersAnthropicClient(call: Call): boolean {
   return true;
 }
 
-/** All that a client may use. */
+/** Lists all models that a client may use. */
 async function usableModels(endpoint: Endpoint, client: Client): Promise<ModelEntry[]> {
   const all = await endpoint.models();
   if (client.kind !== "key") return all;
   const ids = new Set(
-    await usable(
+    await filterUsable(
       endpoint,
       client,
       all.map(({ id }) => id),
@@ -46,27 +49,27 @@ async function usableModels(endpoint: Endpoint, client: Client): Promise<ModelEn
   return all.filter(({ id }) => ids.has(id));
 }
 
-/** Whatever chat takes as a model. Throws `model_not_found` (404) for anything else. */
-async function oneModel(endpoint: Endpoint, client: Client, path: string): Promise<ModelEntry> {
-  const id = decoded(path);
+/** Finds any model that chat accepts. Throws `model_not_found` (404) for another one. */
+async function findModel(endpoint: Endpoint, client: Client, path: string): Promise<ModelEntry> {
+  const id = decodePath(path);
   const allowed = await mayUse(endpoint, client, id);
   const [first] = allowed ? await candidatesOf(endpoint.engine.routing, id) : [];
-  if (first === undefined || !(await isThere(endpoint, first)))
-    throw await withNearest(endpoint, client, notFound(id));
+  if (first === undefined || !(await isAvailable(endpoint, first)))
+    throw await withSuggestion(endpoint, client, notFound(id));
   const listed = (await endpoint.models()).find((model) => model.id === id);
   const created = listed?.created ?? (await endpoint.models())[0]?.created ?? 0;
   const model = listed ?? { id, object: "model", created, owned_by: first.channel.name };
   return describeModel(endpoint, model);
 }
 
-/** With context window and price, as far as they are known. */
+/** Adds context window and price, as far as they are known. */
 async function describeModels(endpoint: Endpoint, models: ModelEntry[]): Promise<ModelEntry[]> {
   const described: ModelEntry[] = [];
   for (const model of models) described.push(await describeModel(endpoint, model));
   return described;
 }
 
-/** By its first target. What asks other models has neither. */
+/** Adds the context window and price of the first target. A provider that calls other models has neither. */
 async function describeModel({ engine }: Endpoint, model: ModelEntry): Promise<ModelEntry> {
   const pricing = engine.spending.services.pricing();
   const [first] = await candidatesOf(engine.routing, model.id);
@@ -86,13 +89,16 @@ function pricingOf({ input, output, cachedInput }: NonNullable<ModelFacts["price
   };
 }
 
-/** Of a price per million, without an exponent. */
+/** Converts a price per million tokens to one per token, written without an exponent. */
 function perToken(usd: number): string {
   return usd === 0 ? "0" : (usd / 1e6).toFixed(15).replace(/\.?0+$/, "");
 }
 
-/** A channel may have more than it lists; one that asks other models (the agent) refuses what it does not list. */
-export async function isThere(
+/**
+ * Whether the model can be requested. A channel may have more models than it lists, but one that calls other models
+ * (the agent) refuses what it does not list.
+ */
+export async function isAvailable(
   { engine }: Endpoint,
   { channel, model }: Candidate,
 ): Promise<boolean> {
@@ -102,8 +108,8 @@ export async function isThere(
   return listing === "unknown" || listing.includes(model);
 }
 
-/** The same error; one of an unknown model with the nearest that the client may use. */
-export async function withNearest(
+/** Returns the error. If it is about an unknown model, it suggests the nearest name that the client may use. */
+export async function withSuggestion(
   endpoint: Endpoint,
   client: Client,
   error: unknown,
@@ -120,34 +126,36 @@ export async function withNearest(
     id.slice(id.indexOf("/") + 1),
   ]);
   const name = String(model).slice(0, 200);
-  const others = new Set(ids.filter((id) => id !== name)); // an alias that leads nowhere is listed, too
+  const others = new Set(ids.filter((id) => id !== name)); // an alias without a valid target is in the list, too
   const nearest = didYouMean(name, others) ?? (await underNearestChannel(endpoint, client, name));
   const { message, status, type, param } = error;
   const hint = nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`;
   return errors.modelNotFound({ problem: `${message}${hint}` }, { status, type, param, details });
 }
 
-/** A channel may take what it does not list: then its name alone can be mistyped. */
+/** Finds a suggestion for a mistyped channel name. The model need not be in the channel's list. */
 async function underNearestChannel(
   endpoint: Endpoint,
   client: Client,
-  asked: string,
+  requestedId: string,
 ): Promise<string | undefined> {
   const { routing } = endpoint.engine;
-  const slash = asked.indexOf("/");
+  const slash = requestedId.indexOf("/");
   const name =
-    slash > 0 ? didYouMean(asked.slice(0, slash), new Set(routing.channels().keys())) : undefined;
+    slash > 0
+      ? didYouMean(requestedId.slice(0, slash), new Set(routing.channels().keys()))
+      : undefined;
   if (name === undefined) return undefined;
-  const id = `${name}${asked.slice(slash)}`;
+  const id = `${name}${requestedId.slice(slash)}`;
   const [first] = (await mayUse(endpoint, client, id)) ? await candidatesOf(routing, id) : [];
-  return first !== undefined && (await isThere(endpoint, first)) ? id : undefined;
+  return first !== undefined && (await isAvailable(endpoint, first)) ? id : undefined;
 }
 
 function notFound(id: string): PorticoError {
   return errors.unknownModel({ model: id, hint: "" }, { param: "model", details: { model: id } });
 }
 
-function decoded(path: string): string {
+function decodePath(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {

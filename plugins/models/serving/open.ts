@@ -1,4 +1,4 @@
-/** Takes an HTTP request to the response's beginning, with all events and headers: the same for every client format. */
+/** Takes an HTTP request to the beginning of its response, with all events and headers, for every client format. */
 import type { ServerResponse } from "node:http";
 import { type Call, isPorticoError, type PorticoError } from "portico";
 import type { ChatCompletion, ChatRequest, NativeRequest } from "portico/provider";
@@ -14,29 +14,29 @@ import type { RawBody } from "../openai/members.ts";
 import { meterFor } from "./metering.ts";
 import { prefixCompletion, prefixStream } from "../sending/prefix.ts";
 import { lastUserIndex, textOf, withLastUserText } from "../openai/request.ts";
-import { admit, type Endpoint, usable } from "./access.ts";
+import { admit, type Endpoint, filterUsable } from "./access.ts";
 import { type ClientForm, errorInForm } from "./error-form.ts";
 import { tagsOf } from "./tags.ts";
-import { withNearest } from "./model-routes.ts";
+import { withSuggestion } from "./model-routes.ts";
 import { errors } from "../errors.ts";
 
-/** A request that was read and checked. */
+/** A parsed and validated request. */
 export interface Incoming {
   request: ChatRequest;
-  /** Models to go on to after the request's own. */
+  /** Models to fall back to after the request's own model. */
   fallbacks: readonly string[];
   stream: boolean;
-  /** The caller's own bytes, where they are in OpenAI's form. */
+  /** The bytes that the caller sent, if they are in OpenAI's format. */
   raw?: RawBody | undefined;
-  /** The caller's own request, where it is in another form that a provider may speak too. */
+  /** The caller's request, if it is in another format that a provider may support, too. */
   native?: NativeRequest | undefined;
-  /** Why a target that does not speak that form cannot answer it. */
+  /** The error for a target that does not support that format. */
   refusal?: PorticoError | undefined;
-  /** The request is a translation, and so will the response be: a whole one must be read before it goes on. */
+  /** The request is translated, and its response will be: a whole response must be parsed before it is sent. */
   translated?: boolean;
-  /** What the translation left out. */
+  /** The members that the translation dropped. */
   dropped?: readonly string[];
-  /** The format of the client's errors; OpenAI's where it is absent. */
+  /** The format of the client's errors. Default: OpenAI's. */
   form?: ClientForm;
 }
 
@@ -48,9 +48,9 @@ export interface Opened {
 }
 
 /**
- * Reads the request, offers it to hooks, asks, and hands what comes to `write`. Whatever throws on the way cancels what has been
- * opened by then, `write` included; so does a client that disconnects, now or while the response is written. Where it
- * throws, the trace is in the headers of `call.res`.
+ * Reads the request, offers it to hooks, requests the response, and passes it to `write`. An error on the way, also in
+ * `write`, cancels everything opened so far; so does a client that disconnects, also while the response is written.
+ * After an error, the trace is in the headers of `call.res`.
  */
 export async function openChat<T>(
   endpoint: Endpoint,
@@ -62,32 +62,32 @@ export async function openChat<T>(
   const { request } = incoming;
   const job = jobOf(endpoint, call, incoming);
   let end: JobEnd | undefined;
-  let asking = false;
+  let isRequesting = false;
   try {
-    const admitted = admit(endpoint, call, request.model);
-    if (admitted !== undefined) {
-      await admitted;
-      job.fallbacks = await usable(endpoint, call.client, job.fallbacks);
+    const admission = admit(endpoint, call, request.model);
+    if (admission !== undefined) {
+      await admission;
+      job.fallbacks = await filterUsable(endpoint, call.client, job.fallbacks);
     }
-    const offered = isOffered(endpoint.events) ? await offer(endpoint.events, job) : NONE;
+    const hookOutput = isOffered(endpoint.events) ? await offer(endpoint.events, job) : NO_MESSAGES;
     if (job.cancelled) throw clientDisconnected();
-    const replied = typeof offered === "string";
-    if (!replied) prepare(job, incoming, offered);
-    asking = !replied;
-    end = endOf(endpoint, job, asking);
-    let response = replied ? replyResponse(job, offered) : await converse(endpoint.engine, job);
-    if (job.leaves) response = await offerResponse(endpoint.events, job, response);
-    const counting = end.succeeded(response);
+    const isReply = typeof hookOutput === "string";
+    if (!isReply) applyHookOutput(job, incoming, hookOutput);
+    isRequesting = !isReply;
+    end = createEnd(endpoint, job, isRequesting);
+    let response = isReply ? replyResponse(job, hookOutput) : await converse(endpoint.engine, job);
+    if (job.isJudged) response = await offerResponse(endpoint.events, job, response);
+    const counting = end.recordSuccess(response);
     if (counting !== undefined) await counting;
-    asking = false;
-    if (!replied) finish(response, job, incoming, offered);
+    isRequesting = false;
+    if (!isReply) finish(response, job, incoming, hookOutput);
     return write({ endpoint, call, job, response });
   } catch (error) {
-    await end?.failed(error);
-    if (asking) markFailure(call.res, job, error);
+    await end?.recordFailure(error);
+    if (isRequesting) markFailure(call.res, job, error);
     job.cancel();
     const { form = "openai" } = incoming;
-    throw errorInForm(await withNearest(endpoint, call.client, error), form, request);
+    throw errorInForm(await withSuggestion(endpoint, call.client, error), form, request);
   }
 }
 
@@ -109,17 +109,17 @@ function jobOf(endpoint: Endpoint, call: Call, incoming: Incoming): Job {
   return job;
 }
 
-/** What `jobForCall` adds to the rest. */
-type OfCall = "requestId" | "client" | "traceparent";
+/** The options that `jobForCall` sets. */
+type CallOptions = "requestId" | "client" | "traceparent";
 
 /**
- * The job of an HTTP request: it is cancelled when its client disconnects, and the request's log line and watchers know
- * it from now on.
+ * Creates the job of an HTTP request. It is cancelled when the client disconnects, and appears in the request's log
+ * line and to its watchers from now on.
  */
 export function jobForCall(
   { meters }: Pick<Endpoint, "meters">,
   call: Call,
-  { metadata, ...options }: Omit<JobOptions, OfCall> & { metadata: unknown },
+  { metadata, ...options }: Omit<JobOptions, CallOptions> & { metadata: unknown },
 ): Job {
   const { client } = call;
   const traceparent = call.req.headers["traceparent"] as string | undefined;
@@ -132,7 +132,7 @@ export function jobForCall(
   return job;
 }
 
-/** Has the job's story hold prompt and response if a meter asks for it. */
+/** Makes the job's story keep prompt and response if a meter requires it. */
 export function keepContent(job: Job, meters: readonly ChatMeter[]): void {
   if (!meters.some((meter) => meter.keepsContent?.(job.client) === true)) return;
   job.story.content = { messages: job.members ?? job.request.messages, response: undefined };
@@ -144,16 +144,18 @@ function isOffered(events: Emitter): boolean {
   return events.hasListeners("message:received") || events.hasListeners("chat:request");
 }
 
-/** A text where a hook has answered, else what hooks pushed. */
+/** Returns the reply of a hook as a text, or else the messages that hooks pushed. */
 async function offer(events: Emitter, job: Job): Promise<string | string[]> {
-  const pushed = events.hasListeners("message:received") ? await offerMessage(events, job) : NONE;
+  const pushed = events.hasListeners("message:received")
+    ? await offerMessage(events, job)
+    : NO_MESSAGES;
   if (job.cancelled) throw clientDisconnected();
   if (typeof pushed === "string" || !events.hasListeners("chat:request")) return pushed;
   return (await offerRequest(events, job)) ?? pushed;
 }
 
-function prepare(job: Job, incoming: Incoming, pushed: string[]): void {
-  // Nothing has to look into the response.
+function applyHookOutput(job: Job, incoming: Incoming, pushed: string[]): void {
+  // The response may pass as bytes if nothing has to parse it.
   job.mayPassRaw = !incoming.stream && !job.translated && pushed.length === 0;
   if (pushed.length > 0) translateTexts(job);
 }
@@ -164,45 +166,56 @@ function finish(response: ChatResponse, job: Job, { dropped }: Incoming, pushed:
   if (pushed.length > 0) prefix(response, pushed, job.request);
 }
 
-/** Decides who gets the end, and with that the form of the response. `asked`: a model is asked, so there is something to report and to count. */
-function endOf(endpoint: Endpoint, job: Job, asked: boolean): JobEnd {
+/**
+ * Decides who is notified of the end, which decides the form of the response. `isRequested`: a model is requested, so there
+ * is usage to report and to count.
+ */
+function createEnd(endpoint: Endpoint, job: Job, isRequested: boolean): JobEnd {
   const { events } = endpoint;
-  const reports = asked && events.hasListeners("chat:response");
-  const sent = events.hasListeners("message:sent");
-  job.leaves = watchesSending(events);
-  const isRead = reports || sent || job.story.content !== undefined;
+  const emitsResponse = isRequested && events.hasListeners("chat:response");
+  const emitsSent = events.hasListeners("message:sent");
+  job.isJudged = watchesSending(events);
+  const isRead = emitsResponse || emitsSent || job.story.content !== undefined;
   if (isRead) job.capture = true;
-  if (isRead || job.leaves) job.mayPassRaw = false;
+  if (isRead || job.isJudged) job.mayPassRaw = false;
   return new JobEnd(
     job,
-    reports || sent ? (report) => emitEnd(events, job, report, { reports, sent }) : undefined,
-    asked ? meterFor(endpoint, job) : undefined,
+    emitsResponse || emitsSent
+      ? (report) => emitEnd(events, job, report, { reports: emitsResponse, sent: emitsSent })
+      : undefined,
+    isRequested ? meterFor(endpoint, job) : undefined,
   );
 }
 
-/** Texts are put in front: where events repeat texts as a whole, only a translation can follow. */
+/**
+ * Texts are put in front of the response. If the native format repeats texts in later events, only a translated stream
+ * allows that.
+ */
 function translateTexts(job: Job): void {
   if (job.native?.repeatsTexts === true) job.native = undefined;
 }
 
-const NONE: string[] = [];
+const NO_MESSAGES: string[] = [];
 
-/** A client key's sessions are its own, whatever it names. */
+/** Returns the session key. A client key has its own sessions, whatever name it sends. */
 export function sessionKeyOf({ req, client }: Call, user: unknown): string {
-  const named = sessionNamed(req.headers["x-portico-session"], user);
-  return client.kind === "key" ? keySession(client.key ?? "", named) : named;
+  const name = readSessionName(req.headers["x-portico-session"], user);
+  return client.kind === "key" ? keySession(client.key ?? "", name) : name;
 }
 
-const LONGEST_SESSION = 256;
+const MAX_SESSION_LENGTH = 256;
 
-function sessionNamed(header: unknown, user: unknown): string {
-  if (typeof header === "string" && header.length > LONGEST_SESSION)
-    throw errors.sessionNameTooLong({ longest: LONGEST_SESSION }, { param: "x-portico-session" });
+function readSessionName(header: unknown, user: unknown): string {
+  if (typeof header === "string" && header.length > MAX_SESSION_LENGTH)
+    throw errors.sessionNameTooLong(
+      { longest: MAX_SESSION_LENGTH },
+      { param: "x-portico-session" },
+    );
   if (typeof header === "string" && header !== "") return header;
   return typeof user === "string" && user !== "" ? `chat:${user}` : "chat";
 }
 
-/** Headers of an error: where it came from, and whether asking again is of use. */
+/** Sets the headers of an error: the target, and whether the client should retry. */
 export function markFailure(res: ServerResponse, job: Job, error: unknown): void {
   if (job.trace.attempts > 0 || job.trace.channel !== "") setTrace(res, job);
   if (isPorticoError(error) && isFinal(error)) res.setHeader("x-should-retry", "false");
@@ -211,48 +224,48 @@ export function markFailure(res: ServerResponse, job: Job, error: unknown): void
 }
 
 /**
- * True if the same request would only fail again. Clients should wait for failures that end by themselves (a limit, an
+ * Whether the same request would fail again. Clients should wait for failures that end by themselves (a limit, an
  * overload, a broken connection).
  */
 function isFinal({ status, code }: PorticoError): boolean {
   return code === "upstream_auth" || (status >= 400 && status < 500 && status !== 429);
 }
 
-/** Where a response came from, beside the headers that it has. */
+/** Returns the headers that name the target of a response, in addition to the given ones. */
 export function traceOf(job: Job, headers: Record<string, string> = {}): Record<string, string> {
   const { trace, cost } = job;
   job.story.headers = headers;
   const { channel, model, attempts, dropped, changed, cache } = trace;
-  if (cost !== undefined) headers["x-portico-cost"] = decimal(cost);
+  if (cost !== undefined) headers["x-portico-cost"] = formatCost(cost);
   headers["x-portico-attempts"] = String(attempts);
-  // A hook has answered.
+  // A hook has replied, so there is no target.
   if (attempts === 0 && channel === "") return headers;
   headers["x-portico-channel"] = headerSafe(channel);
   headers["x-portico-model"] = headerSafe(model).slice(0, MAX_LISTED);
   if (cache !== undefined) headers["x-portico-cache"] = cache;
-  if (dropped.length > 0) headers["x-portico-dropped"] = listed(new Set(dropped));
-  if (changed.length > 0) headers["x-portico-changed"] = listed(new Set(changed));
+  if (dropped.length > 0) headers["x-portico-dropped"] = joinPaths(new Set(dropped));
+  if (changed.length > 0) headers["x-portico-changed"] = joinPaths(new Set(changed));
   return headers;
 }
 
-/** US dollars without an exponent, which not every client reads. */
-function decimal(cost: number): string {
+/** Formats US dollars without an exponent, which not every client can parse. */
+function formatCost(cost: number): string {
   return cost === 0 ? "0" : cost.toFixed(10).replace(/0+$/, "").replace(/\.$/, "");
 }
 
-/** Clients take some kilobytes of headers. */
+/** Clients accept only some kilobytes of headers. */
 const MAX_LISTED = 4000;
 
-function listed(paths: ReadonlySet<string>): string {
-  const named: string[] = [];
+function joinPaths(paths: ReadonlySet<string>): string {
+  const names: string[] = [];
   let length = 0;
   for (const path of paths) {
-    const safe = headerSafe(path).replaceAll(",", "%2C");
-    length += safe.length + 2;
-    if (length > MAX_LISTED) return [...named, `and ${paths.size - named.length} more`].join(", ");
-    named.push(safe);
+    const encoded = headerSafe(path).replaceAll(",", "%2C");
+    length += encoded.length + 2;
+    if (length > MAX_LISTED) return [...names, `and ${paths.size - names.length} more`].join(", ");
+    names.push(encoded);
   }
-  return named.join(", ");
+  return names.join(", ");
 }
 
 export function setTrace(res: ServerResponse, job: Job): void {
@@ -279,13 +292,13 @@ function setCompletion(response: ChatResponse, completion: ChatCompletion): void
 }
 
 /**
- * `message:received` with the last user message. A hook may change the text, answer (the text is returned), or refuse.
- * Else what hooks pushed on `event.messages` is returned: it goes in front of the response.
+ * Emits `message:received` with the last user message. A hook may change the text, reply (the reply is returned), or
+ * refuse. Otherwise returns what hooks pushed on `event.messages`, which is put in front of the response.
  */
 export async function offerMessage(events: Emitter, job: Job): Promise<string[] | string> {
-  const at = lastUserIndex(job.request.messages);
-  if (at === -1) return NONE;
-  const content = textOf(job.request.messages[at]);
+  const index = lastUserIndex(job.request.messages);
+  if (index === -1) return NO_MESSAGES;
+  const content = textOf(job.request.messages[index]);
   const from = job.client.key;
   const result = await events.emit(
     "message:received",

@@ -1,4 +1,4 @@
-/** Errors below `/v1` in OpenAI's form. */
+/** Formats errors below `/v1` in OpenAI's format. */
 import type { ErrorForm } from "portico";
 
 export const openaiForm: ErrorForm = ({ code, message, status, type, param, details }) => ({

@@ -1,14 +1,14 @@
-/** Adds up the parts of a stream that went out, for reports and for counting. */
+/** Accumulates the parts of a stream that were sent, for reports and for counting. */
 import type { StreamPart, Usage } from "portico/provider";
 import { StreamedOutput } from "./usage.ts";
 
 export class SeenParts {
   readonly output = new StreamedOutput();
-  /** The upstream's numbers so far. */
+  /** The usage that the upstream reported so far. */
   usage: Usage | undefined;
-  /** Of the first choice that ended. */
+  /** Finish reason of the first choice that ended. */
   finishReason: string | undefined;
-  /** Of the first choice, if it is to be kept. */
+  /** Text of the first choice, if `keepsText` is set. */
   text = "";
   readonly #keepsText: boolean;
 

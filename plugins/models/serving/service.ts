@@ -1,4 +1,7 @@
-/** The service `models`: models for the ways in, the agent, hooks and other plugins, all with the same routing. */
+/**
+ * Creates the service `models`, through which HTTP routes, the agent, hooks and other plugins use models with the same
+ * routing.
+ */
 import type { ModelsService } from "portico/models";
 import type { Endpoint } from "./access.ts";
 import { countTokens } from "./count-tokens.ts";

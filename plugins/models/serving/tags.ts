@@ -1,17 +1,20 @@
-/** Tags that a client gives a request, so that reports can show its purpose. */
+/** Reads the tags of a request, by which reports show its purpose. */
 import { isObject } from "portico/provider";
 
-const MOST_TAGS = 10;
-const LONGEST_TAG = 64;
+const MAX_TAGS = 10;
+const MAX_TAG_LENGTH = 64;
 
-/** From the header `x-portico-tags` (with commas) and `metadata.tags` of the body (a list, or a text with commas). */
+/**
+ * Reads the header `x-portico-tags` (separated by commas) and `metadata.tags` of the body (a list, or a string
+ * separated by commas).
+ */
 export function tagsOf(header: string | string[] | undefined, metadata: unknown): string[] {
-  const inBody = isObject(metadata) ? metadata["tags"] : undefined;
-  const names = [...namesIn(header), ...namesIn(inBody)];
-  return [...new Set(names.map((name) => name.slice(0, LONGEST_TAG)))].slice(0, MOST_TAGS);
+  const bodyTags = isObject(metadata) ? metadata["tags"] : undefined;
+  const names = [...splitTags(header), ...splitTags(bodyTags)];
+  return [...new Set(names.map((name) => name.slice(0, MAX_TAG_LENGTH)))].slice(0, MAX_TAGS);
 }
 
-function namesIn(value: unknown): string[] {
+function splitTags(value: unknown): string[] {
   const texts = (Array.isArray(value) ? value : [value]).filter((text) => typeof text === "string");
   return texts
     .flatMap((text) => text.split(","))

@@ -1,6 +1,6 @@
 /**
- * The usage that is counted: the upstream's numbers if they can be true, and the gateway's estimate otherwise. Every
- * request's usage goes through here, once, at its end.
+ * Determines the usage that is counted: the upstream's numbers if they are plausible, and otherwise the gateway's
+ * estimate. The usage of every request passes here once, at its end.
  */
 import type { ChatCompletion, StreamPart, Usage } from "portico/provider";
 import type { Job } from "../job.ts";
@@ -12,28 +12,31 @@ import {
   wholeNumber,
 } from "../routing/limits/estimate.ts";
 
-/** What came of a response. */
+/** The received output of a response. */
 export interface Output {
   bytes: number;
-  /** An estimate, for which the response may have to be read. */
+  /** Estimates the tokens, for which the response may have to be parsed. */
   tokens(): number;
 }
 
 export const NO_OUTPUT: Output = { bytes: 0, tokens: () => 0 };
 
-/** What providers put before a prompt: system prompts of their own, descriptions of tools. */
-const MOST_HIDDEN_PROMPT = 20_000;
-/** The longest prompts of any model, where media or hosted tools make them longer than their bytes. */
-const LONGEST_PROMPT = 2_000_000;
-/** Tokens that servers count beside the text that they send: role marks, templates, stop sequences. */
-const MOST_UNSEEN_COMPLETION = 256;
-/** Reasoning that the response does not show. */
-const MOST_HIDDEN_COMPLETION = 200_000;
-/** Prompts whose tokens need not be those of their text. */
+/** Tokens that providers may add before a prompt: their system prompts, descriptions of tools. */
+const MAX_HIDDEN_PROMPT = 20_000;
+/** The longest prompts of any model. Applies if media or hosted tools may make a prompt longer than its bytes. */
+const MAX_PROMPT = 2_000_000;
+/** Tokens that servers count in addition to the text that they send: role marks, templates, stop sequences. */
+const MAX_UNSEEN_COMPLETION = 256;
+/** Tokens of reasoning that the response does not show. */
+const MAX_HIDDEN_COMPLETION = 200_000;
+/** Matches prompts whose number of tokens does not follow from their text. */
 const HAS_MEDIA =
   /"(?:image_url|input_image|file|file_id|input_file|input_audio|video_url|url|web_search_options)":/;
 
-/** `reported` has the upstream's numbers, right or wrong. Undefined if nothing was used, or others count it. */
+/**
+ * Determines the usage to count. `reported` has the upstream's numbers, which may be wrong. Returns undefined if
+ * nothing was used, or if it is counted elsewhere.
+ */
 export function countedUsage(
   job: Job,
   reported: Usage | undefined,
@@ -45,18 +48,21 @@ export function countedUsage(
 ): Usage | undefined {
   const { composite, cache } = job.trace;
   if (composite || cache === "hit") return undefined;
-  const isLeft = status === 499;
+  const hasDisconnected = status === 499;
   if (output === undefined && reported === undefined)
-    return isLeft && job.isAsking ? estimated(promptOf(job), 0) : undefined;
+    return hasDisconnected && job.isAttempting ? estimatedUsage(promptOf(job), 0) : undefined;
   const received = output ?? NO_OUTPUT;
   const prompt = reportedPrompt(job, reported, operation);
-  const completion = isLeft
+  const completion = hasDisconnected
     ? completionSoFar(job, reported, received)
     : reportedCompletion(job, reported, received);
   if (reported !== undefined && prompt !== undefined && completion !== undefined)
-    return cleaned(reported, prompt, completion);
-  // A completion of 0 tokens beside a missing prompt is missing as well.
-  return estimated(prompt ?? promptOf(job), completion || completionOf(job, received, operation));
+    return consistentUsage(reported, prompt, completion);
+  // A completion of 0 tokens next to a missing prompt counts as missing as well.
+  return estimatedUsage(
+    prompt ?? promptOf(job),
+    completion || completionOf(job, received, operation),
+  );
 }
 
 function promptOf(job: Job): number {
@@ -68,7 +74,7 @@ function completionOf(job: Job, output: Output, operation: string | undefined): 
   return hasCompletion ? output.tokens() : 0;
 }
 
-function estimated(prompt: number, completion: number): Usage {
+function estimatedUsage(prompt: number, completion: number): Usage {
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
@@ -77,22 +83,27 @@ function estimated(prompt: number, completion: number): Usage {
   };
 }
 
-/** The upstream's numbers, without details that contradict them. */
-function cleaned(reported: Usage, prompt: number, completion: number): Usage {
+/** Returns the upstream's numbers, without details that contradict them. */
+function consistentUsage(reported: Usage, prompt: number, completion: number): Usage {
   const usage = {
     ...reported,
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
   };
-  const { cached_tokens: read, cache_write_tokens: written } = reported.prompt_tokens_details ?? {};
-  if (isCount(read ?? 0) && isCount(written ?? 0) && (read ?? 0) + (written ?? 0) <= prompt)
+  const { cached_tokens: cachedTokens, cache_write_tokens: writtenTokens } =
+    reported.prompt_tokens_details ?? {};
+  if (
+    isCount(cachedTokens ?? 0) &&
+    isCount(writtenTokens ?? 0) &&
+    (cachedTokens ?? 0) + (writtenTokens ?? 0) <= prompt
+  )
     return usage;
   delete usage.prompt_tokens_details;
   return usage;
 }
 
-/** Undefined where it is missing or cannot be true. */
+/** Returns the reported prompt tokens, or undefined if they are missing or implausible. */
 function reportedPrompt(
   job: Job,
   reported: Usage | undefined,
@@ -100,18 +111,18 @@ function reportedPrompt(
 ): number | undefined {
   const count = wholeNumber(reported?.prompt_tokens);
   if (count === 0) return undefined;
-  if (count <= MOST_HIDDEN_PROMPT) return count;
+  if (count <= MAX_HIDDEN_PROMPT) return count;
   return count <= longestPrompt(job, operation) ? count : undefined;
 }
 
 function longestPrompt(job: Job, operation: string | undefined): number {
   const isText = operation === undefined || operation === "completions";
-  if (!isText || job.native !== undefined) return LONGEST_PROMPT;
+  if (!isText || job.native !== undefined) return MAX_PROMPT;
   const text = JSON.stringify(requestOf(job));
-  return HAS_MEDIA.test(text) ? LONGEST_PROMPT : text.length + MOST_HIDDEN_PROMPT;
+  return HAS_MEDIA.test(text) ? MAX_PROMPT : text.length + MAX_HIDDEN_PROMPT;
 }
 
-/** Undefined where it is missing or cannot be true. */
+/** Returns the reported completion tokens, or undefined if they are missing or implausible. */
 function reportedCompletion(
   job: Job,
   reported: Usage | undefined,
@@ -122,15 +133,15 @@ function reportedCompletion(
   const request = requestOf(job);
   const choices = Math.max(1, wholeNumber(request["n"]), wholeNumber(request["best_of"]));
   const reasoning = wholeNumber(reported?.completion_tokens_details?.reasoning_tokens);
-  const limit = completionLimit(request) ?? MOST_HIDDEN_COMPLETION;
-  const visible = output.bytes + choices * (limit + MOST_UNSEEN_COMPLETION);
-  const most = visible + Math.min(reasoning, MOST_HIDDEN_COMPLETION);
-  return count <= most ? count : undefined;
+  const limit = completionLimit(request) ?? MAX_HIDDEN_COMPLETION;
+  const visible = output.bytes + choices * (limit + MAX_UNSEEN_COMPLETION);
+  const maximum = visible + Math.min(reasoning, MAX_HIDDEN_COMPLETION);
+  return count <= maximum ? count : undefined;
 }
 
 /**
- * The upstream reports its usage last, so a client that disconnects earlier is charged for the output it received.
- * Undefined if that is more than the upstream reported.
+ * Returns the reported completion tokens for a client that disconnected. The upstream reports its final usage last, so
+ * they may be outdated: undefined if the client received more than they say.
  */
 function completionSoFar(
   job: Job,
@@ -149,7 +160,7 @@ function requestOf({ members, request }: Job): Readonly<Record<string, unknown>>
   return members ?? request;
 }
 
-/** A whole response. */
+/** The output of a whole response. */
 export function outputOf(bytes: number, completion: () => ChatCompletion): Output {
   return { bytes, tokens: () => tokensOfBytes(textBytes(completion())) };
 }
@@ -171,37 +182,37 @@ function bytesOf(value: unknown): number {
   return Buffer.byteLength(typeof value === "string" ? value : JSON.stringify(value));
 }
 
-/** Counts the output of a model in a stream. */
+/** Counts the output of a model in a parsed stream. */
 export class StreamedOutput implements Output {
   bytes = 0;
-  #pieces = 0;
+  #parts = 0;
 
   add(parts: readonly StreamPart[]): void {
     for (const part of parts) {
-      if (!isSaid(part)) continue;
+      if (!isOutput(part)) continue;
       this.bytes += Buffer.byteLength(part.text);
-      this.#pieces++;
+      this.#parts++;
     }
   }
 
-  /** At least one for each piece: most upstreams send a token at a time. */
+  /** Estimates at least one token per part, since most upstreams send one token at a time. */
   tokens(): number {
-    return Math.ceil(Math.max(this.#pieces, tokensOfBytes(this.bytes)));
+    return Math.ceil(Math.max(this.#parts, tokensOfBytes(this.bytes)));
   }
 }
 
-type Said = Extract<StreamPart, { text: string; choice: number }>;
+type OutputPart = Extract<StreamPart, { text: string; choice: number }>;
 
-function isSaid(part: StreamPart): part is Said {
+function isOutput(part: StreamPart): part is OutputPart {
   const { type } = part;
   const isText = type === "text" || type === "reasoning" || type === "refusal";
   return isText || type === "tool-arguments";
 }
 
-/** Counts what goes out of a stream of another route, at no cost but a sum. */
+/** Counts the bytes of a stream of another route, at the cost of a sum. */
 export class StreamedBytes implements Output {
   bytes = 0;
-  /** By it, how much of the stream is text is judged. */
+  /** The largest chunk: its share of text is taken for that of the whole stream. */
   #largest: Buffer | undefined;
 
   add(bytes: Buffer): void {
@@ -209,7 +220,7 @@ export class StreamedBytes implements Output {
     if (this.#largest === undefined || bytes.length > this.#largest.length) this.#largest = bytes;
   }
 
-  /** By the number of events and the length of their texts, in the largest piece that went out. */
+  /** Estimates the tokens by the number of events and the length of their texts in the largest chunk. */
   tokens(): number {
     const largest = this.#largest;
     if (largest === undefined) return 0;
@@ -223,6 +234,6 @@ export class StreamedBytes implements Output {
   }
 }
 
-/** Members of events that hold a model's output; a piece of a long one is enough to judge by. */
+/** Members of events that contain a model's output. A part of a long one suffices for the estimate. */
 const TEXT_MEMBER =
   /"(?:content|text|delta|reasoning_content|reasoning|arguments|partial_json|thinking)": ?"(?:[^"\\]|\\.){0,100000}/g;

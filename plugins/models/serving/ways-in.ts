@@ -1,4 +1,4 @@
-/** Requests of HTTP clients, in OpenAI's form or translated from another one. */
+/** Opens requests of HTTP clients, in OpenAI's format or translated from another one. */
 import type { Call, PorticoError } from "portico";
 import type { OpenedChat, OpenedCompletion, OpenOptions, StreamTranslator } from "portico/models";
 import {
@@ -28,7 +28,7 @@ export function openCompletion(
   return openChat<OpenedCompletion>(
     endpoint,
     call,
-    () => readOwn(body, raw),
+    () => readOpenAi(body, raw),
     (opened) => {
       const { job, response } = opened;
       const { stream, bytes } = response;
@@ -73,13 +73,13 @@ function wholeBody(response: ChatResponse, functionCalls: boolean): Buffer {
     : response.body!;
 }
 
-/** A request in OpenAI's form. */
-function readOwn(body: unknown, raw: RawBody): Incoming {
+/** Reads a request in OpenAI's format. */
+function readOpenAi(body: unknown, raw: RawBody): Incoming {
   const { request, fallbacks, same } = readRequest(body, raw);
   return { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
 }
 
-/** A request that was translated into OpenAI's form, with the properties of its own form. */
+/** Reads a request that was translated into OpenAI's format, with the members of its original format. */
 function readTranslated(request: ChatRequest, options: OpenOptions, bytes: Buffer): Incoming {
   const { stream, body, dropped, refusal } = options;
   checkMembers(body, bytes);
@@ -100,32 +100,32 @@ function formOf({ native }: OpenOptions): ClientForm {
   return native?.form === "anthropic" ? "anthropic" : "openai";
 }
 
-/** The function that writes a streamed response, with the encoder of the client's format. */
+/** Returns the function that writes a streamed response with the encoder of the client's format. */
 function partsWriter(
   { endpoint, call, job }: Opened,
   stream: PartStream,
   form: ClientForm,
 ): (encoder: StreamEncoder | StreamTranslator) => Promise<void> {
   const { busy, workers } = endpoint;
-  // The way in may fail before it writes the stream, and answer with an error.
+  // The route may fail before it writes the stream, and respond with an error.
   call.res.once("close", () => job.cancel());
   const errorFor = (error: PorticoError) => porticoErrorInForm(error, form, job.request);
   return (encoder) => {
     call.res.writeHead(200, STREAM_HEADERS);
-    const own = "write" in encoder ? encoder : adaptedTranslator(encoder);
-    return busy(writeParts(call, stream, own, { workers, errorFor }));
+    const partEncoder = "write" in encoder ? encoder : adaptedTranslator(encoder);
+    return busy(writeParts(call, stream, partEncoder, { workers, errorFor }));
   };
 }
 
-/** Writes a whole response that is too large to be held. */
+/** Writes a whole response that is too large to be held in memory. */
 function passBytes({ endpoint, call }: Opened, bytes: ByteStream): Promise<void> {
   call.res.writeHead(200, { "content-type": "application/json; charset=utf-8" });
-  const written = {
-    write: (read: readonly Buffer[]) => read,
+  const writer = {
+    write: (chunks: readonly Buffer[]) => chunks,
     end: () => undefined,
-    // Half a JSON body cannot be ended well: the client must see that it is cut.
+    // An incomplete JSON body has no valid end, so the client must see that the connection breaks.
     fail: () => undefined,
     hasComments: false,
   };
-  return writeStream(call, bytes, written, endpoint.workers);
+  return writeStream(call, bytes, writer, endpoint.workers);
 }

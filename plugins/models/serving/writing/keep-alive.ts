@@ -6,34 +6,34 @@ const TICK_MS = 500;
 const SILENT_TICKS = 30;
 const COMMENT = ": keep-alive\n\n";
 
-interface Watched {
+interface WatchedStream {
   res: ServerResponse;
-  wrote: boolean;
-  silent: number;
+  hasWritten: boolean;
+  silentTicks: number;
   place: number;
 }
 
-const watched: Watched[] = [];
+const streams: WatchedStream[] = [];
 let ticker: NodeJS.Timeout | undefined;
 
 export interface KeepAlive {
-  /** The stream has written something. */
+  /** Records that the stream has written something. */
   touch(): void;
   stop(): void;
 }
 
-/** A comment line goes out after each 15 s of silence. */
+/** Writes a comment line after every 15 s of silence. */
 export function keepAlive(res: ServerResponse): KeepAlive {
-  const entry: Watched = { res, wrote: true, silent: 0, place: watched.length };
-  watched.push(entry);
+  const entry: WatchedStream = { res, hasWritten: true, silentTicks: 0, place: streams.length };
+  streams.push(entry);
   ticker ??= setInterval(tick, TICK_MS).unref();
   return {
     touch() {
-      entry.wrote = true;
+      entry.hasWritten = true;
     },
     stop() {
-      takeOut(watched, entry);
-      if (watched.length > 0) return;
+      takeOut(streams, entry);
+      if (streams.length > 0) return;
       clearInterval(ticker);
       ticker = undefined;
     },
@@ -41,13 +41,13 @@ export function keepAlive(res: ServerResponse): KeepAlive {
 }
 
 function tick(): void {
-  for (const entry of watched) {
-    if (entry.wrote) {
-      entry.wrote = false;
-      entry.silent = 0;
-    } else if (++entry.silent >= SILENT_TICKS) {
-      entry.silent = 0;
-      // A client that does not read needs no sign of life.
+  for (const entry of streams) {
+    if (entry.hasWritten) {
+      entry.hasWritten = false;
+      entry.silentTicks = 0;
+    } else if (++entry.silentTicks >= SILENT_TICKS) {
+      entry.silentTicks = 0;
+      // A client that does not read needs no comments.
       if (entry.res.socket?.writableNeedDrain !== true && !entry.res.writableEnded)
         entry.res.write(COMMENT);
     }

@@ -1,49 +1,52 @@
-/** Ends a stream whose worker is killed: the process that accepted its connection writes the last event. */
+/** Ends a stream whose worker is killed: the process that accepted the connection writes the last event. */
 import type { ServerResponse } from "node:http";
 import type { PorticoError, Workers } from "portico";
 import type {} from "portico/command-line";
 import { errors } from "../../errors.ts";
 
-/** Shorter streams end before, and need not pay for it. */
+/** Shorter streams end before this time, and avoid the cost. */
 const AFTER_MS = 50;
 const KILLED = errors.workerKilled();
 
 export class LastWords {
   readonly #workers: Workers;
-  readonly #say: (error: PorticoError) => string | Buffer;
+  readonly #encode: (error: PorticoError) => string | Buffer;
   #timer: NodeJS.Timeout | undefined;
-  #undo: (() => void) | undefined;
+  #withdraw: (() => void) | undefined;
 
-  private constructor(workers: Workers, say: (error: PorticoError) => string | Buffer) {
+  private constructor(workers: Workers, encode: (error: PorticoError) => string | Buffer) {
     this.#workers = workers;
-    this.#say = say;
+    this.#encode = encode;
   }
 
-  /** `say`: an error as an event of the stream; called at any time, it changes nothing. */
+  /**
+   * `encode` encodes an error as an event of the stream. It must have no side effects, because it is called at any
+   * time.
+   */
   static of(
     workers: Workers | undefined,
-    say: ((error: PorticoError) => string | Buffer) | undefined,
+    encode: ((error: PorticoError) => string | Buffer) | undefined,
   ) {
-    return workers && say && new LastWords(workers, say);
+    return workers && encode && new LastWords(workers, encode);
   }
 
-  /** The response, in chunks, is on its way. */
+  /** Registers the last event once the chunked response has been running for a moment. */
   begin({ socket }: ServerResponse): void {
     this.#timer = setTimeout(() => {
-      const words = Buffer.from(this.#say(KILLED));
+      const event = Buffer.from(this.#encode(KILLED));
       const chunk = Buffer.concat([
-        Buffer.from(`${words.length.toString(16)}\r\n`),
-        words,
+        Buffer.from(`${event.length.toString(16)}\r\n`),
+        event,
         Buffer.from("\r\n0\r\n\r\n"),
       ]);
       this.#workers.lastWords(socket, chunk);
-      this.#undo = () => this.#workers.lastWords(socket);
+      this.#withdraw = () => this.#workers.lastWords(socket);
     }, AFTER_MS).unref();
   }
 
-  /** It has ended. */
+  /** Removes the last event, because the response has ended. */
   end(): void {
     clearTimeout(this.#timer);
-    this.#undo?.();
+    this.#withdraw?.();
   }
 }

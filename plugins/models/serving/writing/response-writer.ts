@@ -1,6 +1,6 @@
 /**
- * Writes the body of a streamed response. The bytes of one turn of the event loop go out as one chunk
- * in one write: node:http takes four writes and a tick of its own for each chunk, a third of what a short stream costs.
+ * Writes the body of a streamed response. Writes the bytes of one turn of the event loop as one chunk in one write:
+ * node:http takes four writes and a tick of its own for each chunk, a third of the cost of a short stream.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -10,40 +10,51 @@ import type { LastWords } from "./last-words.ts";
 
 export class ResponseWriter {
   readonly #res: ServerResponse;
-  readonly #drained: () => void;
+  readonly #onDrain: () => void;
   readonly #comments: KeepAlive | undefined;
   readonly #lastWords: LastWords | undefined;
-  /** Chunks are framed here. Else node:http knows better: HTTP/1.0, HEAD, a length, or a response that waits for another. */
+  /**
+   * Whether this class frames the chunks. node:http does it for HTTP/1.0, HEAD, a response with a length, or one that
+   * waits for another response.
+   */
   readonly #frames: boolean;
-  #waiting: (Buffer | string)[] = [];
-  #scheduled = false;
-  #begun = false;
-  #blocked = false;
-  #ended = false;
+  #pending: (Buffer | string)[] = [];
+  #isScheduled = false;
+  #hasBegun = false;
+  #isBlocked = false;
+  #hasEnded = false;
 
-  /** After `writeHead`. `alive`: comments may go out in the silence; `drained`: the client has caught up. */
-  constructor(res: ServerResponse, alive: boolean, drained: () => void, lastWords?: LastWords) {
+  /**
+   * Call it after `writeHead`. `hasComments`: comments are written during silence. `onDrain` is called when the client has
+   * caught up.
+   */
+  constructor(
+    res: ServerResponse,
+    hasComments: boolean,
+    onDrain: () => void,
+    lastWords?: LastWords,
+  ) {
     this.#res = res;
-    this.#drained = drained;
+    this.#onDrain = onDrain;
     this.#lastWords = lastWords;
-    this.#comments = alive ? keepAlive(res) : undefined;
+    this.#comments = hasComments ? keepAlive(res) : undefined;
     const { httpVersion, method } = res.req;
     this.#frames =
       httpVersion === "1.1" &&
       method !== "HEAD" &&
       res.socket !== null &&
       !res.hasHeader("content-length");
-    if (!this.#frames) res.on("drain", drained);
+    if (!this.#frames) res.on("drain", onDrain);
   }
 
-  /** False: hold on until `drained`. */
+  /** Returns false if the caller must wait until `onDrain` is called. */
   write(bytes: Buffer | string): boolean {
     this.#comments?.touch();
     if (bytes.length === 0) return true;
     if (!this.#frames) return this.#res.write(bytes);
-    this.#waiting.push(bytes);
+    this.#pending.push(bytes);
     this.#schedule();
-    return !this.#blocked;
+    return !this.#isBlocked;
   }
 
   end(last?: Buffer | string): void {
@@ -51,54 +62,54 @@ export class ResponseWriter {
       this.#res.end(last);
       return;
     }
-    if (last !== undefined && last.length > 0) this.#waiting.push(last);
-    this.#ended = true;
+    if (last !== undefined && last.length > 0) this.#pending.push(last);
+    this.#hasEnded = true;
     this.#schedule();
   }
 
-  /** The response has closed. */
+  /** Releases the timers after the response has closed. */
   stop(): void {
     this.#comments?.stop();
     this.#lastWords?.end();
   }
 
   #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     inBurst(() => this.#flush());
   }
 
   #begin(): void {
-    this.#begun = true;
+    this.#hasBegun = true;
     this.#res.flushHeaders();
     this.#lastWords?.begin(this.#res);
   }
 
   #flush(): void {
-    this.#scheduled = false;
+    this.#isScheduled = false;
     const res = this.#res;
     const { socket } = res;
-    const waiting = this.#waiting;
-    this.#waiting = [];
+    const pending = this.#pending;
+    this.#pending = [];
     if (socket === null || res.destroyed) return;
     socket.cork();
-    if (!this.#begun) this.#begin();
-    if (waiting.length > 0 && !writeChunk(socket, waiting) && !this.#blocked) {
-      this.#blocked = true;
+    if (!this.#hasBegun) this.#begin();
+    if (pending.length > 0 && !writeChunk(socket, pending) && !this.#isBlocked) {
+      this.#isBlocked = true;
       socket.once("drain", () => {
-        this.#blocked = false;
-        this.#drained();
+        this.#isBlocked = false;
+        this.#onDrain();
       });
     }
-    if (this.#ended) res.end();
+    if (this.#hasEnded) res.end();
     socket.uncork();
   }
 }
 
-/** Up to here a copy is cheaper than further buffers to write. */
+/** Up to this size, a copy is cheaper than further writes. */
 const ONE_WRITE_BYTES = 16 * 1024;
 
-/** One chunk of all parts (RFC 9112, section 7.1), to a socket that is corked. */
+/** Writes all parts as one chunk (RFC 9112, section 7.1) to a corked socket. */
 function writeChunk(socket: Socket, parts: readonly (Buffer | string)[]): boolean {
   let size = 0;
   for (const part of parts)
@@ -110,9 +121,9 @@ function writeChunk(socket: Socket, parts: readonly (Buffer | string)[]): boolea
     return socket.write("\r\n", "latin1");
   }
   const out = Buffer.allocUnsafe(head.length + size + 2);
-  let at = out.write(head, 0, "latin1");
+  let offset = out.write(head, 0, "latin1");
   for (const part of parts)
-    at += typeof part === "string" ? out.write(part, at) : part.copy(out, at);
-  out.write("\r\n", at, "latin1");
+    offset += typeof part === "string" ? out.write(part, offset) : part.copy(out, offset);
+  out.write("\r\n", offset, "latin1");
   return socket.write(out);
 }

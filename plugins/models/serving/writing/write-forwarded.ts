@@ -1,4 +1,4 @@
-/** Writes the response of a forwarded route: the headers that matter, the bytes unchanged, no secret. */
+/** Writes the response of a forwarded route: the relevant headers, and the bytes unchanged except for masked secrets. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Call } from "portico";
 import { errorEvent } from "portico/provider";
@@ -8,13 +8,13 @@ import { MaskedBytes, MaskedEvents, type SecretMask } from "portico/secrets";
 import { beginningOf } from "../../sending/held-beginning.ts";
 import type { Endpoint } from "../access.ts";
 import { traceOf } from "../open.ts";
-import { type Written, writeStream } from "./write-stream.ts";
+import { type StreamWriter, writeStream } from "./write-stream.ts";
 
-/** JSON and texts up to here are gone through as a whole, in all writings; what is larger holds images. */
-const HELD_BYTES = 1024 * 1024;
+/** JSON and texts up to this size are masked as a whole, in all encodings of a secret. Larger ones contain images. */
+const MAX_HELD_BYTES = 1024 * 1024;
 
-/** Masks secrets in bytes that are passed on. */
-interface Hiding {
+/** Masks secrets in bytes that are passed through. */
+interface ByteMask {
   push(bytes: Buffer): Buffer | undefined;
   end(): Buffer | undefined;
 }
@@ -39,69 +39,73 @@ export async function writeForwarded(
     return;
   }
   const type = headers["content-type"] ?? "application/octet-stream";
-  const events = type.startsWith("text/event-stream");
-  const held = !events && isText(type);
-  const hiding = mask.watchesContent ? hidingIn(events, held, mask) : undefined;
-  const passed = passedHeaders(headers, type, hiding !== undefined && held);
-  const source = held ? await beginningOf(bytes, HELD_BYTES) : bytes;
-  if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(passed) });
-  const hide = (one: Buffer) => (hiding === undefined ? one : (hiding.push(one) ?? NOTHING));
-  const written: Written<Buffer> = {
-    write: (read) => read.map(hide),
-    end: () => hiding?.end(),
-    // A client that reads plain bytes can only learn from the connection that some are missing.
-    fail: (error) => (events ? errorEvent(error) : undefined),
-    error: events ? errorEvent : undefined,
-    hasComments: events,
+  const isEventStream = type.startsWith("text/event-stream");
+  const isHeld = !isEventStream && isText(type);
+  const byteMask = mask.watchesContent ? createMask(isEventStream, isHeld, mask) : undefined;
+  const responseHeaders = selectHeaders(headers, type, byteMask !== undefined && isHeld);
+  const source = isHeld ? await beginningOf(bytes, MAX_HELD_BYTES) : bytes;
+  if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(responseHeaders) });
+  const maskChunk = (chunk: Buffer) =>
+    byteMask === undefined ? chunk : (byteMask.push(chunk) ?? NO_BYTES);
+  const writer: StreamWriter<Buffer> = {
+    write: (chunks) => chunks.map(maskChunk),
+    end: () => byteMask?.end(),
+    // A client of plain bytes can recognise missing ones only by the closed connection.
+    fail: (error) => (isEventStream ? errorEvent(error) : undefined),
+    error: isEventStream ? errorEvent : undefined,
+    hasComments: isEventStream,
   };
-  await writeStream(call, source, written, workers);
+  await writeStream(call, source, writer, workers);
 }
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
-function passedHeaders(
+function selectHeaders(
   headers: IncomingHttpHeaders,
   type: string,
   mayChange: boolean,
 ): Record<string, string> {
-  const passed: Record<string, string> = { "content-type": type };
+  const selected: Record<string, string> = { "content-type": type };
   const {
     "content-length": length,
     "content-disposition": disposition,
     "content-encoding": coding,
   } = headers;
   if (type.startsWith("text/event-stream"))
-    Object.assign(passed, { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" });
+    Object.assign(selected, {
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+    });
   else if (length !== undefined && coding === undefined && !mayChange)
-    passed["content-length"] = length;
-  if (disposition !== undefined) passed["content-disposition"] = disposition;
-  return passed;
+    selected["content-length"] = length;
+  if (disposition !== undefined) selected["content-disposition"] = disposition;
+  return selected;
 }
 
 function isText(type: string): boolean {
   return /^(text\/|application\/([\w.+-]*\+)?json)/i.test(type);
 }
 
-function hidingIn(events: boolean, held: boolean, mask: SecretMask): Hiding {
-  if (events) return new MaskedEvents(mask);
-  return held ? heldText(mask) : new MaskedBytes(mask);
+function createMask(isEventStream: boolean, isHeld: boolean, mask: SecretMask): ByteMask {
+  if (isEventStream) return new MaskedEvents(mask);
+  return isHeld ? maskWholeText(mask) : new MaskedBytes(mask);
 }
 
-function heldText(mask: SecretMask): Hiding {
-  let held: Buffer[] = [];
+function maskWholeText(mask: SecretMask): ByteMask {
+  let chunks: Buffer[] = [];
   let size = 0;
   let large: MaskedBytes | undefined;
   return {
     push(bytes) {
       if (large !== undefined) return large.push(bytes);
-      held.push(bytes);
+      chunks.push(bytes);
       size += bytes.length;
-      if (size <= HELD_BYTES) return undefined;
-      const all = Buffer.concat(held);
-      held = [];
+      if (size <= MAX_HELD_BYTES) return undefined;
+      const all = Buffer.concat(chunks);
+      chunks = [];
       large = new MaskedBytes(mask);
       return large.push(all);
     },
-    end: () => (large === undefined ? mask.body(Buffer.concat(held)) : large.end()),
+    end: () => (large === undefined ? mask.body(Buffer.concat(chunks)) : large.end()),
   };
 }

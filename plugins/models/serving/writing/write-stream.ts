@@ -1,4 +1,4 @@
-/** Writes a streamed response: as fast as the client reads, with comments in the silence. */
+/** Writes a streamed response as fast as the client reads it, with comments during silence. */
 import { type Call, isPorticoError, type PorticoError, type Workers } from "portico";
 import type { StreamEncoder } from "portico/provider";
 import type { Flow, PartStream } from "../../streams/flow.ts";
@@ -12,58 +12,58 @@ export const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** What a stream is written as. */
-export interface Written<T> {
-  /** More of it. */
+/** Encodes the items of a stream for the client. */
+export interface StreamWriter<T> {
+  /** Encodes further items. */
   write(items: readonly T[]): readonly (Buffer | string)[];
-  /** Its end. */
+  /** Encodes the end of the stream. */
   end(): string | Buffer | undefined | Promise<string>;
-  /** In place of its end, where it broke off. Undefined: the client can only see it from the connection. */
+  /** Encodes an error in place of the end. Undefined if the client can recognise it only by the closed connection. */
   fail(error: PorticoError): string | Buffer | undefined;
-  /** An error as an event, for a client whose worker is killed. */
+  /** Encodes an error as an event, for a client whose worker is killed. */
   error?: ((error: PorticoError) => string | Buffer) | undefined;
-  /** Comments may be put in between. */
+  /** Comments may be written between the items. */
   hasComments: boolean;
 }
 
 export interface PartsOptions {
   workers: Workers | undefined;
-  /** An error as the client understands it. */
+  /** Converts an error to the client's format. */
   errorFor(error: PorticoError): PorticoError;
 }
 
-/** Writes the parts of a response in the form that an encoder gives them. `writeHead` has been called. */
+/** Writes the parts of a response with the client's encoder. `writeHead` must have been called. */
 export function writeParts(
   call: Call,
   source: PartStream,
   encoder: StreamEncoder,
   { workers, errorFor }: PartsOptions,
 ): Promise<void> {
-  const written: Written<Parameters<StreamEncoder["write"]>[0][number]> = {
+  const writer: StreamWriter<Parameters<StreamEncoder["write"]>[0][number]> = {
     write: (parts) => [encoder.write(parts)],
     end: () => encoder.end(),
     fail: (error) => encoder.fail(errorFor(error)),
     error: encoder.error === undefined ? undefined : (error) => encoder.error!(error),
     hasComments: true,
   };
-  return writeStream(call, source, written, workers);
+  return writeStream(call, source, writer, workers);
 }
 
-/** Resolves when the response is over, from either side. `writeHead` has been called. */
+/** Writes a stream. Resolves when the response has closed, from either side. `writeHead` must have been called. */
 export async function writeStream<T>(
   call: Call,
   source: Flow<T>,
-  written: Written<T>,
+  writer: StreamWriter<T>,
   workers: Workers | undefined,
 ): Promise<void> {
   const { res } = call;
-  // The response of a client that has disconnected emits no further `close`.
+  // If the client has disconnected already, the response emits no further `close`.
   if (res.destroyed) {
     source.cancel();
     return;
   }
   let isClosed = false;
-  // Continues the copying, which waits for a slow client.
+  // Resumes the copying that waits for a slow client.
   let proceed = (): void => {};
   const closed = new Promise<void>((resolve) => {
     res.once("close", () => {
@@ -72,13 +72,13 @@ export async function writeStream<T>(
       resolve();
     });
   });
-  const lastWords = LastWords.of(workers, written.error);
-  const out = new ResponseWriter(res, written.hasComments, () => proceed(), lastWords);
-  const state = { over: false };
+  const lastWords = LastWords.of(workers, writer.error);
+  const out = new ResponseWriter(res, writer.hasComments, () => proceed(), lastWords);
+  const state = { hasEnded: false };
   const fail = (error: PorticoError): void => {
-    if (state.over) return;
-    state.over = true;
-    const last = lastOf(written, error, call);
+    if (state.hasEnded) return;
+    state.hasEnded = true;
+    const last = encodeFailure(writer, error, call);
     if (last === undefined) res.destroy();
     else out.end(last);
   };
@@ -92,10 +92,10 @@ export async function writeStream<T>(
       else proceed = resolve;
     });
   try {
-    await copy(source, written, out, state, waitForClient);
+    await copy(source, writer, out, state, waitForClient);
   } catch (error) {
     source.cancel();
-    if (!state.over && !res.destroyed) failWith(error, call, fail);
+    if (!state.hasEnded && !res.destroyed) failWith(error, call, fail);
   }
   await closed;
   out.stop();
@@ -103,40 +103,40 @@ export async function writeStream<T>(
 
 async function copy<T>(
   source: Flow<T>,
-  written: Written<T>,
+  writer: StreamWriter<T>,
   out: ResponseWriter,
-  state: { over: boolean },
+  state: { hasEnded: boolean },
   waitForClient: () => Promise<void>,
 ): Promise<void> {
   for await (const items of source) {
-    if (state.over) return;
+    if (state.hasEnded) return;
     let isOpen = true;
-    for (const bytes of written.write(items)) isOpen = out.write(bytes);
+    for (const bytes of writer.write(items)) isOpen = out.write(bytes);
     if (!isOpen) await waitForClient();
   }
-  if (state.over) return;
-  const ending = written.end();
+  if (state.hasEnded) return;
+  const ending = writer.end();
   const last = ending instanceof Promise ? await ending : ending;
-  if (state.over) return;
-  state.over = true;
+  if (state.hasEnded) return;
+  state.hasEnded = true;
   out.end(last);
 }
 
-/** Undefined where the encoder has none, or breaks over it. */
-function lastOf<T>(
-  written: Written<T>,
+/** Encodes the last event. Returns undefined if the encoder has none or fails. */
+function encodeFailure<T>(
+  writer: StreamWriter<T>,
   error: PorticoError,
   { log }: Call,
 ): string | Buffer | undefined {
   try {
-    return written.fail(error);
+    return writer.fail(error);
   } catch (err) {
     log.error({ err }, "an error could not be translated");
     return undefined;
   }
 }
 
-/** What is no error of a request is a bug of the encoder's. */
+/** Any error other than a `PorticoError` is a bug of the encoder. */
 function failWith(error: unknown, { log }: Call, fail: (error: PorticoError) => void): void {
   if (isPorticoError(error)) {
     fail(error);

@@ -77,7 +77,7 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
     client: job.client,
     principal: job.principal,
     sessionKey: job.sessionKey,
-    leaves: job.leaves,
+    leaves: job.isJudged,
     dropped: job.trace.dropped,
   };
   return Object.assign(target, info);
