@@ -4,7 +4,7 @@
  */
 import type { StreamPart } from "../types/parts.ts";
 
-/** The parts that were read from one event, or a single part that belongs to no event. */
+/** The parts of one event, or a single part that belongs to no event. */
 interface ReadEvent {
   parts: StreamPart[];
   incompleteCount: number;
@@ -15,21 +15,21 @@ interface ReadEvent {
 export class PartQueue {
   #ready: StreamPart[] = [];
   #waiting: ReadEvent[] = [];
-  /** How many of the events that wait have content. */
+  /** The number of waiting events with content. */
   #waitingContents = 0;
   readonly #incomplete = new Map<StreamPart, ReadEvent>();
   #isReading = false;
-  /** Where the parts of the event that is being read begin, behind those that are ready. */
+  /** The position in `#ready` at which the parts of the event that is being read begin. */
   #eventAt = 0;
   /** The event that is being read, once it has an incomplete part. */
   #event: ReadEvent | undefined;
 
-  /** How many events wait for an incomplete part. */
+  /** The number of events that wait for an incomplete part, their own or an earlier one. */
   get waitingCount(): number {
     return this.#waiting.length;
   }
 
-  /** Runs `read`, whose parts belong to one event. */
+  /** Runs `read`. The parts that it pushes belong to one event. */
   event(read: () => void): void {
     this.#eventAt = this.#ready.length;
     this.#isReading = true;
@@ -47,7 +47,7 @@ export class PartQueue {
     if (!this.#isReading) this.#place();
   }
 
-  /** The part may still be written into, until `complete` is called with it. */
+  /** Adds a part that may still change until `complete` is called with it. */
   pushIncomplete(part: StreamPart): void {
     this.#event ??= { parts: [], incompleteCount: 0, hasContent: false };
     this.#event.incompleteCount++;
@@ -120,13 +120,13 @@ function isOfCall(part: StreamPart): boolean {
   return part.type === "tool-call" || part.type === "tool-arguments";
 }
 
-/** Parts of a choice whose order matters, apart from calls. */
+/** True for the parts of a choice, other than calls, whose order must be kept. */
 function isContent(part: StreamPart): boolean {
   if (!("choice" in part) || isOfCall(part)) return false;
   return part.type !== "raw" || part.at !== "chunk";
 }
 
-/** A call that never received a name is none. */
+/** True for a mention that never received a name, so that it was no call. */
 function isNoCall(part: StreamPart): boolean {
   return part.type === "tool-call" && part.index === -1;
 }

@@ -6,7 +6,7 @@ import { mintCallId } from "../response/call-ids.ts";
 import { ResponseTooLarge } from "../stream/response-too-large.ts";
 import { isCompleteJson, missingClosers } from "../response/arguments.ts";
 
-/** What one event contains of a call. Empty strings count as absent. */
+/** The members of a call in one event. Empty strings count as absent. */
 export interface CallFragment {
   /** The upstream's index; several calls may have the same, or none. */
   index?: number | undefined;
@@ -18,7 +18,7 @@ export interface CallFragment {
   extra?: unknown;
 }
 
-/** Characters of one call's arguments, which are kept until the call has ended. */
+/** The limit of one call's arguments in characters. The tracker keeps them until the call has ended. */
 const MOST_ARGUMENTS = 16 * 1024 * 1024;
 
 function argumentsTooLarge(): ResponseTooLarge {
@@ -29,11 +29,11 @@ function argumentsTooLarge(): ResponseTooLarge {
 
 type CallExtras = Pick<CallFragment, "custom" | "extra">;
 
-/** A call as the tracker knows it. */
+/** The state of one call. */
 export interface TrackedCall {
-  /** Counts the calls from 0, in the order in which they were announced. -1: not announced yet. */
+  /** The position among the announced calls, from 0; -1 until the call is announced. */
   index: number;
-  /** Counts the calls from 0, in the order in which they were first mentioned. */
+  /** The position among all calls, from 0, in the order in which the stream first mentioned them. */
   readonly order: number;
   readonly upstreamId: string;
   readonly id: string;
@@ -43,13 +43,13 @@ export interface TrackedCall {
   extra: unknown;
 }
 
-/** Takes what the tracker has decided. */
+/** The receiver of the tracker's decisions. */
 export interface CallEvents {
   /** The event that is being read mentions a call for the first time, and the name of the call may still grow. */
   mention(call: TrackedCall): void;
-  /** The name of the call is complete. `withArguments`: all that is known of its arguments follows at once. */
+  /** The name of the call is complete. `withArguments`: `args` follows at once with the arguments so far. */
   announce(call: TrackedCall, withArguments: boolean): void;
-  /** The call that was mentioned has no name yet, and nothing waits for it any more. */
+  /** The mentioned call is still without a name, and later events no longer wait for it. */
   skip(call: TrackedCall): void;
   /** A piece of the name came in another event than the first one. */
   renamed(call: TrackedCall): void;
@@ -60,9 +60,9 @@ export interface CallEvents {
 }
 
 export interface TrackerOptions {
-  /** The id for clients; without one, the upstream's own, or a fresh one. */
+  /** Returns the id for clients. By default it is the upstream's, or a fresh one if the upstream sends none. */
   idOf?: (upstreamId: string | undefined) => string;
-  /** The name for clients. */
+  /** Returns the name for clients. */
   nameOf?: (name: string) => string;
   /** The tracker completes no arguments: the events are passed on in the upstream's own format. */
   isNative?: boolean;
@@ -91,17 +91,17 @@ export class ToolCallTracker {
     this.#isNative = options.isNative === true;
   }
 
-  /** A call has begun. */
+  /** True once a call was announced. */
   get any(): boolean {
     return this.#announced > 0;
   }
 
-  /** Calls that were mentioned, whether or not they have begun. */
+  /** The number of calls that the stream has mentioned, announced or not. */
   get count(): number {
     return this.#calls.length;
   }
 
-  /** A fragment of a format that counts calls as OpenAI's does. */
+  /** Adds a fragment of a format that identifies calls as OpenAI's does, by index and id. */
   add(fragment: CallFragment): TrackedCall {
     const known = this.#find(fragment);
     if (known === undefined) return this.#begin(fragment);
@@ -112,7 +112,7 @@ export class ToolCallTracker {
     return known;
   }
 
-  /** A call whose name is complete, of a format that marks the beginning of each call. */
+  /** Begins a call whose name is complete, in a format that marks the beginning of each call. */
   start(id: string | undefined, name: string, more: CallExtras = {}): TrackedCall {
     this.settle();
     const call = this.#create({ id: id || undefined, name, args: "", ...more });
@@ -120,7 +120,7 @@ export class ToolCallTracker {
     return call;
   }
 
-  /** A call that one event contains as a whole. */
+  /** Adds a call that one event contains as a whole. */
   whole(id: string | undefined, name: string, args: string, more: CallExtras = {}): void {
     this.settle();
     const call = this.#create({ id: id || undefined, name, args, ...more });
@@ -129,22 +129,22 @@ export class ToolCallTracker {
     this.#events.args(call, args, true);
   }
 
-  /** More arguments of a call. */
+  /** Adds arguments to a call. */
   append(call: TrackedCall, text: string): void {
     const isOfEvent = call.index !== -1 || call.args === "";
     if (text !== "") this.#append(call, text, isOfEvent);
   }
 
   /**
-   * The upstream has ended the call, so a call without arguments is complete. Incomplete arguments stay as they are until
-   * `finish`, which knows whether a limit has cut them.
+   * Ends a call whose end the upstream has marked: a call without arguments gets `{}`. Incomplete arguments stay as they are
+   * until `finish`, which knows whether a limit has cut them.
    */
   end(call: TrackedCall): void {
     if (call.custom || this.#isNative || call.name === "" || call.args.trim() !== "") return;
     this.#append(call, "{}", false);
   }
 
-  /** The names of the calls so far count as complete. */
+  /** Announces the calls that wait: their names count as complete. */
   settle(): void {
     const pending = this.#pending;
     if (pending.length === 0) return;
@@ -155,12 +155,12 @@ export class ToolCallTracker {
     }
   }
 
-  /** The choice is finished. `cut`: by a limit or a filter, so that arguments may be incomplete. */
+  /** Ends the choice. `cut`: a limit or a filter has ended it, so arguments may be incomplete. */
   finish(cut: boolean): void {
     this.settle();
     for (const call of this.#calls) {
       if (call.index === -1) {
-        // A place without a name and arguments was no call.
+        // A mention that never received a name or arguments was no call.
         if (call.name === "" && call.args === "") continue;
         this.#announceWithArguments(call, false);
       }
@@ -227,13 +227,13 @@ export class ToolCallTracker {
     if (call.args !== "" && this.#mayAnnounce(call)) this.#announceWithNext(call, false);
   }
 
-  /** The call has a name, and no earlier call waits for the rest of its own. */
+  /** True if the call has a name and no earlier call waits for the rest of its own. */
   #mayAnnounce(call: TrackedCall): boolean {
     const [first] = this.#pending;
     return call.name !== "" && (first === undefined || first.order >= call.order);
   }
 
-  /** Announces a call whose arguments have begun, and the calls behind it that waited only for this. */
+  /** Announces a call whose arguments have begun, and then the calls behind it that waited only for this one. */
   #announceWithNext(call: TrackedCall, isOfEvent: boolean): void {
     if (this.#pending[0] === call) this.#pending.shift();
     this.#announceWithArguments(call, isOfEvent);
@@ -257,7 +257,7 @@ export class ToolCallTracker {
     this.#events.announce(call, withArguments);
   }
 
-  /** The call that a fragment continues; undefined where the fragment begins one. */
+  /** Returns the call that a fragment continues, or undefined if the fragment begins a call. */
   #find(fragment: CallFragment): TrackedCall | undefined {
     const { index, id, name } = fragment;
     const byId = id ? this.#byId.get(id) : undefined;
