@@ -86,7 +86,7 @@ const replay = commandFor<Replay>("POST /deliveries/:id/replay", deliveryRoutes.
 });
 
 export default defineCommand({
-  ...list, // without a further word it lists them
+  ...list, // without a subcommand, it lists the deliveries
   name: "deliveries",
   summary: "List, show and replay the results that the gateway posts to URLs",
   examples: ["portico deliveries list --state dead", "portico deliveries replay 7585e9"],

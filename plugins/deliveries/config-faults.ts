@@ -1,12 +1,12 @@
-/** Targets of a configuration that nothing is ever delivered to. */
+/** Finds targets in a configuration that no delivery can ever reach. */
 import { type ConfigFault, isPorticoError } from "portico";
 import { definitionFault } from "portico/strings";
 import type { DeliveryTarget } from "./message.ts";
 import { checkTarget } from "./target.ts";
 
 /**
- * What is wrong with the delivery that stands at `path` (`…`, `delivery`), whatever the settings: a narrower
- * `deliveries.hostnameAllowlist` may be set while entries still name other hosts, and refuses them when they deliver.
+ * Returns what is wrong with the delivery at `path` (`…`, `delivery`) under any settings. It ignores
+ * `deliveries.hostnameAllowlist`, which may exclude hosts that entries still name: it refuses them when they deliver.
  */
 export function deliveryFaults(delivery: unknown, path: readonly string[]): ConfigFault[] {
   if (typeof delivery !== "object" || delivery === null) return [];

@@ -1,4 +1,4 @@
-/** Every error of the plugin `deliveries`. */
+/** All errors of the plugin `deliveries`. */
 import { PorticoError } from "portico";
 
 export const errors = PorticoError.table({

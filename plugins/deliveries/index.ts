@@ -1,6 +1,6 @@
 /**
- * `portico/deliveries`: results that are posted to somebody's URL. Put `deliveryItem` into the transaction that ends the
- * work: from then on the delivery is durable, and is tried until it arrives or is dead.
+ * `portico/deliveries`: posts results to URLs. Put `deliveryItem` into the transaction that ends the work: from then on the
+ * delivery is durable, and is tried until it arrives or is dead.
  */
 import type { DeliveriesService } from "./stored-target.ts";
 import type { DeliveryTarget } from "./message.ts";
@@ -35,9 +35,9 @@ declare module "portico" {
     /** A result could not be delivered and is not tried again. */
     "delivery:failed": {
       deliveryId: string;
-      /** Without credentials. */
+      /** The URL of the receiver without credentials. */
       url: string;
-      /** `turn.completed`, `turn.failed` */
+      /** `turn.completed` or `turn.failed`. */
       type: string;
       attempts: number;
       error: { code: string; message: string };

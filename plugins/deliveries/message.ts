@@ -1,26 +1,26 @@
-/** What goes out, and the work item that carries it. */
+/** The message of a delivery, and the work item that holds it. */
 import type { PluginContext, Principal } from "portico";
 import type { NewItem } from "portico/store";
 
-/** Where a result goes. */
+/** The receiver of a result. */
 export interface DeliveryTarget {
   url: string;
-  /** `whsec_…`: signs by Standard Webhooks. */
+  /** The secret (`whsec_…`) that signs deliveries by Standard Webhooks. */
   secret?: string | undefined;
-  /** Templates: see `templates.ts`. */
+  /** The values are templates: see `templates.ts`. */
   headers?: Record<string, string> | undefined;
   /** A text, or JSON whose texts are templates; without it, the message itself is posted. */
   body?: unknown;
-  /** What the event has for its placeholders, by these as they are written. */
+  /** The values of the event's placeholders, by the placeholder as it is written. */
   values?: Record<string, string> | undefined;
-  /** Not the owner's words: a private address is refused, however it is written. */
+  /** True if the owner has not written the target: then a private address is refused, however it is written. */
   publicOnly?: boolean | undefined;
 }
 
-/** A target as it is stored: its secret and headers stand in the configuration, or are encrypted. */
+/** A target as it is stored: its secret and headers are in the configuration, or encrypted. */
 export interface StoredTarget
   extends Pick<DeliveryTarget, "url" | "publicOnly" | "body" | "values"> {
-  /** The path of the configuration where the target stands. */
+  /** The path of the target in the configuration. */
   from?: string;
   /** Its encrypted secret and headers. */
   sealed?: string;
@@ -28,7 +28,7 @@ export interface StoredTarget
   placeholders?: readonly string[];
 }
 
-/** What is posted, as Standard Webhooks has it. */
+/** The body of a delivery in the form of Standard Webhooks. */
 export interface DeliveryMessage {
   type: string;
   /** ISO 8601. */
@@ -39,23 +39,23 @@ export interface DeliveryMessage {
 export interface DeliveryBody {
   target: StoredTarget;
   message: DeliveryMessage;
-  /** Whose work it tells of. Deliveries of older versions have none. */
+  /** The principal whose work it reports. Deliveries of older versions have none. */
   principal?: Principal;
 }
 
 export const DELIVERY = "delivery";
-const MOST_ATTEMPTS = 8;
+const MAX_ATTEMPTS = 8;
 
 interface NewDelivery {
-  /** What it is about: the same again is no second delivery. */
+  /** Identifies the work: another delivery of the same work is a duplicate. */
   of: string;
-  /** Its secrets are sealed here, since those of a turn that an older version stored are not. */
+  /** `deliveryItem` seals its secrets, since a turn that an older version stored has unsealed ones. */
   target: DeliveryTarget | StoredTarget;
   message: DeliveryMessage;
   principal: Principal;
 }
 
-/** The durable work item of one delivery. */
+/** Creates the durable work item of one delivery. */
 export function deliveryItem(
   ctx: Pick<PluginContext, "find">,
   { of, target, message, principal }: NewDelivery,
@@ -63,5 +63,5 @@ export function deliveryItem(
   const id = `dlv_${of}`;
   const sealed = ctx.find("deliveries")?.seal(target) ?? target;
   const body: DeliveryBody = { target: sealed, message, principal };
-  return { id, lane: id, kind: DELIVERY, body, maxAttempts: MOST_ATTEMPTS };
+  return { id, lane: id, kind: DELIVERY, body, maxAttempts: MAX_ATTEMPTS };
 }

@@ -1,4 +1,4 @@
-/** Results that are posted to a URL: durable, signed, tried again, and dead in the end. */
+/** Posts results to URLs: deliveries are durable and signed, and are retried until they arrive or are dead. */
 import { join } from "node:path";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";

@@ -1,4 +1,4 @@
-/** What the routes of deliveries take and answer. */
+/** The schemas of requests and responses of the routes of deliveries. */
 import { type RouteOptions, Type } from "portico";
 import { choice, jsonResponse, limitField, Time } from "portico/openapi";
 

@@ -1,4 +1,4 @@
-/** What is going out: listing, single deliveries, replays. */
+/** The routes of deliveries: the list, a single delivery, and the replay. */
 import { isSecretHeader, MASK, maskAddress, type PluginContext } from "portico";
 import { choiceIn, limitIn, numberIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
@@ -7,41 +7,44 @@ import { DELIVERY, type DeliveryBody, deliveryItem, type StoredTarget } from "./
 import { deliveryRoutes, STATES } from "./routes-schema.ts";
 import type { Sealing } from "./stored-target.ts";
 
-/** Of the newest, for ids that are given in short. */
-const MOST_LOOKED_AT = 1000;
+/** A shortened id is searched among this number of the newest deliveries. */
+const MAX_SEARCHED = 1000;
 
 export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
   const { items, enqueue } = lazyStore(ctx);
 
   ctx.route("GET", "/deliveries", deliveryRoutes.list, async ({ query }) => {
-    const listed = await items().list({
+    const deliveries = await items().list({
       kind: DELIVERY,
       state: choiceIn(query, "state", STATES),
       before: numberIn(query, "before"),
       limit: limitIn(query, 50),
     });
-    return { deliveries: listed.map((item) => viewDelivery(item as WorkItem<DeliveryBody>)) };
+    return { deliveries: deliveries.map((item) => viewDelivery(item as WorkItem<DeliveryBody>)) };
   });
 
   ctx.route("GET", "/deliveries/:id", deliveryRoutes.show, async ({ params }) => {
-    const item = await find(params["id"] ?? "");
+    const item = await findDelivery(params["id"] ?? "");
     const { target, message } = item.body;
-    return { ...viewDelivery(item), ...signing(target), message };
+    return { ...viewDelivery(item), ...viewSigning(target), message };
   });
 
   ctx.route("POST", "/deliveries/:id/replay", deliveryRoutes.replay, async ({ params }) => {
-    const item = await find(params["id"] ?? "");
+    const item = await findDelivery(params["id"] ?? "");
     if (await items().replay(item.id)) return { ok: true, deliveryId: item.id, replayOf: item.id };
     if (item.state !== "done") throw errors.notEnded({ id: item.id });
     const { target, message, principal = "outside" } = item.body;
     const of = `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`;
-    const again = deliveryItem(ctx, { of, target, message, principal });
-    await enqueue({ items: [again] });
-    return { ok: true, deliveryId: again.id, replayOf: item.id };
+    const copy = deliveryItem(ctx, { of, target, message, principal });
+    await enqueue({ items: [copy] });
+    return { ok: true, deliveryId: copy.id, replayOf: item.id };
   });
 
-  /** What is added to each request, secrets masked; nothing where the secrets are gone. */
-  function signing(stored: StoredTarget): { signed?: boolean; headers?: Record<string, string> } {
+  /** Returns what is added to each request, with secrets masked; an empty object if the secrets are not available. */
+  function viewSigning(stored: StoredTarget): {
+    signed?: boolean;
+    headers?: Record<string, string>;
+  } {
     try {
       const { secret, headers = {} } = sealing.open(stored);
       const masked = Object.entries(headers).map(([name, value]) => [
@@ -54,17 +57,17 @@ export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
     }
   }
 
-  /** By its id, in short too. */
-  async function find(id: string): Promise<WorkItem<DeliveryBody>> {
+  /** Returns the delivery with this full or shortened id. Throws `not_found`. */
+  async function findDelivery(id: string): Promise<WorkItem<DeliveryBody>> {
     const exact = await items().get(id);
     if (exact?.kind === DELIVERY) return exact as WorkItem<DeliveryBody>;
-    const item = byShortId(await items().list({ kind: DELIVERY, limit: MOST_LOOKED_AT }), id);
+    const item = byShortId(await items().list({ kind: DELIVERY, limit: MAX_SEARCHED }), id);
     if (!item) throw errors.unknownDelivery({ id });
     return item as WorkItem<DeliveryBody>;
   }
 }
 
-/** The store of each moment: its plugin may be reloaded. */
+/** Looks the store up at each call, because its plugin may be reloaded. */
 function lazyStore(ctx: PluginContext) {
   return {
     items: () => ctx.use("store").items,

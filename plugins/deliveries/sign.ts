@@ -2,9 +2,9 @@
 import { createHmac } from "node:crypto";
 import { errors } from "./errors.ts";
 
-const LEAST_KEY_BYTES = 16;
+const MIN_KEY_BYTES = 16;
 
-/** `body` is what goes over the wire. Several secrets (while one is changed) are separated by spaces. */
+/** Returns the headers of a delivery, with one signature over the sent `body`. `now` is in milliseconds since 1970. */
 export function signedHeaders(
   id: string,
   body: string,
@@ -24,8 +24,8 @@ export function signedHeaders(
 export function checkSecret(secret: string | undefined, param: string): void {
   if (secret === undefined) return;
   const text = secret.replace(/^whsec_/, "");
-  if (/^[A-Za-z0-9+/_-]*={0,2}$/.test(text) && keyOf(secret).length >= LEAST_KEY_BYTES) return;
-  throw errors.badSecret({ key: param, bytes: LEAST_KEY_BYTES }, { param });
+  if (/^[A-Za-z0-9+/_-]*={0,2}$/.test(text) && keyOf(secret).length >= MIN_KEY_BYTES) return;
+  throw errors.badSecret({ key: param, bytes: MIN_KEY_BYTES }, { param });
 }
 
 function keyOf(secret: string): Buffer {

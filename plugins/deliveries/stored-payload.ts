@@ -1,6 +1,6 @@
 /**
- * Payloads as they lie in the store: what is secret in the target of a delivery is a reference to the configuration, or
- * encrypted. Without the plugin `deliveries` they lie there as they are, and nothing is delivered.
+ * Payloads as the store holds them: the secrets in the target of a delivery are a reference to the configuration, or
+ * encrypted. Without the plugin `deliveries`, the store holds payloads unchanged, and nothing is delivered.
  */
 import type { PluginContext } from "portico";
 import { maskedPayload, type PayloadSpec } from "portico/schedules";
@@ -20,8 +20,9 @@ export function openPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
 }
 
 /**
- * The payload as an event fills it in. Its target stays sealed where the placeholders of its headers are stored beside
- * them: another gateway at the same store may have the key. Throws as `openPayload` does for targets of older versions.
+ * Returns the payload in the form in which an event fills in its placeholders. The target stays sealed if the placeholders
+ * of its headers are stored with it, since another gateway with the same store may have the key. For targets of older
+ * versions, it throws the same errors as `openPayload`.
  */
 export function payloadForEvent(ctx: Context, payload: PayloadSpec): PayloadSpec {
   return withTarget(ctx, payload, (deliveries, target) =>
@@ -39,8 +40,8 @@ interface StoredEntries<E extends StoredEntry> {
 }
 
 /**
- * Encrypts what an earlier version has stored in the clear, once and for all, where an owner of entries starts. One that
- * cannot be changed now stays as it is until the next start.
+ * Encrypts the secrets that an earlier version stored in plain text, when the plugin that owns the entries starts. An entry
+ * that cannot be changed now stays as it is until the next start.
  */
 export async function sealStoredPayloads<E extends StoredEntry>(
   ctx: Pick<PluginContext, "find" | "log">,
@@ -48,9 +49,9 @@ export async function sealStoredPayloads<E extends StoredEntry>(
   entries: StoredEntries<E>,
 ): Promise<void> {
   for (const { row, body } of all) {
-    if (!hasClearSecrets(body.payload)) continue;
+    if (!hasPlainSecrets(body.payload)) continue;
     try {
-      await entries.change(row.id, (entry) => sealedEntry(ctx, entry));
+      await entries.change(row.id, (entry) => sealEntry(ctx, entry));
     } catch (error) {
       ctx.log.warn(
         { err: error, kind: row.kind, id: row.id },
@@ -60,18 +61,18 @@ export async function sealStoredPayloads<E extends StoredEntry>(
   }
 }
 
-function hasClearSecrets(payload: PayloadSpec): boolean {
+function hasPlainSecrets(payload: PayloadSpec): boolean {
   if (payload.kind !== "agentTurn" || typeof payload.delivery !== "object") return false;
   const { secret, headers = {} } = payload.delivery;
   return secret !== undefined || Object.keys(headers).length > 0;
 }
 
-function sealedEntry(ctx: Context, { row, body }: StoredEntry): Omit<NewSchedule, "kind" | "id"> {
+function sealEntry(ctx: Context, { row, body }: StoredEntry): Omit<NewSchedule, "kind" | "id"> {
   const { enabled, nextAt } = row;
   return { enabled, nextAt, body: { ...body, payload: sealPayload(ctx, body.payload) } };
 }
 
-/** The payload as routes show it. Secrets that cannot be read, now or ever again, are left out. */
+/** Returns the payload as routes show it, without secrets that cannot be read. */
 export function viewPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
   try {
     return maskedPayload(withoutStoredSecrets(openPayload(ctx, payload)));
@@ -97,7 +98,7 @@ function withoutStoredSecrets(payload: PayloadSpec): PayloadSpec {
   return { ...payload, delivery: readable };
 }
 
-/** The targets of the jobs or polls of a configuration, by the paths where they stand. */
+/** Returns the targets of the jobs or polls of a configuration, by their paths in it. */
 export function targetsIn(
   section: string,
   entries: Readonly<Record<string, { payload?: unknown }>>,

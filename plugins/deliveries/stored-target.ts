@@ -8,19 +8,19 @@ import type { Vault } from "./vault.ts";
 
 /** The service `deliveries`. */
 export interface DeliveriesService {
-  /** Throws `invalid_request_error` or `address_blocked` for a target that is never delivered to for this principal. */
+  /** Throws `invalid_request_error` or `address_blocked` for a target that this principal can never deliver to. */
   check(target: DeliveryTarget | StoredTarget, param: string, principal: Principal): void;
-  /** The form of a target that may be stored. One that has it already stays as it is. */
+  /** Returns the target in the form that may be stored. A target in that form stays unchanged. */
   seal(target: DeliveryTarget | StoredTarget): StoredTarget;
-  /** The target with its secrets. Throws `delivery_secret_gone` or `delivery_key_unknown`. */
+  /** Returns the target with its secrets. Throws `delivery_secret_gone` or `delivery_key_unknown`. */
   open(target: StoredTarget): DeliveryTarget;
 }
 
 export type Sealing = Omit<DeliveriesService, "check">;
 
 export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): Sealing {
-  /** Path of the configuration → the target at that path. */
-  const configured = (): Record<string, DeliveryTarget> =>
+  /** Returns the targets in the configuration by their paths. */
+  const listConfiguredTargets = (): Record<string, DeliveryTarget> =>
     Object.assign({}, ...ctx.list("deliveryTargets").map((source) => source.list()));
 
   return {
@@ -28,13 +28,13 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
       if (isStored(target)) return target;
       const { secret, headers, ...readable } = target;
       if (secret === undefined && Object.keys(headers ?? {}).length === 0) return readable;
-      const open = { ...readable, placeholders: headerPlaceholders(headers) };
-      const plainTarget = plain(target);
-      const path = Object.entries(configured()).find(([, configuredTarget]) =>
-        isDeepStrictEqual(plain(configuredTarget), plainTarget),
+      const unsealed = { ...readable, placeholders: headerPlaceholders(headers) };
+      const identity = identityOf(target);
+      const path = Object.entries(listConfiguredTargets()).find(([, configuredTarget]) =>
+        isDeepStrictEqual(identityOf(configuredTarget), identity),
       )?.[0];
-      if (path !== undefined) return { ...open, from: path };
-      return { ...open, sealed: vault.encrypt(JSON.stringify({ secret, headers })) };
+      if (path !== undefined) return { ...unsealed, from: path };
+      return { ...unsealed, sealed: vault.encrypt(JSON.stringify({ secret, headers })) };
     },
     open({ from, sealed, placeholders: _placeholders, ...target }) {
       if (from !== undefined) return { ...target, ...targetAt(from) };
@@ -48,8 +48,8 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
   };
 
   function targetAt(path: string): DeliveryTarget {
-    const target = configured()[path];
-    if (target !== undefined) return plain(target);
+    const target = listConfiguredTargets()[path];
+    if (target !== undefined) return identityOf(target);
     throw errors.secretGone({ path });
   }
 }
@@ -57,7 +57,8 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
 const isStored = (target: DeliveryTarget | StoredTarget): target is StoredTarget =>
   "from" in target || "sealed" in target;
 
-const plain = ({ url, secret, headers }: DeliveryTarget): DeliveryTarget => ({
+/** The fields by which a target is recognised in the configuration. */
+const identityOf = ({ url, secret, headers }: DeliveryTarget): DeliveryTarget => ({
   url,
   ...(secret !== undefined && { secret }),
   ...(headers !== undefined && { headers }),

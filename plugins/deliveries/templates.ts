@@ -1,24 +1,24 @@
 /**
- * Templates of a delivery, so that a receiver gets its own form: the path of its address, its headers and its body.
+ * Templates of a delivery, for receivers that expect a format of their own: the path of the address, headers and body.
  *
- * `{result}`, `{session}`, `{turnId}`, `{status}` (`completed` or `failed`) and `{error}` are known when the turn has
- * ended. Placeholders of the event, such as `{body.issue.number}` of a webhook, are filled in when the turn is queued
- * and travel along as `values`. `{json …}` writes a value as JSON.
+ * `{result}`, `{session}`, `{turnId}`, `{status}` (`completed` or `failed`) and `{error}` get their values when the turn
+ * has ended. Placeholders of the event, such as `{body.issue.number}` of a webhook, get theirs when the turn is queued; the
+ * target stores them as `values`. `{json …}` writes a value as JSON.
  */
 import { errors } from "./errors.ts";
 import type { DeliveryMessage, DeliveryTarget, StoredTarget } from "./message.ts";
 
 const PLACEHOLDER = /\{(json\s+)?([A-Za-z][^{}]*)\}/g;
-const OWN_NAMES = ["result", "session", "sessionId", "turnId", "type", "status", "error"];
+const TURN_NAMES = ["result", "session", "sessionId", "turnId", "type", "status", "error"];
 
-/** What is sent: the address, the headers and the body as it goes over the wire. */
+/** A request to a receiver; `body` is the text that goes over the wire. */
 export interface RenderedDelivery {
   url: string;
   headers: Record<string, string>;
   body: string;
 }
 
-/** The event's placeholders in a target, as they are written. Those of the turn itself are not among them. */
+/** Returns the event's placeholders in a target as they are written, without those of the turn itself. */
 export function eventPlaceholders(target: DeliveryTarget | StoredTarget): string[] {
   const { url, body } = target;
   const inHeaders =
@@ -28,7 +28,7 @@ export function eventPlaceholders(target: DeliveryTarget | StoredTarget): string
   return [...new Set([...placeholdersIn([url, ...textsIn(body)]), ...inHeaders])];
 }
 
-/** Those of a target's headers alone. */
+/** Returns the event's placeholders in a target's headers. */
 export function headerPlaceholders(headers: DeliveryTarget["headers"] = {}): string[] {
   return placeholdersIn(Object.values(headers));
 }
@@ -36,11 +36,11 @@ export function headerPlaceholders(headers: DeliveryTarget["headers"] = {}): str
 function placeholdersIn(texts: readonly string[]): string[] {
   const all = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
   return all
-    .filter(([, , name = ""]) => !OWN_NAMES.includes(name))
+    .filter(([, , name = ""]) => !TURN_NAMES.includes(name))
     .map(([placeholder]) => placeholder);
 }
 
-/** Adds what an event has for its placeholders. A placeholder that the event does not know stays as it is written. */
+/** Adds the values of the event's placeholders. `render` returns a placeholder that the event does not have unchanged. */
 export function withEventValues<T extends DeliveryTarget | StoredTarget>(
   target: T,
   render: (placeholder: string) => string,
@@ -59,9 +59,9 @@ export function checkTemplates({ url }: Pick<DeliveryTarget, "url">, param: stri
   throw errors.placeholderInHost({ key: at }, { param: at });
 }
 
-/** Without a body of its own, a target gets the message itself. */
+/** Fills in the templates of a target. A target without a body of its own gets the message as JSON. */
 export function renderDelivery(target: DeliveryTarget, message: DeliveryMessage): RenderedDelivery {
-  const values = { ...ownValues(message), ...target.values };
+  const values = { ...turnValues(message), ...target.values };
   const fill = (text: string): string =>
     text.replace(PLACEHOLDER, (placeholder) =>
       Object.hasOwn(values, placeholder) ? (values[placeholder] ?? "") : placeholder,
@@ -91,7 +91,7 @@ function bodyOf(
   return typeof body === "string" ? fill(body) : JSON.stringify(mapTexts(body, fill));
 }
 
-/** A text that is JSON says so: most receivers take nothing else. */
+/** Returns the JSON type for a body that is JSON, since most receivers accept nothing else. */
 function contentTypeOf(body: string): string {
   try {
     JSON.parse(body);
@@ -101,8 +101,8 @@ function contentTypeOf(body: string): string {
   }
 }
 
-/** What the turn itself has for placeholders. A failed turn's result is its error, so that the receiver shows something. */
-function ownValues({ type, data }: DeliveryMessage): Record<string, string> {
+/** Returns the values of the turn's placeholders. The result of a failed turn is its error, so that receivers show it. */
+function turnValues({ type, data }: DeliveryMessage): Record<string, string> {
   const failure = (data["error"] as { message?: string } | undefined)?.message ?? "";
   const session = String(data["sessionId"] ?? "");
   const values: Record<string, string> = {

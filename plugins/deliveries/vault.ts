@@ -1,4 +1,4 @@
-/** Secrets at rest: encrypted with a key in the home's state, so that a backup of the store alone does not contain it. */
+/** Encrypts secrets at rest with a key in the home's state, so that a backup of the store alone cannot decrypt them. */
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import { chmodSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -10,18 +10,18 @@ const PURPOSE = Buffer.from("portico delivery 1");
 
 export interface Vault {
   encrypt(text: string): string;
-  /** Throws where the key is missing, where the text was encrypted with another one, or where it was changed since. */
+  /** Throws if the key is missing, if the text was encrypted with another key, or if the text was changed since. */
   decrypt(sealed: string): string;
 }
 
 /**
- * The key is made when something is first encrypted. It is read for each text: one that is copied into the home counts
- * without a restart.
+ * Creates a vault whose key is in `keyFile`. The first encryption creates the key. The file is read for each text, so that a
+ * key which is copied into the home takes effect without a restart.
  */
 export function createVault(keyFile: string): Vault {
   return {
     encrypt(text) {
-      const key = readKey(keyFile) ?? makeKey(keyFile);
+      const key = readKey(keyFile) ?? createKey(keyFile);
       const iv = randomBytes(IV_BYTES);
       const cipher = createCipheriv("aes-256-gcm", key, iv).setAAD(PURPOSE);
       const content = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
@@ -55,8 +55,8 @@ function readKey(file: string): Buffer | undefined {
   return key;
 }
 
-/** Several workers may make it at the same time: a link never replaces what is there, and is there whole. */
-function makeKey(file: string): Buffer {
+/** Several workers may create the key at the same time: linking a complete file never replaces an existing one. */
+function createKey(file: string): Buffer {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(temporary, randomBytes(KEY_BYTES), { mode: 0o600 });

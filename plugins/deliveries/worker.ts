@@ -1,4 +1,4 @@
-/** Posts what is due, until it has arrived or is dead. */
+/** Posts due deliveries until they have arrived or are dead. */
 import { isPorticoError, maskAddress, type PluginContext } from "portico";
 import { createClaimLoop } from "portico/schedules";
 import { guardedFetch, retryAfterMs } from "portico/egress";
@@ -11,24 +11,24 @@ import { signedHeaders } from "./sign.ts";
 import { renderDelivery } from "./templates.ts";
 
 const LEASE_MS = 30_000;
-const SIDE_BY_SIDE = 8;
-const START_AFTER_MS = 70;
+const MAX_CONCURRENT = 8;
+const START_DELAY_MS = 70;
 const STOP_GRACE_MS = 2_000;
-const LONGEST_PAUSE_MS = 3_600_000;
-/** How long a delivery waits for a gateway that has its secrets before its attempts count. */
+const MAX_PAUSE_MS = 3_600_000;
+/** A delivery waits this long for a gateway that has its secrets before its attempts count as failures. */
 const SECRETS_WAIT_MS = 24 * 3_600_000;
-/** A key that is copied into the home counts within this time. */
-const LONGEST_SECRETS_PAUSE_MS = 60_000;
+/** A key that is copied into the home takes effect within this time. */
+const MAX_SECRETS_PAUSE_MS = 60_000;
 const KEY_UNKNOWN = "delivery_key_unknown";
 const SECRET_GONE = "delivery_secret_gone";
 
-/** What the receiver said, or why there was nothing to hear. */
+/** The result of one attempt: the receiver's status, or the reason why there is none. */
 interface Attempt {
   status?: number;
   retryAfterMs?: number | undefined;
   error?: { code: string; message: string };
-  /** Trying again is of no use. */
-  final?: boolean;
+  /** True if a retry cannot succeed. */
+  isFinal?: boolean;
 }
 
 export function startDeliveries(
@@ -42,17 +42,17 @@ export function startDeliveries(
     log: ctx.log,
     kinds: [DELIVERY],
     leaseMs: LEASE_MS,
-    most: () => SIDE_BY_SIDE,
+    most: () => MAX_CONCURRENT,
     run: (claim, signal) => sender.run(claim, signal),
   });
-  const starting = setTimeout(loop.start, START_AFTER_MS).unref();
+  const startTimer = setTimeout(loop.start, START_DELAY_MS).unref();
   ctx.defer(() => {
-    clearTimeout(starting);
+    clearTimeout(startTimer);
     return loop.stop({ graceMs: STOP_GRACE_MS });
   });
 }
 
-/** Makes one attempt of a claimed delivery, and writes what came of it. */
+/** Makes one attempt of a claimed delivery, and writes the outcome to the store. */
 class Sender {
   readonly #ctx: PluginContext;
   readonly #settings: () => DeliveriesConfig;
@@ -89,20 +89,20 @@ class Sender {
     void this.#ctx.emit("delivery:failed", { ...context, error }, { principal });
   }
 
-  #outcomeOf({ item }: Claim, { status, error, final, retryAfterMs = 0 }: Attempt): ClaimOutcome {
+  #outcomeOf({ item }: Claim, { status, error, isFinal, retryAfterMs = 0 }: Attempt): ClaimOutcome {
     if (error === undefined) return { state: "done", result: { status } };
     if (this.#isForAnother(item, error)) return this.#leaveToAnother(item, error);
-    if (final || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
+    if (isFinal || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
     const { retryMs } = this.#settings();
     const pause = retryMs[Math.min(item.failures, retryMs.length - 1)]!;
     const jittered = pause * (1 + Math.random() * 0.1);
-    const waitMs = Math.max(jittered, Math.min(retryAfterMs, LONGEST_PAUSE_MS));
+    const waitMs = Math.max(jittered, Math.min(retryAfterMs, MAX_PAUSE_MS));
     return { state: "retry", at: this.#ctx.use("store").now() + waitMs, error };
   }
 
   /**
-   * This gateway cannot open what it has claimed, which is no failure of the receiver: another gateway may have the key,
-   * or the entry of the configuration that holds the secrets.
+   * Returns whether only another gateway can open the claimed delivery: it may have the key, or the entry of the
+   * configuration that holds the secrets. That is no failure of the receiver.
    */
   #isForAnother({ createdAt }: Claim["item"], { code }: ItemError): boolean {
     const store = this.#ctx.use("store");
@@ -112,8 +112,8 @@ class Sender {
 
   #leaveToAnother({ attempts }: Claim["item"], error: ItemError): ClaimOutcome {
     const { retryMs } = this.#settings();
-    const pause = retryMs[Math.min(attempts, retryMs.length) - 1] ?? LONGEST_SECRETS_PAUSE_MS;
-    const waitMs = Math.min(pause, LONGEST_SECRETS_PAUSE_MS) * (1 + Math.random() * 0.1);
+    const pause = retryMs[Math.min(attempts, retryMs.length) - 1] ?? MAX_SECRETS_PAUSE_MS;
+    const waitMs = Math.min(pause, MAX_SECRETS_PAUSE_MS) * (1 + Math.random() * 0.1);
     const at = this.#ctx.use("store").now() + waitMs;
     return { state: "retry", at, error, interrupted: true };
   }
@@ -127,16 +127,16 @@ class Sender {
       return {
         status,
         error,
-        final: isGone,
+        isFinal: isGone,
         retryAfterMs: retryAfterMs(headers["retry-after"]),
       };
     } catch (failure) {
       if (!isPorticoError(failure))
         return { error: { code: "unreachable", message: String((failure as Error).message) } };
       const { code, message, status } = failure;
-      // Another gateway at the same store may have the key, and at a start the plugin that holds the target may be late.
+      // Missing secrets are not final: another gateway may have the key, and at a start the owner of the target may be late.
       const isFinal = code === "address_blocked" || status === 400;
-      return { error: { code, message }, final: isFinal };
+      return { error: { code, message }, isFinal };
     }
   }
 

@@ -1,4 +1,4 @@
-/** Whether the store is sound. */
+/** Checks whether the store is sound. */
 import { existsSync } from "node:fs";
 import type { HealthCheck } from "portico/command-line";
 import { inspect } from "./inspect.ts";
@@ -6,7 +6,7 @@ import { RESTORE } from "./inspection/inspection.ts";
 import { fileOf, isPostgres, urlOf } from "./open.ts";
 
 const check: HealthCheck = async ({ config, gateway, paths }) => {
-  if (gateway === undefined) return checkWithout(urlOf(config, paths.state));
+  if (gateway === undefined) return checkWithoutGateway(urlOf(config, paths.state));
   const { ok, problem } = await gateway.request<{ ok: boolean; problem?: string }>("GET", "/store");
   if (!ok)
     return [
@@ -24,20 +24,20 @@ const check: HealthCheck = async ({ config, gateway, paths }) => {
       timeoutMs: 600_000,
     },
   );
-  return findings(problems, RESTORE);
+  return toFindings(problems, RESTORE);
 };
 export default check;
 
-async function checkWithout(url: string): ReturnType<HealthCheck> {
+async function checkWithoutGateway(url: string): ReturnType<HealthCheck> {
   if (!isPostgres(url) && !existsSync(fileOf(url)))
     return [{ level: "ok", message: `${fileOf(url)} will be created at the first start` }];
   const { problems, remedy = RESTORE, schemaVersion } = await inspect(url);
   if (isPostgres(url) && schemaVersion === 0)
     return [{ level: "ok", message: "the first start creates its tables" }];
-  return findings(problems, remedy);
+  return toFindings(problems, remedy);
 }
 
-function findings(problems: readonly string[], remedy: string): Awaited<ReturnType<HealthCheck>> {
+function toFindings(problems: readonly string[], remedy: string): Awaited<ReturnType<HealthCheck>> {
   if (problems.length === 0) return [{ level: "ok", message: "sound" }];
   return problems.map((message) => ({ level: "error", message, remedy }));
 }

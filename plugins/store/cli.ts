@@ -3,8 +3,8 @@ import { commandFor, defineCommand } from "portico/command-line";
 import { sizeText } from "./inspection/size-text.ts";
 import { storeRoutes } from "./routes-schema.ts";
 
-/** A large store takes minutes. */
-const LONG_MS = 600_000;
+/** Work on a large store takes minutes. */
+const TIMEOUT_MS = 600_000;
 
 interface Status {
   ok: boolean;
@@ -42,7 +42,7 @@ const backup = commandFor<{ name: string; bytes: number }>(
     name: "backup",
     summary: "Write a consistent copy into <home>/state/backups",
     progress: "copying …",
-    timeoutMs: LONG_MS,
+    timeoutMs: TIMEOUT_MS,
     view: ({ name, bytes }) => `Wrote state/backups/${name} (${sizeText(bytes)}).`,
   },
 );
@@ -71,7 +71,7 @@ const compact = commandFor<{ before: number; after: number }>(
   {
     name: "compact",
     progress: "compacting …",
-    timeoutMs: LONG_MS,
+    timeoutMs: TIMEOUT_MS,
     view: ({ before, after }) => `From ${sizeText(before)} to ${sizeText(after)}.`,
   },
 );

@@ -1,11 +1,11 @@
-/** Every error of the plugin `store`. */
+/** All errors of the plugin `store`. */
 import { PorticoError } from "portico";
 
 const UNAVAILABLE = { code: "store_unavailable", status: 503 } as const;
 const CONFIG = { code: "config_error" } as const;
 
 export const errors = PorticoError.table({
-  // the store cannot be used now
+  // the store is not available
   unavailable: { ...UNAVAILABLE, message: "{problem}" },
   postgresUnavailable: {
     ...UNAVAILABLE,

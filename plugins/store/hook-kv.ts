@@ -1,4 +1,4 @@
-/** `ctx.kv` of a hook: keys under a name of its own. */
+/** Creates `ctx.kv` of a hook, whose keys have a namespace of their own. */
 import type { HookKv } from "./index.ts";
 import type { Store } from "./types.ts";
 

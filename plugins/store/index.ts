@@ -1,5 +1,5 @@
 /**
- * `portico/store`: the durable store's interface and its records, their ids in short, and `ctx.kv` of hooks.
+ * `portico/store`: the interface of the durable store, its records, their shortened ids, and `ctx.kv` of hooks.
  *
  * @example
  * definePlugin({ name: "mine", needs: ["store"], async setup(ctx) { await ctx.use("store").kv.set("mine", "seen", 1); } });
@@ -15,18 +15,18 @@ declare module "portico" {
     store: Store;
   }
   interface HookContext {
-    /** What this hook keeps over restarts. */
+    /** The values that this hook keeps over restarts. */
     readonly kv: HookKv;
   }
 }
 
-/** The small durable store of one hook: its keys are its own. Values are anything that JSON can hold. */
+/** The small durable store of one hook, with keys of its own. Values are anything that JSON can hold. */
 export interface HookKv {
-  /** `undefined` for a key that was never set. */
+  /** Returns `undefined` for a key that has no value. */
   get<T = unknown>(key: string): Promise<T | undefined>;
   set(key: string, value: unknown): Promise<void>;
-  /** False where there was none. */
+  /** Returns false if the key had no value. */
   delete(key: string): Promise<boolean>;
-  /** Keys in order. */
+  /** Lists the keys in order. */
   list(prefix?: string): Promise<string[]>;
 }

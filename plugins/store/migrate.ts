@@ -1,4 +1,4 @@
-/** `portico store migrate`: one engine's state to another, while no gateway runs. */
+/** `portico store migrate`: copies the state of one engine to another, while no gateway runs. */
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import type { CommandIO } from "portico/command-line";
 import { errors } from "./errors.ts";
@@ -13,36 +13,36 @@ export async function migrate(io: CommandIO): Promise<void> {
   const to = io.options["to"];
   const from = io.options["from"] ?? (await ownUrl(io));
   if (typeof to !== "string" || typeof from !== "string")
-    throw wrong("the target is missing. Pass --to URL");
-  if (to === from) throw wrong("the source and the target are the same");
+    throw moveError("the target is missing. Pass --to URL");
+  if (to === from) throw moveError("the source and the target are the same");
   const home = io.home();
-  if (home.running()) throw wrong(`a gateway runs from ${home.paths.home}. Stop it first`);
+  if (home.running()) throw moveError(`a gateway runs from ${home.paths.home}. Stop it first`);
   const engines: Engine[] = [];
   const open = async (url: string, option: "--from" | "--to"): Promise<Engine> => {
     try {
-      if (option === "--from" && !storeExists(url)) throw wrong(`there is no store at ${url}`);
+      if (option === "--from" && !storeExists(url)) throw moveError(`there is no store at ${url}`);
       const engine = openEngine({ url, log: silent, isPart: option === "--to" });
       engines.push(engine);
       await engine.open();
-      return named(engine, option);
+      return withOptionErrors(engine, option);
     } catch (error) {
-      throw ofOption(error, option);
+      throw toOptionError(error, option);
     }
   };
   try {
     const source = await open(from, "--from");
-    if (await isUsed(source, from)) throw wrong("a gateway uses the source. Stop it first");
+    if (await isUsed(source, from)) throw moveError("a gateway uses the source. Stop it first");
     if (await isEmpty(source))
-      throw wrong("the source is empty. Check that --from names the right store");
+      throw moveError("the source is empty. Check that --from names the right store");
     if (!isPostgres(from)) await refuseDamaged(io, source);
     const target = await open(to, "--to");
-    if (await isUsed(target, to)) throw wrong("a gateway uses the target. Stop it first");
+    if (await isUsed(target, to)) throw moveError("a gateway uses the target. Stop it first");
     const sums = await transfer(source, target, {
       from,
       onProgress: ({ table, rows }) => io.progress(`${table}: ${rows} rows`),
       async confirm() {
         if (await isUsed(source, from))
-          throw wrong(
+          throw moveError(
             "a gateway has started on the source in the meantime. Stop it, and run the command again",
           );
       },
@@ -58,20 +58,20 @@ export async function migrate(io: CommandIO): Promise<void> {
   }
 }
 
-/** What is read of such a one is not all that was written. */
+/** Throws if the source is damaged, because a copy of it might lack records. */
 async function refuseDamaged(io: CommandIO, source: Engine): Promise<void> {
   io.progress("checking the source …");
   const [first, ...more] = await source.check();
   if (first === undefined) return;
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
-  throw wrong(`the source is damaged (${first}${others}). Pass an undamaged copy with --from`);
+  throw moveError(`the source is damaged (${first}${others}). Pass an undamaged copy with --from`);
 }
 
-/** By another process: what it wrote meanwhile would be lost. */
+/** Returns whether another process uses the store, whose writes in the meantime would be lost. */
 async function isUsed(engine: Engine, url: string): Promise<boolean> {
   if (!isPostgres(url)) return !engine.inSoleUse();
   const listening = await engine.read(() => first<{ n: number }>(LISTENING));
-  return (listening?.n ?? 0) > 1; // one is ourselves
+  return (listening?.n ?? 0) > 1; // this process is one of them
 }
 
 async function ownUrl(io: CommandIO): Promise<string> {
@@ -79,32 +79,32 @@ async function ownUrl(io: CommandIO): Promise<string> {
   return urlOf(current, io.home().paths.state);
 }
 
-function named(engine: Engine, option: string): Engine {
-  const rejectNamed = (error: unknown) => Promise.reject(ofOption(error, option));
+function withOptionErrors(engine: Engine, option: string): Engine {
+  const reject = (error: unknown) => Promise.reject(toOptionError(error, option));
   return {
     ...engine,
-    read: (operation, name) => engine.read(operation, name).catch(rejectNamed),
-    write: (write) => engine.write(write).catch(rejectNamed),
-    check: () => engine.check().catch(rejectNamed),
-    copied: () => engine.copied().catch(rejectNamed),
+    read: (operation, name) => engine.read(operation, name).catch(reject),
+    write: (write) => engine.write(write).catch(reject),
+    check: () => engine.check().catch(reject),
+    finishCopy: () => engine.finishCopy().catch(reject),
   };
 }
 
-/** An error that says which of the two addresses it is about, not what a gateway's owner has to do. */
-function ofOption(error: unknown, option: string): unknown {
+/** Returns an error that names the option of the address which it is about, instead of the configuration key. */
+function toOptionError(error: unknown, option: string): unknown {
   if (isPorticoError(error) && error.param === "store.url")
     return new PorticoError(error.code, error.message.replace("store.url", option), {
       param: option,
       cause: error,
     });
   const { code = "", message, cause } = error as NodeJS.ErrnoException;
-  const isKnown = code === "store_unavailable";
-  if (!isKnown && !/^E[A-Z]+$/.test(code)) return error;
-  const problem = isKnown ? (problemOf(cause)?.problem ?? message) : code;
+  const isUnavailable = code === "store_unavailable";
+  if (!isUnavailable && !/^E[A-Z]+$/.test(code)) return error;
+  const problem = isUnavailable ? (problemOf(cause)?.problem ?? message) : code;
   return errors.moveFailed({ option, problem }, { cause: error });
 }
 
-function wrong(why: string): PorticoError {
+function moveError(why: string): PorticoError {
   return errors.notMoved({ reason: why });
 }
 

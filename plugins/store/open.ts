@@ -18,20 +18,20 @@ export interface StoreOptions {
   url: string;
   log: Logger;
   sharedBy?: Store["sharedBy"];
-  /** Milliseconds since 1970, in the place of the engine's own; for tests. */
+  /** Returns milliseconds since 1970, in place of the engine's clock; for tests. */
   clock?: () => number;
-  /** Also opens what is only a part of another store: for the command that moves the rest. */
+  /** Also opens an incomplete copy of another store, so that `portico store migrate` can continue it. */
   isPart?: boolean;
-  /** Of PostgreSQL. */
+  /** The settings of the connections to PostgreSQL. */
   connections?: PoolOptions;
 }
 
-/** Cheap: nothing is opened before the first call (or `open()`). Throws `config_error` for a URL that cannot be right. */
+/** Creates a store, which opens at the first call or with `open()`. Throws `config_error` for an invalid URL. */
 export function openStore(options: StoreOptions): Store {
   return createStore(openEngine(options), options.sharedBy);
 }
 
-/** The same without the store's own calls. */
+/** Creates only the engine of a store. Throws like `openStore`. */
 export function openEngine(options: StoreOptions): Engine {
   const { url, log, clock, isPart, connections, sharedBy = "nobody" } = options;
   if (isPostgres(url)) return postgresEngine({ url, log, clock, isPart, connections });
@@ -45,7 +45,7 @@ export function openEngine(options: StoreOptions): Engine {
   }
   const stats = statSync(file, { throwIfNoEntry: false });
   if (stats?.isDirectory()) throw wrongUrl("the address names a directory, not a file");
-  // made private, a device would be lost to everybody else
+  // Opening a file makes it private, which would take a device from all other users.
   if (stats && !stats.isFile()) throw wrongUrl("the address names a device or a pipe, not a file");
   const sharing = sharedBy === "nobody" ? "alone" : "shared";
   return sqliteEngine({
@@ -61,27 +61,27 @@ export function isPostgres(url: string): boolean {
   return /^postgres(ql)?:\/\//.test(url);
 }
 
-/** False only for a file that is not there: opening it would make an empty store. */
+/** Returns false only for a missing file, because opening it would create an empty store. */
 export function storeExists(url: string): boolean {
   const isFile = /^file:|^\//.test(url);
   return !isFile || statSync(fileOf(url), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Where a home's store is. */
+/** Returns the URL of a home's store. */
 export function urlOf(config: Record<string, unknown>, stateDir: string): string {
   const { url, tls } = (config["store"] ?? {}) as { url?: string; tls?: TlsSettings };
   if (url === undefined) return `file:${join(stateDir, "portico.db")}`;
   return isPostgres(url) ? withTls(url, tls) : url;
 }
 
-/** The path in an address of the embedded engine. */
+/** Returns the path in an address of the embedded engine. Throws `config_error` if it is not absolute. */
 export function fileOf(url: string): string {
-  const path = url.startsWith("file://") ? pathOf(url) : url.replace(/^file:/, "");
+  const path = url.startsWith("file://") ? pathOfFileUrl(url) : url.replace(/^file:/, "");
   if (isAbsolute(path)) return path;
   throw wrongUrl("use file:<absolute path> or postgres://user:password@host:port/database");
 }
 
-function pathOf(url: string): string {
+function pathOfFileUrl(url: string): string {
   try {
     return fileURLToPath(url);
   } catch {

@@ -1,4 +1,4 @@
-/** Opens the store and provides it; its state, checks and copies, and what it forgets after a while. */
+/** Opens and provides the store, mounts its routes and checks, and removes old records. */
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { createHookKv } from "./hook-kv.ts";
@@ -28,7 +28,7 @@ export default definePlugin({
     const connections = { size, statementTimeoutMs };
     const store = openStore({ url, log: ctx.log, sharedBy, connections });
     ctx.defer(() => store.close());
-    // a file is opened at its first use, and cannot be wrong in many ways
+    // A file is opened at its first use, since opening it rarely fails.
     if (isPostgres(url)) await store.open();
     ctx.provide("store", store);
     ctx.add("hookContext", { name: "kv", create: ({ hook }) => createHookKv(store, hook) });
@@ -45,8 +45,8 @@ export default definePlugin({
     ctx.onConfig((next: typeof config) => {
       ({ retention } = next.store);
     });
-    const forgotten = (sessionId: string): void => {
-      // The plugin that declares the event keeps the sessions; without the agent, there are no sessions.
+    const onSessionDeleted = (sessionId: string): void => {
+      // The plugin that declares the event owns the sessions; without the agent, there are no sessions.
       if (ctx.declared("session:deleted"))
         void ctx.emit(
           "session:deleted",
@@ -54,6 +54,8 @@ export default definePlugin({
           { sessionKey: sessionId, principal: "owner" },
         );
     };
-    ctx.task("retention", { everyMs: HOUR_MS }, () => applyRetention(store, retention, forgotten));
+    ctx.task("retention", { everyMs: HOUR_MS }, () =>
+      applyRetention(store, retention, onSessionDeleted),
+    );
   },
 });

@@ -5,9 +5,9 @@ import { dirname } from "node:path";
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
 
-/** Makes the directory and those above it that are missing; one that is there keeps its mode, for it may be shared. */
+/** Creates the directory and its missing parents. An existing directory keeps its mode, since it may be shared. */
 export function makePrivateDir(dir: string): void {
-  // not `recursive`: on some file systems Node never comes back from that
+  // This is not `recursive`, which never returns in Node.js on some file systems.
   if (isDirectory(dir)) return;
   if (dirname(dir) !== dir) makePrivateDir(dirname(dir));
   try {
@@ -17,13 +17,13 @@ export function makePrivateDir(dir: string): void {
   }
 }
 
-/** Creates the file where it is missing. SQLite gives its `-wal` and `-shm` the mode of the file itself. */
+/** Creates the file if it is missing, and makes it private. SQLite gives its `-wal` and `-shm` the mode of the file itself. */
 export function makePrivateFile(file: string): void {
   closeSync(openSync(file, "a", PRIVATE_FILE));
-  for (const each of [file, `${file}-wal`, `${file}-shm`]) {
-    const stats = statSync(each, { throwIfNoEntry: false });
+  for (const path of [file, `${file}-wal`, `${file}-shm`]) {
+    const stats = statSync(path, { throwIfNoEntry: false });
     if (stats && (stats.mode & 0o077) !== 0 && stats.uid === process.getuid?.())
-      chmodSync(each, PRIVATE_FILE);
+      chmodSync(path, PRIVATE_FILE);
   }
 }
 

@@ -1,4 +1,4 @@
-/** What the store's routes take and answer. */
+/** The schemas of requests and responses of the store's routes. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, jsonResponse } from "portico/openapi";
 

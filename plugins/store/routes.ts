@@ -1,4 +1,4 @@
-/** The store over HTTP. */
+/** The HTTP routes of the store. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { PluginContext } from "portico";
@@ -22,7 +22,7 @@ export function mountRoutes(ctx: PluginContext): void {
     const directory = join(ctx.paths.state, "backups");
     makePrivateDir(directory);
     const at = new Date().toISOString().replaceAll(":", "-");
-    const name = `portico-${at}-${randomBytes(4).toString("hex")}.db`; // workers may be asked at the same time
+    const name = `portico-${at}-${randomBytes(4).toString("hex")}.db`; // several workers may write a copy at the same time
     const { bytes } = await ctx.use("store").backup(join(directory, name));
     return { ok: true, name, bytes };
   });

@@ -1,8 +1,8 @@
-/** Where the store is, and how long things are kept. */
+/** The configuration of the store: its address, its connections, and its retention. */
 import { type Static, Type } from "portico";
 import { DEFAULT_POOL, DEFAULT_STATEMENT_MS } from "./postgres/connection.ts";
 
-/** At most a hundred years: what is older than that is before all time that a store knows. */
+/** A retention time in days, at most a hundred years: no record of a store is older than that. */
 const days = (fallback: number, description: string) =>
   Type.Number({ default: fallback, minimum: 0, maximum: 36_525, description });
 

@@ -10,7 +10,7 @@ import {
   sweep,
   writeValue,
 } from "./operations/key-value.ts";
-import { knownKey } from "./operations/known.ts";
+import { findKey } from "./operations/dedup-keys.ts";
 import { take } from "./operations/limits.ts";
 import { extendReservations, reserve, settle } from "./operations/reservations.ts";
 import { getRun, listRuns, pruneRuns, writeRun } from "./operations/runs.ts";
@@ -50,7 +50,7 @@ import type { Store } from "./types.ts";
 import { appendUsage, listRequests, pruneUsage, sumUsage } from "./operations/usage.ts";
 import {
   abandon,
-  anythingReady,
+  hasReadyLane,
   cancel,
   claim,
   extend,
@@ -61,7 +61,7 @@ import {
   workers,
 } from "./operations/work.ts";
 
-/** A store over an engine. */
+/** Creates a store over an engine. */
 export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobody"): Store {
   const { read, write } = engine;
   return {
@@ -69,9 +69,9 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     now: () => engine.now(),
 
     enqueue: (batch) => write(enqueue(batch)),
-    known: (key) => read((tx) => knownKey(tx, key)),
+    known: (key) => read((tx) => findKey(tx, key)),
     claim: async (worker, max, leaseMs, kinds, shares) => {
-      if (max < 1 || !(await read((tx) => anythingReady(tx, kinds)))) return [];
+      if (max < 1 || !(await read((tx) => hasReadyLane(tx, kinds)))) return [];
       return write(claim({ worker, max, leaseMs, kinds, shares }));
     },
     extend: (ownClaim, leaseMs) => write(extend(ownClaim, leaseMs)),

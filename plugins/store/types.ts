@@ -50,13 +50,13 @@ export type * from "./records/usage.ts";
  */
 export interface Store {
   /**
-   * Who else uses it: nobody, the other workers of this gateway, or other gateways too. Where somebody does, what has to be
-   * exact over all is counted here.
+   * Who else uses the store: nobody, the other workers of this gateway, or other gateways too. If others use it, counts
+   * that must be exact over all processes belong into the store.
    */
   readonly sharedBy: "nobody" | "workers" | "gateways";
   /**
-   * True while no other process has it open: then nobody else puts anything in or leases anything. When another one opens
-   * it, every listener of `onWork` is called.
+   * Returns true while no other process has the store open, so that no other process adds or leases anything. When another
+   * process opens it, the store calls every listener of `onWork`.
    */
   inSoleUse(): boolean;
   /** The store's clock. Compare stored times with this, not with `Date.now()`. */
@@ -64,17 +64,17 @@ export interface Store {
 
   // ------------------------------------------------------------------------------------------ work
   /**
-   * Adds everything in the batch, or nothing. Where `batch.dedup.key` is known already, nothing is written and
-   * `duplicate` carries the first answer. With `limit`, a batch that is no duplicate takes one from it in the same
-   * transaction; where that is refused, nothing is written and `limit.allowed` is false.
+   * Adds everything in the batch, or nothing. If `batch.dedup.key` is remembered already, it writes nothing and `duplicate`
+   * holds the first response. With `limit`, a batch that is no duplicate counts as one hit in the same transaction; if the
+   * limit refuses it, nothing is written and `limit.allowed` is false.
    */
   enqueue(batch: Batch & { dedup?: Dedup; limit?: Limit }): Promise<Enqueued>;
-  /** The first answer to a key that is still remembered. */
+  /** Returns the first response to a key that is still remembered. */
   known(key: string): Promise<KnownKey | undefined>;
   /**
    * Leases up to `max` lanes of these kinds and returns the head item of each. A lane (per kind) has one item in
-   * progress at a time and keeps its order; an item whose lease ran out is handed out again, with `attempts` one higher.
-   * With `shares`, lanes whose next item would exceed its holder's share are passed over.
+   * progress at a time and keeps its order; an item whose lease expired is claimed again, with `attempts` one higher.
+   * With `shares`, it skips lanes whose next item would exceed its holder's share.
    */
   claim(
     worker: string,
@@ -83,17 +83,18 @@ export interface Store {
     kinds: readonly string[],
     shares?: Shares,
   ): Promise<Claim[]>;
-  /** Renews a lease. `false`: it was lost (or the item was cancelled), so the work must be aborted. */
+  /** Renews a lease. Returns false if it was lost or the item was cancelled: then the work must be aborted. */
   extend(claim: Claim, leaseMs: number): Promise<boolean>;
   /**
-   * Ends a claim and writes `emits` with it. `false`: the lease was lost, and nothing was written. Items that were
-   * drained by this item end with it: done with it, kept for its retry, or put back where it died.
+   * Ends a claim and writes `emits` in the same transaction. Returns false if the lease was lost: then nothing was written.
+   * The items that this item has drained share its end: they are done with it, stay bound for its retry, or return to their
+   * lane if it is dead or cancelled.
    */
   finish(claim: Claim, outcome: ClaimOutcome, emits?: Batch): Promise<boolean>;
   /**
-   * Binds up to `max` due items of a lane to the item `by` (in order), and returns all that are bound to it. They count
-   * as done only when `by` has finished. Items of such a kind are simply never claimed. Their bodies together have at
-   * most `maxChars` characters of JSON; one that alone has more is bound where nothing else is.
+   * Binds up to `max` due items of a lane to the item `by` (in order), and returns all that are bound to it. They are done
+   * only when `by` is done. Callers never claim items of such a kind. Their bodies together have at most `maxChars`
+   * characters of JSON; a longer item is bound only if no other item is.
    */
   drain(
     lane: string,
@@ -102,100 +103,103 @@ export interface Store {
     by: string,
     maxChars?: number,
   ): Promise<WorkItem[]>;
-  /** Who has leases, whether or not they have run out. */
+  /** Returns the workers that have leases, including expired ones. */
   workers(): Promise<string[]>;
   /**
-   * Ends all leases of a worker that is known to be dead, so that its lanes can be claimed at once and the schedules that it
-   * has leased are due again; returns how many.
+   * Ends all leases of a dead worker, so that its lanes can be claimed at once and the schedules that it has leased are due
+   * again. Returns the number of leases.
    */
   abandon(worker: string): Promise<number>;
-  /** Items of a lane that are due and not yet drained or claimed. */
+  /** Returns the number of items of a lane that are due and not drained or claimed yet. */
   pending(lane: string, kind: string): Promise<number>;
-  /** When the next lane of these kinds comes due; `undefined` where nothing waits. A time in the past means now. */
+  /** Returns when the next lane of these kinds is due, or `undefined` if no item waits. A time in the past means now. */
   nextWorkAt(kinds: readonly string[]): Promise<number | undefined>;
-  /** Called (in this process) whenever work of this kind may have become claimable. Returns its undo. */
+  /** Calls `wake` in this process whenever work of this kind may have become claimable. Returns a function that stops this. */
   onWork(kind: string, wake: () => void): () => void;
 
   readonly items: {
     get(id: string): Promise<WorkItem | undefined>;
-    /** Newest first. `before` is a `seq`. */
+    /** Lists the newest items first. `before` is a `seq`. */
     list(filter?: ItemFilter): Promise<WorkItem[]>;
-    /** Ends a queued or running item as `cancelled`; a running one loses its lease. `false` where it had ended. */
+    /** Ends a queued or running item as `cancelled`; a running one loses its lease. Returns false if it had already ended. */
     cancel(id: string): Promise<boolean>;
-    /** Makes a queued item that waits for its time due now; `false` where it does not wait, or is not the next of its lane. */
+    /** Makes a queued item due now. Returns false if it does not wait for its time, or is not the next of its lane. */
     wake(id: string): Promise<boolean>;
     /** Puts a dead or cancelled item back into its lane with fresh attempts and failures. */
     replay(id: string): Promise<boolean>;
-    /** Removes items that ended before `before` in one of these states; returns how many. */
+    /** Removes items that ended before `before` in one of these states. Returns their number. */
     prune(before: number, states: readonly EndedState[]): Promise<number>;
-    /** Takes next to no time where nothing was written since it was asked. */
+    /** Returns the number of items. A repeated call is very fast on SQLite as long as nothing is written. */
     count(kind: string, state: ItemState): Promise<number>;
     stats(): Promise<QueueStats>;
-    /** Lanes with work: leased ones first, then the busiest. */
+    /** Lists the lanes with work: leased lanes first, then those with the most queued items. */
     lanes(limit?: number): Promise<LaneStatus[]>;
   };
 
   // ------------------------------------------------------------------------------------- schedules
   readonly schedules: {
-    /** Inserts or replaces the definition; `rev` increases. With `expectedRev`, returns `undefined` if another change was faster. */
+    /** Inserts or replaces the definition and increases `rev`. Returns `undefined` if `rev` is not `expectedRev`. */
     put(schedule: NewSchedule, expectedRev?: number): Promise<Schedule | undefined>;
     get(kind: string, id: string): Promise<Schedule | undefined>;
     list(kind: string): Promise<Schedule[]>;
-    /** Those whose state has `consecutiveErrors` other than 0: few of many. As `count`. */
+    /** Lists the schedules whose state has `consecutiveErrors` other than 0. A repeated call is as fast as `items.count`. */
     failing(kind: string): Promise<readonly Schedule[]>;
     delete(kind: string, id: string): Promise<boolean>;
-    /** Enabled schedules whose `nextAt` has come, earliest first. */
+    /** Lists the enabled schedules whose `nextAt` is not after `now`, earliest first. */
     due(kind: string, now: number, limit: number): Promise<Schedule[]>;
-    /** The earliest `nextAt` of the enabled schedules of a kind. */
+    /** Returns the earliest `nextAt` of the enabled schedules of a kind. */
     nextDueAt(kind: string): Promise<number | undefined>;
-    /** The large part of a schedule's state, which `list` leaves out. */
+    /** Returns the cursor of a schedule, which may be large and which `list` omits. */
     cursor(kind: string, id: string): Promise<unknown>;
   };
   /**
-   * One slot of a schedule: only where `nextAt` still is `expectedNext` are the new `next` (`null`: never again), the
-   * state and the batch written. Returns the new `rev`, or `undefined` if another gateway took the slot.
-   * Work that is done within the slot takes it with a `lease` whose end is `next`, renews that with `commitSchedule` and the
-   * `rev` from here, and ends it with `commitSchedule` and the newest `rev`.
+   * Takes one slot of a schedule. It writes the new `next` (`null`: never again), the state and the batch only if `nextAt`
+   * still is `expectedNext`. Returns the new `rev`, or `undefined` if another gateway took the slot.
+   * Work that is done within the slot takes it with a `lease` whose end is `next`, renews the lease with `commitSchedule`
+   * and the returned `rev`, and ends it with `commitSchedule` and the newest `rev`.
    */
   tick(slot: ScheduleSlot, batch?: Batch): Promise<number | undefined>;
-  /** Cursor, state and batch together: only where `rev` still is `expectedRev`. Returns the new `rev`. */
+  /** Writes cursor, state and batch together, only if `rev` still is `expectedRev`. Returns the new `rev`. */
   commitSchedule(commit: ScheduleCommit, batch?: Batch): Promise<number | undefined>;
 
   // ------------------------------------------------------------------------------------ rate limits
   /**
-   * Never more than `max` in any window of `windowMs`. Exact up to 1,000 (every hit is kept); above that the window is
-   * cut into 100 slots and errs on the strict side. Survives a crash of the process.
+   * Allows at most `max` in any window of `windowMs`. Up to a `max` of 1,000 it is exact, since it stores every hit; above
+   * that it divides the window into 100 slots and errs on the strict side. The counts survive a crash of the process.
    */
   take(key: string, cost: number, max: number, windowMs: number): Promise<Take>;
 
-  /** Limits by what requests use, which is known only at their end. */
+  /** Limits on amounts that are known only when a request has ended. */
   readonly reservations: {
     /**
-     * Sets aside what a request may use of each limit, all of it or, where one leaves no room, nothing. It takes the place
-     * of what `id` has set aside before, and is given back by `settle`, or `ttlMs` after the last `extend` of its holder: so those of a process that died go by themselves.
+     * Reserves the amount that a request may use of each limit, or nothing if one of the limits has no room. It replaces an
+     * earlier reservation of `id`. `settle` releases it; otherwise it expires `ttlMs` after the last `extend` of its holder,
+     * so that the reservations of a dead process disappear by themselves.
      */
     reserve(
       reservation: { id: string; holder: string; ttlMs: number },
       requests: readonly ReservationRequest[],
     ): Promise<Reserved>;
-    /** Gives back what `id` has set aside, if anything, and adds what was used instead. */
+    /** Releases the reservation of `id`, if there is one, and adds the amounts that were used instead. */
     settle(id: string, charges: readonly Charge[]): Promise<void>;
-    /** Keeps all that a holder has set aside for another while. */
+    /** Extends all reservations of a holder until `ttlMs` from now. */
     extend(holder: string, ttlMs: number): Promise<void>;
   };
 
   // ------------------------------------------------------------------------------------- key, value
   readonly kv: {
     get<T = unknown>(namespace: string, key: string): Promise<T | undefined>;
-    /** `ttlMs`: forgotten after that. */
-    /** Namespace and key have at most 2,000 bytes together: `invalid_request_error` for more. */
+    /**
+     * Sets a value, which expires after `ttlMs`. Rejects with `invalid_request_error` if namespace and key have more than
+     * 2,000 bytes together.
+     */
     set(
       namespace: string,
       key: string,
       value: unknown,
       options?: { ttlMs?: number },
     ): Promise<void>;
-    /** As `set`, where the key has no value; `false`, and nothing written, where it has one. */
+    /** Sets the value like `set` if the key has none. Returns false, and writes nothing, if it has one. */
     add(
       namespace: string,
       key: string,
@@ -203,7 +207,7 @@ export interface Store {
       options?: { ttlMs?: number },
     ): Promise<boolean>;
     delete(namespace: string, key: string): Promise<boolean>;
-    /** Keys in order. */
+    /** Lists the keys in order. */
     list(namespace: string, prefix?: string): Promise<string[]>;
   };
 
@@ -211,101 +215,104 @@ export interface Store {
   readonly sessions: {
     get(id: string): Promise<Session | undefined>;
     /**
-     * Creates it, or merges `meta` into the one that is there (a key set to `null` goes). The transcript counts as that of
-     * `meta.principal`.
+     * Creates the session, or merges `meta` into that of an existing one; a key that is `null` is removed. The transcript
+     * counts for the quota of `meta.principal`.
      */
     put(id: string, meta: Record<string, unknown>): Promise<Session>;
-    /** Last used first. `before` is an `updatedAt`. */
+    /** Lists the last used sessions first. `before` is an `updatedAt`. */
     list(filter?: { limit?: number; before?: number; prefix?: string }): Promise<Session[]>;
-    /** Adds messages (and creates the session). A turn does this with `finish` instead, in one transaction. */
+    /** Adds messages, and creates the session if it is missing. A turn does this with `finish` instead, in one transaction. */
     append(id: string, messages: readonly NewMessage[]): Promise<void>;
-    /** In order. `after` is a `seq`; `last` keeps the newest n of what would be answered. */
+    /** Lists the messages in order. `after` is a `seq`; `last` limits the result to that many of the newest. */
     transcript(
       id: string,
       range?: { after?: number; limit?: number; last?: number },
     ): Promise<StoredMessage[]>;
-    /** Removes the messages and keeps the session and its `meta`; returns how many. */
+    /** Removes the messages and keeps the session and its `meta`. Returns the number of messages. */
     clear(id: string): Promise<number>;
     delete(id: string): Promise<boolean>;
-    /** Characters of the transcripts that count as the principal's. */
+    /** Returns the size of the transcripts that count for the principal, in characters. */
     bytes(principal: string): Promise<number>;
   };
 
-  // ------------------------------------------------------------------------------- logs of what was
-  /** What came in from outside (the webhooks' delivery log). */
+  // ------------------------------------------------------------------------------------------- logs
+  /** The delivery log of webhooks: requests that came in from outside. */
   readonly deliveries: {
     append(delivery: NewDelivery): Promise<void>;
     get(id: string): Promise<(Delivery & { payload: string | undefined }) | undefined>;
-    /** Newest first, without payloads. `before` is an `at`. */
+    /** Lists the newest deliveries first, without payloads. `before` is an `at`. */
     list(filter?: {
       source?: string;
       outcome?: string;
       limit?: number;
       before?: number;
     }): Promise<Delivery[]>;
-    /** Of those with one of `outcomes` (or of all), keeps the newest `keep` and drops what is older than `before`; returns how many went. */
+    /**
+     * Removes deliveries that are older than `before` or not among the newest `keep`. With `outcomes`, it considers only
+     * deliveries with one of them. Returns the number of removed deliveries.
+     */
     prune(options: {
       before?: number;
       keep?: number;
       outcomes?: readonly string[];
     }): Promise<number>;
   };
-  /** Histories of cron jobs, polls, hooks: `owner` is e.g. `cron:<id>`. */
+  /** Histories of cron jobs, polls and hooks; `owner` is for example `cron:<id>`. */
   readonly runs: {
-    /** Inserts, or replaces the run of that id. */
+    /** Inserts the run, or replaces the run with the same id. */
     put(run: Run): Promise<void>;
     get(id: string): Promise<Run | undefined>;
-    /** Newest first. `before` is an `at`. */
+    /** Lists the newest runs first. `before` is an `at`. */
     list(filter: {
       owner?: string;
       status?: string;
       limit?: number;
       before?: number;
     }): Promise<Run[]>;
-    /** Keeps the newest `keep` of an owner (0: removes all). */
+    /** Removes all runs of an owner except the newest `keep`. Returns the number of removed runs. */
     prune(owner: string, keep: number): Promise<number>;
   };
 
   // ------------------------------------------------------------------------------------------ usage
-  /** Sums per minute, which stay small, and single requests, of which only the newest are kept. */
+  /** Sums per minute, which stay small, and single requests, of which the store keeps only the newest. */
   readonly usage: {
-    /** Adds to the sums; with `requests` also blocks of single requests, and forgets the oldest beyond `keep`. */
+    /** Adds to the sums. With `requests`, it also adds blocks of single requests, and removes the oldest beyond `keep`. */
     append(records: readonly UsageRecord[], requests?: NewRequests): Promise<void>;
-    /** One row per distinct value of `by` (one row in all without it). Minutes count as a whole. */
+    /** Returns one row per distinct value of `by`, or a single row without it. It counts whole minutes. */
     sum(filter?: UsageFilter): Promise<UsageSum[]>;
-    /** Blocks by their latest request, newest first: as many as hold `least` requests, or a few hundred; none: empty. */
+    /** Lists blocks by their latest request, newest first, until they hold `least` requests; at most a few hundred blocks. */
     requests(range: RequestRange): Promise<RequestBlock[]>;
-    /** Removes sums and blocks from before `before`; returns how many rows. */
+    /** Removes sums and blocks from before `before`. Returns the number of removed rows, without those of tags. */
     prune(before: number): Promise<number>;
   };
 
   // ------------------------------------------------------------------------------------ maintenance
-  /** Opens (and migrates) now instead of at the first call. */
+  /** Opens and migrates the store now instead of at the first call. */
   open(): Promise<void>;
-  /** Never rejects: says what is wrong. `isQuick`: without its size, which takes longer to find out than the rest. */
+  /** Reports problems and never rejects. With `isQuick`, it omits the size, which takes longest to find out. */
   health(isQuick?: boolean): Promise<StoreHealth>;
-  /** Integrity problems in plain words; none: empty. Runs beside other work. */
+  /** Lists integrity problems in plain words, while other work continues. */
   check(): Promise<string[]>;
   /**
-   * A consistent copy, written beside running work: as `<file>.part`, which gets its name when it is whole. Rejects with
-   * `conflict` where the file exists. A copy that fails says nothing about the store, whose health stays what it was.
+   * Writes a consistent copy while other work continues. It writes to `<file>.part`, and renames that when it is complete.
+   * Rejects with `conflict` if the file exists. A failed copy does not change the health of the store.
    */
   backup(file: string): Promise<{ bytes: number }>;
-  /** Forgets keys, values and rate limits whose time is over. */
+  /** Removes expired keys, values, rate limits and reservations. */
   sweep(): Promise<void>;
   /**
-   * Gives free space back to the disk. Reads go on; writes wait for its end, in order, so that leases are renewed before
-   * anybody can claim them. Needs up to twice the store's size in free space.
+   * Gives free space back to the disk. Reads continue. On SQLite, writes wait in order until it ends, so that leases are
+   * renewed before another worker can claim them, and it needs up to twice the store's size in free space.
    */
   compact(): Promise<{ before: number; after: number }>;
-  /** Writes what waits and closes. Later calls reject. */
+  /** Performs the waiting writes and closes the store. Later calls reject. */
   close(): Promise<void>;
 }
 
 export interface StoreHealth {
   ok: boolean;
   engine: string;
-  /** What is wrong, without paths. */
+  /** Describes what is wrong, without paths. */
   problem?: string;
   bytes?: number | undefined;
   schemaVersion?: number;

@@ -1,4 +1,4 @@
-/** `portico store check`: by the running gateway, or of the store itself where none runs or another one is named. */
+/** `portico store check`: asks the running gateway, or checks the store directly if none runs or STORE names another one. */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { CommandIO } from "portico/command-line";
@@ -9,37 +9,37 @@ import { type Inspection, RESTORE } from "./inspection.ts";
 
 export async function check(io: CommandIO): Promise<void> {
   const place = io.args["store"];
-  if (place !== undefined) return show(io, place, urlFrom(io, place));
+  if (place !== undefined) return checkDirectly(io, place, urlFrom(io, place));
   const home = io.home();
   if (io.options["url"] !== undefined || io.env["PORTICO_URL"] !== undefined || home.running())
-    return ask(io);
+    return checkByGateway(io);
   const url = urlOf((await home.config()).current, home.paths.state);
   const name = isPostgres(url) ? "store.url" : fileOf(url);
   if (!isPostgres(url) && !existsSync(name))
     throw new Error(`${name} does not exist yet. The first start creates it.`);
-  return show(io, name, url);
+  return checkDirectly(io, name, url);
 }
 
-/** An address, or a path as the shell has it. */
+/** Returns the URL of STORE: an address, or the absolute path of a file. */
 function urlFrom({ cwd }: CommandIO, place: string): string {
   if (isPostgres(place) || place.startsWith("file:")) return place;
-  // Not repeated, because it may contain a password.
+  // The error does not repeat the address, because it may contain a password.
   if (/^\w+:\/\//.test(place))
     throw new Error("STORE is a file, or postgres://user:password@host:port/database.");
   return resolve(cwd, place);
 }
 
-async function ask(io: CommandIO): Promise<void> {
+async function checkByGateway(io: CommandIO): Promise<void> {
   io.progress("checking …");
   const timeoutMs = 600_000;
   const inspection = await io.gateway.request<Inspection>("POST", "/store/check", undefined, {
     timeoutMs,
   });
   io.show(inspection, ({ problems }) => (problems.length === 0 ? "The store is sound." : problems));
-  refuse("The store", { ...inspection, remedy: RESTORE });
+  throwProblems("The store", { ...inspection, remedy: RESTORE });
 }
 
-async function show(io: CommandIO, place: string, url: string): Promise<void> {
+async function checkDirectly(io: CommandIO, place: string, url: string): Promise<void> {
   // An address may contain a password.
   const name = isPostgres(url) ? "The database" : place;
   io.progress(`checking ${isPostgres(url) ? "the database" : place} …`);
@@ -49,10 +49,13 @@ async function show(io: CommandIO, place: string, url: string): Promise<void> {
       ? `${name} is sound: ${describe(inspection)}.`
       : inspection.problems,
   );
-  refuse(name, inspection);
+  throwProblems(name, inspection);
 }
 
-function refuse(name: string, { problems, remedy }: Pick<Inspection, "problems" | "remedy">): void {
+function throwProblems(
+  name: string,
+  { problems, remedy }: Pick<Inspection, "problems" | "remedy">,
+): void {
   if (problems.length === 0) return;
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
   throw new Error(`${name}: ${problems[0]}${more}.${remedy === undefined ? "" : ` ${remedy}`}`);

@@ -1,8 +1,8 @@
-/** What is found in a store that no gateway of ours has open. Looking changes nothing in it. */
+/** The inspection of a store without a gateway, which changes nothing in the store. */
 import { queueProblems } from "../operations/queue-views.ts";
 import { migrations } from "../sql/migrations.ts";
 import type { Operation } from "../sql/operation.ts";
-import { COMPLETE_PART, PART, partMark } from "../sql/part.ts";
+import { COMPLETE_PART, PART, readPartMark } from "../sql/part.ts";
 import { first } from "../sql/query.ts";
 import { tablesOf } from "../transfer/tables.ts";
 
@@ -10,16 +10,16 @@ export interface Inspection {
   engine: "sqlite" | "postgresql";
   bytes?: number;
   schemaVersion?: number;
-  /** What each table holds, where it holds any: a row of deliveries may hold several. */
+  /** The number of records in each table that is not empty. A row of deliveries may hold several records. */
   rows: Record<string, number>;
-  /** None: it is sound. */
+  /** The problems in plain words; empty for a sound store. */
   problems: string[];
-  /** What to do about them, in full sentences. */
+  /** How to solve the problems, in full sentences. */
   remedy?: string;
 }
 
-/** Whether this portico knows these tables; `undefined` where it does. */
-export function strangeness(present: ReadonlySet<string>, version: number) {
+/** Returns the problem with the tables of a store, or `undefined` if this version of Portico can use them. */
+export function findSchemaProblem(present: ReadonlySet<string>, version: number) {
   const expected = tablesOf(version).map(({ name }) => name);
   const missing = expected.filter((name) => !present.has(name));
   if (version < 1 || missing.length > expected.length / 2)
@@ -41,18 +41,19 @@ export function strangeness(present: ReadonlySet<string>, version: number) {
   };
 }
 
-/** Its rows, and contradictions among them. */
-export function* contents(
+/** Counts the rows of a store, and finds contradictions among them. */
+export function* readContents(
   version: number,
 ): Operation<Pick<Inspection, "rows" | "problems" | "remedy">> {
   const rows: Inspection["rows"] = {};
   for (const { name, columns } of tablesOf(version)) {
     const count =
       name === "deliveries" && columns.includes("size") ? "COALESCE(SUM(size), 0)" : "COUNT(*)";
-    const counted = yield* first<{ n: number }>(`SELECT ${count} AS n FROM ${name}`);
-    if (counted && Number(counted.n) > 0) rows[name] = Number(counted.n);
+    const row = yield* first<{ n: number }>(`SELECT ${count} AS n FROM ${name}`);
+    if (row && Number(row.n) > 0) rows[name] = Number(row.n);
   }
-  if ((yield* partMark()) !== undefined) return { rows, problems: [PART], remedy: COMPLETE_PART };
+  if ((yield* readPartMark()) !== undefined)
+    return { rows, problems: [PART], remedy: COMPLETE_PART };
   return { rows, problems: yield* queueProblems() };
 }
 

@@ -1,4 +1,4 @@
-/** As people write it. */
+/** Formats a size in kB or MB. */
 export function sizeText(bytes: number): string {
   if (bytes < 1024 * 1024) return `${(bytes / 1024).toFixed(1)} kB`;
   return `${(bytes / 1024 / 1024).toFixed(1)} MB`;

@@ -1,9 +1,9 @@
-/** Adding work: all items of a transaction go in together, and then each of their lanes becomes ready once. */
+/** Adds work: all items of a transaction are inserted together, and then each of their lanes becomes ready once. */
 import { laneLock } from "../sql/locks.ts";
 import type { Deferred, Operation, Param, Transaction } from "../sql/operation.ts";
 import { insertion, toJson } from "../sql/query.ts";
 import type { NewItem } from "../types.ts";
-import { holdLane, type LaneOpening, openLanes } from "./lanes.ts";
+import { delayLane, type LaneOpening, openLanes } from "./lanes.ts";
 
 interface Addition {
   item: NewItem;
@@ -20,7 +20,7 @@ const insertItems = insertion(
 );
 
 class NewItems implements Deferred {
-  readonly all: Addition[] = [];
+  readonly additions: Addition[] = [];
 
   *write(tx: Transaction): Operation<void> {
     const openings = new Map<string, LaneOpening>();
@@ -29,21 +29,21 @@ class NewItems implements Deferred {
       const key = laneLock(item);
       const opening = openings.get(key);
       if (settle) {
-        // what was added to the lane before must count as its first waiting item
+        // An item that was added to the lane before must count as its first waiting item.
         yield* openLanes(tx, [...openings.values()]);
         openings.clear();
-        yield* holdLane(tx, item, settle, now);
+        yield* delayLane(tx, item, settle, now);
       } else if (opening) opening.readyAt = Math.min(opening.readyAt, runAt);
       else openings.set(key, { id, kind, lane, readyAt: runAt, since: now });
     }
     yield* openLanes(tx, [...openings.values()]);
   }
 
-  /** Returns those that were not there before, each id once. */
+  /** Inserts the items. Returns those whose id is new, each once. */
   *#insert(): Operation<Addition[]> {
-    const { rows } = yield* insertItems(this.all.map(rowOf));
+    const { rows } = yield* insertItems(this.additions.map(rowOf));
     const inserted = new Set(rows.map(({ id }) => id));
-    return this.all.filter(({ item }) => inserted.delete(item.id));
+    return this.additions.filter(({ item }) => inserted.delete(item.id));
   }
 }
 
@@ -54,7 +54,7 @@ function rowOf({ item, runAt, now }: Addition): Param[] {
 
 export function addItems(tx: Transaction, items: readonly NewItem[]): void {
   const { now } = tx;
-  const additions = tx.deferred(NewItems).all;
+  const { additions } = tx.deferred(NewItems);
   for (const item of items) {
     tx.require(laneLock(item));
     const runAt = item.runAt !== undefined && item.runAt > now ? item.runAt : 0;

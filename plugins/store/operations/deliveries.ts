@@ -1,4 +1,4 @@
-/** The log of what came in from outside. */
+/** The delivery log of webhooks. */
 import type { Deferred, Operation, Param, Transaction, Write } from "../sql/operation.ts";
 import {
   all,
@@ -86,31 +86,31 @@ interface PruneOptions {
   outcomes?: readonly string[];
 }
 
-/** Resolves to how many deliveries were removed. */
+/** Resolves to the number of removed deliveries. */
 export function pruneDeliveries({ before, keep, outcomes = [] }: PruneOptions): Write<number> {
-  const among =
+  const ofOutcomes =
     outcomes.length === 0 ? "" : `AND outcome IN (${outcomes.map(() => "?").join(", ")})`;
   return {
     locks: [],
     *run() {
       let removed = 0;
       if (before !== undefined)
-        removed += yield* removeWhere(`at < ? ${among}`, [before, ...outcomes]);
+        removed += yield* removeWhere(`at < ? ${ofOutcomes}`, [before, ...outcomes]);
       if (keep === undefined) return removed;
       const oldest = yield* first<{ at: number; id: string }>(
-        `SELECT at, id FROM deliveries WHERE at >= 0 ${among} ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?`,
+        `SELECT at, id FROM deliveries WHERE at >= 0 ${ofOutcomes} ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?`,
         ...outcomes,
         Math.max(1, keep) - 1,
       );
       if (!oldest) return removed;
-      const older = `(at, id) < (?, ?) ${among}`;
+      const older = `(at, id) < (?, ?) ${ofOutcomes}`;
       return removed + (yield* removeWhere(older, [oldest.at, oldest.id, ...outcomes]));
     },
   };
 }
 
-/** Passes over rows that another gateway is removing at the same time. */
+/** Removes rows, and skips those that another gateway is removing at the same time. */
 function removeWhere(where: string, params: readonly Param[]): Operation<number> {
-  const old = `SELECT id FROM deliveries WHERE ${where} {skip}`;
-  return remove(`DELETE FROM deliveries WHERE id IN (${old})`, ...params);
+  const selection = `SELECT id FROM deliveries WHERE ${where} {skip}`;
+  return remove(`DELETE FROM deliveries WHERE id IN (${selection})`, ...params);
 }

@@ -1,12 +1,12 @@
-/** Events that one turn takes together, and that end with it. */
+/** Drains events: a turn takes several of them together, and they end with it. */
 import { laneLock, type Lock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { all, first, run } from "../sql/query.ts";
 import type { WorkItem } from "../types.ts";
-import { type ItemRow, reopenLane, settleLane, toItem } from "./lanes.ts";
+import { type ItemRow, reopenLane, updateLane, toItem } from "./lanes.ts";
 
-/** The lanes to which the items return that `by` has drained, unless it is done. */
-export function* drainedLanes(by: string): Operation<Lock[]> {
+/** Returns the locks of the lanes to which the items that `by` has drained return unless it is done. */
+export function* drainedLaneLocks(by: string): Operation<Lock[]> {
   const rows = yield* all<{ kind: string; lane: string }>(
     "SELECT DISTINCT kind, lane FROM items WHERE drained_by = ? AND state = 'held'",
     by,
@@ -14,7 +14,7 @@ export function* drainedLanes(by: string): Operation<Lock[]> {
   return rows.map(laneLock);
 }
 
-/** What an item had drained is done with it, or goes back to its lane where the item came to nothing. */
+/** Ends the items that another item has drained: they are done with it, or return to their lane if it is dead or cancelled. */
 export function* endDrained(
   tx: Transaction,
   by: string,
@@ -29,40 +29,40 @@ export function* endDrained(
     );
     return;
   }
-  const counted = state === "dead" ? 1 : 0;
+  const extraAttempts = state === "dead" ? 1 : 0;
   yield* run(
     `UPDATE items SET state = 'dead', finished_at = ?, attempts = attempts + 1, error = ?
      WHERE drained_by = ? AND state = 'held' AND attempts + ? >= max_attempts AND ? = 1`,
     tx.now,
     error,
     by,
-    counted,
-    counted,
+    extraAttempts,
+    extraAttempts,
   );
-  const back = yield* all<ItemRow>(
+  const returnedRows = yield* all<ItemRow>(
     `UPDATE items SET state = 'queued', attempts = attempts + ?, drained_by = NULL, error = ?
      WHERE drained_by = ? AND state = 'held' RETURNING *`,
-    counted,
+    extraAttempts,
     error,
     by,
   );
-  for (const row of back) yield* reopenLane(tx, row, row.run_at);
+  for (const row of returnedRows) yield* reopenLane(tx, row, row.run_at);
 }
 
 export interface DrainOptions {
   lane: string;
   kind: string;
   max: number;
-  /** The item that takes them. */
+  /** The id of the item that takes them. */
   by: string;
   maxChars?: number | undefined;
 }
 
 export function drain(options: DrainOptions): Write<WorkItem[]> {
-  return { locks: [laneLock(options)], run: (tx) => bind(tx, options) };
+  return { locks: [laneLock(options)], run: (tx) => bindItems(tx, options) };
 }
 
-function* bind(tx: Transaction, options: DrainOptions): Operation<WorkItem[]> {
+function* bindItems(tx: Transaction, options: DrainOptions): Operation<WorkItem[]> {
   const { lane, kind, max, by, maxChars = Number.POSITIVE_INFINITY } = options;
   const drained = yield* all<ItemRow>(
     "SELECT * FROM items WHERE drained_by = ? AND kind = ? ORDER BY seq",
@@ -73,7 +73,7 @@ function* bind(tx: Transaction, options: DrainOptions): Operation<WorkItem[]> {
   if (room <= 0) return drained.map(toItem);
   const chars = maxChars - drained.reduce((sum, { body }) => sum + body.length, 0);
   const newRows: ItemRow[] = [];
-  for (const id of yield* fitting(tx, options, room, chars)) {
+  for (const id of yield* selectFitting(tx, options, room, chars)) {
     const row = yield* first<ItemRow>(
       "UPDATE items SET state = 'held', drained_by = ?, started_at = ? WHERE id = ? AND state = 'queued' RETURNING *",
       by,
@@ -82,18 +82,18 @@ function* bind(tx: Transaction, options: DrainOptions): Operation<WorkItem[]> {
     );
     if (row) newRows.push(row);
   }
-  if (newRows.length > 0) yield* settleLane(tx, kind, lane);
+  if (newRows.length > 0) yield* updateLane(tx, kind, lane);
   return [...drained, ...newRows].sort((a, b) => a.seq - b.seq).map(toItem);
 }
 
-interface Waiting {
+interface WaitingItem {
   seq: number;
   id: string;
   chars: number;
 }
 
-/** The ids of what is due, in order, as far as there is room; one that is longer than all room only by itself. */
-function* fitting(
+/** Returns the ids of due items in order, as far as there is room. A single item longer than that is returned alone. */
+function* selectFitting(
   tx: Transaction,
   { lane, kind, by }: DrainOptions,
   room: number,
@@ -101,10 +101,10 @@ function* fitting(
 ): Operation<string[]> {
   const due = yield* dueItems(tx, kind, lane, room);
   const ids: string[] = [];
-  let left = chars;
+  let remainingChars = chars;
   for (const item of due) {
-    left -= item.chars;
-    if (left < 0) break;
+    remainingChars -= item.chars;
+    if (remainingChars < 0) break;
     ids.push(item.id);
   }
   const [next] = due;
@@ -113,18 +113,18 @@ function* fitting(
   return bound ? [] : [next.id];
 }
 
-/** Two queries, each of which reads the index in order and stops at its limit. */
+/** Returns due items in order. Each of the two queries reads the index in order and stops at its limit. */
 function* dueItems(
   tx: Transaction,
   kind: string,
   lane: string,
   limit: number,
-): Operation<Waiting[]> {
+): Operation<WaitingItem[]> {
   const select = `SELECT seq, id, LENGTH(body) AS chars FROM items WHERE kind = ? AND lane = ? AND {waiting}`;
   const order = "ORDER BY run_at, seq LIMIT ?";
-  const atOnce = yield* all<Waiting>(`${select} AND run_at <= 0 ${order}`, kind, lane, limit);
+  const atOnce = yield* all<WaitingItem>(`${select} AND run_at <= 0 ${order}`, kind, lane, limit);
   const due = `${select} AND run_at > 0 AND run_at <= ? ${order}`;
-  const later = yield* all<Waiting>(due, kind, lane, tx.now, limit);
+  const later = yield* all<WaitingItem>(due, kind, lane, tx.now, limit);
   return [...atOnce, ...later].sort((a, b) => a.seq - b.seq).slice(0, limit);
 }
 

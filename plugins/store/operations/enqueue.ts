@@ -1,11 +1,11 @@
-/** Adding a batch, as a whole or not at all; a repeated one once. */
+/** Adds a batch as a whole or not at all, and a repeated one only once. */
 import { laneLock, limitLock, type Lock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import type { Batch, Dedup, Enqueued, Limit } from "../types.ts";
 import { addItems } from "./additions.ts";
 import { addDelivery } from "./deliveries.ts";
 import { keyLock, setValue } from "./key-value.ts";
-import { firstUse, knownKey, knownLock } from "./known.ts";
+import { dedupLock, findKey, rememberKey } from "./dedup-keys.ts";
 import { takeFrom } from "./limits.ts";
 import { putRun, runsLock } from "./runs.ts";
 import { appendMessages, putSession, sessionLock } from "./sessions.ts";
@@ -19,12 +19,12 @@ export function enqueue(batch: NewBatch): Write<Enqueued> {
 export function locksOfEnqueue({ dedup, limit, ...batch }: NewBatch): Lock[] {
   return [
     ...(limit ? [limitLock(limit.key)] : []),
-    ...(dedup ? [knownLock(dedup.key)] : []),
+    ...(dedup ? [dedupLock(dedup.key)] : []),
     ...locksOf(batch),
   ];
 }
 
-/** What `addBatch` locks. */
+/** Returns the locks that `addBatch` needs. */
 export function locksOf(batch: Batch | undefined): Lock[] {
   const { items = [], runs = [], messages = [], kv = [] } = batch ?? {};
   return [
@@ -50,10 +50,10 @@ export function* addBatch(tx: Transaction, batch: Batch | undefined): Operation<
 /** A duplicate takes nothing from the limit, and the key of a refused batch is not remembered. */
 function* addOnce(tx: Transaction, batch: NewBatch): Operation<Enqueued> {
   const { dedup, limit } = batch;
-  const duplicate = dedup && (yield* knownKey(tx, dedup.key));
+  const duplicate = dedup && (yield* findKey(tx, dedup.key));
   const take = limit && (yield* takeFrom(tx, limit, duplicate ? 0 : 1));
   if (duplicate || take?.allowed === false) return { duplicate, limit: take };
-  if (dedup) firstUse(tx, dedup);
+  if (dedup) rememberKey(tx, dedup);
   yield* addBatch(tx, batch);
   return { limit: take };
 }

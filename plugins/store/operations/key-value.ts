@@ -44,7 +44,7 @@ export function writeValue(entry: Entry): Write<void> {
   return { locks: [keyLock(entry.namespace, entry.key)], run: (tx) => setValue(tx, entry) };
 }
 
-/** Resolves to false where the key has a value already. */
+/** Resolves to false if the key already has a value. */
 export function addValue(entry: Entry): Write<boolean> {
   return {
     locks: [keyLock(entry.namespace, entry.key)],
@@ -79,7 +79,7 @@ export function* listKeys(tx: Transaction, namespace: string, prefix: string): O
 
 const EXPIRING = { kv: "namespace, key", known: "key", limits: "key", reservations: "id, key" };
 
-/** Forgets what has expired, in every table that has a time of expiry. What is in use is left for the next time. */
+/** Removes expired rows from every table with a time of expiry. Rows that are in use stay until the next sweep. */
 export function sweep(): Write<void> {
   return {
     locks: [],

@@ -1,4 +1,4 @@
-/** The rows of the queue, and when a lane comes ready. */
+/** The rows of the queue, and the times at which lanes become ready. */
 import { laneLock } from "../sql/locks.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
 import { first, fromJson, insertion, optional, run } from "../sql/query.ts";
@@ -30,7 +30,7 @@ export interface LaneRow {
   head: string | null;
 }
 
-/** A row as its owner knows it. */
+/** Converts a row into the item that callers see. */
 export function toItem(row: ItemRow): WorkItem {
   return {
     id: row.id,
@@ -54,11 +54,11 @@ export function toItem(row: ItemRow): WorkItem {
 }
 
 export interface LaneOpening {
-  /** The first item that was added. */
+  /** The id of the first item that was added. */
   id: string;
   kind: string;
   lane: string;
-  /** Of the earliest item that was added. */
+  /** The earliest time of the added items; 0 means at once. */
   readyAt: number;
   since: number;
 }
@@ -70,15 +70,15 @@ const insertLanes = insertion(
    WHERE lanes.head IS NULL AND lanes.ready_at > excluded.ready_at`,
 );
 
-/** Each lane once. One with an item in progress keeps its time; any other comes ready with its earliest item. */
+/** Makes lanes ready with their earliest item. A lane with an item in progress keeps its time. Pass each lane only once. */
 export function* openLanes(tx: Transaction, lanes: readonly LaneOpening[]): Operation<void> {
   yield* insertLanes(
     lanes.map(({ id, kind, lane, readyAt, since }) => [kind, lane, readyAt, id, since]),
   );
-  for (const { kind } of lanes) tx.touch(kind);
+  for (const { kind } of lanes) tx.markClaimable(kind);
 }
 
-/** For an item that is waiting again. */
+/** Makes the lane of an item that waits again ready at `readyAt`. */
 export function reopenLane(
   tx: Transaction,
   { id, kind, lane }: ItemRow,
@@ -88,8 +88,8 @@ export function reopenLane(
   return openLanes(tx, [{ id, kind, lane, readyAt, since: tx.now }]);
 }
 
-/** For an item whose lane waits for quiet. */
-export function* holdLane(
+/** Delays the lane of a new item until no item was added for a while (`NewItem.settle`). */
+export function* delayLane(
   tx: Transaction,
   { id, kind, lane }: { id: string; kind: string; lane: string },
   settle: { windowMs: number; maxWaitMs: number },
@@ -111,11 +111,11 @@ export function* holdLane(
     settle.maxWaitMs,
     quietAt,
   );
-  tx.touch(kind);
+  tx.markClaimable(kind);
 }
 
-/** Gives a lane that has nothing in progress the time of its next item, or removes it. */
-export function* settleLane(tx: Transaction, kind: string, lane: string): Operation<void> {
+/** Gives a lane without an item in progress the time of its next item, or removes the lane if it is empty. */
+export function* updateLane(tx: Transaction, kind: string, lane: string): Operation<void> {
   tx.require(laneLock({ kind, lane }));
   const next = yield* first<{ run_at: number; seq: number }>(
     `SELECT run_at, seq FROM items WHERE kind = ? AND lane = ? AND {waiting} ORDER BY run_at, seq LIMIT 1`,
@@ -134,5 +134,5 @@ export function* settleLane(tx: Transaction, kind: string, lane: string): Operat
     kind,
     lane,
   );
-  tx.touch(kind);
+  tx.markClaimable(kind);
 }

@@ -1,4 +1,4 @@
-/** Looking at the queue, and forgetting what has ended. */
+/** Reads the queue, and removes ended items. */
 import type { Operation, Write } from "../sql/operation.ts";
 import { all, conditions, first, optional, pageSize, remove } from "../sql/query.ts";
 import type {
@@ -40,10 +40,10 @@ export function* countItems(kind: string, state: ItemState): Operation<number> {
   return row?.n ?? 0;
 }
 
-/** Passes over what another transaction is changing, such as an item that is put back into its lane. */
+/** Removes ended items. It skips those that another transaction is changing, such as an item that returns to its lane. */
 export function pruneItems(before: number, states: readonly EndedState[]): Write<number> {
-  const marks = states.map(() => "?").join(", ");
-  const ended = `SELECT seq FROM items WHERE finished_at < ? AND state IN (${marks}) {skip}`;
+  const placeholders = states.map(() => "?").join(", ");
+  const ended = `SELECT seq FROM items WHERE finished_at < ? AND state IN (${placeholders}) {skip}`;
   return {
     locks: [],
     run: () => remove(`DELETE FROM items WHERE seq IN (${ended})`, before, ...states),
@@ -100,14 +100,15 @@ export function* laneStatus(limit: number | undefined): Operation<LaneStatus[]> 
   }));
 }
 
-/** Contradictions between lanes and items, in plain words. */
+/** Lists contradictions between lanes and items, in plain words. */
 export function* queueProblems(): Operation<string[]> {
   const problems: string[] = [];
-  const lost = yield* first<{ n: number }>(
+  const withoutLane = yield* first<{ n: number }>(
     `SELECT COUNT(*) AS n FROM items i WHERE i.state IN ('queued', 'running')
      AND NOT EXISTS (SELECT 1 FROM lanes l WHERE l.kind = i.kind AND l.lane = i.lane)`,
   );
-  if (lost && lost.n > 0) problems.push(`${lost.n} waiting items are in no lane`);
+  if (withoutLane && withoutLane.n > 0)
+    problems.push(`${withoutLane.n} waiting items are in no lane`);
   const orphans = yield* first<{ n: number }>(
     `SELECT COUNT(*) AS n FROM items i WHERE i.state = 'held'
      AND NOT EXISTS (SELECT 1 FROM items d WHERE d.id = i.drained_by AND d.state IN ('queued', 'running'))`,

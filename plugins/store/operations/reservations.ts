@@ -1,4 +1,4 @@
-/** Limits by what requests use: an estimate is set aside before a request, the real amount is charged after it. */
+/** Limits on the amounts that requests use: an estimate is reserved before a request, and the real amount is added after it. */
 import type {
   CalendarPeriod,
   Charge,
@@ -10,11 +10,11 @@ import type {
 import { limitLock, type Lock, rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { conditions } from "../sql/query.ts";
-import { addTo, type Log, newestOf, readLogs, usedWithin, waitFor } from "./limits.ts";
+import { addAmount, type Log, newestOf, readLogs, usedWithin, waitTime } from "./limits.ts";
 
-/** Money is counted in fractions, whose sums are off by less than this. */
+/** Sums of money are sums of fractions, with an error below this. */
 const TOLERANCE = 1e-9;
-/** Amounts that other requests hold may be settled at any moment. */
+/** The delay of a retry if other requests hold reservations, which they may settle at any moment. */
 const SOON_MS = 1000;
 
 interface Reservation {
@@ -30,31 +30,31 @@ export function reserve(
 ): Write<Reserved> {
   return {
     locks: [rowLock("reservations", reservation.id), ...locksOfCounts(requests)],
-    soft: true,
-    run: (tx) => setAside(tx, reservation, requests),
+    isSoft: true,
+    run: (tx) => reserveAmounts(tx, reservation, requests),
   };
 }
 
-/** A period's count has a name of its own, and what is reserved is counted by key. */
+/** Locks each count by its key, under which reservations are summed, and by the name of its log. */
 function locksOfCounts(counts: readonly Count[]): Lock[] {
   return counts.flatMap((count) => [limitLock(count.key), limitLock(logName(count))]);
 }
 
-function* setAside(
+function* reserveAmounts(
   tx: Transaction,
   { id, holder, ttlMs }: Reservation,
   requests: readonly ReservationRequest[],
 ): Operation<Reserved> {
   const counts = yield* readCounts(tx, requests);
-  yield* giveBack(id);
+  yield* release(id);
   const states: ReservationState[] = [];
   const amounts: number[] = [];
   for (const request of requests) {
     const log = counts.get(request.key)!;
-    const reserved = yield* reservedOf(tx, request.key);
-    const state = { key: request.key, max: request.max, ...usedOf(tx, request, log), reserved };
+    const reserved = yield* sumReserved(tx, request.key);
+    const state = { key: request.key, max: request.max, ...measureUse(tx, request, log), reserved };
     states.push(state);
-    const amount = amountThatFits(request, state);
+    const amount = fitAmount(request, state);
     if (amount === undefined)
       return { allowed: false, states, refused: refusal(tx, request, state, log) };
     amounts.push(amount);
@@ -71,37 +71,37 @@ function* setAside(
 export function settle(id: string, charges: readonly Charge[]): Write<void> {
   return {
     locks: [rowLock("reservations", id), ...locksOfCounts(charges)],
-    soft: true,
+    isSoft: true,
     *run(tx) {
       const counts = yield* readCounts(tx, charges);
       for (const { key, window, amount } of charges) {
         const log = counts.get(key)!;
-        if ("ms" in window) addTo(log, tx.now, amount, window.ms);
+        if ("ms" in window) addAmount(log, tx.now, amount, window.ms);
         else addToPeriod(log, window, amount);
       }
-      yield* giveBack(id);
+      yield* release(id);
     },
   };
 }
 
-function* giveBack(id: string): Operation<void> {
-  yield { sql: "DELETE FROM reservations WHERE id = ?", params: [id], apart: true };
+function* release(id: string): Operation<void> {
+  yield { sql: "DELETE FROM reservations WHERE id = ?", params: [id], isIndependent: true };
 }
 
 /**
- * Keeps all reservations of a holder for another while: those of a process that died go by themselves. What is being
- * settled at this moment is passed over.
+ * Extends all reservations of a holder, so that only those of dead processes expire. It skips reservations that are being
+ * settled at this moment.
  */
 export function extendReservations(holder: string, ttlMs: number): Write<void> {
   return {
     locks: [],
-    soft: true,
+    isSoft: true,
     *run(tx) {
       const reservations = "SELECT id, key FROM reservations WHERE holder = ? {skip}";
       yield {
         sql: `UPDATE reservations SET expires_at = ? WHERE (id, key) IN (${reservations})`,
         params: [tx.now + ttlMs, holder],
-        apart: true,
+        isIndependent: true,
       };
     },
   };
@@ -123,7 +123,7 @@ function* readCounts(
   return byKey;
 }
 
-/** A period has a count of its own, so that the one before it needs no reset. */
+/** Each period has a log of its own, so that the log of the previous period needs no reset. */
 function logName({ key, window }: Count): string {
   return "ms" in window ? key : `${key}:${window.start}`;
 }
@@ -135,11 +135,11 @@ function* costsInUsage({ start, usageOf }: CalendarPeriod): Operation<number> {
     ["channel = ?", usageOf.channel],
   ]);
   const sql = `SELECT COALESCE(SUM(cost), 0) AS cost FROM usage_minutes ${where}`;
-  const { rows } = yield { sql, params, isSingle: true, apart: true };
+  const { rows } = yield { sql, params, isSingle: true, isIndependent: true };
   return Number(rows[0]?.["cost"] ?? 0);
 }
 
-/** A period's amounts are one hit, which is forgotten when the period is over. */
+/** Adds to the single hit of a period, which expires at the end of the period. */
 function addToPeriod(log: Log, { end }: CalendarPeriod, amount: number): void {
   const used = (log.hits[0]?.[1] ?? 0) + amount;
   log.hits = [[end, used]];
@@ -147,7 +147,7 @@ function addToPeriod(log: Log, { end }: CalendarPeriod, amount: number): void {
   log.expiresAt = end;
 }
 
-function usedOf(
+function measureUse(
   tx: Transaction,
   { window }: Count,
   log: Log,
@@ -158,25 +158,25 @@ function usedOf(
   return { used, resetMs: Math.min(window.ms, resetMs) };
 }
 
-function* reservedOf(tx: Transaction, key: string): Operation<number> {
+function* sumReserved(tx: Transaction, key: string): Operation<number> {
   const { rows } = yield {
     sql: "SELECT COALESCE(SUM(amount), 0) AS amount FROM reservations WHERE key = ? AND expires_at > ?",
     params: [key, tx.now],
     isSingle: true,
-    apart: true,
+    isIndependent: true,
   };
   return Number(rows[0]?.["amount"] ?? 0);
 }
 
-/** What is set aside; undefined where the request is refused. */
-function amountThatFits(
+/** Returns the amount to reserve, or undefined if the request is refused. */
+function fitAmount(
   { amount, max, isGuess }: ReservationRequest,
   { used, reserved }: ReservationState,
 ): number | undefined {
-  const left = max - used - reserved;
-  if (left < TOLERANCE) return undefined;
-  if (amount <= left + TOLERANCE) return amount;
-  return isGuess === true && amount > max && reserved === 0 ? left : undefined;
+  const available = max - used - reserved;
+  if (available < TOLERANCE) return undefined;
+  if (amount <= available + TOLERANCE) return amount;
+  return isGuess === true && amount > max && reserved === 0 ? available : undefined;
 }
 
 function refusal(
@@ -191,7 +191,7 @@ function refusal(
   const isUsedUp = excess > TOLERANCE || max - used < TOLERANCE;
   if (!isUsedUp) return { ...state, retryAfterMs: SOON_MS, isUsedUp };
   if (!("ms" in window)) return { ...state, retryAfterMs: resetMs, isUsedUp };
-  const retryAfterMs = used > 0 ? waitFor(hits, excess + reserved, tx.now, window.ms) : window.ms;
+  const retryAfterMs = used > 0 ? waitTime(hits, excess + reserved, tx.now, window.ms) : window.ms;
   return { ...state, retryAfterMs, isUsedUp };
 }
 
@@ -202,7 +202,7 @@ function* insertReservation(
   yield {
     sql: "INSERT INTO reservations (id, key, amount, holder, expires_at) VALUES (?, ?, ?, ?, ?)",
     params: [row.id, row.key, row.amount, row.holder, tx.now + row.ttlMs],
-    fractions: true,
-    apart: true,
+    hasFractions: true,
+    isIndependent: true,
   };
 }

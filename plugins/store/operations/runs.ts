@@ -1,4 +1,4 @@
-/** Histories: what was run, when, and how it ended. */
+/** Histories of runs: when they ran and how they ended. */
 import type { Run } from "../types.ts";
 import { type Lock, rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
@@ -26,7 +26,7 @@ function toRun(row: RunRow): Run {
   };
 }
 
-/** All runs of an owner. */
+/** Locks all runs of an owner. */
 export function runsLock(owner: string): Lock {
   return rowLock("runs", owner);
 }

@@ -86,7 +86,7 @@ function* putSchedule(
   }
   yield* putLarge(schedule.kind, schedule.id, "state", schedule.state);
   yield* putLarge(schedule.kind, schedule.id, "poll_cursor", schedule.cursor);
-  tx.touch(`schedule:${schedule.kind}`);
+  tx.markClaimable(`schedule:${schedule.kind}`);
   return yield* getSchedule(schedule.kind, schedule.id);
 }
 
@@ -122,7 +122,7 @@ export function* listSchedules(kind: string): Operation<Schedule[]> {
   return rows.map(toSchedule);
 }
 
-/** By its text: to read ten thousand states for the few that fail would keep everybody waiting. */
+/** Searches the text of the states, because parsing ten thousand states for the few that fail would block other work. */
 export function* failingSchedules(kind: string): Operation<Schedule[]> {
   const rows = yield* all<ScheduleRow>(
     `SELECT ${COLUMNS} FROM schedules WHERE kind = ? AND state LIKE ? AND state NOT LIKE ? ORDER BY created_at, id`,
@@ -137,7 +137,7 @@ export function deleteSchedule(kind: string, id: string): Write<boolean> {
   return {
     locks: [scheduleLock({ kind, id })],
     *run(tx) {
-      tx.touch(`schedule:${kind}`);
+      tx.markClaimable(`schedule:${kind}`);
       return (yield* run("DELETE FROM schedules WHERE kind = ? AND id = ?", kind, id)) > 0;
     },
   };
@@ -182,7 +182,7 @@ export function commitSchedule(
   return withBatch(commit, (tx) => commitRevision(tx, commit), batch);
 }
 
-/** The batch goes in where the schedule has moved on. */
+/** Adds the batch if `move` has changed the schedule. */
 function withBatch(
   schedule: { kind: string; id: string },
   move: (tx: Transaction) => Operation<number | undefined>,
@@ -199,10 +199,10 @@ function withBatch(
 }
 
 function* takeSlot(tx: Transaction, slot: ScheduleSlot): Operation<number | undefined> {
-  const at = slot.expectedNext === null ? "next_at IS NULL" : "next_at = ?";
+  const nextCondition = slot.expectedNext === null ? "next_at IS NULL" : "next_at = ?";
   const row = yield* first<{ rev: number }>(
     `UPDATE schedules SET next_at = ?, worker = ?, due_at = ?, rev = rev + 1, updated_at = ?
-     WHERE kind = ? AND id = ? AND ${at} RETURNING rev`,
+     WHERE kind = ? AND id = ? AND ${nextCondition} RETURNING rev`,
     slot.next,
     slot.lease?.worker ?? null,
     slot.lease?.dueAt ?? null,
@@ -214,7 +214,7 @@ function* takeSlot(tx: Transaction, slot: ScheduleSlot): Operation<number | unde
   if (!row) return undefined;
   yield* putLarge(slot.kind, slot.id, "state", slot.state);
   yield* putEnabled(slot.kind, slot.id, slot.enabled);
-  tx.touch(`schedule:${slot.kind}`);
+  tx.markClaimable(`schedule:${slot.kind}`);
   return row.rev;
 }
 
@@ -234,7 +234,7 @@ function* commitRevision(tx: Transaction, commit: ScheduleCommit): Operation<num
   yield* putLarge(commit.kind, commit.id, "state", commit.state);
   yield* putLarge(commit.kind, commit.id, "poll_cursor", commit.cursor);
   yield* putEnabled(commit.kind, commit.id, commit.enabled);
-  tx.touch(`schedule:${commit.kind}`);
+  tx.markClaimable(`schedule:${commit.kind}`);
   return row.rev;
 }
 
@@ -248,10 +248,10 @@ function* putEnabled(kind: string, id: string, enabled: boolean | undefined): Op
   );
 }
 
-/** Makes due again what a worker has leased; returns how many schedules. */
+/** Makes the schedules that a worker has leased due again. Returns their number. */
 export function* abandonSchedules(tx: Transaction, worker: string): Operation<number> {
-  const leased = yield* schedulesOf(worker);
-  for (const schedule of leased) {
+  const schedules = yield* leasedSchedules(worker);
+  for (const schedule of schedules) {
     tx.require(scheduleLock(schedule));
     yield* run(
       `UPDATE schedules SET next_at = due_at, worker = NULL, due_at = NULL, rev = rev + 1
@@ -259,12 +259,12 @@ export function* abandonSchedules(tx: Transaction, worker: string): Operation<nu
       schedule.kind,
       schedule.id,
     );
-    tx.touch(`schedule:${schedule.kind}`);
+    tx.markClaimable(`schedule:${schedule.kind}`);
   }
-  return leased.length;
+  return schedules.length;
 }
 
-export function schedulesOf(worker: string): Operation<{ kind: string; id: string }[]> {
+export function leasedSchedules(worker: string): Operation<{ kind: string; id: string }[]> {
   return all<{ kind: string; id: string }>(
     "SELECT kind, id FROM schedules WHERE worker = ?",
     worker,

@@ -38,7 +38,7 @@ export function* getSession(id: string): Operation<Session | undefined> {
   return row && toSession(row);
 }
 
-/** A session and its messages. */
+/** Locks a session and its messages. */
 export function sessionLock(id: string): Lock {
   return rowLock("sessions", id);
 }
@@ -53,8 +53,8 @@ export function* putSession(
   meta: Record<string, unknown>,
 ): Operation<Session> {
   tx.require(sessionLock(id));
-  const known = yield* getSession(id);
-  const merged = mergeMeta(known?.meta, meta);
+  const existing = yield* getSession(id);
+  const merged = mergeMeta(existing?.meta, meta);
   yield* run(
     `INSERT INTO sessions (id, created_at, updated_at, meta, principal) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at, meta = excluded.meta,
@@ -67,20 +67,20 @@ export function* putSession(
   );
   return {
     id,
-    createdAt: known?.createdAt ?? tx.now,
+    createdAt: existing?.createdAt ?? tx.now,
     updatedAt: tx.now,
-    messages: known?.messages ?? 0,
+    messages: existing?.messages ?? 0,
     meta: merged,
   };
 }
 
 /** A key that is set to `null` is removed. */
 function mergeMeta(
-  known: Record<string, unknown> | undefined,
+  current: Record<string, unknown> | undefined,
   change: Record<string, unknown>,
 ): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries({ ...known, ...change }).filter(
+    Object.entries({ ...current, ...change }).filter(
       ([, value]) => value !== null && value !== undefined,
     ),
   );
@@ -105,8 +105,8 @@ export function* listSessions(filter: {
 }
 
 /**
- * Characters of the transcripts that a principal caused. A session from before sessions recorded their principal counts
- * by its name, which begins with the principal.
+ * Returns the size of a principal's transcripts in characters. Sessions from before sessions recorded their principal count
+ * by their id, which begins with the principal.
  */
 export function* bytesOfPrincipal(principal: string): Operation<number> {
   const prefix = `${principal}:`;

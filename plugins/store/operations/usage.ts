@@ -30,41 +30,41 @@ const SUMS = [
 ] as const;
 const DURATIONS = timeColumns("duration");
 const FIRST_BYTES = timeColumns("first_byte");
-const ADDED = [...SUMS, ...DURATIONS, ...FIRST_BYTES];
+const ADDED_COLUMNS = [...SUMS, ...DURATIONS, ...FIRST_BYTES];
 const NO_TIMES: readonly number[] = emptyTimes();
 
-const WHERE = ["client", "channel", "model", "alias", "principal"];
-const addMinutes = additionTo("usage_minutes", ["minute", ...WHERE]);
-const addTags = additionTo("usage_tags", ["minute", "tag", ...WHERE]);
+const DIMENSIONS = ["client", "channel", "model", "alias", "principal"];
+const upsertMinute = upsertInto("usage_minutes", ["minute", ...DIMENSIONS]);
+const upsertTag = upsertInto("usage_tags", ["minute", "tag", ...DIMENSIONS]);
 
-function additionTo(table: string, key: readonly string[]): string {
-  const columns = [...key, ...ADDED];
-  const sums = ADDED.map((sum) => `${sum} = ${table}.${sum} + excluded.${sum}`);
+function upsertInto(table: string, key: readonly string[]): string {
+  const columns = [...key, ...ADDED_COLUMNS];
+  const sums = ADDED_COLUMNS.map((sum) => `${sum} = ${table}.${sum} + excluded.${sum}`);
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
     ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${sums.join(", ")}`;
 }
 
-/** All gateways add to the same few rows, and number their requests from one counter. */
-const USAGE = rowLock("usage");
+/** One lock for all usage, since all gateways add to the same few rows and number their requests from one counter. */
+const USAGE_LOCK = rowLock("usage");
 
 function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<void> {
   for (const record of records) {
     const at = record.at ?? tx.now;
     const minute = at - (at % MINUTE);
     const { key: client = "", channel = "", model = "", alias = "", principal = "" } = record;
-    const where = [client, channel, model, alias, principal];
+    const dimensions = [client, channel, model, alias, principal];
     const { tag } = record;
-    const key = tag === undefined ? [minute, ...where] : [minute, tag, ...where];
+    const key = tag === undefined ? [minute, ...dimensions] : [minute, tag, ...dimensions];
     yield {
-      sql: tag === undefined ? addMinutes : addTags,
-      params: [...key, ...sumsOf(record)],
-      fractions: true,
+      sql: tag === undefined ? upsertMinute : upsertTag,
+      params: [...key, ...valuesOf(record)],
+      hasFractions: true,
     };
   }
 }
 
-/** In the order of `ADDED`. */
-function sumsOf(record: UsageRecord): number[] {
+/** Returns the values in the order of `ADDED_COLUMNS`. */
+function valuesOf(record: UsageRecord): number[] {
   return [
     record.requests ?? 1,
     record.errors ?? 0,
@@ -81,7 +81,7 @@ function sumsOf(record: UsageRecord): number[] {
   ];
 }
 
-/** Sums by tag come from rows of their own: a request without a tag is in none, one with two tags in two. */
+/** Sums usage. Tags have rows of their own: a request without a tag is in none of them, one with two tags in two. */
 export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
   const isByTag = filter.tag !== undefined || filter.by?.includes("tag") === true;
   const groups = new Map<string, string>();
@@ -138,15 +138,15 @@ function isPeriod(by: UsageGroup): by is keyof typeof PERIODS {
   return by in PERIODS;
 }
 
-/** In transactions of their own, so that nothing else waits for the usage of other gateways. */
+/** Adds usage in transactions of its own, so that nothing else waits for the usage of other gateways. */
 export function appendUsage(
   records: readonly UsageRecord[],
   requests: NewRequests | undefined,
 ): Write<void> {
   return {
-    locks: [USAGE],
+    locks: [USAGE_LOCK],
     group: "usage",
-    soft: true,
+    isSoft: true,
     *run(tx) {
       yield* addUsage(tx, records);
       if (requests) yield* addRequests(requests);
@@ -176,8 +176,8 @@ function* addRequests({ blocks, keep }: NewRequests): Operation<void> {
   yield* run("DELETE FROM usage_requests WHERE number <= ?", newest - keep);
 }
 
-/** Blocks in one answer; most hold one request where little is asked. */
-const MOST_BLOCKS = 500;
+/** The largest number of blocks in one result. On a gateway with few requests, most blocks hold one. */
+const MAX_BLOCKS = 500;
 
 export function* listRequests({
   since,
@@ -185,12 +185,12 @@ export function* listRequests({
   after,
   least,
 }: RequestRange): Operation<RequestBlock[]> {
-  // No block is longer than the longest: so those that end far behind the range need not be looked at.
+  // A block that begins in the range ends within the span of the longest block. This bound lets the index limit the search.
   const end = after
     ? "(last_at, number) < (?, ?)"
     : "last_at <= ? + (SELECT MAX(last_at - first_at) FROM usage_requests)";
   const ends = after ? [after.lastAt, after.number] : [until];
-  const rows = <R>(columns: string, limit: number) =>
+  const selectBlocks = <R>(columns: string, limit: number) =>
     all<R>(
       `SELECT ${columns} FROM usage_requests WHERE last_at >= ? AND first_at <= ? AND ${end}
        ORDER BY last_at DESC, number DESC LIMIT ?`,
@@ -201,12 +201,12 @@ export function* listRequests({
     );
   let requestCount = 0;
   let blocks = 0;
-  for (const { requests } of yield* rows<{ requests: number }>("requests", MOST_BLOCKS)) {
+  for (const { requests } of yield* selectBlocks<{ requests: number }>("requests", MAX_BLOCKS)) {
     if (requestCount >= least) break;
     requestCount += requests;
     blocks++;
   }
-  return yield* rows<RequestBlock>(
+  return yield* selectBlocks<RequestBlock>(
     `number, requests, first_at AS "firstAt", last_at AS "lastAt", lines`,
     blocks,
   );
@@ -214,7 +214,7 @@ export function* listRequests({
 
 export function pruneUsage(before: number): Write<number> {
   return {
-    locks: [USAGE],
+    locks: [USAGE_LOCK],
     group: "usage",
     *run() {
       const sums = yield* remove("DELETE FROM usage_minutes WHERE minute < ?", before);

@@ -1,20 +1,20 @@
-/** Work in lanes: leasing it, ending it. */
+/** Work in lanes: claims, leases and their ends. */
 import { laneLock, type Lock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { all, first, optional, run, toJson } from "../sql/query.ts";
 import type { Batch, Claim, ClaimOutcome, Shares } from "../types.ts";
-import { drainedLanes, endDrained } from "./drain.ts";
+import { drainedLaneLocks, endDrained } from "./drain.ts";
 import { addBatch, locksOf } from "./enqueue.ts";
-import { type ItemRow, type LaneRow, reopenLane, settleLane, toItem } from "./lanes.ts";
-import { abandonSchedules, scheduleLock, schedulesOf } from "./schedules.ts";
+import { type ItemRow, type LaneRow, reopenLane, updateLane, toItem } from "./lanes.ts";
+import { abandonSchedules, scheduleLock, leasedSchedules } from "./schedules.ts";
 
 interface LaneName {
   kind: string;
   lane: string;
 }
 
-/** True where `claim` has something to do: spares an empty queue the write. */
-export function* anythingReady(tx: Transaction, kinds: readonly string[]): Operation<boolean> {
+/** Returns whether `claim` may find a lane, so that it need not write while the queue is empty. */
+export function* hasReadyLane(tx: Transaction, kinds: readonly string[]): Operation<boolean> {
   for (const kind of kinds) {
     const row = yield* first(
       "SELECT 1 AS yes FROM lanes WHERE kind = ? AND ready_at <= ? LIMIT 1",
@@ -28,7 +28,7 @@ export function* anythingReady(tx: Transaction, kinds: readonly string[]): Opera
 
 interface ClaimOptions {
   worker: string;
-  /** Of lanes. */
+  /** The largest number of lanes to claim. */
   max: number;
   leaseMs: number;
   kinds: readonly string[];
@@ -37,23 +37,23 @@ interface ClaimOptions {
 
 export function claim(options: ClaimOptions): Write<Claim[]> {
   return {
-    // it waits for no lane, but takes those that are free
+    // It waits for no lane: it tries the locks of ready lanes and takes those that are free.
     locks: [],
-    soft: true,
+    isSoft: true,
     *run(tx) {
       const claims: Claim[] = [];
       for (const lane of yield* takeReadyLanes(tx, options)) {
-        const claimed = yield* claimHead(tx, lane, options);
-        if (claimed) claims.push(claimed);
+        const laneClaim = yield* claimHead(tx, lane, options);
+        if (laneClaim) claims.push(laneClaim);
       }
       return claims;
     },
   };
 }
 
-/** What is due (a retry, a dead worker's lane) goes first, so that a steady stream of new work never starves it. */
-const READY = ["ready_at > 0 AND ready_at <= ?", "ready_at = 0 AND ready_at <= ?"];
-/** Lanes that are looked at in vain when other gateways claim the same ones at this moment. */
+/** Lanes that were due at a time (a retry, a dead worker's lane) come first, so that a stream of new work never starves them. */
+const READY_RANGES = ["ready_at > 0 AND ready_at <= ?", "ready_at = 0 AND ready_at <= ?"];
+/** The number of additional lanes to try, since other gateways may claim the same lanes at this moment. */
 const SPARE_LANES = 32;
 
 function* takeReadyLanes(
@@ -72,7 +72,7 @@ function* takeReadyLanes(
 
 function* takeFirst(tx: Transaction, kind: string, max: number): Operation<LaneRow[]> {
   const ready: LaneName[] = [];
-  for (const range of READY) {
+  for (const range of READY_RANGES) {
     const room = max + SPARE_LANES - ready.length;
     if (room <= 0) break;
     const rows = yield* all<LaneName>(
@@ -83,18 +83,22 @@ function* takeFirst(tx: Transaction, kind: string, max: number): Operation<LaneR
     );
     ready.push(...rows);
   }
-  return yield* lockFree(tx, ready, max);
+  return yield* lockFreeLanes(tx, ready, max);
 }
 
-/** Locks up to `max` of these lanes, and passes over those that others have locked or claimed meanwhile. */
-function* lockFree(tx: Transaction, ready: readonly LaneName[], max: number): Operation<LaneRow[]> {
+/** Locks up to `max` of these lanes, and skips those that others have locked or claimed in the meantime. */
+function* lockFreeLanes(
+  tx: Transaction,
+  ready: readonly LaneName[],
+  max: number,
+): Operation<LaneRow[]> {
   if (ready.length === 0) return [];
   const byLock = new Map(ready.map((lane) => [laneLock(lane), lane]));
-  const { rows } = yield { tryLocks: [...byLock.keys()], most: max };
+  const { rows } = yield { tryLocks: [...byLock.keys()], max };
   const lanes: LaneRow[] = [];
   for (const { name } of rows) {
     const { kind, lane } = byLock.get(String(name))!;
-    // once more: another gateway may have claimed it before it was locked
+    // This reads the lane again, because another gateway may have claimed it before it was locked.
     const row = yield* first<LaneRow>(
       "SELECT kind, lane, head FROM lanes WHERE kind = ? AND lane = ? AND ready_at <= ?",
       kind,
@@ -106,7 +110,7 @@ function* lockFree(tx: Transaction, ready: readonly LaneName[], max: number): Op
   return lanes;
 }
 
-/** The principal that the lane's next item counts for; empty where there is none. */
+/** The holder of the lane's next item; empty if it has none. */
 const HOLDER = `COALESCE(
   (SELECT holder FROM items WHERE items.id = lanes.head),
   (SELECT holder FROM items
@@ -114,7 +118,7 @@ const HOLDER = `COALESCE(
    ORDER BY run_at, seq LIMIT 1),
   '')`;
 
-/** One lane at a time, since each changes what is left for the next. */
+/** Takes one lane at a time, since each changes the shares that are left for the next. */
 function* takeByShares(
   tx: Transaction,
   kind: string,
@@ -122,16 +126,16 @@ function* takeByShares(
   { used, each, together }: Shares,
 ): Operation<LaneRow[]> {
   const counts = new Map(Object.entries(used));
-  const lookedAt: string[] = [];
+  const triedLanes: string[] = [];
   const lanes: LaneRow[] = [];
-  while (lanes.length < max && lookedAt.length < max + SPARE_LANES) {
+  while (lanes.length < max && triedLanes.length < max + SPARE_LANES) {
     const sum = [...counts.values()].reduce((total, count) => total + count, 0);
-    const full = [...counts].filter(([, count]) => count >= each).map(([holder]) => holder);
-    const among = sum >= together ? OF_NOBODY : without(HOLDER, full);
-    const next = yield* firstReady(tx, kind, lookedAt, among);
+    const fullHolders = [...counts].filter(([, count]) => count >= each).map(([holder]) => holder);
+    const holderCondition = sum >= together ? NO_HOLDER : notIn(HOLDER, fullHolders);
+    const next = yield* firstReady(tx, kind, triedLanes, holderCondition);
     if (!next) break;
-    lookedAt.push(next.lane);
-    const locked = yield* lockFree(tx, [next], 1);
+    triedLanes.push(next.lane);
+    const locked = yield* lockFreeLanes(tx, [next], 1);
     lanes.push(...locked);
     if (locked.length > 0 && next.holder !== "")
       counts.set(next.holder, (counts.get(next.holder) ?? 0) + 1);
@@ -144,9 +148,9 @@ interface Condition {
   params: readonly string[];
 }
 
-const OF_NOBODY: Condition = { sql: `AND ${HOLDER} = ''`, params: [] };
+const NO_HOLDER: Condition = { sql: `AND ${HOLDER} = ''`, params: [] };
 
-function without(sql: string, values: readonly string[]): Condition {
+function notIn(sql: string, values: readonly string[]): Condition {
   if (values.length === 0) return { sql: "", params: [] };
   return { sql: `AND ${sql} NOT IN (${values.map(() => "?").join(", ")})`, params: values };
 }
@@ -154,18 +158,18 @@ function without(sql: string, values: readonly string[]): Condition {
 function* firstReady(
   tx: Transaction,
   kind: string,
-  lookedAt: readonly string[],
-  among: Condition,
+  triedLanes: readonly string[],
+  holderCondition: Condition,
 ): Operation<(LaneName & { holder: string }) | undefined> {
-  const others = without("lane", lookedAt);
-  for (const range of READY) {
+  const otherLanes = notIn("lane", triedLanes);
+  for (const range of READY_RANGES) {
     const lane = yield* first<LaneName & { holder: string }>(
       `SELECT kind, lane, ${HOLDER} AS holder FROM lanes
-       WHERE kind = ? AND ${range} ${others.sql} ${among.sql} ORDER BY ready_at, ord LIMIT 1`,
+       WHERE kind = ? AND ${range} ${otherLanes.sql} ${holderCondition.sql} ORDER BY ready_at, ord LIMIT 1`,
       kind,
       tx.now,
-      ...others.params,
-      ...among.params,
+      ...otherLanes.params,
+      ...holderCondition.params,
     );
     if (lane) return lane;
   }
@@ -177,11 +181,11 @@ function* claimHead(
   { kind, lane, head }: LaneRow,
   { worker, leaseMs }: ClaimOptions,
 ): Operation<Claim | undefined> {
-  const id = head ?? (yield* nextOf(tx, kind, lane));
-  const row = id === undefined ? undefined : yield* begin(tx, id);
+  const id = head ?? (yield* nextItemId(tx, kind, lane));
+  const row = id === undefined ? undefined : yield* startItem(tx, id);
   if (!row) {
     yield* run("UPDATE lanes SET head = NULL WHERE kind = ? AND lane = ?", kind, lane);
-    yield* settleLane(tx, kind, lane);
+    yield* updateLane(tx, kind, lane);
     return undefined;
   }
   const token = Number((yield { nextToken: true }).rows[0]?.["token"]);
@@ -199,7 +203,7 @@ function* claimHead(
   return { worker, token, leaseUntil, item: toItem(row) };
 }
 
-function* nextOf(tx: Transaction, kind: string, lane: string): Operation<string | undefined> {
+function* nextItemId(tx: Transaction, kind: string, lane: string): Operation<string | undefined> {
   const where = `FROM items WHERE kind = ? AND lane = ? AND {waiting}`;
   const due = yield* first<{ id: string }>(
     `SELECT id ${where} AND run_at > 0 AND run_at <= ? ORDER BY run_at, seq LIMIT 1`,
@@ -208,7 +212,7 @@ function* nextOf(tx: Transaction, kind: string, lane: string): Operation<string 
     tx.now,
   );
   if (due) return due.id;
-  // not `= 0`: then the order would be that of the items' key too, by which all that has ever ended comes first
+  // This is not `= 0`, because then the planner might read the items in the order of `seq`, with all ended items first.
   const next = yield* first<{ id: string }>(
     `SELECT id ${where} AND run_at <= 0 ORDER BY run_at, seq LIMIT 1`,
     kind,
@@ -217,7 +221,7 @@ function* nextOf(tx: Transaction, kind: string, lane: string): Operation<string 
   return next?.id;
 }
 
-function begin(tx: Transaction, id: string): Operation<ItemRow | undefined> {
+function startItem(tx: Transaction, id: string): Operation<ItemRow | undefined> {
   return first<ItemRow>(
     `UPDATE items SET state = 'running', attempts = attempts + 1, started_at = ?, retry_at = NULL
      WHERE id = ? AND state IN ('queued', 'running') RETURNING *`,
@@ -229,7 +233,7 @@ function begin(tx: Transaction, id: string): Operation<ItemRow | undefined> {
 export function extend({ item, token }: Claim, leaseMs: number): Write<boolean> {
   return {
     locks: [laneLock(item)],
-    soft: true,
+    isSoft: true,
     *run(tx) {
       const until = tx.now + leaseMs;
       const changes = yield* run(
@@ -256,43 +260,43 @@ export function* workers(): Operation<string[]> {
 
 export function abandon(worker: string): Write<number> {
   return {
-    locks: function* leasesOf() {
-      const schedules = yield* schedulesOf(worker);
-      return [...(yield* lanesOf(worker)).map(laneLock), ...schedules.map(scheduleLock)];
+    locks: function* leaseLocks() {
+      const schedules = yield* leasedSchedules(worker);
+      return [...(yield* leasedLanes(worker)).map(laneLock), ...schedules.map(scheduleLock)];
     },
     *run(tx) {
-      const lanes = yield* lanesOf(worker);
+      const lanes = yield* leasedLanes(worker);
       for (const { kind, lane } of lanes) {
         tx.require(laneLock({ kind, lane }));
-        // the token goes too: should the worker live after all, it cannot finish
+        // Without its token, the worker cannot finish the claim if it lives after all.
         yield* run(
           "UPDATE lanes SET ready_at = ?, lease_until = NULL, worker = NULL, token = 0 WHERE kind = ? AND lane = ?",
           tx.now,
           kind,
           lane,
         );
-        tx.touch(kind);
+        tx.markClaimable(kind);
       }
       return lanes.length + (yield* abandonSchedules(tx, worker));
     },
   };
 }
 
-function lanesOf(worker: string): Operation<LaneName[]> {
+function leasedLanes(worker: string): Operation<LaneName[]> {
   return all<LaneName>("SELECT kind, lane FROM lanes WHERE worker = ?", worker);
 }
 
-/** Resolves to false where the lease was lost; then nothing has changed. */
+/** Resolves to false if the lease was lost; then nothing has changed. */
 export function finish(
   ownClaim: Claim,
   outcome: ClaimOutcome,
   emits: Batch | undefined,
 ): Write<boolean> {
   const { item } = ownClaim;
-  const known: Lock[] = [laneLock(item), ...locksOf(emits)];
-  const putsBack = outcome.state === "dead" || outcome.state === "cancelled";
+  const ownLocks: Lock[] = [laneLock(item), ...locksOf(emits)];
+  const returnsDrained = outcome.state === "dead" || outcome.state === "cancelled";
   return {
-    locks: putsBack ? () => withDrained(known, item.id) : known,
+    locks: returnsDrained ? () => withDrainedLanes(ownLocks, item.id) : ownLocks,
     *run(tx) {
       const isOurs = yield* endClaim(tx, ownClaim, outcome);
       if (isOurs) yield* addBatch(tx, emits);
@@ -301,24 +305,24 @@ export function finish(
   };
 }
 
-function* withDrained(locks: readonly Lock[], by: string): Operation<Lock[]> {
-  return [...locks, ...(yield* drainedLanes(by))];
+function* withDrainedLanes(locks: readonly Lock[], by: string): Operation<Lock[]> {
+  return [...locks, ...(yield* drainedLaneLocks(by))];
 }
 
 function* endClaim(tx: Transaction, ownClaim: Claim, outcome: ClaimOutcome): Operation<boolean> {
   const { id, kind, lane } = ownClaim.item;
-  const goesOn = outcome.state === "retry" || outcome.state === "paused";
-  const owned = yield* run(
+  const isUnfinished = outcome.state === "retry" || outcome.state === "paused";
+  const changes = yield* run(
     `UPDATE lanes SET worker = NULL, lease_until = NULL, token = 0, ready_at = ?, head = ?
      WHERE kind = ? AND lane = ? AND head = ? AND token = ?`,
-    goesOn ? outcome.at : 0,
-    goesOn ? id : null,
+    isUnfinished ? outcome.at : 0,
+    isUnfinished ? id : null,
     kind,
     lane,
     id,
     ownClaim.token,
   );
-  if (owned === 0) return false;
+  if (changes === 0) return false;
   if (outcome.state === "retry") yield* retryItem(tx, ownClaim, outcome);
   else if (outcome.state === "paused") yield* pauseItem(tx, ownClaim, outcome);
   else yield* endItem(tx, ownClaim, outcome);
@@ -337,10 +341,10 @@ function* retryItem(
     interrupted === true ? 0 : 1,
     item.id,
   );
-  tx.touch(item.kind);
+  tx.markClaimable(item.kind);
 }
 
-/** `error` goes: it was that of an attempt before, and the item is not failing. */
+/** Clears `error`, which belongs to an earlier attempt, since the item is not failing. */
 function* pauseItem(
   tx: Transaction,
   { item }: Claim,
@@ -352,7 +356,7 @@ function* pauseItem(
     toJson(body),
     item.id,
   );
-  tx.touch(item.kind);
+  tx.markClaimable(item.kind);
 }
 
 function* endItem(
@@ -372,7 +376,7 @@ function* endItem(
     item.id,
   );
   yield* endDrained(tx, item.id, outcome.state, error);
-  yield* settleLane(tx, item.kind, item.lane);
+  yield* updateLane(tx, item.kind, item.lane);
 }
 
 export function* nextWorkAt(kinds: readonly string[]): Operation<number | undefined> {
@@ -388,16 +392,16 @@ export function* nextWorkAt(kinds: readonly string[]): Operation<number | undefi
   return next;
 }
 
-/** The lane of an item, which never changes. */
-function* laneOfItem(id: string): Operation<Lock[]> {
+/** Returns the lock of an item's lane, which never changes. */
+function* lockOfItem(id: string): Operation<Lock[]> {
   const row = yield* first<LaneName>("SELECT kind, lane FROM items WHERE id = ?", id);
   return row ? [laneLock(row)] : [];
 }
 
 export function cancel(id: string): Write<boolean> {
   return {
-    locks: function* locksOfItem() {
-      return yield* withDrained(yield* laneOfItem(id), id);
+    locks: function* drainedLocks() {
+      return yield* withDrainedLanes(yield* lockOfItem(id), id);
     },
     *run(tx) {
       const row = yield* first<ItemRow>(
@@ -414,7 +418,7 @@ export function cancel(id: string): Write<boolean> {
         row.lane,
         id,
       );
-      yield* settleLane(tx, row.kind, row.lane);
+      yield* updateLane(tx, row.kind, row.lane);
       return true;
     },
   };
@@ -422,14 +426,14 @@ export function cancel(id: string): Write<boolean> {
 
 export function wake(id: string): Write<boolean> {
   return {
-    locks: () => laneOfItem(id),
+    locks: () => lockOfItem(id),
     *run(tx) {
       const row = yield* first<ItemRow>(
         "SELECT * FROM items WHERE id = ? AND state = 'queued'",
         id,
       );
       if (!row) return false;
-      const woken = yield* run(
+      const changes = yield* run(
         `UPDATE lanes SET ready_at = ?
          WHERE kind = ? AND lane = ? AND head = ? AND worker IS NULL AND ready_at > ?`,
         tx.now,
@@ -438,9 +442,9 @@ export function wake(id: string): Write<boolean> {
         id,
         tx.now,
       );
-      if (woken === 0) return false;
+      if (changes === 0) return false;
       yield* run("UPDATE items SET retry_at = ? WHERE id = ?", tx.now, id);
-      tx.touch(row.kind);
+      tx.markClaimable(row.kind);
       return true;
     },
   };
@@ -448,7 +452,7 @@ export function wake(id: string): Write<boolean> {
 
 export function replay(id: string): Write<boolean> {
   return {
-    locks: () => laneOfItem(id),
+    locks: () => lockOfItem(id),
     *run(tx) {
       const row = yield* first<ItemRow>(
         `UPDATE items SET state = 'queued', attempts = 0, failures = 0, run_at = 0, finished_at = NULL, error = NULL, drained_by = NULL

@@ -1,4 +1,4 @@
-/** A copy of the whole store as a file of the embedded engine, which any gateway opens, and `store migrate` moves back. */
+/** Copies the whole store into a file of the embedded engine, which any gateway can open and `store migrate` can move back. */
 import { existsSync, rmSync } from "node:fs";
 import type { Logger } from "portico";
 import { errors } from "../errors.ts";
@@ -14,17 +14,17 @@ interface CopyOptions {
   now: () => number;
 }
 
-/** All reads see the same moment, and other work continues in the meantime. */
+/** Copies in one read-only transaction, so that all reads see the same moment, while other work continues. */
 export async function copyToFile(
   client: Client,
   { file, log, now }: CopyOptions,
 ): Promise<{ bytes: number }> {
   if (existsSync(file)) throw errors.copyExists();
   const part = `${file}.copying`;
-  const remove = () => {
-    for (const end of ["", "-wal", "-shm"]) rmSync(`${part}${end}`, { force: true });
+  const removePart = () => {
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(`${part}${suffix}`, { force: true });
   };
-  remove();
+  removePart();
   const target = sqliteEngine({
     file: part,
     log,
@@ -42,7 +42,7 @@ export async function copyToFile(
     return await target.backup(file);
   } finally {
     await target.close().catch(() => {});
-    remove();
+    removePart();
     await client.query("ROLLBACK").catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-/** Connections to the server. The only importer of `pg`. */
+/** Connections to the server. This is the only importer of `pg`. */
 import { accessSync, constants } from "node:fs";
 import type { Socket } from "node:net";
 import { errors } from "../errors.ts";
@@ -13,15 +13,15 @@ interface QueryConfig {
   text: string;
   name?: string;
   values?: readonly (string | number | null | readonly string[])[];
-  /** In place of the pool's own. */
+  /** Replaces the timeout of the pool, in milliseconds. */
   query_timeout?: number | undefined;
 }
-/** The part of pg's interface that is used. */
+/** The part of pg's interface that the store uses. */
 export interface Client {
   query(query: string | QueryConfig): Promise<QueryResult>;
   on(event: "error" | "end", listener: (error?: Error) => void): void;
   on(event: "notification", listener: (message: { payload?: string }) => void): void;
-  /** With an error: it is not used again. */
+  /** Returns the connection to the pool, which closes it if there is an error. */
   release(error?: Error): void;
 }
 export interface Pool {
@@ -42,32 +42,32 @@ interface Driver {
 
 const INT8 = 20;
 const NUMERIC = 1700;
-/** Numbers of a store are times and counts: they fit into a double. */
+/** Parses numbers as doubles, which are exact for the times and counts of a store. */
 const types = {
   getTypeParser: (oid: number) =>
     oid === INT8 || oid === NUMERIC ? Number : (text: string) => parseOther(oid, text),
 };
 const parseOther = (oid: number, text: string): unknown => (NUMBERS.has(oid) ? Number(text) : text);
-/** int2, int4, float4, float8. */
+/** The types int2, int4, float4 and float8. */
 const NUMBERS = new Set([21, 23, 700, 701]);
 
 const CONNECT_MS = 5000;
-/** The server itself ends a statement that takes too long. A server that is silent for this much longer counts as lost. */
-const SILENCE_MS = 1000;
-/** For statements that take their time on a large store, once a first one has found the server awake. */
-export const PATIENT_MS = 600_000;
+/** The server ends a statement that takes too long. If it does not respond for this much longer, it counts as lost. */
+const RESPONSE_GRACE_MS = 1000;
+/** The timeout of statements that take long on a large store, after another one has shown that the server responds. */
+export const SLOW_STATEMENT_MS = 600_000;
 /** A transaction that waits for a lock this long rolls back and starts again, so that it does not hold up others. */
 const LOCK_MS = 1000;
-/** A gateway that sleeps within a transaction (a paused machine) loses it, so that no other gateway waits for it. */
+/** A gateway that pauses within a transaction, as on a suspended machine, loses it, so that no other gateway waits for it. */
 const IDLE_MS = 4000;
 
 export const DEFAULT_POOL = 10;
 export const DEFAULT_STATEMENT_MS = 10_000;
 
 export interface PoolOptions {
-  /** How many connections at most. */
+  /** The largest number of connections. */
   size?: number | undefined;
-  /** How long a statement may take. */
+  /** The timeout of a statement. */
   statementTimeoutMs?: number | undefined;
 }
 
@@ -76,8 +76,8 @@ export async function openPool(
   { size = DEFAULT_POOL, statementTimeoutMs = DEFAULT_STATEMENT_MS }: PoolOptions = {},
 ): Promise<Pool> {
   const { Pool: Pg, Client: PgClient } = await importPg();
-  /** The driver leaves a connection open where it cannot go on by itself, as without a password: until the server ends it. */
-  class Connecting extends PgClient {
+  /** Closes a connection that the driver could not set up, as without a password; the driver would leave it open. */
+  class ClosingClient extends PgClient {
     override connect(callback: (error?: Error) => void): void {
       super.connect((error) => {
         if (error) this.connection.stream.destroy();
@@ -86,24 +86,24 @@ export async function openPool(
     }
   }
   const pg = new Pg({
-    Client: Connecting,
-    connectionString: checked(url),
+    Client: ClosingClient,
+    connectionString: validateUrl(url),
     max: size,
     connectionTimeoutMillis: CONNECT_MS,
-    query_timeout: statementTimeoutMs + SILENCE_MS,
+    query_timeout: statementTimeoutMs + RESPONSE_GRACE_MS,
     keepAlive: true,
     keepAliveInitialDelayMillis: CONNECT_MS,
     application_name: "portico",
     types,
   });
-  // Whoever uses a connection receives the same error from its query, and an idle connection is replaced at its next use.
-  // Without these listeners an error would end the process.
+  // Callers see the error of their query, and the pool replaces an idle connection at its next use. Without these listeners,
+  // the same error would end the process.
   pg.on("error", () => {});
   pg.on("connect", (client) => client.on("error", () => {}));
   return withSettings(pg, statementTimeoutMs);
 }
 
-/** A pool whose connections have the store's settings. They are no parameters of the start, which poolers refuse. */
+/** Wraps the pool so that its connections have the store's settings. Poolers refuse them as start-up parameters. */
 function withSettings(pg: Pool, statementTimeoutMs: number): Pool {
   const settings = `SET lock_timeout = ${LOCK_MS};
     SET idle_in_transaction_session_timeout = ${IDLE_MS};
@@ -127,23 +127,23 @@ function withSettings(pg: Pool, statementTimeoutMs: number): Pool {
   };
 }
 
-/** Throws for what the driver would say at each connection, as if the server were not there, or silent. */
-function checked(url: string): string {
+/** Throws for mistakes that the driver would report at each connection as if the server did not respond. */
+function validateUrl(url: string): string {
   const query = new URLSearchParams(url.slice(url.indexOf("?") + 1));
-  const wrong = (why: string, cause?: unknown) =>
+  const urlError = (why: string, cause?: unknown) =>
     errors.badUrl({ reason: why }, { param: "store.url", cause });
   for (const name of ["sslrootcert", "sslcert", "sslkey"]) {
     const file = query.get(name);
     try {
       if (file !== null) accessSync(file, constants.R_OK);
     } catch (error) {
-      throw wrong(`${name} cannot be read`, error);
+      throw urlError(`${name} cannot be read`, error);
     }
   }
   for (const value of query.getAll("query_timeout"))
     if (!/^[1-9]\d{0,8}$/.test(value))
-      throw wrong("query_timeout must be a number of milliseconds above 0");
-  // the driver checks as much for these names too, and warns that it may not always do so
+      throw urlError("query_timeout must be a number of milliseconds above 0");
+  // The driver treats these modes as verify-full too, but warns that this may change.
   return url.replace(/([?&]sslmode=)(prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
 
@@ -156,29 +156,29 @@ async function importPg(): Promise<Driver> {
   }
 }
 
-/** Runs one statement that takes as long as it needs, outside of a transaction. */
-export async function queryPatiently(client: Client, text: string): Promise<QueryResult> {
+/** Runs one statement that may take long, outside of a transaction. */
+export async function runSlowStatement(client: Client, text: string): Promise<QueryResult> {
   const [row] = (await client.query("SHOW statement_timeout")).rows;
-  await client.query(`SET statement_timeout = ${PATIENT_MS}`);
+  await client.query(`SET statement_timeout = ${SLOW_STATEMENT_MS}`);
   try {
-    return await client.query({ text, query_timeout: PATIENT_MS });
+    return await client.query({ text, query_timeout: SLOW_STATEMENT_MS });
   } finally {
     await client.query(`SET statement_timeout = '${row?.["statement_timeout"]}'`);
   }
 }
 
 /**
- * An index is for this very expression: while the planner knows little of the table, as when a backlog has just come, it
- * would take another one that looks as good, and read all that waits.
+ * An index has exactly this expression. With a plain column, the planner may choose another index and read all waiting items
+ * as long as it has no statistics, for example after a sudden backlog.
  */
 export const WAITING = "(state || '') = 'queued'";
 
 const statements = new Map<string, { text: string; name: string }>();
 
-/** Placeholders become `$1`, and words of ours the server's. The name lets each connection prepare a statement once. */
+/** Translates placeholders and our words. The name makes each connection prepare a statement only once. */
 function statementOf(sql: string): { text: string; name: string } {
-  const known = statements.get(sql);
-  if (known) return known;
+  const cached = statements.get(sql);
+  if (cached) return cached;
   let n = 0;
   const text = sql
     .replaceAll("{skip}", "FOR UPDATE SKIP LOCKED")
@@ -190,16 +190,16 @@ function statementOf(sql: string): { text: string; name: string } {
 }
 
 export async function execute(client: Client, query: Query): Promise<Result> {
-  const { sql, params, fractions, patient } = query;
+  const { sql, params, hasFractions, isSlow } = query;
   const texts = withoutNul(params);
-  const values = fractions ? texts : texts.map(whole);
-  if (patient) await client.query(`SET LOCAL statement_timeout = ${PATIENT_MS}`);
-  const query_timeout = patient ? PATIENT_MS : undefined;
+  const values = hasFractions ? texts : texts.map(roundNumber);
+  if (isSlow) await client.query(`SET LOCAL statement_timeout = ${SLOW_STATEMENT_MS}`);
+  const query_timeout = isSlow ? SLOW_STATEMENT_MS : undefined;
   const { rows, rowCount } = await client.query({ ...statementOf(sql), values, query_timeout });
   return { rows: withNul(rows), changes: rowCount ?? 0 };
 }
 
-/** Times may be computed with fractions, and columns of times take none. */
-function whole(param: Param): Param {
+/** Rounds numbers, since computed times may have fractions but columns of times accept none. */
+function roundNumber(param: Param): Param {
   return typeof param === "number" && !Number.isInteger(param) ? Math.round(param) : param;
 }

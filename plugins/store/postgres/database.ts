@@ -1,10 +1,10 @@
-/** The way to one database: connections, its clock, and what is wrong with it. */
+/** The access to one database: its connections, its clock, and its current problem. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Logger, PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
 import { type Client, openPool, type Pool, type PoolOptions } from "./connection.ts";
-import { isBroken, isFull, isWrong, problemOf, storeUnavailable } from "./failures.ts";
+import { isBroken, isFull, isMisconfigured, problemOf, storeUnavailable } from "./failures.ts";
 import { migrate } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
 import { CLOCK } from "./perform.ts";
@@ -13,36 +13,36 @@ import { Writer } from "./writer.ts";
 export interface DatabaseOptions {
   url: string;
   log: Logger;
-  /** Of tests: in the place of the server's. */
+  /** Replaces the server's clock in tests. */
   clock: (() => number) | undefined;
-  /** As `StoreOptions` has it. */
+  /** See `StoreOptions`. */
   isPart?: boolean | undefined;
   connections?: PoolOptions | undefined;
 }
 
 /**
- * What all gateways lock in the same place goes in transactions of its own, which are short: one that waits for a limit
- * waits for no turn's end, and nobody but other usage waits for usage.
+ * Writes that lock the same rows in all gateways have short transactions of their own. So a write that waits for a limit
+ * never waits for the end of a turn, and only usage waits for usage.
  */
 export type WriteGroup = "limits" | "usage" | "work";
 
-interface Opened {
+interface OpenDatabase {
   pool: Pool;
   writers: Record<WriteGroup, Writer>;
 }
 
-/** How long a first connection is waited for: the server may be starting too. */
-const START_MS = 8000;
-const START_AGAIN_MS = 300;
+/** Opening retries the first connection for this long, since the server may be starting too. */
+const START_TIMEOUT_MS = 8000;
+const START_RETRY_MS = 300;
 
 export class Database {
   readonly notifications: Notifications;
   readonly #options: DatabaseOptions;
-  #opened: Promise<Opened> | undefined;
+  #opened: Promise<OpenDatabase> | undefined;
   #isClosed = false;
   #problem: string | undefined;
-  #refusal: string | undefined;
-  /** Of the server's clock before ours. */
+  #writeProblem: string | undefined;
+  /** How far the server's clock is ahead of the clock of this machine. */
   #aheadMs = 0;
 
   constructor(options: DatabaseOptions) {
@@ -54,17 +54,17 @@ export class Database {
     return this.#isClosed;
   }
 
-  /** What the last write was refused for, such as a full disk, where reads do not meet it. */
-  get refusal(): string | undefined {
-    return this.#refusal;
+  /** The reason why the server refused the last write, such as a full disk, which reads do not notice. */
+  get writeProblem(): string | undefined {
+    return this.#writeProblem;
   }
 
   now(): number {
     return this.#options.clock?.() ?? Math.round(Date.now() + this.#aheadMs);
   }
 
-  /** Opens at the first use. */
-  use(): Promise<Opened> {
+  /** Opens the database at the first use. */
+  use(): Promise<OpenDatabase> {
     if (this.#isClosed) throw storeUnavailable("it is closed: the gateway is stopping", undefined);
     this.#opened ??= this.#open().catch((error: unknown) => {
       this.#opened = undefined;
@@ -73,22 +73,22 @@ export class Database {
     return this.#opened;
   }
 
-  /** Runs `work` on a connection. Rejects with the error of the server or the way there. */
+  /** Runs `work` on a connection. Rejects with the error of the server or of the connection. */
   async attempt<T>(work: (client: Client) => Promise<T>): Promise<T> {
     return withClient((await this.use()).pool, work);
   }
 
-  /** As `attempt`, but rejects with `store_unavailable` for such errors. */
+  /** Runs `work` like `attempt`, but rejects with `store_unavailable` for such errors. */
   async withClient<T>(work: (client: Client) => Promise<T>): Promise<T> {
     try {
       return await this.attempt(work);
     } catch (error) {
-      throw this.unavailable(error);
+      throw this.toUnavailable(error);
     }
   }
 
-  /** Makes the caller's error of one of the server's, and remembers what is wrong. */
-  unavailable(error: unknown): unknown {
+  /** Turns an error of the server into `store_unavailable`, and remembers the problem. */
+  toUnavailable(error: unknown): unknown {
     const problem = problemOf(error);
     if (problem === undefined) return error;
     if (this.#problem !== problem) this.#options.log.error({ err: error }, `store: ${problem}`);
@@ -96,27 +96,27 @@ export class Database {
     return storeUnavailable(problem, error);
   }
 
-  /** A read has succeeded. */
-  noteHealthy(): void {
+  /** Clears the problem after a successful read. */
+  clearProblem(): void {
     this.#problem = undefined;
   }
 
   async close(): Promise<void> {
     if (this.#isClosed) return;
     const opened = await this.#opened?.catch(() => undefined);
-    await Promise.all(Object.values(opened?.writers ?? {}).map((writer) => writer.ended()));
+    await Promise.all(Object.values(opened?.writers ?? {}).map((writer) => writer.idle()));
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.notifications.stop();
     await opened?.pool.end();
   }
 
-  async #open(): Promise<Opened> {
+  async #open(): Promise<OpenDatabase> {
     const { url, log, connections } = this.#options;
     const pool = await openPool(url, connections);
     pool.on("error", (error) => log.debug({ err: error }, "store: an idle connection was lost"));
     try {
-      await this.#prepareWithPatience(pool);
+      await this.#prepareWithRetries(pool);
     } catch (error) {
       await pool.end();
       throw error;
@@ -129,14 +129,17 @@ export class Database {
     const options = {
       pool,
       notifications: this.notifications,
-      clock: { note: (serverNow: number) => this.#noteClock(serverNow), own: this.#options.clock },
-      unavailable: (error: unknown) => {
-        if (isFull(error)) this.#refusal = problemOf(error);
-        return this.unavailable(error);
+      clock: {
+        record: (serverNow: number) => this.#recordServerTime(serverNow),
+        override: this.#options.clock,
       },
-      succeeded: () => {
+      toUnavailable: (error: unknown) => {
+        if (isFull(error)) this.#writeProblem = problemOf(error);
+        return this.toUnavailable(error);
+      },
+      onSuccess: () => {
         this.#problem = undefined;
-        this.#refusal = undefined;
+        this.#writeProblem = undefined;
       },
     };
     return {
@@ -146,35 +149,35 @@ export class Database {
     };
   }
 
-  #noteClock(serverNow: number): void {
+  #recordServerTime(serverNow: number): void {
     this.#aheadMs = serverNow - Date.now();
   }
 
-  async #prepareWithPatience(pool: Pool): Promise<void> {
-    const giveUpAt = performance.now() + START_MS;
+  async #prepareWithRetries(pool: Pool): Promise<void> {
+    const deadline = performance.now() + START_TIMEOUT_MS;
     for (;;) {
       try {
         return await withClient(pool, (client) => this.#prepare(client));
       } catch (error) {
-        if (isLasting(error)) throw error instanceof PorticoError ? error : wrongUrl(error);
-        if (performance.now() > giveUpAt || this.#isClosed) throw error;
-        await sleep(START_AGAIN_MS);
+        if (isPermanent(error)) throw error instanceof PorticoError ? error : urlError(error);
+        if (performance.now() > deadline || this.#isClosed) throw error;
+        await sleep(START_RETRY_MS);
       }
     }
   }
 
-  /** Brings the tables up to date and reads the clock. */
+  /** Migrates the tables and reads the clock. */
   async #prepare(client: Client): Promise<void> {
     await migrate(client);
-    const isPartOfAnother = (await client.query(FIND_PART)).rows.length > 0;
-    if (isPartOfAnother && !this.#options.isPart) throw wrongUrl(`${PART}: ${COMPLETE_PART}`);
-    this.#noteClock(Number((await client.query(CLOCK)).rows[0]?.["now"]));
+    const isIncompleteCopy = (await client.query(FIND_PART)).rows.length > 0;
+    if (isIncompleteCopy && !this.#options.isPart) throw urlError(`${PART}: ${COMPLETE_PART}`);
+    this.#recordServerTime(Number((await client.query(CLOCK)).rows[0]?.["now"]));
   }
 }
 
-/** At the start: true for what waiting does not change. */
-function isLasting(error: unknown): boolean {
-  return error instanceof PorticoError || isWrong(error) || problemOf(error) === undefined;
+/** Returns whether an error at the start is permanent, so that waiting does not help. */
+function isPermanent(error: unknown): boolean {
+  return error instanceof PorticoError || isMisconfigured(error) || problemOf(error) === undefined;
 }
 
 async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): Promise<T> {
@@ -190,8 +193,8 @@ async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): 
   }
 }
 
-/** Without the address, because it contains a password. */
-export function wrongUrl(error: unknown): PorticoError {
+/** Creates the error without the address, because that contains a password. */
+export function urlError(error: unknown): PorticoError {
   const problem = typeof error === "string" ? error : problemOf(error);
   const why =
     problem ?? "it cannot be read as an address (postgres://user:password@host:port/database)";

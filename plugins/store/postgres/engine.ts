@@ -7,22 +7,22 @@ import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
 import type { StoreHealth } from "../types.ts";
 import { copyToFile } from "./backup.ts";
-import { type Client, queryPatiently } from "./connection.ts";
-import { Database, type DatabaseOptions, type WriteGroup, wrongUrl } from "./database.ts";
+import { type Client, runSlowStatement } from "./connection.ts";
+import { Database, type DatabaseOptions, type WriteGroup, urlError } from "./database.ts";
 import { isBroken, NO_WRITES } from "./failures.ts";
 import { invalidIndexes } from "./inspect.ts";
 import { SET_TOKENS, schemaVersion } from "./migrate.ts";
 import { perform } from "./perform.ts";
 
-const READ_PATIENCE_MS = 3000;
-const READ_AGAIN_MS = 100;
+const READ_TIMEOUT_MS = 3000;
+const READ_RETRY_MS = 100;
 const ENGINE = "postgresql";
 const SIZE = "pg_database_size(current_database()) AS bytes";
 const STANDBY = "current_setting('transaction_read_only') AS standby";
 const SET_ITEM_NUMBERS =
   "SELECT setval(pg_get_serial_sequence('items', 'seq'), (SELECT MAX(seq) FROM items))";
 
-/** Opens at the first use; `open()` does it at once, and throws `config_error` where the server cannot be had. */
+/** Creates the engine, which connects at the first use or with `open()`, which rejects with `config_error`. */
 export function postgresEngine(options: DatabaseOptions): Engine {
   const database = new Database(options);
   const { log } = options;
@@ -36,7 +36,7 @@ export function postgresEngine(options: DatabaseOptions): Engine {
     open: () => open(database),
     health: (isQuick) => health(database, isQuick === true),
     check: () => database.withClient(invalidIndexes),
-    copied: () =>
+    finishCopy: () =>
       database.withClient(async (client) => {
         await client.query(SET_ITEM_NUMBERS);
         await client.query(SET_TOKENS);
@@ -51,30 +51,30 @@ async function read<T>(
   database: Database,
   operation: (tx: Transaction) => Operation<T>,
 ): Promise<T> {
-  const giveUpAt = performance.now() + READ_PATIENCE_MS;
+  const deadline = performance.now() + READ_TIMEOUT_MS;
   for (;;) {
     try {
       return await database.attempt((client) =>
         perform(client, new SharedTransaction().read(operation, database.now())),
       );
     } catch (error) {
-      const mayGoWell = isBroken(error) && !database.isClosed;
-      if (!mayGoWell || performance.now() > giveUpAt) throw database.unavailable(error);
-      await sleep(READ_AGAIN_MS);
+      const isRetryable = isBroken(error) && !database.isClosed;
+      if (!isRetryable || performance.now() > deadline) throw database.toUnavailable(error);
+      await sleep(READ_RETRY_MS);
     }
   }
 }
 
 async function writeTo<T>(database: Database, write: Write<T>): Promise<T> {
-  const { writers } = await openOr(database);
+  const { writers } = await useDatabase(database);
   return writers[groupOf(write)].write(write);
 }
 
-async function openOr(database: Database): ReturnType<Database["use"]> {
+async function useDatabase(database: Database): ReturnType<Database["use"]> {
   try {
     return await database.use();
   } catch (error) {
-    throw database.unavailable(error);
+    throw database.toUnavailable(error);
   }
 }
 
@@ -87,7 +87,7 @@ async function open(database: Database): Promise<void> {
   try {
     await database.use();
   } catch (error) {
-    throw error instanceof PorticoError ? error : wrongUrl(error);
+    throw error instanceof PorticoError ? error : urlError(error);
   }
 }
 
@@ -97,9 +97,9 @@ async function health(database: Database, isQuick: boolean): Promise<StoreHealth
       const { rows } = await client.query(`SELECT ${STANDBY}${isQuick ? "" : `, ${SIZE}`}`);
       const { bytes, standby } = rows[0] ?? {};
       const version = await schemaVersion(client);
-      const refusal = standby === "on" ? NO_WRITES : database.refusal;
-      if (refusal !== undefined) return { ok: false, engine: ENGINE, problem: refusal };
-      database.noteHealthy();
+      const problem = standby === "on" ? NO_WRITES : database.writeProblem;
+      if (problem !== undefined) return { ok: false, engine: ENGINE, problem };
+      database.clearProblem();
       const size = isQuick ? undefined : Number(bytes);
       return { ok: true, engine: ENGINE, bytes: size, schemaVersion: version };
     });
@@ -111,7 +111,7 @@ async function health(database: Database, isQuick: boolean): Promise<StoreHealth
 
 async function compact(client: Client): Promise<{ before: number; after: number }> {
   const before = await sizeOf(client);
-  await queryPatiently(client, "VACUUM (ANALYZE)");
+  await runSlowStatement(client, "VACUUM (ANALYZE)");
   return { before, after: await sizeOf(client) };
 }
 

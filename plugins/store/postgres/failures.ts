@@ -1,4 +1,4 @@
-/** What goes wrong with the server, in plain words. */
+/** Describes errors of the server in plain words. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { MissingLock } from "../sql/locks.ts";
@@ -6,11 +6,11 @@ import { MissingLock } from "../sql/locks.ts";
 const BROKEN =
   /^(ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_|EHOST|ENETUN|ENOENT|08|57P0[1-3]|53300|25P03)/;
 const SILENT = /^(timeout exceeded|Query read timeout)/;
-/** Another gateway has changed the tables meanwhile: a new connection prepares its statements again. */
+/** Another gateway has changed the tables in the meantime. A new connection prepares its statements again. */
 const STALE_PLAN = /^cached plan must not change result type/;
-/** The driver's words where it has no password, or an empty one. */
+/** The driver's message if the password is missing or empty. */
 const NO_PASSWORD = /^SASL: .*password must be/;
-/** Serialization failure, deadlock, lock timeout. */
+/** Serialization failure, deadlock and lock timeout. */
 const CONFLICTS = new Set(["40001", "40P01", "55P03"]);
 
 export const NO_WRITES = "the server accepts no writes: it is a standby, or the user may only read";
@@ -32,7 +32,7 @@ const reasons: [RegExp, string][] = [
   [/^(EHOST|ENETUN|ETIMEDOUT)/, "its host cannot be reached"],
 ];
 
-/** The connection is of no use any more, or there was none. */
+/** Returns whether the connection cannot be used any more, or could not be opened. */
 export function isBroken(error: unknown): boolean {
   return (
     BROKEN.test(codeOf(error)) ||
@@ -42,7 +42,7 @@ export function isBroken(error: unknown): boolean {
   );
 }
 
-/** Another transaction was in the way: the same may succeed a moment later. */
+/** Returns whether another transaction was in the way, so that a retry may succeed. */
 export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error)) || error instanceof MissingLock;
 }
@@ -51,11 +51,11 @@ export function isFull(error: unknown): boolean {
   return codeOf(error) === "53100";
 }
 
-/** What an error of the server or the way there means; `undefined` for any other. */
+/** Returns the problem behind an error of the server or the connection, or `undefined` for any other error. */
 export function problemOf(error: unknown): string | undefined {
   const code = codeOf(error);
-  const known = reasons.find(([pattern]) => pattern.test(code));
-  if (known) return known[1];
+  const reason = reasons.find(([pattern]) => pattern.test(code))?.[1];
+  if (reason !== undefined) return reason;
   if (NO_PASSWORD.test(messageOf(error)))
     return "the server asks for a password, but the address has none";
   if (/certificate|SSL|TLS/i.test(messageOf(error))) return `TLS failed (${messageOf(error)})`;
@@ -64,8 +64,8 @@ export function problemOf(error: unknown): string | undefined {
   return /^[0-9A-Z]{5}$/.test(code) ? "the server refused a statement" : undefined;
 }
 
-/** At the start: true for a failure that waiting does not fix. */
-export function isWrong(error: unknown): boolean {
+/** Returns whether an error at the start comes from the configuration, so that waiting does not help. */
+export function isMisconfigured(error: unknown): boolean {
   const message = messageOf(error);
   return (
     /^(28|3D000|3F000|42501|42704|ENOTFOUND)/.test(codeOf(error)) ||

@@ -1,11 +1,11 @@
-/** A database that may hold a store: is it sound? */
-import { contents, type Inspection, strangeness } from "../inspection/inspection.ts";
-import { type Client, openPool, PATIENT_MS } from "./connection.ts";
+/** Checks a database that may hold a store. */
+import { readContents, type Inspection, findSchemaProblem } from "../inspection/inspection.ts";
+import { type Client, openPool, SLOW_STATEMENT_MS } from "./connection.ts";
 import { problemOf } from "./failures.ts";
 import { schemaVersion } from "./migrate.ts";
 import { perform } from "./perform.ts";
 
-/** Rejects only for an address that cannot be right, and where the package `pg` is missing. */
+/** Rejects only if the address is invalid or the package `pg` is missing. */
 export async function inspectDatabase(url: string): Promise<Inspection> {
   const complete = (members: Partial<Inspection>): Inspection => ({
     engine: "postgresql",
@@ -14,7 +14,7 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
     ...members,
   });
   // Counting the rows can take long.
-  const pool = await openPool(url, { statementTimeoutMs: PATIENT_MS });
+  const pool = await openPool(url, { statementTimeoutMs: SLOW_STATEMENT_MS });
   try {
     const client = await pool.connect();
     try {
@@ -39,11 +39,11 @@ async function readDatabase(client: Client): Promise<Partial<Inspection>> {
   );
   const present = new Set(rows.map(({ name }) => String(name)));
   const version = present.has("portico_schema") ? await schemaVersion(client) : 0;
-  const strange = strangeness(present, version);
-  if (strange) return { schemaVersion: version, ...strange };
+  const schemaProblem = findSchemaProblem(present, version);
+  if (schemaProblem) return { schemaVersion: version, ...schemaProblem };
   const size = await client.query("SELECT pg_database_size(current_database()) AS bytes");
   const invalid = await invalidIndexes(client);
-  const content = await perform(client, contents(version));
+  const content = await perform(client, readContents(version));
   return {
     bytes: Number(size.rows[0]?.["bytes"]),
     schemaVersion: version,

@@ -1,35 +1,35 @@
-/** Brings the tables up to date. Of several gateways that start at once one does it, and the others wait for it. */
+/** Migrates the tables. If several gateways start at once, one of them migrates and the others wait for it. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { type MigrationPart, migrations } from "../sql/migrations.ts";
-import { type Client, PATIENT_MS, WAITING } from "./connection.ts";
+import { type Client, SLOW_STATEMENT_MS, WAITING } from "./connection.ts";
 import { perform } from "./perform.ts";
 
-const OLDEST_SERVER = 130_000;
+const MIN_SERVER_VERSION = 130_000;
 
-/** Those that take every character: the second one takes any bytes. */
+/** The encodings that can store every character; SQL_ASCII stores any bytes. */
 const ENCODINGS = ["UTF8", "SQL_ASCII"];
 const SERVER = `SELECT current_setting('server_version_num')::int AS version, current_setting('server_encoding') AS encoding`;
 
 export async function migrate(client: Client): Promise<void> {
   const { version, encoding } = (await client.query(SERVER)).rows[0] ?? {};
-  if (Number(version) < OLDEST_SERVER)
-    throw wrong(`the server is older than PostgreSQL 13 (${String(version)})`);
+  if (Number(version) < MIN_SERVER_VERSION)
+    throw urlError(`the server is older than PostgreSQL 13 (${String(version)})`);
   if (!ENCODINGS.includes(String(encoding)))
-    throw wrong(
+    throw urlError(
       `the database is in ${String(encoding)}, which cannot store every character: create the database with ENCODING 'UTF8'`,
     );
   await client.query("BEGIN");
   try {
     await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0");
-    await queryPatiently(
+    await querySlowly(
       client,
       "SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))",
     );
     await client.query("CREATE TABLE IF NOT EXISTS portico_schema (version INTEGER NOT NULL)");
     const version = await schemaVersion(client);
     if (version > migrations.length)
-      throw wrong(
+      throw urlError(
         `it was written by a newer version of Portico (schema ${version}, known here: ${migrations.length}). Update Portico`,
       );
     for (const parts of migrations.slice(version)) await applyMigration(client, parts);
@@ -50,15 +50,15 @@ export async function schemaVersion(client: Client): Promise<number> {
 
 async function applyMigration(client: Client, parts: readonly MigrationPart[]): Promise<void> {
   const replaced = replacedTables(parts);
-  if (replaced.length > 0) await queryPatiently(client, `LOCK TABLE ${replaced.join(", ")}`);
+  if (replaced.length > 0) await querySlowly(client, `LOCK TABLE ${replaced.join(", ")}`);
   for (const part of parts) {
-    if (typeof part === "string") await queryPatiently(client, translated(part));
+    if (typeof part === "string") await querySlowly(client, toPostgres(part));
     else await perform(client, part());
   }
 }
 
-async function queryPatiently(client: Client, text: string): Promise<void> {
-  await client.query({ text, query_timeout: PATIENT_MS });
+async function querySlowly(client: Client, text: string): Promise<void> {
+  await client.query({ text, query_timeout: SLOW_STATEMENT_MS });
 }
 
 /**
@@ -72,11 +72,11 @@ function replacedTables(parts: readonly MigrationPart[]): string[] {
   });
 }
 
-/** Fencing tokens continue after those of the counter that SQLite has, and that earlier versions had here too. */
+/** Makes fencing tokens continue after those of the counter, which SQLite uses and earlier versions used here too. */
 export const SET_TOKENS = `SELECT setval('lane_tokens', value + 1, false) FROM counters WHERE name = 'token'`;
 
-/** Texts are compared byte by byte, as SQLite does it: ranges of keys and their order depend on it. */
-function translated(sql: string): string {
+/** Translates a statement. Texts are compared byte by byte as in SQLite, since ranges of keys and their order depend on it. */
+function toPostgres(sql: string): string {
   return sql
     .replace("{token sequence}", `CREATE SEQUENCE lane_tokens; ${SET_TOKENS}`)
     .replace("{serial}", "BIGSERIAL PRIMARY KEY")
@@ -84,6 +84,6 @@ function translated(sql: string): string {
     .replace(/ TEXT\b/g, ' TEXT COLLATE "C"');
 }
 
-function wrong(why: string): PorticoError {
+function urlError(why: string): PorticoError {
   return errors.badUrl({ reason: why }, { param: "store.url" });
 }

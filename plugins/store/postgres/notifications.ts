@@ -1,22 +1,22 @@
-/** Notifications of work that other gateways have added. Where the server cannot notify, listeners look now and then. */
+/** Notifications of work that other gateways have added. In case some are lost, listeners also look for work regularly. */
 import type { Logger } from "portico";
 import { Listeners } from "../sql/listeners.ts";
 import type { Client, Pool } from "./connection.ts";
 
-const SHORTEST_WAIT_MS = 250;
-const LONGEST_WAIT_MS = 5000;
-const SLOW_LOOK_MS = 15_000;
+const MIN_RECONNECT_MS = 250;
+const MAX_RECONNECT_MS = 5000;
+const POLL_MS = 15_000;
 
-/** Of this schema. A channel's name has up to 63 bytes, and stands in quotes: of other schemas it is a hash. */
+/** The channel of this schema. Its name has at most 63 bytes and is quoted, so other schema names are replaced by a hash. */
 const CHANNEL = `'portico:' || CASE WHEN octet_length(current_schema()) > 55 OR strpos(current_schema(), '"') > 0
   THEN hashtextextended(current_schema(), 0)::text ELSE current_schema()::text END`;
 
-/** Each listener holds it for as long as it listens. Every user of a database sees who holds its locks. */
+/** The key of a shared lock that each listener holds as long as it listens. Every user of a database can see its locks. */
 const PRESENCE = `hashtextextended('portico:gateway:' || current_schema(), 0)`;
 
 /**
- * How many listen for work in this schema. Older gateways hold no lock: they are known by their last statement, as far as
- * the user may see it.
+ * Counts the gateways that listen for work in this schema. Older gateways hold no lock; they are recognised by their last
+ * statement, if the user may see it.
  */
 export const LISTENING = `SELECT GREATEST(
   (SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND mode = 'ShareLock'
@@ -29,7 +29,7 @@ function literal(text: string): string {
   return `E'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }
 
-/** Any user of the database may write to the channel, whatever it likes. */
+/** Parses leniently, because any user of the database may write anything to the channel. */
 function parsePayload(payload = ""): { from?: unknown; kinds?: unknown } {
   try {
     return (JSON.parse(payload) as object | null) ?? {};
@@ -45,10 +45,10 @@ export class Notifications {
   #pool: Pool | undefined;
   #client: Client | undefined;
   #channel: string | undefined;
-  #retry: NodeJS.Timeout | undefined;
-  #slowLook: NodeJS.Timeout | undefined;
-  #waitMs = SHORTEST_WAIT_MS;
-  #stopped = false;
+  #reconnectTimer: NodeJS.Timeout | undefined;
+  #pollTimer: NodeJS.Timeout | undefined;
+  #reconnectMs = MIN_RECONNECT_MS;
+  #isStopped = false;
   #wasLost = false;
 
   constructor(log: Logger) {
@@ -59,12 +59,12 @@ export class Notifications {
     return this.#listeners.add(kind, wake);
   }
 
-  /** In this process. */
+  /** Wakes the listeners of this process. */
   wake(kinds: Iterable<string>): void {
     this.#listeners.wake(kinds);
   }
 
-  /** The end of a transaction: others hear of its kinds of work once it is committed. */
+  /** Returns the statement that commits a transaction and then notifies other gateways of its kinds of work. */
   commitAndNotify(kinds: ReadonlySet<string>): string {
     if (kinds.size === 0 || this.#channel === undefined) return "COMMIT";
     const payload = JSON.stringify({ from: this.#origin, kinds: [...kinds] });
@@ -73,12 +73,12 @@ export class Notifications {
 
   async start(pool: Pool): Promise<void> {
     this.#pool = pool;
-    this.#slowLook ??= setInterval(this.#listeners.wakeAll, SLOW_LOOK_MS).unref();
+    this.#pollTimer ??= setInterval(this.#listeners.wakeAll, POLL_MS).unref();
     await this.#listen();
   }
 
   async #listen(): Promise<void> {
-    if (this.#stopped || !this.#pool) return;
+    if (this.#isStopped || !this.#pool) return;
     let client: Client | undefined;
     try {
       client = await this.#pool.connect();
@@ -86,54 +86,54 @@ export class Notifications {
       const presence = `pg_advisory_lock_shared(${PRESENCE})`;
       const [row] = (await client.query(`SELECT ${CHANNEL} AS channel, ${presence}`)).rows;
       this.#channel = String(row?.["channel"]);
-      client.on("notification", ({ payload }) => this.#hear(payload));
-      client.on("error", (error) => this.#lost(current, error));
-      client.on("end", () => this.#lost(current));
+      client.on("notification", ({ payload }) => this.#onNotification(payload));
+      client.on("error", (error) => this.#onLost(current, error));
+      client.on("end", () => this.#onLost(current));
       await client.query(`LISTEN "${this.#channel}"`);
       this.#client = client;
-      this.#waitMs = SHORTEST_WAIT_MS;
-      if (this.#stopped) return this.stop();
+      this.#reconnectMs = MIN_RECONNECT_MS;
+      if (this.#isStopped) return this.stop();
       // Notifications are lost while no connection listens, so every listener looks for work now.
       if (this.#wasLost) this.#listeners.wakeAll();
       this.#wasLost = false;
     } catch (error) {
       client?.release(error as Error);
-      this.#again(error);
+      this.#reconnectLater(error);
     }
   }
 
-  #hear(payload: string | undefined): void {
+  #onNotification(payload: string | undefined): void {
     const { from, kinds } = parsePayload(payload);
     if (from === this.#origin) return;
     if (Array.isArray(kinds)) this.wake(kinds);
     else this.#listeners.wakeAll();
   }
 
-  #lost(client: Client, error?: Error): void {
+  #onLost(client: Client, error?: Error): void {
     if (this.#client !== client) return;
     this.#client = undefined;
     client.release(error ?? new Error("the connection has ended"));
-    this.#again(error);
+    this.#reconnectLater(error);
   }
 
-  #again(error: unknown): void {
-    if (this.#stopped) return;
+  #reconnectLater(error: unknown): void {
+    if (this.#isStopped) return;
     this.#wasLost = true;
     this.#log.debug(
       { err: error },
       "store: notifications of other gateways do not arrive; reconnecting",
     );
-    this.#retry = setTimeout(
+    this.#reconnectTimer = setTimeout(
       () => void this.#listen(),
-      this.#waitMs * (0.5 + Math.random()),
+      this.#reconnectMs * (0.5 + Math.random()),
     ).unref();
-    this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
+    this.#reconnectMs = Math.min(this.#reconnectMs * 2, MAX_RECONNECT_MS);
   }
 
   stop(): void {
-    this.#stopped = true;
-    clearTimeout(this.#retry);
-    clearInterval(this.#slowLook);
+    this.#isStopped = true;
+    clearTimeout(this.#reconnectTimer);
+    clearInterval(this.#pollTimer);
     const client = this.#client;
     this.#client = undefined;
     client?.release(new Error("the store is closed"));

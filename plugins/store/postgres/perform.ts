@@ -3,10 +3,10 @@ import type { Lock } from "../sql/locks.ts";
 import type { Operation, Result, Step } from "../sql/operation.ts";
 import { type Client, execute } from "./connection.ts";
 
-/** Milliseconds since 1970, by the server. */
+/** Reads the server's clock, in milliseconds since 1970. */
 export const CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
 
-/** Advisory locks of a transaction: most rows that are locked do not exist yet. Stores in other schemas have their own. */
+/** Locks are advisory locks of a transaction, because most rows to lock do not exist yet. Each schema has its own. */
 const KEY = "hashtextextended(current_schema() || ' ' || name, 0)";
 const TAKE_LOCKS = `SELECT count(pg_advisory_xact_lock(${KEY})) FROM unnest($1::text[]) AS name`;
 const TRY_LOCKS = `SELECT name FROM unnest($1::text[]) AS name WHERE pg_try_advisory_xact_lock(${KEY}) LIMIT $2`;
@@ -33,12 +33,12 @@ async function executeStep(client: Client, step: Step): Promise<Result> {
     const { rows } = await client.query({ text: NEXT_TOKEN, name: "next_token" });
     return { rows, changes: 0 };
   }
-  const values = [step.tryLocks, step.most];
+  const values = [step.tryLocks, step.max];
   const { rows } = await client.query({ text: TRY_LOCKS, name: "try_locks", values });
   return { rows, changes: 0 };
 }
 
-/** Waits for all of these locks, one after the other in the order of their names, which is the same in every gateway. */
+/** Takes all of these locks in the order of their names, which is the same in every gateway, and waits for each. */
 export async function takeLocks(client: Client, locks: Iterable<Lock>): Promise<void> {
   const names = [...new Set(locks)].sort();
   if (names.length === 0) return;

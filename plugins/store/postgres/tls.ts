@@ -1,4 +1,4 @@
-/** `store.tls`: how connections to PostgreSQL are encrypted, as parameters of the address. */
+/** Turns `store.tls`, the encryption of connections to PostgreSQL, into parameters of the address. */
 import { errors } from "../errors.ts";
 
 export interface TlsSettings {
@@ -8,7 +8,7 @@ export interface TlsSettings {
   key?: string;
 }
 
-/** The address with the settings in it. Throws `config_error` where the address says something about TLS itself. */
+/** Returns the address with the settings in it. Throws `config_error` if the address has parameters of TLS itself. */
 export function withTls(url: string, tls: TlsSettings | undefined): string {
   if (tls === undefined) return url;
   const [base = "", query = ""] = url.split("?", 2);
@@ -16,9 +16,9 @@ export function withTls(url: string, tls: TlsSettings | undefined): string {
   if ([...params.keys()].some((name) => name.startsWith("ssl")))
     throw errors.tlsTwice({ param: "store.tls" });
   const { mode = "verify-full", ca, cert, key } = tls;
-  const own = { sslmode: mode, sslrootcert: ca, sslcert: cert, sslkey: key };
-  const added = Object.entries(own).flatMap(([name, value]) =>
+  const sslParams = { sslmode: mode, sslrootcert: ca, sslcert: cert, sslkey: key };
+  const settings = Object.entries(sslParams).flatMap(([name, value]) =>
     value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
   );
-  return `${base}?${[...(query === "" ? [] : [query]), ...added].join("&")}`;
+  return `${base}?${[...(query === "" ? [] : [query]), ...settings].join("&")}`;
 }

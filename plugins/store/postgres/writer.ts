@@ -1,8 +1,9 @@
 /**
- * Group commit: the writes that wait when a transaction has ended go into the next one together, and share its way to the
- * server and its commit. A write that fails takes no other with it.
+ * Group commit: the writes that wait when a transaction has ended go into the next one together, and share its round trips to
+ * the server and its commit. A failed write does not make others fail.
  *
- * A write whose commit was not answered may have happened, and is never repeated. Any other failure leaves nothing behind.
+ * If the server does not confirm a commit, its writes may have happened and are never repeated. Any other failed write has
+ * not happened.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lock } from "../sql/locks.ts";
@@ -15,7 +16,7 @@ import { CLOCK, perform, takeLocks } from "./perform.ts";
 
 interface PendingWrite {
   write: Write<unknown>;
-  /** When it gives up, however long others stood before it. */
+  /** The time at which the write fails, however long it waited for others (`performance.now()`). */
   deadline: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -24,23 +25,23 @@ interface PendingWrite {
 export interface WriterOptions {
   pool: Pool;
   notifications: Notifications;
-  /** `note` hears the time of the server; tests have a clock of their own. */
-  clock: { note(serverNow: number): void; own: (() => number) | undefined };
-  /** Makes the caller's error of one of the server's. */
-  unavailable(error: unknown): unknown;
-  succeeded(): void;
+  /** `record` receives the time of the server; `override` replaces it in tests. */
+  clock: { record(serverNow: number): void; override: (() => number) | undefined };
+  /** Turns an error of the server into that of the caller. */
+  toUnavailable(error: unknown): unknown;
+  onSuccess(): void;
 }
 
-/** Enough to share a commit. Their locks fit into the server's table of locks, which all gateways share. */
-const MOST_WRITES = 128;
-const PATIENCE_MS = 5000;
-/** Between attempts where the connection breaks; doubled each time. */
+/** Enough writes to share a commit. Their locks fit into the server's lock table, which all gateways share. */
+const MAX_WRITES = 128;
+const WRITE_TIMEOUT_MS = 5000;
+/** The delay after a broken connection, which doubles with each attempt. */
 const RECONNECT_MS = 50;
-const LONGEST_RECONNECT_MS = 1000;
-/** At most this long before the next attempt where another transaction was in the way. */
+const MAX_RECONNECT_MS = 1000;
+/** The longest delay after a conflict with another transaction. */
 const CONFLICT_JITTER_MS = 20;
-/** After this many conflicts the writes of a batch continue singly, because one of them waits for a stuck transaction. */
-const CONFLICTS_TOGETHER = 3;
+/** After this number of attempts, the writes of a batch continue singly, since one of them may wait for a stuck transaction. */
+const MAX_BATCH_ATTEMPTS = 3;
 
 /** The server did not confirm the commit, so it is unknown whether it has happened. */
 class UncertainCommit extends Error {}
@@ -58,62 +59,63 @@ export class Writer {
 
   write<T>(write: Write<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const deadline = performance.now() + PATIENCE_MS;
+      const deadline = performance.now() + WRITE_TIMEOUT_MS;
       this.#pending.push({ write, deadline, resolve: resolve as (value: unknown) => void, reject });
       this.#running ??= this.#run();
     });
   }
 
-  /** Resolves when nothing waits any more. */
-  async ended(): Promise<void> {
+  /** Resolves when no write waits. */
+  async idle(): Promise<void> {
     while (this.#running) await this.#running;
   }
 
   /** Never rejects. */
   async #run(): Promise<void> {
-    // calls of the same turn of the event loop belong together
+    // This lets all calls of one turn of the event loop share a transaction.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.#pending.length > 0) await this.#settle(this.#pending.splice(0, MOST_WRITES));
+    while (this.#pending.length > 0) await this.#settle(this.#pending.splice(0, MAX_WRITES));
     this.#running = undefined;
   }
 
   /** Attempts a batch until each of its writes has succeeded or failed for good. Never rejects. */
   async #settle(batch: readonly PendingWrite[]): Promise<void> {
-    let left = batch;
-    for (let attempt = 1; left.length > 0; attempt++) {
+    let remaining = batch;
+    for (let attempt = 1; remaining.length > 0; attempt++) {
       try {
-        return await this.#transact(left);
+        return await this.#transact(remaining);
       } catch (error) {
-        const delayMs = delayBeforeNext(error, attempt, left.length);
-        if (delayMs === undefined && left.length > 1 && !isLost(error)) {
-          for (const each of left) await this.#settle([each]);
+        const delayMs = delayBeforeNext(error, attempt, remaining.length);
+        if (delayMs === undefined && remaining.length > 1 && !isLost(error)) {
+          for (const pending of remaining) await this.#settle([pending]);
           return;
         }
-        left = this.#refuseLate(left, delayMs, error);
-        if (left.length > 0) await sleep(delayMs);
+        remaining = this.#refuseLate(remaining, delayMs, error);
+        if (remaining.length > 0) await sleep(delayMs);
       }
     }
   }
 
-  /** Returns the writes whose patience outlasts the delay; `undefined`: none has another attempt. */
+  /** Rejects the writes whose deadline is before the next attempt, and returns the others. Without a delay, it rejects all. */
   #refuseLate(
     writes: readonly PendingWrite[],
     delayMs: number | undefined,
     error: unknown,
   ): readonly PendingWrite[] {
-    const next = delayMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + delayMs;
-    const late = writes.filter(({ deadline }) => next > deadline);
+    const nextAttemptAt =
+      delayMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + delayMs;
+    const late = writes.filter(({ deadline }) => nextAttemptAt > deadline);
     if (late.length > 0) {
-      const reason = this.#options.unavailable(
+      const reason = this.#options.toUnavailable(
         error instanceof UncertainCommit ? error.cause : error,
       );
       for (const { reject } of late) reject(reason);
     }
-    return writes.filter(({ deadline }) => next <= deadline);
+    return writes.filter(({ deadline }) => nextAttemptAt <= deadline);
   }
 
   async #transact(batch: readonly PendingWrite[]): Promise<void> {
-    const { pool, notifications, succeeded } = this.#options;
+    const { pool, notifications, onSuccess } = this.#options;
     const client = await pool.connect();
     const transaction = new SharedTransaction();
     let values: unknown[];
@@ -127,9 +129,9 @@ export class Writer {
     } finally {
       client.release(failure && isLost(failure) ? failure : undefined);
     }
-    succeeded();
+    onSuccess();
     for (const [i, { resolve }] of batch.entries()) resolve(values[i]);
-    notifications.wake(transaction.touched);
+    notifications.wake(transaction.claimableKinds);
   }
 
   async #execute(
@@ -137,7 +139,7 @@ export class Writer {
     transaction: SharedTransaction,
     batch: readonly PendingWrite[],
   ): Promise<unknown[]> {
-    const isSoft = batch.every(({ write }) => write.soft);
+    const isSoft = batch.every(({ write }) => write.isSoft);
     const now = await this.#begin(client, isSoft);
     const locks: (readonly Lock[])[] = [];
     for (const { write } of batch)
@@ -147,26 +149,26 @@ export class Writer {
     for (const [i, { write }] of batch.entries())
       values.push(await perform(client, transaction.perform(write, locks[i]!, now())));
     await perform(client, transaction.end());
-    await this.#commit(client, transaction.touched);
+    await this.#commit(client, transaction.claimableKinds);
     return values;
   }
 
   /** Returns the clock of the transaction, so that writes of a long batch see time advance. */
   async #begin(client: Client, isSoft: boolean): Promise<() => number> {
-    const { own, note } = this.#options.clock;
+    const { override, record } = this.#options.clock;
     const begin = isSoft ? "BEGIN; SET LOCAL synchronous_commit TO off" : "BEGIN";
     const results = (await client.query(`${begin}; ${CLOCK}`)) as unknown as {
       rows: Record<string, unknown>[];
     }[];
     const serverNow = Number(results.at(-1)?.rows[0]?.["now"]);
-    const received = performance.now();
-    note(serverNow);
-    return own ?? (() => Math.round(serverNow + performance.now() - received));
+    const receivedAt = performance.now();
+    record(serverNow);
+    return override ?? (() => Math.round(serverNow + performance.now() - receivedAt));
   }
 
-  async #commit(client: Client, touched: ReadonlySet<string>): Promise<void> {
+  async #commit(client: Client, claimableKinds: ReadonlySet<string>): Promise<void> {
     try {
-      await client.query(this.#options.notifications.commitAndNotify(touched));
+      await client.query(this.#options.notifications.commitAndNotify(claimableKinds));
     } catch (error) {
       if (!isBroken(error)) throw error;
       throw new UncertainCommit("the server did not confirm the commit", { cause: error });
@@ -174,13 +176,13 @@ export class Writer {
   }
 }
 
-/** How long to wait before the next attempt; `undefined` where the same batch would fail again. */
+/** Returns the delay before the next attempt in milliseconds, or `undefined` if the same batch would fail again. */
 function delayBeforeNext(error: unknown, attempt: number, writes: number): number | undefined {
   if (isConflict(error)) {
-    const mayGoOn = writes === 1 || attempt < CONFLICTS_TOGETHER;
-    return mayGoOn ? Math.random() * CONFLICT_JITTER_MS : undefined;
+    const isRetried = writes === 1 || attempt < MAX_BATCH_ATTEMPTS;
+    return isRetried ? Math.random() * CONFLICT_JITTER_MS : undefined;
   }
   if (!isBroken(error)) return undefined;
-  const longest = Math.min(RECONNECT_MS * 2 ** (attempt - 1), LONGEST_RECONNECT_MS);
-  return longest * (0.5 + Math.random());
+  const maxDelayMs = Math.min(RECONNECT_MS * 2 ** (attempt - 1), MAX_RECONNECT_MS);
+  return maxDelayMs * (0.5 + Math.random());
 }

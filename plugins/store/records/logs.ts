@@ -10,7 +10,7 @@ export interface Session {
 
 export interface NewMessage {
   role: string;
-  /** The whole message in OpenAI's form, or whatever its owner needs. */
+  /** The whole message in the OpenAI format, or in the format that its owner needs. */
   body: unknown;
   turnId?: string;
   at?: number;
@@ -27,15 +27,15 @@ export interface StoredMessage {
 export interface NewDelivery {
   id: string;
   at?: number;
-  /** Which endpoint or mapping. */
+  /** The endpoint or mapping that received it. */
   source: string;
-  /** `accepted`, `duplicate`, `refused`, … the owner's words. */
+  /** One of its owner's values, such as `accepted`, `duplicate` or `refused`. */
   outcome: string;
-  /** The event or turn that it became. */
+  /** The id of the event or turn that it became. */
   itemId?: string;
-  /** Small and masked: status, headers, address. */
+  /** Small data with masked secrets: status, headers, address. */
   meta?: Record<string, unknown>;
-  /** The raw body, where it is kept. */
+  /** The raw body, if the log keeps it. */
   payload?: string;
 }
 
@@ -52,7 +52,7 @@ export interface Run {
   id: string;
   owner: string;
   at: number;
-  /** `running`, `ok`, `error`, `skipped`, … the owner's words. */
+  /** One of its owner's values, such as `running`, `ok`, `error` or `skipped`. */
   status: string;
   endedAt?: number;
   itemId?: string;

@@ -1,9 +1,10 @@
 /**
- * Reservations: what a request may use is set aside before it is sent, and replaced by what it did use when it has ended.
- * So any number of requests, in any number of processes, stay within a limit together. Times are milliseconds since 1970.
+ * Reservations: the amount that a request may use is reserved before the request is sent, and replaced by the real amount
+ * when it has ended. So any number of requests, in any number of processes, stay within a limit together. Times are
+ * milliseconds since 1970.
  */
 
-/** What a limit counts, under a name of its own. Amounts are tokens, US dollars or whatever its owner counts. */
+/** The count of a limit, under a name of its own. Amounts are tokens, US dollars or whatever its owner counts. */
 export interface Count {
   /** For example `key:ci:tokens`. */
   key: string;
@@ -15,21 +16,21 @@ export interface SlidingWindow {
   ms: number;
 }
 
-/** Amounts count until the period ends. A count that is new begins with the costs in the store's usage. */
+/** Amounts count until the period ends. A new count begins with the costs in the store's usage. */
 export interface CalendarPeriod {
   start: number;
   end: number;
-  /** Whose usage it begins with: that of a client key, of a channel, or of a channel's use by a key. */
+  /** The usage with which it begins: that of a client key, of a channel, or of a client key on a channel. */
   usageOf: { key?: string; channel?: string };
 }
 
 export interface ReservationRequest extends Count {
   max: number;
-  /** 0 asks whether anything is left, and sets nothing aside. */
+  /** 0 only checks that something is left, and reserves nothing. */
   amount: number;
   /**
-   * The amount is a guess. Where it exceeds `max` as a whole, and so would never fit, the request is let in as long as
-   * something is left and nobody else holds a reservation, and sets aside all that is left.
+   * True if the amount is a guess. If it exceeds `max` as a whole, and so would never fit, the request is allowed as long as
+   * something is left and no other request holds a reservation; it reserves all that is left.
    */
   isGuess?: boolean;
 }
@@ -37,28 +38,28 @@ export interface ReservationRequest extends Count {
 export interface ReservationState {
   key: string;
   max: number;
-  /** By requests that have ended. */
+  /** The amount that ended requests have used. */
   used: number;
-  /** For requests that are under way, this one included where it was let in. */
+  /** The amount that is reserved for requests in progress, including this one if it is allowed. */
   reserved: number;
-  /** Until the window is empty or the period ends. */
+  /** The time in milliseconds until the window is empty or the period ends. */
   resetMs: number;
 }
 
 export interface Reserved {
   allowed: boolean;
-  /** One for each request, in their order. */
+  /** One state for each request, in their order; after a refusal, only those up to the refused request. */
   states: ReservationState[];
-  /** The first that left no room. */
+  /** The first limit that has no room. */
   refused?: ReservationState & {
-    /** How long until the amount may fit. */
+    /** The time in milliseconds after which the amount may fit. */
     retryAfterMs: number;
-    /** It does not fit, although no other request holds a reservation. */
+    /** True if the amount would not fit even without the reservations of other requests. */
     isUsedUp: boolean;
   };
 }
 
-/** What was used, to be added to a count. */
+/** An amount that was used and is to be added to a count. */
 export interface Charge extends Count {
   amount: number;
 }

@@ -1,17 +1,17 @@
-/** Rows that come due. Times are milliseconds since 1970; bodies, states and cursors anything JSON can hold. */
+/** Schedules of jobs and polls. Times are milliseconds since 1970; bodies, states and cursors are any JSON. */
 
 export interface NewSchedule {
   kind: string;
   id: string;
   name?: string;
   enabled: boolean;
-  /** `null`: never. */
+  /** When it is due next; `null` means never. */
   nextAt: number | null;
   /** The definition. */
   body: unknown;
-  /** Left as it is where absent. */
+  /** Unchanged if absent. */
   state?: unknown;
-  /** Left as it is where absent; `null` forgets it. */
+  /** Unchanged if absent; `null` removes it. */
   cursor?: unknown;
 }
 
@@ -28,9 +28,9 @@ export interface Schedule {
   updatedAt: number;
 }
 
-/** A slot that is taken for work which is done within it: `next` is the end of the lease. */
+/** The lease of a slot whose work is done within it. The lease ends at `next`. */
 export interface ScheduleLease {
-  /** Where this worker is known to be dead, `Store.abandon` makes the schedule due again. */
+  /** The worker that holds the lease. If it dies, `Store.abandon` makes the schedule due again. */
   worker: string;
   /** When the slot was due. */
   dueAt: number | null;
@@ -41,11 +41,11 @@ export interface ScheduleSlot {
   id: string;
   expectedNext: number | null;
   next: number | null;
-  /** Left as it is where absent. */
+  /** Unchanged if absent. */
   state?: unknown;
-  /** Left as it is where absent (a one-shot job is disabled by its own tick). */
+  /** Unchanged if absent. The tick of a one-shot job disables it. */
   enabled?: boolean;
-  /** Absent: the slot is not leased from then on. */
+  /** If absent, the slot is not leased from then on. */
   lease?: ScheduleLease;
 }
 
@@ -57,6 +57,6 @@ export interface ScheduleCommit {
   state?: unknown;
   cursor?: unknown;
   enabled?: boolean;
-  /** A renewed lease; absent: the slot is not leased from then on. */
+  /** The renewed lease. If absent, the slot is not leased from then on. */
   lease?: ScheduleLease;
 }

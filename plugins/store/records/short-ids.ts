@@ -1,15 +1,15 @@
 /**
- * Ids in short. An id is `<kind>_`, the moment, and random bits: those of one hour begin alike, so that its end is what
- * tells them apart.
+ * Shortened ids. An id consists of `<kind>_`, a time and random bits. Ids of the same hour begin alike, so a shortened id is
+ * the end of the id.
  */
 import { errors } from "../errors.ts";
 
-/** Fewer characters are no name for anything. */
-const SHORTEST = 6;
+/** The smallest number of characters in a shortened id. */
+const MIN_LENGTH = 6;
 
-/** For each id, `<kind>_` and as much of its end as tells it from the others. */
+/** Returns for each id `<kind>_` and as much of its end as makes it distinct from the others. */
 export function shortIds(ids: readonly string[]): string[] {
-  let length = SHORTEST;
+  let length = MIN_LENGTH;
   const cut = (id: string) => id.slice(Math.max(kindOf(id).length, id.length - length));
   const distinct = new Set(ids).size;
   while (length < 64 && new Set(ids.map(cut)).size < distinct) length++;
@@ -17,14 +17,14 @@ export function shortIds(ids: readonly string[]): string[] {
 }
 
 /**
- * The record that `given` means: its beginning or its end, with or without `<kind>_`. Throws `conflict` where it fits
- * several.
+ * Returns the record whose id begins or ends with `shortId`, with or without `<kind>_`. Throws `conflict` if several records
+ * match.
  */
 export function byShortId<T extends { id: string }>(
   records: readonly T[],
   shortId: string,
 ): T | undefined {
-  const fits = ({ id }: T): boolean => {
+  const matches = ({ id }: T): boolean => {
     const kind = kindOf(id);
     const part = shortId.startsWith(kind) ? shortId.slice(kind.length) : shortId;
     return (
@@ -32,7 +32,7 @@ export function byShortId<T extends { id: string }>(
       (id.startsWith(shortId) || id.startsWith(part, kind.length) || id.endsWith(part))
     );
   };
-  const [record, ...more] = records.filter(fits);
+  const [record, ...more] = records.filter(matches);
   if (more.length === 0) return record;
   throw errors.ambiguousId({ count: more.length + 1, part: shortId });
 }

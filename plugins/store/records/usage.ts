@@ -8,29 +8,29 @@ export interface UsageRecord {
   key?: string;
   /** The model as the client named it. */
   alias?: string;
-  /** On whose behalf: `owner`, `key:ci`, `webhook:shop`. */
+  /** The principal on whose behalf the request was made: `owner`, `key:ci`, `webhook:shop`. */
   principal?: string;
   promptTokens?: number;
   completionTokens?: number;
   cachedTokens?: number;
-  /** In whatever currency prices are given. */
+  /** The cost in the currency of the configured prices. */
   cost?: number;
   /** Default 1. */
   requests?: number;
   errors?: number;
   /** Responses whose upstream reported no usage. */
   unmetered?: number;
-  /** Responses whose price is not known: their cost is in no sum. */
+  /** Responses whose price is not known, so that no sum contains their cost. */
   unpriced?: number;
   /** Responses whose tokens are estimated. */
   estimated?: number;
-  /** Of all requests together, whole milliseconds. */
+  /** The duration of all requests together, in whole milliseconds. */
   durationMs?: number;
-  /** How many requests took how long: a count for each of `TIME_BOUNDS_MS`, and one for what is longer. */
+  /** The durations of the requests: a count for each bucket of `TIME_BOUNDS_MS`, and one for longer durations. */
   durations?: readonly number[];
-  /** The same for the time until the first byte of the response, of the requests that have one. */
+  /** The same counts of the time to the first byte of the response, for the requests that have one. */
   firstBytes?: readonly number[];
-  /** Adds to the sums of this tag, and not to those of all requests. */
+  /** If set, the record adds to the sums of this tag, and not to those of all requests. */
   tag?: string;
 }
 
@@ -44,7 +44,7 @@ export interface UsageFilter {
   alias?: string;
   principal?: string;
   by?: readonly UsageGroup[];
-  /** Sums `durations` and `firstBytes` too, which takes longer. */
+  /** If true, the result also sums `durations` and `firstBytes`, which takes longer. */
   withTimes?: boolean;
 }
 
@@ -78,37 +78,37 @@ export interface UsageSum {
   unpriced: number;
   estimated: number;
   durationMs: number;
-  /** As in `UsageRecord`; only with `withTimes`. Requests that an older version wrote are in neither. */
+  /** As in `UsageRecord`; only with `withTimes`. Neither counts the requests that an older version wrote. */
   durations?: number[];
   firstBytes?: number[];
 }
 
-/** Requests as lines of text, one after the other: what is in them is the writer's affair. */
+/** Requests as lines of text. Only the writer knows their format. */
 export interface NewRequestBlock {
-  /** How many. */
+  /** The number of requests in the block. */
   requests: number;
-  /** The earliest time among them, and the latest. */
+  /** The earliest time of a request in the block; `lastAt` is the latest. */
   firstAt: number;
   lastAt: number;
   lines: string;
 }
 
 export interface RequestBlock extends NewRequestBlock {
-  /** That of its last request: all requests of a store are numbered, whichever gateway writes them. */
+  /** The number of its last request. All gateways with the same store number their requests in one sequence. */
   number: number;
 }
 
 export interface NewRequests {
   blocks: readonly NewRequestBlock[];
-  /** So many of the newest stay, and what else is in their blocks. */
+  /** The number of newest requests to keep. A block is kept or removed as a whole. */
   keep: number;
 }
 
 export interface RequestRange {
   since: number;
-  /** Included. */
+  /** The end of the range, inclusive. */
   until: number;
-  /** Only what comes after this block. */
+  /** If set, only the blocks after this one in the list. */
   after?: Pick<RequestBlock, "lastAt" | "number"> | undefined;
   least: number;
 }

@@ -1,7 +1,7 @@
-/** The queue: what goes in together, its items and their claims. Times are milliseconds since 1970; bodies anything JSON can hold. */
+/** The queue: batches, items and claims. Times are milliseconds since 1970; bodies are anything that JSON can hold. */
 import type { NewDelivery, NewMessage, Run } from "./logs.ts";
 
-/** What is written together, in one transaction. */
+/** Records that are written together in one transaction. */
 export interface Batch {
   items?: readonly NewItem[];
   deliveries?: readonly NewDelivery[];
@@ -15,7 +15,7 @@ export interface Batch {
 }
 
 export interface Dedup {
-  /** Scope it: `webhook:<token name>:<key>`. */
+  /** The key with a scope, for example `webhook:<token name>:<key>`. */
   key: string;
   /** How long the key is remembered. */
   ttlMs: number;
@@ -31,7 +31,7 @@ export interface KnownKey {
 
 export interface Enqueued {
   duplicate?: KnownKey;
-  /** The state of `batch.limit`, where there was one. */
+  /** The state of `batch.limit`, if the batch has one. */
   limit?: Take;
 }
 
@@ -46,43 +46,43 @@ export interface Take {
   allowed: boolean;
   limit: number;
   remaining: number;
-  /** 0 where allowed; else how long until the same cost would be allowed. */
+  /** 0 if allowed; otherwise the time in milliseconds until the same cost would be allowed. */
   retryAfterMs: number;
-  /** Until the window is empty again. */
+  /** The time in milliseconds until the window is empty again. */
   resetMs: number;
 }
 
 export interface NewItem {
-  /** `evt_…`, `turn_…`: unique for ever; adding a known id again is a duplicate and changes nothing. */
+  /** A unique id such as `evt_…` or `turn_…`. Adding an item with the id of an existing one changes nothing. */
   id: string;
   /** Items of one lane and kind run one at a time, in order. */
   lane: string;
-  /** What takes it: `turn`, `wake`, … Each kind has lanes of its own. */
+  /** The kind of work, such as `turn` or `wake`, for which consumers ask. Each kind has lanes of its own. */
   kind: string;
   body: unknown;
-  /** Who it counts for where claims are shared out; absent: whom no share limits. */
+  /** The principal whose share of claims it counts for; absent if no share limits it. */
   holder?: string | undefined;
-  /** Not before this time; default: at once. */
+  /** The earliest time at which it runs; default: at once. */
   runAt?: number;
-  /** Advice to the worker; default 5. */
+  /** The number of attempts after which the consumer should give up; default 5. */
   maxAttempts?: number;
-  /** Holds the whole lane until nothing was added for `windowMs`, at most `maxWaitMs` from its first waiting item. */
+  /** Delays the whole lane until no item was added for `windowMs`, at most `maxWaitMs` from its first waiting item. */
   settle?: { windowMs: number; maxWaitMs: number };
 }
 
-/** How many lanes may be claimed at a time for items that have a holder. */
+/** The numbers of lanes that may be claimed at a time for items that have a holder. */
 export interface Shares {
-  /** Lanes that are claimed already, by holder. */
+  /** The number of lanes that are claimed already, by holder. */
   used: Readonly<Record<string, number>>;
-  /** For one holder. */
+  /** The largest number of lanes for one holder. */
   each: number;
-  /** For all holders together. */
+  /** The largest number of lanes for all holders together. */
   together: number;
 }
 
 export type EndedState = "done" | "dead" | "cancelled";
 
-/** `held`: drained, waiting for the item `drainedBy` to finish. */
+/** A `held` item was drained, and waits for the item `drainedBy` to finish. */
 export type ItemState = "queued" | "running" | "held" | EndedState;
 
 export interface WorkItem<B = unknown> {
@@ -92,20 +92,20 @@ export interface WorkItem<B = unknown> {
   kind: string;
   state: ItemState;
   body: B;
-  /** How often it was begun, cut-off attempts included. */
+  /** The number of attempts, including interrupted ones. */
   attempts: number;
-  /** How often it was given back for a retry because it had failed. */
+  /** The number of attempts that failed and were followed by a retry. */
   failures: number;
   maxAttempts: number;
   createdAt: number;
   runAt?: number;
-  /** When its last attempt began. */
+  /** The time at which the last attempt began. */
   startedAt?: number;
   finishedAt?: number;
-  /** For a retry: when. */
+  /** The time of the next attempt, if it waits for one. */
   retryAt?: number;
   result?: unknown;
-  /** Of the last attempt. */
+  /** The error of the last attempt. */
   error?: ItemError;
   drainedBy?: string;
 }
@@ -119,19 +119,22 @@ export interface ItemError {
 
 export interface Claim<B = unknown> {
   worker: string;
-  /** Fencing token: only the newest of a lane can extend or finish. */
+  /** The fencing token. Only the newest token of a lane can extend or finish the claim. */
   token: number;
   leaseUntil: number;
-  /** With `attempts` counting this one. */
+  /** The item, whose `attempts` include this one. */
   item: WorkItem<B>;
 }
 
 export type ClaimOutcome =
-  /** `body`: what is kept of the item's own from then on. */
+  /** `body` replaces the item's body. */
   | { state: "done"; result?: unknown; body?: unknown }
-  /** The lane waits until `at`: order is kept. `interrupted`: it was not the work's fault, and is no failure. */
+  /** The lane waits until `at`, which keeps its order. An `interrupted` attempt does not count as a failure. */
   | { state: "retry"; at: number; error: ItemError; interrupted?: boolean }
-  /** Given back unfinished, with what it has done so far as its body: it goes on `at` that time, or once `items.wake` is called. The claim is no attempt. */
+  /**
+   * The work is unfinished, and `body` holds its progress. It continues `at` that time, or after `items.wake`. The claim does
+   * not count as an attempt.
+   */
   | { state: "paused"; at: number; body: unknown }
   | { state: "dead"; error: ItemError; result?: unknown }
   | { state: "cancelled"; error?: ItemError; result?: unknown };
@@ -145,7 +148,7 @@ export interface ItemFilter {
 }
 
 export interface QueueStats {
-  /** Kind → state → number. Ended items that were pruned are not counted. */
+  /** The number of items by kind and state, without pruned ones. */
   kinds: Record<string, Partial<Record<ItemState, number>>>;
   /** `createdAt` of the oldest item that has not ended. */
   oldestAt?: number;
@@ -155,7 +158,7 @@ export interface LaneStatus {
   lane: string;
   kind: string;
   queued: number;
-  /** Who has it leased, until when. */
+  /** The worker that has leased the lane, until `leaseUntil`. */
   worker?: string;
   leaseUntil?: number;
   /** The item in progress, or waiting for its retry. */

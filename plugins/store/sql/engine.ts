@@ -1,4 +1,4 @@
-/** What an engine must do: `sqlite/` and `postgres/` are the two. */
+/** The interface of the engines in `sqlite/` and `postgres/`. */
 import type { StoreHealth } from "../types.ts";
 import type { Operation, Transaction, Write } from "./operation.ts";
 
@@ -7,15 +7,15 @@ export interface Engine {
   now(): number;
   write<T>(write: Write<T>): Promise<T>;
   /**
-   * `name` stands for what is read, where that depends on the tables alone, not on the time: where the engine knows that
-   * nothing was written since, it returns what it read under that name before.
+   * Reads at one moment. `name` identifies a read whose result depends on the tables alone, not on the time: an engine may
+   * return the previous result of that name if nothing was written since.
    */
   read<T>(operation: (tx: Transaction) => Operation<T>, name?: string): Promise<T>;
   onWork(kind: string, wake: () => void): () => void;
-  /** As `Store.inSoleUse` says. */
+  /** See `Store.inSoleUse`. */
   inSoleUse(): boolean;
-  /** Rows were copied here whose numbers another engine had given: the next numbers come after them. */
-  copied(): Promise<void>;
+  /** Makes the engine's next numbers follow those of rows that were copied from another engine. */
+  finishCopy(): Promise<void>;
   open(): Promise<void>;
   health(isQuick?: boolean): Promise<StoreHealth>;
   check(): Promise<string[]>;

@@ -1,8 +1,8 @@
-/** Who, in this process, waits for work of which kind. */
+/** The functions that this process calls when work of a kind may have become claimable. */
 export class Listeners {
   readonly #byKind = new Map<string, Set<() => void>>();
 
-  /** Returns its undo. */
+  /** Adds a listener. Returns the function that removes it. */
   readonly add = (kind: string, wake: () => void): (() => void) => {
     const set = this.#byKind.get(kind) ?? new Set();
     this.#byKind.set(kind, set.add(wake));

@@ -1,6 +1,6 @@
 /**
- * The tables, as steps that only go forward: a released step is never edited, a change is a new step at the end.
- * Written so that SQLite and PostgreSQL both take them. A part of a step that SQL alone cannot do is an operation.
+ * The tables as migrations that only go forward: never edit a released migration; add a change as a new one at the end.
+ * SQLite and PostgreSQL both accept these statements. A part that SQL alone cannot do is an operation.
  */
 import type { Operation } from "./operation.ts";
 import { timeColumns } from "../records/usage-times.ts";
@@ -29,7 +29,7 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
       error TEXT,
       drained_by TEXT
     )`,
-    // run_at 0 means at once: what is waiting in a lane is found in its order, however long the lane is
+    // run_at 0 means at once. The index returns the waiting items of a lane in order, however long the lane is.
     "CREATE INDEX items_waiting ON items (kind, lane, run_at, seq) WHERE state = 'queued'",
     "CREATE INDEX items_drained ON items (drained_by) WHERE drained_by IS NOT NULL",
     "CREATE INDEX items_by_state ON items (kind, state, seq)",
@@ -135,7 +135,7 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
     "ALTER TABLE usage_minutes ADD COLUMN unpriced BIGINT NOT NULL DEFAULT 0",
   ],
   [
-    // requests are numbered as they are written, a block by its last one
+    // Requests are numbered in the order in which they are written; a block has the number of its last request.
     `CREATE TABLE usage_requests (
       number BIGINT PRIMARY KEY,
       requests INTEGER NOT NULL,
@@ -153,13 +153,13 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
     "CREATE INDEX items_waiting ON items (kind, lane, run_at, seq) WHERE {waiting}",
   ],
   [
-    // a row may hold several deliveries that came together
+    // A row may hold several deliveries that arrived together.
     "ALTER TABLE deliveries ADD COLUMN size INTEGER NOT NULL DEFAULT 1",
     "ALTER TABLE deliveries ADD COLUMN first_id TEXT",
     "CREATE INDEX deliveries_blocks ON deliveries (id, first_id) WHERE first_id IS NOT NULL",
   ],
   [
-    // what requests that are under way may come to use of a limit
+    // The amounts that requests in progress may use of a limit.
     `CREATE TABLE reservations (
       id TEXT NOT NULL,
       key TEXT NOT NULL,
@@ -173,7 +173,7 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
   ],
   [
     "ALTER TABLE usage_minutes ADD COLUMN estimated BIGINT NOT NULL DEFAULT 0",
-    // the same sums once for each tag of a request
+    // The same sums, once for each tag of a request.
     `CREATE TABLE usage_tags (
       minute BIGINT NOT NULL,
       tag TEXT NOT NULL,
@@ -193,12 +193,12 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
     )`,
   ],
   [
-    // characters of its messages, so that a quota need not read them
+    // The size of the session's messages in characters, so that a quota need not read them.
     "ALTER TABLE sessions ADD COLUMN bytes BIGINT NOT NULL DEFAULT 0",
     `UPDATE sessions SET bytes =
       (SELECT COALESCE(SUM(LENGTH(body)), 0) FROM messages WHERE messages.session = sessions.id)`,
   ],
-  // who the item counts for, where claims are shared out
+  // The principal for whose share of claims the item counts.
   ["ALTER TABLE items ADD COLUMN holder TEXT"],
   [
     unpackDeliveries,
@@ -206,34 +206,34 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
     "ALTER TABLE deliveries DROP COLUMN size",
     "ALTER TABLE deliveries DROP COLUMN first_id",
   ],
-  // claims of several gateways would wait for each other at a counter
+  // With a counter, the claims of several gateways would wait for each other.
   ["{token sequence}"],
   [
-    // the worker that has taken a slot for work that is done within it, and when the slot was due
+    // The worker that has leased a slot, and the time at which the slot was due.
     "ALTER TABLE schedules ADD COLUMN worker TEXT",
     "ALTER TABLE schedules ADD COLUMN due_at BIGINT",
     "CREATE INDEX schedules_leased ON schedules (worker) WHERE worker IS NOT NULL",
   ],
   [
-    // whose quota a transcript counts for
+    // The principal for whose quota a transcript counts.
     "ALTER TABLE sessions ADD COLUMN principal TEXT",
     "CREATE INDEX sessions_principal ON sessions (principal)",
   ],
   [
-    // sums by the model as clients name it, and by principal; and how long requests took
+    // Sums by principal and by the model as clients name it, and the duration of requests.
     ...widenUsage("usage_minutes", ["minute"]),
     ...widenUsage("usage_tags", ["minute", "tag"]),
     "CREATE INDEX usage_client ON usage_minutes (client, minute)",
   ],
   [
-    // how many requests took how long
+    // Counts of requests by duration and by time to the first byte.
     ...countTimes("usage_minutes", ["minute"]),
     ...countTimes("usage_tags", ["minute", "tag"]),
     "CREATE INDEX usage_client ON usage_minutes (client, minute)",
   ],
 ];
 
-/** A primary key cannot be widened on SQLite, so the rows move to a new table. Older ones know only principals of keys. */
+/** Moves the rows to a new table, since SQLite cannot widen a primary key. Older rows know only the principals of keys. */
 function widenUsage(table: string, first: readonly string[]): string[] {
   const sums =
     "requests, errors, prompt_tokens, completion_tokens, cached_tokens, cost, unmetered, unpriced, estimated";
@@ -263,7 +263,7 @@ function widenUsage(table: string, first: readonly string[]): string[] {
   ];
 }
 
-/** The rows move to a new table, since SQLite takes long to add so many columns one by one. Older rows count no times. */
+/** Moves the rows to a new table, since SQLite takes long to add so many columns one by one. Older rows count no times. */
 function countTimes(table: string, first: readonly string[]): string[] {
   const names = [...first.slice(1), "client", "channel", "model", "alias", "principal"];
   const counts = ["requests", "errors", "prompt_tokens", "completion_tokens", "cached_tokens"];

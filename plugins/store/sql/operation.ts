@@ -2,9 +2,9 @@
  * The store's logic is written once, as generators that yield steps and receive their results: SQLite executes them
  * synchronously, an engine over the network awaits each one.
  *
- * In the SQL, placeholders are `?`. Each engine replaces these words by its own: `{serial}` stands for a counting primary
- * key, `{waiting}` for an item that is queued, where it is looked for by its kind and lane, `{skip}` for the clause that
- * passes over rows which another transaction has locked.
+ * In the SQL, placeholders are `?`. Each engine replaces these words with SQL of its own: `{serial}` is an automatically
+ * incremented primary key, `{waiting}` the condition for queued items in searches by kind and lane, and `{skip}` the clause
+ * that skips rows which another transaction has locked.
  */
 import type { Lock } from "./locks.ts";
 
@@ -13,23 +13,23 @@ export type Param = string | number | null;
 export interface Query {
   sql: string;
   params: readonly Param[];
-  /** Only the first row is wanted. */
+  /** True if the caller needs only the first row. */
   isSingle?: boolean;
-  /** Touches no table that anything `Deferred` writes to, so it need not wait for that. */
-  apart?: boolean;
-  /** Some of the numbers need not be whole. */
-  fractions?: boolean;
-  /** It may take minutes on a large store. */
-  patient?: boolean;
+  /** True if the query uses no table that a `Deferred` writes to, so that it need not wait for deferred writes. */
+  isIndependent?: boolean;
+  /** True if parameters may be fractions; otherwise PostgreSQL gets rounded numbers. */
+  hasFractions?: boolean;
+  /** True if the query may take minutes on a large store. */
+  isSlow?: boolean;
 }
 
-/** Takes up to `most` of these locks, in this order, and passes over those that another transaction holds. */
+/** Takes up to `max` of these locks in this order, and skips those that another transaction holds. */
 interface TryLocks {
   tryLocks: readonly Lock[];
-  most: number;
+  max: number;
 }
 
-/** The next fencing token. */
+/** Requests the next fencing token. */
 interface NextToken {
   nextToken: true;
 }
@@ -45,30 +45,30 @@ export type Operation<T> = Generator<Step, T, Result>;
 
 /** An operation that changes something. */
 export interface Write<T> {
-  /** All that it may lock; or, where that depends on rows, how to look it up. */
+  /** All locks that it may need, or an operation that looks them up if they depend on rows. */
   locks: readonly Lock[] | ((tx: Transaction) => Operation<readonly Lock[]>);
-  /** Runs when the transaction holds the locks. */
+  /** Performs the write. The transaction holds the locks by then. */
   run(tx: Transaction): Operation<T>;
-  /** It need not be on the disk before it resolves, only before the next write that is not soft. */
-  soft?: boolean;
-  /** Writes of different groups never share a transaction. */
+  /** True if the write may resolve before it is on the disk. It is durable with the next write that is not soft. */
+  isSoft?: boolean;
+  /** The group of the write. Writes of different groups never share a transaction. */
   group?: "usage";
 }
 
-/** What an operation knows of the transaction that it runs in. */
+/** The view that an operation has of its transaction. */
 export interface Transaction {
-  /** The store's clock. */
+  /** The time of the store's clock, in milliseconds since 1970. */
   now: number;
-  /** Whatever changes rows that others change too calls this first. Throws `MissingLock` where the write has not declared the lock. */
+  /** Throws `MissingLock` if the write has not declared the lock. Call this before you change rows that others change too. */
   require(lock: Lock): void;
-  /** Work of this kind may have become claimable: its listeners hear of it once the transaction is durable. */
-  touch(kind: string): void;
-  /** The one of its class that all operations of a database transaction share, until it is written. */
+  /** Calls the listeners for this kind of work once the transaction is durable, since work may have become claimable. */
+  markClaimable(kind: string): void;
+  /** Returns the instance of this class that all operations of a database transaction share until it is written. */
   deferred<D extends Deferred>(kind: new () => D): D;
 }
 
-/** Writes that are put off, so that many operations make them together; no reader sees the difference. */
+/** Deferred writes, which many operations share. No reader sees the difference. */
 export interface Deferred {
-  /** Called before any other query runs, and at the end. */
+  /** Performs the writes. The transaction calls this before the next query that is not independent, and at its end. */
   write(tx: Transaction): Operation<void>;
 }

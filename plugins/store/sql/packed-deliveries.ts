@@ -1,6 +1,6 @@
 /**
- * Earlier versions packed deliveries that came together into one row, a block. Its `meta` held the ids, and of each
- * delivery's own `meta` what lies between the beginning and the end that all have in common. A migration gives each
+ * Earlier versions packed deliveries that arrived together into one row, a block. Its `meta` held the ids and, for each
+ * delivery, the part of its own `meta` between the beginning and the end that all have in common. A migration gives each
  * delivery a row of its own.
  */
 import type { Operation } from "./operation.ts";
@@ -18,7 +18,7 @@ interface Block {
 interface BlockMeta {
   ids: string[];
   itemIds: (string | null)[];
-  /** Whole objects where there is no `head`, else the middles of their JSON. */
+  /** Whole objects without a `head`; otherwise the middle parts of their JSON. */
   metas: readonly unknown[];
   head?: string;
   tail?: string;
@@ -31,15 +31,15 @@ export function* unpackDeliveries(): Operation<void> {
     );
     if (!block) return;
     yield* run("DELETE FROM deliveries WHERE id = ?", block.id);
-    yield* insertEach(block);
+    yield* insertDeliveries(block);
   }
 }
 
-function* insertEach({ at, source, outcome, meta, payload }: Block): Operation<void> {
+function* insertDeliveries({ at, source, outcome, meta, payload }: Block): Operation<void> {
   const { ids, itemIds, metas, head, tail } = fromJson(meta) as BlockMeta;
   const payloads = (fromJson(payload) ?? []) as (string | null)[];
   for (const [i, id] of ids.entries()) {
-    const own = head === undefined ? JSON.stringify(metas[i]) : `${head}${metas[i]}${tail}`;
+    const ownMeta = head === undefined ? JSON.stringify(metas[i]) : `${head}${metas[i]}${tail}`;
     yield* run(
       `INSERT INTO deliveries (id, at, source, outcome, item_id, meta, payload) VALUES (?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (id) DO NOTHING`,
@@ -48,7 +48,7 @@ function* insertEach({ at, source, outcome, meta, payload }: Block): Operation<v
       source,
       outcome,
       itemIds[i] ?? null,
-      own,
+      ownMeta,
       payloads[i] ?? null,
     );
   }

@@ -1,8 +1,8 @@
-/** Steps of operations, and what rows are made of. */
+/** Steps of operations, and conversions of values to and from columns. */
 import type { Operation, Param, Result } from "./operation.ts";
 
-/** Of rows in one statement. Not every size, since each is prepared by itself; but up to 16 rows take one statement. */
-const SIZES = [64, 32, ...Array.from({ length: 16 }, (_, i) => 16 - i)];
+/** The numbers of rows in one INSERT. There are few, since each is a statement of its own; up to 16 rows take only one. */
+const INSERT_SIZES = [64, 32, ...Array.from({ length: 16 }, (_, i) => 16 - i)];
 
 export function* all<R>(sql: string, ...params: Param[]): Operation<R[]> {
   const result = yield { sql, params };
@@ -15,24 +15,24 @@ export function* first<R>(sql: string, ...params: Param[]): Operation<R | undefi
 }
 
 /**
- * An INSERT of any number of rows, in few statements: `head` says INSERT INTO, `values` is one row's placeholders, `tail`
- * what to do with conflicts. Returns the rows that RETURNING names, and how many rows changed.
+ * Returns a function that inserts any number of rows in few statements. `head` is the INSERT INTO clause, `values` one row's
+ * placeholders, and `tail` the ON CONFLICT and RETURNING clauses. The result has the returned rows and the number of changes.
  */
 export function insertion(
   head: string,
   values: string,
   tail: string,
 ): (rows: readonly (readonly Param[])[]) => Operation<Result> {
-  const statements = SIZES.map((size) => ({
+  const statements = INSERT_SIZES.map((size) => ({
     size,
     sql: `${head} VALUES ${new Array(size).fill(values).join(", ")} ${tail}`,
   }));
   return function* insert(rows) {
     const total: Result = { rows: [], changes: 0 };
-    let done = 0;
+    let insertedRows = 0;
     for (const { size, sql } of statements) {
-      for (; rows.length - done >= size; done += size) {
-        const params = rows.slice(done, done + size).flat();
+      for (; rows.length - insertedRows >= size; insertedRows += size) {
+        const params = rows.slice(insertedRows, insertedRows + size).flat();
         const result = yield { sql, params };
         total.rows.push(...result.rows);
         total.changes += result.changes;
@@ -42,30 +42,32 @@ export function insertion(
   };
 }
 
-/** Returns how many rows changed. */
+/** Runs a statement and returns the number of changed rows. */
 export function* run(sql: string, ...params: Param[]): Operation<number> {
   const result = yield { sql, params };
   return result.changes;
 }
 
-/** As `run`, of rows of which there may be very many. */
+/** Runs a statement like `run` that may change very many rows. */
 export function* remove(sql: string, ...params: Param[]): Operation<number> {
-  const result = yield { sql, params, patient: true };
+  const result = yield { sql, params, isSlow: true };
   return result.changes;
 }
 
-/** Neither engine gives back a text with NUL in it: this one, which Unicode keeps from being a character, stands for it. */
+/** Replaces NUL in texts, since neither engine returns a text with NUL unchanged. Unicode will never assign it. */
 const NUL = "\u{10FFFE}";
 
-/** Values as an engine is to hold them. */
+/** Replaces NUL in values that an engine is to store. */
 export function withoutNul(params: readonly Param[]): readonly Param[] {
   for (const param of params)
     if (typeof param === "string" && param.includes("\0"))
-      return params.map((each) => (typeof each === "string" ? each.replaceAll("\0", NUL) : each));
+      return params.map((value) =>
+        typeof value === "string" ? value.replaceAll("\0", NUL) : value,
+      );
   return params;
 }
 
-/** Rows as they were before `withoutNul`. */
+/** Restores NUL in the rows of an engine, in place. */
 export function withNul<R extends Record<string, unknown>>(rows: R[]): R[] {
   for (const row of rows as Record<string, unknown>[]) {
     for (const key in row) {
@@ -80,34 +82,34 @@ export function toJson(value: unknown): string | null {
   return value === undefined ? null : (JSON.stringify(value) ?? null);
 }
 
-/** JSON has no bare NUL: where there is one, it was the character that stands for it. */
+/** Parses JSON. It never contains a bare NUL, so `withNul` has made one from a character in the original text. */
 export function fromJson(text: unknown): unknown {
   return typeof text === "string" ? JSON.parse(text.replaceAll("\0", NUL)) : undefined;
 }
 
-/** `undefined` for the NULL of a database. */
+/** Returns `undefined` for the NULL of a database. */
 export function optional<T>(value: T | null | undefined): T | undefined {
   return value ?? undefined;
 }
 
-/** The upper limit (exclusive) of all strings that begin with `prefix`. */
+/** Returns the exclusive upper limit of all strings that begin with `prefix`. */
 export function prefixEnd(prefix: string): string {
   return `${prefix}\u{10FFFF}`;
 }
 
-/** A WHERE clause of the conditions whose value is there, or nothing. */
+/** Joins the conditions that have a value into a WHERE clause, which is empty if none has. */
 export function conditions(list: [sql: string, value: Param | undefined][]): {
   where: string;
   params: Param[];
 } {
-  const set = list.filter((entry): entry is [string, Param] => entry[1] !== undefined);
+  const present = list.filter((entry): entry is [string, Param] => entry[1] !== undefined);
   return {
-    where: set.length > 0 ? `WHERE ${set.map(([sql]) => sql).join(" AND ")}` : "",
-    params: set.map(([, value]) => value),
+    where: present.length > 0 ? `WHERE ${present.map(([sql]) => sql).join(" AND ")}` : "",
+    params: present.map(([, value]) => value),
   };
 }
 
-/** A page's size within sane bounds. */
-export function pageSize(limit: number | undefined, fallback = 50, most = 1000): number {
-  return Math.min(Math.max(Math.trunc(limit ?? fallback), 1), most);
+/** Limits the size of a page to 1 through `max`. */
+export function pageSize(limit: number | undefined, fallback = 50, max = 1000): number {
+  return Math.min(Math.max(Math.trunc(limit ?? fallback), 1), max);
 }

@@ -10,11 +10,12 @@ export interface PendingWrite {
   reject(error: unknown): void;
 }
 
-/** What is left to do once the transaction is durable. */
-export interface Performed {
+/** The result of a batch, which takes effect once the transaction is durable. */
+export interface BatchResult {
+  /** Resolves or rejects each of the writes. */
   settle(): void;
   /** The kinds of work that may have become claimable. */
-  touched: ReadonlySet<string>;
+  claimableKinds: ReadonlySet<string>;
 }
 
 export function perform<T>(connection: Connection, operation: Operation<T>): T {
@@ -24,19 +25,19 @@ export function perform<T>(connection: Connection, operation: Operation<T>): T {
 }
 
 /**
- * Everything but the commit. Where one of the writes fails, all of them are undone and repeated one by one, so that only
- * that one is left out. Throws where the whole batch has failed; the transaction may still be open then.
+ * Performs a batch up to its commit. If one of the writes fails, it rolls all of them back and repeats them one by one, so
+ * that only that one is omitted. Throws if the whole batch has failed; the transaction may still be open then.
  */
 export function performBatch(
   connection: Connection,
   batch: readonly PendingWrite[],
   clock: () => number,
-): Performed {
+): BatchResult {
   connection.exec("BEGIN IMMEDIATE");
   try {
     return performAll(connection, batch, clock);
   } catch (error) {
-    // a full or failing disk ends the whole transaction: nothing of this batch will be there
+    // A full or failing disk ends the whole transaction, so no write of this batch has happened.
     if (isDiskError(error) || !connection.inTransaction) throw error;
     connection.exec("ROLLBACK");
     connection.exec("BEGIN IMMEDIATE");
@@ -48,25 +49,25 @@ function performAll(
   connection: Connection,
   batch: readonly PendingWrite[],
   clock: () => number,
-): Performed {
+): BatchResult {
   const transaction = new SharedTransaction();
   const values = batch.map(({ write }) => performWrite(connection, transaction, write, clock()));
   perform(connection, transaction.end());
   return {
-    touched: transaction.touched,
+    claimableKinds: transaction.claimableKinds,
     settle() {
       for (const [i, { resolve }] of batch.entries()) resolve(values[i]);
     },
   };
 }
 
-/** Each write in a savepoint of its own. */
+/** Performs each write in a savepoint of its own. */
 export function performEach(
   connection: Connection,
   batch: readonly PendingWrite[],
   clock: () => number,
-): Performed {
-  const touched = new Set<string>();
+): BatchResult {
+  const claimableKinds = new Set<string>();
   const settlements: (() => void)[] = [];
   for (const { write, resolve, reject } of batch) {
     const transaction = new SharedTransaction();
@@ -74,7 +75,7 @@ export function performEach(
     try {
       const value = performWrite(connection, transaction, write, clock());
       perform(connection, transaction.end());
-      for (const kind of transaction.touched) touched.add(kind);
+      for (const kind of transaction.claimableKinds) claimableKinds.add(kind);
       settlements.push(() => resolve(value));
     } catch (error) {
       if (isDiskError(error) || !connection.inTransaction) throw error;
@@ -84,7 +85,7 @@ export function performEach(
     connection.exec("RELEASE single");
   }
   return {
-    touched,
+    claimableKinds,
     settle() {
       for (const settle of settlements) settle();
     },

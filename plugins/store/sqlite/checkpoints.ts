@@ -1,19 +1,19 @@
-/** Moves the log into the file from time to time, beside the running work: in a commit it would stop everything. */
+/** Moves the log into the file from time to time in another thread: within a commit, that would block all other work. */
 import type { Logger } from "portico";
 import { openCheckpointer, type Checkpointer } from "./connection.ts";
 
-/** Seldom enough for a page that changes all the time to be moved once for many changes. */
-const COMMITS = 128;
-const EVERY_MS = 1000;
-/** Each leaves only what was written while it ran. */
-const FREE_RUNS = 2;
+/** Checkpoints are rare, so that a page which changes all the time is moved once for many changes. */
+const MIN_COMMITS = 128;
+const MIN_INTERVAL_MS = 1000;
+/** The number of runs beside commits. Each leaves only the pages that were written while it ran. */
+const CONCURRENT_RUNS = 2;
 
 export interface Checkpoints {
-  /** After each commit. */
-  note(): void;
-  /** Where it is there, commits wait: the last of the log is moved, so that the log can start again. Never rejects. */
-  readonly held: Promise<void> | undefined;
-  /** Ends what is running. */
+  /** Call this after each commit. */
+  countCommit(): void;
+  /** If defined, commits wait for it: the last run moves the rest of the log, so that the log can restart. Never rejects. */
+  readonly pause: Promise<void> | undefined;
+  /** Waits for a running checkpoint and closes the connection. */
   stop(): Promise<void>;
 }
 
@@ -27,12 +27,12 @@ export function createCheckpoints(file: string, log: Logger): Checkpoints {
   async function checkpoint(): Promise<void> {
     try {
       checkpointer ??= await openCheckpointer(file);
-      for (let n = 0; n < FREE_RUNS; n++) await checkpointer.run();
+      for (let n = 0; n < CONCURRENT_RUNS; n++) await checkpointer.run();
       const last = checkpointer.run();
       pause = last.catch(() => {});
       await last;
     } catch (error) {
-      // nothing is lost: it stays in the log, and a commit moves it once the log has grown too long
+      // No data is lost: it stays in the log, and a commit moves it once the log has grown too long.
       log.warn({ err: error }, "a checkpoint of the store's write-ahead log failed");
       close();
     } finally {
@@ -47,14 +47,15 @@ export function createCheckpoints(file: string, log: Logger): Checkpoints {
   }
 
   return {
-    note() {
-      if (++commits < COMMITS || running || performance.now() - lastEnd < EVERY_MS) return;
+    countCommit() {
+      if (++commits < MIN_COMMITS || running || performance.now() - lastEnd < MIN_INTERVAL_MS)
+        return;
       commits = 0;
       running = checkpoint().finally(() => {
         running = undefined;
       });
     },
-    get held() {
+    get pause() {
       return pause;
     },
     async stop() {

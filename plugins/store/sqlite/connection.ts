@@ -1,4 +1,4 @@
-/** Connections to the file. The only importer of `libsql`. */
+/** Connections to the file. This is the only importer of `libsql`. */
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import type { Param, Query, Result, Step } from "../sql/operation.ts";
@@ -9,7 +9,7 @@ import { makePrivateFile } from "../private-files.ts";
 
 type Row = Record<string, unknown>;
 
-/** The part of libsql's interface that is used. It aborts the process on a boolean parameter: `Param` has none. */
+/** The part of libsql's interface that the store uses. libsql aborts the process on a boolean parameter: `Param` has none. */
 interface Statement {
   readonly reader: boolean;
   run(params: readonly Param[]): { changes: number };
@@ -23,7 +23,7 @@ interface Database {
   close(): void;
 }
 
-/** libsql's other face: what is awaited runs in another thread. */
+/** The asynchronous interface of libsql, which runs statements in another thread. */
 interface BackgroundDatabase {
   prepare(sql: string): Promise<{ all(params: readonly Param[]): Promise<Row[]> }>;
   exec(sql: string): Promise<void>;
@@ -34,25 +34,25 @@ type Open<D> = new (path: string, options: { timeout: number }) => D;
 export interface Connection {
   readonly inTransaction: boolean;
   exec(sql: string): void;
-  /** Commits in another thread: the event loop does not wait for the disk. Nothing else may be called meanwhile. */
+  /** Commits in another thread, so that the event loop does not wait for the disk. Call nothing else in the meantime. */
   commit(): Promise<void>;
-  /** NORMAL does not wait for the disk: safe from a crash of this process, and the next FULL commit carries it. */
-  synchronize(how: "FULL" | "NORMAL"): void;
+  /** Sets `PRAGMA synchronous`. A NORMAL commit survives a crash of this process, and is on disk with the next FULL commit. */
+  setSynchronous(mode: "FULL" | "NORMAL"): void;
   execute(step: Step): Result;
-  /** For a statement that is not worth keeping. */
+  /** Runs a statement without caching it. */
   once(sql: string, ...params: Param[]): Row[];
   close(): void;
-  /** The log goes into the file before, so that the file alone is the store: as far as nobody else uses it. */
-  closeWhole(): void;
+  /** Moves the log into the file before it closes, so that the file alone is the store if no other process uses it. */
+  checkpointAndClose(): void;
 }
 
-/** How long opening waits for another process's transaction. */
-const BUSY_MS = 5000;
-/** libsql waits for a lock inside the call, with the event loop standing still: keep that short and wait outside. */
-const BUSY_INSIDE_MS = 5;
-/** Pages of the log (64 MB) after which a commit moves it into the file itself: where nothing else has done so. */
-const LONGEST_LOG = 16_000;
-/** So much of its file stays when the log starts again: large rows make it long, and nothing else would shorten it. */
+/** Opening waits this long for another process's transaction. */
+const OPEN_BUSY_MS = 5000;
+/** libsql waits for a lock within the call and blocks the event loop, so this wait is short and callers try again. */
+const CALL_BUSY_MS = 5;
+/** The size of the log in pages (64 MB) at which a commit moves it into the file, if no checkpoint has done so. */
+const MAX_LOG_PAGES = 16_000;
+/** SQLite truncates the log to this size when it restarts: large rows make it long, and nothing else would shorten it. */
 const KEPT_LOG_BYTES = 16 * 1024 * 1024;
 
 const NO_ROWS: Row[] = [];
@@ -75,21 +75,21 @@ function withThreads<D>(open: () => D): D {
   }
 }
 
-/** Opens the file and brings its tables up to date. */
+/** Opens the file and migrates its tables. */
 export async function connect(file: string): Promise<Connection> {
   const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
   makePrivateFile(file);
   // Opening is the one place that may wait longer: two gateways that start at once migrate one after the other.
-  const connection = connectionOf(withThreads(() => new Libsql(file, { timeout: BUSY_MS })));
+  const connection = connectionOf(withThreads(() => new Libsql(file, { timeout: OPEN_BUSY_MS })));
   try {
     connection.exec("PRAGMA journal_mode = WAL");
-    connection.synchronize("FULL");
-    // pages of the hot indexes stay in memory: 8 MB at most, taken only as they are used
+    connection.setSynchronous("FULL");
+    // The pages of frequently used indexes stay in memory: at most 8 MB, allocated as they are used.
     connection.exec("PRAGMA cache_size = -8000");
-    connection.exec(`PRAGMA wal_autocheckpoint = ${LONGEST_LOG}`);
+    connection.exec(`PRAGMA wal_autocheckpoint = ${MAX_LOG_PAGES}`);
     connection.exec(`PRAGMA journal_size_limit = ${KEPT_LOG_BYTES}`);
     migrate(connection);
-    connection.exec(`PRAGMA busy_timeout = ${BUSY_INSIDE_MS}`);
+    connection.exec(`PRAGMA busy_timeout = ${CALL_BUSY_MS}`);
   } catch (error) {
     connection.close();
     throw error;
@@ -97,11 +97,11 @@ export async function connect(file: string): Promise<Connection> {
   return connection;
 }
 
-/** Not before it is used: libsql takes its time to find out what system this is, for each of its two faces again. */
+/** Imported at the first use: libsql takes time to detect the system, separately for each of its two interfaces. */
 let background: Promise<Open<BackgroundDatabase>> | undefined;
 function importBackground(): Promise<Open<BackgroundDatabase>> {
   background ??= import("libsql/promise").then(
-    (loaded) => (loaded as unknown as { default: Open<BackgroundDatabase> }).default,
+    (module) => (module as unknown as { default: Open<BackgroundDatabase> }).default,
   );
   return background;
 }
@@ -111,13 +111,12 @@ function connectionOf(db: Database): Connection {
   let synchronous: "FULL" | "NORMAL" | undefined;
 
   function statementOf(sql: string): { statement: Statement; reader: boolean } {
-    let known = statements.get(sql);
-    if (!known) {
-      const statement = db.prepare(sql.replaceAll("{skip}", "").replaceAll("{waiting}", WAITING));
-      known = { statement, reader: statement.reader };
-      statements.set(sql, known);
-    }
-    return known;
+    const cached = statements.get(sql);
+    if (cached) return cached;
+    const statement = db.prepare(sql.replaceAll("{skip}", "").replaceAll("{waiting}", WAITING));
+    const prepared = { statement, reader: statement.reader };
+    statements.set(sql, prepared);
+    return prepared;
   }
 
   function executeQuery({ sql, params, isSingle }: Query): Result {
@@ -135,19 +134,19 @@ function connectionOf(db: Database): Connection {
     },
     exec: (sql) => db.exec(sql),
     async commit() {
-      // another class's method; both classes only hand on to the same handle
+      // This calls the method of another class, since both classes wrap the same handle.
       const { prototype } = await importBackground();
       await prototype.exec.call(db, "COMMIT");
     },
-    synchronize(how) {
-      if (how !== synchronous) db.exec(`PRAGMA synchronous = ${how}`);
-      synchronous = how;
+    setSynchronous(mode) {
+      if (mode !== synchronous) db.exec(`PRAGMA synchronous = ${mode}`);
+      synchronous = mode;
     },
     execute(step) {
       if ("sql" in step) return executeQuery(step);
       if ("nextToken" in step) return executeQuery({ sql: NEXT_TOKEN, params: [], isSingle: true });
-      // No other connection writes in the meantime.
-      return { rows: step.tryLocks.slice(0, step.most).map((name) => ({ name })), changes: 0 };
+      // The transaction is the only writer, so all locks are free.
+      return { rows: step.tryLocks.slice(0, step.max).map((name) => ({ name })), changes: 0 };
     },
     once(sql, ...params) {
       const statement = db.prepare(sql);
@@ -156,48 +155,48 @@ function connectionOf(db: Database): Connection {
       return NO_ROWS;
     },
     close: () => db.close(),
-    closeWhole() {
+    checkpointAndClose() {
       try {
         db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
-        // it stays in the log, where the next start finds it
+        // The data stays in the log, where the next start finds it.
       }
       db.close();
     },
   };
 }
 
-/** A lock on an empty file, which ends with its process. */
+/** A lock on an empty file, which the system releases when the process ends. */
 export interface FileLock {
-  /** False where somebody else has it: to share it, only where that one has it alone. */
-  take(how: "alone" | "shared"): boolean;
-  leave(): void;
+  /** Returns false if another process has the lock; for a shared lock, only if that process has it exclusively. */
+  take(mode: "exclusive" | "shared"): boolean;
+  release(): void;
   close(): void;
 }
 
 export async function openLock(file: string): Promise<FileLock> {
   const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
-  // closing a file ends the locks that this process has on it: it is made once
+  // Closing a file releases the locks that this process has on it, so the file is created only if it is missing.
   if (!existsSync(file)) makePrivateFile(file);
-  const db = withThreads(() => new Libsql(file, { timeout: BUSY_INSIDE_MS }));
-  const leave = () => {
+  const db = withThreads(() => new Libsql(file, { timeout: CALL_BUSY_MS }));
+  const release = () => {
     if (db.inTransaction) db.exec("ROLLBACK");
   };
   return {
-    take(how) {
+    take(mode) {
       try {
-        db.exec(how === "alone" ? "BEGIN EXCLUSIVE" : "BEGIN");
-        if (how === "shared") db.prepare("SELECT count(*) FROM sqlite_master").all([]); // a read takes it
+        db.exec(mode === "exclusive" ? "BEGIN EXCLUSIVE" : "BEGIN");
+        if (mode === "shared") db.prepare("SELECT count(*) FROM sqlite_master").all([]); // only a read takes the lock
         return true;
       } catch (error) {
-        leave();
+        release();
         if (isBusy(error)) return false;
         throw error;
       }
     },
-    leave,
+    release,
     close() {
-      leave(); // a statement that is not collected yet would keep the lock beyond the end of its connection
+      release(); // otherwise a statement that is not garbage-collected yet keeps the lock after the connection is closed
       db.close();
     },
   };
@@ -210,10 +209,10 @@ export interface BackgroundConnection {
   close(): void;
 }
 
-/** `file`: a path, or a `file:` address with SQLite's own parameters. `busyMs`: how long its thread waits for a lock. */
+/** Opens `file`, a path or a `file:` address with SQLite's parameters. Its thread waits `busyMs` for a lock. */
 export async function connectInBackground(
   file: string,
-  busyMs = BUSY_MS,
+  busyMs = OPEN_BUSY_MS,
 ): Promise<BackgroundConnection> {
   const Libsql = await importBackground();
   const db = withThreads(() => new Libsql(file, { timeout: busyMs }));
@@ -224,14 +223,14 @@ export async function connectInBackground(
   };
 }
 
-/** What moves the log into the file, as far as it goes without disturbing anybody. */
+/** Moves the log into the file, as far as that is possible without blocking readers and writers. */
 export interface Checkpointer {
   run(): Promise<void>;
   close(): void;
 }
 
 export async function openCheckpointer(file: string): Promise<Checkpointer> {
-  const connection = await connectInBackground(file, BUSY_INSIDE_MS);
+  const connection = await connectInBackground(file, CALL_BUSY_MS);
   return {
     async run() {
       await connection.all("PRAGMA wal_checkpoint(PASSIVE)");

@@ -19,13 +19,13 @@ export interface SqliteOptions {
   log: Logger;
   clock: () => number;
   sharing: StoreFileOptions["sharing"];
-  /** As `StoreOptions` has it. */
+  /** See `StoreOptions`. */
   isPart?: boolean | undefined;
 }
 
 const ENGINE = "sqlite";
 
-/** Opens at the first use; `open()` does it at once. */
+/** Creates the engine, which opens its file at the first use or with `open()`. */
 export function sqliteEngine(options: SqliteOptions): Engine {
   const { file: path, log, clock, sharing, isPart } = options;
   const listeners = new Listeners();
@@ -45,24 +45,24 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     file,
     log,
     clock,
-    async turn() {
-      const pause = () => maintenance.held ?? checkpoints.held;
+    async waitForTurn() {
+      const pause = () => maintenance.pause ?? checkpoints.pause;
       while (pause()) await pause();
     },
-    began: () => lastReads.forget(),
-    committed(touched) {
+    onWrite: () => lastReads.forget(),
+    onCommit(claimableKinds) {
       problem.clear();
-      checkpoints.note();
-      listeners.wake(touched);
+      checkpoints.countCommit();
+      listeners.wake(claimableKinds);
     },
   });
 
-  /** Looks at the tables outside of any transaction. `name`: as `Engine.read` has it. */
+  /** Reads outside of any transaction. `name` is that of `Engine.read`. */
   function readOutside<T>(work: (connection: Connection) => T, name?: string): Promise<T> {
     return orUnavailable(problem, () =>
       file.use((connection) =>
         dropAfterDiskError(file, connection, () =>
-          lastReads.of(connection, name, () => work(connection), file.inSoleUse),
+          lastReads.read(connection, name, () => work(connection), file.inSoleUse),
         ),
       ),
     );
@@ -76,7 +76,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
       readOutside((db) => perform(db, new SharedTransaction().read(operation, clock())), name),
     onWork: listeners.add,
     inSoleUse: () => file.inSoleUse,
-    copied: async () => {},
+    finishCopy: async () => {},
     open,
     health: (isQuick) =>
       healthOf(problem, isQuick ? undefined : path, () => readOutside(schemaVersion, "schema")),
@@ -84,8 +84,8 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     backup: (target) => open().then(() => maintenance.copy(target)),
     compact: () => open().then(maintenance.compact),
     async close() {
-      await writes.ended();
-      await maintenance.ended();
+      await writes.idle();
+      await maintenance.idle();
       await checkpoints.stop();
       await file.close();
     },
@@ -96,7 +96,7 @@ async function orUnavailable<T>(problem: CurrentProblem, work: () => Promise<T>)
   try {
     return await work();
   } catch (error) {
-    throw problem.unavailable(error);
+    throw problem.toUnavailable(error);
   }
 }
 
@@ -109,7 +109,7 @@ function dropAfterDiskError<T>(file: StoreFile, connection: Connection, work: ()
   }
 }
 
-/** `path`: of the file, whose size is wanted. */
+/** Reports the health of the store. With `path`, it includes the size of that file. */
 async function healthOf(
   problem: CurrentProblem,
   path: string | undefined,

@@ -1,4 +1,4 @@
-/** What goes wrong with the file, in plain words. */
+/** Describes errors of the file in plain words. */
 import type { Logger, PorticoError } from "portico";
 import { errors } from "../errors.ts";
 
@@ -14,7 +14,7 @@ const reasons: Record<string, string> = {
   SQLITE_BUSY: "the store is locked by another process",
 };
 
-/** What only a person can repair. */
+/** Errors that only a person can repair. */
 const LASTING = /^SQLITE_(CORRUPT|NOTADB)/;
 const RESTORE_BACKUP = "Stop the gateway, and put a copy from state/backups in its place.";
 
@@ -26,7 +26,7 @@ export function isDiskError(error: unknown): boolean {
   return /^SQLITE_(FULL|IOERR|CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(codeOf(error));
 }
 
-/** What an error of the database means, and what to do; `undefined` for any other. */
+/** Returns the problem behind an error of the database and its remedy, or `undefined` for any other error. */
 export function problemOf(
   error: unknown,
 ): { code: string; problem: string; remedy: string } | undefined {
@@ -46,7 +46,7 @@ export function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** What is wrong with the file, from a failure until the next commit. */
+/** The problem with the file, from a failure until the next commit. */
 export class CurrentProblem {
   readonly #log: Logger;
   #problem: string | undefined;
@@ -63,11 +63,11 @@ export class CurrentProblem {
     this.#problem = undefined;
   }
 
-  /** An error of the database becomes `store_unavailable`; any other is a bug and stays what it is. */
-  unavailable(error: unknown): unknown {
-    const known = problemOf(error);
-    if (!known) return error;
-    const { code, problem, remedy } = known;
+  /** Turns an error of the database into `store_unavailable`. Any other error is a bug, and is returned unchanged. */
+  toUnavailable(error: unknown): unknown {
+    const description = problemOf(error);
+    if (!description) return error;
+    const { code, problem, remedy } = description;
     if (this.#problem !== problem) this.#log.error({ err: error, code }, `store: ${problem}`);
     this.#problem = problem;
     return storeUnavailable(

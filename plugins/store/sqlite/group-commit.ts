@@ -1,6 +1,6 @@
 /**
  * Group commit: all writes that wait when a commit has ended go into the next transaction together, and share the one sync
- * of the disk that makes them durable. A write that fails takes no other with it.
+ * of the disk that makes them durable. A failed write does not make others fail.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "portico";
@@ -18,22 +18,22 @@ export interface GroupCommitOptions {
   file: StoreFile;
   log: Logger;
   clock(): number;
-  /** Resolves when no work on the whole file keeps writes from being made. */
-  turn(): Promise<void>;
-  /** Something is about to be written. */
-  began(): void;
-  /** A transaction is durable; work of these kinds may have become claimable. */
-  committed(touched: ReadonlySet<string>): void;
+  /** Resolves when no work on the whole file blocks writes. */
+  waitForTurn(): Promise<void>;
+  /** Called before each transaction. */
+  onWrite(): void;
+  /** Called when a transaction is durable; work of these kinds may have become claimable. */
+  onCommit(claimableKinds: ReadonlySet<string>): void;
 }
 
-/** So that a flood of writes never holds the event loop for long. */
-const MOST_WRITES = 256;
-/** How long a write waits for another process's transaction. */
+/** Limits a batch, so that many writes do not block the event loop for long. */
+const MAX_WRITES = 256;
+/** A write waits this long for another process's transaction. */
 const BUSY_MS = 5000;
 
 export class GroupCommit {
   readonly #options: GroupCommitOptions;
-  #waiting: WaitingWrite[] = [];
+  #waitingWrites: WaitingWrite[] = [];
   #running: Promise<void> | undefined;
 
   constructor(options: GroupCommitOptions) {
@@ -43,26 +43,31 @@ export class GroupCommit {
   write<T>(write: Write<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       const since = performance.now();
-      this.#waiting.push({ write, since, resolve: resolve as (value: unknown) => void, reject });
+      this.#waitingWrites.push({
+        write,
+        since,
+        resolve: resolve as (value: unknown) => void,
+        reject,
+      });
       this.#running ??= this.#run();
     });
   }
 
-  /** Resolves when nothing waits any more. */
-  async ended(): Promise<void> {
+  /** Resolves when no write waits. */
+  async idle(): Promise<void> {
     while (this.#running) await this.#running;
   }
 
   /** Never rejects. */
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      await nextTurn(); // calls of the same turn of the event loop belong together
-      await this.#options.turn();
+    while (this.#waitingWrites.length > 0) {
+      await nextTurn(); // lets all calls of one turn of the event loop share a transaction
+      await this.#options.waitForTurn();
       try {
         await this.#options.file.transact((connection) => this.#commitNext(connection));
       } catch (error) {
-        // the file could not be opened
-        for (const { reject } of this.#waiting.splice(0)) reject(error);
+        // The file could not be opened.
+        for (const { reject } of this.#waitingWrites.splice(0)) reject(error);
       }
     }
     this.#running = undefined;
@@ -70,17 +75,17 @@ export class GroupCommit {
 
   /** Never rejects. */
   async #commitNext(connection: Connection): Promise<void> {
-    const batch = this.#waiting.splice(0, MOST_WRITES);
+    const batch = this.#waitingWrites.splice(0, MAX_WRITES);
     try {
-      const { began, clock, committed } = this.#options;
-      began();
-      const isSoft = batch.every(({ write }) => write.soft);
-      connection.synchronize(isSoft ? "NORMAL" : "FULL");
-      const { settle, touched } = performBatch(connection, batch, clock);
+      const { onWrite, clock, onCommit } = this.#options;
+      onWrite();
+      const isSoft = batch.every(({ write }) => write.isSoft);
+      connection.setSynchronous(isSoft ? "NORMAL" : "FULL");
+      const { settle, claimableKinds } = performBatch(connection, batch, clock);
       if (isSoft) connection.exec("COMMIT");
       else await connection.commit();
       settle();
-      committed(touched);
+      onCommit(claimableKinds);
     } catch (error) {
       this.#rollBack(connection, error);
       if (isBusy(error)) await this.#putBack(batch, error);
@@ -99,11 +104,11 @@ export class GroupCommit {
     if (isDiskError(error)) file.drop(connection);
   }
 
-  /** Another process is writing: what has not waited too long goes first the next time. */
+  /** Puts writes that have not waited too long first in the queue again, since another process is writing. */
   async #putBack(batch: readonly WaitingWrite[], error: unknown): Promise<void> {
-    const tooLate = performance.now() - BUSY_MS;
-    for (const { since, reject } of batch) if (since <= tooLate) reject(error);
-    this.#waiting = [...batch.filter(({ since }) => since > tooLate), ...this.#waiting];
+    const oldest = performance.now() - BUSY_MS;
+    for (const { since, reject } of batch) if (since <= oldest) reject(error);
+    this.#waitingWrites = [...batch.filter(({ since }) => since > oldest), ...this.#waitingWrites];
     await sleep(5 + Math.random() * 20);
   }
 }

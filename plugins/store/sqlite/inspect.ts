@@ -3,10 +3,10 @@ import { closeSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import {
   NAME_ANOTHER_STORE,
-  contents,
+  readContents,
   type Inspection,
   USE_OLDER_COPY,
-  strangeness,
+  findSchemaProblem,
 } from "../inspection/inspection.ts";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
 import { codeOf, isBusy, problemOf } from "./failures.ts";
@@ -25,25 +25,25 @@ export async function inspectFile(file: string): Promise<Inspection> {
     ...members,
   });
   try {
-    const refusal = atFirstSight(file, statSync(file, { throwIfNoEntry: false }));
+    const refusal = checkFile(file, statSync(file, { throwIfNoEntry: false }));
     if (refusal) return complete(refusal);
     const hadLog = hasLog(file);
     const report = await readTables(file, hadLog);
-    // a gateway has been started with it meanwhile
-    const isMoving = !hadLog && report.problems?.length !== 0 && hasLog(file);
+    // A gateway has been started with the file in the meantime.
+    const isInUse = !hadLog && report.problems?.length !== 0 && hasLog(file);
     return complete({
       bytes: sizeWithLog(file),
-      ...(isMoving ? await readTables(file, true) : report),
+      ...(isInUse ? await readTables(file, true) : report),
     });
   } catch (error) {
-    return complete(failed(error));
+    return complete(describeFailure(error));
   }
 }
 
-function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspection> | undefined {
+function checkFile(file: string, stats: Stats | undefined): Partial<Inspection> | undefined {
   if (!stats) return { problems: ["there is no such file"], remedy: NAME_ANOTHER_STORE };
   if (!stats.isFile()) return { problems: ["it is not a file"], remedy: NAME_ANOTHER_STORE };
-  // an empty file is an empty database, and a gateway would make a new store in it
+  // An empty file is an empty database, in which a gateway would create a new store.
   if (stats.size === 0) return { problems: ["it is empty"], remedy: USE_OLDER_COPY };
   const head = Buffer.alloc(MAGIC.length);
   const descriptor = openSync(file, "r");
@@ -60,8 +60,8 @@ function atFirstSight(file: string, stats: Stats | undefined): Partial<Inspectio
 }
 
 /**
- * Without a log beside it the file is all there is, and is read as if nobody ever wrote to it, for even reading would make
- * a log. With one, that is read too, and left as it is.
+ * Reads the tables without changing the file. A file without a log is opened as immutable, because even reading would
+ * otherwise create a log. With a log, it reads the log too and leaves it unchanged.
  */
 async function readTables(file: string, withLog: boolean): Promise<Partial<Inspection>> {
   const address = `${pathToFileURL(file).href}?${withLog ? "mode=ro" : "immutable=1"}`;
@@ -75,18 +75,18 @@ async function readTables(file: string, withLog: boolean): Promise<Partial<Inspe
     const present = new Set(names.map(({ name }) => String(name)));
     if (present.size === 0 && !withLog)
       return { problems: ["it contains no tables"], remedy: INCOMPLETE_COPY };
-    const strange = strangeness(present, schemaVersion);
-    if (strange) return { schemaVersion, ...strange };
+    const schemaProblem = findSchemaProblem(present, schemaVersion);
+    if (schemaProblem) return { schemaVersion, ...schemaProblem };
     const unreadable = await textProblems(connection, schemaVersion);
     if (unreadable.length > 0)
       return { schemaVersion, problems: unreadable, remedy: USE_OLDER_COPY };
     return {
       schemaVersion,
       remedy: ACCEPT_LOSS,
-      ...(await perform(connection, contents(schemaVersion))),
+      ...(await perform(connection, readContents(schemaVersion))),
     };
   } catch (error) {
-    return failed(error);
+    return describeFailure(error);
   } finally {
     connection.close();
   }
@@ -107,7 +107,7 @@ const INCOMPLETE_COPY =
 const ACCEPT_LOSS =
   "Use an older copy, or accept that a gateway with this store never does this work.";
 
-function failed(error: unknown): Partial<Inspection> {
+function describeFailure(error: unknown): Partial<Inspection> {
   const { code } = error as { code?: string };
   if (code === "EACCES" || code === "EPERM")
     return {
@@ -116,12 +116,12 @@ function failed(error: unknown): Partial<Inspection> {
     };
   if (isBusy(error))
     return { problems: ["another process is writing to it"], remedy: "Try again later." };
-  const damaged = /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
+  const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
   const problem =
     problemOf(error)?.problem ?? (error instanceof Error ? error.message : String(error));
   return {
-    problems: [damaged ? "it is damaged" : problem],
-    remedy: damaged ? USE_OLDER_COPY : "Check the disk that contains the file.",
+    problems: [isDamaged ? "it is damaged" : problem],
+    remedy: isDamaged ? USE_OLDER_COPY : "Check the disk that contains the file.",
   };
 }
 

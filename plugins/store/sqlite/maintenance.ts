@@ -1,6 +1,6 @@
 /**
- * Work on the whole file, which on a large store takes minutes: on connections of its own, in another thread, one job
- * after the other. Only the caller gets the errors of this work, since they say nothing about the store's health.
+ * Work on the whole file, which takes minutes on a large store. It runs on connections of its own in another thread, one
+ * task after the other. Only the caller gets the errors of this work, since they say nothing about the store's health.
  */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import type { PorticoError } from "portico";
@@ -12,54 +12,54 @@ import { migrations } from "../sql/migrations.ts";
 import { textProblems } from "./texts.ts";
 
 export interface Maintenance {
-  /** What `integrity_check` finds; nothing: empty. */
+  /** Lists the problems that `integrity_check` and a check of all texts find. */
   check(): Promise<string[]>;
-  /** The log cannot start again meanwhile, and grows with what is written. */
+  /** Copies the store. Until it ends, the log cannot restart and grows with each write. */
   copy(target: string): Promise<{ bytes: number }>;
   compact(): Promise<{ before: number; after: number }>;
-  /** Where it is there, writes wait: SQLite rewrites the file under its write lock. Never rejects. */
-  readonly held: Promise<void> | undefined;
-  /** Resolves when nothing is running any more. */
-  ended(): Promise<void>;
+  /** If defined, writes wait for it, since SQLite rewrites the file under its write lock. Never rejects. */
+  readonly pause: Promise<void> | undefined;
+  /** Resolves when no task is running. */
+  idle(): Promise<void>;
 }
 
 export function createMaintenance(file: string): Maintenance {
   let last: Promise<void> = Promise.resolve();
   let pause: Promise<void> | undefined;
 
-  function inTurn<T>(
-    what: string,
-    job: (connection: BackgroundConnection) => Promise<T>,
+  function runInTurn<T>(
+    task: string,
+    work: (connection: BackgroundConnection) => Promise<T>,
   ): Promise<T> {
     const result = last.then(async () => {
       let connection: BackgroundConnection | undefined;
       try {
         connection = await connectInBackground(file);
-        return await job(connection);
+        return await work(connection);
       } catch (error) {
-        throw failure(what, error);
+        throw failure(task, error);
       } finally {
         connection?.close();
       }
     });
-    last = settled(result);
+    last = ignoreResult(result);
     return result;
   }
 
   return {
     check: () =>
-      inTurn("The store could not be checked", async (connection) => {
+      runInTurn("The store could not be checked", async (connection) => {
         const problems = await integrityProblems(connection);
         return problems.length > 0 ? problems : textProblems(connection, migrations.length);
       }),
     async copy(target) {
       if (existsSync(target)) throw errors.copyExists();
-      // under its name there is never half a copy, also where the process ends
+      // The final name never holds an incomplete copy, even if the process is killed.
       const part = `${target}.part`;
-      await inTurn("The store could not be copied", async (connection) => {
+      await runInTurn("The store could not be copied", async (connection) => {
         rmSync(part, { force: true });
         try {
-          makePrivateFile(part); // an empty one may be written into
+          makePrivateFile(part); // VACUUM INTO accepts an empty file
           await connection.exec(`VACUUM INTO '${part.replaceAll("'", "''")}'`);
           renameSync(part, target);
         } catch (error) {
@@ -70,12 +70,12 @@ export function createMaintenance(file: string): Maintenance {
       return { bytes: sizeOf(target) };
     },
     compact: () =>
-      inTurn("The store could not be compacted", async (connection) => {
-        // a write that waits keeps its place; one that ran into the lock would be refused after a few seconds
+      runInTurn("The store could not be compacted", async (connection) => {
+        // Writes wait here in order. One that waited for SQLite's lock would fail after a few seconds.
         const rewriting = connection
           .exec("VACUUM")
           .then(() => connection.all("PRAGMA wal_checkpoint(TRUNCATE)"));
-        pause = settled(rewriting);
+        pause = ignoreResult(rewriting);
         const before = sizeWithLog(file);
         try {
           await rewriting;
@@ -84,10 +84,10 @@ export function createMaintenance(file: string): Maintenance {
           pause = undefined;
         }
       }),
-    get held() {
+    get pause() {
       return pause;
     },
-    ended: () => last,
+    idle: () => last,
   };
 }
 
@@ -96,7 +96,7 @@ export async function integrityProblems(connection: BackgroundConnection): Promi
   return rows.map((row) => String(row.integrity_check)).filter((line) => line !== "ok");
 }
 
-function settled(work: Promise<unknown>): Promise<void> {
+function ignoreResult(work: Promise<unknown>): Promise<void> {
   return work.then(
     () => {},
     () => {},
@@ -112,9 +112,9 @@ const reasons: Record<string, string> = {
   SQLITE_BUSY: "another process is writing to it",
 };
 
-function failure(what: string, error: unknown): PorticoError {
+function failure(task: string, error: unknown): PorticoError {
   const reason = reasons[codeOf(error).replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the disk failed";
-  return errors.maintenanceFailed({ task: what, reason }, { cause: error });
+  return errors.maintenanceFailed({ task, reason }, { cause: error });
 }
 
 function sizeOf(file: string): number {

@@ -1,4 +1,4 @@
-/** Brings the tables of a file up to date. */
+/** Migrates the tables of a file. */
 import type { Operation, Result, Step } from "../sql/operation.ts";
 import { type MigrationPart, migrations } from "../sql/migrations.ts";
 import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
@@ -6,7 +6,7 @@ import { storeUnavailable } from "./failures.ts";
 
 export const WAITING = "state = 'queued'";
 
-/** What a migration needs of a connection. */
+/** The part of a connection that a migration needs. */
 export interface MigratedConnection {
   readonly inTransaction: boolean;
   exec(sql: string): void;
@@ -18,7 +18,7 @@ export function schemaVersion(connection: Pick<MigratedConnection, "once">): num
   return Number(connection.once("PRAGMA user_version")[0]?.["user_version"] ?? 0);
 }
 
-/** Brings the tables up to date. Each step and its number go in together, so that a crash leaves no half of one. */
+/** Applies the missing migrations. Each one and its number are one transaction, so that a crash leaves no partial migration. */
 export function migrate(connection: MigratedConnection): void {
   const newest = migrations.length;
   const version = schemaVersion(connection);
@@ -30,7 +30,7 @@ export function migrate(connection: MigratedConnection): void {
   while (schemaVersion(connection) < newest) {
     connection.exec("BEGIN IMMEDIATE");
     try {
-      // read again inside: another process may have migrated while this one waited for the lock
+      // This reads the version again, because another process may have migrated while this one waited for the lock.
       const version = schemaVersion(connection);
       for (const part of migrations[version] ?? []) applyPart(connection, part);
       connection.exec(`PRAGMA user_version = ${Math.min(version + 1, newest)}`);
@@ -44,11 +44,11 @@ export function migrate(connection: MigratedConnection): void {
 
 function applyPart(connection: MigratedConnection, part: MigrationPart): void {
   if (typeof part === "function") perform(connection, part());
-  // tokens are counted in the table of counters, which a single writer never waits for
-  else if (part !== "{token sequence}") connection.exec(sqliteOf(part));
+  // SQLite counts tokens in the table of counters: with a single writer, no transaction waits for another one there.
+  else if (part !== "{token sequence}") connection.exec(toSqlite(part));
 }
 
-function sqliteOf(part: string): string {
+function toSqlite(part: string): string {
   return part
     .replace("{serial}", "INTEGER PRIMARY KEY AUTOINCREMENT")
     .replace("{waiting}", WAITING);

@@ -1,19 +1,19 @@
 /**
- * Earlier versions wrote down what they had accepted in a file of their own, `portico.db-accepted`, and brought it into the
- * tables a moment later. A home that such a version left behind after a crash may still hold entries: they are brought
- * into the tables when the store is opened, and the file is removed. Nothing writes it any more.
+ * Earlier versions wrote accepted batches to a journal, the file `portico.db-accepted`, and added them to the tables a
+ * moment later. After a crash of such a version, the journal may still hold entries. Opening the store adds them to the
+ * tables and removes the file. This version never writes it.
  */
 import { existsSync, readFileSync, unlinkSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import type { Logger } from "portico";
 import { addBatch, locksOfEnqueue, type NewBatch } from "../operations/enqueue.ts";
-import { firstUse } from "../operations/known.ts";
+import { rememberKey } from "../operations/dedup-keys.ts";
 import { takeFrom } from "../operations/limits.ts";
 import type { Transaction, Write } from "../sql/operation.ts";
 import { performEach } from "./batch.ts";
 import type { Connection } from "./connection.ts";
 
-/** Of each entry: the length of its text, a checksum of the rest, and its number. */
+/** The header of an entry: the length of its text, a checksum of the rest, and its number. */
 const HEADER_BYTES = 16;
 /** The name of the counter that holds the number of the newest entry in the tables. */
 const COUNTER = "journal";
@@ -26,13 +26,13 @@ interface Entry {
 export function recoverOldJournal(connection: Connection, storeFile: string, log: Logger): void {
   const path = `${storeFile}-accepted`;
   if (!existsSync(path)) return;
-  connection.synchronize("FULL");
+  connection.setSynchronous("FULL");
   connection.exec("BEGIN IMMEDIATE");
   try {
-    const done = newestInTables(connection);
-    const entries = readEntries(readFileSync(path)).filter(({ number }) => number > done);
+    const newestWritten = newestInTables(connection);
+    const entries = readEntries(readFileSync(path)).filter(({ number }) => number > newestWritten);
     for (const entry of entries) addEntry(connection, entry, log);
-    const newest = entries.at(-1)?.number ?? done;
+    const newest = entries.at(-1)?.number ?? newestWritten;
     connection.once(
       `INSERT INTO counters (name, value) VALUES (?, ?)
        ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
@@ -56,7 +56,7 @@ function newestInTables(connection: Connection): number {
   return Number(row?.["value"] ?? 0);
 }
 
-/** An entry that the tables refuse is left out, so that it does not keep the store from being opened. */
+/** Adds an entry. It logs and skips one that cannot be written, so that the store can still be opened. */
 function addEntry(connection: Connection, { number, text }: Entry, log: Logger): void {
   const { now, entry } = JSON.parse(text) as { now: number; entry: NewBatch };
   const reject = (error: unknown): void => {
@@ -69,19 +69,19 @@ function addEntry(connection: Connection, { number, text }: Entry, log: Logger):
   ).settle();
 }
 
-/** The batch was accepted already: neither its key nor its limit is asked again. */
+/** Adds a batch that was already accepted, so that neither its key nor its limit can refuse it. */
 function addAccepted(batch: NewBatch): Write<void> {
   return {
     locks: locksOfEnqueue(batch),
     *run(tx: Transaction) {
       if (batch.limit) yield* takeFrom(tx, batch.limit, 1);
-      if (batch.dedup) firstUse(tx, batch.dedup);
+      if (batch.dedup) rememberKey(tx, batch.dedup);
       yield* addBatch(tx, batch);
     },
   };
 }
 
-/** The entries in order, up to one that was torn by a crash or is left over from an earlier round. */
+/** Returns the entries in order, up to one that a crash has cut off or that remains from an earlier use of the file. */
 function readEntries(bytes: Buffer): Entry[] {
   const entries: Entry[] = [];
   let at = 0;

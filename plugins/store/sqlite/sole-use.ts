@@ -1,13 +1,14 @@
 /**
- * Whether this process alone uses the store. Each holds a lock on an empty file beside it: the first one for itself alone,
- * until another one asks by touching that file. From then on all share it.
+ * Determines whether this process is the only one that uses the store. Each process holds a lock on an empty file next to
+ * the store. The first process holds it exclusively, until another one asks for it by touching that file. From then on, all
+ * processes share the lock.
  */
 import { type FSWatcher, utimesSync, watch } from "node:fs";
 import { type FileLock, openLock } from "./connection.ts";
 
-const ASK_EVERY_MS = 10;
-/** The time that the other process has to answer, in ms. */
-const ASK_FOR_MS = 2_000;
+const ASK_INTERVAL_MS = 10;
+/** The time that the other process has to respond. */
+const ASK_TIMEOUT_MS = 2_000;
 
 export class SoleUse {
   readonly #path: string;
@@ -19,10 +20,10 @@ export class SoleUse {
     this.#lock = lock;
   }
 
-  /** `asked`: another process wants to use it too. */
+  /** Takes the lock. `onRequest` is called when another process wants to use the store too. */
   static async begin(path: string, onRequest: () => void): Promise<SoleUse> {
     const use = new SoleUse(path, await openLock(path));
-    await use.#until(() => use.#takeAlone(onRequest) || use.#lock.take("shared"));
+    await use.#askUntil(() => use.#takeExclusive(onRequest) || use.#lock.take("shared"));
     return use;
   }
 
@@ -30,12 +31,12 @@ export class SoleUse {
     return this.#watcher !== undefined;
   }
 
-  /** From now on others may use it as well. */
+  /** Shares the lock, so that other processes may use the store too. */
   async share(): Promise<void> {
     if (!this.isAlone) return;
     this.#unwatch();
-    this.#lock.leave();
-    await this.#until(() => this.#lock.take("shared"));
+    this.#lock.release();
+    await this.#askUntil(() => this.#lock.take("shared"));
   }
 
   end(): void {
@@ -43,14 +44,14 @@ export class SoleUse {
     this.#lock.close();
   }
 
-  /** If requests of other processes could not be noticed, the file counts as shared. */
-  #takeAlone(onRequest: () => void): boolean {
-    if (!this.#lock.take("alone")) return false;
+  /** Takes the lock exclusively, except if the file cannot be watched for requests of other processes. */
+  #takeExclusive(onRequest: () => void): boolean {
+    if (!this.#lock.take("exclusive")) return false;
     try {
       this.#watcher = watch(this.#path, { persistent: false }, onRequest).on("error", onRequest);
       return true;
     } catch {
-      this.#lock.leave();
+      this.#lock.release();
       return false;
     }
   }
@@ -60,12 +61,12 @@ export class SoleUse {
     this.#watcher = undefined;
   }
 
-  async #until(take: () => boolean): Promise<void> {
-    const late = performance.now() + ASK_FOR_MS;
-    while (!take() && performance.now() < late) {
+  async #askUntil(take: () => boolean): Promise<void> {
+    const deadline = performance.now() + ASK_TIMEOUT_MS;
+    while (!take() && performance.now() < deadline) {
       const now = new Date();
       utimesSync(this.#path, now, now);
-      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+      await new Promise((resolve) => setTimeout(resolve, ASK_INTERVAL_MS));
     }
   }
 }

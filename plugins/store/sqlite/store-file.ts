@@ -1,4 +1,4 @@
-/** The store's file and the one connection that reads and writes it; it is opened again where it has failed. */
+/** The store's file and the one connection that reads and writes it. After a failure, the next call opens it again. */
 import type { Logger } from "portico";
 import { type Connection, connect } from "./connection.ts";
 import { storeUnavailable } from "./failures.ts";
@@ -9,13 +9,13 @@ import { SoleUse } from "./sole-use.ts";
 export interface StoreFileOptions {
   file: string;
   log: Logger;
-  /** Whether other processes use the file too; `private`: no other process knows of it yet. */
+  /** Whether other processes use the file too; `private` means that no other process can know of it yet. */
   sharing: "alone" | "shared" | "private";
-  /** It may hold a part of another store. */
+  /** Whether the file may hold an incomplete copy of another store. */
   isPart: boolean;
-  /** Another process has opened the file, which was in sole use until then. */
+  /** Called when another process opens the file, which was in sole use until then. */
   onShared(): void;
-  /** The connection was given up. */
+  /** Called when the connection is dropped after a failure. */
   onDropped(): void;
 }
 
@@ -23,7 +23,7 @@ export class StoreFile {
   readonly #options: StoreFileOptions;
   #current: Connection | undefined;
   #opening: Promise<Connection> | undefined;
-  /** From the first statement of a transaction until it is durable. */
+  /** Set from the first statement of a transaction until it is durable. */
   #transaction: Promise<void> | undefined;
   #soleUse: SoleUse | undefined;
   #isClosed = false;
@@ -32,7 +32,7 @@ export class StoreFile {
     this.#options = options;
   }
 
-  /** No other process has the file open. */
+  /** Whether no other process has the file open. */
   get inSoleUse(): boolean {
     return this.#soleUse?.isAlone ?? false;
   }
@@ -43,7 +43,7 @@ export class StoreFile {
     return await work(this.#current);
   }
 
-  /** Runs a transaction, whose end may come in a later turn: until then no other caller uses the connection. */
+  /** Runs a transaction, which may end in a later turn. Until then, no other caller uses the connection. */
   transact(work: (connection: Connection) => Promise<void>): Promise<void> {
     return this.use((connection) => {
       this.#transaction = work(connection).finally(() => {
@@ -68,7 +68,7 @@ export class StoreFile {
     try {
       if (!isPart) refusePart(connection);
       await this.#beginUse();
-      // where another process uses the file, it has seen to the old journal
+      // If another process uses the file, it has already read the old journal.
       if (this.inSoleUse) recoverOldJournal(connection, file, log);
       if (this.#options.sharing === "shared") await this.#soleUse?.share();
       return connection;
@@ -81,11 +81,11 @@ export class StoreFile {
   async #beginUse(): Promise<void> {
     const { file, sharing } = this.#options;
     if (sharing === "private" || this.#soleUse) return;
-    // under this name earlier versions look for it too
-    this.#soleUse = await SoleUse.begin(`${file}-accepted-lock`, () => void this.#letOthersIn());
+    // Earlier versions use the same name for the lock.
+    this.#soleUse = await SoleUse.begin(`${file}-accepted-lock`, () => void this.#shareFile());
   }
 
-  async #letOthersIn(): Promise<void> {
+  async #shareFile(): Promise<void> {
     try {
       await this.#soleUse?.share();
     } catch (error) {
@@ -94,7 +94,7 @@ export class StoreFile {
     this.#options.onShared();
   }
 
-  /** The next call opens the file again: a connection that saw an I/O error may hold a broken view of it. */
+  /** Drops a connection that saw an I/O error, since its view of the file may be wrong. The next call opens the file again. */
   drop(connection: Connection): void {
     if (this.#current !== connection) return;
     this.#current = undefined;
@@ -111,7 +111,7 @@ export class StoreFile {
     await this.#opening?.catch(() => {});
     this.#soleUse?.end();
     this.#soleUse = undefined;
-    this.#current?.closeWhole();
+    this.#current?.checkpointAndClose();
     this.#current = undefined;
   }
 }

@@ -1,15 +1,15 @@
 /**
- * A check for texts that are no UTF-8, as a disk that loses bits leaves them. SQLite stores any bytes as text, and libsql
- * 0.5 has a fault there: it ends the whole process (a Rust panic, `Utf8Error`) when a row with such a text is read, instead of
- * throwing an error. No code of ours can catch that. So what looks at a store before anybody uses it (`portico store check`, an
- * inspection, a move to another engine) reads all texts as bytes first, and names the table.
+ * Checks for texts that are not UTF-8, which a disk that loses bits can cause. SQLite stores any bytes as text, and libsql
+ * 0.5 has a fault: when it reads a row with such a text, it ends the whole process (a Rust panic, `Utf8Error`) instead of
+ * throwing an error, which JavaScript cannot catch. So `portico store check`, an inspection, and a move to another engine
+ * read all texts as bytes first, and name the damaged table.
  */
 import { isUtf8 } from "node:buffer";
-import { howMany } from "../transfer/pages.ts";
+import { countPageRows } from "../transfer/pages.ts";
 import { type Table, tablesOf } from "../transfer/tables.ts";
 import type { BackgroundConnection } from "./connection.ts";
 
-const MOST_ROWS = 500;
+const MAX_ROWS = 500;
 
 export async function textProblems(
   connection: BackgroundConnection,
@@ -25,11 +25,11 @@ export async function textProblems(
 }
 
 function describe(table: string, rows: number): string {
-  const are = rows === 1 ? "1 row holds bytes that are" : `${rows} rows hold bytes that are`;
-  return `the table ${table} is damaged: ${are} not text, and a gateway that reads them stops`;
+  const subject = rows === 1 ? "1 row holds bytes that are" : `${rows} rows hold bytes that are`;
+  return `the table ${table} is damaged: ${subject} not text, and a gateway that reads them stops`;
 }
 
-/** Reads the table in pages of bounded size. */
+/** Counts the rows with damaged texts. It reads the table in pages of limited size. */
 async function countDamaged(connection: BackgroundConnection, table: Table): Promise<number> {
   let damaged = 0;
   let after = -1;
@@ -41,7 +41,7 @@ async function countDamaged(connection: BackgroundConnection, table: Table): Pro
   }
 }
 
-/** The last row id of the page behind `after`; `undefined` where there is none. */
+/** Returns the last row id of the page after `after`, or `undefined` if there is none. */
 async function endOfPage(
   connection: BackgroundConnection,
   { name, texts }: Table,
@@ -50,9 +50,9 @@ async function endOfPage(
   const bytes = texts.map((column) => `COALESCE(octet_length(${column}), 0)`).join(" + ");
   const rows = await connection.all(
     `SELECT rowid AS at, ${bytes} AS bytes FROM ${name} WHERE rowid > ? ORDER BY rowid LIMIT ?`,
-    [after, MOST_ROWS],
+    [after, MAX_ROWS],
   );
-  const count = howMany(rows.map((row) => Number(row["bytes"])));
+  const count = countPageRows(rows.map((row) => Number(row["bytes"])));
   return count === 0 ? undefined : Number(rows[count - 1]?.["at"]);
 }
 

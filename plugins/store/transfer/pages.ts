@@ -1,30 +1,30 @@
-/** A table's rows in the order of its key, so many at a time as memory and one statement can hold. */
+/** Reads the rows of a table in the order of its key, in pages that fit into memory. */
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Param } from "../sql/operation.ts";
 import { PART_MARK } from "../sql/part.ts";
 import { all } from "../sql/query.ts";
 import type { Table } from "./tables.ts";
 
-const MOST_ROWS = 500;
-/** A row that alone has more comes alone. */
-const MOST_BYTES = 8 * 1024 * 1024;
+const MAX_ROWS = 500;
+/** A row that is larger than this is a page of its own. */
+const MAX_BYTES = 8 * 1024 * 1024;
 
 export type Row = Record<string, unknown>;
 export type Key = readonly Param[];
 
-/** Those behind `after`; each page has a row at least. */
+/** Yields the pages after the key `after`. Each page has at least one row. */
 export async function* pagesOf(
   engine: Pick<Engine, "read">,
   table: Table,
   after?: Key,
 ): AsyncGenerator<Row[], void> {
-  for (let behind = after; ; ) {
-    const from = behind;
+  for (let lastKey = after; ; ) {
+    const from = lastKey;
     const page = await engine.read(() => pageOf(table, from));
     const last = page.at(-1);
     if (!last) return;
     yield page;
-    behind = keyOf(table, last);
+    lastKey = keyOf(table, last);
   }
 }
 
@@ -43,20 +43,20 @@ function* pageOf({ name, key, columns, texts }: Table, after: Key | undefined): 
   const sizes = yield* all<{ bytes: number }>(
     `SELECT ${size} AS bytes ${rest}`,
     ...(after ?? []),
-    MOST_ROWS,
+    MAX_ROWS,
   );
-  const count = howMany(sizes.map(({ bytes }) => bytes));
+  const count = countPageRows(sizes.map(({ bytes }) => bytes));
   return count === 0
     ? []
     : yield* all<Row>(`SELECT ${columns.join(", ")} ${rest}`, ...(after ?? []), count);
 }
 
-/** Of rows of these sizes, as many as make a page. */
-export function howMany(sizes: readonly number[]): number {
+/** Returns how many of the rows with these sizes in bytes make a page. */
+export function countPageRows(sizes: readonly number[]): number {
   let sum = 0;
   for (const [i, bytes] of sizes.entries()) {
     sum += bytes;
-    if (sum > MOST_BYTES && i > 0) return i;
+    if (sum > MAX_BYTES && i > 0) return i;
   }
   return sizes.length;
 }

@@ -1,15 +1,15 @@
-/** The tables as they are copied: each with its key, by which it is read in pages. */
+/** The tables to copy, each with the key by which it is read in pages. */
 import { migrations } from "../sql/migrations.ts";
 
 export interface Table {
   name: string;
   key: readonly string[];
   columns: readonly string[];
-  /** Those of `columns` that hold text. */
+  /** The columns that hold text. */
   texts: readonly string[];
 }
 
-/** Read from the migrations themselves, so that a column that is added to them is copied too. */
+/** Reads the tables from the migrations themselves, so that columns which are added there are copied too. */
 export function tablesOf(schemaVersion: number): Table[] {
   const parts = migrations.slice(0, schemaVersion).flat();
   return readTables(parts.filter((part) => typeof part === "string"));
@@ -17,7 +17,7 @@ export function tablesOf(schemaVersion: number): Table[] {
 
 export const tables: readonly Table[] = tablesOf(migrations.length);
 
-/** In these columns numbers need not be whole. */
+/** The columns whose numbers may be fractions. */
 export const FRACTIONS = new Set(["cost", "amount"]);
 
 function readTables(statements: readonly string[]): Table[] {
@@ -26,16 +26,16 @@ function readTables(statements: readonly string[]): Table[] {
     { name: string; key: string[]; columns: string[]; texts: string[] }
   >();
   for (const sql of statements) {
-    const created = /^CREATE TABLE (\w+) \(([\s\S]*)\)$/.exec(sql);
-    if (created) {
-      const [, name = "", body = ""] = created;
+    const creation = /^CREATE TABLE (\w+) \(([\s\S]*)\)$/.exec(sql);
+    if (creation) {
+      const [, name = "", body = ""] = creation;
       const key = /PRIMARY KEY \(([^)]+)\)/.exec(body)?.[1]?.split(/,\s*/);
       const parts = body.replace(/,?\s*PRIMARY KEY \([^)]+\)/, "").split(",");
       const nameOf = (part: string) => part.trim().split(/\s/)[0] ?? "";
       const columns = parts.map(nameOf);
       const texts = parts.filter((part) => / TEXT\b/.test(part)).map(nameOf);
-      const own = parts.find((part) => /PRIMARY KEY|\{serial\}/.test(part));
-      tables.set(name, { name, columns, key: key ?? [nameOf(own ?? "")], texts });
+      const keyColumn = parts.find((part) => /PRIMARY KEY|\{serial\}/.test(part));
+      tables.set(name, { name, columns, key: key ?? [nameOf(keyColumn ?? "")], texts });
     }
     const [, to = "", column = "", type] =
       /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql) ?? [];
@@ -44,8 +44,8 @@ function readTables(statements: readonly string[]): Table[] {
     const [, from = "", dropped] = /^ALTER TABLE (\w+) DROP COLUMN (\w+)/.exec(sql) ?? [];
     const table = tables.get(from);
     if (table) {
-      table.columns = table.columns.filter((each) => each !== dropped);
-      table.texts = table.texts.filter((each) => each !== dropped);
+      table.columns = table.columns.filter((name) => name !== dropped);
+      table.texts = table.texts.filter((name) => name !== dropped);
     }
     const [, removed = ""] = /^DROP TABLE (\w+)$/.exec(sql) ?? [];
     tables.delete(removed);

@@ -3,22 +3,22 @@ import { createHash } from "node:crypto";
 import { errors } from "../errors.ts";
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Param, Write } from "../sql/operation.ts";
-import { PART_MARK, partMark } from "../sql/part.ts";
+import { PART_MARK, readPartMark } from "../sql/part.ts";
 import { first, run } from "../sql/query.ts";
 import { keyOf, pagesOf, type Row } from "./pages.ts";
 import { FRACTIONS, type Table, tables } from "./tables.ts";
 
-/** Rows of one statement: PostgreSQL takes 65,535 parameters, SQLite 32,766. */
-const ROWS = 100;
+/** The number of rows in one statement. PostgreSQL accepts 65,535 parameters, SQLite 32,766. */
+const ROWS_PER_INSERT = 100;
 
 export type Source = Pick<Engine, "read">;
-export type Target = Pick<Engine, "read" | "write" | "copied">;
+export type Target = Pick<Engine, "read" | "write" | "finishCopy">;
 interface Progress {
   table: string;
   rows: number;
 }
 
-/** What was copied: how many rows, and a sum over their contents that does not depend on their order. */
+/** The number of rows of a table, and a checksum of their contents that does not depend on their order. */
 export interface Sum {
   rows: number;
   checksum: string;
@@ -28,13 +28,13 @@ export interface TransferOptions {
   /** Names the source, so that only a copy of the same source continues. */
   from: string;
   onProgress?(progress: Progress): void;
-  /** Asked before the copy counts as whole; rejects where the source may have been written to. */
+  /** Called before the copy counts as complete. Rejects if another process may have written to the source. */
   confirm?(): Promise<void>;
 }
 
 /**
- * Throws `conflict` where the target holds a store of its own, and where the two do not hold the same at the end, as
- * when the source was written to meanwhile.
+ * Copies all tables. Throws `conflict` if the target holds another store, or if source and target differ at the end, for
+ * example because another process has written to the source.
  */
 export async function transfer(
   source: Source,
@@ -56,27 +56,27 @@ export async function transfer(
     sums[table.name] = actual;
   }
   await confirm?.();
-  // Before the mark goes: a process that is killed in between continues behind what is there.
-  await target.copied();
-  await target.write(alone(() => run("DELETE FROM counters WHERE name = ?", PART_MARK)));
+  // This comes before the mark is removed, so that the next call repeats it if the process is killed in between.
+  await target.finishCopy();
+  await target.write(withoutLocks(() => run("DELETE FROM counters WHERE name = ?", PART_MARK)));
   return sums;
 }
 
-/** A target is empty, or was begun with this source. */
+/** Marks the target as incomplete. Throws `conflict` if it is neither empty nor an unfinished copy of this source. */
 async function begin(target: Target, mark: number): Promise<void> {
-  const marked = await target.read(partMark);
-  if (marked === mark) return;
-  if (marked !== undefined || !(await isEmpty(target))) throw errors.targetNotEmpty();
+  const currentMark = await target.read(readPartMark);
+  if (currentMark === mark) return;
+  if (currentMark !== undefined || !(await isEmpty(target))) throw errors.targetNotEmpty();
   const insertMark = "INSERT INTO counters (name, value) VALUES (?, ?)";
-  await target.write(alone(() => run(insertMark, PART_MARK, mark)));
+  await target.write(withoutLocks(() => run(insertMark, PART_MARK, mark)));
 }
 
-/** No other process uses the target. */
-function alone<T>(operation: () => Operation<T>): Write<T> {
+/** Makes a write without locks, since no other process uses the target. */
+function withoutLocks<T>(operation: () => Operation<T>): Write<T> {
   return { locks: [], run: operation };
 }
 
-/** Nobody has put anything into it: what is counted begins with the tables themselves. */
+/** Returns whether the store has no rows. It ignores the counters, which the migrations create. */
 export async function isEmpty(engine: Source): Promise<boolean> {
   for (const { name } of tables)
     if (
@@ -98,11 +98,11 @@ async function copy(
       `SELECT ${table.key.join(", ")} FROM ${table.name} ORDER BY ${descending(table)} LIMIT 1`,
     ),
   );
-  // some rows are there from the beginning: it is copied as a whole
+  // The table of counters has rows from the beginning, so it is always copied as a whole.
   const after = last && table.name !== "counters" ? keyOf(table, last) : undefined;
   let rows = 0;
   for await (const page of pagesOf(source, table, after)) {
-    await target.write(alone(() => insert(table, page)));
+    await target.write(withoutLocks(() => insert(table, page)));
     rows += page.length;
     onProgress?.({ table: table.name, rows });
   }
@@ -110,20 +110,20 @@ async function copy(
 }
 
 function* insert({ name, key, columns }: Table, rows: readonly Row[]): Operation<void> {
-  const marks = `(${columns.map(() => "?").join(", ")})`;
+  const placeholders = `(${columns.map(() => "?").join(", ")})`;
   const set = columns
     .filter((column) => !key.includes(column))
     .map((column) => `${column} = excluded.${column}`);
-  for (let at = 0; at < rows.length; at += ROWS) {
-    const some = rows.slice(at, at + ROWS);
-    const values = `${`${marks}, `.repeat(some.length - 1)}${marks}`;
+  for (let at = 0; at < rows.length; at += ROWS_PER_INSERT) {
+    const batch = rows.slice(at, at + ROWS_PER_INSERT);
+    const values = `${`${placeholders}, `.repeat(batch.length - 1)}${placeholders}`;
     const sql = `INSERT INTO ${name} (${columns.join(", ")}) VALUES ${values}
       ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${set.join(", ")}`;
-    yield { sql, params: some.flatMap((row) => valuesOf(columns, row)), fractions: true };
+    yield { sql, params: batch.flatMap((row) => valuesOf(columns, row)), hasFractions: true };
   }
 }
 
-/** As both engines hold them: SQLite also keeps fractions of times, which say nothing. */
+/** Returns the values as both engines store them. SQLite also stores fractions of times, which have no meaning. */
 function valuesOf(columns: readonly string[], row: Row): Param[] {
   return columns.map((column) => {
     const value = row[column] as Param;

@@ -9,7 +9,7 @@ import {
   type TransferOptions,
 } from "../../../../plugins/store/transfer/transfer.ts";
 import { tables } from "../../../../plugins/store/transfer/tables.ts";
-import { partMark } from "../../../../plugins/store/sql/part.ts";
+import { readPartMark } from "../../../../plugins/store/sql/part.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
 import { portico, porticoHere } from "../../../support/portico.ts";
 import { makeHome } from "../../../support/gateway.ts";
@@ -198,10 +198,10 @@ test("numbers are given behind those that came before the copy counts as whole",
     openEngine({ url: to, log, isPart: true }),
   ] as const;
   let markThen: number | undefined;
-  const copied = async () => {
-    markThen = await engines[1].read(partMark);
+  const finishCopy = async () => {
+    markThen = await engines[1].read(readPartMark);
   };
-  await transfer(engines[0], { ...engines[1], copied }, { from });
+  await transfer(engines[0], { ...engines[1], finishCopy }, { from });
   for (const engine of engines) await engine.close();
   assert.type(markThen, "number");
 });

@@ -27,9 +27,9 @@ test("a write that came while another one waited for the server does not start i
   const writer = new Writer({
     pool,
     notifications: {} as Notifications,
-    clock: { note() {}, own: undefined },
-    unavailable: (error) => error,
-    succeeded: () => assert.unreachable("nothing was written"),
+    clock: { record() {}, override: undefined },
+    toUnavailable: (error) => error,
+    onSuccess: () => assert.unreachable("nothing was written"),
   });
   assert.is(await write(), refused);
   const attemptsOfFirst = attempts;
@@ -62,9 +62,9 @@ for (const code of ["40P01", "40001", "55P03"]) {
         commitAndNotify: () => "COMMIT",
         wake() {},
       } as Partial<Notifications> as Notifications,
-      clock: { note() {}, own: undefined },
-      unavailable: (error) => error,
-      succeeded() {},
+      clock: { record() {}, override: undefined },
+      toUnavailable: (error) => error,
+      onSuccess() {},
     });
     const write = (value: number) =>
       writer.write({

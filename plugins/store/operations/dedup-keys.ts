@@ -1,4 +1,4 @@
-/** Keys that were used already, and the answers that their first users got. */
+/** Keys that were used already, and the responses that their first users got. */
 import { shortKey } from "../records/long-keys.ts";
 import { type Lock, rowLock } from "../sql/locks.ts";
 import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
@@ -23,11 +23,11 @@ class NewKeys implements Deferred {
   }
 }
 
-export function knownLock(key: string): Lock {
+export function dedupLock(key: string): Lock {
   return rowLock("known", shortKey(key));
 }
 
-export function* knownKey(tx: Transaction, longKey: string): Operation<KnownKey | undefined> {
+export function* findKey(tx: Transaction, longKey: string): Operation<KnownKey | undefined> {
   const key = shortKey(longKey);
   const [, newAnswer, newAt = 0, expiresAt = 0] = tx.deferred(NewKeys).byKey.get(key) ?? [];
   if (expiresAt > tx.now) return { answer: fromJson(newAnswer), at: newAt };
@@ -35,15 +35,15 @@ export function* knownKey(tx: Transaction, longKey: string): Operation<KnownKey 
     sql: "SELECT answer, at FROM known WHERE key = ? AND expires_at > ?",
     params: [key, tx.now],
     isSingle: true,
-    apart: true,
+    isIndependent: true,
   };
   const row = rows[0] as { answer: string | null; at: number } | undefined;
   return row && { answer: fromJson(row.answer), at: row.at };
 }
 
-/** For a key that is not known. */
-export function firstUse(tx: Transaction, { key: longKey, answer, ttlMs }: Dedup): void {
-  tx.require(knownLock(longKey));
+/** Remembers a key that `findKey` has not found. */
+export function rememberKey(tx: Transaction, { key: longKey, answer, ttlMs }: Dedup): void {
+  tx.require(dedupLock(longKey));
   const key = shortKey(longKey);
   tx.deferred(NewKeys).byKey.set(key, [key, toJson(answer), tx.now, tx.now + ttlMs]);
 }
