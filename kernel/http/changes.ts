@@ -1,6 +1,6 @@
 /**
- * Requests that set out to change something by the owner's authority. Every request of every server passes here, so no
- * route has to remember that its changes are to be kept.
+ * Records requests that try to change something with the owner's credentials. Every request of every server passes
+ * through here, so no route has to record its own changes.
  */
 import { changeAs } from "../config/origin.ts";
 import type { PorticoError } from "../errors.ts";
@@ -13,14 +13,14 @@ import type { RequestContext } from "./request/context.ts";
 import { publicError } from "./response/errors.ts";
 import { jsonOf, statusOfResult } from "./response/reply.ts";
 
-/** How long a response waits for who keeps the change. */
+/** The longest time that a response waits for one watcher. */
 const WATCHER_MS = 5000;
 
-/** What the attempt was for. */
+/** The route and the entry that a change is about. */
 interface ChangeTarget {
-  /** The pattern of its route. */
+  /** The pattern of the route. */
   route: string;
-  /** What its path names, where `GET` shows that. */
+  /** The entry that the path names; undefined if no `GET` route shows it. */
   entry: Entry | undefined;
 }
 
@@ -30,28 +30,28 @@ interface Outcome extends Partial<Pick<ChangeAttempt, "before" | "after" | "conf
   result?: unknown;
 }
 
-/** Whether the owner's credential opens the route, and no other. */
-export function isOwners({ access }: Pick<RouteOptions, "access">): boolean {
+/** Whether only the owner's credentials open the route. */
+export function isOwnersOnly({ access }: Pick<RouteOptions, "access">): boolean {
   return access === "gateway" || access === "control";
 }
 
-/** Whether requests with this method to this route are kept as changes. */
+/** Whether such a request to this route is recorded as a change. */
 export function isChange(
   route: Pick<RouteOptions, "access" | "changes" | "query">,
   { method, query }: Pick<RequestContext, "method" | "query">,
 ): boolean {
   if (method === "GET" || method === "HEAD" || route.changes === false) return false;
-  return isOwners(route) && !(knowsDryRun(route) && query.get("dryRun") === "true");
+  return isOwnersOnly(route) && !(supportsDryRun(route) && query.get("dryRun") === "true");
 }
 
 /** A route that does not declare `dryRun` makes the change whatever the query says. */
-function knowsDryRun({ query }: Pick<RouteOptions, "query">): boolean {
+function supportsDryRun({ query }: Pick<RouteOptions, "query">): boolean {
   return typeof query === "object" && Object.hasOwn(query["properties"] ?? {}, "dryRun");
 }
 
 export function createChangeRecording(watchers: () => readonly ChangeWatcher[], log: Logger) {
-  /** A watcher that fails or hangs harms no response. */
-  async function tell(attempt: ChangeAttempt): Promise<void> {
+  /** Passes the attempt to each watcher. A watcher that fails or hangs does not affect the response. */
+  async function notifyWatchers(attempt: ChangeAttempt): Promise<void> {
     for (const watcher of watchers()) {
       try {
         const work = watcher.attempted(attempt);
@@ -64,33 +64,36 @@ export function createChangeRecording(watchers: () => readonly ChangeWatcher[], 
   }
 
   return {
-    /** Makes a change, and reports what became of it before the response goes out. */
-    make(call: RequestContext, { route, entry }: ChangeTarget, work: () => unknown): unknown {
+    /** Makes a change, and reports its outcome to the watchers before the response is sent. */
+    makeChange(call: RequestContext, { route, entry }: ChangeTarget, work: () => unknown): unknown {
       const isWatched = watchers().length > 0;
       return changeAs(originOf(call), async (configuration) => {
         if (!isWatched) return work();
         const before = entry && (await readEntry(entry, call));
         try {
           const value = await work();
-          const isGone = call.method === "DELETE";
-          const after = entry && !isGone ? await readEntry(entry, call) : undefined;
+          const isDeletion = call.method === "DELETE";
+          const after = entry && !isDeletion ? await readEntry(entry, call) : undefined;
           const outcome = { before, after, configuration, result: jsonOf(value) };
-          await tell(attemptOf(call, route, { ...outcome, status: statusOfResult(value) }));
+          await notifyWatchers(
+            attemptOf(call, route, { ...outcome, status: statusOfResult(value) }),
+          );
           return value;
         } catch (error) {
-          await tell(attemptOf(call, route, failed(error, call)));
+          await notifyWatchers(attemptOf(call, route, failureOutcome(error, call)));
           throw error;
         }
       });
     },
-    /** Reports a request that did not get as far as its handler. */
-    refused(call: RequestContext, route: string, error: unknown): void {
-      if (watchers().length > 0) void tell(attemptOf(call, route, failed(error, call)));
+    /** Reports a request that was refused before it reached its handler. */
+    reportRefusal(call: RequestContext, route: string, error: unknown): void {
+      if (watchers().length > 0)
+        void notifyWatchers(attemptOf(call, route, failureOutcome(error, call)));
     },
   };
 }
 
-function failed(failure: unknown, { id }: RequestContext): Outcome {
+function failureOutcome(failure: unknown, { id }: RequestContext): Outcome {
   const error = publicError(failure, id);
   return { status: error.status, error };
 }

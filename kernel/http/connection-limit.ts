@@ -1,7 +1,7 @@
 /**
- * How many client connections the process holds at a time. Each takes a file handle, and a gateway without handles can
- * open neither its store nor an upstream. Where there is no room, the connection that has waited longest without a
- * request gives way; where all of them work, the new one is refused.
+ * Limits the number of client connections that the process holds at a time. Each takes a file handle, and a gateway
+ * without handles can open neither its store nor an upstream. When there is no room, the oldest idle connection is
+ * closed; when none is idle, the new one is refused.
  */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
@@ -18,16 +18,16 @@ export interface ConnectionCounts {
   open: number;
   limit: number;
   perAddress: number;
-  /** File handles that the process may have. */
+  /** The number of file handles that the process may open. */
   handles: number;
-  /** Since the start: connections that were refused, and idle ones that gave way to others. */
+  /** The number of connections that were refused, and of idle ones that were closed to make room, since the start. */
   refused: number;
   displaced: number;
 }
 
 /** One connection that the limit counts. */
 export interface Admission {
-  /** Replaces the answer to whether the connection could be closed without harm; at first it could. */
+  /** Sets the function that says whether the connection can be closed without harm. Until then it can. */
   setIdle(isIdle: () => boolean): void;
 }
 
@@ -37,12 +37,15 @@ interface Entry {
   isIdle: () => boolean;
 }
 
-/** More connections than this take much memory, whatever number of handles there is. */
-const MOST_AUTOMATIC = 16_384;
+/** The maximum of the automatic limit: more connections take too much memory, however many handles there are. */
+const MAX_AUTOMATIC_LIMIT = 16_384;
 /** The default for a system that does not state its limit. */
-const USUAL_HANDLES = 1_024;
+const DEFAULT_HANDLES = 1_024;
 
-/** The handles for files, the store and the like: a quarter, at least 128 where there are as many. */
+/**
+ * Returns the number of handles that are reserved for files, the store and the like: a quarter of all, but at least 128
+ * or half of all.
+ */
 const reserveOf = (handles: number): number =>
   Math.max(Math.floor(handles / 4), Math.min(128, Math.floor(handles / 2)));
 
@@ -58,7 +61,7 @@ function readHandleLimit(): number {
     | { userLimits?: { open_files?: { soft?: number | string } } }
     | undefined;
   const soft = Number(report?.userLimits?.open_files?.soft);
-  return Number.isFinite(soft) ? soft : USUAL_HANDLES;
+  return Number.isFinite(soft) ? soft : DEFAULT_HANDLES;
 }
 
 const networksOf = derived(parseNetworks);
@@ -69,7 +72,7 @@ export function createConnectionLimit(
   settings: () => ConnectionSettings,
   handles: number = readHandleLimit(),
 ) {
-  /** In the order in which they came. */
+  /** The connections in the order in which they were accepted. */
   const entries = new Map<Socket, Entry>();
   const perCaller = new Map<string, number>();
   let refused = 0;
@@ -78,8 +81,8 @@ export function createConnectionLimit(
   function limits(): { limit: number; perAddress: number } {
     const { maxConnections, maxConnectionsPerAddress } = settings();
     const room = handles - reserveOf(handles);
-    // A connection that works has an upstream's beside it.
-    const automatic = Math.min(MOST_AUTOMATIC, Math.max(1, Math.floor(room / 2)));
+    // A connection with a request in progress may need a second handle for its upstream.
+    const automatic = Math.min(MAX_AUTOMATIC_LIMIT, Math.max(1, Math.floor(room / 2)));
     const limit = maxConnections === "auto" ? automatic : Math.min(maxConnections, room);
     const half = Math.max(1, Math.floor(limit / 2));
     const perAddress = maxConnectionsPerAddress === "auto" ? half : maxConnectionsPerAddress;
@@ -98,7 +101,10 @@ export function createConnectionLimit(
     else perCaller.delete(entry.caller);
   }
 
-  /** Closes an idle connection: one that has never received a response, or else the first that waits for a request. */
+  /**
+   * Closes an idle connection: the first that has never received a response, or else the oldest. With `caller`, only
+   * one of that caller. Returns false if none is idle.
+   */
   function makeRoom(caller: string | undefined): boolean {
     let victim: Entry | undefined;
     for (const entry of entries.values()) {
@@ -116,7 +122,7 @@ export function createConnectionLimit(
   }
 
   return {
-    /** Counts a connection until it closes. Undefined where there is no room for it. */
+    /** Counts a connection until it closes. Returns undefined if there is no room for it. */
     admit(socket: Socket): Admission | undefined {
       const address = socket.remoteAddress?.replace(/^::ffff:/, "") ?? "";
       const caller = isProxy(address) ? "" : callerOf(address);

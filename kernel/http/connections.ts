@@ -1,4 +1,6 @@
-/** What runs on which connection: the count of requests under way, the access log, and an orderly end. */
+/**
+ * Tracks the requests of each connection: counts them, writes the access log, and ends connections in an orderly way.
+ */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { performance } from "node:perf_hooks"; // the global one is a getter
@@ -7,24 +9,24 @@ import type { AccessEntry } from "../log/access-lines.ts";
 import type { EndedRequest } from "../contract/index.ts";
 import type { RequestContext } from "./request/context.ts";
 
-/** The requests of a connection that are under way. */
-export interface Running {
+/** The requests in progress on a connection. */
+export interface ConnectionState {
   count: number;
-  /** The number of bytes of earlier responses on the connection. */
+  /** The number of bytes that earlier responses on the connection had. */
   sent: number;
-  /** The last of them. Present from the start, so that all objects have one shape. */
+  /** The latest request. The member exists from the start, so that all objects have one shape. */
   call?: RequestContext | undefined;
 }
 
-/** How long requests that are cut have for a last word. */
-const LAST_WORD_MS = 1_000;
+/** The time that a cut request has to send a last error or event. */
+const LAST_MESSAGE_MS = 1_000;
 
 const WORK = Symbol("work");
-type Answering = ServerResponse & {
-  [WORK]?: { call: RequestContext; connection: Running; startedAt: number };
+type TrackedResponse = ServerResponse & {
+  [WORK]?: { call: RequestContext; connection: ConnectionState; startedAt: number };
 };
 
-/** How a request ended: `ms` since its beginning; `cut` if the response did not go out whole. */
+/** The end of a request: `ms` is its duration, and `cut` is true if the response was not sent completely. */
 interface Ending {
   status: number;
   ms: number;
@@ -34,7 +36,7 @@ interface Ending {
 type Sockets = ReadonlyMap<Duplex, unknown> | ReadonlySet<Duplex>;
 
 export interface ConnectionsOptions {
-  /** Writes the line of one request. */
+  /** Writes the access-log line of one request. */
   access: (entry: AccessEntry) => void;
   /** The listener for ended requests; undefined if there is none. */
   watchers: (() => ((request: EndedRequest) => void) | undefined) | undefined;
@@ -43,28 +45,28 @@ export interface ConnectionsOptions {
 
 /** Pages that ask again and again send this header, so that their requests do not fill the log. */
 const POLL_HEADER = "x-portico-poll";
-/** What browsers say in `Sec-Fetch-Dest` of the files that a page consists of. */
+/** The values of `Sec-Fetch-Dest` that browsers send for the files of a page. */
 const PAGE_FILES: ReadonlySet<unknown> = new Set(["script", "style", "image", "font"]);
 
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #connections = new Map<Duplex, Running>();
+  readonly #connections = new Map<Duplex, ConnectionState>();
   readonly #handedOver = new Set<Duplex>();
   #active = 0;
-  /** Called when a connection ends. */
+  /** Called when a connection closes or is handed over. */
   #onChange = (): void => {};
   /** A listener that all responses share: a closure for each would live as long as the request. */
-  readonly #onClose: (this: Answering) => void;
+  readonly #onClose: (this: TrackedResponse) => void;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     const connections = this;
-    this.#onClose = function (this: Answering) {
+    this.#onClose = function (this: TrackedResponse) {
       connections.#finish(this);
     };
   }
 
-  /** Requests under way. */
+  /** The number of requests in progress. */
   get active(): number {
     return this.#active;
   }
@@ -72,30 +74,33 @@ export class Connections {
   add(socket: Socket): void {
     this.#connections.set(socket, { count: 0, sent: socket.bytesWritten, call: undefined });
     socket.once("close", () => {
-      setImmediate(closeUnsent, this.running(socket));
+      setImmediate(closeUnsent, this.stateOf(socket));
       this.#connections.delete(socket);
       this.#handedOver.delete(socket);
       this.#onChange();
     });
   }
 
-  /** From here on the connection belongs to its new owner, and carries no HTTP any more. */
+  /** Hands the connection over to a new owner. It carries no HTTP from now on. */
   handOver(socket: Duplex): void {
     this.#connections.delete(socket);
     this.#handedOver.add(socket);
     this.#onChange();
   }
 
-  /** Counts a request until the response was sent or the client disconnected, then logs it. False: the request gets no response. */
+  /**
+   * Counts a request until its response is sent or the client disconnects, then logs it. Returns false if the request
+   * must get no response.
+   */
   begin(call: RequestContext): boolean {
-    const res: Answering = call.plain;
+    const res: TrackedResponse = call.plain;
     const { socket } = call.req;
-    const connection = this.running(socket);
-    // It came behind the request that ends the connection (RFC 9112, 9.6). Node would begin a response, and fail.
+    const connection = this.stateOf(socket);
+    // The request follows one that ends the connection (RFC 9112, 9.6). Node would begin a response, and fail.
     if (socket.writableEnded || connection.call?.plain.getHeader("connection") === "close")
       return false;
     connection.count++;
-    call.before = connection.call;
+    call.previous = connection.call;
     connection.call = call;
     this.#active++;
     res[WORK] = { call, connection, startedAt: performance.now() };
@@ -103,7 +108,7 @@ export class Connections {
     return true;
   }
 
-  running(socket: Duplex): Running {
+  stateOf(socket: Duplex): ConnectionState {
     return this.#connections.get(socket) ?? { count: 0, sent: 0, call: undefined };
   }
 
@@ -113,31 +118,31 @@ export class Connections {
   }
 
   /**
-   * Ends idle connections at once, and the others with their response. Connections that are left after `graceMs` are
-   * cut, after `overdue` had the chance to send a last word.
+   * Closes idle connections at once, and the others after their response. After `graceMs`, calls `overdue` for the
+   * remaining requests, which may send a last message, and then cuts their connections.
    */
   async end(graceMs: number, overdue: (call: RequestContext) => void): Promise<void> {
     for (const [socket, { count, call }] of this.#connections) {
       if (count === 0) (socket as Socket).destroySoon();
       else if (call && !call.plain.headersSent) call.res.setHeader("connection", "close");
     }
-    await this.#allGone(this.#connections, graceMs);
+    await this.#waitForNone(this.#connections, graceMs);
     for (const { call } of this.#connections.values()) if (call) overdue(call);
-    await this.#cut(this.#connections, LAST_WORD_MS);
+    await this.#cut(this.#connections, LAST_MESSAGE_MS);
   }
 
-  /** Waits `graceMs` for the owners of handed-over sockets to end them, then cuts those that are left. */
+  /** Waits up to `graceMs` for the owners of handed-over sockets to close them, then destroys the remaining ones. */
   cut(graceMs: number): Promise<void> {
     return this.#cut(this.#handedOver, graceMs);
   }
 
   async #cut(sockets: Sockets, graceMs: number): Promise<void> {
-    await this.#allGone(sockets, graceMs);
+    await this.#waitForNone(sockets, graceMs);
     for (const socket of sockets.keys()) socket.destroy();
   }
 
-  /** Resolves when none of the sockets is left, at the latest after `graceMs`. */
-  #allGone(sockets: Sockets, graceMs: number): Promise<void> {
+  /** Resolves when no socket is left, or after `graceMs`. */
+  #waitForNone(sockets: Sockets, graceMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, graceMs);
       this.#onChange = () => {
@@ -149,20 +154,20 @@ export class Connections {
     });
   }
 
-  /** The response was sent, or the client has disconnected. */
-  #finish(res: Answering): void {
+  /** Ends the tracking of a request, whose response was sent or whose client has disconnected. */
+  #finish(res: TrackedResponse): void {
     const { call, connection, startedAt } = res[WORK]!;
-    this.#leave(call, connection);
+    this.#untrack(call, connection);
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
     const bytes = call.req.socket.bytesWritten - connection.sent;
     this.#report(call, { ms, bytes, cut: !res.writableFinished, status: statusOf(res) });
     connection.sent += bytes;
     call.req.settle();
-    call.closed();
+    call.handleClosed();
   }
 
-  #leave(call: RequestContext, connection: Running): void {
-    call.before = undefined;
+  #untrack(call: RequestContext, connection: ConnectionState): void {
+    call.previous = undefined;
     this.#active--;
     connection.count--;
     if (connection.count > 0) return;
@@ -185,36 +190,39 @@ export class Connections {
       subject,
       code: error?.code,
     });
-    this.#options.watchers?.()?.(new Ended(call, ending));
+    this.#options.watchers?.()?.(new EndedCall(call, ending));
   }
 }
 
-/** 499 is for the log and the counts only: the client left before there was a response. */
+/** Returns 499, which only the log and the counts show, if the client disconnected before the response began. */
 function statusOf({ headersSent, statusCode }: ServerResponse): number {
   return headersSent ? statusCode : 499;
 }
 
-/** Responses whose turn has not come have no socket yet. Some versions of Node report its end to the first one only. */
-function closeUnsent({ call }: Running): void {
+/**
+ * Closes responses that wait for an earlier one of the connection: they have no socket yet, and some versions of Node
+ * report its end to the first response only.
+ */
+function closeUnsent({ call }: ConnectionState): void {
   let unsent = call;
   while (unsent && !unsent.plain.closed) {
-    const { plain, before }: RequestContext = unsent;
+    const { plain, previous }: RequestContext = unsent;
     if (plain.socket === null) plain.destroy().emit("close");
-    unsent = before;
+    unsent = previous;
   }
 }
 
 /**
- * Whether a page asks again and again, or a browser loads the dozens of files of a page, and with success: a refusal is
- * logged like any other request.
+ * Whether a page polls, or a browser loads one of the dozens of files of a page, with success. A refusal is logged like
+ * any other request.
  */
 function isRoutine({ method, req }: RequestContext, status: number): boolean {
   if (method !== "GET" || status >= 400) return false;
   return req.headers[POLL_HEADER] !== undefined || PAGE_FILES.has(req.headers["sec-fetch-dest"]);
 }
 
-/** What watchers get. What not all of them need is made at first use. */
-class Ended implements EndedRequest {
+/** The ended request as watchers see it. Values that few of them need are computed on demand. */
+class EndedCall implements EndedRequest {
   readonly id: string;
   readonly method: string;
   readonly path: string;
@@ -252,10 +260,10 @@ class Ended implements EndedRequest {
 
 function headersOf(
   res: ServerResponse,
-  ofError: Readonly<Record<string, string>> = {},
+  errorHeaders: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const headers: Record<string, string> = {};
-  const sent = res.getHeaders();
-  for (const name in sent) headers[name] = String(sent[name]);
-  return Object.assign(headers, ofError);
+  const responseHeaders = res.getHeaders();
+  for (const name in responseHeaders) headers[name] = String(responseHeaders[name]);
+  return Object.assign(headers, errorHeaders);
 }

@@ -1,4 +1,4 @@
-/** What `GET` answers for the entry that a request is about to change: asked within that request. */
+/** Reads the entry that a request is about to change: calls its `GET` handler within that request. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { withDeadline } from "../timing/deadline.ts";
 import type { BodyLimits, Call, Client, Logger, RouteHandler } from "../contract/index.ts";
@@ -14,10 +14,10 @@ export interface Entry {
   declared: RouteInput;
 }
 
-/** A slow look must not delay the change. */
+/** The time limit of a reading, so that a slow one does not delay the change. */
 const READ_MS = 1000;
 
-/** A copy of what the entry is now; undefined where it is not there, cannot be shown as JSON, or is too slow. */
+/** Returns a copy of the entry's current value; undefined if it does not exist, is not JSON, or takes too long. */
 export async function readEntry(entry: Entry, call: RequestContext): Promise<unknown> {
   try {
     const reading = entry.handler(new EntryReading(call, entry));

@@ -31,7 +31,7 @@ export const errors = PorticoError.table({
     type: "invalid_request_error",
     message: "Method {method} is not allowed for {path}. Use {allowed}.",
   },
-  /** `hints`: sentences that begin with a space, or nothing. */
+  /** `hints` is empty, or sentences that each begin with a space. */
   nothingThere: {
     code: "not_found",
     type: "invalid_request_error",
@@ -42,7 +42,7 @@ export const errors = PorticoError.table({
     message: "There is no WebSocket at {path}.",
   },
 
-  // Who may call.
+  // Access control.
   needsOneHost: {
     code: "invalid_request_error",
     message: "The request needs exactly one Host header.",
@@ -137,13 +137,13 @@ export const errors = PorticoError.table({
     type: "invalid_request_error",
     message: "The request body is not valid UTF-8.",
   },
-  /** `place`: `: look at character 7`, or nothing. */
+  /** `place` is empty, or like `: see character 7`. */
   notJson: {
     code: "invalid_json",
     type: "invalid_request_error",
     message: "The request body is not valid JSON{place}.",
   },
-  /** `excess`: `holds more than 100,000 values`. */
+  /** `excess` is like `holds more than 100,000 values`. */
   overLimit: {
     code: "invalid_request_error",
     type: "invalid_request_error",
@@ -188,7 +188,7 @@ export const errors = PorticoError.table({
     code: "port_in_use",
     message: "The server {name} is already open.",
   },
-  /** `what`: `.cert: /tls/cert.pem cannot be read`. */
+  /** `what` is like `.cert: /tls/cert.pem cannot be read`. */
   unusableTls: {
     code: "config_error",
     message: "gateway.tls{what} ({reason}).",

@@ -1,7 +1,7 @@
 import type { PorticoError } from "../errors.ts";
 import { errors } from "./errors.ts";
 
-/** Why a port cannot be listened on, for the person who starts the gateway. */
+/** Translates an error of `listen` into one that helps the person who starts the gateway. */
 export function listenError(
   error: NodeJS.ErrnoException,
   host: string,

@@ -3,16 +3,16 @@ import { errors } from "./errors.ts";
 import type { Dispose, Mount, ServerOptions, ServerRoutes } from "../contract/index.ts";
 import type { HttpServer } from "./server.ts";
 
-/** A server that is open, for one holder. */
+/** One holder's handle of an open server. */
 export interface OpenServer {
   server: Mount & { readonly port: number; readonly url: string };
-  /** Closes it once no user of it is left. */
+  /** Gives up the handle. The last holder's call closes the server. */
   release: Dispose;
 }
 
 interface Entry {
   server: HttpServer;
-  /** Resolves when it listens, or at once where it does not: a port is there once, and not in every worker. */
+  /** Resolves when the server listens, or at once in a worker that does not: only one worker opens the port. */
   ready: Promise<unknown>;
   holders: number;
 }
@@ -23,16 +23,16 @@ export function createServerPool(
   const entries = new Map<string, Entry>();
   const urlOf = ({ server }: Entry) => `http://127.0.0.1:${server.port}`;
 
-  function enter(options: ServerOptions): Entry {
-    const known = entries.get(options.name);
-    if (known && options.port !== undefined) throw errors.serverOpen({ name: options.name });
-    if (known) return known;
+  function findOrCreate(options: ServerOptions): Entry {
+    const existing = entries.get(options.name);
+    if (existing && options.port !== undefined) throw errors.serverOpen({ name: options.name });
+    if (existing) return existing;
     const entry = { ...create(options), holders: 0 };
     entries.set(options.name, entry);
     return entry;
   }
 
-  async function leave(name: string, entry: Entry): Promise<void> {
+  async function release(name: string, entry: Entry): Promise<void> {
     if (--entry.holders > 0) return;
     if (entries.get(name) === entry) entries.delete(name);
     await entry.server.close(0);
@@ -40,18 +40,18 @@ export function createServerPool(
 
   return {
     async open(options: ServerOptions): Promise<OpenServer> {
-      const entry = enter(options);
+      const entry = findOrCreate(options);
       entry.holders++;
       try {
         await entry.ready;
       } catch (error) {
-        await leave(options.name, entry);
+        await release(options.name, entry);
         throw error;
       }
       const server = Object.assign(entry.server, { url: urlOf(entry) });
-      return { server, release: () => leave(options.name, entry) };
+      return { server, release: () => release(options.name, entry) };
     },
-    /** Of those that listen. */
+    /** The URLs of the servers that listen, by name. */
     urls(): Record<string, string> {
       const urls: Record<string, string> = {};
       for (const [name, entry] of entries) if (entry.server.port) urls[name] = urlOf(entry);

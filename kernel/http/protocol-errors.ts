@@ -1,21 +1,24 @@
-/** Clients that break HTTP, or are too slow with a head. */
+/** Handles clients that break HTTP, or send a head too slowly. */
 import type { Duplex } from "node:stream";
 import type { PorticoError } from "../errors.ts";
 import { errors } from "./errors.ts";
-import type { Running } from "./connections.ts";
+import type { ConnectionState } from "./connections.ts";
 import { mintId } from "./request/context.ts";
 import { type ErrorForms, UNREAD_REQUEST } from "./response/errors.ts";
 import { endRaw } from "./response/raw.ts";
 
-/** Ends their connection: with the error as the response where none has begun, behind the responses to what came whole. */
+/**
+ * Ends the connection: after the response if the last request arrived completely, with the error as the response if
+ * none has begun, otherwise at once.
+ */
 export function endBroken(
   failure: NodeJS.ErrnoException,
   socket: Duplex,
-  running: Running,
+  running: ConnectionState,
   forms: ErrorForms,
 ): void {
   const { count, call } = running;
-  // without its handshake a connection carries nothing, not even its end
+  // A connection without its TLS handshake cannot carry a response.
   const isLost = /^(ECONNRESET|ERR_SSL_|ERR_TLS_)/.test(failure.code ?? "") || !socket.writable;
   if (!isLost && call?.req.complete) {
     if (call.plain.shouldKeepAlive) call.plain.once("finish", () => call.req.socket.destroySoon());

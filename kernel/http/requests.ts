@@ -1,6 +1,6 @@
 /**
- * From a request to the handler of its route. In order: request id, Host, Origin and Sec-Fetch-Site, CORS, route,
- * credentials; the body is only read when the handler asks for it.
+ * Takes each request to the handler of its route. The checks run in this order: request id, Host, Origin and
+ * Sec-Fetch-Site, CORS, route, credentials. The body is only read when the handler asks for it.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PorticoError } from "../errors.ts";
@@ -15,7 +15,7 @@ import type {
 } from "../contract/index.ts";
 import type { Auth } from "./access/auth.ts";
 import type { HttpRequest } from "./body/request.ts";
-import { createChangeRecording, isChange, isOwners } from "./changes.ts";
+import { createChangeRecording, isChange, isOwnersOnly } from "./changes.ts";
 import type { Connections } from "./connections.ts";
 import { corsHeaders, type Guards, isPreflight, preflightHeaders } from "./access/guards.ts";
 import { RequestContext, type ServerContext } from "./request/context.ts";
@@ -24,7 +24,7 @@ import { createResponder } from "./response/respond.ts";
 import { errors } from "./errors.ts";
 import type { Entry } from "./entry-reading.ts";
 import { declaredInput, type RouteInput, withStrictBody } from "./request/declared-input.ts";
-import { createRouter, type Found } from "./router.ts";
+import { createRouter, type Match } from "./router.ts";
 
 export interface RequestsOptions {
   server: ServerContext;
@@ -37,10 +37,10 @@ export interface RequestsOptions {
 
 const RETRY = { headers: { "retry-after": "1" } };
 
-/** Responses so far, by route and status; `route` is empty where none matched. */
+/** The number of responses since the start, by route and status; `route` is empty where none matched. */
 export type RequestCounts = { method: string; route: string; status: number; count: number }[];
 
-/** What the head of a request expects: a client that waits for `100 Continue`, or something that no server here knows. */
+/** The `Expect` header of a request: `100-continue`, or one that no server here supports. */
 export type Expectation = "continue" | "unknown";
 
 /** The statuses of one route's responses with their counts. */
@@ -51,7 +51,7 @@ interface Tally {
 }
 
 interface Route extends RouteOptions {
-  /** The path that it was mounted at. */
+  /** The path pattern that the route was mounted at. */
   pattern: string;
   tally: Map<number, number>;
   handler: RouteHandler;
@@ -91,7 +91,7 @@ export class Requests {
     });
   }
 
-  take(req: HttpRequest, res: ServerResponse, expectation?: Expectation): void {
+  receive(req: HttpRequest, res: ServerResponse, expectation?: Expectation): void {
     if (!req.url!.startsWith("/")) toOriginForm(req);
     const call = new RequestContext(this.#server, req, res);
     call.tally = this.#unmatched;
@@ -109,14 +109,14 @@ export class Requests {
       }
       if (expectation === "unknown") throw errors.unknownExpectation();
       if (call.path.includes("%")) decode(call.path, match?.params);
-      if (!match) throw this.#noMatch(call);
+      if (!match) throw this.#unmatchedError(call);
       this.#run(call, match);
     } catch (error) {
       this.#refuse(call, match?.route, error);
     }
   }
 
-  /** The server does not wait for the response any longer. */
+  /** Stops waiting for the response: tells the handler, and sends an error if the response has not begun. */
   cut(call: RequestContext): void {
     call.cut();
     if (!call.plain.headersSent) this.#responder.fail(call, errors.stoppedEarly(RETRY));
@@ -137,11 +137,11 @@ export class Requests {
 
   /** Ends a request that did not get as far as its handler. */
   #refuse(call: RequestContext, route: Route | undefined, error: unknown): void {
-    if (route && isChange(route, call)) this.#recording.refused(call, route.pattern, error);
+    if (route && isChange(route, call)) this.#recording.reportRefusal(call, route.pattern, error);
     this.#responder.fail(call, error);
   }
 
-  #run(call: RequestContext, { route, params }: Found<Route>): void {
+  #run(call: RequestContext, { route, params }: Match<Route>): void {
     call.params = params;
     call.maxBodyBytes = route.maxBodyBytes;
     call.tally = route.tally;
@@ -153,14 +153,14 @@ export class Requests {
       return;
     }
     client
-      .then((known) => this.#handle(route, call, known))
+      .then((authenticated) => this.#handle(route, call, authenticated))
       .catch((error) => this.#refuse(call, route, error));
   }
 
-  /** Sends what the handler returns: at once where that is a value. */
+  /** Runs the handler and sends its result, synchronously unless it is a promise. */
   #handle(route: Route, call: RequestContext, client: Client): void {
     call.client = client;
-    const result = this.#attribute(route, call);
+    const result = this.#handleAttributed(route, call);
     const { finish, fail } = this.#responder;
     if (!(result instanceof Object && "then" in result)) {
       finish(call, result);
@@ -173,32 +173,39 @@ export class Requests {
   }
 
   /**
-   * Handles the request. What a change does to the configuration is attributed to its client. Other requests run without
-   * an `AsyncLocalStorage`: before Node 24, the first use of one makes every promise of the process dearer.
+   * Handles the request, and attributes to its client what a change does to the configuration. Other requests run
+   * without an `AsyncLocalStorage`: before Node 24, the first use of one makes every promise of the process more
+   * expensive.
    */
-  #attribute(route: Route, call: RequestContext): unknown {
+  #handleAttributed(route: Route, call: RequestContext): unknown {
     if (!isChange(route, call)) return checkAndHandle(route, call);
     const target = { route: route.pattern, entry: this.#entryOf(call) };
-    return this.#recording.make(call, target, () => checkAndHandle(route, call));
+    return this.#recording.makeChange(call, target, () => checkAndHandle(route, call));
   }
 
-  /** What a change is about, where `GET` shows it: at its own path, or above an action such as `/enable`. */
+  /**
+   * Finds the entry that a change is about, if a `GET` route shows it: at the same path, or above an action such as
+   * `/enable`.
+   */
   #entryOf({ path, params }: RequestContext): Entry | undefined {
-    const named = new Set(Object.values(params));
+    const values = new Set(Object.values(params));
     for (const candidate of [path, path.slice(0, path.lastIndexOf("/"))]) {
       const match = this.#routes.find("GET", candidate);
-      if (!match || !isOwners(match.route)) continue;
+      if (!match || !isOwnersOnly(match.route)) continue;
       decode(candidate, match.params);
       const names = Object.values(match.params);
-      if (names.length === 0 || !names.every((name) => named.has(name))) continue;
+      if (names.length === 0 || !names.every((name) => values.has(name))) continue;
       const { handler, input } = match.route;
       return { path: candidate, params: match.params, handler, declared: input };
     }
     return undefined;
   }
 
-  /** Why no route takes it. The commonest mistake of clients is a base address that is missing, or written twice. */
-  #noMatch({ path, method }: RequestContext): PorticoError {
+  /**
+   * Builds the error for a request that no route matches. The most common mistake of clients is a base path that is
+   * missing or repeated.
+   */
+  #unmatchedError({ path, method }: RequestContext): PorticoError {
     const methodsOf = (candidate: string) => this.#routes.methods(candidate);
     const place = path.slice(0, 200);
     const allowed = methodsOf(path).join(", ");
@@ -219,9 +226,9 @@ export class Requests {
   /** A route that comes back after a reload continues its counts. */
   #tallyOf(method: string, route: string): Map<number, number> {
     const key = `${method} ${route}`;
-    const known = this.#tallies.get(key) ?? { method, route, tally: new Map<number, number>() };
-    this.#tallies.set(key, known);
-    return known.tally;
+    const entry = this.#tallies.get(key) ?? { method, route, tally: new Map<number, number>() };
+    this.#tallies.set(key, entry);
+    return entry.tally;
   }
 }
 
@@ -234,7 +241,7 @@ function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
 }
 
-/** `GET http://host/path` is a request for `/path`, and its host is the one that counts. */
+/** Rewrites an absolute URL (`GET http://host/path`) to its path. Its host replaces the Host header. */
 function toOriginForm(req: IncomingMessage): void {
   const match = /^https?:\/\/([^/?#@]+)([^#]*)/i.exec(req.url!);
   if (!match) return;
@@ -243,7 +250,7 @@ function toOriginForm(req: IncomingMessage): void {
   req.url = rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/** Decodes the parameters, and refuses a path that is not properly encoded wherever it is. */
+/** Decodes the parameters in place. Throws `badPath` if any part of the path is not properly encoded. */
 function decode(path: string, params: Record<string, string> = {}): void {
   try {
     if (decodeURIComponent(path).includes("\0")) throw new URIError("NUL");

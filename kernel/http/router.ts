@@ -1,38 +1,38 @@
 /**
- * The table of routes: polka finds them. An app is never changed: after a change of the table, the next request builds
- * a new one, while requests under way end on the route that they began with.
+ * The table of routes, in which polka finds the match of a request. An app is never modified: after a change of the
+ * table, the next request builds a new app, and requests in progress end on the route that they began with.
  */
 import polka from "polka";
 import type { Dispose } from "../contract/index.ts";
 
-export interface Found<R> {
+export interface Match<R> {
   route: R;
-  /** From the path, not decoded; `*` is what a trailing one stands for. */
+  /** The path's parameters, not decoded; `*` holds what a trailing `*` matched. */
   params: Record<string, string>;
 }
 
 interface Entry<R> {
-  /** "" takes every method. */
+  /** An empty string matches every method. */
   method: string;
   path: string;
   route: R;
   pattern: RegExp;
-  /** Of the pattern's groups. */
+  /** The parameter names of the pattern's groups, in order. */
   names: readonly string[];
-  /** One digit a segment, the more literal the lower: sorts routes by how specific they are. */
+  /** One digit per segment, lower for more literal ones: sorts routes by how specific they are. */
   rank: string;
 }
 
 export function createRouter<R>() {
   let entries: readonly Entry<R>[] = [];
-  let table: ReturnType<typeof build<R>> | undefined;
+  let table: ReturnType<typeof buildTable<R>> | undefined;
 
-  function change(next: readonly Entry<R>[]): void {
+  function replaceEntries(next: readonly Entry<R>[]): void {
     entries = next;
     table = undefined;
   }
-  function find(method: string, path: string): Found<R> | undefined {
-    table ??= build(entries);
+  function find(method: string, path: string): Match<R> | undefined {
+    table ??= buildTable(entries);
     const literal = table.literal.get(path)?.get(method);
     if (literal !== undefined) return { route: literal, params: {} };
     const entry = table.byHandler.get(table.app.find(method as "GET", path).handlers[0]);
@@ -44,11 +44,11 @@ export function createRouter<R>() {
     add(method: string, path: string, route: R): Dispose {
       if (!path.startsWith("/")) throw new TypeError(`a route's path must begin with "/": ${path}`);
       const entry = { method, path, route, ...patternOf(path) };
-      change([entry, ...entries]);
-      return () => change(entries.filter((other) => other !== entry));
+      replaceEntries([entry, ...entries]);
+      return () => replaceEntries(entries.filter((other) => other !== entry));
     },
     find,
-    /** The methods that a path has, for `Allow`. */
+    /** The methods that have a route at this path, for the `Allow` header. */
     methods: (path: string) => METHODS.filter((method) => find(method, path)),
     list: () => entries,
   };
@@ -56,12 +56,12 @@ export function createRouter<R>() {
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
-function build<R>(entries: readonly Entry<R>[]) {
+function buildTable<R>(entries: readonly Entry<R>[]) {
   const app = polka();
   const byHandler = new Map<unknown, Entry<R>>();
-  // A path without parameters is the most literal match there can be: one look-up finds it.
+  // A path without parameters is the most literal match possible, so one look-up finds it.
   const literal = new Map<string, Map<string, R>>();
-  const sorted = [...entries].sort(byRank);
+  const sorted = [...entries].sort(compareRanks);
   for (const entry of sorted) {
     const handler = (): void => {};
     byHandler.set(handler, entry);
@@ -76,7 +76,7 @@ function build<R>(entries: readonly Entry<R>[]) {
   return { app, byHandler, literal };
 }
 
-function byRank(a: Entry<unknown>, b: Entry<unknown>): number {
+function compareRanks(a: Entry<unknown>, b: Entry<unknown>): number {
   if (a.rank === b.rank) return 0;
   return a.rank < b.rank ? -1 : 1;
 }
@@ -89,7 +89,7 @@ function paramsOf({ pattern, names }: Entry<unknown>, path: string): Record<stri
   return params;
 }
 
-/** polka's own patterns ignore the case of paths and take a dot for any character. */
+/** Compiles a path, since polka's own patterns ignore case and let a dot match any character. */
 function patternOf(path: string): Pick<Entry<unknown>, "pattern" | "names" | "rank"> {
   const segments = path.split("/").filter(Boolean).map(readSegment);
   return {
@@ -100,11 +100,11 @@ function patternOf(path: string): Pick<Entry<unknown>, "pattern" | "names" | "ra
 }
 
 interface Segment {
-  /** The regular expression that matches it, with the slash before it. */
+  /** The source of a regular expression that matches the segment and the slash before it. */
   source: string;
-  /** The name of the parameter that it holds. */
+  /** The name of the segment's parameter. */
   name?: string | undefined;
-  /** The more literal, the lower. */
+  /** Lower for a more literal segment. */
   rank: 0 | 1 | 2 | 3;
 }
 
@@ -112,9 +112,9 @@ interface Segment {
 function readSegment(segment: string): Segment {
   if (segment.startsWith("*")) return { source: "/(.*)", name: "*", rank: 3 };
   const [, name, optional, ending = ""] = /^:([^.?]+)(\?)?(\..*)?$/.exec(segment) ?? [];
-  if (name === undefined) return { source: `/${escaped(segment)}`, rank: 0 };
-  if (optional) return { source: `(?:/([^/]+?)${escaped(ending)})?`, name, rank: 2 };
-  return { source: `/([^/]+?)${escaped(ending)}`, name, rank: 1 };
+  if (name === undefined) return { source: `/${escapeRegExp(segment)}`, rank: 0 };
+  if (optional) return { source: `(?:/([^/]+?)${escapeRegExp(ending)})?`, name, rank: 2 };
+  return { source: `/([^/]+?)${escapeRegExp(ending)}`, name, rank: 1 };
 }
 
-const escaped = (text: string): string => text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
+const escapeRegExp = (text: string): string => text.replace(/[.+?^${}()|[\]\\]/g, "\\$&");

@@ -1,4 +1,7 @@
-/** The HTTP server that routes are mounted on: its port, its connections, its end. `requests.ts` handles requests. */
+/**
+ * The HTTP server that routes are mounted on: opens its port, accepts connections, and shuts down. `requests.ts`
+ * handles requests.
+ */
 import { once } from "node:events";
 import http, { type IncomingMessage } from "node:http";
 import https from "node:https";
@@ -37,42 +40,42 @@ import { serveCertificate, type TlsFiles } from "./tls.ts";
 import { handleUpgrade, ignoreUpgrade, isWebSocket, type UpgradeRoute } from "./upgrades.ts";
 
 export interface HttpServerOptions {
-  /** For log lines. */
+  /** The name of the server in log lines. */
   name: string;
   log: Logger;
-  /** Writes the line of one request. */
+  /** Writes the access-log line of one request. */
   access: (entry: AccessEntry) => void;
-  /** Called at the end of every request: returns the listener for it, or undefined where there is none. */
+  /** Called at the end of every request. Returns the listener for it, or undefined if there is none. */
   watchers?: () => ((request: EndedRequest) => void) | undefined;
   /** The listeners for requests that set out to change something. */
   changeWatchers?: () => readonly ChangeWatcher[];
-  /** Called at every request: cheap, and the same arrays as long as nothing changed. */
+  /** Called at every request, so it must be cheap and return the same arrays until something changes. */
   settings: () => HttpSettings;
   auth: Auth;
-  /** All servers of the process share it. */
+  /** The limit that all servers of the process share. */
   connectionLimit: ConnectionLimit;
   /** Refuse peers from other machines, wherever the server is bound. */
   loopbackOnly?: boolean;
-  /** Origins that may call, beside `allowedOrigins`. */
+  /** Origins that may call in addition to `allowedOrigins`. */
   origins?: readonly string[];
-  /** HTTPS instead of HTTP. */
+  /** The files for HTTPS; without them the server speaks HTTP. */
   tls?: TlsFiles | undefined;
-  /** Requests that come before this has resolved wait for it. */
+  /** Requests that arrive before this resolves wait for it. */
   opens?: Promise<unknown>;
 }
 
 const NODE_OPTIONS = {
   IncomingMessage: HttpRequest,
   requireHostHeader: false,
-  // Longer than the pools of common clients keep a connection, so that it is they who close it.
+  // The pools of common clients close a connection earlier than this, so that the client is the one who closes it.
   keepAliveTimeout: 75_000,
   handshakeTimeout: 10_000,
   connectionsCheckingInterval: 1000,
   shouldUpgradeCallback: isWebSocket,
 };
 
-/** A peer that is there answers a farewell within this. */
-const FAREWELL_MS = 1_500;
+/** The time in which a connected peer answers a closing message. */
+const CLOSING_MS = 1_500;
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
@@ -87,9 +90,9 @@ export class HttpServer implements Mount {
   readonly #requests: Requests;
   readonly #upgrades = createRouter<UpgradeRoute>();
   readonly #server: NodeServer;
-  /** The same server, where it speaks HTTPS. */
+  /** The same server if it speaks HTTPS. */
   readonly #secure: https.Server | undefined;
-  /** By the peer's address and port: over TLS, requests come over another socket than the one that was admitted. */
+  /** Keyed by the peer's address and port: over TLS, requests arrive on another socket object than the admitted one. */
   readonly #admissions = new Map<string, Admission>();
   /** False while requests have to wait for `opens`. */
   #isOpen: boolean;
@@ -122,9 +125,9 @@ export class HttpServer implements Mount {
     opens?.then(() => {
       this.#isOpen = true;
     });
-    const take = (req: HttpRequest, res: http.ServerResponse) => this.#take(req, res);
-    this.#secure = tls && https.createServer(NODE_OPTIONS, take);
-    this.#server = this.#secure ?? http.createServer(NODE_OPTIONS, take);
+    const onRequest = (req: HttpRequest, res: http.ServerResponse) => this.#receive(req, res);
+    this.#secure = tls && https.createServer(NODE_OPTIONS, onRequest);
+    this.#server = this.#secure ?? http.createServer(NODE_OPTIONS, onRequest);
     this.#listenForConnections();
     this.#listenForRequests();
   }
@@ -141,12 +144,12 @@ export class HttpServer implements Mount {
     return this.#forms.add(prefix, form, options);
   }
 
-  /** 0 until the server listens. */
+  /** The port that the server listens on; 0 until it listens. */
   get port(): number {
     return this.#port;
   }
 
-  /** Requests that are under way. */
+  /** The number of requests in progress. */
   get active(): number {
     return this.#connections.active;
   }
@@ -167,43 +170,43 @@ export class HttpServer implements Mount {
   /** Serves connections that another process accepts at this address and hands to `accept`. */
   adopt(sharedPort: number, host: string): void {
     this.#serveCertificate();
-    // From now on Node looks after slow heads.
+    // Node begins to check for slow request heads at this event.
     this.#server.emit("listening");
-    this.#begin(sharedPort, host);
+    this.#setAddress(sharedPort, host);
   }
 
   /** Resolves to the port. Rejects with `port_in_use` or `cannot_listen`. */
-  async listen(wantedPort: number, host: string): Promise<number> {
+  async listen(requestedPort: number, host: string): Promise<number> {
     const server = this.#server;
     this.#serveCertificate();
-    server.listen(wantedPort, host);
+    server.listen(requestedPort, host);
     await once(server, "listening").catch((error) =>
-      Promise.reject(listenError(error, host, wantedPort)),
+      Promise.reject(listenError(error, host, requestedPort)),
     );
-    // A stop that came while the port was being opened had nothing to close.
+    // A stop during the opening of the port had nothing to close.
     if (this.#closing.signal.aborted) {
       server.close();
       throw errors.stopping();
     }
     const { log, name } = this.#options;
     server.on("error", (error) => log.error({ err: error, server: name }, "the server failed"));
-    this.#begin((server.address() as AddressInfo).port, host);
+    this.#setAddress((server.address() as AddressInfo).port, host);
     return this.#port;
   }
 
   /**
-   * Takes no more connections, lets running requests end for `graceMs`, then cuts them. Sockets that an upgrade has
-   * handed over stay.
+   * Accepts no more connections, lets requests in progress end for `graceMs`, then cuts them. Sockets that an upgrade
+   * has handed over stay open.
    */
   drain(graceMs: number): Promise<void> {
     this.#draining ??= this.#drain(graceMs);
     return this.#draining;
   }
 
-  /** `drain`, then ends the handed-over sockets too, whose owners have said farewell by now. */
+  /** Drains, then also closes the handed-over sockets, whose owners have sent their closing messages by now. */
   async close(graceMs: number): Promise<void> {
     await this.drain(graceMs);
-    await this.#connections.cut(FAREWELL_MS);
+    await this.#connections.cut(CLOSING_MS);
     await this.#closed;
   }
 
@@ -215,7 +218,7 @@ export class HttpServer implements Mount {
     await this.#connections.end(graceMs, (call) => this.#requests.cut(call));
   }
 
-  #begin(port: number, host: string): void {
+  #setAddress(port: number, host: string): void {
     this.#port = port;
     this.#guards.bind(host, port);
   }
@@ -225,8 +228,8 @@ export class HttpServer implements Mount {
     if (this.#secure && tls) this.#stopTls = serveCertificate(this.#secure, tls, log);
   }
 
-  /** The event of a connection that requests come over. */
-  get #connected(): "secureConnection" | "connection" {
+  /** The event that announces a connection on which requests arrive. */
+  get #connectionEvent(): "secureConnection" | "connection" {
     return this.#secure ? "secureConnection" : "connection";
   }
 
@@ -234,20 +237,20 @@ export class HttpServer implements Mount {
     const { settings } = this.#options;
     const server: http.Server = this.#server;
     server.on("connection", (socket: Socket) => this.#admit(socket));
-    server.on(this.#connected, (socket: Socket) => {
+    server.on(this.#connectionEvent, (socket: Socket) => {
       server.headersTimeout = settings().http.headersTimeoutMs;
       this.#connections.add(socket);
       this.#admissions.get(peerOf(socket))?.setIdle(() => this.#connections.isIdle(socket));
     });
     server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) =>
-      endBroken(failure, socket, this.#connections.running(socket), this.#forms),
+      endBroken(failure, socket, this.#connections.stateOf(socket), this.#forms),
     );
   }
 
   #listenForRequests(): void {
     const server: http.Server = this.#server;
-    server.on("checkContinue", (req: HttpRequest, res) => this.#take(req, res, "continue"));
-    server.on("checkExpectation", (req: HttpRequest, res) => this.#take(req, res, "unknown"));
+    server.on("checkContinue", (req: HttpRequest, res) => this.#receive(req, res, "continue"));
+    server.on("checkExpectation", (req: HttpRequest, res) => this.#receive(req, res, "unknown"));
     server.on("upgrade", (req: IncomingMessage, socket: Duplex, head: Buffer) =>
       this.#upgradeConnection(req, socket, head),
     );
@@ -268,7 +271,7 @@ export class HttpServer implements Mount {
 
   #refuseConnection(socket: Socket): void {
     socket.on("error", () => socket.destroy());
-    // Before its handshake, a connection over TLS carries nothing.
+    // A TLS connection cannot carry a response before its handshake.
     if (this.#secure) {
       socket.destroy();
       return;
@@ -278,14 +281,14 @@ export class HttpServer implements Mount {
     endRaw(socket, error, id, this.#forms.render(UNREAD_REQUEST, error, id));
   }
 
-  #take(req: HttpRequest, res: http.ServerResponse, expectation?: Expectation): void {
-    this.#onceOpen(req, () => this.#requests.take(req, res, expectation));
+  #receive(req: HttpRequest, res: http.ServerResponse, expectation?: Expectation): void {
+    this.#runOnceOpen(req, () => this.#requests.receive(req, res, expectation));
   }
 
   #upgradeConnection(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (!isWebSocket(req)) {
       ignoreUpgrade(req, socket, head);
-      this.#server.emit(this.#connected, socket);
+      this.#server.emit(this.#connectionEvent, socket);
       return;
     }
     this.#connections.handOver(socket);
@@ -297,10 +300,10 @@ export class HttpServer implements Mount {
       forms: this.#forms,
     };
     const find = (path: string) => this.#upgrades.find("GET", path)?.route;
-    this.#onceOpen(req, () => void handleUpgrade(context, find, req, socket, head));
+    this.#runOnceOpen(req, () => void handleUpgrade(context, find, req, socket, head));
   }
 
-  #onceOpen({ socket }: IncomingMessage, work: () => void): void {
+  #runOnceOpen({ socket }: IncomingMessage, work: () => void): void {
     if (this.#isOpen) {
       work();
       return;

@@ -1,4 +1,4 @@
-/** The server's certificate and key: files that are read again when they change. */
+/** Serves the certificate and key from files, and reads these again when they change. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, statSync, unwatchFile, watchFile } from "node:fs";
 import type { Server } from "node:https";
@@ -9,19 +9,22 @@ import { absolutePath } from "../files/paths.ts";
 import type { Logger } from "../contract/index.ts";
 
 export interface TlsFiles {
-  /** PEM, with the intermediate certificates below the server's own. */
+  /** The path of a PEM file with the server's own certificate, followed by the intermediate ones. */
   readonly cert: string;
   readonly key: string;
 }
 
 /** Programs that renew a certificate replace its files in many ways, also through links. Polling notices all of them. */
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 
-/** Gives the server its certificate, and each later one that works; throws for files that do not. Returns the undo. */
+/**
+ * Sets the server's certificate, and each later version of it that works. Throws `config_error` if the files cannot be
+ * used. Returns a function that stops watching them.
+ */
 export function serveCertificate(server: Server, files: TlsFiles, log: Logger): () => void {
   server.setSecureContext(readFiles(files, log));
   const paths = [files.cert, files.key].map((file) => absolutePath(file));
-  const changed = (): void => {
+  const reload = (): void => {
     try {
       server.setSecureContext(readFiles(files, log));
       log.info({ cert: files.cert }, "the certificate was reloaded");
@@ -32,39 +35,39 @@ export function serveCertificate(server: Server, files: TlsFiles, log: Logger): 
       );
     }
   };
-  for (const path of paths) watchFile(path, { interval: LOOK_MS, persistent: false }, changed);
+  for (const path of paths) watchFile(path, { interval: POLL_MS, persistent: false }, reload);
   return () => {
-    for (const path of paths) unwatchFile(path, changed);
+    for (const path of paths) unwatchFile(path, reload);
   };
 }
 
 function readFiles(files: TlsFiles, log: Logger): { cert: Buffer; key: Buffer } {
-  const pair = { cert: readOne(files, "cert"), key: readOne(files, "key") };
+  const pair = { cert: readPem(files, "cert"), key: readPem(files, "key") };
   try {
     if (pair.key.includes("ENCRYPTED"))
       throw new Error("the key is encrypted with a passphrase: store it without one");
     createSecureContext(pair);
-    const own = new X509Certificate(pair.cert);
-    // a key of another kind (RSA, elliptic) would only show in the handshakes
-    if (!own.checkPrivateKey(createPrivateKey(pair.key)))
+    const certificate = new X509Certificate(pair.cert);
+    // `createSecureContext` accepts a key of another kind (RSA, elliptic), which would then fail in every handshake.
+    if (!certificate.checkPrivateKey(createPrivateKey(pair.key)))
       throw new Error("the key does not belong to the certificate");
-    if (Date.parse(own.validTo) < Date.now())
-      log.warn(`gateway.tls: the certificate has expired (${own.validTo})`);
+    if (Date.parse(certificate.validTo) < Date.now())
+      log.warn(`gateway.tls: the certificate has expired (${certificate.validTo})`);
     return pair;
   } catch (cause) {
-    throw unusable(": certificate and key cannot be used together", cause);
+    throw unusableTls(": certificate and key cannot be used together", cause);
   }
 }
 
-function readOne(files: TlsFiles, key: keyof TlsFiles): Buffer {
+function readPem(files: TlsFiles, key: keyof TlsFiles): Buffer {
   const path = absolutePath(files[key]);
   try {
-    if (!statSync(path).isFile()) throw new Error("it is not a file"); // a pipe or a device is never read to its end
+    if (!statSync(path).isFile()) throw new Error("it is not a file"); // reading a pipe or a device might never end
     return readFileSync(path);
   } catch (cause) {
-    throw unusable(`.${key}: ${path} cannot be read`, cause);
+    throw unusableTls(`.${key}: ${path} cannot be read`, cause);
   }
 }
 
-const unusable = (what: string, cause: unknown): PorticoError =>
+const unusableTls = (what: string, cause: unknown): PorticoError =>
   errors.unusableTls({ what, reason: (cause as Error).message }, { cause });

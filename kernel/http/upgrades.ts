@@ -1,11 +1,14 @@
-/** WebSocket upgrades: the same guards and credentials as for requests, with responses on the raw socket. */
+/**
+ * Handles WebSocket upgrades, with the same guards and credentials as for requests. Refusals are written to the raw
+ * socket.
+ */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { errors } from "./errors.ts";
 import type { Access, UpgradeHandler } from "../contract/index.ts";
 import { addressOf } from "../net/address.ts";
 import type { RequestsOptions } from "./requests.ts";
-import { givenId, mintId } from "./request/context.ts";
+import { clientRequestId, mintId } from "./request/context.ts";
 import { logFailure, publicError } from "./response/errors.ts";
 import { endRaw } from "./response/raw.ts";
 
@@ -15,7 +18,7 @@ export interface UpgradeRoute {
   handler: UpgradeHandler;
 }
 
-/** Checks one upgrade and hands the socket to its handler, or sends the refusal and closes it. */
+/** Checks an upgrade and hands the socket to its handler, or sends a refusal and closes the socket. */
 export async function handleUpgrade(
   { server, guards, auth, forms }: Omit<RequestsOptions, "connections" | "changeWatchers">,
   find: (path: string) => UpgradeRoute | undefined,
@@ -23,9 +26,9 @@ export async function handleUpgrade(
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  const id = givenId(req) ?? mintId();
+  const id = clientRequestId(req) ?? mintId();
   const path = (req.url as string).split("?")[0] as string;
-  // Node has taken its own listeners off; without one, a reset would end the process.
+  // Node has removed its own listeners; without one, a reset would end the process.
   socket.on("error", () => socket.destroy());
   try {
     const route = find(path);
@@ -42,13 +45,16 @@ export async function handleUpgrade(
   }
 }
 
-/** The one protocol that is changed to. Node 24 asks before it takes a request for an upgrade; older ones take every offer. */
+/**
+ * WebSocket is the only protocol that the server upgrades to. Node 24 asks before it treats a request as an upgrade;
+ * earlier versions do so at every offer.
+ */
 export const isWebSocket = (req: IncomingMessage): boolean =>
   req.headers.upgrade?.toLowerCase() === "websocket";
 
 /**
- * Some clients (Java's among them) offer HTTP/2 with `Upgrade: h2c` on plain requests, which a server is free to ignore.
- * Where Node has followed it, the request is put back without the offer.
+ * Some clients (Java's among them) offer HTTP/2 with `Upgrade: h2c` on plain requests, which a server is free to
+ * ignore. Where Node has treated such a request as an upgrade, this puts it back without the offer.
  */
 export function ignoreUpgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
   let text = `${req.method} ${req.url} HTTP/${req.httpVersion}\r\n`;

@@ -17,7 +17,10 @@ export interface AuthOptions {
   throttle?: Throttle;
 }
 
-/** Its address is only looked at after a failure. Where a credential is known but may not do this, `client` says whose it is. */
+/**
+ * The sender of a request. Its address is only read after a failure. `client` is set as soon as the credential is
+ * identified, also if it is not allowed to do this.
+ */
 type Caller = Pick<Call, "address"> & { client?: Client };
 
 /** A client without credentials. */
@@ -29,7 +32,10 @@ const BASIC = 'Basic realm="portico", charset="UTF-8"';
 
 type Refusal = typeof errors.credentialsWrong;
 
-/** What a request presents: the owner's credential, nothing that could be one, or a token that may be a client key. */
+/**
+ * What a request presents: the owner's credential, nothing that could be a credential, or a token that may be a client
+ * key.
+ */
 type Verdict = { kind: "owner" } | { kind: "none" } | { kind: "token"; token: string };
 
 const IS_OWNER: Verdict = { kind: "owner" };
@@ -57,9 +63,9 @@ export class Auth {
   }
 
   /**
-   * The client behind a request: at once where the credential is the owner's; otherwise the authenticators decide.
-   * Throws (or rejects with) `unauthorized`, `too_many_attempts`, or `forbidden` for a client key on a route of the
-   * owner's.
+   * Returns the client of a request: synchronously if the credential is the owner's; otherwise the authenticators
+   * decide. Throws (or rejects with) `unauthorized`, `too_many_attempts`, or `forbidden` for a client key on a route of
+   * the owner.
    */
   authenticate(req: IncomingMessage, access: Access, caller: Caller): Client | Promise<Client> {
     if (access === "public" || access === "own") return ANONYMOUS;
@@ -76,12 +82,12 @@ export class Auth {
 
   #check(req: IncomingMessage, access: Access): Verdict {
     const { authorization } = req.headers;
-    const other = otherHeader(req, access);
-    if (access === "control" && typeof other === "string" && this.#isPassword(other))
+    const header = otherHeader(req, access);
+    if (access === "control" && typeof header === "string" && this.#isPassword(header))
       return IS_OWNER;
     if (authorization !== undefined) return this.#checkAuthorization(authorization, access);
-    if (access !== "client" || typeof other !== "string") return NONE;
-    return other === "" || /[ \t]/.test(other) ? NONE : this.#checkToken(other);
+    if (access !== "client" || typeof header !== "string") return NONE;
+    return header === "" || /[ \t]/.test(header) ? NONE : this.#checkToken(header);
   }
 
   #checkAuthorization(authorization: string, access: Access): Verdict {
@@ -112,9 +118,9 @@ export class Auth {
       try {
         const client = await authenticator.authenticate(token, req, caller);
         if (!client) continue;
-        // Also where the client is refused: the log and change watchers name it.
+        // This comes before the refusal, so that the log and change watchers name the client.
         caller.client = client;
-        return allowed(client, access);
+        return requireAccess(client, access);
       } catch (error) {
         if (isPorticoError(error)) throw error;
         this.#log.error(
@@ -129,7 +135,7 @@ export class Auth {
     throw this.#refusal(access, caller, errors.credentialsWrong);
   }
 
-  /** Counts the failure of this caller. */
+  /** Counts a failure of this caller, and returns the error to throw. */
   #refusal(access: Access, { address }: Caller, refusal: Refusal): PorticoError {
     return this.#throttle.fail(address) ?? refusal({ headers: challengeOf(access) });
   }
@@ -144,8 +150,8 @@ function challengeOf(access: Access): Record<string, string> {
   return { "www-authenticate": access === "control" ? `${BEARER}, ${BASIC}` : BEARER };
 }
 
-/** Throws `forbidden` for a client key on a route of the owner's. */
-function allowed(client: Client, access: Access): Client {
+/** Throws `forbidden` for a client key on a route of the owner. */
+function requireAccess(client: Client, access: Access): Client {
   if (client.kind === "owner" || access === "client") return client;
   throw errors.ownersOnly();
 }
@@ -155,13 +161,13 @@ export function bearerOf(authorization: string): string | undefined {
   return /^bearer [^ \t]+$/i.test(authorization) ? authorization.slice(7) : undefined;
 }
 
-/** "" if there is none; no secret equals it. */
+/** Returns the password of `Basic <credentials>`; "", which no secret equals, if there is none. */
 function basicPasswordOf(authorization: string): string {
   const encoded = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1] ?? "";
   return /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, "base64").toString("utf8"))?.[1] ?? "";
 }
 
-/** Node keeps the first of several such headers silently; a proxy in front may have looked at the last. */
+/** Whether a header occurs twice. Node keeps the first silently, while a proxy in front may have read the last. */
 export function occursTwice(rawHeaders: readonly string[], name: string): boolean {
   let hasOccurred = false;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -173,11 +179,11 @@ export function occursTwice(rawHeaders: readonly string[], name: string): boolea
   return false;
 }
 
-/** Derived again when the configuration has another one. */
+/** Returns a function that derives the secret again only when the text has changed. */
 function latestSecret(): (text: string | undefined) => Secret {
-  let known: { text: string; secret: Secret } | undefined;
+  let latest: { text: string; secret: Secret } | undefined;
   return (text = "") => {
-    if (known?.text !== text) known = { text, secret: secretOf(text) };
-    return known.secret;
+    if (latest?.text !== text) latest = { text, secret: secretOf(text) };
+    return latest.secret;
   };
 }

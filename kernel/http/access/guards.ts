@@ -1,9 +1,9 @@
 /**
- * Keeps other sites' pages and rebound names away. The rules are those that stop every request which a hostile page
- * can make a browser send to a loopback port; they hold on every method and on upgrades.
+ * Refuses requests that pages of other sites make, also by DNS rebinding. The rules stop every request that a hostile
+ * page can make a browser send to a loopback port; they hold for every method and for upgrades.
  *
- * Host: a server on loopback takes the loopback names with its own port, and `allowedHosts`. A server on another
- * interface takes any name unless `allowedHosts` is set, for it cannot know under which names it is reached.
+ * Host: a server on loopback accepts the loopback names with its own port, and `allowedHosts`. A server on another
+ * interface accepts any name unless `allowedHosts` is set, because it cannot know its own names.
  */
 import type { IncomingMessage } from "node:http";
 import type { HttpSettings } from "../../config/schema.ts";
@@ -16,25 +16,25 @@ export interface GuardOptions {
   settings: () => HttpSettings;
   /** Refuse peers that are not on this machine. */
   loopbackOnly: boolean;
-  /** Origins of this server beside the configured ones. */
+  /** Origins that this server allows in addition to the configured ones. */
   origins: readonly string[];
 }
 
 const LOOPBACK_NAMES = ["127.0.0.1", "localhost", "[::1]"];
 
 interface CheckOptions {
-  /** Further origins that may call, for this request alone. */
+  /** Additional origins that may call, for this request only. */
   origins?: readonly string[] | undefined;
-  /** Links of other sites may lead here. */
+  /** Allows links from other sites. */
   linkable?: boolean;
 }
 
 export class Guards {
   readonly #settings: () => HttpSettings;
   readonly #loopbackOnly: boolean;
-  /** False where the server is bound to another interface than loopback. */
+  /** False if the server is bound to an interface other than loopback. */
   #hostRestricted = true;
-  /** The names that always are the server's own. */
+  /** The names that the server always accepts. */
   #names: readonly string[] = LOOPBACK_NAMES;
   readonly #hostsOf = derived(
     (allowed: readonly string[]) => new Set(allowed.map((host) => host.toLowerCase())),
@@ -49,15 +49,18 @@ export class Guards {
     );
   }
 
-  /** The server listens there from now on. */
+  /** Sets the address that the server listens on, which decides its names. */
   bind(host: string, port: number): void {
     this.#hostRestricted = host === "localhost" || isLoopback(host);
-    const own = this.#hostRestricted ? [host.includes(":") ? `[${host}]` : host] : [];
-    // Also without the port: nginx's $host has none.
-    this.#names = [...LOOPBACK_NAMES, ...own].flatMap((name) => [`${name}:${port}`, name]);
+    const boundNames = this.#hostRestricted ? [host.includes(":") ? `[${host}]` : host] : [];
+    // The names without the port are for proxies: nginx's $host has none.
+    this.#names = [...LOOPBACK_NAMES, ...boundNames].flatMap((name) => [`${name}:${port}`, name]);
   }
 
-  /** Returns the foreign origin that may call, which gets CORS headers. Throws for a request that may not pass. */
+  /**
+   * Returns the origin if it is foreign and allowed, so that the response needs CORS headers. Throws if the request is
+   * refused.
+   */
   check(
     req: IncomingMessage,
     { origins = [], linkable = false }: CheckOptions = {},
@@ -111,7 +114,7 @@ function checkSite(req: IncomingMessage, linkable: boolean): void {
   throw errors.foreignSite();
 }
 
-/** Whether the browser opens a page in a tab, not in a frame and not as part of another page. */
+/** Whether a browser opens a page in a tab, not in a frame or as part of another page. */
 function isLinkFollowed({ method, headers }: IncomingMessage): boolean {
   const { "sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": dest } = headers;
   return (
@@ -122,7 +125,7 @@ function isLinkFollowed({ method, headers }: IncomingMessage): boolean {
   );
 }
 
-/** Schemes and hosts know no case; people write a trailing slash. `null` stays `null` and is never listed. */
+/** Schemes and hosts ignore case, and people write a trailing slash. `null` stays `null` and is never listed. */
 function normalOrigin(origin: string): string {
   const text = origin.toLowerCase();
   return text.endsWith("/") ? text.slice(0, -1) : text;

@@ -1,10 +1,10 @@
 /** Names the caller of a change over HTTP, and the program that the caller used. */
 import type { Call, ChangeDoor, ChangeOrigin } from "../../contract/index.ts";
 
-/** What the command line sends as `User-Agent`, with its version behind it. */
+/** The product name that the command line sends in `User-Agent`, followed by its version. */
 const COMMAND_LINE_AGENT = "portico-cli";
 
-/** In the words of principals. */
+/** The principals of clients without a key. */
 const NAMES = { owner: "owner", anonymous: "outside" } as const;
 
 export function originOf({
@@ -16,7 +16,7 @@ export function originOf({
   return { principal, via: doorOf(req.headers), address };
 }
 
-/** Browsers set `Sec-Fetch-Site` themselves, and only our own pages are of the same origin. */
+/** Browsers set `Sec-Fetch-Site` themselves, and only the gateway's own pages have the same origin. */
 function doorOf(headers: Call["req"]["headers"]): ChangeDoor {
   if (headers["sec-fetch-site"] === "same-origin") return "console";
   const isCommandLine = headers["user-agent"]?.startsWith(`${COMMAND_LINE_AGENT}/`);

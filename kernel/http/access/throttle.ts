@@ -5,11 +5,11 @@ import { callerOf } from "../../net/address.ts";
 import { errors } from "../errors.ts";
 
 export interface ThrottleOptions {
-  /** Failures within the window that are answered as what they are; default 20. */
+  /** The number of failures per window after which a caller is throttled; default 20. */
   limit?: number;
-  /** Default 60000. */
+  /** The length of the window; default 60000. */
   windowMs?: number;
-  /** Callers remembered; the one that failed longest ago is forgotten first. Default 10000. */
+  /** The number of callers to remember; the one with the oldest latest failure is forgotten first. Default 10000. */
   maxAddresses?: number;
   /** A clock in ms that never goes back; default `performance.now`. */
   now?: () => number;
@@ -35,28 +35,30 @@ export function createThrottle(options: ThrottleOptions = {}) {
     return (failures.get(callerOf(address)) ?? []).filter((at) => at > now() - windowMs);
   }
 
-  function note(address: string): void {
+  function recordFailure(address: string): void {
     const caller = callerOf(address);
     const recent = recentOf(address);
     failures.set(caller, [...recent, now()]);
   }
 
   return {
-    /** Notes a failure; `too_many_attempts` (and nothing is noted) where the caller had used its failures up before. */
+    /**
+     * Records a failure. If the caller had reached the limit before, records nothing and returns `too_many_attempts`.
+     */
     fail(address: string): PorticoError | undefined {
       const recent = recentOf(address);
       if (recent.length >= limit) return tooMany(recent[recent.length - limit]! + windowMs - now());
-      note(address);
+      recordFailure(address);
       notifyOthers(address);
       return undefined;
     },
-    /** Notes a failure that another process has seen. */
-    note,
+    /** Records a failure that another process has reported. */
+    note: recordFailure,
     /** Sets the function that reports the failures of this process to the others. */
     share(notify: (address: string) => void): void {
       notifyOthers = notify;
     },
-    /** How many failures a caller may still have, and the time until all have left the window. */
+    /** Returns how many failures the caller has left, and the time until all have left the window. */
     look(address: string) {
       const recent = recentOf(address);
       const resetMs = recent.length === 0 ? 0 : Math.max(1, recent.at(-1)! + windowMs - now());

@@ -1,4 +1,4 @@
-/** Compressed request bodies. */
+/** Decompresses request bodies. */
 import type { IncomingMessage } from "node:http";
 import type { Transform } from "node:stream";
 import { promisify } from "node:util";
@@ -13,13 +13,13 @@ const inflate = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflate);
 const inflateRaw = promisify<Buffer, zlib.ZlibOptions, Buffer>(zlib.inflateRaw);
 const brotli = promisify<Buffer, zlib.BrotliOptions, Buffer>(zlib.brotliDecompress);
 
-/** Node has it from 22.15 on. */
+/** Available since Node 22.15. */
 const { zstdDecompress } = zlib as unknown as { zstdDecompress?: typeof zlib.gunzip };
 
 const DECOMPRESSORS: Readonly<Record<string, Decompress>> = {
   gzip: gunzip,
   "x-gzip": gunzip,
-  // By the standard it is the zlib format; some clients send the bare stream.
+  // The standard defines the zlib format; some clients send the bare deflate stream.
   deflate: (bytes, options) =>
     hasZlibHeader(bytes) ? inflate(bytes, options) : inflateRaw(bytes, options),
   br: brotli,
@@ -32,7 +32,7 @@ const SUPPORTED = Object.keys(DECOMPRESSORS)
   .filter((name) => name !== "x-gzip")
   .join(", ");
 
-/** RFC 1950: the method is 8, and the first two bytes are a multiple of 31. */
+/** Whether the bytes begin as RFC 1950 demands: the method is 8, and the first two bytes are a multiple of 31. */
 function hasZlibHeader(bytes: Buffer): boolean {
   return bytes.length >= 2 && (bytes[0]! & 15) === 8 && bytes.readUInt16BE(0) % 31 === 0;
 }
@@ -50,7 +50,7 @@ function unsupported(encoding: string): PorticoError {
   return errors.unknownEncoding(values, { headers: { "accept-encoding": SUPPORTED } });
 }
 
-/** Throws `unsupported_media_type` for a coding that nothing here decompresses. */
+/** Returns the function that decompresses a coding. Throws `unsupported_media_type` for an unsupported one. */
 export function decompressorOf(
   encoding: string,
 ): (bytes: Buffer, maxBytes: number) => Promise<Buffer> {
@@ -78,8 +78,8 @@ const STREAMS: Readonly<Record<string, () => Transform>> = {
 };
 
 /**
- * A body as it comes, decompressed. Who stops before its end leaves the request as it is, so that it can still be
- * answered. Throws as `decompressorOf` does.
+ * Yields the body as it arrives, decompressed. A consumer that stops early leaves the request open, so that a response
+ * can still be sent. Throws as `decompressorOf` does.
  */
 export async function* bodyChunks(req: IncomingMessage): AsyncGenerator<Buffer> {
   const encoding = contentEncoding(req);
@@ -90,7 +90,7 @@ export async function* bodyChunks(req: IncomingMessage): AsyncGenerator<Buffer> 
   const create = Object.hasOwn(STREAMS, encoding) ? STREAMS[encoding] : undefined;
   if (create === undefined) throw unsupported(encoding);
   const decoder = create();
-  // A whole body closes as well, and then the rest of it is still being decompressed.
+  // A complete request closes as well, while the rest of its body is still being decompressed.
   const stop = (): void => {
     if (!req.complete) decoder.destroy();
   };
@@ -99,8 +99,8 @@ export async function* bodyChunks(req: IncomingMessage): AsyncGenerator<Buffer> 
   try {
     yield* decoder as AsyncIterable<Buffer>;
   } catch (cause) {
-    const hasLeft = req.destroyed && !req.complete;
-    throw hasLeft ? cause : errors.wrongEncoding({ encoding }, { cause });
+    const isDisconnected = req.destroyed && !req.complete;
+    throw isDisconnected ? cause : errors.wrongEncoding({ encoding }, { cause });
   } finally {
     req.off("close", stop);
     req.unpipe(decoder);

@@ -1,4 +1,4 @@
-/** What a body may hold, in whatever form it is written. Its readers count before they build anything of it. */
+/** The limits of what a body may contain, in whatever format. Its readers check them before they build anything. */
 import type { BodyLimits } from "../../contract/index.ts";
 import type { PorticoError } from "../../errors.ts";
 import { errors } from "../errors.ts";
@@ -8,11 +8,11 @@ export const DEFAULT_BODY_LIMITS: BodyLimits = DEFAULT_JSON_LIMITS;
 
 /** The error for a body that breaks a limit. It names the limit and the setting that raises it. */
 export function limitError(limit: keyof BodyLimits, limits: BodyLimits): PorticoError {
-  const most = limits[limit].toLocaleString("en-US");
+  const maximum = limits[limit].toLocaleString("en-US");
   const excess = {
-    maxValues: `holds more than ${most} values`,
-    maxMembers: `has an object with more than ${most} members`,
-    maxDepth: `is nested more than ${most} levels deep`,
+    maxValues: `holds more than ${maximum} values`,
+    maxMembers: `has an object with more than ${maximum} members`,
+    maxDepth: `is nested more than ${maximum} levels deep`,
   }[limit];
   return errors.overLimit({ excess, limit });
 }

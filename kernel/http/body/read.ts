@@ -1,10 +1,10 @@
-/** Reading request bodies, within bounds of size and time. */
+/** Reads request bodies, within limits of size and time. */
 import type { IncomingMessage } from "node:http";
 import { contentEncoding, decompressorOf } from "./compressed.ts";
 import { errors } from "../errors.ts";
 import type { HttpRequest } from "./request.ts";
 
-/** True where the head announces a body. */
+/** Whether the head announces a body. */
 export function hasBody(req: IncomingMessage): boolean {
   const length = req.headers["content-length"];
   return length === undefined ? req.headers["transfer-encoding"] !== undefined : length !== "0";
@@ -18,13 +18,13 @@ export interface ReadBodyOptions {
 
 interface BodySource {
   readonly req: HttpRequest;
-  /** Sends `100 Continue`, right before the first byte of the body is awaited. */
+  /** Sends `100 Continue` if the client waits for it. Called right before the first byte of the body is awaited. */
   sendContinue(): void;
 }
 
 /**
  * Reads the whole body as it was sent. Rejects with `body_too_large`, `request_timeout`, or `client_closed` when the
- * client leaves.
+ * client disconnects.
  */
 export function readWireBody(
   source: BodySource,
@@ -35,12 +35,12 @@ export function readWireBody(
   if (Number(req.headers["content-length"]) > maxBytes)
     return Promise.reject(errors.bodyTooLarge({ maxBytes }));
   source.sendContinue();
-  return req.whole(maxBytes, timeoutMs);
+  return req.readWhole(maxBytes, timeoutMs);
 }
 
 /**
- * Decompresses a body that `readWire` reads. Rejects also with `unsupported_media_type` (an unknown compression) before
- * anything is read, and with `invalid_request_error` (a broken one).
+ * Reads a body with `readWire` and decompresses it. Also rejects with `unsupported_media_type` (an unknown compression)
+ * before anything is read, and with `invalid_request_error` (a broken one).
  */
 export async function readBody(
   req: IncomingMessage,

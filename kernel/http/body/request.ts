@@ -1,36 +1,39 @@
-/** A request as the server makes it: a body that is asked for as a whole goes past the stream, which costs more than all else of it. */
+/**
+ * The server's class for requests. A body that is requested as a whole bypasses the stream, which would cost more than
+ * the rest of the request together.
+ */
 import { IncomingMessage } from "node:http";
 import type { PorticoError } from "../../errors.ts";
 import { errors } from "../errors.ts";
 
-interface Taker {
+interface BodyReader {
   readonly maxBytes: number;
   resolve(body: Buffer): void;
   reject(error: PorticoError): void;
 }
 
-/** A client must deliver this much within each `timeoutMs`: a trickle is as good as a stall. */
-const STRIDE = 64 * 1024;
+/** A client must deliver this many bytes within each `timeoutMs`, so that a trickle counts as a stall. */
+const PROGRESS_BYTES = 64 * 1024;
 
 export class HttpRequest extends IncomingMessage {
-  /** All of the body has come, and nothing of it is left in the stream. */
+  /** The whole body has arrived, and none of it is left in the stream. */
   isRead = false;
   /** The caller that waits for the whole body. */
-  #taker: Taker | undefined = undefined;
+  #reader: BodyReader | undefined = undefined;
   #timer: NodeJS.Timeout | undefined = undefined;
   #parts: Buffer[] = [];
   #size = 0;
-  #nextStride = STRIDE;
+  #nextProgress = PROGRESS_BYTES;
 
-  /** The body with what has come of it before. */
-  whole(maxBytes: number, timeoutMs: number): Promise<Buffer> {
+  /** Resolves to the whole body, including the part that has arrived before. */
+  readWhole(maxBytes: number, timeoutMs: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      this.#taker = { maxBytes, resolve, reject };
+      this.#reader = { maxBytes, resolve, reject };
       const chunk = this.read() as Buffer | null;
-      if (chunk !== null) this.#take(chunk);
-      if (this.destroyed) this.#left();
+      if (chunk !== null) this.#collect(chunk);
+      if (this.destroyed) this.#failDisconnected();
       else if (this.complete) this.#end();
-      else queueMicrotask(() => this.#wait(timeoutMs));
+      else queueMicrotask(() => this.#startTimeout(timeoutMs));
     });
   }
 
@@ -38,30 +41,33 @@ export class HttpRequest extends IncomingMessage {
   override push(part: Buffer | null): boolean {
     if (part === null) {
       this.isRead = this.readableLength === 0;
-      if (this.isRead) this._read(0); // as if somebody had: else Node would have the empty stream read away
+      if (this.isRead) this._read(0); // marks the stream as read: otherwise Node would drain the empty stream
       this.#end();
-    } else if (this.#taker !== undefined) {
-      this.#take(part);
+    } else if (this.#reader !== undefined) {
+      this.#collect(part);
       return true;
     }
     return super.push(part);
   }
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    if (this.#taker !== undefined) this.#left();
+    if (this.#reader !== undefined) this.#failDisconnected();
     super._destroy(error, done);
   }
 
-  /** The response was sent, so listeners for the end of an unread body are called now. */
+  /** Called when the response was sent: listeners for the end of an unread body are called now. */
   settle(): void {
     if (this.isRead && (this.listenerCount("end") > 0 || this.listenerCount("close") > 0))
       this.resume();
   }
 
-  /** Most bodies have come with the head: for those a timer would cost as much as all the rest. */
-  #wait(timeoutMs: number): void {
+  /**
+   * Starts the timeout, except for the many bodies that arrive with the head: there a timer would cost as much as all
+   * the rest.
+   */
+  #startTimeout(timeoutMs: number): void {
     if (
-      this.#taker === undefined ||
+      this.#reader === undefined ||
       timeoutMs === 0 ||
       this.#size === Number(this.headers["content-length"])
     )
@@ -69,42 +75,44 @@ export class HttpRequest extends IncomingMessage {
     this.#timer = setTimeout(() => this.#fail(errors.bodyTooSlow()), timeoutMs).unref();
   }
 
-  #take(part: Buffer): void {
-    const { maxBytes } = this.#taker!;
+  #collect(part: Buffer): void {
+    const { maxBytes } = this.#reader!;
     this.#size += part.length;
-    // Mostly it is the only one: a list that has grown to it has room for seventeen.
+    // Mostly this is the only part. An array that grows by `push` reserves room for seventeen.
     if (this.#size === part.length) this.#parts = [part];
     else this.#parts.push(part);
     if (this.#size > maxBytes) this.#fail(errors.bodyTooLarge({ maxBytes }));
-    else if (this.#size >= this.#nextStride) {
-      this.#nextStride = this.#size + STRIDE;
+    else if (this.#size >= this.#nextProgress) {
+      this.#nextProgress = this.#size + PROGRESS_BYTES;
       this.#timer?.refresh();
     }
   }
 
   #end(): void {
     const parts = this.#parts;
-    this.#leave()?.resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts, this.#size));
+    this.#detachReader()?.resolve(
+      parts.length === 1 ? parts[0]! : Buffer.concat(parts, this.#size),
+    );
   }
 
-  #left(): void {
+  #failDisconnected(): void {
     this.#fail(errors.clientDisconnected());
   }
 
   #fail(error: PorticoError): void {
-    this.#leave()?.reject(error);
-    this.resume(); // the rest is read away
+    this.#detachReader()?.reject(error);
+    this.resume(); // the rest is read and discarded
   }
 
-  #leave(): Taker | undefined {
-    const taker = this.#taker;
-    this.#taker = undefined;
+  #detachReader(): BodyReader | undefined {
+    const reader = this.#reader;
+    this.#reader = undefined;
     clearTimeout(this.#timer);
-    return taker;
+    return reader;
   }
 }
 
-/** By this, Node knows when to let go of a request. */
+/** Node reads this property to decide when a request is finished. */
 Object.defineProperty(HttpRequest.prototype, "readableEnded", {
   get(this: HttpRequest): boolean {
     return this.isRead || Reflect.get(IncomingMessage.prototype, "readableEnded", this);

@@ -1,23 +1,23 @@
-/** What is to become of a body that its handler has not read, or not to its end. */
+/** Decides what happens to a body that its handler has not read to the end. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { hasBody } from "./read.ts";
 
-/** Up to this much of an unread body is worth reading to keep the connection. */
-const SMALL = 64 * 1024;
+/** Up to this many bytes of an unread body are worth reading to keep the connection. */
+const MAX_DISCARDED_BYTES = 64 * 1024;
 const LINGER_BYTES = 256 * 1024 * 1024;
 const LINGER_MS = 10_000;
 
-/** True where more is still to come than one wants to read just to be able to use the connection again. */
+/** Whether the rest of the body is larger than is worth reading to reuse the connection. */
 export function mustClose(req: IncomingMessage): boolean {
   if (req.complete || !hasBody(req)) return false;
   const length = req.headers["content-length"];
-  return length === undefined || Number(length) > SMALL;
+  return length === undefined || Number(length) > MAX_DISCARDED_BYTES;
 }
 
 /**
- * Ends a response whose body has been written, once the rest of the request has been read away: closing a socket with
- * unread bytes resets it, and a client that is still sending would lose the response with it. Within bounds of size
- * and time.
+ * Ends a response whose body has been written, after reading and discarding the rest of the request, within limits of
+ * size and time. Closing a socket with unread bytes resets it, and a client that is still sending would lose the
+ * response.
  */
 export function endAndLinger(req: IncomingMessage, res: ServerResponse): void {
   let bytes = 0;

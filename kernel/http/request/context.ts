@@ -1,4 +1,7 @@
-/** One request and its response: the `Call` that handlers get. What not every route needs is made at first use. */
+/**
+ * One request and its response: the `Call` that handlers receive. Values that not every route needs are created on
+ * demand.
+ */
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpSettings } from "../../config/schema.ts";
@@ -21,7 +24,7 @@ import { readBody, readWireBody } from "../body/read.ts";
 import type { HttpRequest } from "../body/request.ts";
 import type { RouteInput } from "./declared-input.ts";
 
-/** What the server knows that its requests need. */
+/** The parts of the server that its requests use. */
 export interface ServerContext {
   readonly log: Logger;
   readonly settings: () => HttpSettings;
@@ -33,48 +36,51 @@ const CUT = Symbol("cut");
 
 export class RequestContext implements Call {
   readonly id: string;
-  /** The gateway made the id; the client sent none. */
+  /** True if the gateway generated the id because the client sent none. */
   readonly isOwnId: boolean;
   readonly path: string;
   params: Record<string, string> = {};
   client: Client = ANONYMOUS;
   maxBodyBytes: number | undefined = undefined;
   subject: RequestSubject | undefined = undefined;
-  /** Of its route; undefined where none matched. */
+  /** The access of the route; undefined if no route matched. */
   access: Access | undefined = undefined;
-  /** What its response says was wrong. */
+  /** The error that the response reports. */
   error: PorticoError | undefined = undefined;
-  /** What its route declares of its input. */
+  /** The input that the route declares. */
   declared: RouteInput | undefined = undefined;
-  /** Its JSON body, once it was read and is valid. */
+  /** The JSON body, once it is read and valid. */
   jsonBody: unknown = undefined;
-  /** Where its response is counted: status → responses of its route. */
+  /** The counts of the route's responses by status. */
   tally: Map<number, number> | undefined = undefined;
-  /** The client waits for `100 Continue` before it sends its body. */
+  /** True while the client waits for `100 Continue` before it sends its body. */
   awaitsContinue = false;
-  /** The headers of every response are set. */
-  dressed = false;
-  /** The one on the same connection whose response goes out before. */
-  before: RequestContext | undefined = undefined;
-  /** True when no caller waits for the handler. */
+  /** True once the headers that every response has are set. */
+  hasCommonHeaders = false;
+  /** The request before this one on the same connection, as long as its response is pending. */
+  previous: RequestContext | undefined = undefined;
+  /** True once the server has stopped waiting for the handler. */
   #overdue = false;
   readonly #search: string;
   #query: URLSearchParams | undefined;
   #address: string | undefined;
   #log: Logger | undefined;
-  /** Called when the client leaves. In a list: a listener for each costs ten times as much. */
-  #watchers: (() => void)[] | undefined;
+  /**
+   * Called when the client disconnects. They are in an array because an event listener for each costs ten times as
+   * much.
+   */
+  #disconnectListeners: (() => void)[] | undefined;
   #abort: AbortController | undefined;
   #body: Promise<Buffer> | undefined;
   #wireBody: Promise<Buffer> | undefined;
 
-  /** `plain` is the response for the server's own use, without the headers that every response has. */
+  /** `plain` is the response without the headers that every response has, for the server's own use. */
   constructor(
     readonly server: ServerContext,
     readonly req: HttpRequest,
     readonly plain: ServerResponse,
   ) {
-    const callersId = givenId(req);
+    const callersId = clientRequestId(req);
     this.isOwnId = callersId === undefined;
     this.id = callersId ?? mintId();
     const url = req.url as string;
@@ -83,10 +89,13 @@ export class RequestContext implements Call {
     this.#search = mark < 0 ? "" : url.slice(mark);
   }
 
-  /** With the headers of every response set. Setting them costs, so it waits for a handler that responds by itself. */
+  /**
+   * The response with the headers that every response has. Setting them is expensive, so it waits for a handler that
+   * uses `res`.
+   */
   get res(): ServerResponse {
-    if (!this.dressed) {
-      this.dressed = true;
+    if (!this.hasCommonHeaders) {
+      this.hasCommonHeaders = true;
       if (!this.plain.headersSent) {
         this.plain.setHeader("x-request-id", this.id);
         this.plain.setHeader("x-content-type-options", "nosniff");
@@ -129,27 +138,29 @@ export class RequestContext implements Call {
     return this.#abort.signal;
   }
 
-  onDisconnect(gone: () => void): void {
+  onDisconnect(listener: () => void): void {
     const res = this.plain;
-    // mostly it is the only one: a list that grows has room for seventeen
-    if (!res.closed && !res.destroyed) this.#watchers = this.#watchers?.concat(gone) ?? [gone];
-    else if (this.#isLeft()) gone();
+    // Mostly this is the only listener. An array that grows by `push` reserves room for seventeen.
+    if (!res.closed && !res.destroyed)
+      this.#disconnectListeners = this.#disconnectListeners?.concat(listener) ?? [listener];
+    else if (this.#isAbandoned()) listener();
   }
 
-  /** The response was sent, or the client has disconnected. */
-  closed(): void {
-    if (this.#watchers && this.#isLeft()) for (const gone of this.#watchers) gone();
+  /** Called when the response was sent or the client has disconnected. */
+  handleClosed(): void {
+    if (this.#disconnectListeners && this.#isAbandoned())
+      for (const notifyDisconnect of this.#disconnectListeners) notifyDisconnect();
   }
 
-  #isLeft(): boolean {
+  #isAbandoned(): boolean {
     return !this.plain.writableFinished || this.#overdue;
   }
 
-  onCut(ending: () => void): void {
-    this.plain.once(CUT, ending);
+  onCut(listener: () => void): void {
+    this.plain.once(CUT, listener);
   }
 
-  /** The connection is about to be cut. */
+  /** Notifies the handler that the connection is about to be cut. */
   cut(): void {
     this.#overdue = true;
     this.plain.emit(CUT);
@@ -179,7 +190,7 @@ export class RequestContext implements Call {
     return bodyChunks(this.req);
   }
 
-  /** Where the client waits for it. */
+  /** Sends `100 Continue` if the client waits for it. */
   sendContinue(): void {
     if (!this.awaitsContinue) return;
     this.awaitsContinue = false;
@@ -188,8 +199,8 @@ export class RequestContext implements Call {
 
   async json<T = unknown>(check?: Check<T>): Promise<T> {
     const value = await this.#parsedBody();
-    const wanted = check ?? (await this.declared?.body());
-    this.jsonBody = wanted ? wanted.parse(value) : value;
+    const bodyCheck = check ?? (await this.declared?.body());
+    this.jsonBody = bodyCheck ? bodyCheck.parse(value) : value;
     return this.jsonBody as T;
   }
 
@@ -219,14 +230,14 @@ export class RequestContext implements Call {
 }
 
 const WELL_FORMED = /^[\w.:-]{1,128}$/;
-const RUN = randomBytes(9).toString("base64url");
-let minted = 0;
+const PROCESS_ID = randomBytes(9).toString("base64url");
+let mintedCount = 0;
 
-/** The caller's own id, where it is well-formed. */
-export function givenId({ headers }: IncomingMessage): string | undefined {
+/** Returns the request id that the client sent, if it is well-formed. */
+export function clientRequestId({ headers }: IncomingMessage): string | undefined {
   const id = headers["x-request-id"];
   return typeof id === "string" && WELL_FORMED.test(id) ? id : undefined;
 }
 
-/** `req_`, 72 random bits of this process, and a count. */
-export const mintId = (): string => `req_${RUN}${(minted++).toString(36)}`;
+/** Generates a request id: `req_`, 72 random bits of this process, and a counter. */
+export const mintId = (): string => `req_${PROCESS_ID}${(mintedCount++).toString(36)}`;

@@ -1,4 +1,4 @@
-/** What a route declares of its input, as checks of requests. */
+/** Turns the input that a route declares into checks of its requests. */
 import { type TSchema, Type } from "@sinclair/typebox";
 import { compile } from "../../schema/check.ts";
 import type { Call, Check, Declared, RouteOptions } from "../../contract/index.ts";
@@ -7,18 +7,21 @@ import { readQuery } from "../../schema/query.ts";
 
 export interface RouteInput {
   optionalBody: boolean;
-  /** The check of the body; undefined where the kernel does not check it. */
+  /** The check of the body; undefined if the kernel does not check it. */
   body(): Promise<Check<unknown> | undefined>;
   /** The check of path, query and body as one input. */
   merged(): Promise<MergedInput>;
-  /** Throws or rejects where the path or the query breaks its declaration. Most routes need not be waited for. */
+  /**
+   * Throws or rejects if the path or the query violates its schema. Returns undefined if there is nothing to wait for,
+   * as with most routes.
+   */
   check(call: Pick<Call, "params" | "query">): Promise<void> | undefined;
 }
 
 interface MergedInput {
   check: Check<unknown>;
   takesBody: boolean;
-  /** Throws where a body has a member that the input does not have. */
+  /** Throws if the body has a member that the input does not have. */
   refuseUnknown(body: Readonly<Record<string, unknown>>): void;
 }
 
@@ -29,18 +32,20 @@ const UNCHECKED = {
 
 export function declaredInput(options: RouteOptions): RouteInput {
   const { params, query, body, optionalBody = false, checkedBy = "kernel" } = options;
-  const reading = { optionalBody, merged: () => mergedInput(options) };
-  if (checkedBy === "handler") return { ...UNCHECKED, ...reading };
+  const common = { optionalBody, merged: () => mergedInput(options) };
+  if (checkedBy === "handler") return { ...UNCHECKED, ...common };
   return {
-    ...reading,
+    ...common,
     async body() {
       if (!body) return undefined;
       return checkOf(await schemaOf(body));
     },
     check(call) {
-      const inPath = checking(params, () => call.params);
-      const inQuery = checking(query, (schema) => readQuery(call.query, schema));
-      return inPath || inQuery ? Promise.all([inPath, inQuery]).then(() => undefined) : undefined;
+      const pathCheck = checkPart(params, () => call.params);
+      const queryCheck = checkPart(query, (schema) => readQuery(call.query, schema));
+      return pathCheck || queryCheck
+        ? Promise.all([pathCheck, queryCheck]).then(() => undefined)
+        : undefined;
     },
   };
 }
@@ -64,10 +69,10 @@ async function schemaOf(declared: Declared<TSchema>): Promise<TSchema> {
 
 const mergedInputs = new WeakMap<RouteOptions, MergedInput>();
 
-/** One schema with the members of all three parts, in the order in which they override each other. */
+/** Merges the members of all three parts into one schema, in the order in which they override each other. */
 async function mergedInput(options: RouteOptions): Promise<MergedInput> {
-  const known = mergedInputs.get(options);
-  if (known) return known;
+  const cachedInput = mergedInputs.get(options);
+  if (cachedInput) return cachedInput;
   const members: Record<string, TSchema> = {};
   for (const declared of [options.query, options.body, options.params]) {
     const schema = declared ? await schemaOf(declared) : undefined;
@@ -76,25 +81,25 @@ async function mergedInput(options: RouteOptions): Promise<MergedInput> {
   const input = {
     check: compile(Type.Object(members)),
     takesBody: Boolean(options.body),
-    refuseUnknown: refusalOfUnknown(members),
+    refuseUnknown: createNameCheck(members),
   };
   mergedInputs.set(options, input);
   return input;
 }
 
-/** Checks only the names, and only in the body: a query may have parameters that no route declares. */
-function refusalOfUnknown(members: Record<string, TSchema>): MergedInput["refuseUnknown"] {
+/** Returns a check of the body's names alone. It does not apply to the query, which may have undeclared parameters. */
+function createNameCheck(members: Record<string, TSchema>): MergedInput["refuseUnknown"] {
   const names = Object.keys(members).map((name) => [name, Type.Optional(Type.Unknown())]);
   const check = compile(Type.Object(Object.fromEntries(names), { additionalProperties: false }));
   return (body) => {
-    // A null counts as left out, also for a member that is not known.
+    // A null counts as absent, also for an unknown member.
     const present = Object.entries(body).filter(([, value]) => value !== null);
     check.parse(Object.fromEntries(present));
   };
 }
 
-/** Checks what `read` reads, at once where the schema is there. */
-function checking(
+/** Checks the value that `read` returns, synchronously unless the schema has to be loaded. */
+function checkPart(
   declared: Declared<TSchema> | undefined,
   read: (schema: TSchema) => unknown,
 ): Promise<void> | undefined {
@@ -107,9 +112,9 @@ function checking(
 
 const checks = new WeakMap<TSchema, Check<unknown>>();
 
-/** Compiling costs, and a function may give the same schema again and again. */
+/** Compiling is expensive, and a function may return the same schema repeatedly. */
 function checkOf(schema: TSchema): Check<unknown> {
-  const known = checks.get(schema) ?? compile(schema);
-  checks.set(schema, known);
-  return known;
+  const check = checks.get(schema) ?? compile(schema);
+  checks.set(schema, check);
+  return check;
 }

@@ -1,19 +1,19 @@
 /**
- * Writes that can wait until the end of the event loop's turn go out together. A write to a process that sleeps has to
- * wake it, which costs several times the write itself; of writes in one go only the first has to. In measurements this
- * halves the system's time for a request.
+ * Collects writes until the end of the event loop's turn. A write to a sleeping process has to wake it, which costs
+ * several times the write itself; of several consecutive writes only the first has to. In measurements this halves the
+ * system time of a request.
  */
-const MOST = 64;
+const MAX_WAITING = 64;
 
-const waiting: (() => void)[] = [];
+const pendingWrites: (() => void)[] = [];
 
 /** Calls `write` before the next turn of the event loop. It must not throw. */
 export function inBurst(write: () => void): void {
-  const count = waiting.push(write);
+  const count = pendingWrites.push(write);
   if (count === 1) setImmediate(flush);
-  else if (count >= MOST) flush();
+  else if (count >= MAX_WAITING) flush();
 }
 
 function flush(): void {
-  for (const write of waiting.splice(0)) write();
+  for (const write of pendingWrites.splice(0)) write();
 }

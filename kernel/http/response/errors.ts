@@ -1,4 +1,4 @@
-/** Turns whatever was thrown into a response in the form of the surface it happened on. */
+/** Turns a thrown value into a response in the format of the API on which it occurred. */
 import type { IncomingHttpHeaders } from "node:http";
 import { type TSchema, Type } from "@sinclair/typebox";
 import { isPorticoError, type PorticoError } from "../../errors.ts";
@@ -30,18 +30,18 @@ interface Entry extends ErrorFormOptions {
   form: ErrorForm;
 }
 
-/** The request that an error answers, as far as it was read. */
+/** The part of a failed request that was read. */
 export interface FailedRequest {
   path: string;
   req: { headers: IncomingHttpHeaders };
 }
 
-/** The request could not be read. */
+/** Stands for a request that could not be read. */
 export const UNREAD_REQUEST: FailedRequest = { path: "", req: { headers: {} } };
 
 /**
- * Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. A form that is only for
- * some requests leaves the others to the next one.
+ * Error forms by path prefix: the longest prefix wins, and of equal ones the last that was added. A form with `when`
+ * applies only to some requests, and leaves the others to the next form.
  */
 export function createErrorForms(log: Logger) {
   let forms: Entry[] = [];
@@ -59,10 +59,10 @@ export function createErrorForms(log: Logger) {
       };
     },
 
-    /** The prefixes that clients have in their base address. */
+    /** The prefixes that belong to the base URLs of clients. */
     bases: () => forms.filter(({ isBase }) => isBase).map(({ prefix }) => prefix),
 
-    /** What errors on this path look like; a form that says nothing of it may be anything. */
+    /** The schema of errors on this path; a form without a schema allows any value. */
     schemaOf(path: string): TSchema {
       const below = formsBelow(path);
       const last = below.findIndex(({ when }) => when === undefined);
@@ -93,13 +93,16 @@ export function createErrorForms(log: Logger) {
   };
 }
 
-/** What the caller may see of a failure: a `PorticoError` as it is, anything else as `internal_error`. */
+/** Returns the error that the caller may see: a `PorticoError` unchanged, anything else as `internal_error`. */
 export function publicError(failure: unknown, requestId: string): PorticoError {
   if (isPorticoError(failure)) return failure;
   return errors.internal({ id: requestId }, { cause: failure });
 }
 
-/** Logs what an operator has to know: our own bugs with their stack, other 5xx with their cause; refusals not at all. */
+/**
+ * Logs what an operator has to know: the gateway's own bugs with their stack, other 5xx with their cause; refusals are
+ * not logged.
+ */
 export function logFailure(log: Logger, failure: unknown, id: string, path: string): void {
   if (!isPorticoError(failure) || failure.code === "internal_error") {
     log.error(

@@ -1,7 +1,7 @@
 /** Responses as values: a handler returns one, the server writes it. */
 import { exactJson } from "../../text/exact-json.ts";
 
-const MARK = Symbol.for("portico.reply"); // registered: plugins may bundle a second copy of this module
+const MARK = Symbol.for("portico.reply"); // a registered symbol, because plugins may bundle a second copy of this module
 
 export type ReplyHeaders = Record<string, string | number | readonly string[]>;
 
@@ -11,34 +11,34 @@ export interface Reply {
   readonly headers: ReplyHeaders | undefined;
 }
 
-type Marked = Reply & { [MARK]?: true };
+type MarkedReply = Reply & { [MARK]?: true };
 
 /**
- * A response with a status of its own. Body: a string is `text/plain`, a Buffer `application/octet-stream` (unless
+ * Creates a response with its own status. A string body is `text/plain`, a Buffer `application/octet-stream` (unless
  * `headers` names a content type, in lower case), `undefined` empty, anything else JSON.
  */
 export function reply(status: number, body?: unknown, headers?: ReplyHeaders): Reply {
-  const marked: Marked = { status, body, headers };
-  marked[MARK] = true; // within the braces it would take the engine's slow way
+  const marked: MarkedReply = { status, body, headers };
+  marked[MARK] = true; // in the literal, this key would make the engine create the object slowly
   return marked;
 }
 
-/** The status that a handler's value is sent with. */
+/** Returns the status with which a handler's value is sent. */
 export function statusOfResult(value: unknown): number {
   if (value === undefined) return 204;
-  const isReply = (value as Marked | null)?.[MARK] === true;
-  return isReply ? (value as Marked).status : 200;
+  const isReply = (value as MarkedReply | null)?.[MARK] === true;
+  return isReply ? (value as MarkedReply).status : 200;
 }
 
-/** More is no entry that somebody wants to compare. */
-const LARGEST_COPY = 256 * 1024;
+/** A larger value is not an entry that anyone wants to compare. */
+const MAX_COPY_LENGTH = 256 * 1024;
 
-/** A copy of a handler's value as JSON; undefined where it is something else, or large. */
+/** Returns a copy of a handler's value if it is JSON of moderate size, otherwise undefined. */
 export function jsonOf(value: unknown): unknown {
   if (value === undefined) return undefined;
-  const { type, body, status } = outgoing(value);
+  const { type, body, status } = toOutgoing(value);
   const isJson = type === JSON_TYPE && typeof body === "string";
-  return isJson && status < 400 && body.length <= LARGEST_COPY ? JSON.parse(body) : undefined;
+  return isJson && status < 400 && body.length <= MAX_COPY_LENGTH ? JSON.parse(body) : undefined;
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -47,18 +47,20 @@ const JSON_TYPE = "application/json; charset=utf-8";
 export interface Outgoing {
   readonly status: number;
   readonly headers: ReplyHeaders | undefined;
-  /** Undefined where there is no body, or where `headers` names it. */
+  /** The content type; undefined if there is no body or `headers` has the type. */
   readonly type: string | undefined;
   readonly body: string | Buffer;
 }
 
-/** What a handler's value comes to. Throws where the value does not go into JSON. */
-export function outgoing(value: unknown): Outgoing {
-  if ((value as Marked | null | undefined)?.[MARK] !== true)
+/** Converts a handler's value to a response. Throws if the value cannot be represented in JSON. */
+export function toOutgoing(value: unknown): Outgoing {
+  if ((value as MarkedReply | null | undefined)?.[MARK] !== true)
     return jsonResponse(200, toJson(value));
-  const { status, headers, body: given } = value as Marked;
+  const { status, headers, body: rawBody } = value as MarkedReply;
   const body =
-    given instanceof Uint8Array ? Buffer.from(given.buffer, given.byteOffset, given.length) : given;
+    rawBody instanceof Uint8Array
+      ? Buffer.from(rawBody.buffer, rawBody.byteOffset, rawBody.length)
+      : rawBody;
   if (body === undefined || isBodiless(status))
     return { status, headers, type: undefined, body: "" };
   const text = typeof body === "string" || body instanceof Buffer ? body : toJson(body);
@@ -78,7 +80,7 @@ export function jsonResponse(status: number, body: string, headers?: ReplyHeader
 export const isBodiless = (status: number): boolean =>
   status === 204 || status === 304 || status < 200;
 
-/** Throws where `JSON.stringify` would give no text. */
+/** Throws if `JSON.stringify` would return no text. */
 function toJson(value: unknown): string {
   const text = exactJson.stringify(value);
   if (text === undefined) throw new TypeError(`a ${typeof value} cannot be sent as JSON`);

@@ -1,23 +1,26 @@
-/** How a request ends: with what its handler returned, or with an error in the form of its surface. */
+/** Ends requests: with the value that the handler returned, or with an error in the format of the API. */
 import type { ServerResponse } from "node:http";
 import { isPorticoError } from "../../errors.ts";
 import type { Logger } from "../../contract/index.ts";
 import { endAndLinger, mustClose } from "../body/unread.ts";
 import type { RequestContext } from "../request/context.ts";
 import { inBurst } from "./burst.ts";
-import { unlessKnown } from "./etag.ts";
+import { applyEtag } from "./etag.ts";
 import { type ErrorForms, logFailure, publicError } from "./errors.ts";
-import { isBodiless, jsonResponse, type Outgoing, outgoing, reply } from "./reply.ts";
+import { isBodiless, jsonResponse, type Outgoing, toOutgoing, reply } from "./reply.ts";
 
 export function createResponder(log: Logger, forms: ErrorForms) {
-  /** Sends a handler's value; `undefined` means that the handler responds by itself, or, where it left `res` alone, a 204. */
+  /**
+   * Sends a handler's value. `undefined` means that the handler responds by itself, or, if it has not touched `res`, a
+   * 204.
+   */
   function finish(call: RequestContext, value: unknown): void {
     const { plain: res, id, path } = call;
-    if (value === res || res.destroyed || (value === undefined && call.dressed)) return;
+    if (value === res || res.destroyed || (value === undefined && call.hasCommonHeaders)) return;
     if (res.headersSent)
       return void log.warn({ id, path }, "a handler sent a response and also returned a value");
     try {
-      const response = unlessKnown(call, outgoing(value === undefined ? reply(204) : value));
+      const response = applyEtag(call, toOutgoing(value === undefined ? reply(204) : value));
       inBurst(() => {
         if (res.destroyed || res.headersSent) return;
         try {
@@ -31,7 +34,7 @@ export function createResponder(log: Logger, forms: ErrorForms) {
     }
   }
 
-  /** Sends an error; where the response has begun already, cuts it off. */
+  /** Sends an error, or cuts the response off if it has already begun. */
   function fail(call: RequestContext, failure: unknown): void {
     const { plain: res, id, path } = call;
     if (
@@ -68,25 +71,28 @@ export function createResponder(log: Logger, forms: ErrorForms) {
   return { finish, fail };
 }
 
-/** Throws for headers that cannot be sent; nothing has been sent then. `late`: the request's body is not waited for. */
-function send(call: RequestContext, response: Outgoing, late = false): void {
+/**
+ * Sends the response. Throws for headers that cannot be sent, before anything is sent. With `isBodyLate`, does not wait
+ * for the request's body.
+ */
+function send(call: RequestContext, response: Outgoing, isBodyLate = false): void {
   const { status, body } = response;
   const { req, plain: res, awaitsContinue } = call;
-  const unread = mustClose(req);
-  if (unread || late || awaitsContinue) call.res.setHeader("connection", "close");
+  const hasUnreadBody = mustClose(req);
+  if (hasUnreadBody || isBodyLate || awaitsContinue) call.res.setHeader("connection", "close");
   const length = isBodiless(status) ? undefined : Buffer.byteLength(body);
   res.writeHead(status, headLines(call, response, length));
-  if (unread && !late && !awaitsContinue) {
+  if (hasUnreadBody && !isBodyLate && !awaitsContinue) {
     res.flushHeaders();
     res.write(body);
     endAndLinger(req, res);
   } else if (body.length === 0) res.end();
-  else end(res, body, length);
+  else endInOneWrite(res, body, length);
 }
 
-/** Names and values in turn, as `writeHead` takes them. */
+/** Returns names and values alternately, as `writeHead` takes them. */
 function headLines(
-  { plain: res, dressed, id }: RequestContext,
+  { plain: res, hasCommonHeaders: dressed, id }: RequestContext,
   { headers, type }: Outgoing,
   length: number | undefined,
 ): string[] {
@@ -100,16 +106,20 @@ function headLines(
   return lines as string[];
 }
 
-/** Up to here a copy into one string is cheaper than a second buffer to write. */
+/** Up to this size, a copy into one string is cheaper than a second buffer to write. */
 const ONE_WRITE_BYTES = 16 * 1024;
 
 /**
- * Head and body leave in one plain write: `res.end(body)` alone would write an empty part behind them, and so take the
- * dearer way for several parts.
+ * Sends head and body in one plain write: `res.end(body)` alone would write an empty part after them, and so take the
+ * more expensive path for several parts.
  */
-function end(res: ServerResponse, body: string | Buffer, length: number | undefined): void {
+function endInOneWrite(
+  res: ServerResponse,
+  body: string | Buffer,
+  length: number | undefined,
+): void {
   const { socket } = res;
-  socket?.cork(); // else `write` does, and asks for a call of `uncork` in the next tick
+  socket?.cork(); // otherwise `write` corks it, and schedules `uncork` for the next tick
   if (typeof body === "string") res.write(body, body.length === length ? "latin1" : "utf8");
   else if (body.length > ONE_WRITE_BYTES) res.write(body);
   else res.write(body.toString("latin1"), "latin1");
