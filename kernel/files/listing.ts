@@ -1,4 +1,4 @@
-/** What lies in directories; one that is not there is empty. */
+/** Lists directories and reads files in them. A missing directory is empty. */
 import { type Dirent, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -10,20 +10,26 @@ export function namesIn(dir: string): string[] {
   }
 }
 
-/** The files and links below a directory, by their paths from there. What bears one of the names is left out. */
-export function filesBelow(dir: string, ...leftOut: string[]): { path: string; entry: Dirent }[] {
+/**
+ * Lists the files and links below a directory, with paths relative to it. Skips entries with one of the names
+ * `leftOut`.
+ */
+export function filesBelow(
+  dir: string,
+  ...excludedNames: string[]
+): { path: string; entry: Dirent }[] {
   return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {
     const { name: path } = entry;
-    if (leftOut.includes(path)) return [];
+    if (excludedNames.includes(path)) return [];
     if (!entry.isDirectory()) return { path, entry };
-    return filesBelow(join(dir, path), ...leftOut).map((one) => ({
-      ...one,
-      path: join(path, one.path),
+    return filesBelow(join(dir, path), ...excludedNames).map((file) => ({
+      ...file,
+      path: join(path, file.path),
     }));
   });
 }
 
-/** What a JSON file holds; undefined where there is none, or a torn one. */
+/** Reads a JSON file. Returns undefined if it is missing or incomplete. */
 export function readJson<T>(file: string): T | undefined {
   try {
     return JSON.parse(readFileSync(file, "utf8"));

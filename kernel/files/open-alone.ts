@@ -3,7 +3,7 @@ import type { FileHandle } from "node:fs/promises";
 
 const STALE_MS = 20_000; // A live process releases the lock within this time, even on a busy disk.
 
-/** Makes a file that is a lock while it is there: waits for the one of another process, unless that has died and left it. */
+/** Creates a lock file. Waits while another process has it, and removes it if that process has died. */
 export async function openAlone(file: string): Promise<FileHandle> {
   for (;;) {
     try {
@@ -12,7 +12,7 @@ export async function openAlone(file: string): Promise<FileHandle> {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
       const age = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
       if (age > STALE_MS) rmSync(file, { force: true });
-      else await new Promise((resolve) => setTimeout(resolve, 10)); // never between look and removal: another is faster
+      else await new Promise((resolve) => setTimeout(resolve, 10)); // not between the check and the removal, where another process could be faster
     }
   }
 }

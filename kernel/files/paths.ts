@@ -5,13 +5,15 @@ import { PorticoError } from "../errors.ts";
 import type { Paths } from "../contract/index.ts";
 import { reasonOf } from "./reason.ts";
 
-/** The program and its chunks lie in `.build/`; this file, and its copy in `.build/faces/`, lie two directories deep. */
+/**
+ * The program and its chunks are in `.build/`; this file, and its copy in `.build/faces/`, are two directories deep.
+ */
 const packageDir = resolve(
   import.meta.dirname,
   basename(import.meta.dirname) === ".build" ? ".." : "../..",
 );
 
-/** The options of the command line that say where things lie. */
+/** The options of the command line that set locations. */
 export interface HomeOptions {
   home?: string | undefined;
   workspace?: string | undefined;
@@ -19,8 +21,8 @@ export interface HomeOptions {
 }
 
 /**
- * Where everything lies: by option, else by environment (`PORTICO_HOME`, `PORTICO_CONFIG`), else below `~/.portico`.
- * Touches no file; `createHome` does.
+ * Resolves all locations: from an option, else the environment (`PORTICO_HOME`, `PORTICO_CONFIG`), else below
+ * `~/.portico`. Touches no file; `createHome` does.
  */
 export function resolvePaths(
   options: HomeOptions = {},
@@ -43,7 +45,7 @@ export function resolvePaths(
   };
 }
 
-/** Makes the home (mode 0700) and what belongs into it. Throws `invalid_home` with what to do where that fails. */
+/** Creates the home (mode 0700) and its directories. Throws `invalid_home` with a remedy if that fails. */
 export async function createHome(paths: Paths): Promise<void> {
   for (const name of ["", "hooks", "plugins", "state"])
     await makeDirectory(join(paths.home, name), "home", 0o700);
@@ -52,7 +54,7 @@ export async function createHome(paths: Paths): Promise<void> {
 
 async function makeDirectory(path: string, what: string, mode: number): Promise<void> {
   try {
-    if (await makeMissing(path, mode)) await promises.chmod(path, mode); // the umask may have taken more
+    if (await makeMissing(path, mode)) await promises.chmod(path, mode); // the umask may have removed permissions
     await promises.access(`${path}/.`, constants.R_OK | constants.W_OK | constants.X_OK); // a file has no `.`
   } catch (cause) {
     const option = what === "home" ? "--home or PORTICO_HOME" : "--workspace";
@@ -69,12 +71,12 @@ async function makeMissing(path: string, mode: number): Promise<boolean> {
   if (existsSync(path)) return false;
   if (dirname(path) !== path) await makeMissing(dirname(path), mode);
   await promises.mkdir(path, { mode }).catch((error) => {
-    if (!existsSync(path)) throw error; // another process may have been faster
+    if (!existsSync(path)) throw error; // another process may have created it
   });
   return true;
 }
 
-/** A path as a person writes it: `~` is the user's home, anything else is relative to the working directory. */
+/** Resolves a path that a person wrote: `~` is the user's home, anything else is relative to the working directory. */
 export function absolutePath(
   path: string,
   env: Record<string, string | undefined> = process.env,

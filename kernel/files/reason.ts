@@ -9,7 +9,7 @@ const REASONS: Record<string, string> = {
   ENOSPC: "the disk is full",
 };
 
-/** Why a file or directory cannot be used, in words. */
+/** Describes why a file or directory cannot be used. */
 export function reasonOf(error: unknown): string {
   const { code = "", message } = error as NodeJS.ErrnoException;
   return REASONS[code] ?? message;

@@ -1,5 +1,5 @@
-/** SHA-256, in hexadecimal. */
+/** Returns the SHA-256 digest in hexadecimal. */
 export function sha(content: string | Buffer): string {
-  const { createHash } = process.getBuiltinModule("node:crypto"); // takes time to load, and most commands do without
+  const { createHash } = process.getBuiltinModule("node:crypto"); // slow to load, and most commands do not need it
   return createHash("sha256").update(content).digest("hex");
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Puts a file in place at once: who reads it sees the old content or the new, never a part. Makes its directory (0700). */
+/** Replaces a file atomically: readers see the old content or the new, never a part. Creates its directory (0700). */
 export function writeWhole(file: string, text: string | Buffer, mode = 0o600): void {
   const temporary = `${file}.${process.pid}.tmp`;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });

@@ -2,7 +2,7 @@
 const { enableCompileCache } = require("node:module");
 const { join } = require("node:path");
 
-// The cache lies in the installation: in a shared temporary directory, other users could write it.
+// The cache is in the installation, because other users could write to a shared temporary directory.
 enableCompileCache?.(join(__dirname, "compile-cache"));
 
 import("./program.js");

@@ -1,10 +1,10 @@
-/** What is remembered by a name from outside: bounded by the number of entries, and by what they take. */
+/** A map for keys that come from outside: its number of entries and its size in memory are limited. */
 
 export interface Bounds<V> {
   maxEntries: number;
-  /** Of keys and values, about; default 1 MB. */
+  /** The approximate size of keys and values; default 1 MB. */
   maxBytes?: number;
-  /** What a value takes beside its key; default 64. */
+  /** The size of a value in bytes, without its key; default 64. */
   sizeOf?: (value: V) => number;
 }
 
@@ -12,7 +12,7 @@ const DEFAULT_MAX_BYTES = 1_000_000;
 const DEFAULT_VALUE_BYTES = 64;
 const BYTES_PER_CHARACTER = 2;
 
-/** A map by text that forgets what was set longest ago where it would grow beyond its bounds. */
+/** A map with string keys that drops the entry that was set longest ago when it would exceed its limits. */
 export class BoundedMap<V> extends Map<string, V> {
   readonly #maxEntries: number;
   readonly #maxBytes: number;
@@ -26,7 +26,7 @@ export class BoundedMap<V> extends Map<string, V> {
     this.#sizeOf = sizeOf ?? (() => DEFAULT_VALUE_BYTES);
   }
 
-  /** An entry that alone is larger than the whole map may be is not kept. */
+  /** Does not keep an entry that alone exceeds the limits. */
   override set(key: string, value: V): this {
     this.delete(key);
     super.set(key, value);

@@ -1,4 +1,4 @@
-/** Who is calling: the socket's peer, or what a trusted proxy in front of us says about it. */
+/** Finds the address of a caller: the socket's peer, or the address that a trusted proxy reports. */
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
@@ -6,12 +6,15 @@ import { derived } from "../memory/derived.ts";
 
 type Network = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
-/** Addresses and ranges that an address can be looked up in. */
+/** A set of addresses and ranges. */
 export interface Networks {
   contains(address: string): boolean;
 }
 
-/** The caller's address without brackets, port or the `::ffff:` of a mapped IPv4 address; "" once the socket is gone, "unknown" where a proxy gives none. */
+/**
+ * Returns the caller's address without brackets, port or the `::ffff:` of a mapped IPv4 address; "" once the socket is
+ * closed, "unknown" if a proxy reports none.
+ */
 export function addressOf(req: IncomingMessage, trustedProxies: readonly string[]): string {
   const remote = req.socket.remoteAddress ?? "";
   const peer = remote.startsWith("::ffff:") ? remote.slice(7) : remote;
@@ -19,30 +22,30 @@ export function addressOf(req: IncomingMessage, trustedProxies: readonly string[
   const proxies = networksOf(trustedProxies);
   const forwarded = [req.headers["x-forwarded-for"] ?? []].flat().join(",").split(",");
   let address = peer;
-  // Each proxy appends the peer it saw, so only what stands right of the first stranger can be believed.
+  // Each proxy appends its peer, so only the entries to the right of the first untrusted address are reliable.
   while (proxies.contains(address)) {
-    const hop = plain(forwarded.pop()?.trim() ?? "");
-    if (hop === "") break; // the proxy itself
-    if (isIP(hop) === 0) return "unknown"; // nobody's address: no list of addresses has it
+    const hop = stripPort(forwarded.pop()?.trim() ?? "");
+    if (hop === "") break; // the proxy itself is the caller
+    if (isIP(hop) === 0) return "unknown"; // not an address, so no list of addresses contains it
     address = hop;
   }
   return address;
 }
 
-/** True for 127.0.0.0/8 and ::1, mapped or not. */
+/** Whether the address is in 127.0.0.0/8 or ::1, mapped or not. */
 export function isLoopback(address: string): boolean {
   return isIP(address) !== 0 && ipaddr.process(address).range() === "loopback";
 }
 
-/** Whether nobody else reaches what listens there. */
+/** Whether a server that listens there is reachable from its own machine only. */
 export const isOwnMachine = (bind: string): boolean =>
   bind === "127.0.0.1" || bind === "localhost" || isLoopback(bind);
 
-/** What counts as one caller: an address, or of IPv6 the whole /64 that belongs to one. */
+/** Returns what counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which belongs to one customer. */
 export const callerOf = (address: string): string =>
   isIP(address) === 6 ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address;
 
-/** For a schema's `refuse`: what is wrong with an entry, to be read after its key. */
+/** For a schema's `refuse`: returns what is wrong with an entry, as a predicate that follows its key. */
 export const refuseNetwork = (entry: unknown): string | undefined =>
   readNetwork(String(entry))
     ? undefined
@@ -68,13 +71,13 @@ function readNetwork(entry: string): Network | undefined {
   const text = entry.trim();
   const [address = ""] = text.split("/");
   const range = address === text ? `${text}/${isIP(address) === 4 ? 32 : 128}` : text;
-  return isIP(address) !== 0 && ipaddr.isValidCIDR(range) ? ipaddr.parseCIDR(range) : undefined; // it takes 127.1 too
+  return isIP(address) !== 0 && ipaddr.isValidCIDR(range) ? ipaddr.parseCIDR(range) : undefined; // `isValidCIDR` alone would accept 127.1
 }
 
 const networksOf = derived(parseNetworks);
 
-/** Without the brackets and the port that some proxies write. */
-function plain(hop: string): string {
+/** Removes the brackets and the port that some proxies write. */
+function stripPort(hop: string): string {
   const [, bracketed, bare] = /^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/.exec(hop) ?? [];
   const ip = bracketed ?? bare ?? hop;
   return ip.startsWith("::ffff:") && ip.includes(".") ? ip.slice(7) : ip;

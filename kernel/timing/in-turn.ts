@@ -1,4 +1,4 @@
-/** A queue of its own: each job begins when the one before has ended, and one that fails holds up nobody. */
+/** Creates a queue: each job begins when the previous one has ended. A failed job does not stop the queue. */
 export function createTurns(): <T>(job: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (job) => {

@@ -2,13 +2,13 @@ import { asError } from "../errors.ts";
 import { withDeadline } from "./deadline.ts";
 import type { Dispose } from "../contract/index.ts";
 
-/** How long a disposal waits for one undo. */
+/** The time that a disposal waits for one undo. */
 export const undoLimitMs = 5_000;
 
 interface Registration {
   label: string;
   undo: Dispose;
-  /** True if it has an effect on others, as a handler or a route has. */
+  /** True if it has an effect on others, like a handler or a route. */
   isEffect: boolean;
 }
 
@@ -19,30 +19,32 @@ interface StagedEffect {
 }
 
 /**
- * What one owner has registered, with an undo for each, which runs exactly once. A disposal takes back all effects in one
- * tick, and then runs the other undos one after another, from the last to the first.
+ * The registrations of one owner, with an undo for each, which runs exactly once. A disposal takes back all effects in
+ * one tick, and then runs the other undos one after another, from the last to the first.
  */
 export class Scope {
   #registrations: Registration[] = [];
   #controller = new AbortController();
   #staged: Set<StagedEffect> | undefined = new Set();
 
-  /** Aborted when disposal begins. */
+  /** Aborted when the disposal begins. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** The labels of what is registered, oldest first. */
+  /** The labels of the registrations, oldest first. */
   get effects(): string[] {
     return this.#registrations.map(({ label }) => label);
   }
 
-  /** Registers an undo. On a disposed scope it is undone at once. The result undoes it early. */
+  /** Registers an undo. On a disposed scope it runs at once. The returned function runs it early. */
   add(label: string, undo: Dispose): Dispose {
     return this.#register({ label, undo, isEffect: false });
   }
 
-  /** Registers an effect once `takeUp` is called, or now where it has been. The result undoes it in either case. */
+  /**
+   * Registers an effect when `takeUp` is called, or now if it has been. The returned function undoes it in either case.
+   */
   stage(label: string, register: () => Dispose): Dispose {
     if (!this.#staged) return this.#register({ label, undo: register(), isEffect: true });
     const effect: StagedEffect = { label, register };
@@ -53,7 +55,7 @@ export class Scope {
     };
   }
 
-  /** The staged effects begin, in the order in which they were staged. Before this, none of them does. */
+  /** Registers the staged effects, in the order in which they were staged. Before this, none has an effect. */
   takeUp(): void {
     const staged = this.#staged ?? [];
     this.#staged = undefined;
@@ -66,8 +68,9 @@ export class Scope {
   }
 
   /**
-   * Runs every undo, also when one throws or is not done after `limitMs`, and returns the errors. Effects end within this
-   * tick, so that a task that ends slowly does not leave a handler of the old version running beside that of the new one.
+   * Runs every undo, even if one throws or takes longer than `limitMs`, and returns the errors. Effects end within this
+   * tick, so that a task that ends slowly does not leave a handler of the old version running next to that of the new
+   * one.
    */
   async dispose(limitMs = undoLimitMs): Promise<Error[]> {
     this.#controller.abort();
@@ -78,9 +81,9 @@ export class Scope {
     const ending = effects.flatMap((effect) => runUndo(effect, limitMs, report) ?? []);
     if (ending.length > 0) await Promise.all(ending);
     for (let last = this.#registrations.pop(); last; last = this.#registrations.pop()) {
-      const undone = runUndo(last, limitMs, report);
+      const undoing = runUndo(last, limitMs, report);
       // Synchronous undos are not awaited, so all of them up to the first asynchronous one run within this tick.
-      if (undone) await undone;
+      if (undoing) await undoing;
     }
     return errors;
   }
@@ -101,7 +104,7 @@ export class Scope {
   }
 }
 
-/** Returns a promise only where the undo takes time. It never throws or rejects. */
+/** Runs one undo. Returns a promise only if it takes time. Never throws or rejects. */
 function runUndo(
   { label, undo }: Registration,
   limitMs: number,
@@ -109,8 +112,8 @@ function runUndo(
 ): Promise<void> | undefined {
   const late = () => new Error(`"${label}" could not be undone within ${limitMs} ms`);
   try {
-    const undone = undo();
-    return undone ? withDeadline(undone, limitMs, late).catch(report) : undefined;
+    const undoing = undo();
+    return undoing ? withDeadline(undoing, limitMs, late).catch(report) : undefined;
   } catch (error) {
     report(error);
     return undefined;
