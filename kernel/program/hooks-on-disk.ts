@@ -9,7 +9,7 @@ import { type HookCandidate, hookEntryNames } from "../host/extensions/hooks/can
 import { createPermission } from "../host/extensions/hooks/permission.ts";
 import { describeHook, type HookInfo } from "../host/extensions/hooks/record.ts";
 import type { HookSettings } from "../host/extensions/hooks/settings.ts";
-import { newHealth } from "../host/extensions/hooks/version.ts";
+import { createHealth } from "../host/extensions/hooks/version.ts";
 import type { Loader } from "../loader/load.ts";
 import { isTrust, listRoots, type Root } from "../host/extensions/roots.ts";
 import { groupByName } from "../host/extensions/slot.ts";
@@ -48,7 +48,7 @@ export function openHooks({ paths, env, loader }: { paths: Paths; env: Env; load
       top,
       disabled: new Map(),
       attempt: NOT_TRIED,
-      health: newHealth(),
+      health: createHealth(),
     };
     return describeHook(slot, top, { permission, loader });
   };

@@ -82,6 +82,6 @@ export function isStarting(
 }
 
 /** Whether the log would repeat itself. */
-export function isSameProblem(one: Problem | undefined, other: Problem): one is Problem {
-  return one?.message === other.message && one.line === other.line;
+export function isSameProblem(earlier: Problem | undefined, later: Problem): earlier is Problem {
+  return earlier?.message === later.message && earlier.line === later.line;
 }

@@ -5,32 +5,35 @@ import { namesIn } from "../../files/listing.ts";
 import type { Root } from "./roots.ts";
 import { whyUnsafe } from "./safety.ts";
 
-export interface Found {
+export interface ExtensionDirectory {
   /** The directory's own name. */
   name: string;
-  /** As it stands below its root; `realDir` has links resolved. */
+  /** The path below the root; `realDir` has links resolved. */
   dir: string;
   realDir: string;
   /** The file that makes the directory an extension. */
   entry: string;
   root: Root;
-  /** Why it must not be loaded. */
+  /** The reason why the extension must not be loaded. */
   refused?: string;
 }
 
-/** `<name>.ts` and the other endings that a handler or plugin may have, in order of preference. */
+/** Returns `<stem>.ts` and the other names that a handler or plugin may have, in order of preference. */
 export function sourceNames(...stems: string[]): string[] {
   return stems.flatMap((stem) =>
     [".ts", ".mts", ".js", ".mjs", ".cjs"].map((ending) => stem + ending),
   );
 }
 
-/** All extensions below the roots, or those of one name, by root (lowest rank first), then by name. A missing root is empty. */
+/**
+ * Finds all extensions below the roots, or those in directories of one name, by root (lowest rank first), then by name.
+ * A missing root counts as empty.
+ */
 export const discover = (
   roots: readonly Root[],
   entryNames: readonly string[],
   only?: string,
-): Found[] =>
+): ExtensionDirectory[] =>
   [...roots]
     .sort((a, b) => a.rank - b.rank)
     .flatMap((root) => discoverRoot(root, entryNames, only));
@@ -39,8 +42,8 @@ function discoverRoot(
   root: Root,
   entryNames: readonly string[],
   only: string | undefined,
-): Found[] {
-  const directories: Found[] = [];
+): ExtensionDirectory[] {
+  const directories: ExtensionDirectory[] = [];
   for (const name of namesIn(root.dir)) {
     if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only))
       continue;
@@ -60,7 +63,7 @@ function discoverRoot(
         refused: root.untrusted ?? whyUnsafe(realDir, entry, root),
       });
     } catch {
-      // It is no directory, or vanished while we looked: the next scan sees what is there.
+      // This is no directory, or it vanished meanwhile; the next scan will notice.
     }
   }
   return directories;

@@ -33,7 +33,7 @@ export const errors = PorticoError.table({
     code: "service_unavailable",
     message: "ctx.{name} comes from a plugin that is not running. See `portico plugins list`.",
   },
-  /** A plugin calls its context with something that the call does not take. */
+  /** A plugin passes its context an argument that the call does not accept. */
   misusedCall: {
     code: "internal_error",
     message: "{call}: {why}",

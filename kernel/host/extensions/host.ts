@@ -1,7 +1,8 @@
 /**
- * The one host of extensions, for hooks and plugins: brings what runs in line with what is on disk. It finds the
- * candidates of each name, reads them, decides which one is meant, loads its version off to the side and swaps it in.
- * Scans and commands run one after another. `Updates` starts versions, `attempt.ts` holds the states of one extension.
+ * The host of extensions, for hooks and plugins alike: keeps the running versions in line with the files on disk. It
+ * finds the candidates of each name, reads them, decides which one should run, loads its version off to the side and
+ * swaps it in. Scans and commands run one after another. `Updates` starts versions, `attempt.ts` has the states of one
+ * extension.
  */
 import { createTurns } from "../../timing/in-turn.ts";
 import { advance } from "./attempt.ts";
@@ -9,33 +10,33 @@ import { findInStack } from "./culprit.ts";
 import { errors } from "./errors.ts";
 import type { Kind, Phase } from "./kind.ts";
 import { createScan } from "./scan.ts";
-import { choose, idOf, isGone, type Slot, type Version } from "./slot.ts";
+import { choose, idOf, isRemoved, type Slot, type Version } from "./slot.ts";
 import { Swap } from "./swap.ts";
 import { Updates } from "./updates.ts";
 import { type Watch, watchRoots } from "./watch.ts";
 
-/** By then the gateway has had time to answer its first requests. */
+/** After this delay the gateway has had time to respond to its first requests. */
 const WATCH_AFTER_MS = 20;
 
-export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
+export class ExtensionHost<V extends Version, S extends Slot<V>, Info> {
   protected readonly slots = new Map<string, S>();
   /** Everything that changes an extension runs in this queue, one after another. */
   readonly inTurn = createTurns();
-  readonly #kind: Kind<V, S, Shown>;
+  readonly #kind: Kind<V, S, Info>;
   readonly #phase: Phase = { started: false, stopped: false };
   readonly #scan: ReturnType<typeof createScan<V, S>>;
   readonly #swap: Swap<V, S>;
   readonly #updates: Updates<V, S>;
-  /** As of the last look at the disk. */
+  /** The slots by name, as of the last scan. */
   #byName: S[] = [];
   /** The directories that the next rescan reads. */
   #dirty: ReadonlySet<string> | "all" | undefined;
-  /** The rescan that waits for its turn. */
+  /** The rescan that waits in the queue. */
   #nextRescan: Promise<void> | undefined;
   #watch: Watch | undefined;
   #watchedRoots = "";
 
-  constructor(kind: Kind<V, S, Shown>) {
+  constructor(kind: Kind<V, S, Info>) {
     const { slots } = this;
     this.#kind = kind;
     this.#scan = createScan(kind, slots);
@@ -54,17 +55,17 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     return this.#kind.section.slice(0, -1);
   }
 
-  /** Of the candidate that is meant. */
-  info(name: string): Shown {
+  /** Describes the candidate that should run. Throws `hook_not_found` or `plugin_not_found`. */
+  info(name: string): Info {
     const slot = this.find(name);
     return this.#kind.describe(slot, slot.top ?? slot.candidates[0]!);
   }
 
-  list(): Shown[] {
+  list(): Info[] {
     return this.each((slot, candidate) => this.#kind.describe(slot, candidate));
   }
 
-  /** Which version runs, as `agree` names it, and why no newer one does. */
+  /** Returns the id of the active version, in the form that `agree` takes, and why no newer one runs. */
   current(name: string): { id?: string | undefined; problem?: string | undefined } {
     const { active, attempt } = this.slots.get(name) ?? {};
     return { id: active && idOf(active.version.candidate), problem: attempt?.problem?.message };
@@ -79,12 +80,12 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
   /** Throws `hook_not_found` or `plugin_not_found`. */
   protected find(name: string): S {
     const slot = this.slots.get(name);
-    if (slot && !isGone(slot)) return slot;
+    if (slot && !isRemoved(slot)) return slot;
     const isHook = this.#kind.section === "hooks";
     throw isHook ? errors.unknownHook({ name }) : errors.unknownPlugin({ name });
   }
 
-  /** In the order of names. Of several candidates of one name, the one that should run comes first. */
+  /** Maps all candidates, ordered by name. Of several with one name, the one that should run comes first. */
   protected each<T>(show: (slot: S, candidate: V["candidate"]) => T): T[] {
     const records: T[] = [];
     for (const slot of this.#byName) {
@@ -95,12 +96,12 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     return records;
   }
 
-  /** First look at the disk: finds and reads the extensions, and runs none of them. */
+  /** Scans the disk for the first time: finds and reads the extensions, and runs none of them. */
   prepare(): Promise<void> {
     return this.inTurn(() => this.#survey());
   }
 
-  /** Makes everything run. Watching begins in the background. */
+  /** Starts all extensions. Watching begins in the background. */
   start(): Promise<void> {
     return this.inTurn(async () => {
       await this.#updates.run();
@@ -109,12 +110,12 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     });
   }
 
-  /** A service that extensions wait for may be there now. */
+  /** Starts the extensions that waited for a service which may be available now. */
   protected resumeWaiting(): void {
     if (this.#phase.started) void this.inTurn(() => this.#updates.run());
   }
 
-  /** Loads one extension (or all) again, even where its content is the same. */
+  /** Loads one extension (or all) again, even if its content is unchanged. */
   reload(name?: string): Promise<void> {
     return this.inTurn(async () => {
       for (const slot of name === undefined ? this.slots.values() : [this.find(name)]) {
@@ -125,7 +126,10 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     });
   }
 
-  /** Brings everything in line with the disk. With `dirs`, reads only what these directories belong to. */
+  /**
+   * Updates the extensions to the files on disk. With `dirs`, reads only the extensions that these directories belong
+   * to.
+   */
   rescan(dirs: readonly string[] = []): Promise<void> {
     const isPartial = dirs.length > 0 && this.#dirty !== "all";
     this.#dirty = isPartial ? new Set([...(this.#dirty ?? []), ...dirs]) : "all";
@@ -138,7 +142,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     return this.#nextRescan;
   }
 
-  /** After a change of these keys of the configuration. Rejects where an extension refuses the change. */
+  /** Applies a change of these configuration keys. Rejects if an extension refuses the change. */
   reconfigure(keys: readonly string[]): Promise<void> {
     return this.inTurn(async () => {
       if (this.#watch) this.#openWatch();
@@ -146,7 +150,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
       const refusals: string[] = [];
       for (const slot of this.slots.values()) {
         try {
-          await this.#kind.take(slot, keys, (version) => this.#restart(slot, version));
+          await this.#kind.reconfigure(slot, keys, (version) => this.#restart(slot, version));
         } catch (error) {
           refusals.push(`${this.#noun} ${slot.name}: ${(error as Error).message}`);
         }
@@ -156,7 +160,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     });
   }
 
-  /** Resolves when changes are being watched. */
+  /** Resolves when the directories are being watched. */
   async watching(): Promise<void> {
     this.#openWatch();
     await this.#watch?.ready;
@@ -173,10 +177,10 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     );
   }
 
-  /** All at once; plugins override it, because they need each other. */
+  /** Stops all extensions at once. Plugins override this, because they depend on each other. */
   protected async stopAll(slots: readonly S[], stop: (slot: S) => Promise<void>): Promise<void> {
     await Promise.all(slots.map(stop));
-    await this.#swap.ended();
+    await this.#swap.waitForCleanUps();
   }
 
   async #reconcile(dirs?: ReadonlySet<string>): Promise<void> {
@@ -186,7 +190,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     await this.#updates.run(() => this.#phase.started);
   }
 
-  /** Looks at the disk, decides for each name which candidate is meant, and stops what must not run. */
+  /** Scans the disk, decides for each name which candidate should run, and stops those that must not. */
   async #survey(dirs?: ReadonlySet<string>): Promise<void> {
     await this.#scan.scan(dirs);
     this.#byName = [...this.slots.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -211,7 +215,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     return this.#swap.start(slot, version, { generation });
   }
 
-  /** Only a kind that limits the time of clean-ups has its callers wait for them. */
+  /** Returns a promise only if the kind limits the time of clean-ups; otherwise nothing waits for them. */
   #stopDisabled(slot: S): Promise<void> | undefined {
     const disabled = slot.top && slot.disabled.get(slot.top);
     if (!disabled) return undefined;
@@ -220,7 +224,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     return this.#kind.undoMs === undefined ? undefined : stopping;
   }
 
-  /** The package's own files change with an update, which is a restart; all others are watched. */
+  /** Watches all roots except the package's own, whose files change only with an update, which is a restart. */
   #openWatch(): void {
     const roots = this.#kind.roots().flatMap(({ name, dir }) => (name === "bundled" ? [] : [dir]));
     if (this.#phase.stopped || this.#watchedRoots === roots.join("\n")) return;
@@ -230,7 +234,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
       roots,
       log: this.#kind.log,
       onDirty: (dirs) => this.#rescanInBackground(dirs),
-      onStir: (dirs) => this.#compileEarly(dirs),
+      onFirst: (dirs) => this.#compileEarly(dirs),
     });
   }
 
@@ -241,7 +245,10 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Shown> {
     );
   }
 
-  /** In turn, so that the scan waits for it. A scan that already waits will compile the files as they are at that time. */
+  /**
+   * Compiles in the queue, so that the scan waits for it. A scan that already waits will compile the files as they are
+   * at that time.
+   */
   #compileEarly(dirs: readonly string[]): void {
     if (this.#nextRescan) return;
     void this.inTurn(() => this.#scan.compile(new Set(dirs)));

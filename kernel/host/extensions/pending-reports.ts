@@ -1,13 +1,13 @@
-/** Collects reports of changes until it is quiet, and passes them on as one. */
+/** Collects reports of changes, and passes them on together after a quiet period. */
 
 export interface PendingReportsOptions {
-  /** They are passed on after this much quiet … */
+  /** The quiet period after which the reports are passed on. */
   quietMs: number;
-  /** … but no later than this after the first of them. */
+  /** The longest time that the first report waits. */
   capMs: number;
-  /** Called at the first of them, before it is quiet; not where any entry may have changed. */
-  onStir?: ((entries: readonly string[]) => void) | undefined;
-  /** An empty list means any entry. */
+  /** Called shortly after the first report, before the quiet period ends; not if any entry may have changed. */
+  onFirst?: ((entries: readonly string[]) => void) | undefined;
+  /** Called with the entries that changed. An empty list means that any may have. */
   onQuiet(entries: readonly string[]): void;
 }
 
@@ -16,7 +16,7 @@ export class PendingReports {
   #entries = new Set<string>();
   #mayBeAny = false;
   #firstAt = 0;
-  /** Set while a report waits to be passed on. */
+  /** Set while reports wait to be passed on. */
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PendingReportsOptions) {
@@ -28,7 +28,7 @@ export class PendingReports {
     if (entry === undefined) this.#mayBeAny = true;
     else this.#entries.add(entry);
     if (this.#timer && isRepeated) return;
-    if (!this.#timer) this.#begin();
+    if (!this.#timer) this.#startWaiting();
     const { quietMs, capMs } = this.#options;
     const waitMs = Math.max(0, Math.min(quietMs, this.#firstAt + capMs - Date.now()));
     clearTimeout(this.#timer);
@@ -40,14 +40,14 @@ export class PendingReports {
     this.#timer = undefined;
   }
 
-  #begin(): void {
+  #startWaiting(): void {
     this.#firstAt = Date.now();
-    // Most editors have written all of a file by then.
-    setTimeout(() => this.#stir(), this.#options.quietMs / 8).unref();
+    // By then most editors have written the whole file.
+    setTimeout(() => this.#reportFirst(), this.#options.quietMs / 8).unref();
   }
 
-  #stir(): void {
-    if (this.#timer && !this.#mayBeAny) this.#options.onStir?.([...this.#entries]);
+  #reportFirst(): void {
+    if (this.#timer && !this.#mayBeAny) this.#options.onFirst?.([...this.#entries]);
   }
 
   #passOn(): void {

@@ -1,6 +1,7 @@
 /**
- * Which files the agent may never write: those that Portico evaluates, and those that it reads as settings. Every tool
- * and route that writes for the agent asks here at the moment of writing, regardless of who caused the turn.
+ * Protects the files that the agent may never write: those that Portico evaluates, and those that it reads as settings.
+ * Every tool and route that writes for the agent calls this at the moment of writing, regardless of who caused the
+ * turn.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -16,22 +17,22 @@ export interface ProtectionOptions {
 }
 
 /**
- * Says why the agent may not write a file; undefined where it may. `root` is the directory that the turn works in: a
- * sandbox lies below the home and is still the turn's own.
+ * Returns why the agent may not write a file, or undefined if it may. `root` is the directory that the turn works in: a
+ * sandbox is below the home and still belongs to the turn.
  */
 export type WhyProtected = (path: string, root?: string) => string | undefined;
 
-/** What package managers and compilers read in the directory of a module and in all directories above it. */
+/** The files that package managers and compilers read in the directory of a module and in all directories above it. */
 const SETTINGS =
   /^(package\.json|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|pnpm-workspace\.yaml|bun\.lockb?|(ts|js)config([.-].*)?\.json|\.npmrc|\.yarnrc(\.yml)?|\.pnp\..*)$/;
 
-/** One spelling of all that some file systems take for the same name. */
+/** Returns one spelling for all names that some file systems treat as the same. */
 const fold = (path: string): string => path.normalize("NFC").toLowerCase();
 
-/** Without one of the extensions that an import may leave out or exchange. */
-const withoutExtension = (path: string): string => path.replace(/\.([cm]?[jt]sx?|json|css)$/, "");
+/** Removes an extension that an import may omit or exchange. */
+const stripExtension = (path: string): string => path.replace(/\.([cm]?[jt]sx?|json|css)$/, "");
 
-/** The real path, also of a file that does not exist yet. */
+/** Resolves the real path, also of a file that does not exist yet. */
 function realPathOf(path: string): string {
   if (existsSync(path)) return realpathSync.native(path);
   const parent = dirname(path);
@@ -40,20 +41,22 @@ function realPathOf(path: string): string {
 
 export function createProtection(options: ProtectionOptions): WhyProtected {
   const { home, state, config, package: packageDir } = options.paths;
-  const real = (path: string): string => fold(realPathOf(path));
+  const foldedRealPath = (path: string): string => fold(realPathOf(path));
 
   return (path, root = options.paths.workspace) => {
-    const file = real(path);
-    const ground = real(root);
-    const code = [...options.extensionRoots(), join(home, "transforms")].map(real);
+    const file = foldedRealPath(path);
+    const turnDir = foldedRealPath(root);
+    const code = [...options.extensionRoots(), join(home, "transforms")].map(foldedRealPath);
     if (isAmong(file, code)) return "Portico runs the code in this directory";
     if (file.split(/[\\/]/).includes("node_modules"))
       return "hooks and plugins import packages from node_modules";
-    // A turn's own directory may lie below these; everything else there is Portico's.
-    const own = [home, state, packageDir].map(real).filter((dir) => !isInside(ground, dir));
-    if (isAmong(file, [...own, ...[config, join(home, ".env")].map(real)]))
+    // The turn's own directory may be below these; everything else in them belongs to Portico.
+    const ownDirs = [home, state, packageDir]
+      .map(foldedRealPath)
+      .filter((dir) => !isInside(turnDir, dir));
+    if (isAmong(file, [...ownDirs, ...[config, join(home, ".env")].map(foldedRealPath)]))
       return "it belongs to Portico itself";
-    return whyEvaluated(file, code, options.evaluated(), real);
+    return whyEvaluated(file, code, options.evaluated(), foldedRealPath);
   };
 }
 
@@ -64,27 +67,28 @@ function whyEvaluated(
   file: string,
   code: readonly string[],
   evaluated: Iterable<EvaluatedFiles>,
-  real: (path: string) => string,
+  toRealPath: (path: string) => string,
 ): string | undefined {
   const isSetting = SETTINGS.test(basename(file));
   const directory = dirname(file);
   if (isSetting && code.some((root) => isInside(root, directory)))
     return "it is read together with the hooks and plugins below it";
   for (const { files, imports, packages } of evaluated) {
-    if (isAmong(file, [...packages].map(real))) return "a hook or plugin requires this package";
+    if (isAmong(file, [...packages].map(toRealPath)))
+      return "a hook or plugin requires this package";
     for (const path of [...files, ...imports]) {
-      const used = real(path);
-      if (decides(file, used)) return "a hook or plugin imports it";
-      if (isSetting && isInside(dirname(used), directory))
+      const importedPath = toRealPath(path);
+      if (isImportTarget(file, importedPath)) return "a hook or plugin imports it";
+      if (isSetting && isInside(dirname(importedPath), directory))
         return "it is read together with a file that a hook or plugin imports";
     }
   }
   return undefined;
 }
 
-/** Whether a file is what an import leads to, or would be if it existed: `lib` is `lib.ts` as well as `lib/index.ts`. */
-function decides(file: string, used: string): boolean {
-  const candidates = [file, withoutExtension(file)];
+/** Whether an import resolves to a file, or would if the file existed: `lib` is `lib.ts` as well as `lib/index.ts`. */
+function isImportTarget(file: string, importedPath: string): boolean {
+  const candidates = [file, stripExtension(file)];
   if (/^(index\..*|package\.json)$/.test(basename(file))) candidates.push(dirname(file));
-  return candidates.includes(used) || candidates.includes(withoutExtension(used));
+  return candidates.includes(importedPath) || candidates.includes(stripExtension(importedPath));
 }

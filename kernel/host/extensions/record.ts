@@ -1,4 +1,4 @@
-/** What is shown of an extension, whichever kind it is. */
+/** Describes extensions of every kind for display. */
 import { sayProblem } from "../../loader/problem.ts";
 import type { Candidate, DisabledReason, Slot, Version } from "./slot.ts";
 
@@ -18,10 +18,13 @@ export type ExtensionState =
   | "shadowed"
   | DisabledReason["state"];
 
-export type Described<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
+export type DescribedSlot<V extends Version = Version> = Omit<Slot<V>, "log" | "generation">;
 
-/** `error`: why it does not run, or not in its newest version; `reason`: why it is off. This takes a tenth of a record. */
-export function standingOf(slot: Described, candidate: Candidate) {
+/**
+ * Returns the state of a candidate: `error` says why it does not run, or not in its newest version; `reason` says why
+ * it is off. Takes a tenth of the time of a whole record.
+ */
+export function standingOf(slot: DescribedSlot, candidate: Candidate) {
   const { top, active } = slot;
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;
@@ -30,7 +33,7 @@ export function standingOf(slot: Described, candidate: Candidate) {
     ? undefined
     : (candidate.problem ?? (isTop ? slot.attempt.problem : undefined));
   const why = disabled?.reasons.join("; ") ?? (problem && sayProblem(problem, candidate.realDir));
-  // Being off is no error.
+  // A disabled extension is no error.
   const [error, reason] = disabled?.state === "disabled" ? [undefined, why] : [why];
   return {
     name: slot.name,
@@ -55,7 +58,7 @@ function stateOf(facts: { isTop: boolean; runs: boolean; hasProblem: boolean }):
 }
 
 export function describe(
-  slot: Described,
+  slot: DescribedSlot,
   candidate: Candidate,
   standing = standingOf(slot, candidate),
 ) {
@@ -75,7 +78,7 @@ export function describe(
     /** `bundled`, `extra`, `managed` or `workspace`. */
     root: candidate.root.name as string,
     dir,
-    /** The directory that this one replaces, and the one that replaces it. */
+    /** The directory that this one replaces. `shadowedBy` is the one that replaces it. */
     shadows: below && { root: below.root.name, dir: below.dir },
     shadowedBy: above && { root: above.root.name, dir: above.dir },
     loaded:
@@ -86,7 +89,7 @@ export function describe(
             /** ISO 8601. */
             loadedAt: active.loadedAt,
             loadMs: roundMs(active.version.loadMs),
-            /** Differs from the record's while a broken override lets an older one run. */
+            /** Differs from the record's directory while a broken override leaves an older version running. */
             dir: active.version.candidate.dir,
           }
         : undefined,
@@ -94,5 +97,5 @@ export function describe(
 }
 export type ExtensionRecord = ReturnType<typeof describe>;
 
-/** As times are shown. */
+/** Rounds a time to the precision in which times are shown. */
 export const roundMs = (ms: number): number => Math.round(ms * 100) / 100;

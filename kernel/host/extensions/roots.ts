@@ -1,4 +1,7 @@
-/** Where extensions are looked for. Hooks and plugins have the same roots, the same names of them, and the same trust. */
+/**
+ * The directories in which extensions are looked for. Hooks and plugins have the same roots, with the same names and
+ * the same trust.
+ */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Paths } from "../../contract/index.ts";
@@ -7,14 +10,17 @@ export interface Root {
   /** `bundled` (the package's own), `extra`, `managed` (the home's), `workspace`. */
   name: string;
   dir: string;
-  /** Higher replaces lower. */
+  /** An extension in a root of higher rank replaces one of the same name in a lower one. */
   rank: number;
-  /** Why nothing below it may run, where the trust of the configuration does not reach it. */
+  /** The reason why nothing below the root may run, if the configured trust does not include it. */
   untrusted?: string;
 }
 
-/** The highest root that is loaded. `builtin`, `home` and `all` are older words for `bundled`, `managed`, `workspace`. */
-const highest = {
+/**
+ * The highest root that each trust value loads. `builtin`, `home` and `all` are older names of `bundled`, `managed`,
+ * `workspace`.
+ */
+const HIGHEST_ROOT = {
   bundled: "bundled",
   builtin: "bundled",
   managed: "managed",
@@ -23,11 +29,11 @@ const highest = {
   workspace: "workspace",
   all: "workspace",
 };
-export type Trust = keyof typeof highest;
+export type Trust = keyof typeof HIGHEST_ROOT;
 
-/** False for what a file may say before anybody has checked it. */
+/** Whether the value is a trust value: a file may contain anything before it is validated. */
 export const isTrust = (value: unknown): value is Trust =>
-  typeof value === "string" && Object.hasOwn(highest, value);
+  typeof value === "string" && Object.hasOwn(HIGHEST_ROOT, value);
 
 interface TrustSettings {
   trust: Trust;
@@ -54,7 +60,7 @@ export function listRoots(
     { name: "workspace", dir: join(paths.workspace, kind) },
   ];
   const last = roots.findIndex(
-    ({ name }) => name === (isTrust(trust) ? highest[trust] : "bundled"),
+    ({ name }) => name === (isTrust(trust) ? HIGHEST_ROOT[trust] : "bundled"),
   );
   const setting = `${kind}.trust is ${JSON.stringify(trust)}`;
   return roots.map((root, rank) =>
@@ -64,7 +70,7 @@ export function listRoots(
   );
 }
 
-/** Every directory that extensions may be loaded from, whether or not its trust is enough today. */
+/** Returns every directory that extensions may ever be loaded from, including those that are not trusted now. */
 export const extensionDirs = (paths: Paths, extraDirs: readonly string[]): string[] =>
   (["hooks", "plugins"] as const).flatMap((kind) =>
     rootsOf(kind, paths, { trust: "all", extraDirs }).map(({ dir }) => dir),

@@ -7,7 +7,10 @@ import type { Root } from "./roots.ts";
 
 const CODE = /\.(?:[cm]?[jt]sx?|node)$/;
 
-/** The bundled extensions are as safe as the package itself; of others nobody else may own or write the files. */
+/**
+ * Returns why a directory is unsafe to load, or undefined. Bundled extensions are as safe as the package; files of
+ * others must be owned and writable by the gateway's user alone.
+ */
 export function whyUnsafe(realDir: string, entry: string, root: Root): string | undefined {
   if (root.name === "bundled") return undefined;
   const rootDir = realpathSync.native(root.dir);
@@ -18,7 +21,7 @@ export function whyUnsafe(realDir: string, entry: string, root: Root): string | 
   return whyNotOwn([rootDir, realDir, entry], (path) => basename(path));
 }
 
-/** Why the files that went into a bundle must not run: one of them is not ours alone, or a link leaves the root. */
+/** Returns why the files of a bundle must not run: others own or may write one of them, or a link leaves the root. */
 export function whyInputsUnsafe(
   root: Root,
   realDir: string,
@@ -28,14 +31,14 @@ export function whyInputsUnsafe(
   const files = filesBelow(realDir, "node_modules", ".git").filter(({ path }) =>
     existsSync(join(realDir, path)),
   );
-  // what is required only while it runs is in no bundle
+  // Code that is only required at run time is not part of the bundle's inputs.
   const code = files.filter(({ path }) => CODE.test(path)).map(({ path }) => join(realDir, path));
   const paths = new Set([...inputs, ...code].flatMap((file) => pathsUpTo(file, realDir)));
   const why = whyNotOwn(paths, (path) => relative(realDir, path));
   if (why) return why;
   const links = files.filter(({ entry }) => entry.isSymbolicLink()).map(({ path }) => path);
-  const leaving = links.find(
+  const escapingLink = links.find(
     (path) => !isInside(realpathSync.native(join(realDir, path)), realpathSync.native(root.dir)),
   );
-  return leaving && `the real path of ${leaving} leaves its root`;
+  return escapingLink && `the real path of ${escapingLink} leaves its root`;
 }

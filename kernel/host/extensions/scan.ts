@@ -1,4 +1,4 @@
-/** Finds and reads what there is below the roots of a kind, and groups it by name. */
+/** Finds and reads the extensions below the roots of a kind, and groups them by name. */
 import { isInside } from "../../files/own.ts";
 import { discover } from "./discover.ts";
 import { NOT_TRIED } from "./attempt.ts";
@@ -9,24 +9,27 @@ export function createScan<V extends Version, S extends Slot<V>>(
   kind: Kind<V, S, unknown>,
   slots: Map<string, S>,
 ) {
-  /** By directory, as they were read. */
-  const known = new Map<string, V["candidate"]>();
-  /** A directory that cannot be read keeps the name that it had. */
+  /** The candidates of the last scan, by directory. */
+  const knownCandidates = new Map<string, V["candidate"]>();
+  /** The last name of each directory: one that becomes unreadable keeps its name. */
   const lastName = new Map<string, string>();
 
-  /** With `dirs`, reads only what these directories belong to. A name that is gone stays, without candidates. */
+  /**
+   * Scans the roots. With `dirs`, reads only the extensions that these directories belong to. A name whose directories
+   * are removed keeps its slot, without candidates.
+   */
   async function scan(dirs?: ReadonlySet<string>): Promise<void> {
     const candidates = await Promise.all(
-      discover(kind.roots(), kind.entryNames).map((found) => {
-        const before = known.get(found.dir);
-        return before && dirs && !touches(before, dirs) ? before : kind.read(found, before);
+      discover(kind.roots(), kind.entryNames).map((directory) => {
+        const before = knownCandidates.get(directory.dir);
+        return before && dirs && !touches(before, dirs) ? before : kind.read(directory, before);
       }),
     );
-    known.clear();
+    knownCandidates.clear();
     for (const candidate of candidates) {
       if (candidate.meta) lastName.set(candidate.dir, candidate.name);
       else candidate.name = lastName.get(candidate.dir) ?? candidate.name;
-      known.set(candidate.dir, candidate);
+      knownCandidates.set(candidate.dir, candidate);
     }
     const groups = groupByName(candidates);
     const empty = { candidates: [], duplicates: [] };
@@ -45,23 +48,30 @@ export function createScan<V extends Version, S extends Slot<V>>(
     kind.scanned?.(candidates);
   }
 
-  /** Compiles what runs and has changed there, and runs nothing of it: the scan that follows finds it done. */
+  /**
+   * Compiles the active extensions that changed in these directories, without running them: the following scan finds
+   * the result.
+   */
   async function compile(dirs: ReadonlySet<string>): Promise<void> {
-    const running = [...slots.values()].flatMap(({ active }) => active?.version.candidate ?? []);
+    const activeCandidates = [...slots.values()].flatMap(
+      ({ active }) => active?.version.candidate ?? [],
+    );
     await Promise.allSettled(
-      running.filter((one) => touches(one, dirs)).map(({ source }) => source?.refresh()),
+      activeCandidates
+        .filter((candidate) => touches(candidate, dirs))
+        .map(({ source }) => source?.refresh()),
     );
   }
 
   function touches({ dir, source }: V["candidate"], dirs: ReadonlySet<string>): boolean {
-    const isBelow = (input: string) => [...dirs].some((one) => isInside(input, one));
+    const isBelow = (input: string) => [...dirs].some((changedDir) => isInside(input, changedDir));
     return dirs.has(dir) || (source?.inputs.some(isBelow) ?? false);
   }
 
   return {
     scan,
     compile,
-    /** The next scan reads it again, even where nothing has changed. */
-    forget: ({ dir }: V["candidate"]): void => void known.delete(dir),
+    /** Makes the next scan read the candidate again, even if nothing has changed. */
+    forget: ({ dir }: V["candidate"]): void => void knownCandidates.delete(dir),
   };
 }

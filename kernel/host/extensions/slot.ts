@@ -1,31 +1,34 @@
-/** Everything that goes by one name: the directories that could provide it, which of them is meant, and what runs. */
+/**
+ * A slot holds everything that belongs to one name: the directories that could provide it, the one that should run, and
+ * the version that does.
+ */
 import type { Scope } from "../../timing/scope.ts";
 import type { Logger } from "../../contract/index.ts";
 import type { Attempt } from "./attempt.ts";
-import type { Found } from "./discover.ts";
+import type { ExtensionDirectory } from "./discover.ts";
 import type { Problem } from "../../loader/problem.ts";
 import type { Source } from "../../loader/load.ts";
 
-/** A directory that could provide a name, as it was when it was read. */
-export interface Candidate<M = unknown> extends Found {
-  /** What it says of itself; undefined where that cannot be read. */
+/** A directory that could provide a name, as of the time when it was read. */
+export interface Candidate<M = unknown> extends ExtensionDirectory {
+  /** The extension's description of itself; undefined if it cannot be read. */
   meta?: M;
   source?: Source;
-  /** Of the version on disk: changes with anything in it that counts. */
+  /** The hash of the version on disk: it changes with every relevant part of the content. */
   hash: string;
-  /** What is odd but harmless. */
+  /** Problems that do not prevent the extension from running. */
   warnings: readonly string[];
-  /** Why it cannot be loaded. */
+  /** The reason why it cannot be loaded. */
   problem?: Problem;
 }
 
-/** One loaded state of a candidate's files, with what its kind knows of it. */
+/** One loaded state of a candidate's files. Each kind adds its own members. */
 export interface Version {
   candidate: Candidate;
   loadMs: number;
 }
 
-/** The version that runs, with all that it registered. */
+/** The version that runs, with its registrations. */
 interface Active<V> {
   version: V;
   scope: Scope;
@@ -34,7 +37,7 @@ interface Active<V> {
   loadedAt: string;
 }
 
-/** Why a candidate is not to run, though it could be loaded. */
+/** The reason why a candidate must not run, although it could be loaded. */
 export interface DisabledReason {
   state: "disabled" | "ineligible" | "refused" | "unapproved";
   reasons: readonly string[];
@@ -43,15 +46,15 @@ export interface DisabledReason {
 export interface Slot<V extends Version = Version> {
   readonly name: string;
   readonly log: Logger;
-  /** Highest first, one of each root. Empty: the extension was removed. */
+  /** At most one candidate per root, the highest root first. Empty if the extension was removed. */
   candidates: readonly V["candidate"][];
-  /** Further directories of that name in one root: they do not run. */
+  /** Further directories with the same name in the same root. They do not run. */
   duplicates: readonly V["candidate"][];
-  /** The one that is meant to run: the highest that may. */
+  /** The candidate that should run: the highest one that may. */
   top?: V["candidate"];
   disabled: ReadonlyMap<Candidate, DisabledReason>;
   active?: Active<V>;
-  /** How far the newest version has come, and why it does not run. */
+  /** The progress of the newest version, and why it does not run. */
   attempt: Attempt;
   generation: number;
 }
@@ -60,13 +63,16 @@ export interface Slot<V extends Version = Version> {
 export const idOf = ({ realDir, hash }: Candidate): string => `${realDir} ${hash}`;
 
 /** Whether no directory provides the name any more. */
-export const isGone = ({ candidates }: Slot): boolean => candidates.length === 0;
+export const isRemoved = ({ candidates }: Slot): boolean => candidates.length === 0;
 
-/** Whether a version of it is meant to run. */
-export const isWanted = ({ top, disabled }: Slot): boolean =>
+/** Whether a version of the extension should run. */
+export const shouldRun = ({ top, disabled }: Slot): boolean =>
   top !== undefined && !disabled.has(top);
 
-/** By name: within one root the directory that bears the name itself comes first, else the first by name. */
+/**
+ * Groups candidates by name. Within one root, the directory with the same name comes first, else the first in
+ * alphabetical order.
+ */
 export function groupByName<C extends Candidate>(
   candidates: readonly C[],
 ): Map<string, { candidates: C[]; duplicates: C[] }> {
@@ -91,12 +97,12 @@ export function groupByName<C extends Candidate>(
 }
 
 /**
- * Decides which candidate is meant. A candidate that must not run replaces nothing. One that is switched off or broken
+ * Decides which candidate should run. A candidate that must not run replaces nothing. One that is disabled or broken
  * still replaces those below it.
  */
 export function choose<V extends Version>(
   slot: Pick<Slot<V>, "candidates" | "top" | "disabled">,
-  why: (candidate: V["candidate"]) => DisabledReason | undefined,
+  whyDisabled: (candidate: V["candidate"]) => DisabledReason | undefined,
 ): void {
   const disabled = new Map<Candidate, DisabledReason>();
   slot.disabled = disabled;
@@ -105,7 +111,7 @@ export function choose<V extends Version>(
     const { refused } = candidate;
     const reason: DisabledReason | undefined = refused
       ? { state: "refused", reasons: [refused] }
-      : why(candidate);
+      : whyDisabled(candidate);
     if (reason) disabled.set(candidate, reason);
     slot.top = candidate;
     if (reason?.state !== "refused" && reason?.state !== "unapproved") return;

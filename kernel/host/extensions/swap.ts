@@ -8,33 +8,33 @@ import { idOf, type Slot, type Version } from "./slot.ts";
 const UNLIMITED_MS = 2 ** 31 - 1;
 
 export interface StartOptions {
-  /** The number of the version; by default one more than that of the version before. */
+  /** The generation of the version; by default one more than that of the previous version. */
   generation?: number;
-  /** Awaited before the effects that the version has staged. If it throws, the old version stays. */
+  /** Awaited before the version's staged effects begin. If it throws, the old version stays. */
   agree?: (() => Promise<void>) | undefined;
-  /** False where the host wants another version by now: then this one does not take effect. */
-  isMeant?: () => boolean;
+  /** Returns false if the host should run another version by now; then this one does not take effect. */
+  isStillMeant?: () => boolean;
 }
 
 export class Swap<V extends Version, S extends Slot<V>> {
   readonly #kind: Kind<V, S, unknown>;
   readonly #phase: Phase;
-  readonly #ending = new Set<Promise<void>>();
+  readonly #cleanUps = new Set<Promise<void>>();
 
   constructor(kind: Kind<V, S, unknown>, phase: Phase) {
     this.#kind = kind;
     this.#phase = phase;
   }
 
-  /** Throws what the version's start throws, once everything that the version did is undone. */
+  /** Starts a version. If the start throws, undoes everything that the version did, and throws the same error. */
   async start(slot: S, version: V, options: StartOptions = {}): Promise<void> {
     const scope = new Scope();
     try {
       const starting = this.#kind.start(version, scope, slot, this.#phase);
-      // Awaited only where it takes time: otherwise old and new version change places within this tick.
+      // A synchronous start is not awaited, so that the old and the new version are exchanged within this tick.
       if (starting) await starting;
       if (options.agree) await options.agree();
-      if (options.isMeant?.() === false)
+      if (options.isStillMeant?.() === false)
         throw new Error("a later change to the files replaced this version before it started");
       scope.takeUp();
     } catch (thrown) {
@@ -55,7 +55,7 @@ export class Swap<V extends Version, S extends Slot<V>> {
     slot.log.info({ generation, dir, ms: Math.round(version.loadMs) }, old ? "reloaded" : "loaded");
   }
 
-  /** Removes the version at once; resolves when it has cleaned up. */
+  /** Removes the active version at once. Resolves when it has cleaned up. */
   async stop(slot: S, why: string): Promise<void> {
     const { active } = slot;
     slot.active = undefined;
@@ -65,9 +65,9 @@ export class Swap<V extends Version, S extends Slot<V>> {
     await this.#end(active.scope, slot.log);
   }
 
-  /** Resolves when every version that was taken out has cleaned up. */
-  async ended(): Promise<void> {
-    await Promise.all([...this.#ending]);
+  /** Resolves when every removed version has cleaned up. */
+  async waitForCleanUps(): Promise<void> {
+    await Promise.all([...this.#cleanUps]);
   }
 
   #end(scope: Scope, log: Logger): Promise<void> {
@@ -75,8 +75,8 @@ export class Swap<V extends Version, S extends Slot<V>> {
       for (const error of await scope.dispose(this.#kind.undoMs ?? UNLIMITED_MS))
         log.error({ err: error }, `its clean-up failed: ${error.message}`);
     };
-    const done = work().finally(() => this.#ending.delete(done));
-    this.#ending.add(done);
+    const done = work().finally(() => this.#cleanUps.delete(done));
+    this.#cleanUps.add(done);
     return done;
   }
 }

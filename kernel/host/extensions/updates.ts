@@ -1,16 +1,22 @@
-/** Makes the versions run that are meant to run. A version that fails changes nothing: the old one stays, and the error shows. */
+/**
+ * Starts the versions that should run. A version that fails changes nothing: the old one keeps running, and the error
+ * is shown.
+ */
 import type { WorkerLink } from "../../contract/workers.ts";
 import { type Problem, problemOf, sayProblem } from "../../loader/problem.ts";
 import { endOrLate } from "../../timing/deadline.ts";
 import { advance, isSameProblem, isStarting, wasTried } from "./attempt.ts";
 import type { Kind, Phase } from "./kind.ts";
-import { type Candidate, idOf, isGone, isWanted, type Slot, type Version } from "./slot.ts";
+import { type Candidate, idOf, isRemoved, shouldRun, type Slot, type Version } from "./slot.ts";
 import type { Swap } from "./swap.ts";
 
-/** A broken file is reported only when it is still broken after this time: editors write in steps. */
+/** A broken file is reported only if it is still broken after this time, because editors write in steps. */
 const REPORT_AFTER_MS = 100;
-/** A start that takes longer continues by itself, so that it does not delay the changes of others. */
-const PATIENCE_MS = 1_000;
+/**
+ * The host waits this long for a start. A slower one continues in the background, so that it does not delay other
+ * changes.
+ */
+const START_WAIT_MS = 1_000;
 
 type Agree = WorkerLink["agree"];
 
@@ -38,18 +44,18 @@ export class Updates<V extends Version, S extends Slot<V>> {
   }
 
   /**
-   * Starts every version that is meant to run and ready to, including those that waited for another of them.
-   * `needsAgreement` says for which extensions all processes must take up the version, or none. By default these are
-   * the extensions that run. The other processes hear of the rest, and of reloads, afterwards.
+   * Starts every version that should run and is ready, including those that waited for another of them.
+   * `needsAgreement` says for which extensions all processes must activate the version, or none; by default for those
+   * that run. The other processes are notified of the rest, and of reloads, afterwards.
    */
   async run(needsAgreement = ({ active }: S): boolean => active !== undefined): Promise<void> {
-    const done = new Set<S>();
+    const startedSlots = new Set<S>();
     while (!this.#phase.stopped) {
       const ready = [...this.#slots.values()].filter(
-        (slot) => !done.has(slot) && isWanted(slot) && this.#isReady(slot),
+        (slot) => !startedSlots.has(slot) && shouldRun(slot) && this.#isReady(slot),
       );
       if (ready.length === 0) break;
-      for (const slot of ready) done.add(slot);
+      for (const slot of ready) startedSlots.add(slot);
       await Promise.all(
         ready.map((slot) => {
           const isForced = slot.attempt.state === "forced";
@@ -61,7 +67,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
       );
     }
     for (const slot of this.#slots.values()) this.#kind.settled?.(slot);
-    this.#removeGone();
+    this.#removeDeleted();
   }
 
   #isReady({ top }: S): boolean {
@@ -69,9 +75,12 @@ export class Updates<V extends Version, S extends Slot<V>> {
     return this.#kind.isReady?.(top as Candidate) ?? true;
   }
 
-  /** Runs last, so that an extension that was renamed always has a version that runs, and each version has a record. */
-  #removeGone(): void {
-    for (const slot of [...this.#slots.values()].filter(isGone)) {
+  /**
+   * Removes the slots of deleted extensions. This runs last, so that a renamed extension always has a version that
+   * runs, and each version has a record.
+   */
+  #removeDeleted(): void {
+    for (const slot of [...this.#slots.values()].filter(isRemoved)) {
       this.#slots.delete(slot.name);
       void this.#swap.stop(slot, "it was removed");
     }
@@ -94,10 +103,10 @@ export class Updates<V extends Version, S extends Slot<V>> {
     advance(slot, "begin", { id });
     const { started } = await this.#start(slot, top, agree);
     const mayBeLate = this.#phase.started && !isForced && !agree;
-    await (mayBeLate ? endOrLate(started, PATIENCE_MS) : started);
+    await (mayBeLate ? endOrLate(started, START_WAIT_MS) : started);
   }
 
-  /** Resolves when the version is loaded; `started` resolves when it runs, or has failed. Neither rejects. */
+  /** Starts a version. Resolves when it is loaded; `started` resolves when it runs or has failed. Neither rejects. */
   async #start(
     slot: S,
     top: Candidate,
@@ -124,9 +133,9 @@ export class Updates<V extends Version, S extends Slot<V>> {
     try {
       const version = await this.#kind.load(top);
       if (this.#phase.stopped) return { started: Promise.resolve() };
-      const isMeant = () => isStarting(slot.attempt, id);
+      const isStillMeant = () => isStarting(slot.attempt, id);
       const started = this.#swap
-        .start(slot, version, { agree: agree && vote, isMeant })
+        .start(slot, version, { agree: agree && vote, isStillMeant })
         .then(() => (agree ? undefined : this.#announce(subject, id)), fail);
       return { started };
     } catch (thrown) {
@@ -135,12 +144,12 @@ export class Updates<V extends Version, S extends Slot<V>> {
     }
   }
 
-  /** Sends the version that runs here to the other processes. */
+  /** Notifies the other processes of the version that runs here. */
   #announce(subject: string, id: string): void {
     if (this.#phase.started) this.#kind.agree?.(subject, id).catch(() => {});
   }
 
-  /** The new version does not run. The old one stays as long as its own directory exists. */
+  /** Records that the new version does not run. The old one stays as long as its own directory exists. */
   #fail(
     slot: S,
     top: Candidate,

@@ -1,4 +1,7 @@
-/** Watches one root. Where a directory is replaced by another, it needs a new watch: watchers keep following the old one. */
+/**
+ * Watches one root. A directory that is replaced by another needs a new watch, because watchers keep following the old
+ * one.
+ */
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import type { Logger } from "../../contract/index.ts";
@@ -10,15 +13,15 @@ export interface RootWatchOptions {
   root: string;
   reports: PendingReports;
   log: Logger;
-  /** `verify` waits no longer than this for what is below the root. */
+  /** The longest time that `verify` waits for the watch below the root. */
   readyMs: number;
 }
 
 export class RootWatch {
   readonly #options: RootWatchOptions;
-  /** Name → identity, also of an entry that has gone, since another may come in its place. */
+  /** The identity of each entry by name. Removed entries stay, because another one may appear in their place. */
   readonly #entries = new Map<string, string>();
-  /** What the watchers follow: the root, and the nearest directory above it that exists. */
+  /** Identifies the directories that are watched: the root, and the nearest existing directory above it. */
   #watchedPlace = "";
   #closers: (() => void)[] = [];
   #ready = Promise.resolve();
@@ -49,7 +52,7 @@ export class RootWatch {
     for (const close of this.#closers.splice(0)) close();
   }
 
-  /** Returns whether a directory of the root was replaced by another of its name. */
+  /** Returns whether a directory below the root was replaced by another with the same name. */
   #updateEntries(): boolean {
     const { root } = this.#options;
     let isReplaced = false;
@@ -63,15 +66,18 @@ export class RootWatch {
     return isReplaced;
   }
 
-  /** Seen from above, the root may come, go, and be replaced: the next step down to it is the name that matters. */
+  /**
+   * Watches the directory above: the root may appear, vanish or be replaced there. Only the name of the next step down
+   * to the root matters.
+   */
   #watchFromAbove(above: string): void {
     const { root, reports } = this.#options;
-    // The directory's own name is reported when it goes itself.
+    // A directory's own name is reported when the directory itself is removed.
     const names = [null, relative(above, root).split(sep)[0], basename(above)];
     this.#watchDirectory(above, (name) => {
       if (names.includes(name)) reports.add(undefined);
     });
-    // It may have appeared between looking and watching.
+    // The root may have appeared before the watch began.
     if (nearestExisting(dirname(root)) !== above) reports.add(undefined);
   }
 
@@ -102,15 +108,15 @@ export class RootWatch {
 }
 
 /**
- * Distinguishes a directory, also one behind a link, from another under the same name; undefined for what is not a
- * directory. A new directory may get the inode of one that was removed, so the time of its making counts as well.
+ * Returns the identity of a directory, also behind a link; undefined if the path is not a directory. A new directory
+ * may get the inode of a removed one, so the creation time is included.
  */
 function identityOf(path: string): string | undefined {
   try {
     const stat = statSync(path, { bigint: true });
     return stat.isDirectory() ? `${stat.dev}:${stat.ino}:${stat.birthtimeNs}` : undefined;
   } catch {
-    return undefined; // gone, a link to itself, not ours to look at
+    return undefined; // missing, a link to itself, or not readable
   }
 }
 

@@ -1,4 +1,7 @@
-/** Watches what is below a root. The only importer of chokidar, which is loaded after the start, because nothing needs it earlier. */
+/**
+ * Watches the files below a root. This is the only importer of chokidar, which is loaded after the start, because
+ * nothing needs it earlier.
+ */
 import { join, relative, sep } from "node:path";
 import type { FSWatcher } from "chokidar";
 import type { Logger } from "../../contract/index.ts";
@@ -11,7 +14,7 @@ export interface TreeWatchOptions {
   root: string;
   reports: PendingReports;
   log: Logger;
-  /** `start` waits no longer than this. */
+  /** The longest time that `start` waits. */
   readyMs: number;
 }
 
@@ -31,7 +34,7 @@ export class TreeWatch {
     if (this.#isClosed) return;
     const watcher = watch(root, {
       ignoreInitial: true,
-      // Never what keeps the process running.
+      // The watcher must not keep the process running.
       persistent: false,
       depth: DEPTH,
       ignored: (path) => IGNORED.test(relative(root, path)),
@@ -39,9 +42,10 @@ export class TreeWatch {
     this.#watcher = watcher;
     this.#listenTo(watcher);
     const isReady = new Promise<void>((resolve) => watcher.once("ready", resolve));
-    // What changed before the tree was watched has to be looked at, also where that takes longer than `readyMs`.
+    // Files may have changed before the tree was watched, so rescan then, even if that is later than `readyMs`.
     void isReady.then(() => this.#reportAny());
-    // A link through a regular file keeps it from ever being ready (chokidar#1476): used as it is.
+    // A link through a regular file keeps chokidar from ever becoming ready (chokidar#1476); the watch works
+    // nevertheless.
     await Promise.race([isReady, new Promise((resolve) => setTimeout(resolve, readyMs).unref())]);
     this.#reportAny();
   }
@@ -56,8 +60,8 @@ export class TreeWatch {
     watcher.on("error", (error) =>
       log.warn({ root, err: error }, "a subdirectory is not watched; the regular rescan continues"),
     );
-    // "all" comes some milliseconds after the change, when chokidar has looked at it, and leaves out a change that
-    // follows another within 50 ms. "raw" is all that the operating system reports.
+    // chokidar reports "all" some milliseconds after a change, when it has examined the file, and omits a change that
+    // follows another within 50 ms. "raw" has every report of the operating system.
     watcher.on("all", (_event, path) => this.#report(path, true));
     watcher.on("raw", (_event, _path, details) => {
       const { watchedPath } = details as { watchedPath?: string };

@@ -10,21 +10,21 @@ export interface WatchOptions {
   roots: readonly string[];
   /** Called with the root's own entries (`<root>/<name>`) that may have changed; empty: any of them, rescan all. */
   onDirty(dirs: readonly string[]): void;
-  /** Called at the first of them, before it is quiet; not where any may have changed. */
-  onStir?(dirs: readonly string[]): void;
+  /** Called shortly after the first change, before the quiet period ends; not if any entry may have changed. */
+  onFirst?(dirs: readonly string[]): void;
   log: Logger;
-  /** Changes are reported after this much quiet; default 20 ms. */
+  /** The quiet period after which changes are reported; default 20 ms. */
   quietMs?: number;
-  /** … but no later than this after the first of them; default 500 ms. */
+  /** The longest time that the first change waits; default 500 ms. */
   capMs?: number;
-  /** Rescan without any hint; default 30 s. */
+  /** The interval of rescans without any hint; default 30 s. */
   rescanMs?: number;
-  /** `ready` waits no longer for a root; default 5 s. */
+  /** The longest time that `ready` waits for a root; default 5 s. */
   readyMs?: number;
 }
 
 export interface Watch {
-  /** Resolves once every root that exists is being watched, or after `readyMs`. */
+  /** Resolves when every existing root is being watched, or after `readyMs`. */
   ready: Promise<void>;
   close(): void;
 }
@@ -35,7 +35,7 @@ export function watchRoots(options: WatchOptions): Watch {
   const reports = new PendingReports({
     quietMs,
     capMs,
-    onStir: options.onStir,
+    onFirst: options.onFirst,
     onQuiet(dirs) {
       for (const watch of watches) void watch.verify();
       options.onDirty(dirs);

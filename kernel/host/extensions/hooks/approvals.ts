@@ -1,11 +1,17 @@
-/** Which contents of workspace hooks their owner has approved: where `hooks.trust` is `approved`, others do not run. */
+/**
+ * Stores which contents of workspace hooks their owner has approved. With `hooks.trust` set to `approved`, others do
+ * not run.
+ */
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { filesBelow, readJson } from "../../../files/listing.ts";
 import { writeWhole } from "../../../files/write-whole.ts";
 
-/** Approvals are kept in a file of the state directory, by the hook's directory; without a readable one there are none. */
+/**
+ * Opens the approvals, a file in the state directory keyed by the hook's directory. If it cannot be read, nothing is
+ * approved.
+ */
 export function openApprovals(file: string) {
   const read = () => readJson<Record<string, { hash: string; at: string }>>(file) ?? {};
   return {
@@ -18,7 +24,7 @@ export function openApprovals(file: string) {
   };
 }
 
-/** A fingerprint of every file below a directory: its `node_modules` too, `.git` not. */
+/** Returns a hash of every file below a directory, including `node_modules` but not `.git`. */
 export function fingerprint(dir: string): string {
   const hash = createHash("sha256");
   const files = filesBelow(dir, ".git").sort((a, b) => (a.path < b.path ? -1 : 1));

@@ -1,7 +1,7 @@
-/** Reads one hook directory: its `HOOK.md`, its handler's code, and whether they are safe to load. Runs nothing of it. */
+/** Reads one hook directory: its `HOOK.md`, its handler's code, and whether they are safe to load. Runs none of it. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type Found, sourceNames } from "../discover.ts";
+import { type ExtensionDirectory, sourceNames } from "../discover.ts";
 import { sha } from "../../../files/sha.ts";
 import type { Loader } from "../../../loader/load.ts";
 import { LoadError, problemOf } from "../../../loader/problem.ts";
@@ -12,12 +12,12 @@ import type { HookMeta } from "./front-matter.ts";
 import type { ReadMeta } from "./meta-cache.ts";
 
 export interface HookCandidate extends Candidate<HookMeta> {
-  /** The text of HOOK.md: part of the hook's version; and what it asks for where it cannot be read. */
+  /** The text of HOOK.md, which is part of the hook's version. */
   text: string;
-  meant?: Role | undefined;
+  guessedRole?: Role | undefined;
   /** The handler's file. */
   handler?: string;
-  /** What its owner approves. Only hooks that need an approval have one. */
+  /** The hash that the owner approves. Only hooks that need an approval have one. */
   fingerprint?: string;
 }
 
@@ -27,26 +27,30 @@ export type Role = Pick<HookMeta, "events" | "priority" | "timeoutMs" | "failClo
 export interface Reading {
   loader: Loader;
   readMeta: ReadMeta;
-  /** With all that it needs in one, so that it can be approved. */
+  /** Bundles the hook with all its dependencies, so that it can be approved. */
   whole: boolean;
 }
 
 const handlerNames = sourceNames("handler", "index");
 export const hookEntryNames = ["HOOK.md", ...handlerNames];
 
-/** Whether it may take the gateway's time without end: the package's own hooks do not. */
-export const isGuarded = ({ root }: Pick<Found, "root">): boolean => root.name !== "bundled";
+/** Whether the hook's run time must be limited; the package's own hooks are trusted. */
+export const isGuarded = ({ root }: Pick<ExtensionDirectory, "root">): boolean =>
+  root.name !== "bundled";
 
-/** Reads what discovery found. Never throws: the candidate holds the problem. */
-export async function readHook(found: Found, reading: Reading): Promise<HookCandidate> {
+/** Reads a directory that discovery found. Never throws: the candidate holds the problem. */
+export async function readHook(
+  directory: ExtensionDirectory,
+  reading: Reading,
+): Promise<HookCandidate> {
   const handler = handlerNames
-    .map((name) => join(found.realDir, name))
+    .map((name) => join(directory.realDir, name))
     .find((path) => existsSync(path));
-  const candidate: HookCandidate = { ...found, text: "", handler, hash: "", warnings: [] };
+  const candidate: HookCandidate = { ...directory, text: "", handler, hash: "", warnings: [] };
   try {
     await read(candidate, reading);
   } catch (thrown) {
-    candidate.problem = problemOf(thrown, found.realDir, handler);
+    candidate.problem = problemOf(thrown, directory.realDir, handler);
   }
   return candidate;
 }
@@ -62,7 +66,7 @@ async function read(candidate: HookCandidate, { loader, readMeta, whole }: Readi
     const { meta, warnings } = await readMeta(descriptor, candidate.text);
     Object.assign(candidate, { meta, warnings, name: meta.name ?? candidate.name });
   } catch (error) {
-    candidate.meant = roleIn(candidate.text.slice(0, 10_000));
+    candidate.guessedRole = guessRole(candidate.text.slice(0, 10_000));
     const { line, message } = error as Error & { line?: number };
     throw new LoadError(
       `HOOK.md${line === undefined ? "" : `:${line}`}: ${message}`,
@@ -82,8 +86,11 @@ async function read(candidate: HookCandidate, { loader, readMeta, whole }: Readi
   if (whole) candidate.fingerprint = sha([...content, fingerprint(realDir)].join("\n"));
 }
 
-/** Of a HOOK.md that cannot be read, but speaks of failing closed: the events that it names are to be refused, first of all. */
-function roleIn(text: string): Role | undefined {
+/**
+ * Guesses the role of a HOOK.md that is invalid but mentions `failClosed`: the events that it names are to be refused,
+ * with the highest priority.
+ */
+function guessRole(text: string): Role | undefined {
   const failClosed = /^[^#\n]*\bfailClosed["']?\s*:\s*(?!\s|["']?false)/m.test(text);
   const events = text.match(/\b[a-z]+:(?:[a-z]+|\*)/g) ?? [];
   return failClosed

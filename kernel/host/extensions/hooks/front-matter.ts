@@ -1,6 +1,6 @@
 /**
- * Reads a `HOOK.md`: YAML 1.2 (without aliases) between two lines of `---`. gray-matter would run code that stands
- * there (`---js`): the first line is checked before it sees the text, and its one engine is the YAML reader.
+ * Reads a `HOOK.md`: YAML 1.2 (without aliases) between two lines of `---`. gray-matter would run code in front matter
+ * (`---js`), so the first line is checked before gray-matter sees the text, and its one engine is the YAML reader.
  */
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
@@ -15,12 +15,12 @@ import { hookName } from "./name.ts";
 
 export interface FrontMatter {
   meta: HookMeta;
-  /** Things that are odd but harmless, one line each. */
+  /** Harmless problems, one line each. */
   warnings: string[];
 }
 
-/** What is wrong with a `HOOK.md`, and on which line of it. */
-const wrong = (message: string, line: number) => new LoadError(message, undefined, line);
+/** Creates the error for a problem on a line of a `HOOK.md`. */
+const createError = (message: string, line: number) => new LoadError(message, undefined, line);
 
 const text = (expected: string) => Type.Optional(Type.String({ pattern: "\\S", expected }));
 const flag = { default: false, expected: "true or false" };
@@ -28,7 +28,7 @@ const names = (expected = "a list of names") =>
   Type.Array(Type.String({ pattern: "\\S" }), { default: [], expected });
 const milliseconds = { minimum: 1, maximum: 600_000, default: 5000 };
 
-/** What a hook says of itself; `expected` ends the sentence on what a field must be. */
+/** The fields of a HOOK.md; `expected` completes the sentence about what a field must be. */
 const schema = Type.Object({
   name: Type.Optional(
     Type.String({
@@ -47,9 +47,9 @@ const schema = Type.Object({
     ...milliseconds,
     expected: "a number of milliseconds from 1 to 600000",
   }),
-  /** While the handler does not work, its events are refused instead of passing. */
+  /** Refuses the hook's events while its handler does not work, instead of letting them pass. */
   failClosed: Type.Boolean(flag),
-  /** The handler's export where it is not the default one. */
+  /** The name of the handler's export, if it is not the default export. */
   export: text("the name of an export"),
   os: Type.Optional(
     Type.Array(Type.String({ pattern: "\\S" }), {
@@ -60,7 +60,7 @@ const schema = Type.Object({
     { bins: names(), anyBins: names(), env: names(), config: names() },
     { default: {}, expected: "a map with bins, anyBins, env or config" },
   ),
-  /** Requirements are not asked for (the operating system still is). */
+  /** Skips the requirements, except that on the operating system. */
   always: Type.Boolean(flag),
   homepage: text("an address"),
   emoji: text("a text"),
@@ -68,11 +68,11 @@ const schema = Type.Object({
 export type HookMeta = Static<typeof schema>;
 export const fields: Readonly<Record<string, TSchema>> = schema.properties;
 
-/** Some ten times what a hook has to say of itself. */
-const MOST_CHARS = 10_000;
+/** About ten times the length of normal front matter. */
+const MAX_CHARS = 10_000;
 
 type Values = Record<string, unknown>;
-/** A map that may carry fields, and where it stands. */
+/** A map that may have fields, and its path. */
 type Layer = { at: readonly string[]; values: Values };
 type LineOf = (path: readonly string[]) => number;
 
@@ -81,27 +81,31 @@ export function parseHookMd(source: string): FrontMatter {
   const text = source.replaceAll("\r\n", "\n").replace(/^\uFEFF/, "");
   const [, kind] = /^---[ \t]*(\S*)/.exec(text) ?? [];
   if (kind === undefined)
-    throw wrong("HOOK.md must begin with front matter: a line ---, YAML, and another line ---", 1);
+    throw createError(
+      "HOOK.md must begin with front matter: a line ---, YAML, and another line ---",
+      1,
+    );
   if (kind) {
     const message = `front matter of the kind "${kind}" is refused: HOOK.md needs YAML between two lines of ---`;
-    throw wrong(message, 1);
+    throw createError(message, 1);
   }
   const end = text.search(/\n---[ \t]*(\n|$)/);
-  // gray-matter takes a time in proportion to the square of the blank lines
-  if (end > MOST_CHARS) throw wrong(`the front matter is longer than ${MOST_CHARS} characters`, 1);
+  // The run time of gray-matter is quadratic in the number of blank lines.
+  if (end > MAX_CHARS)
+    throw createError(`the front matter is longer than ${MAX_CHARS} characters`, 1);
   if (end < 0)
-    throw wrong(
+    throw createError(
       "the front matter is not closed: a second line --- is missing",
       text.split("\n").length,
     );
   const lines = new LineCounter();
   const lineAt = (offset: number) => Math.max(1, lines.linePos(offset).line);
   let document: Document | undefined;
-  // It comes with the rest of the first line, so that its line numbers are the file's.
+  // The block begins with the rest of the first line, so its line numbers are those of the file.
   const yaml = (block: string): Values => {
     document = parseDocument(block, { lineCounter: lines, schema: "core", prettyErrors: false });
     const [error] = document.errors;
-    if (error) throw wrong(`not valid YAML: ${error.message}`, lineAt(error.pos[0]));
+    if (error) throw createError(`not valid YAML: ${error.message}`, lineAt(error.pos[0]));
     return valuesOf(document);
   };
   const { data } = matter(text, { language: "yaml", engines: { yaml: { parse: yaml } } });
@@ -121,41 +125,47 @@ function valuesOf(document: Document): Values {
   try {
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch {
-    throw wrong("YAML aliases (*name) are refused in front matter", 1);
+    throw createError("YAML aliases (*name) are refused in front matter", 1);
   }
   if (isRecord(value)) return value;
-  throw wrong("front matter must be a map of keys and values", 2);
+  throw createError("front matter must be a map of keys and values", 2);
 }
 
 function validate(top: Values, lineOf: LineOf): FrontMatter {
   const layers = [{ at: [], values: top }, ...metadataLayers(top["metadata"], lineOf)];
-  const odd = (values: unknown, known: readonly string[], at: readonly string[] = []): string[] => {
-    const keys = Object.keys(isRecord(values) ? values : {}).filter((key) => !known.includes(key));
+  const describeUnknownKeys = (
+    values: unknown,
+    knownKeys: readonly string[],
+    at: readonly string[] = [],
+  ): string[] => {
+    const keys = Object.keys(isRecord(values) ? values : {}).filter(
+      (key) => !knownKeys.includes(key),
+    );
     return keys.map((key) => {
-      const near = didYouMean(key, known);
+      const near = didYouMean(key, knownKeys);
       const path = [...at, key];
       return `unknown key "${path.join(".")}" (line ${lineOf(path)})${near ? `; did you mean "${near}"?` : ""}`;
     });
   };
-  const warnings = odd(top, [...Object.keys(fields), "metadata"]);
-  // Each field from the first layer that has it.
-  const given: Values = {};
+  const warnings = describeUnknownKeys(top, [...Object.keys(fields), "metadata"]);
+  // Takes each field from the first layer that has it.
+  const values: Values = {};
   const places: Record<string, readonly string[]> = {};
   for (const [field, form] of Object.entries(fields)) {
     const layer = layers.find(({ values }) => (values[field] ?? undefined) !== undefined);
     if (!layer) continue;
     places[field] = [...layer.at, field];
-    given[field] = listed(layer.values[field], form);
+    values[field] = normalizeLists(layer.values[field], form);
   }
   warnings.push(
-    ...odd(
-      given["requires"],
+    ...describeUnknownKeys(
+      values["requires"],
       Object.keys(schema.properties.requires.properties),
       places["requires"],
     ),
   );
-  const filled = fillDefaults(schema, given, "nulls");
-  const [problem] = problemsIn(Errors(schema, [], filled), filled);
+  const completeValues = fillDefaults(schema, values, "nulls");
+  const [problem] = problemsIn(Errors(schema, [], completeValues), completeValues);
   if (problem) {
     const [field = "", member] = problem.path.map(String);
     const inner = (fields[field]?.["properties"] as Record<string, TSchema> | undefined)?.[
@@ -163,10 +173,10 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
     ];
     const path = [...(places[field] ?? [field]), ...(inner && member ? [member] : [])];
     const { expected } = (inner ?? fields[field] ?? {}) as { expected?: string };
-    throw wrong(`"${path.join(".")}" must be ${expected}`, lineOf(path));
+    throw createError(`"${path.join(".")}" must be ${expected}`, lineOf(path));
   }
-  const meta = filled as HookMeta;
-  // Packs name a whole kind of events (`command`); a name at the top level is meant to the letter.
+  const meta = completeValues as HookMeta;
+  // Packs name a whole kind of events (`command`); at the top level, a name is used literally.
   const isPack = !top["events"];
   meta.events = [
     ...new Set(meta.events.map((event) => (isPack && !event.includes(":") ? `${event}:*` : event))),
@@ -174,34 +184,39 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
   if (meta.events.length > 0) return { meta, warnings };
   const message =
     '"events" is missing: name the events that the hook handles, such as events: [message:received]';
-  throw wrong(message, 1);
+  throw createError(message, 1);
 }
 
-/** One name stands for a list of one, below too; names have no space around them, and what is null is not there. */
-function listed(value: unknown, form: TSchema | undefined): unknown {
+/** Normalizes lists: a single name becomes a list, also in nested fields. Trims names, and drops null members. */
+function normalizeLists(value: unknown, form: TSchema | undefined): unknown {
   if (form?.["type"] === "array")
     return [value].flat().map((item) => (typeof item === "string" ? item.trim() : item));
   const members = form?.["properties"] as Record<string, TSchema> | undefined;
   if (!members || !isRecord(value)) return value;
   const present = Object.entries(value).filter(([, member]) => member !== null);
-  return Object.fromEntries(present.map(([key, member]) => [key, listed(member, members[key])]));
+  return Object.fromEntries(
+    present.map(([key, member]) => [key, normalizeLists(member, members[key])]),
+  );
 }
 
-/** `metadata` may be a map or JSON in a string; each map in it may carry fields, Portico's own before others'. */
+/**
+ * Returns the maps in `metadata` that may have fields, Portico's own before others. `metadata` may be a map or JSON in
+ * a string.
+ */
 function metadataLayers(metadata: unknown, lineOf: LineOf): Layer[] {
   let value = metadata ?? undefined;
   if (value === undefined) return [];
   if (typeof value === "string") {
-    // JSON, and JSON with the liberties that packs take, are YAML.
+    // JSON is valid YAML, and so are the deviations from JSON that packs contain.
     const inside = parseDocument(value, { schema: "core", prettyErrors: false });
     if (inside.errors.length > 0)
-      throw wrong('"metadata" is a string, but not valid JSON', lineOf(["metadata"]));
+      throw createError('"metadata" is a string, but not valid JSON', lineOf(["metadata"]));
     value = valuesOf(inside);
   }
-  if (!isRecord(value)) throw wrong('"metadata" must be a map', lineOf(["metadata"]));
+  if (!isRecord(value)) throw createError('"metadata" must be a map', lineOf(["metadata"]));
   const layers = Object.entries(value)
     .sort(([a], [b]) => Number(b === "portico") - Number(a === "portico"))
-    // "requires" directly under metadata is a field, not somebody's namespace.
+    // "requires" directly under metadata is a field, not a namespace.
     .flatMap(([key, values]) =>
       isRecord(values) && !Object.hasOwn(fields, key) ? [{ at: ["metadata", key], values }] : [],
     );

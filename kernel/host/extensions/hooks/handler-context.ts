@@ -1,4 +1,4 @@
-/** The `ctx` that a handler gets. Everything in it is looked up at the moment of use: services come and go. */
+/** Creates the `ctx` of a handler. Its members are looked up at the moment of use, because services come and go. */
 import { derived } from "../../../memory/derived.ts";
 import { running } from "../../owner.ts";
 import { errors } from "../errors.ts";
@@ -6,40 +6,43 @@ import type { EventName, Events, HookCall, HookContext, Logger } from "../../../
 import type { HookHostOptions } from "./settings.ts";
 import type { HookVersion } from "./version.ts";
 
-/** A new context for one call. */
+/** Creates the context of one call. */
 export function createHandlerContext(
   version: HookVersion,
-  around: HookHostOptions,
+  host: HookHostOptions,
   call: Pick<HookCall, "signal" | "principal">,
   log: Logger,
 ): HookContext {
   const { name, realDir } = version.candidate;
-  const { home, state, workspace } = around.paths;
-  // What most calls do not look at is made when one does.
+  const { home, state, workspace } = host.paths;
+  // Members that most calls do not use are created on demand.
   const makeMember = (member: string) => {
     if (member === "signal") return call.signal;
-    // A copy, so that a handler cannot change the configuration; without what Portico itself reads.
-    const { enabled, env, ...options } = structuredClone(around.settings().entries[name] ?? {});
+    // The copy keeps a handler from changing the configuration. It omits the keys that Portico itself reads.
+    const { enabled, env, ...options } = structuredClone(host.settings().entries[name] ?? {});
     if (member === "config") return options;
     if (member === "env")
-      return { ...requiredEnvironment(version.meta.requires.env, around), ...env };
+      return { ...requiredEnvironment(version.meta.requires.env, host), ...env };
     const { signal, principal } = call;
-    return createMember(member, around, { hook: name, options, signal, principal });
+    return createMember(member, host, { hook: name, options, signal, principal });
   };
-  return new (contextWith(around.memberNames()))({
+  return new (contextClassFor(host.memberNames()))({
     [make]: makeMember,
     log,
     unloaded: version.ended.signal,
     paths: { home, state, workspace, hook: realDir },
     emit: async <K extends EventName>(event: K, context: Events[K]) =>
-      around.bus.emit(event, context, { principal: call.principal }),
+      host.bus.emit(event, context, { principal: call.principal }),
   }) as HookContext;
 }
 
-/** Makes a member of the context that it belongs to. */
+/** The key of the function that creates a context's members on demand. */
 const make = Symbol("make");
-/** By the names of plugins' members: to define their getters for each call would take longer than most handlers do. */
-const contextWith = derived((names: readonly string[]): (new (own: object) => object) => {
+/**
+ * Returns a context class for the names of plugins' members. Defining their getters for each call would take longer
+ * than most handlers do.
+ */
+const contextClassFor = derived((names: readonly string[]): (new (own: object) => object) => {
   const Context = class {
     constructor(own: object) {
       Object.assign(this, own);
@@ -58,10 +61,10 @@ const contextWith = derived((names: readonly string[]): (new (own: object) => ob
 
 function requiredEnvironment(
   names: readonly string[],
-  around: HookHostOptions,
+  host: HookHostOptions,
 ): Record<string, string | undefined> {
-  const secrets = new Set(around.secrets());
-  const variables = around.env();
+  const secrets = new Set(host.secrets());
+  const variables = host.env();
   // No hook receives the gateway's own token, whatever it declares.
   const permitted = names.filter(
     (name) => variables[name] !== undefined && !secrets.has(variables[name]),
@@ -69,7 +72,7 @@ function requiredEnvironment(
   return Object.fromEntries(permitted.map((name) => [name, variables[name]]));
 }
 
-/** Makes a member that a plugin provides. Throws where that plugin does not run. */
+/** Creates a member that a plugin provides. Throws `service_unavailable` if the plugin is not running. */
 function createMember(
   name: string,
   { members, lookup }: HookHostOptions,

@@ -1,4 +1,4 @@
-/** The hooks of a gateway: how a HOOK.md is read, why a hook may not run, and what running means. */
+/** The hooks of a gateway: reads them, decides whether they may run, and registers them on the bus. */
 import type { GivenEvent } from "../../bus.ts";
 import { withoutSecrets } from "../../../log/redaction.ts";
 import type { BusHandler, Logger, OnOptions } from "../../../contract/index.ts";
@@ -6,14 +6,14 @@ import { problemOf, sayProblem } from "../../../loader/problem.ts";
 import { advance } from "../attempt.ts";
 import { ExtensionHost } from "../host.ts";
 import type { Kind, Phase } from "../kind.ts";
-import type { Found } from "../discover.ts";
+import type { ExtensionDirectory } from "../discover.ts";
 import { listRoots, type Root } from "../roots.ts";
 import type { DisabledReason } from "../slot.ts";
 import { type HookLogLine, keepLines } from "../../../log/kept-lines.ts";
 import { createRunner, recordFailure } from "./runner.ts";
 import { type HookTrial, tryOut } from "./try-out.ts";
 import { type HookCandidate, hookEntryNames, isGuarded } from "./candidate.ts";
-import { readFiles, withEdition } from "./code.ts";
+import { readFiles, addEdition } from "./code.ts";
 import { errors } from "../errors.ts";
 import { createPermission, type Permission } from "./permission.ts";
 import { describeHook, type HookInfo, hookStanding } from "./record.ts";
@@ -23,17 +23,17 @@ import {
   endVersion,
   type HookSlot,
   type HookVersion,
-  leave,
+  endCall,
   loadHook,
-  newHealth,
-  untroubled,
+  createHealth,
+  initialHealth,
 } from "./version.ts";
 
-/** Makes the event for a call by hand, of one of the events that the hook handles. */
+/** Creates the event for a manual call, given the events that the hook handles. */
 type EventFor = (events: readonly string[]) => GivenEvent;
 
-/** Handles the events of a hook that must judge them and cannot be loaded: every one of them is refused. */
-const refuser: { call: BusHandler } & OnOptions = {
+/** The handler for a `failClosed` hook that cannot be loaded: it refuses every event. */
+const refusingHandler: { call: BusHandler } & OnOptions = {
   traced: false,
   settled() {},
   call() {
@@ -62,13 +62,13 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
 
   slot(name: string) {
     return {
-      health: newHealth(),
+      health: createHealth(),
       editions: [],
       ...keepLines(this.log.child({ hook: name })),
     };
   }
 
-  read(found: Found): Promise<HookCandidate> {
+  read(found: ExtensionDirectory): Promise<HookCandidate> {
     return this.#permission.read(found);
   }
 
@@ -82,31 +82,31 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
   }
 
   async load(candidate: HookCandidate): Promise<HookVersion> {
-    // Not awaited: a version must take effect as soon as it is loaded.
+    // This is not awaited, because a version must take effect as soon as it is loaded.
     const files = isGuarded(candidate) ? readFiles(candidate) : undefined;
     return Object.assign(await loadHook(candidate, this.#options.loader), { files });
   }
 
   start(version: HookVersion, scope: Scope, slot: HookSlot, { started }: Phase): void {
-    // Not limited in time: it waits for running calls, and each of these has a deadline of its own.
+    // This undo has no time limit: it waits for running calls, each of which has its own deadline.
     scope.add("version", () => endVersion(version));
     scope.stage("handlers", () => {
-      Object.assign(slot.health, untroubled, { ignored: [] });
+      Object.assign(slot.health, initialHealth, { ignored: [] });
       void keepEdition(slot, version);
       this.#listen(slot, version);
       return () => (slot.listening?.version === version ? this.#listen(slot) : undefined);
     });
     for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
-    // While the gateway starts, plugins have not declared their events yet.
+    // During the start of the gateway, plugins have not declared their events yet.
     if (started) this.#warnOfUnknownEvents(version, slot);
   }
 
-  take(slot: HookSlot): void {
+  reconfigure(slot: HookSlot): void {
     this.#listen(slot);
   }
 
   settled(slot: HookSlot): void {
-    slot.lastRole = slot.top?.meta ?? slot.lastRole ?? slot.top?.meant;
+    slot.lastRole = slot.top?.meta ?? slot.lastRole ?? slot.top?.guessedRole;
     this.#listen(slot);
   }
 
@@ -116,7 +116,7 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
         log.warn(`no plugin emits ${event}: see \`portico hooks info ${name}\``);
   }
 
-  /** `command:*` is declared where any command is. */
+  /** Whether an event is declared. `command:*` is declared if any command is. */
   #isDeclared(event: string): boolean {
     const { bus } = this.#options;
     if (bus.spec(event) !== undefined) return true;
@@ -124,8 +124,8 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
   }
 
   /**
-   * Registers the handler of a hook on the bus, with its limits as they are now: the version that runs, or a refusal in
-   * place of one that must judge its events and cannot be loaded. The handler before it goes within the same tick.
+   * Registers the handler of a hook on the bus, with its current limits: that of the active version, or a refusal for a
+   * `failClosed` hook that cannot be loaded. The previous handler is removed within the same tick.
    */
   #listen(slot: HookSlot, version = slot.active?.version): void {
     const meta = version?.meta ?? roleToRefuse(slot);
@@ -133,8 +133,8 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
     const before = slot.listening;
     if (isUnchanged(before, { version, meta, priority, timeoutMs })) return;
     const { call, ...callOptions } = version
-      ? createRunner({ slot, version, around: this.#options, timeoutMs })
-      : refuser;
+      ? createRunner({ slot, version, host: this.#options, timeoutMs })
+      : refusingHandler;
     const registration: OnOptions = {
       priority,
       timeoutMs,
@@ -164,7 +164,7 @@ function isUnchanged(
   return !before || (before.priority === now.priority && before.timeoutMs === now.timeoutMs);
 }
 
-/** The last known role of a hook that must judge its events and cannot be loaded. */
+/** Returns the last known role of a `failClosed` hook that cannot be loaded. */
 function roleToRefuse(slot: HookSlot): HookSlot["lastRole"] {
   const { top, active, attempt, disabled, lastRole } = slot;
   if (!lastRole?.failClosed || top === undefined || active) return undefined;
@@ -172,12 +172,12 @@ function roleToRefuse(slot: HookSlot): HookSlot["lastRole"] {
   return isMissing ? lastRole : undefined;
 }
 
-/** Keeps the files of a user's hook. The package's own change only with the package. */
+/** Keeps the files of a user's hook. Those of the package change only with the package. */
 async function keepEdition(slot: HookSlot, version: HookVersion): Promise<void> {
   if (version.files === undefined) return;
   const loadedAt = new Date().toISOString();
   const files = await version.files;
-  slot.editions = withEdition(slot.editions, { hash: version.candidate.hash, loadedAt, files });
+  slot.editions = addEdition(slot.editions, { hash: version.candidate.hash, loadedAt, files });
 }
 
 export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
@@ -198,36 +198,36 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
     return this.#kind.roots();
   }
 
-  /** The state of each hook. `list` holds more and takes five times as long. */
+  /** Returns the state of each hook. `list` returns more and takes five times as long. */
   standings() {
     return this.each(hookStanding);
   }
 
-  /** The last lines of a hook's log. Secrets are masked when lines are read, since they may change. */
+  /** Returns the last lines of a hook's log. Secrets are masked when lines are read, because secrets may change. */
   logs(name: string, count = 200): HookLogLine[] {
     return withoutSecrets(this.find(name).lines.slice(-count), this.#options.secrets());
   }
 
-  /** The files of a hook on disk, and those of the versions that were active; secrets of the gateway are masked. */
+  /** Returns the files of a hook on disk, and those of its earlier versions; secrets of the gateway are masked. */
   async code(name: string) {
     const slot = this.find(name);
     const candidate = slot.top ?? slot.candidates[0];
     const files = candidate === undefined ? [] : await readFiles(candidate);
-    // The newest version is kept once its files are read.
+    // The newest version is stored once its files are read.
     await slot.active?.version.files;
     return withoutSecrets({ files, versions: slot.editions }, this.#options.secrets());
   }
 
-  /** Calls a hook again that is not called because it failed too often. */
+  /** Resets a hook that is tripped, so that it is called again. */
   async wake(name: string): Promise<HookInfo> {
     const slot = this.find(name);
-    Object.assign(slot.health, untroubled);
+    Object.assign(slot.health, initialHealth);
     advance(slot, "retry");
     await this.rescan();
     return this.info(name);
   }
 
-  /** Lets a workspace hook run in exactly the content that is on disk now. */
+  /** Approves a workspace hook with exactly the content that is on disk now. */
   async approve(name: string): Promise<HookInfo> {
     const candidate = this.find(name).candidates.find(({ root }) => root.name === "workspace");
     if (!candidate) throw errors.needsNoApproval({ name });
@@ -236,12 +236,12 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
     return this.info(name);
   }
 
-  /** The hook once the changes that are under way are done. */
+  /** Describes the hook after the changes in progress are finished. */
   look(name: string): Promise<HookInfo> {
     return this.inTurn(async () => this.info(name));
   }
 
-  /** Calls a hook by hand. The call counts for nothing and changes nothing but the hook's own kv. */
+  /** Calls a hook manually. The call is not counted, and changes nothing but the hook's own kv. */
   async tryOut(name: string, eventFor: EventFor): Promise<HookTrial> {
     const { trial } = await this.inTurn(() => this.#beginTrial(this.find(name), eventFor));
     return trial;
@@ -251,10 +251,10 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
   strayError(owner: string, error: unknown): void {
     const slot = owner.startsWith("hook:") ? this.slots.get(owner.slice(5)) : undefined;
     if (!slot?.active) return;
-    recordFailure({ slot, version: slot.active.version, around: this.#options }, error);
+    recordFailure({ slot, version: slot.active.version, host: this.#options }, error);
   }
 
-  /** Begins a call by hand, so that other changes need not wait for its end. */
+  /** Begins a manual call, so that other changes need not wait for its end. */
   async #beginTrial(slot: HookSlot, eventFor: EventFor): Promise<{ trial: Promise<HookTrial> }> {
     const active = slot.active?.version;
     const version = active ?? (await this.#loadForTrial(slot));
@@ -263,11 +263,11 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
     const end = () =>
       endVersion(version).catch((err) => slot.log.error({ err }, "its clean-up failed"));
     version.inFlight.push(call);
-    const trial = call().finally(() => leave(version, call));
+    const trial = call().finally(() => endCall(version, call));
     return { trial: active ? trial : trial.finally(end) };
   }
 
-  /** Loads a version for one call, where no version runs. */
+  /** Loads a version for one call if no version runs. */
   async #loadForTrial({ name, top, disabled }: HookSlot): Promise<HookVersion> {
     const candidate = top as HookCandidate;
     refuseUnsafe(name, disabled.get(candidate));

@@ -1,4 +1,6 @@
-/** Calls one handler with an event of its own, and returns what the handler asks for. Changes nothing by itself. */
+/**
+ * Calls one handler with its own copy of the event, and returns the effects that it asks for. Changes nothing itself.
+ */
 import { isDeepStrictEqual } from "node:util";
 import { typeName } from "../../../schema/problems.ts";
 import { exactJson } from "../../../text/exact-json.ts";
@@ -6,14 +8,14 @@ import type { BusEvent, EventSpec, HookContext } from "../../../contract/index.t
 
 export type Handler = (event: BusEvent, ctx: HookContext) => unknown;
 
-/** What a handler that succeeded asks for. */
+/** The effects that a successful handler asks for. */
 export interface Effects {
   result?: { reply: string } | { block: string };
   /** Declared changeable fields with their new values. */
   changed: Record<string, unknown>;
   /** Replies that were pushed on `event.messages`. */
   messages: string[];
-  /** What the handler asked for and does not get: one sentence each, with the events that allow it. */
+  /** Effects that the event does not allow: one sentence each, with the events that do. */
   ignored: string[];
 }
 
@@ -22,7 +24,7 @@ type End = { reply: string } | { block: string };
 
 /**
  * Runs the handler on a copy of the event, so that a handler that fails half-way, or continues after its deadline, has
- * changed nothing. Throws what the handler throws; returns a promise only where the handler does.
+ * changed nothing. Throws the handler's error. Returns a promise only if the handler does.
  */
 export function invoke(
   handler: Handler,
@@ -44,7 +46,7 @@ export function invoke(
     : finish(returned);
 }
 
-/** Existing hook packs read the workspace as `workspaceDir`. It is readable, but no field of the event. */
+/** Existing hook packs read the workspace as `workspaceDir`. The property is readable, but not a field of the event. */
 function addPackNames(context: Record<string, unknown>): void {
   const { workspace: value } = context;
   if (value !== undefined && !("workspaceDir" in context))
@@ -56,7 +58,7 @@ function copyOf(value: unknown): unknown {
   try {
     return exactJson.copy(value);
   } catch {
-    // A socket, or an object with functions, has no copy: the handler gets the value itself.
+    // A socket, or an object with functions, cannot be copied; the handler receives the original.
     return value;
   }
 }
@@ -114,7 +116,7 @@ function collectEnd(effects: Effects, returned: unknown, event: string, specs: S
 
 function readEnd(returned: unknown): End | undefined {
   const { reply, block } = (returned ?? {}) as { reply?: unknown; block?: unknown };
-  // The type asks for a reason, which plain JavaScript may leave out.
+  // The type requires a reason, which plain JavaScript may omit.
   if (block === true) return { block: "" };
   if (typeof block === "string") return { block };
   return typeof reply === "string" ? { reply } : undefined;
@@ -133,17 +135,17 @@ function describeFixedField(event: string, key: string, specs: Specs): string {
   return `${event} lets hooks change ${allowed}${listAllowing(event, allowing)}`;
 }
 
-/** Names the events that allow what this one does not, those of the same kind first. */
+/** Lists the events that allow the effect, preferring those of the same kind. */
 function listAllowing(event: string, allowing: readonly (readonly [string, EventSpec])[]): string {
   if (allowing.length === 0) return "";
   const kind = `${event.split(":")[0]}:`;
   const names = allowing.map(([name]) => name).sort();
-  const near = names.filter((name) => name.startsWith(kind));
-  const listed = (near.length > 0 ? near : names).slice(0, 3);
-  return `; use ${listed.join(" or ")} for that`;
+  const sameKind = names.filter((name) => name.startsWith(kind));
+  const suggestions = (sameKind.length > 0 ? sameKind : names).slice(0, 3);
+  return `; use ${suggestions.join(" or ")} for that`;
 }
 
-/** A field keeps its type, since the gateway continues to work with it. */
+/** Says why a value has the wrong type: a field must keep its type, because the gateway uses it afterwards. */
 function describeWrongType(before: unknown, after: unknown): string | undefined {
   const expected = typeName(before ?? undefined);
   const actual = typeName(after ?? undefined);

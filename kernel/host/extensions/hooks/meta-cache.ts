@@ -1,6 +1,6 @@
 /**
- * What the texts of HOOK.md say, kept over restarts: a start whose hooks are unchanged loads no YAML reader at all,
- * which is a good part of what a start costs.
+ * Caches the front matter of HOOK.md files across restarts. A start with unchanged hooks does not load the YAML reader,
+ * which is a large part of the cost of a start.
  */
 import { join, relative } from "node:path";
 import { isBundled } from "../../../files/own.ts";
@@ -12,10 +12,13 @@ import type { FrontMatter } from "./front-matter.ts";
 /** Reads the text of a HOOK.md. Throws a `LoadError` with its line. */
 export type ReadMeta = (file: string, text: string) => Promise<FrontMatter>;
 
-/** Raised when the reading of front matter changes. */
+/** The version of the format; increase it when the reading of front matter changes. */
 const version = 4;
 
-/** The front matter of bundled hooks is stored with the package's bundles, and comes with the installation. */
+/**
+ * Creates a reader with a cache. The front matter of bundled hooks is stored with the package's bundles, and is part of
+ * the installation.
+ */
 export function createMetaReader({
   package: packageDir,
   state,

@@ -1,6 +1,6 @@
-/** Decides why a hook must not run: its settings, its requirements, and the approval of its owner. */
+/** Decides whether a hook may run, by its settings, its requirements, and the approval of its owner. */
 import { join } from "node:path";
-import type { Found } from "../discover.ts";
+import type { ExtensionDirectory } from "../discover.ts";
 import { errors } from "../errors.ts";
 import type { DisabledReason } from "../slot.ts";
 import { openApprovals } from "./approvals.ts";
@@ -11,7 +11,7 @@ import type { HookHostOptions } from "./settings.ts";
 
 type PermissionOptions = Pick<HookHostOptions, "paths" | "env" | "loader" | "settings" | "lookup">;
 
-/** The owner alone writes to these roots. */
+/** Only the owner writes to these roots. */
 const trustedRoots = ["bundled", "extra", "managed"];
 
 export function createPermission({ paths, env, loader, settings, lookup }: PermissionOptions) {
@@ -19,16 +19,16 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
   const readMeta = createMetaReader(paths);
   const entry = (name: string) => settings().entries[name] ?? {};
 
-  const needsApproval = ({ root }: Pick<Found, "root">) =>
+  const needsApproval = ({ root }: Pick<ExtensionDirectory, "root">) =>
     settings().trust === "approved" && !trustedRoots.includes(root.name);
   const mayRun = (candidate: HookCandidate) =>
     !needsApproval(candidate) || approvals.isApproved(candidate.dir, candidate.fingerprint);
   const isOn = (name: string, { meta }: HookCandidate) =>
     entry(name).enabled ?? meta?.enabled ?? true;
 
-  /** The requirements that are not met, one line each. */
-  function missing(name: string, { meta }: HookCandidate): string[] {
-    // Existing packs name the workspace like this. There always is one.
+  /** Returns the requirements that are not met, one line each. */
+  function listMissing(name: string, { meta }: HookCandidate): string[] {
+    // Existing packs use this name for the workspace, which always exists.
     const setting = (key: string) => (key === "workspace.dir" ? paths.workspace : lookup(key));
     return meta ? missingRequirements(meta, { ...env(), ...entry(name).env }, setting) : [];
   }
@@ -45,20 +45,20 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
         state: "disabled",
         reasons: [`it is off: turn it on with \`portico hooks enable ${name}\``],
       };
-    const lacks = missing(name, candidate);
-    return lacks.length ? { state: "ineligible", reasons: lacks } : undefined;
+    const unmet = listMissing(name, candidate);
+    return unmet.length ? { state: "ineligible", reasons: unmet } : undefined;
   }
 
   /** Approves the content that is on disk now. */
   async function approve(candidate: HookCandidate): Promise<void> {
-    const now = await readHook(candidate, { loader, readMeta, whole: true });
-    if (now.fingerprint !== undefined && !now.refused)
-      return approvals.approve(now.dir, now.fingerprint);
-    const why = now.refused ?? now.problem?.message ?? "its content cannot be read";
-    throw errors.cannotBeApproved({ name: now.name, why });
+    const current = await readHook(candidate, { loader, readMeta, whole: true });
+    if (current.fingerprint !== undefined && !current.refused)
+      return approvals.approve(current.dir, current.fingerprint);
+    const why = current.refused ?? current.problem?.message ?? "its content cannot be read";
+    throw errors.cannotBeApproved({ name: current.name, why });
   }
 
-  /** `hooks.entries` overrides HOOK.md. */
+  /** Returns the limits of a hook; `hooks.entries` overrides HOOK.md. */
   function limitsOf(name: string, { priority = 0, timeoutMs = 5000 }: Partial<Role> = {}) {
     return {
       priority: entry(name).priority ?? priority,
@@ -67,12 +67,13 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
   }
 
   return {
-    read: (found: Found) => readHook(found, { loader, readMeta, whole: needsApproval(found) }),
+    read: (directory: ExtensionDirectory) =>
+      readHook(directory, { loader, readMeta, whole: needsApproval(directory) }),
     mayRun,
     isEnabled: (name: string, candidate: HookCandidate): boolean =>
       settings().enabled && isOn(name, candidate),
     limitsOf,
-    missing,
+    missing: listMissing,
     whyDisabled,
     approve,
   };

@@ -1,13 +1,13 @@
-/** What is known about a hook. */
+/** Describes hooks for display. */
 import { isInside } from "../../../files/own.ts";
 import type { Loader } from "../../../loader/load.ts";
 import { type Problem, problemOf } from "../../../loader/problem.ts";
-import { describe, type Described, standingOf } from "../record.ts";
+import { describe, type DescribedSlot, standingOf } from "../record.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";
-import { endVersion, type HookSlot, type HookVersion, loadHook, newHealth } from "./version.ts";
+import { endVersion, type HookSlot, type HookVersion, loadHook, createHealth } from "./version.ts";
 
-type DescribedHook = Described<HookVersion> & Pick<HookSlot, "health">;
+type DescribedHook = DescribedSlot<HookVersion> & Pick<HookSlot, "health">;
 
 export function hookStanding(slot: DescribedHook, candidate: HookCandidate) {
   const standing = standingOf(slot, candidate);
@@ -25,26 +25,26 @@ export function describeHook(
   const record = describe(slot, candidate, hookStanding(slot, candidate));
   const { name } = slot;
   const { meta, text, realDir, handler, warnings, refused, problem } = candidate;
-  const counts = record.loaded !== undefined || slot.top === candidate;
+  const hasHealth = record.loaded !== undefined || slot.top === candidate;
   // Several objects spread into one take ten times as long, and lists have hundreds.
   return Object.assign(record, permission.limitsOf(name, meta), {
-    /** As HOOK.md says; undefined where it cannot be read. Its text, and its file. */
+    /** The front matter of HOOK.md; undefined if it is invalid. `text` is its text, `descriptor` its path. */
     meta,
     text,
     descriptor: `${realDir}/HOOK.md`,
     handler,
     outsideInputs: outsideInputs(candidate),
     enabled: permission.isEnabled(name, candidate),
-    health: counts ? slot.health : newHealth(),
+    health: hasHealth ? slot.health : createHealth(),
     warnings,
-    /** Why it is unsafe to load, or cannot be loaded. */
+    /** The reason why the hook is unsafe to load; `problem` says why it cannot be loaded. */
     refused,
     problem,
-    /** What it requires and lacks, one line each. */
+    /** Lists the requirements that are not met, one line each. */
     missing: () => permission.missing(name, candidate),
-    /** False where its content waits for its approval: nothing of it may be evaluated. */
+    /** False while the content waits for approval: none of it may be evaluated. */
     isApproved: () => permission.mayRun(candidate),
-    /** Loads its code off to the side, and ends it; what is wrong with it. */
+    /** Loads the code without activating it, disposes of it, and returns the problem, if any. */
     load: (): Promise<Problem | undefined> => tryToLoad(candidate, loader),
   });
 }
@@ -58,12 +58,12 @@ async function tryToLoad(candidate: HookCandidate, loader: Loader): Promise<Prob
   }
 }
 
-/** The files outside a hook's directory that its code consists of; a package counts as its directory. */
+/** Lists the files outside a hook's directory that its code includes; a package counts as its directory. */
 function outsideInputs({ source, realDir }: HookCandidate): string[] {
   const outside = (source?.inputs ?? []).filter((path) => !isInside(path, realDir));
   const PACKAGE = /^.*[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+/;
   return [...new Set(outside.map((path) => PACKAGE.exec(path)?.[0] ?? path))].sort();
 }
 
-/** What the host knows of a hook. Another module decides how to show it. */
+/** The host's information about a hook. Another module decides how to show it. */
 export type HookInfo = ReturnType<typeof describeHook>;

@@ -1,11 +1,11 @@
-/** What a hook requires of the machine, the environment and the configuration. */
+/** Checks what a hook requires of the machine, the environment and the configuration. */
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { HookMeta } from "./front-matter.ts";
 
 const platformNames: Record<string, string> = { macos: "darwin", windows: "win32" };
 
-/** What is missing, one line each; nothing where the hook may run. `lookup` gives a value of the configuration by its key path. */
+/** Returns the missing requirements, one line each. `lookup` returns a configuration value by its key path. */
 export function missingRequirements(
   meta: HookMeta,
   env: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** Runs a hook for the bus: counts, logs and trips. */
+/** Runs a hook for the bus: counts and logs its calls, and trips a hook that keeps failing. */
 import type {
   BusEvent,
   HandlerResult,
@@ -12,44 +12,44 @@ import { problemOf, sayProblem } from "../../../loader/problem.ts";
 import { isGuarded } from "./candidate.ts";
 import { roundMs } from "../record.ts";
 import type { HookHostOptions } from "./settings.ts";
-import { type HookSlot, type HookVersion, type IgnoredEffect, leave } from "./version.ts";
+import { type HookSlot, type HookVersion, type IgnoredEffect, endCall } from "./version.ts";
 import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
 
-/** After so many failures in a row a hook is not called any more. */
+/** After this many consecutive failures a hook is no longer called. */
 const failuresBeforeTrip = 5;
 const limitAfterBlockMs = 250;
-/** How many different ignored effects are kept for a hook. */
-const mostIgnored = 20;
+/** The number of different ignored effects that are remembered per hook. */
+const maxIgnored = 20;
 
 interface RunnerParts {
   slot: Pick<HookSlot, "health" | "log">;
   version: HookVersion;
-  around: HookHostOptions;
-  /** The deadline of each call, in ms: the bus keeps it, aborts the signal and goes on. */
+  host: HookHostOptions;
+  /** The deadline of each call, in ms. The bus enforces it: it aborts the signal and continues. */
   timeoutMs: number;
 }
 
-/** What is registered on the bus: the handler, how its calls begin, and what happens with each outcome. */
-export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) {
+/** Creates the registration on the bus: the handler, the start of its calls, and the handling of each outcome. */
+export function createRunner({ slot, version, host, timeoutMs }: RunnerParts) {
   const { health, log } = slot;
-  const { bus } = around;
+  const { bus } = host;
   const { meta, handler, inFlight, candidate } = version;
 
   const limitMs = (): number =>
     health.blocked ? Math.min(limitAfterBlockMs, timeoutMs) : timeoutMs;
 
-  /** From here on the version is in use. */
-  function begin(begun: () => void, event: BusEvent): Promise<void> {
+  /** Starts a call with a time limit. The version is in use from here on. */
+  function begin(start: () => void, event: BusEvent): Promise<void> {
     inFlight.push(event);
-    return beginBounded(begun, limitMs() + backstopMs);
+    return beginBounded(start, limitMs() + backstopMs);
   }
 
   function call(
     event: BusEvent,
-    running: Pick<HookCall, "signal">,
+    busCall: Pick<HookCall, "signal">,
   ): HandlerResult | Promise<HandlerResult> {
-    if (health.tripped) leave(version, event);
+    if (health.tripped) endCall(version, event);
     if (health.tripped && meta.failClosed)
       throw new Error("it failed too often in a row and is not called");
     if (health.tripped) return undefined;
@@ -63,18 +63,18 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
       return result;
     };
     const { principal } = event;
-    const { signal } = running;
-    const ctx = createHandlerContext(version, around, { signal, principal }, log);
+    const { signal } = busCall;
+    const ctx = createHandlerContext(version, host, { signal, principal }, log);
     const returned = invoke(handler, event, ctx, bus.specs());
     if (!(returned instanceof Promise)) return apply(returned);
-    return returned.then((effects) => (running.signal.aborted ? undefined : apply(effects)));
+    return returned.then((effects) => (busCall.signal.aborted ? undefined : apply(effects)));
   }
 
   const settled: OnOptions["settled"] = ({ ok, ms, error, timedOut }: Outcome, event: BusEvent) => {
-    // A tripped hook was not called.
-    if (!leave(version, event)) return;
+    // A tripped hook is not called, so there is nothing to count.
+    if (!endCall(version, event)) return;
     if (!ok)
-      return recordFailure({ slot, version, around }, error, {
+      return recordFailure({ slot, version, host }, error, {
         event: event.name,
         ms: roundMs(ms),
         timedOut,
@@ -91,21 +91,23 @@ export function createRunner({ slot, version, around, timeoutMs }: RunnerParts) 
   };
 }
 
-/** Counts what a handler asked for and does not get. Returns whether it is new. */
+/** Counts an effect that was ignored. Returns whether it is new. */
 function countIgnored(ignored: IgnoredEffect[], event: string, message: string): boolean {
-  const known = ignored.find((entry) => entry.event === event && entry.message === message);
-  if (known) {
-    known.count += 1;
+  const entry = ignored.find(
+    (candidate) => candidate.event === event && candidate.message === message,
+  );
+  if (entry) {
+    entry.count += 1;
     return false;
   }
-  if (ignored.length === mostIgnored) ignored.shift();
+  if (ignored.length === maxIgnored) ignored.shift();
   ignored.push({ event, message, count: 1 });
   return true;
 }
 
 /** Counts and logs a failure; trips the hook after too many. */
 export function recordFailure(
-  { slot: { health, log }, version, around }: Pick<RunnerParts, "slot" | "version" | "around">,
+  { slot: { health, log }, version, host }: Pick<RunnerParts, "slot" | "version" | "host">,
   thrown: unknown,
   { event, ms = 0, timedOut }: { event?: string; ms?: number; timedOut?: boolean } = {},
 ): void {
@@ -121,16 +123,16 @@ export function recordFailure(
   const resting = health.tripped;
   if (event) health.lastRun = { at: Date.now(), event, ms, ok: false, error };
   health.lastError = { at, ...problem, event, timedOut };
-  const rests = resting
+  const note = resting
     ? `; after ${failures} failures in a row it is not called until it changes or is enabled`
     : "";
   log.error(
     { event, file, line, failures, err: thrown },
-    `failed: ${sayProblem(problem, realDir)}${rests}`,
+    `failed: ${sayProblem(problem, realDir)}${note}`,
   );
-  // A hook on hook:failed that fails itself would never come to an end.
+  // A failure in a hook on hook:failed must not emit the event again, which would never end.
   if (event !== "hook:failed")
-    void around.bus.emit(
+    void host.bus.emit(
       "hook:failed",
       { hook: name, event: event ?? "", error, file, line, failures, resting },
       { principal: "owner" },

@@ -1,4 +1,4 @@
-/** One call of a hook by hand: what it would do, and what it logged. */
+/** Calls a hook manually once, and returns the effects that it asks for and its log. */
 import type { GivenEvent } from "../../bus.ts";
 import type { BusHandler, Logger } from "../../../contract/index.ts";
 import { backstopMs, beginBounded } from "../../../loader/bounded.ts";
@@ -10,26 +10,26 @@ import { createHandlerContext } from "./handler-context.ts";
 import { type Effects, invoke } from "./invoke.ts";
 import { roundMs } from "../record.ts";
 
-/** Never throws for what the handler does. */
+/** Calls the hook. Never throws because of the handler: the result has its error. */
 export async function tryOut(
   version: HookVersion,
   event: GivenEvent,
-  around: HookHostOptions,
+  host: HookHostOptions,
   log: Logger,
 ) {
   const { handler, meta, candidate } = version;
   const { timeoutMs } = meta;
-  const { log: own, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
+  const { log: ownLog, lines: logs } = keepLines(log, Number.POSITIVE_INFINITY);
   let effects: Effects | undefined;
-  const call: BusHandler = async (ownEvent, running) => {
-    const { signal } = running;
+  const call: BusHandler = async (ownEvent, busCall) => {
+    const { signal } = busCall;
     const { principal } = ownEvent;
-    const ctx = createHandlerContext(version, around, { signal, principal }, own);
-    effects = await invoke(handler, ownEvent, ctx, around.bus.specs());
+    const ctx = createHandlerContext(version, host, { signal, principal }, ownLog);
+    effects = await invoke(handler, ownEvent, ctx, host.bus.specs());
   };
-  const begin = (begun: () => void) => beginBounded(begun, timeoutMs + backstopMs);
+  const begin = (start: () => void) => beginBounded(start, timeoutMs + backstopMs);
   const owner = `hook:${candidate.name}`;
-  const { ok, ms, error, timedOut } = await around.bus.call(event, call, {
+  const { ok, ms, error, timedOut } = await host.bus.call(event, call, {
     owner,
     timeoutMs,
     begin,

@@ -18,24 +18,24 @@ export interface HookVersion extends Version {
   files?: Promise<readonly HookFile[]> | undefined;
   meta: HookMeta;
   handler: Handler;
-  /** Every hook that is not bundled is traced: what it leaves behind runs in its asynchronous context. */
+  /** True for every hook that is not bundled: the work that it leaves behind runs in its asynchronous context. */
   traced: boolean;
   dispose?: () => unknown;
-  /** How long its loops may block everything else. */
+  /** Limits the time that its loops may block the process. */
   loops: LoopGuard;
-  /** Aborted when it is not to be used any more. */
+  /** Aborted when the version must no longer be used. */
   ended: AbortController;
-  /** Calls that have not come back yet (a Set's old tables would keep others too), and who waits for the last of them. */
+  /** The calls in progress. (An array, because the discarded tables of a Set would keep other objects alive.) */
   inFlight: unknown[];
   whenIdle?: () => void;
 }
 
-/** How a version begins. */
-export const untroubled = { failuresInARow: 0, tripped: false, blocked: false };
-export const newHealth = (): Health => ({ runs: 0, failures: 0, ignored: [], ...untroubled });
+/** The health that a new version begins with. */
+export const initialHealth = { failuresInARow: 0, tripped: false, blocked: false };
+export const createHealth = (): Health => ({ runs: 0, failures: 0, ignored: [], ...initialHealth });
 
 export interface HookRun {
-  /** Milliseconds since 1970: to put it in words for each call would take as long as most handlers do. */
+  /** Milliseconds since 1970. Formatting it for each call would take as long as most handlers do. */
   at: number;
   event: string;
   ms: number;
@@ -49,7 +49,7 @@ export interface HookFailure extends Problem {
   timedOut?: boolean;
 }
 
-/** What a handler asked for and does not get, such as a change of a field that the event does not let hooks change. */
+/** An effect that the event does not allow, such as a change of a field that hooks may not change. */
 export interface IgnoredEffect {
   event: string;
   /** A sentence that names the events which allow it. */
@@ -57,26 +57,26 @@ export interface IgnoredEffect {
   count: number;
 }
 
-/** How a hook has been doing. */
+/** The record of a hook's calls. */
 export interface Health {
   runs: number;
   failures: number;
   lastRun?: HookRun;
   lastError?: HookFailure;
-  /** Of the active version. */
+  /** The ignored effects of the active version. */
   ignored: IgnoredEffect[];
-  /** This and what follows begins again with each version. */
+  /** This member and the following ones are reset with each version. */
   failuresInARow: number;
-  /** It failed too often in a row: it is not called (state `resting`). */
+  /** The hook failed too often in a row and is not called (state `resting`). */
   tripped: boolean;
-  /** Its handler once had to be interrupted: it gets little time until it succeeds. */
+  /** The handler had to be interrupted, so its calls have a short limit until one succeeds. */
   blocked: boolean;
 }
 
 export interface HookSlot extends Slot<HookVersion> {
-  /** The last role that HOOK.md declared, for when the file cannot be read any more. */
+  /** The last role that HOOK.md declared, for the time when the file becomes invalid. */
   lastRole?: Role | undefined;
-  /** What is on the bus for it. Without a version, it refuses the events of a hook that has to judge them. */
+  /** The hook's registration on the bus. Without a version, it refuses the events of a `failClosed` hook. */
   listening?: {
     version?: HookVersion;
     meta: Role;
@@ -90,12 +90,12 @@ export interface HookSlot extends Slot<HookVersion> {
   lines: readonly HookLogLine[];
 }
 
-/** A module that blocks while it is evaluated is interrupted after this. */
+/** The time after which a module that blocks during its evaluation is interrupted. */
 const evaluateLimitMs = 2000;
 const disposeLimitMs = 5000;
 /**
- * Evaluates the code that was read and checks its shape; what runs is not touched. A caller that does not activate it ends
- * it with `endVersion`. Throws `LoadError`.
+ * Evaluates the candidate's code and checks its shape, without touching the active version. A caller that does not
+ * activate the result ends it with `endVersion`. Throws `LoadError`.
  */
 export async function loadHook(candidate: HookCandidate, loader: Loader): Promise<HookVersion> {
   const { meta, source, problem, refused } = candidate;
@@ -104,9 +104,9 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
     throw new LoadError(problem?.message ?? "", problem?.file, problem?.line);
   const began = performance.now();
   const loops = createLoopGuard(evaluateLimitMs);
-  const isUsers = isGuarded(candidate);
-  const work = () => loader.evaluate(source, isUsers ? loops : undefined);
-  const { exports } = await (isUsers ? runAs(`hook:${candidate.name}`, work) : work());
+  const isGuardedHook = isGuarded(candidate);
+  const work = () => loader.evaluate(source, isGuardedHook ? loops : undefined);
+  const { exports } = await (isGuardedHook ? runAs(`hook:${candidate.name}`, work) : work());
   loops.limitMs = meta.timeoutMs;
   const handler = findHandler(exports, meta.export, source.entry);
   const dispose = exports?.["dispose"];
@@ -114,7 +114,7 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
     candidate,
     meta,
     handler,
-    traced: isUsers,
+    traced: isGuardedHook,
     dispose: typeof dispose === "function" ? (dispose as () => unknown) : undefined,
     loops,
     loadMs: performance.now() - began,
@@ -128,7 +128,7 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
   if (typeof exports === "function" && (name ?? "default") === "default") return exports as Handler;
   const members = (exports ?? {}) as Record<string, unknown>;
   const exported = members[name ?? "default"];
-  // `export default` compiled by somebody else, inside a CommonJS module.
+  // An `export default` that another compiler placed inside a CommonJS module.
   const inner =
     name === undefined && (exported as { default?: unknown } | null | undefined)?.default;
   const handler = typeof exported === "object" && inner ? inner : exported;
@@ -140,15 +140,18 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
   throw new LoadError(message, entry, 1);
 }
 
-/** A call has returned. False if none was running. */
-export function leave(version: HookVersion, call: unknown): boolean {
+/** Records the end of a call. Returns false if it was not in progress. */
+export function endCall(version: HookVersion, call: unknown): boolean {
   const at = version.inFlight.indexOf(call);
   if (at >= 0) version.inFlight.splice(at, 1);
   if (version.inFlight.length === 0) version.whenIdle?.();
   return at >= 0;
 }
 
-/** Waits for its running calls (each has a deadline), then lets it clean up. Throws what went wrong in that. */
+/**
+ * Waits for the version's calls in progress (each has a deadline), then lets it clean up. Throws the error of the
+ * clean-up.
+ */
 export async function endVersion(version: HookVersion): Promise<void> {
   const { ended, inFlight, dispose, candidate } = version;
   ended.abort();

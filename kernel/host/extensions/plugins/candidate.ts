@@ -2,7 +2,7 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { runAs } from "../../owner.ts";
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../../contract/index.ts";
-import { discover, type Found, sourceNames } from "../discover.ts";
+import { discover, type ExtensionDirectory, sourceNames } from "../discover.ts";
 import type { Loader } from "../../../loader/load.ts";
 import { createLoopGuard } from "../../../loader/loop-guard.ts";
 import { LoadError, problemOf } from "../../../loader/problem.ts";
@@ -35,7 +35,7 @@ const blockLimitMs = 5000;
 
 /** Reads what discovery found, which runs its module. Never throws: the candidate holds the problem. */
 export async function readPlugin(
-  found: Found,
+  found: ExtensionDirectory,
   loader: Loader,
   before?: PluginCandidate,
 ): Promise<PluginCandidate> {
@@ -51,7 +51,7 @@ export async function readPlugin(
   }
 }
 
-const isOfUser = ({ root }: Found): boolean => root.name !== "bundled";
+const isOfUser = ({ root }: ExtensionDirectory): boolean => root.name !== "bundled";
 
 /** Returns the candidate of the scan before, where the files are the same. */
 async function readInto(

@@ -2,7 +2,7 @@
 import { endOrLate } from "../../../timing/deadline.ts";
 import { undoLimitMs } from "../../../timing/scope.ts";
 import { ExtensionHost } from "../host.ts";
-import { isWanted } from "../slot.ts";
+import { shouldRun } from "../slot.ts";
 import type { PluginVersion } from "./candidate.ts";
 import { declaredNames } from "./declared.ts";
 import { PluginKind, type PluginKindOptions, type PluginSlot } from "./kind.ts";
@@ -52,7 +52,7 @@ export class PluginHost extends ExtensionHost<PluginVersion, PluginSlot, PluginR
   /** The plugins that are meant to run and do not, for `/ready`. */
   unready(): { name: string; error: string }[] {
     return [...this.slots.values()]
-      .filter((slot) => !slot.active && isWanted(slot))
+      .filter((slot) => !slot.active && shouldRun(slot))
       .map(({ name }) => ({ name, error: this.info(name).error ?? "it is starting" }));
   }
 

@@ -4,10 +4,10 @@ import type { Loader } from "../../../loader/load.ts";
 import { withDeadline } from "../../../timing/deadline.ts";
 import type { Scope } from "../../../timing/scope.ts";
 import { advance } from "../attempt.ts";
-import type { Found } from "../discover.ts";
+import type { ExtensionDirectory } from "../discover.ts";
 import type { Kind, Restart } from "../kind.ts";
 import type { Root } from "../roots.ts";
-import { type DisabledReason, isWanted, type Slot } from "../slot.ts";
+import { type DisabledReason, shouldRun, type Slot } from "../slot.ts";
 import {
   type PluginCandidate,
   pluginEntryNames,
@@ -69,7 +69,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     return { log: this.log.child({ plugin: name }) };
   }
 
-  read(found: Found, before: PluginCandidate | undefined): Promise<PluginCandidate> {
+  read(found: ExtensionDirectory, before: PluginCandidate | undefined): Promise<PluginCandidate> {
     return readPlugin(found, this.#options.loader, before);
   }
 
@@ -117,7 +117,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     }
   }
 
-  async take(
+  async reconfigure(
     slot: PluginSlot,
     keys: readonly string[],
     restart: Restart<PluginVersion>,
@@ -126,7 +126,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     // The setup may have failed because of what has changed, or may still be working with the old values.
     if (top?.meta && isConcerned(top.meta, keys)) advance(slot, "retry");
     const definition = active?.version.candidate.meta;
-    if (!active || !definition || !isWanted(slot) || !isConcerned(definition, keys)) return;
+    if (!active || !definition || !shouldRun(slot) || !isConcerned(definition, keys)) return;
     const { version } = active;
     if (!version.onConfig) return restart({ ...version });
     const { parts, limits } = this.#options;

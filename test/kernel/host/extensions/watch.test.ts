@@ -105,7 +105,7 @@ test("paths that may have changed are reported ahead, except when all may have c
 }) => {
   mkdirSync(join(root, "a"), { recursive: true });
   const ahead: string[][] = [];
-  await open({ rescanMs: 100, onStir: (dirs) => ahead.push([...dirs]) });
+  await open({ rescanMs: 100, onFirst: (dirs) => ahead.push([...dirs]) });
   ahead.length = 0;
   assert.equal(await after(() => {}), []);
   assert.equal(ahead, []);
