@@ -25,30 +25,30 @@ import { running } from "./owner.ts";
 import { currentPrincipal } from "./principals.ts";
 import { createLists } from "./registry.ts";
 
-/** An event whose name and context nobody has checked. */
-export interface GivenEvent extends EmitOptions {
+/** An event whose name and context are not checked by types. */
+export interface UntypedEvent extends EmitOptions {
   name: string;
   context: Record<string, unknown>;
 }
 
 type Observer = (event: BusEvent, result: EmitResult) => void;
 
-/** Observers look at all events, and are listed under this name. */
+/** The key of the observers, which receive all events. */
 const ANY = "*";
 /** An event that causes itself (`a:done` → `b:done` → `a:done` → …) stops at this depth. */
-const MOST_NESTED = 8;
+const MAX_NESTED = 8;
 
 export class Bus {
   readonly #log: Logger;
   readonly #queues: NotifyQueues;
   readonly #declarations = createLists<EventSpec>({ changed: (name) => this.#useLatest(name) });
-  /** The active declaration of each event: the latest. */
+  /** The active declaration of each event, which is the latest one. */
   readonly #specs = new Map<string, EventSpec>();
   readonly #handlers = createLists<Entry>({
     order: byPriority,
     changed: () => this.#entriesByEvent.clear(),
   });
-  /** The handlers of declared events, until one comes or goes. */
+  /** A cache of the handlers of declared events. It is cleared when a handler is added or removed. */
   readonly #entriesByEvent = new Map<string, readonly Entry[]>();
   readonly #observers = createLists<Observer>();
 
@@ -69,7 +69,7 @@ export class Bus {
     return this.#observers.add(ANY, observer);
   }
 
-  /** Never rejects: see `EmitResult`. */
+  /** Emits an event to its handlers. Never rejects: see `EmitResult`. */
   async emit<K extends EventName>(
     name: K,
     context: Events[K],
@@ -77,12 +77,12 @@ export class Bus {
   ): Promise<EmitResult<K>> {
     const result: EmitResult<K> = { context, messages: [], outcomes: [] };
     const spec = this.#specs.get(name);
-    if (!spec) return this.#misuse(result, errors.undeclaredEvent({ event: name }));
+    if (!spec) return this.#failMisuse(result, errors.undeclaredEvent({ event: name }));
     const entries = this.#select(name, options);
     if (entries.length === 0 && !this.#isObserved()) return result;
     const chain = running()?.chain;
-    if (chain && chain.length >= MOST_NESTED)
-      return this.#misuse(result, errors.eventLoop({ path: [...chain, name].join(" → ") }));
+    if (chain && chain.length >= MAX_NESTED)
+      return this.#failMisuse(result, errors.eventLoop({ path: [...chain, name].join(" → ") }));
     const event = createEvent(name, context, options);
     const { trail } = options;
     if (spec.mode !== "notify") await runSeries({ spec, event, entries, result, trail }, this.#log);
@@ -91,9 +91,9 @@ export class Bus {
     return result;
   }
 
-  /** One call by hand, with an event that nobody else sees. The caller reports a failure. */
+  /** Calls one handler manually, with an event that no other handler receives. The caller reports a failure. */
   async call(
-    { name, context, ...emitOptions }: GivenEvent,
+    { name, context, ...emitOptions }: UntypedEvent,
     handler: BusHandler,
     options: OnOptions,
   ): Promise<Outcome> {
@@ -102,7 +102,7 @@ export class Bus {
     return (await callHandler(entry, event, this.#log)).outcome;
   }
 
-  /** Whether a handler or an observer sees the event. */
+  /** Whether a handler or an observer receives the event. */
   has(name: string): boolean {
     return this.#entriesOf(name).length > 0 || this.#isObserved();
   }
@@ -130,10 +130,10 @@ export class Bus {
     else this.#specs.delete(name);
   }
 
-  /** The handlers of the event itself, and of all events of its kind (`command:*`). */
+  /** Returns the handlers of the event itself, and those of all events of its kind (`command:*`). */
   #entriesOf(name: string): readonly Entry[] {
-    const known = this.#entriesByEvent.get(name);
-    if (known) return known;
+    const cachedEntries = this.#entriesByEvent.get(name);
+    if (cachedEntries) return cachedEntries;
     const own = this.#handlers.of(name);
     const ofKind = this.#handlers.of(`${name.slice(0, name.indexOf(":"))}:*`);
     const entries = ofKind.length > 0 ? byPriority([...own, ...ofKind]) : own;
@@ -163,7 +163,7 @@ export class Bus {
   }
 
   /** Turns a wrong use into an outcome, so that `emit` never throws. */
-  #misuse<K extends EventName>(result: EmitResult<K>, error: PorticoError): EmitResult<K> {
+  #failMisuse<K extends EventName>(result: EmitResult<K>, error: PorticoError): EmitResult<K> {
     this.#log.error({ err: error }, error.message);
     result.outcomes.push({ owner: "kernel", ok: false, ms: 0, error });
     return result;
@@ -175,7 +175,7 @@ function byPriority(entries: Entry[]): Entry[] {
   return entries.sort((a, b) => b.priority - a.priority);
 }
 
-/** Of one event or another from here on: only handlers know which. */
+/** Creates an event. From here on its type is that of any event; only handlers know which one it is. */
 function createEvent(name: string, context: unknown, options: EmitOptions): BusEvent {
   const colon = name.indexOf(":");
   return {

@@ -22,7 +22,7 @@ export interface Series<K extends EventName> {
   spec: EventSpec;
   event: BusEvent;
   entries: readonly Entry[];
-  /** Gets the changed context, the messages, the outcomes, and how the event ended. */
+  /** Receives the changed context, the messages, the outcomes, and the end of the event. */
   result: EmitResult<K>;
   /** Called after each handler. */
   trail: ((run: HandlerRun) => void) | undefined;
@@ -61,12 +61,13 @@ async function runHandler<K extends EventName>(
     changes: outcome.ok ? changesOf(changeable, context, view) : NO_CHANGES,
     effect: end,
   });
-  if (!outcome.ok) return entry.failClosed === true && refuse(result, unavailable(entry, event));
+  if (!outcome.ok)
+    return entry.failClosed === true && refuse(result, unavailableError(entry, event));
   for (const field of changeable) context[field] = view[field];
   result.messages.push(...messages);
   if (end === "block") {
     const { block } = returned as { block: unknown };
-    return refuse(result, blocked(String(block)), String(block));
+    return refuse(result, blockedError(String(block)), String(block));
   }
   if (end === "reply") result.reply = String((returned as { reply: unknown }).reply);
   return end !== undefined;
@@ -79,20 +80,20 @@ function refuse(result: EmitResult, refusal: PorticoError, reason = refusal.mess
   return true;
 }
 
-const blocked = (reason: string): PorticoError =>
+const blockedError = (reason: string): PorticoError =>
   errors.blocked({ reason: reason || "A hook refused the request." });
 
-/** The refusal while a handler that must judge an event does not work. */
-function unavailable({ owner }: Entry, { name }: BusEvent): PorticoError {
+/** Creates the refusal for an event whose `failClosed` handler does not work. */
+function unavailableError({ owner }: Entry, { name }: BusEvent): PorticoError {
   return errors.hookUnavailable({ owner: owner.replace(":", " "), event: name });
 }
 
-/** How handlers may end an event. */
+/** Returns the ways in which handlers may end an event. */
 function endsOf({ effects, mode }: EventSpec): readonly End[] {
   return effects ?? (mode === "answer" ? ["reply", "block"] : []);
 }
 
-/** How a handler's result ends the event; undefined where it does not. */
+/** Returns how a handler's result ends the event, or undefined if it does not. */
 function endOf(returned: HandlerResult | undefined, ends: readonly End[]): End | undefined {
   if (!returned) return undefined;
   const { reply, block } = returned as { reply?: unknown; block?: unknown };
@@ -102,7 +103,10 @@ function endOf(returned: HandlerResult | undefined, ends: readonly End[]): End |
 
 export const NO_CHANGES: readonly FieldChange[] = [];
 
-/** What a handler changed. Objects are compared member by member, since their names alone would say nothing. */
+/**
+ * Returns the changes that a handler made. Objects are compared member by member, because the field's name alone would
+ * say nothing.
+ */
 function changesOf(
   fields: readonly string[],
   before: Record<string, unknown>,
@@ -112,18 +116,21 @@ function changesOf(
     const old = before[field];
     const next = after[field];
     if (isDeepStrictEqual(old, next)) return [];
-    if (!isMembers(old) || !isMembers(next)) return [{ field, before: old, after: next }];
+    if (!isPlainObject(old) || !isPlainObject(next)) return [{ field, before: old, after: next }];
     return [...new Set([...Object.keys(old), ...Object.keys(next)])]
       .filter((name) => !isDeepStrictEqual(old[name], next[name]))
       .map((name) => ({ field: `${field}.${name}`, before: old[name], after: next[name] }));
   });
 }
 
-function isMembers(value: unknown): value is Record<string, unknown> {
+function isPlainObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A copy in which only the changeable fields can be set, so that a handler that fails half-way has changed nothing. */
+/**
+ * Creates a copy in which only the changeable fields can be set, so that a handler that fails half-way has changed
+ * nothing.
+ */
 function changeableView(
   context: Record<string, unknown>,
   changes: readonly string[],

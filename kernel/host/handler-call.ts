@@ -1,4 +1,4 @@
-/** Calls one handler of an event: with a deadline, in the context of its owner, and never throwing. */
+/** Calls one handler of an event, with a deadline and in the context of its owner. Never throws. */
 import type {
   BusEvent,
   BusHandler,
@@ -11,7 +11,7 @@ import { asError } from "../errors.ts";
 import { withDeadline } from "../timing/deadline.ts";
 import { runAs, running } from "./owner.ts";
 
-/** A handler as it was registered. */
+/** A registered handler with its options. */
 export type Entry = OnOptions &
   Required<Pick<OnOptions, "priority" | "timeoutMs" | "owner" | "traced">> & {
     handler: BusHandler;
@@ -24,12 +24,12 @@ export function entryOf(
   return { handler, priority, timeoutMs, owner, traced, ...further };
 }
 
-/** A handler was still running at its deadline; its signal has been aborted. */
+/** The error of a handler that was still running at its deadline; its signal has been aborted. */
 class DeadlineError extends Error {
   override name = "DeadlineError";
 }
 
-/** `result` is undefined where the handler failed. */
+/** Calls a handler. `result` is undefined if the handler failed. */
 export async function callHandler(
   entry: Entry,
   event: BusEvent,
@@ -48,7 +48,8 @@ export async function callHandler(
 }
 
 async function runHandler(entry: Entry, event: BusEvent): Promise<HandlerResult> {
-  // The controller makes its signal at the first use: most handlers never look at it, and it costs more than they do.
+  // Handlers receive the controller, which creates its signal at the first use: most handlers never use the signal, and
+  // creating it takes longer than they do.
   const controller = new AbortController();
   const chain = running()?.chain;
   let result: ReturnType<BusHandler>;

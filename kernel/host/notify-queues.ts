@@ -1,4 +1,4 @@
-/** Queues of `notify` events, for which no caller waits: one for each name, handled in order. */
+/** Queues of `notify` events, for which no caller waits. Each event name has a queue, which is handled in order. */
 import type { BusEvent, HandlerRun, Logger } from "../contract/index.ts";
 import { NO_CHANGES } from "./event-series.ts";
 import { callHandler, type Entry } from "./handler-call.ts";
@@ -16,7 +16,7 @@ interface Queue {
 }
 
 /** Beyond this many waiting events of one name, the oldest is dropped, and the log says so. */
-const MOST_WAITING = 1000;
+const MAX_WAITING = 1000;
 
 export class NotifyQueues {
   readonly #log: Logger;
@@ -30,7 +30,7 @@ export class NotifyQueues {
     const { name } = item.event;
     const queue = this.#queues.get(name) ?? { waiting: [], dropped: 0 };
     this.#queues.set(name, queue);
-    if (queue.waiting.length >= MOST_WAITING) this.#drop(name, queue);
+    if (queue.waiting.length >= MAX_WAITING) this.#drop(name, queue);
     queue.waiting.push(item);
     queue.work ??= this.#handleAll(queue);
   }
@@ -42,7 +42,7 @@ export class NotifyQueues {
 
   #drop(name: string, queue: Queue): void {
     queue.waiting.shift();
-    if (queue.dropped % MOST_WAITING === 0)
+    if (queue.dropped % MAX_WAITING === 0)
       this.#log.warn({ event: name, dropped: queue.dropped + 1 }, "handlers are too slow");
     queue.dropped++;
   }

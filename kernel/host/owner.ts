@@ -1,4 +1,7 @@
-/** Who is running: lets stray errors (timers, detached promises) and nested events be traced to their owner. */
+/**
+ * Tracks the owner of the running code, so that stray errors (timers, detached promises) and nested events can be
+ * traced to it.
+ */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Principal } from "../contract/principal.ts";
 
@@ -7,23 +10,23 @@ export interface Running {
   owner: string;
   /** The events being handled, outermost first. */
   chain: readonly string[];
-  /** On whose behalf; undefined where that is not known. */
+  /** The principal on whose behalf the code runs; undefined if it is not known. */
   principal?: Principal | undefined;
 }
 
 const storage = new AsyncLocalStorage<Running>();
 
 /** The properties of some work, without its owner. Absent ones are inherited from the caller. */
-interface About {
+interface WorkProperties {
   /** The event that it handles. */
   event?: string | undefined;
   chain?: readonly string[] | undefined;
   principal?: Principal | undefined;
 }
 
-export function runAs<T>(owner: string, work: () => T, about: About = {}): T {
-  const around = running();
-  const { event, chain = around?.chain ?? [], principal = around?.principal } = about;
+export function runAs<T>(owner: string, work: () => T, about: WorkProperties = {}): T {
+  const caller = running();
+  const { event, chain = caller?.chain ?? [], principal = caller?.principal } = about;
   return storage.run({ owner, chain: event ? [...chain, event] : chain, principal }, work);
 }
 

@@ -1,4 +1,4 @@
-/** Principals as values: how they are written, read, and found for a client. */
+/** Writes and reads principals, and finds that of a client. */
 import type { Principal, PrincipalKind } from "../contract/principal.ts";
 import { running } from "./owner.ts";
 import type { Client } from "../contract/index.ts";
@@ -6,20 +6,20 @@ import type { Client } from "../contract/index.ts";
 const KINDS: readonly string[] = ["key", "webhook", "poll", "user"] satisfies PrincipalKind[];
 
 /**
- * The principal of that kind and name. A colon in the name is escaped, so that no principal is the beginning of
+ * Returns the principal of that kind and name. Colons in the name are escaped, so that no principal is a prefix of
  * another one's sessions (`key:a` of `key:a:b`).
  */
 export function principalNamed(kind: PrincipalKind, name: string): Principal {
   return `${kind}:${name.replace(/[%:]/g, encodeURIComponent)}`;
 }
 
-/** On whose behalf an authenticated request is served. */
+/** Returns the principal on whose behalf an authenticated request is served. */
 export function principalOf(client: Client): Principal {
   if (client.kind === "owner") return "owner";
   return client.kind === "key" ? principalNamed("key", client.key ?? "") : "outside";
 }
 
-/** The kind and the name of a principal; undefined for `owner` and `outside`, which have none. */
+/** Returns the kind and the name of a principal; undefined for `owner` and `outside`, which have none. */
 export function partsOf(principal: Principal): { kind: PrincipalKind; name: string } | undefined {
   const colon = principal.indexOf(":");
   if (colon < 0) return undefined;
@@ -27,10 +27,10 @@ export function partsOf(principal: Principal): { kind: PrincipalKind; name: stri
   return { kind: principal.slice(0, colon) as PrincipalKind, name };
 }
 
-/** A name as `principalNamed` writes it. */
+/** Matches a name as `principalNamed` writes it. */
 const WRITTEN_NAME = /^(?:[^%:]|%25|%3A)+$/;
 
-/** Undefined for anything that is no principal. */
+/** Returns the value if it is a principal, otherwise undefined. */
 export function readPrincipal(value: unknown): Principal | undefined {
   if (value === "owner" || value === "outside") return value;
   if (typeof value !== "string") return undefined;
@@ -41,8 +41,8 @@ export function readPrincipal(value: unknown): Principal | undefined {
 }
 
 /**
- * The principal of the call that a user's plugin or hook serves at this moment. `outside` where it is not known whom
- * the running code serves: what nobody speaks for may do nothing.
+ * Returns the principal of the call that a user's plugin or hook serves at this moment. If it is unknown whom the
+ * running code serves, this is `outside`, which may do nothing.
  */
 export function currentPrincipal(): Principal {
   return running()?.principal ?? "outside";

@@ -10,40 +10,40 @@ import type {
 
 const empty: readonly [] = [];
 
-/** Lists of what is registered, by name. `order` sorts each; `changed` is called after each change. */
+/** Creates lists of registrations by name. `order` sorts each list; `changed` is called after each change. */
 export function createLists<T>(
-  how: { order?: (items: T[]) => T[]; changed?: (name: string) => void } = {},
+  options: { order?: (items: T[]) => T[]; changed?: (name: string) => void } = {},
 ) {
   const lists = new Map<string, readonly T[]>();
-  /** The same list until it changes; for nothing always the same. */
+  /** Returns the same array until the list changes, and one constant array for all empty lists. */
   const of = (name: string): readonly T[] => lists.get(name) ?? empty;
   function set(name: string, items: T[]): void {
-    if (items.length) lists.set(name, how.order?.(items) ?? items);
+    if (items.length) lists.set(name, options.order?.(items) ?? items);
     else lists.delete(name);
-    how.changed?.(name);
+    options.changed?.(name);
   }
   return {
     of,
     add(name: string, item: T): Dispose {
-      let isThere = true;
+      let isRegistered = true;
       set(name, [...of(name), item]);
       return () => {
-        if (isThere) set(name, of(name).toSpliced(of(name).indexOf(item), 1));
-        isThere = false;
+        if (isRegistered) set(name, of(name).toSpliced(of(name).indexOf(item), 1));
+        isRegistered = false;
       };
     },
   };
 }
 
 export function createServices() {
-  const provided = createLists<unknown>();
+  const providers = createLists<unknown>();
   let onProvide = (): void => {};
   function find<K extends ServiceName>(name: K): Services[K] | undefined {
-    return provided.of(name).at(-1) as Services[K] | undefined;
+    return providers.of(name).at(-1) as Services[K] | undefined;
   }
   return {
     provide<K extends ServiceName>(name: K, service: Services[K]): Dispose {
-      const undo = provided.add(name, service);
+      const undo = providers.add(name, service);
       onProvide();
       return undo;
     },
@@ -53,7 +53,7 @@ export function createServices() {
       if (service) return service;
       throw errors.serviceMissing({ name });
     },
-    /** From now on this is called whenever a service is provided. */
+    /** Sets the function that is called whenever a service is provided. */
     onProvide(listener: () => void): void {
       onProvide = listener;
     },
@@ -71,7 +71,8 @@ export function createContributions() {
       points.add(point, item),
     list: <K extends ContributionPoint>(point: K) =>
       points.of(point) as readonly Contributions[K][],
-    watch: (point: ContributionPoint, changed: () => void): Dispose => watchers.add(point, changed),
+    watch: (point: ContributionPoint, onChange: () => void): Dispose =>
+      watchers.add(point, onChange),
   };
 }
 export type ContributionRegistry = ReturnType<typeof createContributions>;

@@ -1,5 +1,5 @@
 /** The hooks of a gateway: reads them, decides whether they may run, and registers them on the bus. */
-import type { GivenEvent } from "../../bus.ts";
+import type { UntypedEvent } from "../../bus.ts";
 import { withoutSecrets } from "../../../log/redaction.ts";
 import type { BusHandler, Logger, OnOptions } from "../../../contract/index.ts";
 import { problemOf, sayProblem } from "../../../loader/problem.ts";
@@ -30,7 +30,7 @@ import {
 } from "./version.ts";
 
 /** Creates the event for a manual call, given the events that the hook handles. */
-type EventFor = (events: readonly string[]) => GivenEvent;
+type EventFor = (events: readonly string[]) => UntypedEvent;
 
 /** The handler for a `failClosed` hook that cannot be loaded: it refuses every event. */
 const refusingHandler: { call: BusHandler } & OnOptions = {

@@ -1,5 +1,5 @@
 /** Calls a hook manually once, and returns the effects that it asks for and its log. */
-import type { GivenEvent } from "../../bus.ts";
+import type { UntypedEvent } from "../../bus.ts";
 import type { BusHandler, Logger } from "../../../contract/index.ts";
 import { backstopMs, beginBounded } from "../../../loader/bounded.ts";
 import { problemOf, sayProblem } from "../../../loader/problem.ts";
@@ -13,7 +13,7 @@ import { roundMs } from "../record.ts";
 /** Calls the hook. Never throws because of the handler: the result has its error. */
 export async function tryOut(
   version: HookVersion,
-  event: GivenEvent,
+  event: UntypedEvent,
   host: HookHostOptions,
   log: Logger,
 ) {

@@ -1,4 +1,4 @@
-/** From a directory to a plugin's definition, without setting anything up. */
+/** Reads a plugin's definition from its directory, without setting it up. */
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { runAs } from "../../owner.ts";
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../../contract/index.ts";
@@ -16,7 +16,7 @@ export interface PluginCandidate extends Candidate<PluginDefinition> {
 
 export interface PluginVersion extends Version {
   candidate: PluginCandidate;
-  /** As its setup got it, or has taken it since. */
+  /** The configuration that `setup` received, or that `onConfig` has applied since. */
   config?: ConfigOf<ConfigSchemas>;
   setupMs?: number;
   /** The data that versions from the same directory pass on; see `PluginContext.keep`. */
@@ -28,32 +28,34 @@ export interface PluginVersion extends Version {
 }
 
 export const pluginEntryNames = sourceNames("plugin");
-/** What a hook's `ctx` has without any plugin. */
+/** The members of a hook's `ctx` that the kernel provides. */
 const KERNEL_MEMBERS = /^(log|config|env|signal|unloaded|paths|emit)$/;
-/** A loop of a user's plugin that keeps everything else waiting is ended after this, also in its setup and later. */
+/** The time after which a blocking loop in a user's plugin is ended, during setup and later. */
 const blockLimitMs = 5000;
 
-/** Reads what discovery found, which runs its module. Never throws: the candidate holds the problem. */
+/**
+ * Reads a directory that discovery found, which evaluates its module. Never throws: the candidate holds the problem.
+ */
 export async function readPlugin(
-  found: ExtensionDirectory,
+  directory: ExtensionDirectory,
   loader: Loader,
   before?: PluginCandidate,
 ): Promise<PluginCandidate> {
-  // The package's own files change with an update, which is a restart.
-  if (!isOfUser(found) && before?.meta) return before;
-  const candidate: PluginCandidate = { ...found, hash: "", warnings: [], loadMs: 0 };
+  // The package's own files change only with an update, which is a restart.
+  if (!isOfUser(directory) && before?.meta) return before;
+  const candidate: PluginCandidate = { ...directory, hash: "", warnings: [], loadMs: 0 };
   if (candidate.refused) return candidate;
   try {
     return await readInto(candidate, loader, before);
   } catch (thrown) {
-    candidate.problem = problemOf(thrown, found.realDir, found.entry);
+    candidate.problem = problemOf(thrown, directory.realDir, directory.entry);
     return candidate;
   }
 }
 
 const isOfUser = ({ root }: ExtensionDirectory): boolean => root.name !== "bundled";
 
-/** Returns the candidate of the scan before, where the files are the same. */
+/** Evaluates the plugin. Returns the candidate of the previous scan if the files are unchanged. */
 async function readInto(
   candidate: PluginCandidate,
   loader: Loader,
@@ -79,7 +81,7 @@ async function readInto(
   return candidate;
 }
 
-/** What is wrong with the shape of a definition. */
+/** Returns what is wrong with the shape of a definition, or undefined. */
 function faultOf(definition: PluginDefinition | undefined): string | undefined {
   if (typeof definition?.name !== "string" || typeof definition.setup !== "function")
     return "plugin.ts must have a default export made by definePlugin({ name, setup })";
@@ -94,7 +96,10 @@ function faultOf(definition: PluginDefinition | undefined): string | undefined {
   );
 }
 
-/** The whole configuration is read by the schemas: a value that is not a schema would prevent that. */
+/**
+ * Returns what is wrong with the schemas of a definition, or undefined. An invalid schema would make the whole
+ * configuration unreadable.
+ */
 function schemaFaultOf(definition: PluginDefinition | undefined): string | undefined {
   try {
     for (const schema of Object.values(definition?.config ?? {})) TypeCompiler.Code(schema);
@@ -104,7 +109,7 @@ function schemaFaultOf(definition: PluginDefinition | undefined): string | undef
   }
 }
 
-/** All below the roots, or that of one directory's name: for schemas and commands. */
+/** Reads all plugins below the roots, or that in directories of one name, for their schemas and commands. */
 export const readPlugins = (
   roots: readonly Root[],
   loader: Loader,

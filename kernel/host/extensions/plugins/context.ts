@@ -1,4 +1,4 @@
-/** What a plugin gets in `setup`: every call registers its own undo in the plugin's scope. */
+/** Creates the context that a plugin receives in `setup`. Every call registers its own undo in the plugin's scope. */
 import type { Bus } from "../../bus.ts";
 import type { ConfigStore } from "../../../config/config.ts";
 import type { OpenServer } from "../../../http/pool.ts";
@@ -44,7 +44,7 @@ export interface PluginParts {
   addReadiness(name: string, check: () => string | undefined): Dispose;
 }
 
-/** Registers nothing that takes effect before the setup has succeeded. */
+/** Creates the context. Nothing that it registers takes effect before the setup has succeeded. */
 export function createPluginContext(
   parts: PluginParts,
   definition: PluginDefinition,
@@ -68,7 +68,7 @@ export function createPluginContext(
     ...eventCalls(parts, registrar),
     ...serviceCalls(parts, registrar),
     ...contributionCalls(parts, registrar),
-    ...lifeCalls(parts, registrar),
+    ...lifecycleCalls(parts, registrar),
     onConfig(apply) {
       requireHandler("onConfig", apply);
       version.onConfig = registrar.own(apply);
@@ -154,7 +154,7 @@ function contributionCalls(
   function add<K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose {
     points.check(point, item);
     const { name } = item as { name?: unknown };
-    const contributed = point === "tool" ? ownedTool(item as Tool, registrar) : item;
+    const contributed = point === "tool" ? traceTool(item as Tool, registrar) : item;
     return registrar.stage(`${point} ${String(name)}`, () =>
       contributions.add(point, contributed as Contributions[K]),
     );
@@ -162,12 +162,12 @@ function contributionCalls(
   return {
     add,
     list: contributions.list,
-    watch(point, changed) {
-      requireHandler(`watch ${point}`, changed);
+    watch(point, onChange) {
+      requireHandler(`watch ${point}`, onChange);
       const report = registrar.own(() => {
         // This runs while another plugin starts, which must not fail because of it.
         try {
-          changed();
+          onChange();
         } catch (error) {
           registrar.log.error({ err: error, point }, `a watcher of ${point} failed`);
         }
@@ -178,13 +178,13 @@ function contributionCalls(
   };
 }
 
-function ownedTool(tool: Tool, registrar: Registrar): Tool {
+function traceTool(tool: Tool, registrar: Registrar): Tool {
   if (!registrar.isTraced) return tool;
   const handler = registrar.own(tool.handler.bind(tool), (_args, call) => call.principal);
   return { ...tool, handler };
 }
 
-function lifeCalls(
+function lifecycleCalls(
   parts: PluginParts,
   registrar: Registrar,
 ): Pick<PluginContext, "task" | "defer" | "readiness"> {
@@ -235,7 +235,7 @@ function isBelow(path: readonly (string | number)[], section: string): boolean {
     .every((step, index) => index < path.length && (step === "*" || step === path[index]));
 }
 
-/** A duration that a timer can keep. */
+/** Throws unless the value is a duration that a timer supports. */
 function requireTime(call: string, name: string, ms: number | undefined): void {
   if (!isTimerMs(ms))
     throw errors.misusedCall({

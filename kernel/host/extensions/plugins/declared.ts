@@ -1,8 +1,8 @@
-/** What the definitions of plugins say for checks of the configuration, whether or not the plugins run. */
+/** Reads what plugins declare for checks of the configuration, whether or not the plugins run. */
 import type { LoadCheck } from "../../../config/sections.ts";
 import type { PluginCandidate } from "./candidate.ts";
 
-/** By name, the candidate that would run: of several roots, the highest. */
+/** Returns by name the candidate that would run, which is the one in the highest root. */
 function highestByName(candidates: readonly PluginCandidate[]): Map<string, PluginCandidate> {
   const highest = new Map<string, PluginCandidate>();
   for (const candidate of candidates) {
@@ -12,7 +12,7 @@ function highestByName(candidates: readonly PluginCandidate[]): Map<string, Plug
   return highest;
 }
 
-/** The check of a plugin's sections, unless another directory of that name replaces the plugin. */
+/** Returns the check of a plugin's sections, unless another directory with that name replaces the plugin. */
 export function checkOf(
   candidate: PluginCandidate,
   all: readonly PluginCandidate[],
@@ -22,8 +22,8 @@ export function checkOf(
 }
 
 /**
- * The names that enabled plugins declare to add to a point. `isComplete` is false where a user's plugin does not declare
- * names: what it adds is only known once it runs.
+ * Returns the names that enabled plugins declare for a contribution point. `isComplete` is false if a user's plugin
+ * declares no names: its contributions are only known once it runs.
  */
 export function declaredNames(
   candidates: readonly PluginCandidate[],

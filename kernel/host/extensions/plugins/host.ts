@@ -1,4 +1,4 @@
-/** The plugins of a gateway, set up in the order of their needs. */
+/** The plugins of a gateway. They are set up in the order of their needs. */
 import { endOrLate } from "../../../timing/deadline.ts";
 import { undoLimitMs } from "../../../timing/scope.ts";
 import { ExtensionHost } from "../host.ts";
@@ -27,47 +27,50 @@ export class PluginHost extends ExtensionHost<PluginVersion, PluginSlot, PluginR
     options.parts.services.onProvide(() => this.resumeWaiting());
   }
 
-  /** Throws the error of a plugin that refuses the configuration: a gateway does not start with a wrong one. */
+  /**
+   * Starts all plugins. Throws the error of a plugin that refuses the configuration, so that the gateway does not start
+   * with a wrong one.
+   */
   override async start(): Promise<void> {
     await super.start();
     if (this.#kind.refusal) throw this.#kind.refusal;
   }
 
-  /** The state of each plugin. */
+  /** Returns the state of each plugin. */
   standings() {
     const missing = this.#kind.missing.bind(this.#kind);
     return this.each((slot, candidate) => pluginStanding(slot, candidate, missing));
   }
 
-  /** The members of a hook's `ctx` that any plugin here may give, running or not. */
+  /** The members of a hook's `ctx` that any plugin here may provide, running or not. */
   hookMembers(): readonly string[] {
     return this.#kind.hookMembers;
   }
 
-  /** The names that enabled plugins declare to add to a point. */
+  /** Returns the names that enabled plugins declare for a contribution point. */
   declaredNames(point: string) {
     return declaredNames(this.#kind.candidates, this.#isEnabled, point);
   }
 
-  /** The plugins that are meant to run and do not, for `/ready`. */
+  /** Returns the plugins that should run but do not, for `/ready`. */
   unready(): { name: string; error: string }[] {
     return [...this.slots.values()]
       .filter((slot) => !slot.active && shouldRun(slot))
       .map(({ name }) => ({ name, error: this.info(name).error ?? "it is starting" }));
   }
 
-  /** Stops every plugin, from the latest to the first. */
+  /** Stops every plugin, in the reverse order of their needs. */
   protected override async stopAll(
     slots: readonly PluginSlot[],
     stop: (slot: PluginSlot) => Promise<void>,
   ): Promise<void> {
-    const latestFirst = inOrderOfNeeds(slots).reverse();
-    const stopEach = async (some: readonly PluginSlot[]) => {
-      for (const slot of some) await stop(slot);
+    const latestFirst = sortByNeeds(slots).reverse();
+    const stopEach = async (group: readonly PluginSlot[]) => {
+      for (const slot of group) await stop(slot);
     };
-    const ofUsers = latestFirst.filter((slot) => !isBundled(slot));
+    const usersPlugins = latestFirst.filter((slot) => !isBundled(slot));
     // The clean-ups of the package's own plugins, which close browsers for example, run even if those of users hang.
-    await endOrLate(stopEach(ofUsers), 2 * this.#undoMs);
+    await endOrLate(stopEach(usersPlugins), 2 * this.#undoMs);
     await stopEach(latestFirst.filter(isBundled));
   }
 }
@@ -75,8 +78,8 @@ export class PluginHost extends ExtensionHost<PluginVersion, PluginSlot, PluginR
 const isBundled = ({ active }: PluginSlot): boolean =>
   active?.version.candidate.root.name === "bundled";
 
-/** A plugin that provides a service comes before those that need it. */
-function inOrderOfNeeds(slots: readonly PluginSlot[]): PluginSlot[] {
+/** Orders plugins so that each provider of a service comes before those that need the service. */
+function sortByNeeds(slots: readonly PluginSlot[]): PluginSlot[] {
   const visited = new Set<PluginSlot>();
   const ordered: PluginSlot[] = [];
   const visit = (slot: PluginSlot): void => {

@@ -1,4 +1,4 @@
-/** Plugins as a kind of extension: how a `plugin.ts` is read, when it may be set up, and how it takes its configuration. */
+/** The plugin kind of extensions: how to read a `plugin.ts`, when to set it up, and how to reconfigure it. */
 import { isPorticoError, type PorticoError } from "../../../errors.ts";
 import type { Loader } from "../../../loader/load.ts";
 import { withDeadline } from "../../../timing/deadline.ts";
@@ -28,11 +28,11 @@ export interface PluginKindOptions {
   parts: Omit<PluginParts, "points">;
   enabled: (name: string) => boolean;
   agree?: Kind<PluginVersion, PluginSlot, PluginRecord>["agree"];
-  /** How long one undo of a plugin may take, and its `onConfig`. */
+  /** The time limits of one undo and of `onConfig`, in ms. */
   limits: { undoMs: number; configMs: number };
 }
 
-const SWITCHED_OFF: DisabledReason = {
+const DISABLED: DisabledReason = {
   state: "disabled",
   reasons: ["the configuration switches it off"],
 };
@@ -48,7 +48,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
   candidates: readonly PluginCandidate[] = [];
   /** The members of a hook's `ctx` that plugins declare, whether or not these run. */
   hookMembers: readonly string[] = [];
-  /** Why a plugin refuses the configuration. */
+  /** The error of the first plugin that refused the configuration. */
   refusal: PorticoError | undefined;
   readonly #options: PluginKindOptions;
   readonly #points;
@@ -69,8 +69,11 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     return { log: this.log.child({ plugin: name }) };
   }
 
-  read(found: ExtensionDirectory, before: PluginCandidate | undefined): Promise<PluginCandidate> {
-    return readPlugin(found, this.#options.loader, before);
+  read(
+    directory: ExtensionDirectory,
+    before: PluginCandidate | undefined,
+  ): Promise<PluginCandidate> {
+    return readPlugin(directory, this.#options.loader, before);
   }
 
   scanned(candidates: readonly PluginCandidate[]): void {
@@ -83,14 +86,14 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
   }
 
   whyDisabled({ name }: PluginSlot): DisabledReason | undefined {
-    return this.#options.enabled(name) ? undefined : SWITCHED_OFF;
+    return this.#options.enabled(name) ? undefined : DISABLED;
   }
 
   describe(slot: PluginSlot, candidate: PluginCandidate): PluginRecord {
     return describePlugin(slot, candidate, (of) => this.missing(of));
   }
 
-  /** The services that a plugin needs and no active plugin provides. */
+  /** Returns the services that a plugin needs and no active plugin provides. */
   missing({ meta }: PluginCandidate): string[] {
     const { services } = this.#options.parts;
     return (meta?.needs ?? []).filter((need) => !services.find(need));
@@ -100,7 +103,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     return this.missing(candidate).length === 0;
   }
 
-  /** Reading a plugin has evaluated its module already. */
+  /** Returns a version at once, because reading the plugin has already evaluated its module. */
   async load(candidate: PluginCandidate): Promise<PluginVersion> {
     return { candidate, loadMs: candidate.loadMs };
   }
@@ -123,7 +126,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     restart: Restart<PluginVersion>,
   ): Promise<void> {
     const { active, top } = slot;
-    // The setup may have failed because of what has changed, or may still be working with the old values.
+    // The setup may have failed because of these keys, or may still be running with the old values.
     if (top?.meta && isConcerned(top.meta, keys)) advance(slot, "retry");
     const definition = active?.version.candidate.meta;
     if (!active || !definition || !shouldRun(slot) || !isConcerned(definition, keys)) return;

@@ -1,4 +1,4 @@
-/** The routes, upgrades and error forms of a plugin. */
+/** Mounts the routes, upgrades and error forms of a plugin. */
 import type { Dispose, Method, Mount } from "../../../contract/index.ts";
 import { principalOf } from "../../principals.ts";
 import { errors } from "../errors.ts";
@@ -7,10 +7,13 @@ import { type Registrar, requireHandler } from "./registrar.ts";
 const METHODS: readonly (Method | "")[] = ["", "GET", "POST", "PUT", "PATCH", "DELETE"];
 const PATH = /^\/[^?#\s]*$/;
 
-/** Stages one registration; returns its undo. */
+/** Stages one registration, and returns its undo. */
 type Stage = Registrar["stage"];
 
-/** `stage` may keep the undos, where the server can be closed before the plugin is unloaded. */
+/**
+ * Wraps a mount for a plugin. `stage` may collect the undos of a server that can be closed before the plugin is
+ * unloaded.
+ */
 export function pluginMount(
   mount: Mount,
   registrar: Registrar,
@@ -24,14 +27,14 @@ export function pluginMount(
         const why = "it needs the method GET, POST, PUT, PATCH or DELETE, and a path such as /a/:b";
         throw errors.misusedCall({ call: label, why });
       }
-      const owned = registrar.own(handler, ({ client }) => principalOf(client));
-      return stage(label, () => mount.route(method, path, options, owned));
+      const tracedHandler = registrar.own(handler, ({ client }) => principalOf(client));
+      return stage(label, () => mount.route(method, path, options, tracedHandler));
     },
     upgrade(path, options, handler): Dispose {
       const label = `upgrade ${path}`;
       requireHandler(label, handler);
-      const owned = registrar.own(handler, () => "outside");
-      return stage(label, () => mount.upgrade(path, options, owned));
+      const tracedHandler = registrar.own(handler, () => "outside");
+      return stage(label, () => mount.upgrade(path, options, tracedHandler));
     },
     errors: (prefix, form, options) =>
       stage(`errors ${prefix}`, () => mount.errors(prefix, form, options)),

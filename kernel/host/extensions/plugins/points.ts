@@ -1,4 +1,4 @@
-/** What plugins may contribute, and what an item must be: looked at before anything of it counts. */
+/** The contribution points, and the checks that every item must pass. */
 import { errors } from "../errors.ts";
 import { isTimerMs } from "../../../timing/deadline.ts";
 import { didYouMean } from "../../../text/nearest.ts";
@@ -11,10 +11,10 @@ import type {
 
 type Points = NonNullable<PluginDefinition["contributions"]>;
 
-/** Nothing, or white space alone; or a character that does something to the terminal or log where it is shown. */
-const UNSEEN = /^\s*$|[\p{Cc}\p{Cf}\u2028\u2029]/u;
+/** Matches empty or blank text, and text with characters that could manipulate a terminal or log. */
+const INVISIBLE = /^\s*$|[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
-/** The kernel's own. */
+/** The contribution points of the kernel. */
 const kernelPoints: Points = {
   tool: {
     fields: { name: "string", parameters: "object", handler: "function" },
@@ -32,10 +32,10 @@ const kernelPoints: Points = {
   changeWatcher: { fields: { name: "string", attempted: "function" } },
 };
 
-/** The points that the definitions declare, running or not, and how to tell what is wrong with an item. */
+/** Collects the points that definitions declare, whether or not the plugins run, and checks items. */
 export function createPoints(kernelEvents: ReadonlySet<string>) {
   let points: Points = kernelPoints;
-  let on: readonly PluginDefinition[] = [];
+  let enabledPlugins: readonly PluginDefinition[] = [];
   return {
     declare(definitions: readonly PluginDefinition[], isOn: (plugin: string) => boolean): void {
       points = Object.assign(
@@ -43,12 +43,17 @@ export function createPoints(kernelEvents: ReadonlySet<string>) {
         ...definitions.map(({ contributions }) => contributions),
         kernelPoints,
       ) as Points;
-      on = definitions.filter(({ name }) => isOn(name));
+      enabledPlugins = definitions.filter(({ name }) => isOn(name));
     },
-    /** Throws for an event of the gateway's, or of another plugin that is on: the first that declares it has it. */
+    /**
+     * Returns the event, or throws if it belongs to the gateway or to another enabled plugin. It belongs to the first
+     * plugin that declares it.
+     */
     ownEvent<K extends string>(event: K, plugin: string): K {
       const declares = ({ events = {} }: PluginDefinition): boolean => Object.hasOwn(events, event);
-      const owner = kernelEvents.has(event) ? "the gateway" : (on.find(declares)?.name ?? plugin);
+      const owner = kernelEvents.has(event)
+        ? "the gateway"
+        : (enabledPlugins.find(declares)?.name ?? plugin);
       if (owner === plugin) return event;
       throw errors.foreignEvent({ event, owner, plugin });
     },
@@ -62,9 +67,9 @@ export function createPoints(kernelEvents: ReadonlySet<string>) {
 }
 export type ContributionPoints = ReturnType<typeof createPoints>;
 
-function unknownPoint(point: string, known: readonly string[]): string {
-  const near = didYouMean(point, known);
-  return `no plugin accepts contributions of that kind${near ? `; did you mean ${near}?` : ` (the kinds are ${known.join(", ")})`}`;
+function unknownPoint(point: string, knownPoints: readonly string[]): string {
+  const near = didYouMean(point, knownPoints);
+  return `no plugin accepts contributions of that kind${near ? `; did you mean ${near}?` : ` (the kinds are ${knownPoints.join(", ")})`}`;
 }
 
 function whyUnfit<K extends ContributionPoint>(
@@ -77,7 +82,7 @@ function whyUnfit<K extends ContributionPoint>(
     const value = members[field];
     if (typeof value !== kind || value === null)
       return `its ${field} must be ${kind === "object" ? "an" : "a"} ${kind}`;
-    if (kind === "string" && UNSEEN.test(String(value)))
+    if (kind === "string" && INVISIBLE.test(String(value)))
       return `its ${field} is empty, or contains invisible characters`;
   }
   return spec.check?.(item);

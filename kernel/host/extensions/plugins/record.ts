@@ -1,4 +1,4 @@
-/** A plugin as routes show it. `missing`: services that it needs and no plugin provides. */
+/** Describes plugins for display. `missing` returns the services that a plugin needs and no plugin provides. */
 import { describe, roundMs, standingOf } from "../record.ts";
 import type { Slot } from "../slot.ts";
 import type { PluginCandidate, PluginVersion } from "./candidate.ts";
@@ -12,7 +12,7 @@ export function pluginStanding(
 ) {
   const { name, state, error } = standingOf(slot, candidate);
   const isWaiting = state === "loading";
-  // An older version runs until the services that this one needs are there.
+  // An older version keeps running until the services that this one needs are available.
   const isOld = state === "active" && slot.active?.version.candidate.hash !== candidate.hash;
   const services = isWaiting || isOld ? missing(candidate).join(", ") : "";
   const need = services ? `it needs ${services}, which no active plugin provides` : undefined;
@@ -24,25 +24,25 @@ export function pluginStanding(
   }
 }
 
-/** Object.assign, because a spread takes forty times as long. */
+/** Describes a plugin. It uses Object.assign, because a spread takes forty times as long. */
 export function describePlugin(
   slot: Slot<PluginVersion>,
   candidate: PluginCandidate,
   missing: Missing,
 ) {
   const record = describe(slot, candidate);
-  const runs = record.loaded?.dir === candidate.dir ? slot.active : undefined;
+  const activeVersion = record.loaded?.dir === candidate.dir ? slot.active : undefined;
   const standing = pluginStanding(slot, candidate, missing);
   return Object.assign(record as Omit<typeof record, "loaded" | "shadowedBy" | "state">, standing, {
     description: candidate.meta?.description,
     shadowedBy: record.shadowedBy?.dir,
     loaded: undefined,
-    hash: runs?.version.candidate.hash ?? (candidate.hash || undefined),
-    generation: runs?.generation ?? (slot.top === candidate ? slot.generation : 0),
-    loadedAt: runs?.loadedAt,
+    hash: activeVersion?.version.candidate.hash ?? (candidate.hash || undefined),
+    generation: activeVersion?.generation ?? (slot.top === candidate ? slot.generation : 0),
+    loadedAt: activeVersion?.loadedAt,
     loadMs: candidate.meta && roundMs(candidate.loadMs),
-    setupMs: runs && roundMs(runs.version.setupMs ?? 0),
-    effects: runs?.scope.effects ?? [],
+    setupMs: activeVersion && roundMs(activeVersion.version.setupMs ?? 0),
+    effects: activeVersion?.scope.effects ?? [],
   });
 }
 

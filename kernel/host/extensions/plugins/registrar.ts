@@ -1,4 +1,4 @@
-/** Registers what one version of a plugin adds to the gateway, with an undo for each, and checks what it passes. */
+/** Registers the effects of one version of a plugin, with an undo for each, and checks its arguments. */
 import type { Dispose, Logger, Principal } from "../../../contract/index.ts";
 import type { Scope } from "../../../timing/scope.ts";
 import { runAs } from "../../owner.ts";
@@ -9,7 +9,7 @@ export interface RegistrarOptions {
   name: string;
   log: Logger;
   scope: Scope;
-  /** False for the package's own plugins: tracing their stray errors would slow down every promise a little. */
+  /** False for the package's own plugins, because tracing their stray errors would slow down every promise a little. */
   isTraced: boolean;
 }
 
@@ -30,19 +30,19 @@ export class Registrar {
     this.isTraced = isTraced;
   }
 
-  /** Registers at once what is harmless even if the setup fails later. */
+  /** Registers an effect at once: one that is harmless even if the setup fails later. */
   add(label: string, undo: Dispose): Dispose {
     return this.scope.add(label, undo);
   }
 
-  /** Registers once the setup has succeeded. */
+  /** Registers an effect when the setup has succeeded. */
   stage(label: string, register: () => Dispose): Dispose {
     return this.scope.stage(label, register);
   }
 
   /**
-   * Makes errors and events of the work traceable to the plugin. `principalOf` says whom a call serves; without it, the
-   * plugin acts on its own, for the owner.
+   * Wraps a function so that its errors and events are traceable to the plugin. `principalOf` returns whom a call
+   * serves; without it, the plugin acts on its own, for the owner.
    */
   own<A extends unknown[], R>(
     work: (...args: A) => R,
@@ -53,7 +53,7 @@ export class Registrar {
   }
 }
 
-/** Throws where a handler is not a function, so that the stack names the line that registers it. */
+/** Throws if a handler is not a function, so that the stack names the line that registers it. */
 export function requireHandler(call: string, handler: Work): void {
   if (typeof handler !== "function")
     throw errors.misusedCall({ call, why: "its handler must be a function" });

@@ -1,4 +1,4 @@
-/** Plugins' sections of the configuration. */
+/** Defines the configuration sections of plugins. */
 import { Type } from "@sinclair/typebox";
 import type {
   ConfigOf,
@@ -12,48 +12,49 @@ import type { LoadCheck } from "../../../config/sections.ts";
 import type { PluginParts } from "./context.ts";
 import { checkOf } from "./declared.ts";
 
-interface Defined {
+interface RegisteredSections {
   schemas: ConfigSchemas;
   check: LoadCheck | undefined;
   undo: Dispose;
 }
 
-/** One object for all scans: a new definition would cause a check of the whole configuration. */
-const none: ConfigSchemas = {};
+/** One object for all scans, because a new definition would cause a check of the whole configuration. */
+const NO_SCHEMAS: ConfigSchemas = {};
 
 /** Registers the sections of every plugin with the configuration, running or not. */
 export function createSections({ config, log }: Pick<PluginParts, "config" | "log">) {
-  /** By the directory that owns them. */
-  const defined = new Map<string, Defined>();
+  /** The registered sections by the directory of their plugin. */
+  const sectionsByDir = new Map<string, RegisteredSections>();
   let scans = 0;
 
-  function defineOne(candidate: PluginCandidate, all: readonly PluginCandidate[]): void {
+  function defineSections(candidate: PluginCandidate, all: readonly PluginCandidate[]): void {
     const { dir, meta, refused, name } = candidate;
-    const before = defined.get(dir);
-    // A version that does not load leaves the sections as they were; without any, its own must not be an unknown key.
+    const before = sectionsByDir.get(dir);
+    // A version that does not load keeps the existing sections. A plugin without any gets one for its name, which would
+    // otherwise be an unknown key.
     if (!meta && before && !refused) return;
-    const schemas = meta ? (meta.config ?? none) : { [name]: Type.Optional(Type.Any()) };
+    const schemas = meta ? (meta.config ?? NO_SCHEMAS) : { [name]: Type.Optional(Type.Any()) };
     const check = checkOf(candidate, all);
     if (before?.schemas === schemas && before.check === check) return;
     void before?.undo();
-    defined.set(dir, { schemas, check, undo: config.define(dir, schemas, check) });
+    sectionsByDir.set(dir, { schemas, check, undo: config.define(dir, schemas, check) });
   }
 
   return {
     define(candidates: readonly PluginCandidate[]): void {
       const dirs = new Set(candidates.map(({ dir }) => dir));
-      for (const [dir, { undo }] of defined) {
+      for (const [dir, { undo }] of sectionsByDir) {
         if (dirs.has(dir)) continue;
         void undo();
-        defined.delete(dir);
+        sectionsByDir.delete(dir);
       }
-      for (const candidate of candidates) defineOne(candidate, candidates);
+      for (const candidate of candidates) defineSections(candidate, candidates);
       // During a start, the gateway checks the configuration itself.
       if (scans++ === 0) return;
       try {
         config.check();
       } catch (error) {
-        // One that lost its plugin, or does not fit the new one, must not keep the others from running.
+        // A section that lost its plugin, or violates the new schema, must not keep the other plugins from running.
         log.warn(
           { err: error },
           `the configuration does not match the schemas of the plugins: ${(error as Error).message}`,
@@ -63,7 +64,10 @@ export function createSections({ config, log }: Pick<PluginParts, "config" | "lo
   };
 }
 
-/** What `setup` gets: each section by its path. Those of a map (`channels.*`) have no value of their own. */
+/**
+ * Returns the configuration that `setup` receives: each section by its path. Sections of a map (`channels.*`) have no
+ * value of their own.
+ */
 export function sectionsOf(
   definition: PluginDefinition,
   section: (path: string) => unknown,
@@ -74,7 +78,7 @@ export function sectionsOf(
   );
 }
 
-/** True where a change of these keys touches a section of the plugin. */
+/** Whether a change of these keys affects a section of the plugin. */
 export function isConcerned(definition: PluginDefinition, keys: readonly string[]): boolean {
   const sections = Object.keys(definition.config ?? {}).map((path) => path.replace(/\.?\*.*$/, ""));
   return sections.some((section) =>

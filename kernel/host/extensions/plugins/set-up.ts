@@ -11,7 +11,7 @@ import { sectionsOf } from "./sections.ts";
 
 const setupTimeoutMs = 15_000;
 
-/** Throws `LoadError` where its setup fails; the scope holds what it registered until then. */
+/** Sets up the plugin. Throws `LoadError` if its setup fails; the scope then holds its registrations. */
 export async function setUp(
   parts: PluginParts,
   version: PluginVersion,

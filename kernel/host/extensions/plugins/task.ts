@@ -1,10 +1,10 @@
-/** Background work of a plugin, again and again. */
+/** Runs the periodic background work of a plugin. */
 import { setTimeout } from "node:timers/promises";
 import type { Dispose, Logger, PluginContext } from "../../../contract/index.ts";
 
 export type TaskTimes = Parameters<PluginContext["task"]>[1];
 
-/** Runs never overlap. An error is logged, and the next run comes in time. */
+/** Starts a task. Its runs never overlap. An error is logged, and the next run follows as scheduled. */
 export function startTask(
   log: Logger,
   { everyMs, immediately }: TaskTimes,
@@ -20,11 +20,11 @@ export function startTask(
       waitMs = everyMs;
     }
   };
-  // It ends only when the signal aborts a wait.
-  const ended = runRepeatedly().catch(() => {});
+  // The loop ends only when the signal aborts a wait.
+  const loop = runRepeatedly().catch(() => {});
   return () => {
     controller.abort();
-    return ended;
+    return loop;
   };
 }
 
