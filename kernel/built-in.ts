@@ -1,4 +1,4 @@
 /** The modules that the build has bundled into the program. Empty when the program runs from its sources. */
 
-/** By path below the package: plugins, their faces, and the handlers of hooks. Evaluated when first asked for. */
+/** Plugins, their faces, and the handlers of hooks, by path below the package. Each is evaluated at its first use. */
 export const builtIn: ReadonlyMap<string, () => Promise<Record<string, unknown>>> = new Map();

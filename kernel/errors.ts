@@ -41,7 +41,7 @@ export interface PorticoErrorOptions {
   status?: number;
   /** The offending field as a path: `messages[2].role`. */
   param?: string;
-  /** The family (`authentication_error`), for surfaces whose error form has one. */
+  /** The family (`authentication_error`), for APIs whose error format has one. */
   type?: string;
   /** Further response headers, such as `retry-after`. */
   headers?: Record<string, string>;
@@ -49,16 +49,16 @@ export interface PorticoErrorOptions {
   details?: Record<string, unknown>;
   /** The name of the limit that refused: `requestsPerMinute`, `budget`. */
   limit?: string | undefined;
-  /** What lay below; logged, never shown. */
+  /** The underlying error; logged, never shown. */
   cause?: unknown;
 }
 
 /** One situation in which a request is refused. */
 export interface ErrorEntry {
   readonly code: ErrorCode | (string & {});
-  /** May be left out for the kernel's codes, whose status is fixed. */
+  /** Optional for the kernel's codes, whose status is fixed. */
   readonly status?: number;
-  /** The family, for surfaces whose error form has one: `rate_limit_error`. */
+  /** The family, for APIs whose error format has one: `rate_limit_error`. */
   readonly type?: string;
   /** A placeholder such as `{name}` stands for a value that the thrower passes. */
   readonly message: string;
@@ -90,7 +90,7 @@ export type DeclaredErrors = Statuses | ErrorTable<Readonly<Record<string, Error
 const STATUSES = Symbol.for("portico.error-statuses");
 const ENTRIES = Symbol.for("portico.error-entries");
 
-/** The situations of a table, for listings; of a plain list of statuses, its codes. */
+/** Returns the situations of a table, for listings; for a plain list of statuses, its codes. */
 export function entriesOf(errors: DeclaredErrors): ErrorEntry[] {
   const entries = (errors as { [ENTRIES]?: Record<string, ErrorEntry> })[ENTRIES];
   if (entries) return Object.values(entries);
@@ -101,21 +101,23 @@ export function entriesOf(errors: DeclaredErrors): ErrorEntry[] {
   }));
 }
 
-/** The codes of plugins, as their definitions declare them: each table for as long as its plugin is loaded. */
-const declared = new Set<Statuses>();
+/** The codes that plugins declare. Each table is present as long as its plugin is loaded. */
+const declaredStatuses = new Set<Statuses>();
 
 /** Adds a plugin's codes until the returned function is called. The kernel's own codes keep their status. */
 export function declareErrors(errors: DeclaredErrors): () => void {
-  // A copy for each declaration: two versions of a plugin may declare the same table, and one of them ends first.
+  // Each declaration has its own copy, because two versions of a plugin may declare the same table, and one of them
+  // ends first.
   const statuses = { ...((errors as { [STATUSES]?: Statuses })[STATUSES] ?? (errors as Statuses)) };
-  declared.add(statuses);
-  return () => void declared.delete(statuses);
+  declaredStatuses.add(statuses);
+  return () => void declaredStatuses.delete(statuses);
 }
 
-/** The status that belongs to a code; 500 for an unknown one. */
+/** Returns the status of a code; 500 for an unknown one. */
 export function statusOf(code: string): number {
   if (Object.hasOwn(STATUS, code)) return STATUS[code as ErrorCode];
-  for (const table of declared) if (Object.hasOwn(table, code)) return table[code] as number;
+  for (const table of declaredStatuses)
+    if (Object.hasOwn(table, code)) return table[code] as number;
   return 500;
 }
 
@@ -177,11 +179,12 @@ function errorFactory({ code, status, type, message }: ErrorEntry) {
     ...(status === undefined ? {} : { status }),
     ...(type === undefined ? {} : { type }),
   };
-  const make = (text: string, options: PorticoErrorOptions = {}) =>
+  const createError = (text: string, options: PorticoErrorOptions = {}) =>
     new PorticoError(code, text, { ...defaults, ...options });
-  if (!PLACEHOLDER.test(message)) return (options?: PorticoErrorOptions) => make(message, options);
+  if (!PLACEHOLDER.test(message))
+    return (options?: PorticoErrorOptions) => createError(message, options);
   return (values: Readonly<Record<string, string | number>>, options?: PorticoErrorOptions) =>
-    make(fillIn(message, values), options);
+    createError(fillIn(message, values), options);
 }
 
 const PLACEHOLDER = /\{(\w+)\}/;
@@ -198,36 +201,36 @@ Object.defineProperty(PorticoError.prototype, "name", {
 Object.defineProperty(PorticoError.prototype, MARK, { value: true });
 
 /**
- * What was thrown, as an error whose fields can be read and are texts. It may be anything: an extension may throw an
- * object whose getters throw, and the place that reports the failure must not fail because of it.
+ * Converts a thrown value to an error whose fields are readable texts. The value may be anything: an extension may
+ * throw an object whose getters throw, and the code that reports the failure must not fail because of it.
  */
 export function asError(thrown: unknown): Error {
   try {
-    if (thrown instanceof Error) return isReadable(thrown) ? thrown : placeless(UNREADABLE);
-    return placeless(
+    if (thrown instanceof Error) return isReadable(thrown) ? thrown : createWithoutStack(UNREADABLE);
+    return createWithoutStack(
       typeof thrown === "string"
         ? thrown
         : `threw ${JSON.stringify(thrown) ?? String(thrown)}, which is not an Error`,
     );
   } catch {
-    return placeless(UNREADABLE);
+    return createWithoutStack(UNREADABLE);
   }
 }
 
 const UNREADABLE = "threw a value that cannot be shown";
 
-/** Its stack would blame the place that made it. */
-function placeless(message: string): Error {
+/** Creates an error without a stack, which would blame this module. */
+function createWithoutStack(message: string): Error {
   return Object.assign(new Error(message), { stack: `Error: ${message}` });
 }
 
-/** Throws where a field throws. */
+/** Whether the fields of an error are readable texts. Throws if a getter throws. */
 function isReadable({ name, message, stack = "", cause }: Error): boolean {
   const areTexts = [name, message, stack].every((field) => typeof field === "string");
   return areTexts && (!(cause instanceof Error) || typeof cause.message === "string");
 }
 
-/** True for a `PorticoError`, whichever copy of the class made it. */
+/** Whether a value is a `PorticoError`, whichever copy of the class created it. */
 export function isPorticoError(value: unknown): value is PorticoError {
   return (
     typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[MARK] === true

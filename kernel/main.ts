@@ -1,4 +1,4 @@
-/** The process: its words, its streams, its interrupt. Everything else is handed in from here. */
+/** The entry point: passes the arguments, the streams and the interrupt of the process to the program. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { loaderFor } from "./package-loader.ts";
@@ -9,10 +9,10 @@ const packageDir = dirname(import.meta.dirname);
 const { version } = JSON.parse(readFileSync(join(packageDir, "package.json"), "utf8")) as {
   version: string;
 };
-const interrupted = new AbortController();
+const interrupt = new AbortController();
 
-/** A gateway takes the signals over; any other command is simply ended by them. */
-process.once("SIGINT", () => interrupted.abort());
+/** A gateway handles the signals itself; any other command is ended by them. */
+process.once("SIGINT", () => interrupt.abort());
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
 });
@@ -22,7 +22,7 @@ void runProgram({
   env: process.env,
   cwd: process.cwd(),
   version,
-  signal: interrupted.signal,
+  signal: interrupt.signal,
   stdout: process.stdout,
   stderr: process.stderr,
   loaderFor,

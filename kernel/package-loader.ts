@@ -1,4 +1,7 @@
-/** The loader as a gateway uses it: hands in `portico` and the faces of plugins, and keeps bundles where they may be written. */
+/**
+ * Creates the loader of a gateway, which provides `portico` and the faces of plugins, and stores bundles where they may
+ * be written.
+ */
 import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { basename, dirname, join, relative } from "node:path";
@@ -10,8 +13,9 @@ import { LoadError } from "./loader/problem.ts";
 import type { Paths } from "./contract/index.ts";
 
 /**
- * That of a home. The package's own modules are part of the program; where it runs from its sources, their bundles lie in
- * `.build/cache`, those of users in the home. Source maps cost time at each load: only what users write (and edit) has them.
+ * Returns the loader of a home. The package's own modules are part of the program; if it runs from its sources, their
+ * bundles are in `.build/cache`. The bundles of users are in the home. Source maps cost time at each load, so only the
+ * files that users write (and edit) have them.
  */
 export function loaderFor({
   package: packageDir,
@@ -27,7 +31,7 @@ export function loaderFor({
   });
 }
 
-/** `portico` is this kernel; `portico/<name>` the face of the plugin `<name>`, or of `<name>-kit`. */
+/** Loads a host module: `portico` is this kernel, `portico/<name>` the face of the plugin `<name>` or `<name>-kit`. */
 async function hostModule(id: string, packageDir: string): Promise<unknown> {
   if (id === "portico") return import("./index.ts");
   const name = id.slice("portico/".length);
@@ -44,6 +48,6 @@ async function hostModule(id: string, packageDir: string): Promise<unknown> {
   return import(pathToFileURL(file).href);
 }
 
-/** Readable, and different for each entry. */
+/** Returns a file name that is readable and different for each entry. */
 export const cacheName = (entry: string): string =>
   `${basename(dirname(entry))}-${sha(entry).slice(0, 12)}.cjs`;

@@ -1,4 +1,4 @@
-/** Boots and stops the parts of a gateway in order: the only place that knows all of them. */
+/** Starts and stops the parts of a gateway in order. Only this module knows all of them. */
 import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { join } from "node:path";
@@ -38,10 +38,10 @@ import { managementOf, stateOf } from "./services.ts";
 import type { GatewayOptions } from "./options.ts";
 import { createWorkload } from "./workload.ts";
 
-/** Of events that the gateway emits of itself. */
-const OWN_DOING = { principal: "owner" } as const;
+/** The options of events that the gateway emits by itself. */
+const AS_OWNER = { principal: "owner" } as const;
 const disposeTimeoutMs = 5_000;
-/** Each plugin's clean-up has limits of its own; this is for what may stand before them in the queue. */
+/** Each plugin's clean-up has its own limits; this one covers the jobs that may precede them in the queue. */
 const pluginsTimeoutMs = 30_000;
 
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
@@ -57,7 +57,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     paths: options.paths,
     names: (point) => gateway?.namesAt(point),
   });
-  // They are read before the plugins are known, without whom the whole cannot be checked.
+  // Only the kernel's sections are read here, because the whole configuration cannot be checked before the plugins are
+  // known.
   for (const section of Object.keys(kernelSchemas)) config.section(section);
   const paths = withWorkspace(options.paths, config.raw, config.env);
   await createHome(paths);
@@ -68,7 +69,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
 export class Gateway {
   readonly version: string;
-  /** New at each start; the workers of a gateway share one. */
+  /** New at each start; the workers of a gateway share it. */
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly startedAt = Date.now();
@@ -77,14 +78,14 @@ export class Gateway {
   readonly plugins;
   readonly hooks;
   readonly servers;
-  /** True when the token was made at this start. */
+  /** True if the token was generated at this start. */
   tokenIsNew = false;
   readonly #options: GatewayOptions;
   readonly #services = createServices();
   readonly #contributions = createContributions();
   readonly #work = createWorkload();
   readonly #undos: (() => unknown)[] = [];
-  /** Lets in the requests that have come since it listens. */
+  /** Releases the requests that have arrived since the server began to listen. */
   #open = () => {};
   #stopping: Promise<void> | undefined;
 
@@ -152,7 +153,7 @@ export class Gateway {
     });
   }
 
-  /** What the contexts of all plugins share. */
+  /** Returns the members that the contexts of all plugins share. */
   #commonMembers({ url, ports }: GatewayServers): PluginParts["common"] {
     const { config, paths, version } = this;
     const { loader } = this.#options;
@@ -176,7 +177,7 @@ export class Gateway {
     return this.servers.url();
   }
 
-  /** The owner's token; undefined where only a password is set. */
+  /** The owner's token; undefined if only a password is set. */
   get token(): string | undefined {
     return this.#settings.auth.token;
   }
@@ -185,10 +186,12 @@ export class Gateway {
     return this.config.kernel.gateway;
   }
 
-  /** What plugins contribute to a point. */
+  /** Returns the contributions to a point. */
   readonly list = this.#contributions.list;
 
-  /** What enabled plugins add to a point, as they declare it or have added it; undefined where that is not known. */
+  /**
+   * Returns the names of contributions to a point, declared by enabled plugins or added; undefined if they are unknown.
+   */
   namesAt(point: string): string[] | undefined {
     const { names, isComplete } = this.plugins.declaredNames(point);
     const items = this.#contributions.list(point as ContributionPoint) as { name?: string }[];
@@ -196,7 +199,7 @@ export class Gateway {
     return [...names, ...items.flatMap(({ name }) => name ?? [])];
   }
 
-  /** A service that a plugin provides. Throws `service_unavailable` where none does. */
+  /** Returns a service that a plugin provides. Throws `service_unavailable` if none does. */
   use<K extends ServiceName>(name: K): Services[K] {
     return this.#services.use(name);
   }
@@ -204,39 +207,39 @@ export class Gateway {
   /** Serves a connection that another process has accepted. */
   readonly accept = (socket: Socket): void => this.servers.own.accept(socket);
 
-  /** What is not ready, and why. */
+  /** Returns what is not ready, and why. */
   readonly notReady = (): { name: string; error: string }[] => [
     ...this.plugins.unready(),
     ...this.#work.unready(),
   ];
 
-  /** Throws, with everything taken down again, where it cannot run. */
+  /** Starts the gateway. If that fails, stops every part again and throws. */
   async start(): Promise<void> {
     const { port, link } = this.#options;
     try {
       await this.#prepare();
-      // Hooks judge what comes in: they are active before anything does, be it a request or a turn that is taken up again.
+      // Hooks must be active before anything arrives that they judge, whether a request or a resumed turn.
       await this.hooks.prepare();
       await this.hooks.start();
       await this.servers.listen(port ?? this.#settings.port, link?.port);
       await this.plugins.start();
       mountHealth(this.servers.own, this);
       this.#open();
-      link?.onLook((subject) => this.#look(subject));
-      this.#tellCommands();
+      link?.onLook((subject) => this.#refreshSubject(subject));
+      this.#leaveTrace();
       this.#undos.push(
         await this.config.watch((change) => this.#applyConfig(change), this.log.log),
       );
       const bound = this.servers.own.port;
-      void this.bus.emit("gateway:startup", { version: this.version, port: bound }, OWN_DOING);
+      void this.bus.emit("gateway:startup", { version: this.version, port: bound }, AS_OWNER);
       this.log.log.info({ port: bound, ms: Date.now() - this.startedAt }, "portico is running");
     } catch (error) {
-      await this.#dismantle();
+      await this.#stopParts();
       throw error;
     }
   }
 
-  /** Checks what is configured, and provides what plugins find at their setup. */
+  /** Checks the configuration, and provides the services that plugins use in their setup. */
   async #prepare(): Promise<void> {
     const { config, log } = this;
     const { link } = this.#options;
@@ -251,8 +254,8 @@ export class Gateway {
     if (link) this.#services.provide("workers", link.workers);
   }
 
-  /** What this worker has of something that another one has a new version of. */
-  async #look(subject: string) {
+  /** Refreshes a subject of which another worker has a new version, and returns the version that this worker runs. */
+  async #refreshSubject(subject: string) {
     const [kind, name] = [
       subject.slice(0, subject.indexOf(".")),
       subject.slice(subject.indexOf(".") + 1),
@@ -274,14 +277,14 @@ export class Gateway {
       log.log.warn({ key }, `${key} takes effect at the next start`);
     await this.plugins.reconfigure(keys);
     await this.hooks.reconfigure(keys);
-    if (!back && keys.length > 0) void this.bus.emit("config:changed", { keys }, OWN_DOING);
-    // Not awaited: it waits for this change. Without a token nobody could get in.
+    if (!back && keys.length > 0) void this.bus.emit("config:changed", { keys }, AS_OWNER);
+    // This is not awaited, because it waits for the current change. Without a token nobody could connect.
     if (!this.#options.link?.workers.index)
       ensureToken(config).catch((err: Error) => log.log.error({ err }, err.message));
   }
 
-  /** Lets the command line find this gateway, whatever port it was started on. */
-  #tellCommands(): void {
+  /** Writes the file by which the command line finds this gateway, whatever its port. */
+  #leaveTrace(): void {
     const { link } = this.#options;
     if (link && link.workers.index > 0) return;
     const { tls } = this.#settings;
@@ -295,27 +298,27 @@ export class Gateway {
       cert: tls && absolutePath(tls.cert),
     };
     const undo = leaveTrace(this.paths.state, trace, this.log.log);
-    // the first of several workers is replaced under its number, and the file stays
+    // With several workers, the first may be replaced by a new process, and the file must stay.
     if (!link) this.#undos.push(undo);
   }
 
-  /** Resolves when running responses, turns and plugins have ended, at the latest after `gateway.shutdownTimeoutMs`. */
+  /** Stops the gateway. Requests and turns in progress have `gateway.shutdownTimeoutMs` to end. */
   stop(reason: string): Promise<void> {
     this.#stopping ??= (async () => {
       const graceMs = this.#settings.shutdownTimeoutMs;
       this.log.log.info({ reason }, "portico is stopping");
-      void this.bus.emit("gateway:shutdown", { reason }, OWN_DOING);
+      void this.bus.emit("gateway:shutdown", { reason }, AS_OWNER);
       await endOrLate(
-        Promise.all([this.servers.drain(graceMs), this.#work.ended(), this.bus.drain()]),
+        Promise.all([this.servers.drain(graceMs), this.#work.whenEnded(), this.bus.drain()]),
         graceMs,
       );
-      await this.#dismantle();
+      await this.#stopParts();
     })();
     return this.#stopping;
   }
 
-  /** Takes down whatever there is by now, the latest first. */
-  async #dismantle(): Promise<void> {
+  /** Stops every part that has been started, the latest first. */
+  async #stopParts(): Promise<void> {
     await endOrLate(this.hooks.stop(), disposeTimeoutMs);
     await endOrLate(this.plugins.stop(), pluginsTimeoutMs);
     await endOrLate(this.servers.own.close(0), disposeTimeoutMs);

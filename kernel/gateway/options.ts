@@ -2,7 +2,7 @@ import type { WorkerLink } from "../contract/workers.ts";
 import type { Loader } from "../loader/load.ts";
 import type { Paths } from "../contract/index.ts";
 
-/** What a gateway is started with. */
+/** The options of a gateway's start. */
 export interface GatewayOptions {
   paths: Paths;
   env: Record<string, string | undefined>;
@@ -10,10 +10,10 @@ export interface GatewayOptions {
   loader: Loader;
   /** Replaces `gateway.port` of the configuration. */
   port?: number;
-  /** Only these plugins run; the others are known (their configuration is checked) and stay off. */
+  /** Only these plugins run. The others stay off, but their configuration is checked. */
   only?: readonly string[];
-  /** Where it is one of several processes of a gateway. */
+  /** The link to the other workers, if the gateway has several. */
   link?: WorkerLink | undefined;
-  /** Where log lines go beside the log file. */
+  /** Receives the log lines in addition to the log file. */
   write?: (line: string) => void;
 }

@@ -1,4 +1,4 @@
-/** Whether the gateway responds, and whether it is ready: what a supervisor asks without a token. */
+/** The routes for supervisors, without a token: whether the gateway responds, and whether it is ready. */
 import { Type } from "@sinclair/typebox";
 import { reply } from "../http/response/reply.ts";
 import type { Mount, RouteOptions } from "../contract/index.ts";
@@ -47,12 +47,12 @@ export function mountHealth(mount: Mount, { version, startedAt, notReady }: Stat
     uptimeMs: uptimeMs(),
   }));
   mount.route("GET", "/ready", ready, () => {
-    const waiting = notReady();
-    // Anyone may ask: names yes, reasons (which may quote files) no.
+    const unready = notReady();
+    // The route is public, so it names the plugins, but not the reasons, which may quote files.
     const body = {
-      status: waiting.length ? "not ready" : "ready",
-      plugins: waiting.map(({ name }) => name),
+      status: unready.length ? "not ready" : "ready",
+      plugins: unready.map(({ name }) => name),
     };
-    return reply(waiting.length ? 503 : 200, body);
+    return reply(unready.length ? 503 : 200, body);
   });
 }

@@ -1,4 +1,4 @@
-/** The gateway's own server, and the loopback ones that plugins open beside it. */
+/** Creates the gateway's own server, and the loopback servers that plugins open. */
 import type { ConfigStore } from "../config/config.ts";
 import { Auth } from "../http/access/auth.ts";
 import { createConnectionLimit } from "../http/connection-limit.ts";
@@ -14,9 +14,9 @@ export interface ServersOptions {
   contributions: ContributionRegistry;
   log: Logger;
   access: LogBook["access"];
-  /** Requests of the gateway's own server wait for this. */
+  /** Requests of the gateway's own server wait until this resolves. */
   opens: Promise<unknown>;
-  /** The others, where this is one of several workers: plugins' servers listen in the first. */
+  /** The workers of the gateway, if there are several. The servers of plugins listen in the first worker only. */
   workers: Workers | undefined;
 }
 
@@ -36,14 +36,14 @@ export function createServers({
     log,
     throttle,
   });
-  const { tls } = settings(); // a change of it takes effect at the next start
-  let wantedPort = 0;
+  const { tls } = settings(); // a change takes effect at the next start
+  let requestedPort = 0;
   const connectionLimit = createConnectionLimit(() => {
     const { trustedProxies, http } = settings();
     return { ...http, trustedProxies };
   });
-  /** A watcher that fails harms no response. */
-  const tellWatchers = (request: EndedRequest): void => {
+  /** Notifies the watchers. A watcher that fails does not affect the response. */
+  const notifyWatchers = (request: EndedRequest): void => {
     for (const watcher of contributions.list("requestWatcher")) {
       try {
         watcher.ended(request);
@@ -53,7 +53,7 @@ export function createServers({
     }
   };
   const watchers = () =>
-    contributions.list("requestWatcher").length > 0 ? tellWatchers : undefined;
+    contributions.list("requestWatcher").length > 0 ? notifyWatchers : undefined;
   const changeWatchers = () => contributions.list("changeWatcher");
   const common = { log, access, settings, auth, connectionLimit, changeWatchers };
   const own = new HttpServer({ name: "gateway", ...common, watchers, opens, tls });
@@ -62,7 +62,7 @@ export function createServers({
     if (workers && workers.index > 0) return { server, ready: Promise.resolve() };
     return {
       server,
-      ready: server.listen(port ?? (wantedPort === 0 ? 0 : own.port + portOffset), "127.0.0.1"),
+      ready: server.listen(port ?? (requestedPort === 0 ? 0 : own.port + portOffset), "127.0.0.1"),
     };
   });
 
@@ -71,16 +71,19 @@ export function createServers({
     pool,
     throttle,
     connections: connectionLimit.counts,
-    /** Where the gateway is reached from this machine. */
+    /** The gateway's URL on this machine. */
     url: () => `${tls ? "https" : "http"}://${hostForUrl(settings().bind)}:${own.port}`,
     ports: () => [own.port, ...pool.ports()],
-    /** `port` 0: any free one, for the others too. With `shared`, another process listens at that port for this one. */
+    /**
+     * Listens at `port`; 0 means any free port, also for the servers of plugins. With `shared`, another process listens
+     * at that port for this one.
+     */
     async listen(port: number, shared?: number): Promise<void> {
-      wantedPort = port;
+      requestedPort = port;
       if (shared === undefined) await own.listen(port, settings().bind);
       else own.adopt(shared, settings().bind);
     },
-    /** Resolves when running responses have ended, or were cut after `graceMs`. */
+    /** Resolves when all responses have ended, or were cut after `graceMs`. */
     drain: (graceMs: number): Promise<unknown> =>
       Promise.all([own.drain(graceMs), pool.drainAll(graceMs)]),
   };

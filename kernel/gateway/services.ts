@@ -14,7 +14,7 @@ import { type KeyPath, toKeyPath } from "../text/key-path.ts";
 import { exposureNotices } from "./checks.ts";
 import type { GatewayServers } from "./servers.ts";
 
-/** The parts of a gateway that its services show. */
+/** The parts of a gateway that its services expose. */
 interface Parts {
   readonly version: string;
   readonly id: string;
@@ -41,7 +41,7 @@ export function stateOf({
   servers: { own, pool, throttle, url, connections },
 }: Parts) {
   return {
-    /** Names the gateway: new at each start, and the same in all of its workers. */
+    /** Identifies the gateway: new at each start, and the same in all of its workers. */
     id,
     /** Milliseconds since 1970. */
     startedAt,
@@ -50,15 +50,15 @@ export function stateOf({
     plugins: () => plugins.standings(),
     hooks: () =>
       hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
-    /** Responses since the start, of the gateway's own server. `route` is a pattern, empty where none matched. */
+    /** The counts of the gateway's own responses since the start. `route` is a pattern, empty where none matched. */
     requests: () => own.requests(),
-    /** Of credentials that were refused. */
+    /** The throttle that counts refused credentials. */
     attempts: throttle,
-    /** Requests that are under way. */
+    /** The number of requests in progress. */
     active: () => own.active,
-    /** Client connections of all servers, with their limits. */
+    /** The client connections of all servers, with their limits. */
     connections,
-    /** Every route of every server that is there now. */
+    /** Every route of every open server. */
     routes: (): ServerRoutes[] => [
       { server: "gateway", url: url(), routes: own.routes() },
       ...pool.routes(),
@@ -66,7 +66,10 @@ export function stateOf({
   };
 }
 
-/** The gateway's extensions, configuration and log, for those who show and steer them. Names that are not there: 404. */
+/**
+ * The gateway's extensions, configuration and log, for the plugins that show and manage them. Unknown names throw an
+ * error with status 404.
+ */
 export type Management = ReturnType<typeof managementOf>;
 
 export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
@@ -96,18 +99,18 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
     /** The loopback servers that plugins opened, by name. */
     servers: servers.pool.urls,
     notReady,
-    /** What its owner should know of the gateway itself, a sentence each. */
+    /** Notices about the gateway for its owner, one sentence each. */
     notices: (): string[] => exposureNotices(config.kernel.gateway),
     events: () => bus.specs(),
     config: {
-      /** Why the file on disk is not active. */
+      /** The reason why the file on disk is not active. */
       problem: () => config.problem,
       /** Applies the file now. */
       refresh: () => config.refresh(),
       async set(path: string | KeyPath, value: unknown): Promise<void> {
         await config.change([{ path: toKeyPath(path), value }], { mayLeaveOut: true });
       },
-      /** See `ConfigStore`: the one way in which the file is changed. */
+      /** Changes the file; see `ConfigStore`. There is no other way to change it. */
       change: (edits: readonly ConfigEdit[], how?: WriteOptions) => config.change(edits, how),
       exported: () => config.exported(),
       import: (configuration: Readonly<Record<string, unknown>>, how?: WriteOptions) =>
@@ -116,14 +119,14 @@ export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
       version: () => config.version(),
       versions: () => config.versions(),
       differences: (from?: number | string, to?: number | string) => config.differences(from, to),
-      /** Keys that were changed and wait for the next start. */
+      /** The changed keys that take effect at the next start. */
       awaitingStart: () => config.awaitingStart(),
-      /** What the gateway leaves out of the active configuration, and why. */
+      /** The parts that the gateway leaves out of the active configuration, and why. */
       leftOut: () => config.leftOut(),
       schema: () => config.composed,
-      /** What is active, secrets masked. */
+      /** The active configuration, with secrets masked. */
       shown: () => maskSecrets(config.current, config.composed),
-      /** What the file says: without defaults, secrets masked. */
+      /** The configuration in the file, without defaults, and with secrets masked. */
       written: () => maskSecrets(config.raw, config.composed),
     },
     log: { recent: log.recent, follow: log.follow },

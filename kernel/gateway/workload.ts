@@ -1,29 +1,30 @@
-/** What a stop waits for, and what keeps the gateway from being ready. */
+/** Tracks the work that a stop waits for, and the checks of readiness. */
 import { createLists } from "../host/registry.ts";
 import type { Dispose } from "../contract/index.ts";
 
 export function createWorkload() {
-  // No Set: its old tables would keep what they held until the next full garbage collection.
-  const running: { work: Promise<unknown>; place: number }[] = [];
+  // This is no Set, because a Set's discarded tables would keep their entries alive until the next full garbage
+  // collection.
+  const pending: { work: Promise<unknown>; place: number }[] = [];
   const checks = createLists<{ name: string; check: () => string | undefined }>();
 
   return {
     busy<T>(work: Promise<T>): Promise<T> {
-      const entry = { work, place: running.length };
-      running.push(entry);
+      const entry = { work, place: pending.length };
+      pending.push(entry);
       const done = () => {
-        const last = running.pop()!;
+        const last = pending.pop()!;
         last.place = entry.place;
-        if (last !== entry) running[entry.place] = last;
+        if (last !== entry) pending[entry.place] = last;
       };
       work.then(done, done);
       return work;
     },
-    /** Resolves when all that runs now has ended, one way or the other. */
-    ended: (): Promise<unknown> => Promise.allSettled(running.map(({ work }) => work)),
+    /** Resolves when all work that is running now has ended, whether it succeeded or not. */
+    whenEnded: (): Promise<unknown> => Promise.allSettled(pending.map(({ work }) => work)),
     addReadiness: (name: string, check: () => string | undefined): Dispose =>
       checks.add("all", { name, check }),
-    /** What is not ready, and why. */
+    /** Returns what is not ready, and why. */
     unready: (): { name: string; error: string }[] =>
       checks.of("all").flatMap(({ name, check }) => {
         const error = check();

@@ -1,7 +1,7 @@
 /**
- * The configuration of a home, or another file, in the words of the command line: keys as `a.b[0]`, values as JSON5 or
- * text. It is checked against the sections of all plugins that its home would load; a key that nobody knows is refused
- * with the one that was probably meant.
+ * The configuration of a home, or another file, in the notation of the command line: keys as `a.b[0]`, values as JSON5
+ * or text. It is checked against the sections of all plugins that the home would load. An unknown key is refused with
+ * the key that was probably meant.
  */
 import type { TSchema } from "@sinclair/typebox";
 import type { ConfigStore } from "../config/config.ts";
@@ -32,22 +32,22 @@ export class ConfigFile {
     return this.#config.file;
   }
 
-  /** What it says, with defaults. */
+  /** The configuration with defaults. */
   get current(): Readonly<Record<string, unknown>> {
     return this.#config.current;
   }
 
-  /** All sections together. */
+  /** The schema of all sections together. */
   get schema(): TSchema {
     return this.#config.composed;
   }
 
-  /** Everything for which a gateway would refuse to start, or leave a part of it out. */
+  /** Returns all problems for which a gateway would refuse to start or leave a part of the file out. */
   problems(): Promise<ConfigProblem[]> {
     return this.#config.problems();
   }
 
-  /** False where a gateway would not start with it: what it says cannot be gone by. */
+  /** Whether a gateway would start with the file. If not, its values cannot be relied on. */
   isLoadable(): boolean {
     try {
       this.#config.check();
@@ -57,36 +57,36 @@ export class ConfigFile {
     }
   }
 
-  /** Throws a `config_error` whose `details.problems` are a `ConfigProblem` each. */
+  /** Throws a `config_error` if there are problems; its `details.problems` is a list of `ConfigProblem`. */
   async check(): Promise<void> {
     const problems = await this.problems();
     if (problems.length > 0) throw new ConfigError(problems);
   }
 
-  /** One key, or everything; secrets as `********` unless they are to be revealed. */
+  /** Returns the value of a key, or everything. Secrets are `********` unless `reveal` is true. */
   get(key?: string, reveal?: boolean): unknown {
     const path = key === undefined ? [] : parseKeyPath(key);
     const value = valueAt(this.#config.current, path);
     if (value === undefined) this.#refuseUnknown(path);
-    return reveal ? value : this.#masked(value, path);
+    return reveal ? value : this.#mask(value, path);
   }
 
-  /** Writes a key: words that are JSON5 as what they mean, others as text. A value that would not load is refused. */
+  /** Writes a key. `words` is JSON5 or text. Throws if the configuration would not load with the value. */
   async set(key: string, words: string, how: WriteHow = {}) {
     const path = parseKeyPath(key);
-    const written = await setWords(words, (value) => this.#change({ path, value }, how));
-    return { ...written, value: this.#masked(valueAt(this.#config.raw, path), path) };
+    const result = await setWords(words, (value) => this.#change({ path, value }, how));
+    return { ...result, value: this.#mask(valueAt(this.#config.raw, path), path) };
   }
 
-  /** Removes a key; nothing has changed where it was not there. */
+  /** Removes a key. A missing key changes nothing; an unknown one throws. */
   async unset(key: string, how: WriteHow = {}): Promise<ConfigWritten> {
     const path = parseKeyPath(key);
-    const written = await this.#change({ path, remove: true }, how);
-    if (written.changes.length === 0) this.#refuseUnknown(path);
-    return written;
+    const result = await this.#change({ path, remove: true }, how);
+    if (result.changes.length === 0) this.#refuseUnknown(path);
+    return result;
   }
 
-  /** The kept versions, oldest first. */
+  /** Returns the stored versions, oldest first. */
   versions(): Promise<VersionInfo[]> {
     return this.#config.versions();
   }
@@ -95,22 +95,22 @@ export class ConfigFile {
     return this.#config.differences(from, to);
   }
 
-  /** Brings back the version before the latest change, or the one with the id. */
+  /** Restores the version before the latest change, or the one with the id. */
   restore(id: number | undefined, how: WriteHow = {}): Promise<ConfigWritten> {
     return this.#config.restore(id, { ...how, origin: COMMAND_LINE });
   }
 
-  /** What the file says, without defaults. It holds the file's secrets. */
+  /** The content of the file, without defaults but with its secrets. */
   get written(): Readonly<Record<string, unknown>> {
     return this.#config.raw;
   }
 
-  /** What the file says, for another gateway: without secrets. */
+  /** Returns the content of the file without secrets, for another gateway. */
   exported(): PortableConfig & { version: string } {
     return this.#config.exported();
   }
 
-  /** Makes the file say what an exported configuration says; its secrets stay. */
+  /** Replaces the content of the file by an exported configuration. The file's secrets stay. */
   async import(configuration: Readonly<Record<string, unknown>>, how: WriteHow = {}) {
     const expected = [await this.#config.version()];
     return this.#config.import(configuration, { ...how, expected, origin: COMMAND_LINE });
@@ -120,7 +120,7 @@ export class ConfigFile {
     return this.#config.change([edit], { ...how, origin: COMMAND_LINE, mayRemoveMaps: true });
   }
 
-  #masked(value: unknown, path: KeyPath): unknown {
+  #mask(value: unknown, path: KeyPath): unknown {
     return maskSecrets(value, this.#config.composed, path);
   }
 
@@ -133,8 +133,8 @@ export class ConfigFile {
 }
 
 /**
- * Writes what the words mean. `config set gateway.auth.token 12345` means the text "12345": where the value does not fit
- * but the words do, they count.
+ * Writes the value that the words mean as JSON5. If it is invalid but the words as text are not, writes the text:
+ * `config set gateway.auth.token 12345` means the text "12345".
  */
 async function setWords<T>(words: string, write: (value: unknown) => Promise<T>): Promise<T> {
   const value = readValue(words);
@@ -149,7 +149,7 @@ async function setWords<T>(words: string, write: (value: unknown) => Promise<T>)
   }
 }
 
-/** Words that are no JSON5 are text. */
+/** Parses words as JSON5; words that are not JSON5 are text. */
 export function readValue(words: string): unknown {
   try {
     return plainValue(parse(words));

@@ -1,4 +1,4 @@
-/** What a running gateway leaves in `<home>/state/gateway.json`, so that its home's commands find it. */
+/** Manages `<home>/state/gateway.json`, by which the home's commands find the running gateway. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { readJson } from "../files/listing.ts";
@@ -7,17 +7,17 @@ import type { Logger } from "../contract/index.ts";
 
 export interface RunningGateway {
   pid: number;
-  /** When that process began, as `beganAt` has it: by now its number may be another's. */
+  /** The start time of that process, as `beganAt` returns it: another process may have its id by now. */
   began?: string | undefined;
   port: number;
   url: string;
-  /** The file with its certificate, where it speaks TLS. */
+  /** The file with the certificate, if the gateway speaks TLS. */
   cert?: string | undefined;
 }
 
 const fileIn = (stateDir: string) => join(stateDir, "gateway.json");
 
-/** Writes it; the result removes it, unless it is another gateway's by then. Never throws. */
+/** Writes the file. The returned function removes it, unless it belongs to another gateway by then. Never throws. */
 export function leaveTrace(stateDir: string, running: RunningGateway, log: Logger): () => void {
   const file = fileIn(stateDir);
   try {
@@ -33,13 +33,16 @@ export function leaveTrace(stateDir: string, running: RunningGateway, log: Logge
   };
 }
 
-/** Undefined where none runs. */
+/** Returns the running gateway of a home, or undefined if none runs. */
 export function readRunning(stateDir: string): RunningGateway | undefined {
   const running = readJson<RunningGateway>(fileIn(stateDir));
   return running && isAlive(running) ? running : undefined;
 }
 
-/** When a process began, by the system's clock; "" for a zombie, undefined where the system does not say. */
+/**
+ * Returns the start time of a process by the system's clock; "" for a zombie, undefined if the system does not provide
+ * it.
+ */
 export function beganAt(pid: number): string | undefined {
   try {
     const [state, ...fields] = readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -57,6 +60,6 @@ function isAlive({ pid, began }: RunningGateway): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM"; // it runs as somebody else
+    return (error as NodeJS.ErrnoException).code === "EPERM"; // the process belongs to another user
   }
 }

@@ -1,4 +1,4 @@
-/** What the process that runs the workers needs of their home: it loads no gateway. */
+/** Prepares the home of several workers, for the process that runs them and that loads no gateway itself. */
 import { availableParallelism } from "node:os";
 import { openConfig } from "../config/config.ts";
 import { type Environment, envFileIn } from "../config/environment.ts";
@@ -10,17 +10,20 @@ import { createHome, type HomeOptions, resolvePaths } from "../files/paths.ts";
 export interface WorkersSetup {
   count: number;
   settings: KernelConfig["gateway"];
-  /** Makes the home and, where there is none, its token: true then. Throws where the door would stand open. */
+  /**
+   * Creates the home and, if there is none, its token, and returns whether it created one. Throws if the gateway would
+   * be open without credentials.
+   */
   prepare(): Promise<boolean>;
 }
 
-/** How many processes the home's gateway is to be; undefined for one. */
+/** Returns the set-up of a gateway with several processes; undefined for one. */
 export async function workersOf(
   options: HomeOptions,
   env: Environment,
 ): Promise<WorkersSetup | undefined> {
   const paths = resolvePaths(options, env);
-  // Usually there is one process, and it evaluates the configuration itself; it also reports a file that cannot be read.
+  // Usually there is one process, which evaluates the configuration itself and also reports a file that cannot be read.
   if (!mentions(paths.config, "workers", false)) return undefined;
   const config = await openConfig({ file: paths.config, env, envFile: envFileIn(paths.home) });
   const settings = config.kernel.gateway;
@@ -31,7 +34,7 @@ export async function workersOf(
     settings,
     async prepare() {
       await createHome(paths);
-      config.section("gateway"); // throws for what is wrong with it
+      config.section("gateway"); // throws if the section is invalid
       return ensureToken(config);
     },
   };

@@ -1,4 +1,4 @@
-/** A home as it lies on disk: for commands that work without a gateway. Nothing of it is set up. */
+/** Reads a home on disk, for commands that work without a gateway. None of its plugins is set up. */
 import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
@@ -20,23 +20,26 @@ import { readRunning, type RunningGateway } from "../home/running.ts";
 
 export type LoaderFor = (paths: Paths) => Loader;
 
-/** Where a home's things lie, and whose plugins it loads. */
+/** The paths of a home, and the trust that decides which plugins it loads. */
 interface Home {
   paths: Paths;
   trust: Trust;
-  /** The process's variables, and those of its `.env`. */
+  /** The variables of the process, and those of the home's `.env`. */
   env: Environment;
   loaderFor: LoaderFor;
 }
 
-/** A broken configuration stops no command here. The commands that need its values report it. */
+/**
+ * Resolves the home. An invalid configuration does not stop a command here; the commands that need its values report
+ * it.
+ */
 function homeOf(options: HomeOptions, environment: Environment): Omit<Home, "loaderFor"> {
   const paths = resolvePaths(options, environment);
   try {
     const raw = readConfigFile(paths.config);
     const env = withVariables(environment, envFileIn(paths.home));
     const trust = valueAt(expandReferences(raw, env).value, ["plugins", "trust"]) ?? "managed";
-    // For plugins there is no `approved`; whom any other word trusts is not known.
+    // Plugins have no `approved`, and the meaning of any other value is unknown.
     const isClear = isTrust(trust) && trust !== "approved";
     return { paths: withWorkspace(paths, raw, env), trust: isClear ? trust : "bundled", env };
   } catch (error) {
@@ -53,7 +56,7 @@ function pluginsOf({ paths, trust, loaderFor }: Home, only?: string): Promise<Pl
   return readPlugins(rootsOf("plugins", paths, { trust }), loaderFor(paths), only);
 }
 
-/** The file with the sections of all plugins that the home would load. */
+/** Opens the configuration file, with the sections of all plugins that the home would load. */
 async function openHomeConfig(
   home: Home,
   env: Environment,
@@ -78,51 +81,55 @@ async function openHomeConfig(
   const { Type } = await import("@sinclair/typebox");
   for (const candidate of candidates) {
     const { name, dir, meta } = candidate;
-    // Of a plugin that does not load, the section's schema is not known: anything goes.
+    // The schema of a plugin that does not load is unknown, so its section may have any value.
     const schemas = meta ? (meta.config ?? {}) : { [name]: Type.Optional(Type.Any()) };
     config.define(dir, schemas, checkOf(candidate, candidates));
   }
   return config;
 }
 
-/** What commands get of it. */
+/** Opens a home for commands. */
 export function openHome(options: HomeOptions, env: Environment, loaderFor: LoaderFor) {
   const home = { ...homeOf(options, env), loaderFor };
   const { paths } = home;
   return {
     /** The workspace is the configured one; a gateway may have been started with another. */
     paths,
-    /** The gateway that runs from this home. */
+    /** Returns the gateway that runs from this home, if any. */
     running: (): RunningGateway | undefined => readRunning(paths.state),
-    /** The port of its gateway and the secret that it takes, by what the configuration says now. */
+    /** Returns the port and the secret of the gateway, as the configuration sets them now. */
     async access(): Promise<{ port: number | string; secret: string | undefined }> {
       const { gateway } = readConfigFile(paths.config) as {
         gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
       };
-      const all = withVariables(env, envFileIn(paths.home));
-      const secret = withoutReferences(gateway?.auth?.token ?? gateway?.auth?.password, all) as
-        | string
-        | undefined;
-      return { port: withoutReferences(gateway?.port ?? 18789, all) as number | string, secret };
+      const variables = withVariables(env, envFileIn(paths.home));
+      const secret = withoutReferences(
+        gateway?.auth?.token ?? gateway?.auth?.password,
+        variables,
+      ) as string | undefined;
+      return {
+        port: withoutReferences(gateway?.port ?? 18789, variables) as number | string,
+        secret,
+      };
     },
-    /** The configuration's file, or another one. Throws a `config_error` where it cannot be read. */
+    /** Opens the configuration file, or another file. Throws a `config_error` if it cannot be read. */
     async config(file?: string): Promise<ConfigFile> {
       const { ConfigFile } = await import("../home/config-file.ts");
       return new ConfigFile(await openHomeConfig(home, env, file));
     },
-    /** What its plugins say of themselves. With `word`, only that one is loaded which is known to have the command. */
+    /** Returns the definitions of the plugins. With `word`, loads only the plugin that is known to have the command. */
     async definitions(word?: string): Promise<PluginDefinition[]> {
       const only = word === undefined ? undefined : (pluginWithWord(word, paths.package) ?? word);
       return (await pluginsOf(home, only)).flatMap(({ meta }) => meta ?? []);
     },
-    /** The plugins that do not load. */
+    /** Returns the plugins that do not load. */
     async broken(): Promise<{ name: string; entry: string; reason: string }[]> {
       return (await pluginsOf(home)).flatMap(({ name, entry, refused, problem }) => {
         const reason = refused ?? problem?.message;
         return reason === undefined ? [] : [{ name, entry, reason }];
       });
     },
-    /** Event → its declaration: the kernel's, and those of its plugins. */
+    /** Returns the declarations of events by name: the kernel's, and those of the plugins. */
     async events(): Promise<Record<string, EventOutline>> {
       const { kernelEvents } = await import("../gateway/events.ts");
       return Object.assign(
@@ -131,12 +138,12 @@ export function openHome(options: HomeOptions, env: Environment, loaderFor: Load
         kernelEvents,
       );
     },
-    /** Its hooks, as a gateway with that workspace would see them. */
+    /** Reads the hooks as a gateway with that workspace would. */
     async hooks(workspace: string): Promise<HooksOnDisk> {
       const { openHooks } = await import("./hooks-on-disk.ts");
       return openHooks({ paths: { ...paths, workspace }, env: home.env, loader: loaderFor(paths) });
     },
   };
 }
-/** A home as it lies on disk. Nothing of it is set up; a broken configuration stops only what needs it. */
+/** A home on disk. None of its plugins is set up; an invalid configuration stops only what needs it. */
 export type HomeOnDisk = ReturnType<typeof openHome>;

@@ -1,4 +1,4 @@
-/** Hooks as they lie on disk, seen as the gateway would by the configuration as it stands in its file. */
+/** Reads hooks on disk as the gateway would, by the current configuration file. */
 import { NOT_TRIED } from "../host/extensions/attempt.ts";
 import { basename, dirname } from "node:path";
 import { ConfigError } from "../config/config-error.ts";
@@ -28,7 +28,7 @@ export function openHooks({ paths, env, loader }: { paths: Paths; env: Env; load
     trust: "all",
     ...raw.hooks,
   };
-  // Whom another word trusts is not known.
+  // The meaning of any other value is unknown.
   if (!isTrust(settings.trust)) settings.trust = "approved";
   const lookup = (key: string) => lookUp(raw, key);
   const permission = createPermission({
@@ -54,27 +54,27 @@ export function openHooks({ paths, env, loader }: { paths: Paths; env: Env; load
   };
 
   return {
-    /** All of them, or those of one name: of each name the one that is meant, and its duplicates. */
-    async byName(wanted?: string): Promise<HookInfo[]> {
+    /** Returns all hooks, or those of one name: for each name the one that should run, and its duplicates. */
+    async byName(onlyName?: string): Promise<HookInfo[]> {
       const groups = groupByName(await read(listRoots("hooks", paths, settings)));
-      const chosen = [...groups].filter(([name]) => wanted === undefined || name === wanted);
+      const chosen = [...groups].filter(([name]) => onlyName === undefined || name === onlyName);
       const all = chosen.flatMap(([, { candidates, duplicates }]) => [
         ...candidates.slice(0, 1),
         ...duplicates,
       ]);
       return all.map(show);
     },
-    /** One directory, wherever it lies; undefined where it is no hook. */
+    /** Reads one directory anywhere on disk; undefined if it is not a hook. */
     async directory(dir: string): Promise<HookInfo | undefined> {
       const candidates = await read([{ name: "directory", dir: dirname(dir), rank: 0 }]);
-      const candidate = candidates.find((one) => basename(one.dir) === basename(dir));
+      const candidate = candidates.find((other) => basename(other.dir) === basename(dir));
       return candidate && show(candidate);
     },
   };
 }
 export type HooksOnDisk = ReturnType<typeof openHooks>;
 
-/** Whom a broken configuration trusts is not known: nobody who needs approval. */
+/** Reads the settings. The trust of an invalid configuration is unknown, so hooks then need an approval. */
 function readSettings(file: string, env: Env): { hooks?: Partial<HookSettings> } {
   try {
     return expandReferences(readConfigFile(file), env).value as { hooks?: Partial<HookSettings> };

@@ -1,4 +1,4 @@
-/** `portico`: the home on disk and the gateway, handed to the plugin that is the command line. */
+/** The program `portico`: hands the home on disk and the gateway to the plugin that is the command line. */
 import { readPlugins } from "../host/extensions/plugins/candidate.ts";
 import { rootsOf } from "../host/extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
@@ -9,9 +9,9 @@ import type { WorkersSetup } from "../home/workers.ts";
 import { running } from "../host/owner.ts";
 import type { ConfigSchemas, Paths } from "../contract/index.ts";
 
-/** The process that was called as `portico WORD …`. */
+/** The process of a call `portico WORD …`. */
 export interface Program {
-  /** The words behind `portico`. */
+  /** The words after `portico`. */
   readonly argv: readonly string[];
   readonly env: Record<string, string | undefined>;
   readonly cwd: string;
@@ -21,11 +21,14 @@ export interface Program {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
   home(options: HomeOptions): HomeOnDisk;
-  /** How many processes the home's gateway is to be; undefined for one. Evaluates the configuration where it speaks of them. */
+  /**
+   * Returns the set-up of a gateway with several processes; undefined for one. Evaluates the configuration only if it
+   * mentions workers.
+   */
   workers(options: HomeOptions): Promise<WorkersSetup | undefined>;
   /** Starts a gateway in this process. */
   start(options: StartOptions): Promise<StartedGateway>;
-  /** The extension on whose behalf the current code runs: `plugin:clock`. */
+  /** Returns the extension on whose behalf the current code runs, such as `plugin:clock`. */
   owner(): string | undefined;
 }
 
@@ -39,7 +42,7 @@ export type CommandLine = (program: Program) => Promise<number>;
 
 declare module "portico" {
   interface PluginDefinition<C extends ConfigSchemas> {
-    /** Of the one plugin that is the command line. */
+    /** Only the plugin that is the command line has this member. */
     commandLine?: () => Promise<{ default: CommandLine }>;
   }
 }
@@ -49,11 +52,11 @@ interface ProgramOptions extends Omit<Program, "home" | "workers" | "start" | "o
 }
 
 /** Resolves with the exit code. */
-export async function runProgram({ loaderFor, ...given }: ProgramOptions): Promise<number> {
-  const { env, version } = given;
+export async function runProgram({ loaderFor, ...context }: ProgramOptions): Promise<number> {
+  const { env, version } = context;
   const commandLine = await findCommandLine(loaderFor, resolvePaths({}, env));
   return commandLine({
-    ...given,
+    ...context,
     home: (options) => openHome(options, env, loaderFor),
     workers: async (options) => (await import("../home/workers.ts")).workersOf(options, env),
     owner: () => running()?.owner,
@@ -62,7 +65,7 @@ export async function runProgram({ loaderFor, ...given }: ProgramOptions): Promi
   });
 }
 
-/** Only the package's own: no other may see what is typed. */
+/** Searches the package's own plugins only, since no other may see the user's input. */
 async function findCommandLine(loaderFor: LoaderFor, paths: Paths): Promise<CommandLine> {
   const roots = rootsOf("plugins", paths, { trust: "bundled" });
   for (const only of [pluginWithWord("", paths.package), undefined])

@@ -1,4 +1,4 @@
-/** A home's gateway, in this process. */
+/** Starts a home's gateway in this process. */
 import { join } from "node:path";
 import { asError } from "../errors.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
@@ -16,26 +16,26 @@ export interface StartOptions
 
 export interface StartedGateway
   extends Pick<Gateway, "url" | "token" | "tokenIsNew" | "list" | "use" | "accept" | "stop"> {
-  /** Looks for changed plugins and hooks. */
+  /** Searches for changed plugins and hooks. */
   rescan(): void;
   /**
-   * Logs an error that nobody caught, and counts it as a failure of the hook that caused it. Returns whether the gateway
-   * can continue: not after an error in its own code, which leaves its state unknown.
+   * Logs an uncaught error, and counts it as a failure of the hook that caused it. Returns whether the gateway can
+   * continue: it cannot after an error in its own code, which leaves its state unknown.
    */
   strayError(kind: string, thrown: unknown): boolean;
 }
 
-interface Given extends Pick<GatewayOptions, "env" | "version"> {
+interface StartContext extends Pick<GatewayOptions, "env" | "version"> {
   loaderFor: LoaderFor;
 }
 
-/** With `only`, it is not the gateway that the home's commands find. */
+/** Starts the gateway. With `only`, the home's commands do not find it. */
 export async function startHere(
   options: StartOptions,
-  { env, version, loaderFor }: Given,
+  { env, version, loaderFor }: StartContext,
 ): Promise<StartedGateway> {
   const { only, port, link, write } = options;
-  const paths = placesOf(resolvePaths(options, env), only !== undefined);
+  const paths = pathsFor(resolvePaths(options, env), only !== undefined);
   process.setSourceMapsEnabled(true);
   const gateway = await startGateway({
     paths,
@@ -63,8 +63,11 @@ export async function startHere(
   });
 }
 
-/** A part of a gateway keeps its files in its home: the temporary root belongs to the gateway of the machine. */
-function placesOf(paths: Paths, isPart: boolean): Paths {
+/**
+ * Resolves the paths. A gateway with only some plugins keeps its temporary files in its home, because the shared
+ * directory belongs to the machine's gateway.
+ */
+function pathsFor(paths: Paths, isPart: boolean): Paths {
   if (!isPart) return paths;
   if (readRunning(paths.state) !== undefined)
     throw new Error(
