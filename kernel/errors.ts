@@ -206,7 +206,8 @@ Object.defineProperty(PorticoError.prototype, MARK, { value: true });
  */
 export function asError(thrown: unknown): Error {
   try {
-    if (thrown instanceof Error) return isReadable(thrown) ? thrown : createWithoutStack(UNREADABLE);
+    if (thrown instanceof Error)
+      return isReadable(thrown) ? thrown : createWithoutStack(UNREADABLE);
     return createWithoutStack(
       typeof thrown === "string"
         ? thrown

@@ -5,13 +5,13 @@ import { evaluate } from "./evaluate.ts";
 import type { Reading } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 
-export type Evaluated = ReturnType<typeof evaluate>;
+export type Evaluation = ReturnType<typeof evaluate>;
 
 export class ActiveConfig {
   readonly #sections: SectionRegistry;
   #reading: Reading;
-  /** Valid for one reading and one schema; evaluated again when either changes. */
-  #cache: { reading: Reading; schema: TSchema; evaluated: Evaluated } | undefined;
+  /** The values for one reading and one schema. They are evaluated again when either changes. */
+  #cache: { reading: Reading; schema: TSchema; evaluated: Evaluation } | undefined;
 
   constructor(reading: Reading, sections: SectionRegistry) {
     this.#reading = reading;
@@ -22,8 +22,8 @@ export class ActiveConfig {
     return this.#reading;
   }
 
-  /** The values are frozen. */
-  get evaluated(): Evaluated {
+  /** The evaluated configuration. Its values are frozen. */
+  get evaluated(): Evaluation {
     const schema = this.#sections.composed;
     if (this.#cache?.reading !== this.#reading || this.#cache.schema !== schema) {
       const evaluated = evaluate(this.#reading, schema);

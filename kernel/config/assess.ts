@@ -1,46 +1,46 @@
 /**
- * Judges a configuration as a gateway would at its start: by the schemas, and by the owners' own checks, which know what
- * no schema can say (a reference to a channel that is not there, a schedule that never comes, a file that is missing).
+ * Checks a configuration as a gateway would at its start: by the schemas, and by the owners' own checks of rules that
+ * no schema can express (a reference to a missing channel, a schedule that never fires, a missing file).
  */
 import { isPorticoError } from "../errors.ts";
 import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import type { ConfigCheckSubject, ConfigFault, Paths } from "../contract/index.ts";
-import type { Evaluated } from "./active.ts";
+import type { Evaluation } from "./active.ts";
 import type { ConfigProblem } from "./config-error.ts";
 import { lineOf } from "./evaluate.ts";
 import type { Reading } from "./read.ts";
 import type { SectionOwner, SectionRegistry } from "./sections.ts";
 
-/** What checks may ask about beside the configuration itself. */
+/** The information that checks may use in addition to the configuration. */
 export interface Surroundings {
   paths?: Paths | undefined;
-  /** The names that plugins add to a point; undefined where they cannot be known without running the plugins. */
+  /** Returns the names of contributions to a point; undefined if they cannot be known without running the plugins. */
   names?: ((point: string) => readonly string[] | undefined) | undefined;
 }
 
 export interface Assessment {
-  /** What checks found, with the place of each in the file. */
+  /** The faults that checks found, each with its place in the file. */
   faults: ConfigProblem[];
-  /** Owners whose check did not run, because one of their sections breaks its schema. */
+  /** The owners whose check did not run, because one of their sections violates its schema. */
   unchecked: Set<string>;
 }
 
 /**
- * Runs every owner's check. An owner whose sections break their schemas is passed over, since its check relies on them;
- * so are those that `passOver` names.
+ * Runs the check of every owner, except those in `passOver`, and those whose sections violate their schemas, on which
+ * the check relies.
  */
 export async function assess(
   reading: Reading,
-  evaluated: Evaluated,
+  evaluated: Evaluation,
   sections: SectionRegistry,
   { paths, names = () => undefined }: Surroundings,
-  passOver: ReadonlySet<string> = new Set(),
+  skippedOwners: ReadonlySet<string> = new Set(),
 ): Promise<Assessment> {
   const broken = evaluated.problems().map(({ key }) => key);
   const unchecked = new Set<string>();
   const subject: ConfigCheckSubject = { config: evaluated.value, paths, names, env: reading.env };
   const results = sections.owners().map(async (owner) => {
-    if (!owner.check || passOver.has(owner.name)) return [];
+    if (!owner.check || skippedOwners.has(owner.name)) return [];
     if (isBroken(owner, broken)) {
       unchecked.add(owner.name);
       return [];
@@ -51,7 +51,7 @@ export async function assess(
   return { faults: distinct(faults).map((fault) => toProblem(fault, reading)), unchecked };
 }
 
-/** True where a problem is in one of the owner's sections, or in what the section is part of. */
+/** Whether a problem is in one of the owner's sections, or in an object that contains the section. */
 function isBroken({ schemas }: SectionOwner, brokenKeys: readonly string[]): boolean {
   const prefixes = Object.keys(schemas).map((path) => path.replace(/\.?\*.*$/, ""));
   return brokenKeys.some((key) => prefixes.some((prefix) => isAtOrBelow(key, prefix)));
@@ -72,7 +72,7 @@ async function runCheck(
   }
 }
 
-/** Several plugins may check one reference: the first to name it is enough. */
+/** Keeps one fault per place, because several plugins may check the same reference. */
 function distinct(faults: readonly ConfigFault[]): ConfigFault[] {
   const byPlace = new Map<string, ConfigFault>();
   for (const fault of faults) {

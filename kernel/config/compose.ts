@@ -10,8 +10,8 @@ interface Branch {
 }
 
 /**
- * Makes one schema of the sections of all owners. Object schemas for the same path are merged; `*` in a path stands for
- * any key of a map; objects take no other keys than the named ones, unless they say so.
+ * Composes one schema of the sections of all owners. Object schemas for the same path are merged. `*` in a path stands
+ * for any key of a map. Objects accept only the named keys, unless their schemas say otherwise.
  */
 export function composeSchema(definitions: Iterable<ConfigSchemas>): TObject {
   const root: Branch = { schema: undefined, children: new Map() };
@@ -22,24 +22,24 @@ export function composeSchema(definitions: Iterable<ConfigSchemas>): TObject {
       branch.schema = branch.schema ? mergeSchemas(branch.schema, strict(schema)) : strict(schema);
     }
   }
-  return join(root) as TObject;
+  return composeBranch(root) as TObject;
 }
 
-/** The branch below another one; creates it if it is missing. */
+/** Returns the child branch for a step, and creates it if it is missing. */
 function childOf({ children }: Branch, step: string): Branch {
   const child = children.get(step) ?? { schema: undefined, children: new Map() };
   children.set(step, child);
   return child;
 }
 
-function join(branch: Branch): TSchema {
+function composeBranch(branch: Branch): TSchema {
   if (branch.children.size === 0)
     return branch.schema ?? Type.Object({}, { additionalProperties: false });
   const members: Record<string, TSchema> = {};
-  for (const [key, child] of branch.children) if (key !== "*") members[key] = join(child);
+  for (const [key, child] of branch.children) if (key !== "*") members[key] = composeBranch(child);
   const rest = branch.children.get("*");
-  const below = Type.Object(members, { additionalProperties: rest ? join(rest) : false });
-  return branch.schema ? mergeSchemas(branch.schema, below) : below;
+  const object = Type.Object(members, { additionalProperties: rest ? composeBranch(rest) : false });
+  return branch.schema ? mergeSchemas(branch.schema, object) : object;
 }
 
 function mergeSchemas(first: TSchema, second: TSchema): TSchema {
@@ -63,7 +63,8 @@ function mergeSchemas(first: TSchema, second: TSchema): TSchema {
   return OptionalKind in first && OptionalKind in second ? Type.Optional(merged) : merged;
 }
 
-// A plugin and the one that replaces it are both there: either may be right, and the later one's default counts.
+// A plugin and the one that replaces it may define the same path: either schema may apply, and the later default
+// counts.
 function either(first: TSchema, second: TSchema): TSchema {
   const schema = Type.Union([second, first], {
     description: second["description"] ?? first["description"],
@@ -72,13 +73,14 @@ function either(first: TSchema, second: TSchema): TSchema {
   return OptionalKind in first || OptionalKind in second ? Type.Optional(schema) : schema;
 }
 
-// Two owners may describe one key in different words; its type is what must agree. `Unsafe` is for who only reads it.
+// Two owners may describe one key in different words, but its type must be the same. `Unsafe` is for owners that only
+// read it.
 function sameShape(first: TSchema, second: TSchema): boolean {
   const shape = ({ description: _d, ...rest }: TSchema) => JSON.stringify(rest);
   return second[Kind] === "Unsafe" || shape(first) === shape(second);
 }
 
-/** The schema of the value at a path; of several variants, the first that knows the path. */
+/** Returns the schema of the value at a path; of several variants, the first that has the path. */
 export function schemaAt(schema: TSchema, path: KeyPath): TSchema | undefined {
   if (path.length === 0 || schema[Kind] === "Any" || schema[Kind] === "Unknown") return schema;
   const variants = (schema["anyOf"] ?? schema["allOf"]) as TSchema[] | undefined;
@@ -105,13 +107,16 @@ function firstDefined<T, R>(items: readonly T[], map: (item: T) => R | undefined
   return undefined;
 }
 
-/** The changed keys that take effect at the next start: their schema, or one above it, says `atNextStart: true`. */
+/**
+ * Returns the changed keys that take effect at the next start: those whose schema, or one above it, has `atNextStart:
+ * true`.
+ */
 export function keysAtNextStart(schema: TSchema, changed: readonly string[]): string[] {
   return changed.flatMap((key) => {
     const path = parseKeyPath(key);
     const isMarked = path.some((_, at) => isAtNextStart(schemaAt(schema, path.slice(0, at + 1))));
     if (isMarked) return [key];
-    // A section that was added or removed as a whole.
+    // The key may be a whole section that was added or removed.
     const below = schemaAt(schema, path);
     return below ? markedKeys(below).map((marked) => `${key}.${marked}`) : [];
   });
@@ -123,14 +128,14 @@ function markedKeys(schema: TSchema): string[] {
   return allKeys(schema).filter((key) => isAtNextStart(schemaAt(schema, parseKeyPath(key))));
 }
 
-/** The keys that an object schema names. */
+/** Returns the keys that an object schema names. */
 export function namedKeys(schema: TSchema | undefined): string[] {
   if (!schema) return [];
   const variants = (schema["anyOf"] ?? schema["allOf"] ?? []) as TSchema[];
   return [...new Set([...Object.keys(schema["properties"] ?? {}), ...variants.flatMap(namedKeys)])];
 }
 
-/** Every named path of a schema, dotted, without the insides of maps. */
+/** Returns every named path of a schema in dotted form, without the entries of maps. */
 export function allKeys(schema: TSchema, prefix = ""): string[] {
   return namedKeys(schema).flatMap((key) => {
     const below = schemaAt(schema, [key]);

@@ -1,6 +1,6 @@
 import { PorticoError } from "../errors.ts";
 
-/** One thing that is wrong with the configuration. */
+/** One problem of the configuration. */
 export interface ConfigProblem {
   /** The key as people write it (`gateway.port`); empty for the file as a whole. */
   key: string;
@@ -10,7 +10,7 @@ export interface ConfigProblem {
   column?: number | undefined;
   /** The known key that was probably meant. */
   nearest?: string | undefined;
-  /** Further advice on how to fix it. */
+  /** Other advice on how to fix it. */
   hint?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export class ConfigError extends PorticoError {
   }
 }
 
-/** One line about one problem. */
+/** Describes one problem in one line. */
 export function problemText({ key, message, line, column, nearest, hint }: ConfigProblem): string {
   const at = key === "" && column !== undefined ? `, column ${column}` : "";
   const place = line === undefined ? "" : `line ${line}${at}: `;
@@ -39,5 +39,6 @@ function advice(nearest: string | undefined, hint: string | undefined): string {
   return hint ? `; ${hint}` : "";
 }
 
-/** The same without the place. */
-export const sameText = ({ key, message }: ConfigProblem): string => problemText({ key, message });
+/** Describes a problem without its place. */
+export const placelessText = ({ key, message }: ConfigProblem): string =>
+  problemText({ key, message });

@@ -1,7 +1,7 @@
 /**
- * The configuration of one file, as the rest of the gateway uses it. Each duty is a part of its own: `active.ts` holds
- * what is active, `validate.ts` judges it, `write.ts` changes the file, `follow.ts` applies what changed on disk,
- * `versions.ts` knows what the file said before, and `portable.ts` takes it to another gateway.
+ * The configuration of one file, as the rest of the gateway uses it. Each part has its own module: `active.ts` holds
+ * the active configuration, `validate.ts` checks it, `write.ts` changes the file, `follow.ts` applies changes on disk,
+ * `versions.ts` has the earlier versions, and `portable.ts` transfers the configuration to another gateway.
  */
 import { basename } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
@@ -25,7 +25,7 @@ import { ConfigValidator } from "./validate.ts";
 import { ConfigVersions, type VersionInfo } from "./versions.ts";
 import { type ConfigWritten, ConfigWriter, type WriteOptions } from "./write.ts";
 
-/** Reads the file. Throws a `ConfigError` where it is not JSON5; `check` says whether its content is right. */
+/** Reads the file. Throws a `ConfigError` if it is not JSON5; `check` validates its content. */
 export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
   return new ConfigStore(options, await sourceOf(options));
 }
@@ -64,19 +64,19 @@ export class ConfigStore {
       options,
       inTurn,
       history: this.#versions.history,
-      apply: (reading) => this.#follower.takeWritten(reading),
-      reapply: () => this.#follower.takeFromDisk(),
+      apply: (reading) => this.#follower.activateWritten(reading),
+      reapply: () => this.#follower.activateFromDisk(),
     });
   }
 
-  // What is active
+  // The active configuration
 
-  /** The variables that references are looked up in. */
+  /** The variables that references are resolved with. */
   get env(): Environment {
     return this.#active.reading.env;
   }
 
-  /** Everything active with its defaults; frozen, and replaced as a whole by a change. */
+  /** The active configuration with its defaults. It is frozen, and a change replaces it as a whole. */
   get current(): Readonly<Record<string, unknown>> {
     return this.#active.evaluated.value;
   }
@@ -91,19 +91,19 @@ export class ConfigStore {
     return this.#active.reading.raw;
   }
 
-  /** The secrets that are active, for redaction. */
+  /** The secrets of the active configuration, for redaction. */
   secrets(): string[] {
     return secretsIn(this.current, this.composed);
   }
 
-  /** Names the active state of the files, for the processes that share them. */
+  /** Identifies the active state of the files, for the processes that share them. */
   get id(): string {
     return idOf(this.#active.reading.source);
   }
 
   // Schemas and validation
 
-  /** Adds the sections of an owner: path → schema, `*` for any key of a map. Undone by the result. */
+  /** Adds the sections of an owner: path → schema, `*` for any key of a map. The returned function removes them. */
   define(owner: string, schemas: ConfigSchemas, check?: LoadCheck): Dispose {
     return this.#sections.define({ name: owner, schemas, check });
   }
@@ -113,40 +113,43 @@ export class ConfigStore {
     return this.#sections.composed;
   }
 
-  /** Throws a `ConfigError` that names everything in what is active that breaks the schemas. */
+  /** Throws a `ConfigError` that names everything in the active configuration that violates the schemas. */
   readonly check = (): void => this.#validator.check();
 
-  /** A section with its defaults; for `channels.*` the whole map. Throws a `ConfigError` about that section alone. */
+  /**
+   * Returns a section with its defaults; for `channels.*` the whole map. Throws a `ConfigError` about that section
+   * alone.
+   */
   readonly section = (path: string): unknown => this.#validator.section(path);
 
-  /** Everything that is wrong with what is active: by the schemas, and by the owners' checks. */
+  /** Returns all problems of the active configuration, by the schemas and by the owners' checks. */
   problems(): Promise<ConfigProblem[]> {
     return this.#validator.problems();
   }
 
-  /** What a gateway leaves out of what is active, by the owners' checks. */
+  /** Returns the parts of the active configuration that a gateway leaves out, by the owners' checks. */
   leftOut(): Promise<ConfigProblem[]> {
     return this.#validator.leftOut();
   }
 
-  // Changes that are made through the gateway
+  // Changes through the gateway
 
   /**
    * Changes keys in the file, atomically and with mode 0600; comments, order and references of the file stay. Throws a
-   * `ConfigError`, and writes nothing, if the result would be invalid; throws `config_error`, and undoes the write,
-   * if a plugin or a worker refuses it. Once this has resolved, the change is active.
+   * `ConfigError`, and writes nothing, if the result would be invalid. Throws `config_error`, and undoes the write, if
+   * a plugin or a worker refuses it. The change is active when this resolves.
    */
   change(edits: readonly ConfigEdit[], options: WriteOptions = {}): Promise<ConfigWritten> {
     return this.#writer.write({ edits }, options);
   }
 
-  /** Writes one key; see `change`. Resolves with the undo, undefined where nothing had to be written. */
+  /** Writes one key; see `change`. Resolves to the undo, or to undefined if the key already had the value. */
   async set(path: string | KeyPath, value: unknown): Promise<Dispose | undefined> {
     const { undo } = await this.change([{ path: toKeyPath(path), value }]);
     return undo;
   }
 
-  /** Removes one key, so that its default is active; resolves with the undo, or with undefined if the key was not set. */
+  /** Removes one key, so that its default is active. Resolves to the undo, or to undefined if the key was not set. */
   async unset(path: string | KeyPath): Promise<Dispose | undefined> {
     const edits = [{ path: toKeyPath(path), remove: true as const }];
     const { undo } = await this.change(edits, { mayRemoveMaps: true });
@@ -155,61 +158,64 @@ export class ConfigStore {
 
   // Changes on disk
 
-  /** Why the file on disk is not active, while the last good configuration is. */
+  /** The reason why the file on disk is not active and the last valid configuration is. */
   get problem(): FileProblem | undefined {
     return this.#follower.problem;
   }
 
-  /** Applies the file now, instead of when the watcher sees that it changed; `problem` says what is wrong with it. */
+  /** Applies the file now, without waiting for the watcher. `problem` then has the problem of the file, if any. */
   refresh(): Promise<void> {
     return this.#follower.refresh();
   }
 
   /**
-   * Applies the file whenever it changes; what is wrong with it is logged. During `onChange`, `current` already is the
-   * new one; when it throws, the previous one is back and `onChange` is called once more, with `back`. It must not wait
-   * for a change of its own, which waits for its turn behind it.
+   * Applies the file whenever it changes, and logs its problems. During `onChange`, `current` already is the new
+   * configuration. If `onChange` throws, the previous configuration is restored and `onChange` is called once more,
+   * with `back`. `onChange` must not wait for a change of its own, which would wait for this one.
    */
   watch(onChange: OnChange, log?: Logger): Promise<Dispose> {
     return this.#follower.watch(onChange, log);
   }
 
-  /** Changed keys that wait for the next start of the gateway that follows the file. */
+  /** Returns the changed keys that take effect at the next start of the gateway that follows the file. */
   awaitingStart(): string[] {
     return this.#follower.awaitingStart();
   }
 
   // Versions
 
-  /** Names the text on disk; a change can be bound to it. */
+  /** Identifies the text on disk. A change can be made conditional on it. */
   async version(): Promise<string> {
     return versionOf((await sourceOf(this.#options)).text);
   }
 
-  /** The kept versions, oldest first. */
+  /** Returns the stored versions, oldest first. */
   versions(): Promise<VersionInfo[]> {
     return this.#versions.list();
   }
 
-  /** What changed between two kept versions. Default: what the latest one changed; with `from` alone, since then. */
+  /**
+   * Returns the differences between two stored versions. Default: those of the latest version from its predecessor;
+   * with `from` alone, all since then.
+   */
   differences(from?: number | string, to?: number | string): Promise<ConfigDifference[]> {
     return this.#versions.differences(from, to);
   }
 
-  /** Brings back the version before the latest change, or the one with the id. */
+  /** Restores the version before the latest change, or the one with the id. */
   async restore(id: number | undefined, options: WriteOptions = {}): Promise<ConfigWritten> {
     return this.#writer.write(await this.#versions.restorable(id), options);
   }
 
-  // To and from another gateway
+  // Transfer to and from another gateway
 
-  /** The content of the file for another gateway, with a reference to a variable in place of each secret. */
+  /** Returns the content of the file for another gateway, with a reference to a variable in place of each secret. */
   exported(): PortableConfig & { version: string } {
     const { source, raw } = this.#active.reading;
     return { ...withoutSecretValues(raw, this.composed), version: versionOf(source.text) };
   }
 
-  /** Makes the file say what an exported configuration says. Secrets and comments that are here stay. */
+  /** Replaces the content of the file by an exported configuration. Existing secrets and comments stay. */
   async import(
     configuration: Readonly<Record<string, unknown>>,
     options: WriteOptions = {},

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../text/key-path.ts";
 
-/** The keys, as deep as both sides are objects, whose values differ: `["gateway.port", "channels.main"]`. */
+/** Returns the keys whose values differ, as deep as both sides are objects: `["gateway.port", "channels.main"]`. */
 export function changedKeys(previous: unknown, next: unknown, at: KeyPath = []): string[] {
   if (!isRecord(previous) || !isRecord(next))
     return isDeepStrictEqual(previous, next) ? [] : [formatKeyPath(at)];
@@ -11,7 +11,7 @@ export function changedKeys(previous: unknown, next: unknown, at: KeyPath = []):
   );
 }
 
-/** Freezes a value and everything in it. */
+/** Freezes a value and all nested values. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);
@@ -20,7 +20,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** A changed configuration that is valid. */
+/** A change to a valid configuration. */
 export interface ConfigChange {
   /** The keys that differ, as deep as both sides are objects: `gateway.port`, `channels.main` for a new channel. */
   keys: string[];

@@ -1,4 +1,4 @@
-/** Changes of single keys, and the rule that entries of a map are only removed by their names. */
+/** Edits of single keys, and the rule that entries of a map are only removed by name. */
 import type { TSchema } from "@sinclair/typebox";
 import { mapValueSchema } from "../schema/defaults.ts";
 import { formatKeyPath, isAtOrBelow, isRecord, type KeyPath, valueAt } from "../text/key-path.ts";
@@ -9,15 +9,15 @@ import type { Reading } from "./read.ts";
 import { expandReferences } from "./references.ts";
 
 export type ConfigEdit =
-  /** Strings are taken as in the file: `${NAME}` is a reference. Undefined members keep their text. */
+  /** Strings are written as in the file: `${NAME}` is a reference. Undefined members keep their text. */
   | { path: KeyPath; value: unknown }
-  /** Brings the default back. */
+  /** Removes the key, which restores its default. */
   | { path: KeyPath; remove: true };
 
 export const isRemoval = (edit: ConfigEdit): edit is { path: KeyPath; remove: true } =>
   "remove" in edit;
 
-/** The file's text with the edit made: comments, order and references of everything else stay. */
+/** Returns the file's text with the edit applied. Comments, order and references of all other keys stay. */
 export function applyEdit(text: string, edit: ConfigEdit, { raw, env }: Reading): string {
   if (isRemoval(edit)) return unsetInText(text, edit.path);
   const meaning = expandReferences(valueAt(raw, edit.path), env).value;
@@ -25,8 +25,8 @@ export function applyEdit(text: string, edit: ConfigEdit, { raw, env }: Reading)
 }
 
 /**
- * Throws where entries of a map (a channel, a key, a mapping) would go without an edit that removes them by name:
- * a caller that writes a whole map may not know of entries that others added.
+ * Throws if entries of a map (a channel, a key, a mapping) would be removed without an edit that names them: a caller
+ * that writes a whole map may not know entries that others have added.
  */
 export function refuseLostEntries(
   before: unknown,
@@ -36,18 +36,18 @@ export function refuseLostEntries(
 ): void {
   const removed = edits.filter(isRemoval).map(({ path }) => formatKeyPath(path));
   const isNamed = (key: string) => removed.some((path) => isAtOrBelow(key, path));
-  const lost = entriesOf(before, schema, [])
+  const lostPaths = entriesOf(before, schema, [])
     .filter((path) => valueAt(after, path) === undefined)
     .map(formatKeyPath)
     .filter((key) => !isNamed(key));
-  if (lost.length === 0) return;
+  if (lostPaths.length === 0) return;
   throw errors.entriesLost(
-    { entries: lost.slice(0, 10).join(", ") },
-    { param: lost[0] as string, details: { lost } },
+    { entries: lostPaths.slice(0, 10).join(", ") },
+    { param: lostPaths[0] as string, details: { lost: lostPaths } },
   );
 }
 
-/** Throws where an edit would remove a map with all its entries. */
+/** Throws if an edit would remove a map with all its entries. */
 export function refuseWholeMaps(
   before: unknown,
   edits: readonly ConfigEdit[],
@@ -64,25 +64,25 @@ export function refuseWholeMaps(
   }
 }
 
-/** The paths of all entries of maps in a value: `hooks.entries.hello`. */
+/** Returns the paths of all entries of maps in a value, such as `hooks.entries.hello`. */
 function entriesOf(value: unknown, schema: TSchema | undefined, path: KeyPath): KeyPath[] {
   if (!schema || !isRecord(value)) return [];
   const isMap = isMapOfEntries(schema);
-  const named = (schema["properties"] ?? {}) as Record<string, unknown>;
+  const properties = (schema["properties"] ?? {}) as Record<string, unknown>;
   return Object.entries(value).flatMap(([name, item]) => {
     const below = entriesOf(item, schemaAt(schema, [name]), [...path, name]);
-    const isEntry = isMap && !Object.hasOwn(named, name);
+    const isEntry = isMap && !Object.hasOwn(properties, name);
     return isEntry ? [[...path, name], ...below] : below;
   });
 }
 
-/** Whether the schema is a map of objects by name. Headers and variables are maps of texts. */
+/** Whether the schema is a map of objects by name. Headers and variables are maps of strings. */
 export function isMapOfEntries(schema: TSchema | undefined): boolean {
   const value = schema && mapValueSchema(schema);
-  return value !== undefined && takesObjects(value);
+  return value !== undefined && allowsObjects(value);
 }
 
-function takesObjects(schema: TSchema): boolean {
+function allowsObjects(schema: TSchema): boolean {
   const variants = (schema["anyOf"] ?? schema["allOf"]) as TSchema[] | undefined;
-  return variants ? variants.some(takesObjects) : schema["type"] === "object";
+  return variants ? variants.some(allowsObjects) : schema["type"] === "object";
 }

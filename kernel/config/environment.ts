@@ -1,4 +1,7 @@
-/** The variables that the configuration may refer to: the process's own, and below them those of `<home>/.env`. */
+/**
+ * The variables that the configuration may refer to: those of the process, which take precedence, and those of
+ * `<home>/.env`.
+ */
 import { readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseEnv } from "node:util";
@@ -9,25 +12,25 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** The file that holds the variables of a home. */
 export const envFileIn = (home: string): string => join(home, ".env");
 
-/** The text before a variable's name; a shell accepts any white space after `export`. */
+/** Matches the text before a variable's name. A shell accepts any white space after `export`. */
 const EXPORT = /[^\S\n]*(?:export[^\S\n]+)?/y;
-/** A blank line, or a comment. */
-const NOTHING = /[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y;
+/** Matches a blank line or a comment. */
+const BLANK_OR_COMMENT = /[^\S\n]*(?:#[^\n]*)?(?:\n|$)/y;
 const NAME = /[A-Za-z_]\w*[^\S\n]*=[^\S\n]*/y;
-/** A quoted value may continue over further lines. */
+/** Matches a quoted value, which may span several lines. */
 const QUOTED = /"[^"]*"|'[^']*'|`[^`]*`/y;
 const LINE = /[^\n]*(?:\n|$)/y;
 
 /**
- * The file's text; empty where there is none. Throws a `ConfigError` where others than its owner may read or write it:
+ * Reads the file; a missing one is empty. Throws a `ConfigError` if others than its owner may read or write it, because
  * it holds secrets.
  */
 export function readEnvFile(file: string): string {
   try {
     const { mode, uid } = statSync(file);
-    const mine = process.getuid?.() ?? uid;
+    const ownId = process.getuid?.() ?? uid;
     if ((mode & 0o077) !== 0) refuse(file, `others may read it: run chmod 600 ${file}`);
-    if (uid !== mine && uid !== 0) refuse(file, "it belongs to another user");
+    if (uid !== ownId && uid !== 0) refuse(file, "it belongs to another user");
     return readFileSync(file, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -36,7 +39,10 @@ export function readEnvFile(file: string): string {
   }
 }
 
-/** Throws a `ConfigError` for a line that is not `NAME=value`, without showing it. */
+/**
+ * Adds the variables of the file to those of `env`, which take precedence. Throws a `ConfigError` for a line that is
+ * not `NAME=value`, without showing the line.
+ */
 export function withVariables(
   env: Environment,
   file: string,
@@ -46,14 +52,14 @@ export function withVariables(
 }
 
 /**
- * The assignments without `export`, checked one by one: which lines the parser passes over, and how it takes what stands
- * before a name, depends on Node's version.
+ * Returns the assignments without `export`. Each is checked here, because it depends on Node's version which lines its
+ * parser skips and how it treats text before a name.
  */
 function plainLines(text: string, name: string): string {
   let lines = "";
   let at = 0;
   while (at < text.length) {
-    const blank = matchAt(NOTHING, text, at);
+    const blank = matchAt(BLANK_OR_COMMENT, text, at);
     if (blank !== undefined) {
       at += Math.max(blank.length, 1);
       continue;
@@ -72,11 +78,11 @@ function endOfAssignment(text: string, start: number, name: string): number {
   const value = start + variable.length;
   const quoted = matchAt(QUOTED, text, value);
   if (quoted === undefined) return value + (matchAt(LINE, text, value) ?? "").length;
-  const behind = value + quoted.length;
-  const rest = matchAt(NOTHING, text, behind);
+  const afterQuote = value + quoted.length;
+  const rest = matchAt(BLANK_OR_COMMENT, text, afterQuote);
   if (rest === undefined)
-    throw wrongLine(text, behind, "there is text after the closing quote", name);
-  return behind + rest.length;
+    throw wrongLine(text, afterQuote, "there is text after the closing quote", name);
+  return afterQuote + rest.length;
 }
 
 function matchAt(pattern: RegExp, text: string, at: number): string | undefined {

@@ -1,4 +1,6 @@
-/** Every error of reading and changing the configuration, but for `ConfigError`, which lists what is wrong in it. */
+/**
+ * Every error of reading and changing the configuration, except `ConfigError`, which lists the problems of the content.
+ */
 import { PorticoError } from "../errors.ts";
 
 export const errors = PorticoError.table({
@@ -13,13 +15,13 @@ export const errors = PorticoError.table({
     message:
       "The configuration has changed since you read it. Read it again and repeat your change on the new version.",
   },
-  /** `reason` comes from the part that could not take the change. */
+  /** `reason` comes from the part that could not apply the change. */
   notApplied: {
     code: "config_error",
     status: 500,
     message: "{name} is valid, but it could not be applied: {reason}",
   },
-  /** `reason` is the whole message of the error that came when the change was applied. */
+  /** `reason` is the whole message of the error that occurred when the change was applied. */
   notActive: { code: "config_error", status: 500, message: "{reason}" },
 
   // versions

@@ -11,28 +11,33 @@ import type { Reading } from "./read.ts";
 import { expandReferences } from "./references.ts";
 import { refusalsIn } from "./refusals.ts";
 
-/** Problems with this message concern a key that no schema defines (yet). */
+/** The message of problems with a key that no schema defines (yet). */
 export const UNKNOWN = "is not a known key";
 
-/** The values of the file with references replaced and defaults filled in, and a function that explains what is wrong. */
+/**
+ * Returns the values of the file with references replaced and defaults filled in, and a function that lists the
+ * problems.
+ */
 export function evaluate(reading: Reading, schema: TSchema) {
   const { references, ...expanded } = expandReferences(reading.raw, reading.env, (text, path) =>
-    typed(text, schemaAt(schema, path)),
+    convertVariable(text, schemaAt(schema, path)),
   );
   const value = fillDefaults(schema, expanded.value, "sections") as Record<string, unknown>;
-  const ofSchema = problemsIn(Errors(schema, [], value), value);
-  const further = firstOfEachPath(
-    [...refusalsIn(value, schema, references), ...ofSchema],
+  const schemaProblems = problemsIn(Errors(schema, [], value), value);
+  const valueProblems = firstOfEachPath(
+    [...refusalsIn(value, schema, references), ...schemaProblems],
     expanded.problems,
   );
-  const problems = (isWanted: (problem: Problem) => boolean = () => true) =>
-    [...expanded.problems, ...further]
-      .filter(isWanted)
+  const problems = (isRelevant: (problem: Problem) => boolean = () => true) =>
+    [...expanded.problems, ...valueProblems]
+      .filter(isRelevant)
       .map((problem) => explain(problem, value, reading, schema));
   return { value, references, problems };
 }
 
-/** One reason is enough: a value that has no variable, or is refused, breaks the schema as well. */
+/**
+ * Keeps one problem per path, because a value whose variable is unset, or that is refused, violates the schema as well.
+ */
 function firstOfEachPath(problems: readonly Problem[], before: readonly Problem[]): Problem[] {
   const paths = new Set(before.map(({ path }) => formatKeyPath(path)));
   return problems.filter(({ path }) => {
@@ -43,14 +48,15 @@ function firstOfEachPath(problems: readonly Problem[], before: readonly Problem[
   });
 }
 
-// A variable is always text: where the schema wants a number or a yes or no, "18789" and "true" are taken as such.
-function typed(text: string, schema: TSchema | undefined): unknown {
+// A variable is always text. If the schema requires a number or a boolean, "18789" and "true" are converted.
+function convertVariable(text: string, schema: TSchema | undefined): unknown {
   const variants = (schema?.["anyOf"] ?? [schema ?? {}]) as TSchema[];
-  const takes = (type: string) => variants.some((one) => one["type"] === type && !("const" in one));
-  if (takes("boolean") && (text === "true" || text === "false")) return text === "true";
+  const allows = (type: string) =>
+    variants.some((variant) => variant["type"] === type && !("const" in variant));
+  if (allows("boolean") && (text === "true" || text === "false")) return text === "true";
   const isNumber =
-    (takes("number") || takes("integer")) && text.trim() !== "" && Number.isFinite(Number(text));
-  return isNumber && !takes("string") ? Number(text) : text;
+    (allows("number") || allows("integer")) && text.trim() !== "" && Number.isFinite(Number(text));
+  return isNumber && !allows("string") ? Number(text) : text;
 }
 
 function explain(
@@ -70,14 +76,14 @@ function explain(
       hint: isMap ? "write it as a map by name: { NAME: { … } }" : undefined,
     };
   }
-  return { key, message, line, ...guess(path, schema) };
+  return { key, message, line, ...suggestFix(path, schema) };
 }
 
 const isMapOfEntries = (schema: TSchema | undefined) =>
   schema !== undefined && mapValueSchema(schema) !== undefined;
 
-/** What was probably meant by an unknown key. In a map of entries, an entry is named by its key. */
-function guess(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "nearest" | "hint"> {
+/** Suggests a fix for an unknown key. In a map of entries, an entry is named by its key. */
+function suggestFix(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "nearest" | "hint"> {
   const [map, entry] = [path.slice(0, -2), path.at(-2)];
   const isName = path.at(-1) === "name" || path.at(-1) === "id";
   const isEntry = typeof entry === "string" && isMapOfEntries(schemaAt(schema, map));
@@ -89,55 +95,55 @@ function guess(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "nearest" | 
   return nearest === undefined ? { hint: siblingsHint(path, schema) } : { nearest };
 }
 
-const MOST_SIBLINGS = 15;
+const MAX_SIBLINGS = 15;
 
-/** The keys that are defined there, if they are few enough to list. */
+/** Lists the known keys at this place, if they are few enough. */
 function siblingsHint(path: KeyPath, schema: TSchema): string | undefined {
   const parent = path.slice(0, -1);
   const siblings = namedKeys(schemaAt(schema, parent));
-  if (parent.length === 0 || siblings.length === 0 || siblings.length > MOST_SIBLINGS)
+  if (parent.length === 0 || siblings.length === 0 || siblings.length > MAX_SIBLINGS)
     return undefined;
   return `${formatKeyPath(parent)} knows ${siblings.join(", ")}`;
 }
 
-/** What is wrong with a key that no schema knows; undefined where one does. */
+/** Returns the problem of a key that no schema defines; undefined if one does. */
 export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | undefined {
   const below = path.findIndex((_, i) => schemaAt(schema, path.slice(0, i + 1)) === undefined);
   if (below === -1) return undefined;
-  const { nearest: near, hint } = guess(path.slice(0, below + 1), schema);
+  const { nearest: near, hint } = suggestFix(path.slice(0, below + 1), schema);
   const whole = near === undefined ? [] : [...parseKeyPath(near), ...path.slice(below + 1)];
   const nearest = near !== undefined && schemaAt(schema, whole) ? formatKeyPath(whole) : near;
   return { key: formatKeyPath(path), message: UNKNOWN, nearest, hint };
 }
 
 /**
- * The known key that was probably meant. Siblings come first: by their spelling, then one that holds the word as a part
+ * Finds the known key that was probably meant. Siblings come first: by their spelling, then one that contains the word
  * (`timeout`, `shutdownTimeoutMs`); then, for a key near the top, keys of the same section and of others.
  */
 function nearestKey(path: KeyPath, schema: TSchema): string | undefined {
   const word = String(path.at(-1));
   const parent = path.slice(0, -1);
   const siblings = namedKeys(schemaAt(schema, parent));
-  const sibling = didYouMean(word, siblings) ?? partlyNamed(word, siblings);
+  const sibling = didYouMean(word, siblings) ?? findByPart(word, siblings);
   if (sibling !== undefined) return formatKeyPath([...parent, sibling]);
   if (path.length > NEAR_TOP) return undefined;
   const keys = allKeys(schema);
   const sameSection = keys.filter((key) => key.startsWith(`${String(path[0])}.`));
-  return keyNamed(word, sameSection) ?? keyNamed(word, keys);
+  return findKeyByName(word, sameSection) ?? findKeyByName(word, keys);
 }
 
-/** Deeper keys have siblings enough: a key of the same name in another section means something else. */
+/** Deeper keys have enough siblings; a key with the same name in another section has another meaning. */
 const NEAR_TOP = 2;
 const SHORTEST_PART = 4;
 
-function partlyNamed(word: string, names: readonly string[]): string | undefined {
+function findByPart(word: string, names: readonly string[]): string | undefined {
   if (word.length < SHORTEST_PART) return undefined;
   const parts = names.filter((name) => name.toLowerCase().includes(word.toLowerCase()));
   return parts.length === 1 ? parts[0] : undefined;
 }
 
-/** Of dotted keys, the first whose last step is like the word. */
-function keyNamed(word: string, keys: readonly string[]): string | undefined {
+/** Returns the first of the dotted keys whose last step resembles the word. */
+function findKeyByName(word: string, keys: readonly string[]): string | undefined {
   const byName = new Map<string, string>();
   for (const key of keys) {
     const name = key.slice(key.lastIndexOf(".") + 1);
@@ -146,7 +152,7 @@ function keyNamed(word: string, keys: readonly string[]): string | undefined {
   return byName.get(didYouMean(word, byName.keys()) ?? "");
 }
 
-// A missing key has no place in the file: its object has.
+// A missing key has no line in the file, so the line is that of its object.
 export function lineOf({ node }: Reading, path: KeyPath): number | undefined {
   for (let depth = path.length; depth > 0; depth--) {
     const parent = nodeAt(node, path.slice(0, depth - 1));

@@ -6,7 +6,7 @@ import { openAlone } from "../files/open-alone.ts";
 import { reasonOf } from "../files/reason.ts";
 import { errors } from "./errors.ts";
 
-/** The file's text; undefined where there is none. Throws `invalid_config` where it cannot be read or is not UTF-8. */
+/** Reads a file; undefined if it does not exist. Throws `invalid_config` if it cannot be read or is not UTF-8. */
 export async function readText(file: string): Promise<string | undefined> {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
@@ -14,14 +14,15 @@ export async function readText(file: string): Promise<string | undefined> {
     );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw unusable("read", file, error);
+    throw unusableFile("read", file, error);
   }
 }
 
 /**
- * Puts in the file's place what `edit` makes of its text; undefined leaves it as it is. Between the reading and the
- * writing no other process writes through here, and what anybody else writes meanwhile is edited again. A crash leaves
- * the old text or the new one, never a part. Mode 0600. A link is followed, not replaced.
+ * Replaces the file's text by the result of `edit`; undefined leaves it unchanged. No other process writes through this
+ * function between the reading and the writing; if anyone else writes meanwhile, the new text is edited again. A crash
+ * leaves the old text or the new one, never a part. The mode is 0600. A link is followed, not replaced. Resolves to
+ * whether the text changed.
  */
 export async function editFile(
   file: string,
@@ -36,7 +37,7 @@ export async function editFile(
       if (text === undefined || text === before) return false;
       await writeTo(lock.handle, text, file);
       if ((await readText(target)) !== before) continue;
-      await swap(lock.path, target, file);
+      await replaceFile(lock.path, target, file);
       lock.renamed = true;
       return true;
     }
@@ -46,7 +47,7 @@ export async function editFile(
   }
 }
 
-/** The temporary file is the lock as well, until it is renamed. */
+/** Creates the temporary file, which is also the lock until it is renamed. */
 async function lockFor(target: string, file: string) {
   const directory = dirname(target);
   const path = join(directory, `.${basename(target)}.tmp`);
@@ -54,7 +55,7 @@ async function lockFor(target: string, file: string) {
     await promises.mkdir(directory, { recursive: true, mode: 0o700 });
     return { path, handle: await openAlone(path), renamed: false };
   } catch (error) {
-    throw unusable("written", file, error);
+    throw unusableFile("written", file, error);
   }
 }
 
@@ -64,27 +65,27 @@ async function writeTo(handle: FileHandle, text: string, file: string): Promise<
     await handle.write(Buffer.from(text), 0, undefined, 0);
     await handle.sync();
   } catch (error) {
-    throw unusable("written", file, error);
+    throw unusableFile("written", file, error);
   }
 }
 
-async function swap(temporary: string, target: string, file: string): Promise<void> {
+async function replaceFile(temporary: string, target: string, file: string): Promise<void> {
   try {
     await promises.rename(temporary, target);
     await syncDirectory(dirname(target));
   } catch (error) {
-    throw unusable("written", file, error);
+    throw unusableFile("written", file, error);
   }
 }
 
-// The rename itself is only safe once the directory is on the disk. Not every file system lets a directory be synced.
+// The rename is durable only once the directory is synced, which not every file system supports.
 async function syncDirectory(directory: string): Promise<void> {
   const handle = await promises.open(directory, "r").catch(() => undefined);
   await handle?.sync().catch(() => undefined);
   await handle?.close();
 }
 
-function unusable(verb: "read" | "written", file: string, cause: unknown): Error {
+function unusableFile(verb: "read" | "written", file: string, cause: unknown): Error {
   const values = { file: basename(file), verb, reason: reasonOf(cause) };
   return errors.unusableFile(values, { cause });
 }

@@ -1,4 +1,4 @@
-/** Keeps the active configuration what the file says: applies a changed file, or says why it cannot. */
+/** Keeps the active configuration in line with the file: applies a changed file, or reports why it cannot. */
 import { isPorticoError } from "../errors.ts";
 import type { Dispose, Logger } from "../contract/index.ts";
 import type { ActiveConfig } from "./active.ts";
@@ -27,7 +27,7 @@ export interface FollowerParts {
   name: string;
   sections: SectionRegistry;
   active: ActiveConfig;
-  /** One change at a time, with those that are written through here. */
+  /** The queue of changes, which the writer shares: they run one at a time. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
   versions: ConfigVersions;
 }
@@ -39,25 +39,25 @@ export interface FileProblem {
 
 export class ConfigFollower {
   readonly #parts: FollowerParts;
-  /** What was on disk when it was last judged. */
-  #seen: Source;
+  /** The files' content when it was last examined. */
+  #examined: Source;
   #problem: FileProblem | undefined;
   #onChange: OnChange | undefined;
   #log: Logger | undefined;
-  /** What was active when a gateway began to follow the file. */
+  /** The configuration that was active when the gateway began to follow the file. */
   #atStart: Readonly<Record<string, unknown>> | undefined;
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
-    this.#seen = parts.active.reading.source;
+    this.#examined = parts.active.reading.source;
   }
 
-  /** Why the file on disk is not active, while the last good configuration is. */
+  /** The reason why the file on disk is not active and the last valid configuration is. */
   get problem(): FileProblem | undefined {
     return this.#problem;
   }
 
-  /** Applies the files whenever they change, until the result is called. */
+  /** Applies the files whenever they change, until the returned function is called. */
   async watch(onChange: OnChange, log: Logger | undefined): Promise<Dispose> {
     const { active, options } = this.#parts;
     this.#atStart = active.evaluated.value;
@@ -65,52 +65,55 @@ export class ConfigFollower {
     this.#log = log;
     await this.#recordVersion(active.reading.source);
     const files = options.envFile ? [options.file, options.envFile] : [options.file];
-    const stop = await watchFiles(files, () => this.#look());
+    const stop = await watchFiles(files, () => this.#examine());
     return async () => {
       this.#onChange = undefined;
       await stop();
     };
   }
 
-  /** Changed keys that wait for the next start of the gateway that follows the file. */
+  /** Returns the changed keys that take effect at the next start of the gateway that follows the file. */
   awaitingStart(): string[] {
     if (!this.#atStart) return [];
     const { active, sections } = this.#parts;
     return keysAtNextStart(sections.composed, changedKeys(this.#atStart, active.evaluated.value));
   }
 
-  /** Applies what is on disk now; `problem` says why it cannot be applied. */
+  /** Applies the files as they are now; `problem` says why they cannot be applied. */
   refresh(): Promise<void> {
     return this.#parts.inTurn(async () => {
-      await this.takeFromDisk();
+      await this.activateFromDisk();
     });
   }
 
-  /** Editors write in place, swap files, or remove and create them: a file that looks incomplete gets a moment. */
-  async #look(): Promise<void> {
-    const source = await this.#onDisk();
-    if (isSame(source, this.#seen)) return;
-    if (!this.#isWhole(source)) await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
+  /**
+   * Examines the files. Editors write in place, swap files, or remove and create them, so an incomplete file gets a
+   * moment.
+   */
+  async #examine(): Promise<void> {
+    const source = await this.#readSource();
+    if (isSame(source, this.#examined)) return;
+    if (!this.#isComplete(source)) await new Promise((resolve) => setTimeout(resolve, GRACE_MS));
     await this.#parts.inTurn(async () => {
-      // While this waited, the file may have been written again: there is a hint for that too.
-      if (isSame(await this.#onDisk(), source)) await this.#take(source);
+      // If the file was written again meanwhile, another hint follows.
+      if (isSame(await this.#readSource(), source)) await this.#activate(source);
     });
   }
 
-  async takeFromDisk(): Promise<Error | undefined> {
-    return this.#take(await this.#onDisk());
+  async activateFromDisk(): Promise<Error | undefined> {
+    return this.#activate(await this.#readSource());
   }
 
-  /** Activates what this process has just written: at once if no plugin or worker follows the file. */
-  async takeWritten(reading: Reading): Promise<Error | undefined> {
-    if (this.#onChange) return this.#take(reading.source);
+  /** Activates the text that this process has just written, at once if no plugin or worker follows the file. */
+  async activateWritten(reading: Reading): Promise<Error | undefined> {
+    if (this.#onChange) return this.#activate(reading.source);
     this.#parts.active.activate(reading);
     return undefined;
   }
 
-  /** Makes the files' texts active. Resolves with why they are not: a `ConfigError` where they are wrong. */
-  async #take(source: Source): Promise<Error | undefined> {
-    this.#seen = source;
+  /** Activates the files' texts. Resolves to the error if they cannot be: a `ConfigError` if they are invalid. */
+  async #activate(source: Source): Promise<Error | undefined> {
+    this.#examined = source;
     if (isSame(source, this.#parts.active.reading.source) && this.#problem === undefined) {
       await this.#recordVersion(source);
       return undefined;
@@ -123,7 +126,7 @@ export class ConfigFollower {
       await this.#recordVersion(source);
       return undefined;
     } catch (error) {
-      return this.#refused(error as Error);
+      return this.#recordProblem(error as Error);
     }
   }
 
@@ -134,9 +137,9 @@ export class ConfigFollower {
     throw new ConfigError([{ key: "", message }], this.#parts.name);
   }
 
-  #refused(error: Error): Error {
+  #recordProblem(error: Error): Error {
     const { cause } = error;
-    // Another worker was faster and proposed another version, so all of them read the file again.
+    // Another worker proposed another version first, so all workers read the file again.
     if (isPorticoError(cause) && cause.code === "conflict") return error;
     const line =
       error instanceof ConfigError ? error.problems.find((each) => each.line)?.line : undefined;
@@ -148,13 +151,13 @@ export class ConfigFollower {
     return error;
   }
 
-  /** Makes it active, or throws and leaves everything as it was. */
+  /** Activates the source, or throws and leaves everything unchanged. */
   async #apply(source: Source): Promise<void> {
     const { active, options, sections, name } = this.#parts;
     const reading = read(source, options);
     const { value, problems } = evaluate(reading, sections.composed);
-    const wrong = problems();
-    if (wrong.length > 0) throw new ConfigError(wrong, name);
+    const violations = problems();
+    if (violations.length > 0) throw new ConfigError(violations, name);
     const before = { reading: active.reading, value: active.evaluated.value };
     const keys = changedKeys(before.value, value);
     active.activate(reading);
@@ -181,13 +184,14 @@ export class ConfigFollower {
       await agree?.("config", idOf(source));
     } catch (cause) {
       if (!hasVoted) agree?.("config", idOf(source), cause as Error).catch(() => {});
-      const refused = next();
+      const refusedValue = next();
       active.activate(before.reading);
-      await announce({ keys, next: next(), previous: refused, back: true }).catch((error: Error) =>
-        this.#log?.error(
-          { err: error },
-          `some parts could not return to the active configuration: ${error.message}`,
-        ),
+      await announce({ keys, next: next(), previous: refusedValue, back: true }).catch(
+        (error: Error) =>
+          this.#log?.error(
+            { err: error },
+            `some parts could not return to the active configuration: ${error.message}`,
+          ),
       );
       throw errors.notApplied({ name, reason: (cause as Error).message }, { cause });
     }
@@ -197,7 +201,7 @@ export class ConfigFollower {
     return this.#parts.versions.recordActive(source, this.#log);
   }
 
-  #isWhole(source: Source): boolean {
+  #isComplete(source: Source): boolean {
     try {
       return Boolean(source.text?.trim() && read(source, this.#parts.options));
     } catch {
@@ -205,7 +209,7 @@ export class ConfigFollower {
     }
   }
 
-  #onDisk(): Promise<Source> {
+  #readSource(): Promise<Source> {
     return sourceOf(this.#parts.options).catch((error: Error) => ({
       text: undefined,
       variables: error,

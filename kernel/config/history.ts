@@ -1,6 +1,6 @@
 /**
- * The last versions of the configuration file with who wrote each, when and from where, in the home's state. They hold
- * the file's secrets, so the file is its owner's alone (0600).
+ * The last versions of the configuration file, with the author, time and origin of each, in the home's state. They hold
+ * the file's secrets, so only the owner may read the history (0600).
  */
 import { join } from "node:path";
 import type { TSchema } from "@sinclair/typebox";
@@ -12,19 +12,19 @@ import { editFile, readText } from "./file.ts";
 import { isBlank, parse, plainValue } from "./json5/parse.ts";
 import type { ChangeOrigin } from "../contract/changes.ts";
 
-const KEPT_VERSIONS = 20;
-const KEPT_KEYS = 50;
+const MAX_VERSIONS = 20;
+const MAX_KEYS = 50;
 
 export interface ConfigVersion extends ChangeOrigin {
   /** Counts up from 1. */
   id: number;
-  /** Names the content: the same text has the same version. */
+  /** Identifies the content: equal texts have equal versions. */
   version: string;
   /** ISO 8601. */
   at: string;
   /** The keys that differ from the version before. */
   keys: string[];
-  /** The id of the version whose content this one brought back. */
+  /** The id of the version whose content this one restored. */
   restored?: number;
   text: string;
 }
@@ -35,10 +35,10 @@ export interface VersionNote extends ChangeOrigin {
   restored?: number | undefined;
 }
 
-/** Names a text of the configuration file: the entity tag over HTTP. */
+/** Identifies a text of the configuration file. It is the entity tag over HTTP. */
 export const versionOf = (text: string | undefined): string => sha(text ?? "").slice(0, 16);
 
-/** The directory with the versions of a configuration file. A file outside the home has a separate history. */
+/** Returns the path of the history of a configuration file. A file outside the home has a separate history. */
 export function historyFileFor(home: string, state: string, config: string): string {
   const isOwn = config === join(home, "portico.json");
   return join(
@@ -51,18 +51,18 @@ export class ConfigHistory {
   readonly #file: string;
   readonly #schema: () => TSchema;
 
-  /** The schema distinguishes entries of maps from keys of sections. */
+  /** `schema` distinguishes entries of maps from keys of sections. */
   constructor(file: string, schema: () => TSchema) {
     this.#file = file;
     this.#schema = schema;
   }
 
-  /** Oldest first. A history that cannot be understood counts as empty. */
+  /** Returns the versions, oldest first. A damaged history counts as empty. */
   async list(): Promise<ConfigVersion[]> {
     return versionsIn(await readText(this.#file));
   }
 
-  /** Adds a text unless it is the latest already. Resolves with the id of the version that holds it. */
+  /** Adds a text unless it already is the latest. Resolves to the id of its version. */
   async add(text: string, note: VersionNote): Promise<number> {
     let id = 0;
     await editFile(this.#file, async (stored) => {
@@ -73,14 +73,14 @@ export class ConfigHistory {
       id += 1;
       const { at = new Date(), ...origin } = note;
       const changes = latest ? changesBetween(latest.text, text, this.#schema()) : [];
-      const keys = changes.map(({ key }) => key).slice(0, KEPT_KEYS);
+      const keys = changes.map(({ key }) => key).slice(0, MAX_KEYS);
       const added = { id, version: versionOf(text), at: at.toISOString(), ...origin, keys, text };
-      return JSON.stringify([...versions, added].slice(-KEPT_VERSIONS));
+      return JSON.stringify([...versions, added].slice(-MAX_VERSIONS));
     });
     return id;
   }
 
-  /** Forgets a version that was taken back before anybody used it. */
+  /** Removes a version that was undone before it became active. */
   async drop(id: number): Promise<void> {
     await editFile(this.#file, async (stored) => {
       const versions = versionsIn(stored);
@@ -91,8 +91,8 @@ export class ConfigHistory {
 }
 
 /**
- * The version to which an undo leads: the one before the latest change. Undoing an undo goes further back instead of
- * returning to what was undone, so that repeated undos walk through the history.
+ * Returns the version that an undo restores: the one before the latest change. Undoing an undo goes further back
+ * instead of returning to the undone version, so that repeated undos walk through the history.
  */
 export function versionBefore(versions: readonly ConfigVersion[]): ConfigVersion | undefined {
   let at = versions.length - 1;
@@ -118,13 +118,13 @@ function isVersion(value: unknown): value is ConfigVersion {
   return isRecord(value) && typeof value["id"] === "number" && typeof value["text"] === "string";
 }
 
-/** What differs between two texts; nothing where one cannot be read. */
+/** Returns the differences between two texts; none if one is invalid. */
 export function changesBetween(before: string, after: string, schema: TSchema): ConfigDifference[] {
   const [previous, next] = [contentOf(before), contentOf(after)];
   return previous && next ? differencesBetween(previous, next, schema) : [];
 }
 
-/** The value of a text; undefined if it is not JSON5. */
+/** Parses a text; undefined if it is not a JSON5 object. */
 export function contentOf(text: string): Record<string, unknown> | undefined {
   try {
     const value = isBlank(text) ? {} : plainValue(parse(text));

@@ -1,4 +1,4 @@
-/** What the schemas of the kernel's own sections cannot say. */
+/** Checks the rules for the kernel's own sections that schemas cannot express. */
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { absolutePath } from "../files/paths.ts";
@@ -11,14 +11,14 @@ export const kernelConfigCheck: ConfigCheck = ({ config }) => {
   return tls === undefined ? [] : checkTls(tls);
 };
 
-/** HTTPS is only served with a certificate and a key that can be read and belong together. */
+/** Checks that the certificate and the key can be read and belong together. */
 function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
   const faults: ConfigFault[] = [];
   const read = (name: "cert" | "key"): Buffer | undefined => {
     try {
       return readRegularFile(absolutePath(tls[name]));
     } catch (error) {
-      const message = `names the file ${tls[name]}, which cannot be read: ${missingOr(error)}`;
+      const message = `names the file ${tls[name]}, which cannot be read: ${reasonFor(error)}`;
       faults.push({ path: ["gateway", "tls", name], message });
       return undefined;
     }
@@ -36,12 +36,12 @@ function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
   }
 }
 
-function missingOr(error: unknown): string {
+function reasonFor(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOENT" ? "it does not exist" : reasonOf(error);
 }
 
-/** A device such as /dev/zero never ends. */
+/** Reads a file. Refuses devices such as /dev/zero, which never end. */
 function readRegularFile(path: string): Buffer {
   if (!statSync(path).isFile()) throw new Error("it is not a file");
   return readFileSync(path);

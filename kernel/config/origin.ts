@@ -1,10 +1,10 @@
-/** Who changes the configuration, and from where: kept with every version of the file. */
+/** Tracks who changes the configuration, and from where. This is stored with every version of the file. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { ChangeOrigin, ConfigDifference } from "../contract/changes.ts";
 
 interface OngoingChange {
   origin: ChangeOrigin;
-  /** What it has changed in the configuration so far. */
+  /** The changes to the configuration so far. */
   differences: ConfigDifference[];
 }
 
@@ -13,8 +13,8 @@ const GATEWAY: ChangeOrigin = { principal: "owner", via: "gateway" };
 export const FILE_ORIGIN: ChangeOrigin = { principal: "owner", via: "file" };
 
 /**
- * Attributes every change that `work` makes, however deep below, to `origin`. The list that `work` gets fills with what
- * it changes in the configuration.
+ * Attributes every change that `work` makes, at any depth, to `origin`. `work` receives a list that fills with its
+ * changes to the configuration.
  */
 export function changeAs<T>(
   origin: ChangeOrigin,
@@ -24,10 +24,10 @@ export function changeAs<T>(
   return storage.run({ origin, differences }, () => work(differences));
 }
 
-/** The origin of the current change; the gateway itself if no request asked for it. */
+/** Returns the origin of the current change; the gateway itself if no request caused it. */
 export const currentOrigin = (): ChangeOrigin => storage.getStore()?.origin ?? GATEWAY;
 
-/** Adds to what the current change has done to the configuration. */
+/** Adds to the list of the current change's differences. */
 export function noteDifferences(differences: readonly ConfigDifference[]): void {
   storage.getStore()?.differences.push(...differences);
 }

@@ -1,7 +1,7 @@
-/** What a change makes of the file's text, judged before anything is written. */
+/** Computes the result of a change to the file's text, and checks it before anything is written. */
 import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import { type Assessment, assess } from "./assess.ts";
-import { ConfigError, type ConfigProblem, sameText } from "./config-error.ts";
+import { ConfigError, type ConfigProblem, placelessText } from "./config-error.ts";
 import {
   applyEdit,
   type ConfigEdit,
@@ -10,27 +10,27 @@ import {
   refuseWholeMaps,
 } from "./edits.ts";
 import { errors } from "./errors.ts";
-import type { Evaluated } from "./active.ts";
+import type { Evaluation } from "./active.ts";
 import { evaluate, explainUnknown } from "./evaluate.ts";
 import { versionOf } from "./history.ts";
 import { type ConfigOptions, type Reading, read, type Source, variablesIn } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 
-/** How the text changes: by edits of keys, or by a replacement of the whole text. */
+/** A change of the text: edits of keys, or a replacement of the whole text. */
 export type TextChange =
   | { edits: readonly ConfigEdit[] }
   | { text: string; restored?: number | undefined };
 
 export interface PlanOptions {
-  /** The versions of the file that the change may be made to; any where absent. */
+  /** The versions of the file to which the change may be applied; any if absent. */
   expected?: readonly string[] | undefined;
-  /** Parts that a start would leave out are accepted: status names them. Only what breaks a schema is refused. */
+  /** Accepts parts that a start would leave out, which the status names. Only violations of a schema are refused. */
   mayLeaveOut?: boolean | undefined;
-  /** A map may be removed as a whole by its own key: only if a person typed that key. */
+  /** Allows the removal of a whole map by its key, which only a person who typed that key may do. */
   mayRemoveMaps?: boolean | undefined;
 }
 
-/** The file that is changed. */
+/** The file to change. */
 interface Target {
   options: ConfigOptions;
   /** The file's name, for messages. */
@@ -45,7 +45,7 @@ export interface ChangePlan {
 
 const NO_FAULTS: Assessment = { faults: [], unchecked: new Set() };
 
-/** Throws where the text is not the version that is expected, or where the change would make something wrong. */
+/** Plans a change. Throws if the text is not an expected version, or if the change would cause a problem. */
 export async function planChange(
   text: string | undefined,
   change: TextChange,
@@ -58,7 +58,7 @@ export async function planChange(
     "edits" in change
       ? planEdits(source, change.edits, options, target)
       : planReplacement(source, change.text, target);
-  await judge(plan, options, target);
+  await checkPlan(plan, options, target);
   return plan;
 }
 
@@ -79,7 +79,7 @@ function planReplacement(source: Source, text: string, { options }: Target): Cha
   };
 }
 
-/** A text that will be replaced as a whole may be unreadable. */
+/** Reads a text that will be replaced as a whole, and which may therefore be invalid. */
 function readTolerantly(source: Source, options: ConfigOptions): Reading {
   try {
     return read(source, options);
@@ -109,25 +109,25 @@ function planEdits(
   return { before, after };
 }
 
-/** Throws a `ConfigError` about what the change makes wrong. What was wrong before must not keep anybody from repairing it. */
-async function judge(plan: ChangePlan, how: PlanOptions, target: Target): Promise<void> {
+/** Throws a `ConfigError` for new problems. Existing problems must not prevent a repair, so they are ignored. */
+async function checkPlan(plan: ChangePlan, how: PlanOptions, target: Target): Promise<void> {
   const { options, name, sections } = target;
   const old = evaluate(plan.before, sections.composed);
   const next = evaluate(plan.after, sections.composed);
-  const runChecks = async (reading: Reading, evaluated: Evaluated, passOver?: Set<string>) =>
+  const runChecks = async (reading: Reading, evaluated: Evaluation, passOver?: Set<string>) =>
     how.mayLeaveOut ? NO_FAULTS : assess(reading, evaluated, sections, options, passOver);
   const oldFaults = await runChecks(plan.before, old);
   const { faults } = await runChecks(plan.after, next, oldFaults.unchecked);
-  const known = new Set([...old.problems(), ...oldFaults.faults].map(sameText));
+  const knownProblems = new Set([...old.problems(), ...oldFaults.faults].map(placelessText));
   const unsetPaths = options.unsetAllowed ? pathsOfUnsetVariables(next) : [];
   const isAboutUnset = ({ key }: ConfigProblem) =>
     unsetPaths.some((path) => isAtOrBelow(path, key));
   const problems = [...next.problems(), ...faults].filter(
-    (problem) => !known.has(sameText(problem)) && !isAboutUnset(problem),
+    (problem) => !knownProblems.has(placelessText(problem)) && !isAboutUnset(problem),
   );
   if (problems.length > 0) throw new ConfigError(problems, name);
 }
 
-function pathsOfUnsetVariables({ references }: Evaluated): string[] {
+function pathsOfUnsetVariables({ references }: Evaluation): string[] {
   return references.filter(({ unset }) => unset.length > 0).map(({ path }) => formatKeyPath(path));
 }

@@ -1,7 +1,4 @@
-/**
- * The configuration on its way to another gateway: its secrets stay behind, and a reference to a variable stands in the
- * place of each.
- */
+/** Transfers the configuration to another gateway without its secrets: a reference to a variable replaces each. */
 import type { TSchema } from "@sinclair/typebox";
 import { isRecord, type KeyPath, mapStrings, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
@@ -10,7 +7,7 @@ import { type ConfigEdit, isMapOfEntries } from "./edits.ts";
 import { isWholeReference } from "./references.ts";
 import { maskText } from "./secrets.ts";
 
-/** A secret that was left out. */
+/** A secret that was replaced. */
 interface LeftOutSecret {
   path: KeyPath;
   /** The variable that replaces the secret. */
@@ -22,7 +19,7 @@ export interface PortableConfig {
   secrets: LeftOutSecret[];
 }
 
-/** The content of the file, with `${CHANNELS_MAIN_API_KEY}` in place of a secret. References stay unchanged. */
+/** Replaces each secret by a reference such as `${CHANNELS_MAIN_API_KEY}`. Existing references stay unchanged. */
 export function withoutSecretValues(raw: unknown, schema: TSchema): PortableConfig {
   const secrets: LeftOutSecret[] = [];
   const configuration = mapStrings(raw, (text, at) => {
@@ -35,38 +32,38 @@ export function withoutSecretValues(raw: unknown, schema: TSchema): PortableConf
   return { configuration, secrets };
 }
 
-/** The edits that make a file, which says `raw`, say what an exported configuration says. */
+/** Returns the edits that turn a file with the content `raw` into an exported configuration. */
 export function editsForImport(
   configuration: Readonly<Record<string, unknown>>,
   raw: Readonly<Record<string, unknown>>,
   schema: TSchema,
 ): ConfigEdit[] {
-  const wanted = withOwnSecrets(configuration, raw, schema) as Record<string, unknown>;
-  return differencesBetween(raw, wanted, schema).map(({ key, kind }) => {
+  const target = withOwnSecrets(configuration, raw, schema) as Record<string, unknown>;
+  return differencesBetween(raw, target, schema).map(({ key, kind }) => {
     const path = parseKeyPath(key);
-    return kind === "removed" ? { path, remove: true } : { path, value: valueAt(wanted, path) };
+    return kind === "removed" ? { path, remove: true } : { path, value: valueAt(target, path) };
   });
 }
 
 /**
- * What the file is to say after an import: what was exported, with the secrets that are here already. These fill the
- * places that an export made, and those that the imported text leaves open.
+ * Returns the content of the file after an import: the exported configuration with the secrets that exist here. These
+ * replace the references that the export created, and fill places that the imported text leaves empty.
  */
-function withOwnSecrets(wanted: unknown, raw: unknown, schema: TSchema): unknown {
-  const filled = mapStrings(wanted, (text, path) => {
-    const own = valueAt(raw, path);
-    return typeof own === "string" && isPlaceFor(text, path) ? own : text;
+function withOwnSecrets(target: unknown, raw: unknown, schema: TSchema): unknown {
+  const withReplacedReferences = mapStrings(target, (text, path) => {
+    const ownValue = valueAt(raw, path);
+    return typeof ownValue === "string" && isPlaceFor(text, path) ? ownValue : text;
   });
-  let result = filled;
+  let result = withReplacedReferences;
   mapStrings(raw, (text, path) => {
-    if (maskText(text, path, schema) !== text && isOpen(result, path, schema))
+    if (maskText(text, path, schema) !== text && isUnset(result, path, schema))
       result = withValue(result, path, text);
     return text;
   });
   return result;
 }
 
-/** A reference is no secret: it says where the secret is. */
+/** Whether a text is a secret. A reference is not: it only names the variable with the secret. */
 function isSecret(text: string, path: KeyPath, schema: TSchema): boolean {
   return !isWholeReference(text) && maskText(text, path, schema) !== text;
 }
@@ -82,12 +79,12 @@ function variableFor(path: KeyPath): string {
   return /^\d/.test(name) ? `_${name}` : name;
 }
 
-/** Two keys may come to the same name: `my-key` and `my_key`. */
-function freeName(name: string, taken: readonly LeftOutSecret[]): string {
-  const names = new Set(taken.map(({ variable }) => variable));
-  let free = name;
-  for (let n = 2; names.has(free); n += 1) free = `${name}_${n}`;
-  return free;
+/** Returns a name that is not yet used, because two keys may yield the same name: `my-key` and `my_key`. */
+function freeName(name: string, secrets: readonly LeftOutSecret[]): string {
+  const names = new Set(secrets.map(({ variable }) => variable));
+  let candidate = name;
+  for (let n = 2; names.has(candidate); n += 1) candidate = `${name}_${n}`;
+  return candidate;
 }
 
 function isPlaceFor(text: string, path: KeyPath): boolean {
@@ -95,8 +92,8 @@ function isPlaceFor(text: string, path: KeyPath): boolean {
   return variable.replace(/_\d+$/, "") === variableFor(path).replace(/_\d+$/, "");
 }
 
-/** Whether nothing stands there, and no entry of a map that the place belongs to was left out on purpose. */
-function isOpen(value: unknown, path: KeyPath, schema: TSchema): boolean {
+/** Whether the path has no value, and is not within an entry of a map that was omitted on purpose. */
+function isUnset(value: unknown, path: KeyPath, schema: TSchema): boolean {
   if (valueAt(value, path) !== undefined) return false;
   return path.every((step, i) => {
     if (typeof step === "number") return false;
@@ -106,7 +103,7 @@ function isOpen(value: unknown, path: KeyPath, schema: TSchema): boolean {
   });
 }
 
-/** A copy with the value at the path; the objects above it are made where they are not there. */
+/** Returns a copy with the value at the path. Missing objects above it are created. */
 function withValue(target: unknown, [step, ...further]: KeyPath, value: unknown): unknown {
   if (step === undefined) return value;
   const members = isRecord(target) ? target : {};

@@ -1,4 +1,4 @@
-/** From the files' texts to what they say, before any schema is asked. */
+/** Reads the files and parses them, before any schema applies. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { sha } from "../files/sha.ts";
@@ -12,23 +12,26 @@ import type { WorkerLink } from "../contract/workers.ts";
 import type { Paths } from "../contract/index.ts";
 
 export interface ConfigOptions {
-  /** The file; one that is not there counts as empty. */
+  /** The path of the file; a missing file counts as empty. */
   file: string;
   env: Environment;
-  /** `<home>/.env`: looked up after `env`, and followed like the file itself. */
+  /** `<home>/.env`: its variables come after `env`, and it is watched like the file itself. */
   envFile?: string;
   /** Unset variables do not prevent `set` from writing, because the gateway may run with other variables. */
   unsetAllowed?: boolean;
-  /** Where several processes follow the file: a change is taken by all of them or by none, and one writes at a time. */
+  /**
+   * The link to other processes that follow the file: all of them apply a change or none does, and one writes at a
+   * time.
+   */
   link?: Pick<WorkerLink, "agree" | "workers"> | undefined;
-  /** Where the versions of the file are kept; none are where it is absent. */
+  /** The file that stores the versions; without it none are stored. */
   historyFile?: string | undefined;
   /** For the owners' checks. */
   paths?: Paths | undefined;
   names?: ((point: string) => readonly string[] | undefined) | undefined;
 }
 
-/** The file on disk. */
+/** The texts of the files on disk. */
 export interface Source {
   /** The configuration; undefined if there is none. */
   text: string | undefined;
@@ -36,17 +39,17 @@ export interface Source {
   variables: string | Error;
 }
 
-/** What they say, before any schema is asked. */
+/** The parsed files, before any schema applies. */
 export interface Reading {
   source: Source;
   node: Node;
-  /** As it is written, references included. */
+  /** The content as it is written, with references unresolved. */
   raw: Record<string, unknown>;
-  /** What references were looked up in. */
+  /** The variables with which references are resolved. */
   env: Environment;
 }
 
-/** Rejects where the configuration cannot be read. */
+/** Reads the files. Rejects if the configuration cannot be read. */
 export async function sourceOf(options: ConfigOptions): Promise<Source> {
   return { text: await readText(options.file), variables: variablesIn(options) };
 }
@@ -60,28 +63,29 @@ export function variablesIn({ envFile }: ConfigOptions): string | Error {
   }
 }
 
-export function isSame(one: Source, other: Source): boolean {
+export function isSame(first: Source, second: Source): boolean {
   return (
-    (one.text ?? "") === (other.text ?? "") && String(one.variables) === String(other.variables)
+    (first.text ?? "") === (second.text ?? "") &&
+    String(first.variables) === String(second.variables)
   );
 }
 
-/** Names a state of the files, for the processes that share them. */
+/** Identifies a state of the files, for the processes that share them. */
 export const idOf = ({ text = "", variables }: Source): string =>
   sha(`${text}\0${String(variables)}`);
 
-/** Throws a `ConfigError` with line and column where the text is not JSON5 or not an object. */
+/** Parses the texts. Throws a `ConfigError` with line and column if the text is not JSON5 or not an object. */
 export function read(source: Source, { file, env, envFile }: ConfigOptions): Reading {
   const { text = "", variables } = source;
   if (variables instanceof Error) throw variables;
   const name = basename(file);
-  const all = envFile ? withVariables(env, envFile, variables) : env;
+  const variablesInScope = envFile ? withVariables(env, envFile, variables) : env;
   try {
     const node = parse(isBlank(text) ? "{}" : text);
     const raw = plainValue(node);
     if (!isRecord(raw))
       throw new ConfigError([{ key: "", line: 1, message: "must be an object: { … }" }], name);
-    return { source, node, raw, env: all };
+    return { source, node, raw, env: variablesInScope };
   } catch (error) {
     if (!(error instanceof SyntaxFault)) throw error;
     const { message, line, column } = error;
@@ -89,7 +93,7 @@ export function read(source: Source, { file, env, envFile }: ConfigOptions): Rea
   }
 }
 
-/** What the file says, for commands that need a value or two and no schema; `{}` where there is no file. */
+/** Reads the file's content for commands that need few values and no schema; `{}` if there is no file. */
 export function readConfigFile(file: string): Record<string, unknown> {
   try {
     return read({ text: readFileSync(file, "utf8"), variables: "" }, { file, env: {} }).raw;
@@ -101,7 +105,7 @@ export function readConfigFile(file: string): Record<string, unknown> {
   }
 }
 
-/** Whether the file has the word, before anything of it is evaluated; one that cannot be read may have it, or not. */
+/** Whether the file contains the word, without evaluating it. Returns `unread` if the file cannot be read. */
 export function mentions(file: string, word: string, unread: boolean): boolean {
   try {
     return readFileSync(file, "utf8").includes(word);
@@ -110,7 +114,7 @@ export function mentions(file: string, word: string, unread: boolean): boolean {
   }
 }
 
-/** The value with its `${NAME}` references replaced. Throws a `ConfigError` for the first that is not set. */
+/** Replaces the `${NAME}` references in a value. Throws a `ConfigError` for the first that is not set. */
 export function withoutReferences(value: unknown, env: Environment): unknown {
   const { value: expanded, problems } = expandReferences(value, env);
   if (problems[0]) throw new ConfigError([{ key: "", message: problems[0].message }]);

@@ -1,4 +1,7 @@
-/** `${NAME}` in the strings of the configuration stands for an environment variable; `$${` is a literal `${`. */
+/**
+ * Resolves references: `${NAME}` in the strings of the configuration stands for an environment variable; `$${` is a
+ * literal `${`.
+ */
 import type { Problem } from "../schema/problems.ts";
 import { mapStrings } from "../text/key-path.ts";
 
@@ -7,17 +10,17 @@ export interface Reference {
   path: (string | number)[];
   /** The variables of the string that are not set. */
   unset: string[];
-  /** Those that are set, to nothing that can be seen. */
+  /** The variables that are set to blank or invisible text. */
   blank: string[];
 }
 
-/** A text in which nothing can be seen. */
+/** Matches blank or invisible text. */
 export const BLANK = /^[\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*$/u;
 const REFERENCE = /\$\$\{|\$\{([^}]*)(\}?)/g;
 const WHOLE = /^\$\{[^}]*\}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Whether a text is one reference and nothing else. */
+/** Whether a text is exactly one reference. */
 export const isWholeReference = (text: string): boolean => WHOLE.test(text);
 
 interface Expansion {
@@ -30,13 +33,13 @@ interface Expansion {
 }
 
 /**
- * Replaces every reference in `raw`. Unset variables stay as they are written, and are problems. `typed` gets what a
- * reference that is the whole string stands for, and returns what it means there.
+ * Replaces every reference in `raw`. References to unset variables stay unchanged, and are problems. `typed` converts
+ * the text of a reference that is a whole string to the type of its place.
  */
 export function expandReferences(
   raw: unknown,
   env: Record<string, string | undefined>,
-  typed: (text: string, path: (string | number)[]) => unknown = (text) => text,
+  convert: (text: string, path: (string | number)[]) => unknown = (text) => text,
 ) {
   const references: Reference[] = [];
   const problems: Problem[] = [];
@@ -46,7 +49,7 @@ export function expandReferences(
     for (const message of [...malformed.map(describeMalformed), ...unset.map(describeUnset)])
       problems.push({ path, message, kind: "value" });
     if (hasReference) references.push({ path, unset, blank });
-    return unset.length === 0 && WHOLE.test(source) ? typed(text, path) : text;
+    return unset.length === 0 && WHOLE.test(source) ? convert(text, path) : text;
   });
   return { value, references, problems };
 }
@@ -74,8 +77,8 @@ function expand(source: string, env: Record<string, string | undefined>): Expans
   return { text, hasReference, unset, blank, malformed };
 }
 
-const describeMalformed = (written: string): string =>
-  `holds "${written}", which does not name an environment variable; write $\${ for a literal \${`;
+const describeMalformed = (source: string): string =>
+  `holds "${source}", which does not name an environment variable; write $\${ for a literal \${`;
 
 const describeUnset = (name: string): string =>
   `refers to the environment variable ${name}, which is not set; set it, or write ${name}=… into .env in the home`;

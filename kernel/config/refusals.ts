@@ -10,9 +10,10 @@ import { FREE_NAMES, isSecretHeader } from "./secrets.ts";
 const MUST_HOLD = /(?:token|passw(?:or)?d|passphrase|secret)s?$/i;
 
 /**
- * An empty or blank secret protects nothing, so it is refused under every name that says token, password or secret, and
- * wherever a schema says `secret: true`; one that says `emptyIsNone: true` takes it. So is a token with white space
- * around it. A schema's `refuse` gets the value (and the whole) and returns what is wrong with it, to be read after the key.
+ * Returns the problems. An empty or blank secret protects nothing, so it is refused under every name that contains
+ * token, password or secret, and where a schema has `secret: true`, unless the schema has `emptyIsNone: true`. A token
+ * with white space around it is refused as well. A schema's `refuse` receives the value (and the whole configuration)
+ * and returns the problem as a predicate that follows the key.
  */
 export function refusalsIn(
   value: unknown,
@@ -20,40 +21,42 @@ export function refusalsIn(
   references: readonly Reference[],
 ): Problem[] {
   const problems: Problem[] = [];
-  const visit = (at: unknown, path: (string | number)[]) => {
-    const own = schemaAt(schema, path);
-    const refuse = own?.["refuse"] as
+  const visit = (current: unknown, path: (string | number)[]) => {
+    const schemaHere = schemaAt(schema, path);
+    const refuse = schemaHere?.["refuse"] as
       | ((value: unknown, whole: unknown) => string | undefined)
       | undefined;
-    const message = blankText(at, path, own, references) ?? refuse?.(at, value);
+    const message =
+      checkSecretText(current, path, schemaHere, references) ?? refuse?.(current, value);
     if (message !== undefined) problems.push({ path, message, kind: "value" });
-    else if (Array.isArray(at)) for (const [i, item] of at.entries()) visit(item, [...path, i]);
-    else if (typeof at === "object" && at !== null)
-      for (const [key, item] of Object.entries(at)) visit(item, [...path, key]);
+    else if (Array.isArray(current))
+      for (const [i, item] of current.entries()) visit(item, [...path, i]);
+    else if (typeof current === "object" && current !== null)
+      for (const [key, item] of Object.entries(current)) visit(item, [...path, key]);
   };
   visit(value, []);
   return problems;
 }
 
-function blankText(
+function checkSecretText(
   value: unknown,
   path: KeyPath,
-  own: TSchema | undefined,
+  schemaHere: TSchema | undefined,
   references: readonly Reference[],
 ) {
-  if (typeof value !== "string" || own?.["emptyIsNone"] === true) return undefined;
+  if (typeof value !== "string" || schemaHere?.["emptyIsNone"] === true) return undefined;
   const [last = "", above = ""] = path.filter((step) => typeof step === "string").reverse();
   const isFree = FREE_NAMES.has(above);
-  if (own?.["secret"] !== true && !(isFree ? isSecretHeader(last) : MUST_HOLD.test(last)))
+  if (schemaHere?.["secret"] !== true && !(isFree ? isSecretHeader(last) : MUST_HOLD.test(last)))
     return undefined;
   const [blank] =
     references.find((reference) => formatKeyPath(reference.path) === formatKeyPath(path))?.blank ??
     [];
   if (blank !== undefined) return `refers to the environment variable ${blank}, which is empty`;
   // An empty header can be intended, so it is allowed.
-  if (isFree && own?.["secret"] !== true) return undefined;
+  if (isFree && schemaHere?.["secret"] !== true) return undefined;
   if (BLANK.test(value)) return "must not be empty";
-  // No client could send it: a header is without.
+  // Header values have no white space around them, so no client could send such a token.
   return value !== value.trim() && /tokens?$/i.test(last)
     ? "must have no white space around it"
     : undefined;

@@ -99,7 +99,7 @@ const gateway = {
       minLength: 1,
       default: "127.0.0.1",
       atNextStart: true,
-      refuse: openDoor,
+      refuse: refuseOpenBind,
     },
   ),
   auth: Type.Object(auth, { description: "The credentials of the owner." }),
@@ -198,8 +198,11 @@ const log = {
   ),
 };
 
-/** A token generated at startup does not count: a gateway that others can reach needs a token that its owner chose. */
-function openDoor(bind: unknown, whole: unknown): string | undefined {
+/**
+ * Refuses an address that others can reach without credentials. A token generated at startup does not count: such a
+ * gateway needs a token that its owner chose.
+ */
+function refuseOpenBind(bind: unknown, whole: unknown): string | undefined {
   const has = (key: string) => valueAt(whole, ["gateway", "auth", key]) !== undefined;
   if (typeof bind !== "string" || isOwnMachine(bind) || has("token") || has("password"))
     return undefined;
@@ -219,7 +222,7 @@ export const kernelSchemas = {
   log: Type.Object(log, { description: "The gateway's log." }),
 };
 
-/** What the HTTP layer reads of it. Asked for at every use, so that a changed file applies at once. */
+/** The settings of the HTTP layer. They are read at every use, so that a changed file applies at once. */
 export type HttpSettings = Pick<KernelConfig["gateway"], "http" | "trustedProxies">;
 
 /** The kernel's sections with their defaults filled in. */

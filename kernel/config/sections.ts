@@ -1,15 +1,15 @@
-/** The sections of the configuration: each owner's schemas, and its check of what schemas cannot say. */
+/** The sections of the configuration: each owner's schemas, and its check of rules that schemas cannot express. */
 import type { TSchema } from "@sinclair/typebox";
 import type { ConfigCheck, ConfigSchemas, Dispose } from "../contract/index.ts";
 import { composeSchema } from "./compose.ts";
 import { kernelConfigCheck } from "./kernel-check.ts";
 import { kernelSchemas } from "./schema.ts";
 
-/** Loads a check when it is needed: most commands do without. */
+/** Loads a check on demand, because most commands do not need it. */
 export type LoadCheck = () => Promise<{ default: ConfigCheck }>;
 
 export interface SectionOwner {
-  /** For messages about a check that fails itself. */
+  /** The owner's name. */
   name: string;
   schemas: ConfigSchemas;
   check?: LoadCheck | undefined;
@@ -37,7 +37,7 @@ export class SectionRegistry {
     };
   }
 
-  /** All sections as one schema; the same object until an owner comes or goes. */
+  /** All sections as one schema. It is the same object until an owner is added or removed. */
   get composed(): TSchema {
     this.#composed ??= composeSchema([...this.#owners.values()].map(({ schemas }) => schemas));
     return this.#composed;

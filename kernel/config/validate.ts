@@ -1,4 +1,4 @@
-/** Says what is wrong with the active configuration: by the schemas, and by the owners' own checks. */
+/** Finds the problems of the active configuration, by the schemas and by the owners' own checks. */
 import { formatKeyPath, isAtOrBelow, valueAt } from "../text/key-path.ts";
 import type { ActiveConfig } from "./active.ts";
 import { assess, type Surroundings } from "./assess.ts";
@@ -21,19 +21,22 @@ export class ConfigValidator {
     this.#parts = parts;
   }
 
-  /** Throws a `ConfigError` that names everything that breaks the schemas. */
+  /** Throws a `ConfigError` that names every violation of the schemas. */
   check(): void {
-    this.#refuse(this.#parts.active.evaluated.problems());
+    this.#throwIfAny(this.#parts.active.evaluated.problems());
   }
 
-  /** A section with its defaults; for `channels.*` the whole map. Throws a `ConfigError` about that section alone. */
+  /**
+   * Returns a section with its defaults; for `channels.*` the whole map. Throws a `ConfigError` about that section
+   * alone.
+   */
   section(path: string): unknown {
     const steps = path.split(".");
     if (steps.at(-1) === "*") steps.pop();
     const { value, problems } = this.#parts.active.evaluated;
     const prefix = formatKeyPath(steps);
-    // Unknown keys may belong to a plugin that is not loaded yet; `check` is for them.
-    this.#refuse(
+    // Unknown keys may belong to a plugin that is not loaded yet, so only `check` reports them.
+    this.#throwIfAny(
       problems(
         ({ message, path }) => message !== UNKNOWN && isAtOrBelow(formatKeyPath(path), prefix),
       ),
@@ -41,18 +44,18 @@ export class ConfigValidator {
     return valueAt(value, steps);
   }
 
-  /** Everything that is wrong, by the schemas and by the owners' checks. */
+  /** Returns all problems, by the schemas and by the owners' checks. */
   async problems(): Promise<ConfigProblem[]> {
     return [...this.#parts.active.evaluated.problems(), ...(await this.leftOut())];
   }
 
-  /** What a gateway leaves out, by the owners' checks. */
+  /** Returns the parts that a gateway leaves out, by the owners' checks. */
   async leftOut(): Promise<ConfigProblem[]> {
     const { active, sections, surroundings } = this.#parts;
     return (await assess(active.reading, active.evaluated, sections, surroundings)).faults;
   }
 
-  #refuse(problems: readonly ConfigProblem[]): void {
+  #throwIfAny(problems: readonly ConfigProblem[]): void {
     if (problems.length > 0) throw new ConfigError(problems, this.#parts.name);
   }
 }

@@ -12,11 +12,11 @@ import type { SectionRegistry } from "./sections.ts";
 export type VersionInfo = Omit<ConfigVersion, "text">;
 
 export class ConfigVersions {
-  /** Undefined if no versions are kept. */
+  /** The stored versions; undefined if none are stored. */
   readonly history: ConfigHistory | undefined;
   readonly #options: ConfigOptions;
   readonly #sections: SectionRegistry;
-  /** The latest active text that is known to be in the history. */
+  /** The latest active text that is already in the history. */
   #recordedText: string | undefined;
 
   constructor(options: ConfigOptions, sections: SectionRegistry) {
@@ -26,7 +26,9 @@ export class ConfigVersions {
       this.history = new ConfigHistory(options.historyFile, () => sections.composed);
   }
 
-  /** Keeps a text that has become active, since an editor may have written it. A missing file has no history yet. */
+  /**
+   * Records a text that has become active, because an editor may have written it. A missing file has no history yet.
+   */
   async recordActive({ text }: Source, log: Logger | undefined): Promise<void> {
     if (!this.history || text === undefined || text === this.#recordedText) return;
     try {
@@ -37,31 +39,34 @@ export class ConfigVersions {
     }
   }
 
-  /** The kept versions, oldest first. */
+  /** Returns the stored versions, oldest first. */
   async list(): Promise<VersionInfo[]> {
     return (await this.#withTexts()).map(({ text: _, ...version }) => version);
   }
 
-  /** What changed between two kept versions. Default: what the latest one changed; with `from` alone, since then. */
+  /**
+   * Returns the differences between two stored versions. Default: those of the latest version from its predecessor;
+   * with `from` alone, all since then.
+   */
   async differences(from?: number | string, to?: number | string): Promise<ConfigDifference[]> {
     const versions = await this.#withTexts();
-    const after = to === undefined ? versions.at(-1) : pick(versions, to);
+    const after = to === undefined ? versions.at(-1) : findVersion(versions, to);
     const before =
-      from === undefined ? versions[versions.indexOf(after!) - 1] : pick(versions, from);
+      from === undefined ? versions[versions.indexOf(after!) - 1] : findVersion(versions, from);
     if (!after) return [];
     return changesBetween(before?.text ?? "", after.text, this.#sections.composed);
   }
 
-  /** The version that `restore` brings back: the one before the latest change, or the one with the id. */
+  /** Returns the version to restore: the one before the latest change, or the one with the id. */
   async restorable(id: number | undefined): Promise<{ text: string; restored: number }> {
     const versions = await this.#withTexts();
-    const target = id === undefined ? versionBefore(versions) : pick(versions, id);
+    const target = id === undefined ? versionBefore(versions) : findVersion(versions, id);
     if (!target) throw errors.noEarlierVersion();
     const text = target.text.trim() === "" ? "{}\n" : target.text;
     return { text, restored: target.id };
   }
 
-  /** Includes what an editor has written since the last change. */
+  /** Lists the versions, including a text that an editor has written since the last change. */
   async #withTexts(): Promise<ConfigVersion[]> {
     if (!this.history) return [];
     await this.#recordTextOnDisk(this.history);
@@ -69,8 +74,9 @@ export class ConfigVersions {
   }
 
   /**
-   * Keeps the text on disk as a version of its own unless it is the latest already. The file is locked meanwhile: a
-   * write puts its text into the history a moment before it is on disk, and the text before it must not end up on top.
+   * Records the text on disk as a separate version unless it already is the latest. The file is locked meanwhile: a
+   * write adds its text to the history a moment before the text is on disk, and the earlier text must not end up on
+   * top.
    */
   async #recordTextOnDisk(history: ConfigHistory): Promise<void> {
     const { text } = await sourceOf(this.#options);
@@ -86,11 +92,16 @@ export class ConfigVersions {
 }
 
 /** Finds a version by its id or by the name of its content. */
-function pick(versions: readonly ConfigVersion[], wanted: number | string): ConfigVersion {
-  const version = versions.findLast((each) => each.id === wanted || each.version === wanted);
+function findVersion(
+  versions: readonly ConfigVersion[],
+  idOrVersion: number | string,
+): ConfigVersion {
+  const version = versions.findLast(
+    (each) => each.id === idOrVersion || each.version === idOrVersion,
+  );
   if (version) return version;
   const ids = versions.map(({ id }) => id);
   const kept =
     ids.length === 0 ? "No versions are kept." : `Versions ${ids[0]} to ${ids.at(-1)} are kept.`;
-  throw errors.unknownVersion({ version: wanted, kept });
+  throw errors.unknownVersion({ version: idOrVersion, kept });
 }

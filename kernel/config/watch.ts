@@ -4,50 +4,50 @@ import { basename, dirname } from "node:path";
 import type { Dispose } from "../contract/index.ts";
 
 const QUIET_MS = 25;
-const SLOW_MS = 2_000;
+const RESCAN_MS = 2_000;
 
 /**
- * Calls `look` at once, whenever one of the files may have changed (by whatever way an editor writes it), and every 2 s
- * in any case, since the operating system may miss a change. Calls never overlap. Resolves after the first.
+ * Calls `look` at once, whenever one of the files may have changed (however an editor writes it), and every 2 s in any
+ * case, because the operating system may miss a change. Calls never overlap. Resolves after the first call.
  */
 export async function watchFiles(
   files: readonly string[],
   look: () => Promise<void>,
 ): Promise<Dispose> {
   let timer: NodeJS.Timeout | undefined;
-  let busy: Promise<void> | undefined;
-  let again = false;
-  let stopped = false;
+  let pendingLook: Promise<void> | undefined;
+  let isHinted = false;
+  let isStopped = false;
 
   const hint = () => {
     clearTimeout(timer);
-    if (!stopped) timer = setTimeout(start, QUIET_MS).unref();
+    if (!isStopped) timer = setTimeout(start, QUIET_MS).unref();
   };
   const start = (): void => {
-    if (busy) {
-      again = true;
+    if (pendingLook) {
+      isHinted = true;
       return;
     }
-    busy = look().finally(() => {
-      busy = undefined;
-      if (again) hint();
-      again = false;
+    pendingLook = look().finally(() => {
+      pendingLook = undefined;
+      if (isHinted) hint();
+      isHinted = false;
     });
   };
 
-  // A link is swapped in its own directory, its target in another.
+  // A link is replaced in its own directory, and its target in another.
   const targets = await Promise.all(files.map((file) => realpath(file).catch(() => file)));
   const watchers = [...new Set([...files, ...targets])].flatMap((file) => listen(file, hint));
-  const slow = setInterval(start, SLOW_MS).unref();
+  const interval = setInterval(start, RESCAN_MS).unref();
   start();
-  await busy;
+  await pendingLook;
 
   return async () => {
-    stopped = true;
+    isStopped = true;
     clearTimeout(timer);
-    clearInterval(slow);
+    clearInterval(interval);
     for (const watcher of watchers) watcher.close();
-    await busy;
+    await pendingLook;
   };
 }
 
@@ -59,6 +59,6 @@ function listen(file: string, hint: () => void): FSWatcher[] {
     watcher.on("error", () => watcher.close());
     return [watcher];
   } catch {
-    return []; // no such directory (yet), or no watches left
+    return []; // The directory does not exist (yet), or the system has no watches left.
   }
 }

@@ -1,4 +1,4 @@
-/** Where the workspace is: asked by the gateway and by the command line, so that both find the same hooks and plugins. */
+/** Finds the workspace, for the gateway and the command line alike, so that both use the same hooks and plugins. */
 import { join } from "node:path";
 import { expandReferences } from "./references.ts";
 import { valueAt } from "../text/key-path.ts";
@@ -6,8 +6,9 @@ import { absolutePath } from "../files/paths.ts";
 import type { Paths } from "../contract/index.ts";
 
 /**
- * `--workspace` wins over `agents.defaults.workspace`. `raw` is what the configuration file says, references as they are
- * written. One to a variable that is not set moves nothing: the check of the configuration reports it.
+ * Returns the paths with the configured workspace. `--workspace` takes precedence over `agents.defaults.workspace`.
+ * `raw` is the content of the configuration file with references unresolved. A reference to an unset variable changes
+ * nothing; the check of the configuration reports it.
  */
 export function withWorkspace(
   paths: Paths,

@@ -1,6 +1,6 @@
 /**
- * The command line, routes, plugins and undo all change the configuration file through this one function.
- * Each write is judged as a start would judge it, carries the version it was made for, and is kept in the history.
+ * Writes the configuration file. The command line, routes, plugins and undo all change it through this module. Each
+ * write is checked as a start would check it, is conditional on the expected version, and is stored in the history.
  */
 import type { ChangeOrigin, ConfigDifference } from "../contract/changes.ts";
 import type { Dispose } from "../contract/index.ts";
@@ -22,20 +22,20 @@ import type { ConfigOptions, Reading } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 
 export interface WriteOptions extends PlanOptions {
-  /** Default: the owner of the current work. */
+  /** Default: the origin of the current work. */
   origin?: ChangeOrigin | undefined;
-  /** Judges the change and reports what it would do, and writes nothing. */
+  /** Checks the change and reports its effect, but writes nothing. */
   dryRun?: boolean | undefined;
 }
 
-/** What a write did. */
+/** The result of a write. */
 export interface ConfigWritten {
-  /** Of the file afterwards. */
+  /** The version of the file after the write. */
   version: string;
   changes: ConfigDifference[];
   /** The changed keys that take effect only at the next start. */
   atNextStart: string[];
-  /** Brings the text before back, as if nothing had been written; undefined where nothing had to be. */
+  /** Restores the previous text, as if nothing had been written; undefined if nothing was written. */
   undo: Dispose | undefined;
 }
 
@@ -43,10 +43,10 @@ export interface WriterParts {
   options: ConfigOptions;
   name: string;
   sections: SectionRegistry;
-  /** One change at a time, with those that the follower applies. */
+  /** The queue of changes, which the follower shares: they run one at a time. */
   inTurn<T>(work: () => Promise<T>): Promise<T>;
   history: ConfigHistory | undefined;
-  /** Makes what was written active; resolves with why it could not be. */
+  /** Activates the written text. Resolves to the error if it cannot be activated. */
   apply(reading: Reading): Promise<Error | undefined>;
   /** Activates the file on disk again. */
   reapply(): Promise<unknown>;
@@ -60,8 +60,8 @@ export class ConfigWriter {
   }
 
   /**
-   * One write at a time, over all processes of the gateway. Throws, with everything as it was, where the result would
-   * not be right or somebody refuses it.
+   * Writes a change. Only one process of the gateway writes at a time. Throws, and leaves everything unchanged, if the
+   * result would be invalid or a plugin or worker refuses it.
    */
   async write(change: TextChange, options: WriteOptions): Promise<ConfigWritten> {
     const place = this.#parts.options.link?.workers.place("configuration", 1);
@@ -76,21 +76,21 @@ export class ConfigWriter {
     await editFile(file, async (text) => {
       plan = await planChange(text, change, options, this.#parts);
       if (options.dryRun || isUnchanged(plan)) return undefined;
-      versionId = await this.#keep(plan, change, options);
+      versionId = await this.#addToHistory(plan, change, options);
       return plan.after.source.text;
     });
     const { before, after } = plan as unknown as ChangePlan;
-    const written = this.#describe(before, after);
-    if (options.dryRun) return { ...written, version: versionOf(before.source.text) };
-    if (isUnchanged({ before, after })) return written;
-    const undo = () => this.#takeBack(before, after, versionId);
+    const result = this.#describe(before, after);
+    if (options.dryRun) return { ...result, version: versionOf(before.source.text) };
+    if (isUnchanged({ before, after })) return result;
+    const undo = () => this.#undoWrite(before, after, versionId);
     await this.#activate(after, undo);
-    noteDifferences(written.changes);
-    return { ...written, undo };
+    noteDifferences(result.changes);
+    return { ...result, undo };
   }
 
-  /** Keeps both texts: the one before may come from an editor, or from before there was a history. */
-  async #keep({ before, after }: ChangePlan, change: TextChange, { origin }: WriteOptions) {
+  /** Stores both texts, because the previous one may come from an editor, or be older than the history. */
+  async #addToHistory({ before, after }: ChangePlan, change: TextChange, { origin }: WriteOptions) {
     const { history } = this.#parts;
     if (!history) return undefined;
     await history.add(before.source.text ?? "", FILE_ORIGIN);
@@ -101,7 +101,7 @@ export class ConfigWriter {
   async #activate(after: Reading, undo: () => Promise<void>): Promise<void> {
     const failure = await this.#parts.apply(after);
     if (!failure) return;
-    // If the file was invalid before, a write may repair one fault of several; a refused change does not stay.
+    // If the file was invalid before, a write may repair one of several faults, and stays. A refused change is undone.
     if (!(failure instanceof ConfigError)) {
       await undo();
       await this.#parts.reapply();
@@ -109,13 +109,13 @@ export class ConfigWriter {
     throw errors.notActive({ reason: failure.message }, { cause: failure });
   }
 
-  /** Does not overwrite what another process has written in the meantime. */
-  async #takeBack(before: Reading, after: Reading, versionId: number | undefined): Promise<void> {
+  /** Undoes a write, unless another process has written since. */
+  async #undoWrite(before: Reading, after: Reading, versionId: number | undefined): Promise<void> {
     const { options, history } = this.#parts;
-    const isBack = await editFile(options.file, async (text) =>
+    const isUndone = await editFile(options.file, async (text) =>
       text === after.source.text ? (before.source.text ?? "{}\n") : undefined,
     );
-    if (isBack && versionId !== undefined) await history?.drop(versionId);
+    if (isUndone && versionId !== undefined) await history?.drop(versionId);
   }
 
   #describe(before: Reading, after: Reading): ConfigWritten {

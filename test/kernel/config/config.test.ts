@@ -15,7 +15,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { openConfig } from "../../../kernel/config/config.ts";
 import { ConfigError } from "../../../kernel/config/config-error.ts";
-import { ensureToken, freshToken } from "../../../kernel/config/token.ts";
+import { ensureToken, generateToken } from "../../../kernel/config/token.ts";
 import { openWith, schemas } from "./store.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
@@ -354,7 +354,7 @@ test("it tells its secrets", async () => {
 test("a token that is made can stand on a command line", () => {
   const drawn = [Buffer.alloc(32, 0xfb), Buffer.alloc(32, 0xf8), Buffer.alloc(32, 7)];
   assert.match(drawn[0]!.toString("base64url"), /^-/);
-  const token = freshToken(() => drawn.shift()!);
+  const token = generateToken(() => drawn.shift()!);
   assert.is(token, Buffer.alloc(32, 7).toString("base64url"));
 });
 
