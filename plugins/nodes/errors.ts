@@ -115,7 +115,7 @@ export const errors = PorticoError.table({
     message:
       "{name} cannot be the name of a node. It must begin with a letter or digit, and may hold only letters, digits, spaces and . _ - (at most 63 characters). Choose another with --name.",
   },
-  /** The gateway's answer to the upgrade request; its details hold what `explain` in host.ts reads. */
+  /** The gateway's response to the upgrade request. Its details hold the `Refusal` that `explain` in host.ts reads. */
   refused: { code: "refused", message: "The gateway answered {status}." },
   gatewayUnreachable: {
     ...UNAVAILABLE,

@@ -4,12 +4,12 @@ import { errors } from "./errors.ts";
 
 export interface Sink {
   write(part: Buffer): Promise<void>;
-  /** The file is whole; its path. */
+  /** Completes the file. Resolves with its path. */
   end(): Promise<string>;
   discard(): Promise<void>;
 }
 
-/** Writes below `root`; the file has its name only when it is whole. */
+/** Writes below `root`. The file gets its final name only when it is complete. */
 export async function fileSink(
   root: string,
   name: string,
@@ -38,17 +38,17 @@ export function memorySink(): Sink & { content(): Buffer } {
   };
 }
 
-/** Counts what comes and settles when the stream has ended, with the file's path. */
+/** A file that is being received. Counts its bytes; `done` resolves with the file's path when the stream has ended. */
 export class Incoming {
   readonly done: Promise<string>;
   readonly #sink: Promise<Sink>;
   readonly #size: number;
   #received = 0;
   #lastPart = Date.now();
-  #order: Promise<unknown> = Promise.resolve();
+  #lastWrite: Promise<unknown> = Promise.resolve();
   #resolve!: (path: string) => void;
   #reject!: (error: unknown) => void;
-  #ended = false;
+  #isEnded = false;
 
   constructor(sink: Promise<Sink>, size: number) {
     this.#sink = sink;
@@ -61,15 +61,15 @@ export class Incoming {
     sink.catch((error) => this.fail(error));
   }
 
-  /** Takes the next part; an empty one ends the file. Never rejects: `done` does. */
+  /** Writes the next part; an empty one ends the file. Never rejects: `done` does. */
   take(part: Buffer): Promise<void> {
-    const next = this.#order.then(() => this.#take(part));
-    this.#order = next;
-    return next;
+    const write = this.#lastWrite.then(() => this.#take(part));
+    this.#lastWrite = write;
+    return write;
   }
 
   async #take(part: Buffer): Promise<void> {
-    if (this.#ended) return;
+    if (this.#isEnded) return;
     try {
       this.#received += part.length;
       this.#lastPart = Date.now();
@@ -77,25 +77,25 @@ export class Incoming {
       if (this.#received > this.#size || (isLast && this.#received !== this.#size))
         throw errors.wrongFileSize();
       if (!isLast) return await (await this.#sink).write(part);
-      this.#ended = true;
+      this.#isEnded = true;
       this.#resolve(await (await this.#sink).end());
     } catch (error) {
       await this.fail(error);
     }
   }
 
-  /** The file's path; fails with `late` where no part comes for that long. */
-  async withoutStall(ms: number, late: Error): Promise<string> {
+  /** Resolves with the file's path. Fails with `stallError` if no part arrives for `ms`. */
+  async withoutStall(ms: number, stallError: Error): Promise<string> {
     const timer = setInterval(() => {
-      if (Date.now() - this.#lastPart > ms) void this.fail(late);
+      if (Date.now() - this.#lastPart > ms) void this.fail(stallError);
     }, ms / 4);
     this.#lastPart = Date.now();
     return this.done.finally(() => clearInterval(timer));
   }
 
-  /** Gives up, and removes what was written. */
+  /** Rejects `done`, and removes the partial file. */
   async fail(error: unknown): Promise<void> {
-    this.#ended = true;
+    this.#isEnded = true;
     this.#reject(error);
     await this.#sink.then((sink) => sink.discard()).catch(() => {});
   }

@@ -11,12 +11,12 @@ declare module "portico" {
 /** On a gateway: the browsers on other machines. */
 export interface NodesService {
   readonly mode: "auto" | "off";
-  /** A node is connected, or was since the start: a browser that is missing here may be looked for there. */
+  /** True if a node is connected, or was since the start. Then a browser that this machine lacks may be on a node. */
   readonly any: boolean;
   /**
-   * Has a node answer a browser request, as the control API would here: files lie on this machine afterwards.
-   * Without a name the node that is longest connected is meant. Rejects with 503 `node_unavailable`, or with the
-   * node's own error.
+   * Sends a browser request to a node, and returns the answer as the local control API would: with files on this machine.
+   * Without a name, uses the node that has been connected longest and has a browser. Rejects with 503 `node_unavailable`,
+   * or with the node's own error.
    */
   request(
     node: string | undefined,
@@ -27,9 +27,9 @@ export interface NodesService {
 }
 
 export interface NodeRequestOptions {
-  /** Until the answer begins, ms. */
+  /** The time until the answer must begin, in ms. */
   deadlineMs: number;
-  /** A profile that the node does not have means its default one. */
+  /** If the node does not have the profile, it uses its default profile. */
   orDefaultProfile?: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface NodeStatus {
 
 /** In the process of `portico node`. */
 export interface NodeHostService {
-  /** Connects, and again whenever the connection ends. Rejects where the gateway refuses this node at the first try. */
+  /** Connects, and reconnects whenever the connection ends. Rejects if the gateway refuses this node at the first attempt. */
   connect(options: NodeHostOptions): Promise<void>;
 }
 
@@ -59,6 +59,6 @@ export interface NodeHostOptions {
   gateway?: string;
   token?: string;
   name?: string;
-  /** One line for the person in front of it, whenever something changes. */
+  /** Prints one line for the user, whenever the state of the connection changes. */
   say(line: string): void;
 }

@@ -5,7 +5,7 @@ import { closeSocket, dialSocket, readMessages, type WebSocket } from "portico/b
 import { errors } from "./errors.ts";
 import { type Chunk, CHUNK, MAX_MESSAGE, packChunk, unpackChunk } from "./wire.ts";
 
-/** A frame is a message, or a part of a file with its head. */
+/** The maximum size in bytes of a frame: a message, or a part of a file with its header. */
 export const MAX_FRAME = MAX_MESSAGE + 1024;
 const HANDSHAKE_MS = 10_000;
 const SILENT_AFTER = 2.5;
@@ -14,25 +14,25 @@ interface NodeSocketEvents<M> {
   /** Throws for a message that the other side may not send. */
   parse(message: unknown): M;
   message(message: M): void;
-  /** No further part is read from the socket until it is settled. Never rejects. */
+  /** Pauses the socket until the promise settles. Never rejects. */
   chunk(chunk: Chunk): Promise<void>;
-  /** Once, however it ended. */
+  /** Called once when the connection ends, whatever the cause. */
   closed(code: number, reason: string): void;
 }
 
-/** How a file's way is followed. */
-export interface Following {
-  /** Asked before each part. */
-  goesOn(): boolean;
-  /** A part has left. */
+/** Callbacks during the transfer of a file. */
+export interface TransferCallbacks {
+  /** Called before each part. False stops the transfer. */
+  isWanted(): boolean;
+  /** Called after each part has been sent. */
   sent?(): void;
 }
 
-/** `M`: what the other side says. */
+/** `M` is the type of the messages from the other side. */
 export class NodeSocket<M = unknown> {
   readonly #socket: WebSocket;
   #timer: NodeJS.Timeout | undefined;
-  #reading = 0;
+  #pendingWrites = 0;
   lastSeen = Date.now();
 
   constructor(socket: WebSocket, events: NodeSocketEvents<M>) {
@@ -49,39 +49,39 @@ export class NodeSocket<M = unknown> {
     socket.on("message", noteSignOfLife);
     readMessages(socket, {
       json: (message) => events.message(events.parse(message)),
-      binary: (content) => void this.#take(events.chunk(unpackChunk(content))),
+      binary: (content) => void this.#pauseDuring(events.chunk(unpackChunk(content))),
     });
   }
 
-  /** While a file's part is being written nothing more is read: a slow disk slows the other side. */
-  async #take(writing: Promise<void>): Promise<void> {
-    if (this.#reading++ === 0) this.#socket.pause();
+  /** Pauses the socket while a part of a file is being written, so that a slow disk slows the sender down. */
+  async #pauseDuring(writing: Promise<void>): Promise<void> {
+    if (this.#pendingWrites++ === 0) this.#socket.pause();
     await writing;
     this.lastSeen = Date.now();
-    if (--this.#reading === 0) this.#socket.resume();
+    if (--this.#pendingWrites === 0) this.#socket.resume();
   }
 
-  /** Pings, and cuts a connection on which nothing comes any more. */
+  /** Sends pings, and terminates a connection on which nothing arrives any more. */
   watch(heartbeatMs: number): void {
     clearInterval(this.#timer);
     this.lastSeen = Date.now();
-    let ticked = Date.now();
-    let read = this.#bytesRead;
+    let lastTick = Date.now();
+    let bytesAtLastTick = this.#bytesRead;
     this.#timer = setInterval(() => {
-      // A large message is announced only when it is complete. Until then, bytes since the last tick are the sign of life.
-      if (this.#bytesRead !== read) this.lastSeen = Math.max(this.lastSeen, ticked);
-      read = this.#bytesRead;
-      // After a pause of this process's own, what came meanwhile has not been read yet.
-      const wasAway = Date.now() - ticked > heartbeatMs * 1.5;
-      ticked = Date.now();
-      const isSilent = ticked - this.lastSeen > heartbeatMs * SILENT_AFTER;
-      if (isSilent && !wasAway && this.#reading === 0) this.#socket.terminate();
+      // A message is reported only when it is complete. For a large one, bytes since the last tick are the sign of life.
+      if (this.#bytesRead !== bytesAtLastTick) this.lastSeen = Math.max(this.lastSeen, lastTick);
+      bytesAtLastTick = this.#bytesRead;
+      // If this process was suspended, it has not read yet what arrived meanwhile.
+      const wasSuspended = Date.now() - lastTick > heartbeatMs * 1.5;
+      lastTick = Date.now();
+      const isSilent = lastTick - this.lastSeen > heartbeatMs * SILENT_AFTER;
+      if (isSilent && !wasSuspended && this.#pendingWrites === 0) this.#socket.terminate();
       else if (this.open) this.#socket.ping(() => {});
     }, heartbeatMs);
     this.#timer.unref();
   }
 
-  /** Of the other side. */
+  /** The IP address of the other side. */
   get remoteAddress(): string {
     return this.#tcp?.remoteAddress ?? "";
   }
@@ -98,12 +98,12 @@ export class NodeSocket<M = unknown> {
     return this.#socket.readyState === this.#socket.OPEN;
   }
 
-  /** Settles when the message has left this process. Never rejects: `closed` reports a connection that has ended. */
+  /** Resolves when the message has been written to the socket. Never rejects: `closed` reports the end of the connection. */
   send(message: object): Promise<void> {
     return this.#send(JSON.stringify(message));
   }
 
-  /** Sends a text that was measured before. */
+  /** Sends a message that is already serialised. */
   sendText(text: string): Promise<void> {
     return this.#send(text);
   }
@@ -115,18 +115,18 @@ export class NodeSocket<M = unknown> {
     });
   }
 
-  /** Sends a file in parts, each when the one before has left. False where the connection ended, or nobody wants it. */
+  /** Sends a file in parts, each after the previous one is written. Resolves with false if the connection ended or the receiver cancelled. */
   async stream(
     id: number,
     stream: number,
     parts: AsyncIterable<Buffer>,
-    follow: Following,
+    callbacks: TransferCallbacks,
   ): Promise<boolean> {
     for await (const part of parts) {
       for (let at = 0; at < part.length; at += CHUNK) {
-        if (!this.open || !follow.goesOn()) return false;
+        if (!this.open || !callbacks.isWanted()) return false;
         await this.#send(packChunk(id, stream, part.subarray(at, at + CHUNK)));
-        follow.sent?.();
+        callbacks.sent?.();
       }
     }
     await this.#send(packChunk(id, stream, Buffer.alloc(0)));
@@ -142,7 +142,7 @@ export class NodeSocket<M = unknown> {
   }
 }
 
-/** The gateway's answer was no WebSocket. */
+/** The gateway's HTTP response, if it refused the WebSocket. */
 export interface Refusal {
   status: number;
   code?: string;
@@ -150,8 +150,8 @@ export interface Refusal {
 }
 
 /**
- * Connects out; `opened` gets the socket before anything was read from it. Rejects with a `PorticoError` whose details
- * hold the `Refusal` where the gateway answered one.
+ * Opens a WebSocket; `opened` receives the socket before anything is read from it. If the gateway refuses the connection,
+ * rejects with a `PorticoError` whose details hold the `Refusal`.
  */
 export async function dial<T>(
   url: string,
@@ -181,7 +181,7 @@ export async function dial<T>(
         done();
         socket.terminate();
         const text = Buffer.concat(chunks).toString("utf8");
-        reject(refused({ status: res.statusCode ?? 0, ...errorIn(text) }));
+        reject(refusalError({ status: res.statusCode ?? 0, ...parseErrorBody(text) }));
       });
     });
     socket.once("error", (error) => {
@@ -192,13 +192,13 @@ export async function dial<T>(
   });
 }
 
-function refused(refusal: Refusal): PorticoError {
+function refusalError(refusal: Refusal): PorticoError {
   const { status } = refusal;
   return errors.refused({ status }, { status, details: { refusal } });
 }
 
-/** The code and message in the gateway's answer, where it has the form of an error. */
-function errorIn(text: string): { code?: string; message?: string } {
+/** Returns the code and message in the gateway's response, if it has the form of an error. */
+function parseErrorBody(text: string): { code?: string; message?: string } {
   try {
     const { error } = JSON.parse(text) as { error?: { code?: unknown; message?: unknown } };
     return typeof error?.code === "string" && typeof error.message === "string"

@@ -1,4 +1,4 @@
-/** Browsers on other machines: the gateway's side, and that of `portico node`. */
+/** Browsers on other machines: the gateway's side, and the side of `portico node`. */
 import { isDeepStrictEqual } from "node:util";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
@@ -38,26 +38,26 @@ export default definePlugin({
     ctx.route("GET", "/nodes", nodesRoute, status);
     ctx.add("notice", { name: "nodes", list: async () => nodeNotices(profiles, await status()) });
 
-    const changed = new Set<() => void>();
+    const configListeners = new Set<() => void>();
     ctx.provide("nodeHost", {
       async connect(options) {
         const { startHost } = await import("./host/host.ts");
         const onConfig = (listener: () => void) => {
-          changed.add(listener);
-          return () => void changed.delete(listener);
+          configListeners.add(listener);
+          return () => void configListeners.delete(listener);
         };
         return startHost({ ctx, config: () => host, onConfig }, options);
       },
     });
     ctx.onConfig((next: typeof config) => {
-      const before = { settings, credentials };
+      const previous = { settings, credentials };
       settings = next["gateway.nodes"];
       credentials = next["gateway.auth"];
       host = next.nodeHost;
       profiles = next["browser.profiles"];
-      if (!isDeepStrictEqual(credentials, before.credentials)) registry.credentialsChanged();
-      else if (!isDeepStrictEqual(settings, before.settings)) registry.welcomeAgain();
-      for (const listener of changed) listener();
+      if (!isDeepStrictEqual(credentials, previous.credentials)) registry.credentialsChanged();
+      else if (!isDeepStrictEqual(settings, previous.settings)) registry.welcomeAgain();
+      for (const listener of configListeners) listener();
     });
     ctx.defer(() => registry.close());
   },

@@ -1,4 +1,4 @@
-/** What the route of nodes answers. */
+/** The schema of the route that lists nodes. */
 import { type RouteOptions, Type } from "portico";
 import { choice, jsonResponse, Time } from "portico/openapi";
 

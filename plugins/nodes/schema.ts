@@ -1,4 +1,4 @@
-/** The nodes' part of `portico.json`: what a gateway does with nodes, and what a node is. */
+/** The nodes' part of `portico.json`: settings of a gateway for its nodes, and settings of a node. */
 import { type Static, timerMs, Type } from "portico";
 import { SOCKET_ADDRESS } from "portico/strings";
 
@@ -64,7 +64,7 @@ export const NodeHostConfig = Type.Object(
 );
 
 const credential = Type.Optional(Type.Unsafe<string>({}));
-/** `gateway.auth`, of which the kernel says what is valid: what nodes have come in by. */
+/** `gateway.auth`: the credentials by which nodes connect. The kernel validates it. */
 export const Credentials = Type.Object({ token: credential, password: credential });
 
 export type Credentials = Static<typeof Credentials>;

@@ -1,26 +1,26 @@
 /**
- * What gateway and node say to each other over one WebSocket. Text frames hold one JSON message. Binary frames hold a
- * part of a file: the request's id (4 bytes), the stream's number within it (2 bytes), then the content; a frame
- * without content ends the stream.
+ * The protocol between gateway and node over one WebSocket. Each text frame holds one JSON message. Each binary frame holds
+ * a part of a file: the request's id (4 bytes), the stream's number within it (2 bytes), then the content. A frame without
+ * content ends the stream.
  */
 import { compile, type Static, timerMs, Type } from "portico";
 import type { BrowserRequest } from "portico/browser";
 
-/** Changes when an older side would misunderstand a newer one. */
+/** The version of the protocol. It increases when an older side would misunderstand a newer one. */
 export const PROTOCOL = 1;
 export const PATH = "/nodes/connect";
 export const HEADER = {
   protocol: "x-portico-node-protocol",
   name: "x-portico-node-name",
-  /** Made once per home: a node that comes back takes its own place, another one of the same name does not. */
+  /** Generated once per home. A node that reconnects replaces its old connection; another node with the same name cannot. */
   identity: "x-portico-node-id",
 };
 export const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,62}$/u;
 
-/** Largest JSON message and largest answer that is no file, in bytes. */
+/** The maximum size of a JSON message, and of an answer in bytes that is not a file. */
 export const MAX_MESSAGE = 64 * 1024 * 1024;
 export const CHUNK = 128 * 1024;
-/** Within a transfer, the longest silence, ms. */
+/** The longest silence within a transfer, in ms. */
 export const STALL_MS = 30_000;
 
 const Text = Type.String();
@@ -34,7 +34,7 @@ const FileHead = Type.Object({
   size: Size,
 });
 
-/** Where in a body a file's path stands: `["actions", 2, "paths", 0]`. */
+/** The location of a file's path in a body, such as `["actions", 2, "paths", 0]`. */
 export type JsonPath = (string | number)[];
 export type FileHead = Static<typeof FileHead>;
 
@@ -52,7 +52,7 @@ const Hello = Type.Object({
   version: Text,
   platform: Text,
   browser: Type.Boolean(),
-  /** What is no name is left out by the gateway. */
+  /** The gateway drops entries that are not strings. */
   profiles: Type.Unsafe<string[]>(Type.Array(Type.Unknown())),
 });
 export type Hello = Static<typeof Hello>;
@@ -73,7 +73,7 @@ const ToNode = Type.Union([
     orDefaultProfile: Type.Boolean(),
     files: Type.Array(FileHead),
   }),
-  /** The answer's file is whole and in its place here. */
+  /** Confirms that the gateway has stored the answer's file. */
   Type.Object({ t: Type.Literal("received"), id: Id }),
   Type.Object({ t: Type.Literal("cancel"), id: Id }),
 ]);
@@ -87,14 +87,14 @@ const FromNode = Type.Union([
     body: Json,
     files: Type.Array(FileHead, { maxItems: 16 }),
   }),
-  /** Bytes instead of JSON: they follow as stream 0. */
+  /** Announces an answer in bytes instead of JSON. The bytes follow as stream 0. */
   Type.Object({ t: Type.Literal("bytes"), id: Id, type: Text, size: Size }),
   Type.Object({ t: Type.Literal("error"), id: Id, error: WireError }),
   Type.Object({ t: Type.Literal("navigated"), profile: Text, targetId: Text, url: Text }),
 ]);
 export type FromNode = Static<typeof FromNode>;
 
-/** What the other side may say. `parse` throws for what it may not. */
+/** The messages that each side may send. `parse` throws for any other. */
 export const checkToNode = compile(ToNode);
 export const checkFromNode = compile(FromNode);
 
@@ -117,7 +117,7 @@ export function unpackChunk(frame: Buffer): Chunk {
   return { id: frame.readUInt32BE(0), stream: frame.readUInt16BE(4), content: frame.subarray(6) };
 }
 
-/** The value at a place; undefined where the way to it ends early. Only own properties are read. */
+/** Returns the value at `at`, or undefined if the path does not exist. Reads only own properties. */
 export function valueAt(root: unknown, at: JsonPath): unknown {
   let value = root;
   for (const step of at) {
@@ -145,13 +145,13 @@ export function setAt(root: unknown, at: JsonPath, value: unknown): void {
 interface FileRule {
   at: JsonPath;
   dir: string;
-  /** The caller may name it. */
+  /** The caller may choose the path. */
   wanted: boolean;
-  /** What the node calls it, where the route asks for a name. */
+  /** The file's name on the node, for routes that require one. */
   name?: string;
 }
 
-/** Answers that hold the path of a file: where it stands, and below which directory of the temporary root it belongs. */
+/** Routes that answer with a file: the location of its path in the body, and the file's directory below the temporary root. */
 export const FILE_RESPONSES: Readonly<Record<string, FileRule>> = {
   "POST /screenshot": { at: ["path"], dir: "screenshots", wanted: false },
   "GET /snapshot": { at: ["path"], dir: "screenshots", wanted: false },
@@ -162,7 +162,7 @@ export const FILE_RESPONSES: Readonly<Record<string, FileRule>> = {
   "POST /state/save": { at: ["path"], dir: "", wanted: true, name: "state.json" },
 };
 
-/** Every place in a request where the path of an upload stands. */
+/** Returns every location in a request's body that holds the path of an upload. */
 export function uploadPaths({ route, body }: BrowserRequest): JsonPath[] {
   if (body === undefined) return [];
   if (route === "/state/load") return typeof body["path"] === "string" ? [["path"]] : [];

@@ -1,4 +1,4 @@
-/** `portico node`: this machine's browser for a gateway elsewhere. */
+/** `portico node`: offers this machine's browser to a gateway on another machine. */
 import { defineCommand } from "portico/command-line";
 
 export default defineCommand({
@@ -35,7 +35,7 @@ export default defineCommand({
     const gateway = text(io.options["gateway"]);
     const token = text(io.options["token"]) ?? io.env["PORTICO_TOKEN"];
     const name = text(io.options["name"]);
-    const { nodePort } = await import("../host/port.ts");
+    const { findNodePort: nodePort } = await import("../host/port.ts");
     await io.serve({
       only: ["browser", "management", "nodes"],
       port: (io.options["port"] as number | undefined) ?? (await nodePort()),

@@ -1,6 +1,6 @@
 /**
- * Nodes belong to the worker that has the browsers. Where another one is asked for the upgrade, it checks the node and then
- * passes bytes on, over a loopback connection that begins with a ticket from the first worker.
+ * Nodes belong to the first worker, which has the browsers. If another worker receives the upgrade request, it checks the
+ * node and then relays bytes over a loopback connection, which begins with a ticket from the first worker.
  */
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -10,15 +10,15 @@ import type { Duplex } from "node:stream";
 import type { PluginContext, Workers } from "portico";
 import type { ConnectingNode } from "./registry.ts";
 
-const FIRST = 0;
+const FIRST_WORKER = 0;
 const TOPIC = "nodes:ticket";
 const TICKET_BYTES = 32;
-/** A ticket is used at once. */
+/** The lifetime of a ticket. It can be short because the other worker uses a ticket at once. */
 const VALID_MS = 10_000;
-/** To a node whose handshake is none; the worker that it reached only passes bytes on. */
+/** The response to a node with an invalid handshake. It is raw bytes, because the node's worker only relays them. */
 const BAD_REQUEST = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-interface Announced {
+interface AnnouncedNode {
   node: ConnectingNode;
   headers: IncomingMessage["headers"];
 }
@@ -35,25 +35,25 @@ export type Accept = (
   head: Buffer,
 ) => Promise<void>;
 
-/** In the first worker: takes over nodes that come in by another one. `admit` throws where one is not to come. */
-export function takeOver(
+/** Runs in the first worker: accepts nodes that another worker relays. `admit` throws if a node must be refused. */
+export function acceptRelayedNodes(
   ctx: PluginContext,
   workers: Workers,
   admit: (node: ConnectingNode) => void,
   accept: Accept,
 ): void {
-  const expected = new Map<string, Announced>();
-  let door: Promise<number> | undefined;
+  const expectedNodes = new Map<string, AnnouncedNode>();
+  let listeningPort: Promise<number> | undefined;
 
-  async function open(): Promise<number> {
+  async function listenForWorkers(): Promise<number> {
     const server = createServer({ noDelay: true }, (socket) => {
       socket.on("error", () => socket.destroy());
-      const late = setTimeout(() => socket.destroy(), VALID_MS);
+      const timeout = setTimeout(() => socket.destroy(), VALID_MS);
       void readTicket(socket).then((code) => {
-        clearTimeout(late);
-        const announced = code && expected.get(code);
+        clearTimeout(timeout);
+        const announced = code && expectedNodes.get(code);
         if (!code || !announced) return void socket.destroy();
-        expected.delete(code);
+        expectedNodes.delete(code);
         accept(announced.node, upgradeRequest(announced), socket, Buffer.alloc(0)).catch(() =>
           socket.end(BAD_REQUEST),
         );
@@ -66,55 +66,55 @@ export function takeOver(
   }
 
   ctx.defer(
-    workers.on(TOPIC, async (announced: Announced): Promise<Ticket> => {
+    workers.on(TOPIC, async (announced: AnnouncedNode): Promise<Ticket> => {
       admit(announced.node);
-      door ??= open().catch((error: unknown) => {
-        door = undefined; // what was lacking, such as a free port, may be there for the next one
+      listeningPort ??= listenForWorkers().catch((error: unknown) => {
+        listeningPort = undefined; // the cause, such as a lack of free ports, may be gone for the next node
         throw error;
       });
       const code = randomBytes(TICKET_BYTES);
       const key = code.toString("hex");
-      expected.set(key, announced);
-      setTimeout(() => expected.delete(key), VALID_MS).unref();
-      return { port: await door, code };
+      expectedNodes.set(key, announced);
+      setTimeout(() => expectedNodes.delete(key), VALID_MS).unref();
+      return { port: await listeningPort, code };
     }),
   );
 }
 
-/** In another worker. Rejects with what the first one has against the node. */
-export async function handOn(
+/** Runs in every other worker: relays a node to the first worker. Rejects with the first worker's error if it refuses the node. */
+export async function relayToFirstWorker(
   workers: Workers,
-  announced: Announced,
+  announced: AnnouncedNode,
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  const { port, code } = await workers.ask<Ticket>(FIRST, TOPIC, announced);
-  if (socket.destroyed) return; // nobody would tell the first worker that the node has gone
-  const onward = connect({ port, host: "127.0.0.1", noDelay: true });
+  const { port, code } = await workers.ask<Ticket>(FIRST_WORKER, TOPIC, announced);
+  if (socket.destroyed) return; // nothing would notify the first worker that the node has disconnected
+  const workerSocket = connect({ port, host: "127.0.0.1", noDelay: true });
   const end = () => {
-    onward.destroy();
+    workerSocket.destroy();
     socket.destroy();
   };
-  for (const side of [onward, socket]) side.on("error", end).on("close", end);
-  onward.write(code);
-  if (head.length > 0) onward.write(head);
-  socket.pipe(onward).pipe(socket);
+  for (const side of [workerSocket, socket]) side.on("error", end).on("close", end);
+  workerSocket.write(code);
+  if (head.length > 0) workerSocket.write(head);
+  socket.pipe(workerSocket).pipe(socket);
 }
 
-/** Undefined where the connection ends before it is complete. There is one listener: each new one is called at once with what has arrived. */
+/** Resolves with undefined if the connection ends before the ticket is complete. It keeps one listener, because Node calls each new one at once. */
 function readTicket(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const look = () => {
+    const readCode = () => {
       const code = socket.read(TICKET_BYTES) as Buffer | null;
       if (code === null && !socket.destroyed) return;
-      socket.off("readable", look).off("close", look);
+      socket.off("readable", readCode).off("close", readCode);
       resolve(code?.length === TICKET_BYTES ? code.toString("hex") : undefined);
     };
-    socket.on("readable", look).on("close", look);
+    socket.on("readable", readCode).on("close", readCode);
   });
 }
 
-/** What completing the upgrade needs of it. */
-function upgradeRequest({ headers }: Announced): IncomingMessage {
+/** The part of the upgrade request that `accept` needs. */
+function upgradeRequest({ headers }: AnnouncedNode): IncomingMessage {
   return { method: "GET", headers } as IncomingMessage;
 }

@@ -1,4 +1,4 @@
-/** One connected node: requests to it, their answers, and what becomes of them when it goes. */
+/** A connected node: sends requests to it, receives the answers, and fails pending requests when it disconnects. */
 import { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { Incoming, memorySink } from "../incoming.ts";
@@ -14,9 +14,9 @@ import {
   type WireError,
 } from "../wire.ts";
 import { Pending } from "./pending.ts";
-import { pack } from "./request-files.ts";
+import { packRequest } from "./request-files.ts";
 
-const MOST_IN_FLIGHT = 256;
+const MAX_IN_FLIGHT = 256;
 
 interface NodeClientOptions {
   name: string;
@@ -31,7 +31,7 @@ export class NodeClient {
   readonly #options: NodeClientOptions;
   readonly #pending = new Map<number, Pending>();
   #id = 0;
-  #gone: PorticoError | undefined;
+  #connectionError: PorticoError | undefined;
 
   constructor(options: NodeClientOptions) {
     this.#options = options;
@@ -41,11 +41,11 @@ export class NodeClient {
     return this.#pending.size;
   }
 
-  /** Every request that waits for the node fails. */
-  ended(): void {
+  /** Fails every pending request, because the connection has ended. */
+  connectionEnded(): void {
     const { name } = this.#options;
-    this.#gone = errors.connectionEnded({ name }, { headers: { "retry-after": "2" } });
-    for (const pending of this.#pending.values()) pending.fail(this.#gone);
+    this.#connectionError = errors.connectionEnded({ name }, { headers: { "retry-after": "2" } });
+    for (const pending of this.#pending.values()) pending.fail(this.#connectionError);
   }
 
   async request(
@@ -53,14 +53,14 @@ export class NodeClient {
     { deadlineMs, orDefaultProfile }: { deadlineMs: number; orDefaultProfile: boolean },
   ): Promise<BrowserResponse> {
     const { name, nodeSocket, tmp, maxFileBytes, whyProtected } = this.#options;
-    if (this.#pending.size >= MOST_IN_FLIGHT) {
+    if (this.#pending.size >= MAX_IN_FLIGHT) {
       throw errors.tooManyRequests(
-        { name, count: MOST_IN_FLIGHT },
+        { name, count: MAX_IN_FLIGHT },
         { headers: { "retry-after": "1" } },
       );
     }
-    const packed = await pack(request, name, tmp, maxFileBytes(), whyProtected);
-    if (this.#gone !== undefined) throw this.#gone;
+    const packed = await packRequest(request, name, tmp, maxFileBytes(), whyProtected);
+    if (this.#connectionError !== undefined) throw this.#connectionError;
     this.#id = (this.#id % 0xffff_fffe) + 1;
     const id = this.#id;
     const send = (message: ToNode): Promise<void> => nodeSocket.send(message);
@@ -68,13 +68,13 @@ export class NodeClient {
       node: name,
       packed,
       deadlineMs,
-      over: () => this.#pending.delete(id),
-      gaveUp: () => void send({ t: "cancel", id }),
+      onEnd: () => this.#pending.delete(id),
+      onGiveUp: () => void send({ t: "cancel", id }),
     });
     this.#pending.set(id, pending);
     const { files } = packed;
-    if (files.length === 0) pending.sent();
-    else pending.sending();
+    if (files.length === 0) pending.startDeadline();
+    else pending.startSending();
     const announced = send({ t: "request", id, request: packed.request, orDefaultProfile, files });
     void announced
       .then(() => this.#sendFiles(id, pending))
@@ -85,39 +85,41 @@ export class NodeClient {
   async #sendFiles(id: number, pending: Pending): Promise<void> {
     const { files, read } = pending.packed;
     if (files.length === 0) return;
-    const goesOn = (): boolean => this.#pending.has(id);
+    const isWanted = (): boolean => this.#pending.has(id);
     for (let i = 0; i < files.length; i++) {
       if (
         !(await this.#options.nodeSocket.stream(id, i, read(i), {
-          goesOn,
-          sent: () => pending.moved(),
+          isWanted,
+          sent: () => pending.noteProgress(),
         }))
       )
         return;
     }
-    pending.sent();
+    pending.startDeadline();
   }
 
-  chunk({ id, stream, content }: Chunk): Promise<void> {
+  handleChunk({ id, stream, content }: Chunk): Promise<void> {
     const pending = this.#pending.get(id);
-    pending?.moved();
+    pending?.noteProgress();
     return pending?.incoming.get(stream)?.take(content) ?? Promise.resolve();
   }
 
-  answered(message: Extract<FromNode, { id: number }>): void {
+  handleAnswer(message: Extract<FromNode, { id: number }>): void {
     const pending = this.#pending.get(message.id);
     if (pending === undefined) return;
     if (message.t === "error") {
-      pending.fail(errorOf(message.error));
+      pending.fail(parseError(message.error));
       return;
     }
     if (!pending.isAnswering)
-      pending.answering(
-        message.t === "bytes" ? this.#bytes(pending, message) : this.#body(pending, message),
+      pending.receiveAnswer(
+        message.t === "bytes"
+          ? this.#receiveBytes(pending, message)
+          : this.#receiveBody(pending, message),
       );
   }
 
-  async #bytes(
+  async #receiveBytes(
     pending: Pending,
     { type, size }: { type: string; size: number },
   ): Promise<BrowserResponse> {
@@ -130,37 +132,37 @@ export class NodeClient {
     return { bytes: sink.content(), type };
   }
 
-  async #body(
+  async #receiveBody(
     { packed, incoming }: Pending,
     { id, body, files }: Extract<FromNode, { t: "answer" }>,
   ): Promise<BrowserResponse> {
     const [file] = files;
-    const { at } = packed;
+    const { answerPath: at } = packed;
     if (file === undefined) {
-      // A path of the node's own means nothing here.
+      // A path on the node's machine has no meaning on this one.
       if (at !== undefined && valueAt(body, at) !== undefined) setAt(body, at, null);
       return { body };
     }
-    const most = this.#options.maxFileBytes();
+    const limit = this.#options.maxFileBytes();
     if (at === undefined || files.length > 1) throw errors.badAnswer();
-    if (file.size > most) throw errors.answerFileTooLarge({ bytes: file.size, limit: most });
-    const coming = new Incoming(packed.sink(String(file.name)), file.size);
-    incoming.set(0, coming);
-    setAt(body, at, await coming.done);
-    // Only now the node may remove what it has.
+    if (file.size > limit) throw errors.answerFileTooLarge({ bytes: file.size, limit });
+    const incomingFile = new Incoming(packed.sink(String(file.name)), file.size);
+    incoming.set(0, incomingFile);
+    setAt(body, at, await incomingFile.done);
+    // The file is stored here, so the node may remove its copy.
     void this.#options.nodeSocket.send({ t: "received", id } satisfies ToNode);
     return { body };
   }
 }
 
 /** The error that the node sent, with its own code and message, if it has the form of an error. */
-function errorOf({ code, message, status, param, details }: WireError): PorticoError {
+function parseError({ code, message, status, param, details }: WireError): PorticoError {
   const isPlain =
     typeof code === "string" && /^[a-z][a-z0-9_]{0,63}$/.test(code) && typeof message === "string";
   if (!isPlain || !Number.isInteger(status) || status < 400 || status > 599)
     return errors.badAnswer();
   return new PorticoError(code, message.slice(0, 4000), {
-    // A node's own refusals of the gateway are no refusals of the caller.
+    // A 401 concerns the gateway's access to the node, not the caller's access to the gateway.
     status: status === 401 ? 502 : status,
     ...(typeof param === "string" ? { param } : {}),
     ...(typeof details === "object" && details !== null ? { details } : {}),

@@ -1,8 +1,8 @@
-/** What is wrong with the nodes that a gateway's browser profiles stand for. */
+/** Problems with the nodes that a gateway's browser profiles name. */
 import { type Static, Type } from "portico";
 import type { NodeStatus } from "../index.ts";
 
-/** `browser.profiles`, of which the browser says what is valid. */
+/** `browser.profiles`. The browser plugin validates it. */
 export const Profiles = Type.Unsafe<Record<string, { node?: string }>>({});
 type Profiles = Static<typeof Profiles>;
 
@@ -11,15 +11,15 @@ export interface NodesStatus {
   nodes: readonly NodeStatus[];
 }
 
-/** A sentence for each profile that no node answers for, with what to do. */
+/** Returns a sentence for each profile whose node cannot serve it, with the remedy. */
 export function nodeNotices(
   profiles: Profiles | undefined,
   { mode, nodes }: NodesStatus,
 ): string[] {
   return Object.entries(profiles ?? {}).flatMap(([profile, { node: name }]) => {
     if (name === undefined) return [];
-    const why = problemOf(name, mode, nodes);
-    return why === undefined ? [] : [`Browser profile ${profile} cannot be used: ${why}.`];
+    const problem = problemOf(name, mode, nodes);
+    return problem === undefined ? [] : [`Browser profile ${profile} cannot be used: ${problem}.`];
   });
 }
 

@@ -1,27 +1,27 @@
-/** One request that a node has not answered yet, and how long that may take. */
+/** A request that a node has not answered yet, with its timeouts. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import type { Incoming } from "../incoming.ts";
 import type { BrowserResponse } from "portico/browser";
 import { STALL_MS } from "../wire.ts";
-import type { Packed } from "./request-files.ts";
+import type { PackedRequest } from "./request-files.ts";
 
 interface PendingOptions {
   /** The node's name. */
   node: string;
-  packed: Packed;
-  /** How long the browser may work until the answer begins, ms; the time that files take does not count. */
+  packed: PackedRequest;
+  /** The time that the browser has until the answer begins, in ms. Transfers of files do not count. */
   deadlineMs: number;
-  /** Once, however it ended. */
-  over(): void;
-  /** The node need not continue, because this side gave up. */
-  gaveUp(): void;
+  /** Called once when the request ends, whether it succeeded or failed. */
+  onEnd(): void;
+  /** Called when this side gives up, so the node can stop working on the request. */
+  onGiveUp(): void;
 }
 
 export class Pending {
-  readonly packed: Packed;
+  readonly packed: PackedRequest;
   readonly answer: Promise<BrowserResponse>;
-  /** Files of the answer, by the number of their stream. */
+  /** Files of the answer, by stream number. */
   readonly incoming = new Map<number, Incoming>();
   readonly #options: PendingOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -39,28 +39,28 @@ export class Pending {
     });
   }
 
-  /** The request's files are on their way: from now on silence counts, not the deadline. */
-  sending(): void {
+  /** Starts the transfer of the request's files. Until it ends, the stall timeout applies instead of the deadline. */
+  startSending(): void {
     this.#transfer = "to";
-    this.#awaitPart();
+    this.#startStallTimeout();
   }
 
-  /** The node has everything: its time runs. */
-  sent(): void {
+  /** Starts the deadline, since the node has received the whole request. */
+  startDeadline(): void {
     if (this.isAnswering) return;
     this.#transfer = undefined;
     const { node, deadlineMs } = this.#options;
-    this.#within(deadlineMs, () => errors.noAnswer({ name: node, ms: deadlineMs }));
+    this.#startTimeout(deadlineMs, () => errors.noAnswer({ name: node, ms: deadlineMs }));
   }
 
   get isAnswering(): boolean {
     return this.#transfer === "from";
   }
 
-  /** The answer has begun, and may have files. */
-  answering(answer: Promise<BrowserResponse>): void {
+  /** Resolves the request with `answer`, whose files may still be arriving. */
+  receiveAnswer(answer: Promise<BrowserResponse>): void {
     this.#transfer = "from";
-    this.#awaitPart();
+    this.#startStallTimeout();
     answer.then(
       (value) => {
         if (this.#end()) this.#resolve(value);
@@ -69,12 +69,12 @@ export class Pending {
     );
   }
 
-  /** A part of a file has come, or left. */
-  moved(): void {
-    if (this.#transfer !== undefined) this.#awaitPart();
+  /** Restarts the stall timeout, since a part of a file was received or sent. */
+  noteProgress(): void {
+    if (this.#transfer !== undefined) this.#startStallTimeout();
   }
 
-  /** It ended on the node's side, or with the connection. */
+  /** Fails the request because the node reported an error or the connection ended. */
   fail(error: unknown): void {
     if (!this.#end()) return;
     for (const incoming of this.incoming.values()) void incoming.fail(error);
@@ -82,17 +82,17 @@ export class Pending {
   }
 
   giveUp(error: unknown): void {
-    if (!this.#isOver) this.#options.gaveUp();
+    if (!this.#isOver) this.#options.onGiveUp();
     this.fail(error);
   }
 
-  #awaitPart(): void {
+  #startStallTimeout(): void {
     const { node } = this.#options;
-    const stalled = this.#transfer === "to" ? errors.uploadStalled : errors.downloadStalled;
-    this.#within(STALL_MS, () => stalled({ name: node, ms: STALL_MS }));
+    const stallError = this.#transfer === "to" ? errors.uploadStalled : errors.downloadStalled;
+    this.#startTimeout(STALL_MS, () => stallError({ name: node, ms: STALL_MS }));
   }
 
-  #within(ms: number, timeout: () => PorticoError): void {
+  #startTimeout(ms: number, timeout: () => PorticoError): void {
     clearTimeout(this.#timer);
     if (!this.#isOver) this.#timer = setTimeout(() => this.giveUp(timeout()), ms);
   }
@@ -101,7 +101,7 @@ export class Pending {
     if (this.#isOver) return false;
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#options.over();
+    this.#options.onEnd();
     return true;
   }
 }

@@ -1,4 +1,4 @@
-/** The nodes of a gateway: who is connected, who was, and who answers which request. */
+/** The nodes of a gateway: those that are or were connected. Routes each request to a node. */
 import type { PluginContext } from "portico";
 import type { BrowserRequest, BrowserResponse, WebSocket } from "portico/browser";
 import { errors } from "../errors.ts";
@@ -8,23 +8,25 @@ import { checkFromNode, type FromNode, type Hello, type ToNode } from "../wire.t
 import type { NodeSocket } from "../node-socket.ts";
 import type { NodeClient } from "./node-client.ts";
 
-/** For errors that pass by themselves. */
+/** Options of errors that are temporary. */
 const SOON = { headers: { "retry-after": "2" } } as const;
-/** How many disconnected nodes are remembered. */
-const REMEMBERED = 100;
+/** The number of nodes above which the registry forgets disconnected ones. */
+const MAX_REMEMBERED = 100;
 const FAREWELL = [1001, "the gateway is stopping"] as const;
 const CREDENTIALS_CHANGED = [1008, "the gateway's credentials have changed"] as const;
 const NAME_IN_USE = [4409, "another node has this name"] as const;
 
-interface Known {
+interface RegisteredNode {
   name: string;
   identity: string;
   address: string;
   connectedAt: number;
   lastSeen: number;
   hello: Hello;
-  now: { client: NodeClient; nodeSocket: NodeSocket } | undefined;
+  connection: { client: NodeClient; nodeSocket: NodeSocket } | undefined;
 }
+
+type ConnectedNode = RegisteredNode & { connection: NonNullable<RegisteredNode["connection"]> };
 
 interface Classes {
   NodeSocket: typeof import("../node-socket.ts").NodeSocket;
@@ -44,8 +46,8 @@ interface RegistryOptions {
 
 export class Registry implements NodesService {
   readonly #options: RegistryOptions;
-  readonly #nodes = new Map<string, Known>();
-  /** Every connection, those that have not said what they are included. */
+  readonly #nodes = new Map<string, RegisteredNode>();
+  /** Every connection, including those whose node has not sent its hello yet. */
   readonly #sockets = new Map<NodeSocket, ConnectingNode>();
   #isClosed = false;
 
@@ -61,7 +63,7 @@ export class Registry implements NodesService {
     return this.#nodes.size > 0;
   }
 
-  /** 409 `node_name_in_use` where another machine has the name. */
+  /** Throws 409 `node_name_in_use` if another machine is connected under the name. */
   admit(node: ConnectingNode): void {
     if (!this.#isTaken(node)) return;
     throw errors.nameInUse({ name: node.name });
@@ -73,7 +75,7 @@ export class Registry implements NodesService {
     );
   }
 
-  /** Loads what a connection needs; the answer takes connections over. */
+  /** Loads the modules that a connection needs. Resolves with a function that registers a connection. */
   async prepare(): Promise<(node: ConnectingNode, socket: WebSocket) => void> {
     const [{ NodeSocket }, { NodeClient }] = await Promise.all([
       import("../node-socket.ts"),
@@ -82,27 +84,27 @@ export class Registry implements NodesService {
     return (node, socket) => this.#connect(node, socket, { NodeSocket, NodeClient });
   }
 
-  /** The node counts once it has said what it is. */
+  /** Registers a connection. The node becomes available when it has sent its hello. */
   #connect(node: ConnectingNode, socket: WebSocket, { NodeSocket, NodeClient }: Classes): void {
     const { ctx, config } = this.#options;
     const { name } = node;
-    let known: Known | undefined;
+    let registered: RegisteredNode | undefined;
     const nodeSocket: NodeSocket<FromNode> = new NodeSocket(socket, {
       parse: checkFromNode.parse,
       message: (message) => {
         if (!this.#sockets.has(nodeSocket)) return;
         if (message.t === "hello")
-          known = this.#greet(node, message, { client, nodeSocket }, known);
-        else if (message.t === "navigated") this.#navigated(message);
-        else client.answered(message);
+          registered = this.#greet(node, message, { client, nodeSocket }, registered);
+        else if (message.t === "navigated") this.#emitNavigated(message);
+        else client.handleAnswer(message);
       },
-      chunk: (chunk) => client.chunk(chunk),
+      chunk: (chunk) => client.handleChunk(chunk),
       closed: (code) => {
         this.#sockets.delete(nodeSocket);
-        client.ended();
-        if (known?.now?.nodeSocket !== nodeSocket) return;
-        known.now = undefined;
-        known.lastSeen = nodeSocket.lastSeen;
+        client.connectionEnded();
+        if (registered?.connection?.nodeSocket !== nodeSocket) return;
+        registered.connection = undefined;
+        registered.lastSeen = nodeSocket.lastSeen;
         ctx.log.info({ node: name, code }, `node ${name} has disconnected`);
       },
     });
@@ -113,7 +115,7 @@ export class Registry implements NodesService {
       whyProtected: ctx.whyProtected,
       maxFileBytes: () => config().maxFileBytes,
     });
-    // Another one may have come since this one was admitted.
+    // Another node may have taken the name since this one was admitted.
     if (this.#isTaken(node)) {
       nodeSocket.close(...NAME_IN_USE);
       return;
@@ -138,36 +140,39 @@ export class Registry implements NodesService {
   #greet(
     node: ConnectingNode,
     hello: Hello,
-    now: NonNullable<Known["now"]>,
-    known: Known | undefined,
-  ): Known {
+    connection: NonNullable<RegisteredNode["connection"]>,
+    registered: RegisteredNode | undefined,
+  ): RegisteredNode {
     const { name } = node;
-    const clean = cleanHello(hello);
-    if (known !== undefined) {
-      known.hello = clean;
-      return known;
+    const cleanedHello = cleanHello(hello);
+    if (registered !== undefined) {
+      registered.hello = cleanedHello;
+      return registered;
     }
-    const before = this.#nodes.get(name)?.now;
-    const fresh: Known = {
+    const previousConnection = this.#nodes.get(name)?.connection;
+    const newNode: RegisteredNode = {
       ...node,
       connectedAt: Date.now(),
       lastSeen: Date.now(),
-      hello: clean,
-      now,
+      hello: cleanedHello,
+      connection,
     };
     this.#nodes.delete(name);
-    this.#nodes.set(name, fresh);
-    // The same node came back before its old connection was known to be dead.
-    before?.nodeSocket.terminate();
-    for (const [other, { now: there }] of this.#nodes) {
-      if (this.#nodes.size <= REMEMBERED) break;
+    this.#nodes.set(name, newNode);
+    // If the node reconnected before its old connection was found dead, the old one is still open.
+    previousConnection?.nodeSocket.terminate();
+    for (const [other, { connection: there }] of this.#nodes) {
+      if (this.#nodes.size <= MAX_REMEMBERED) break;
       if (there === undefined) this.#nodes.delete(other);
     }
-    this.#options.ctx.log.info({ node: name, version: clean.version }, `node ${name} is connected`);
-    return fresh;
+    this.#options.ctx.log.info(
+      { node: name, version: cleanedHello.version },
+      `node ${name} is connected`,
+    );
+    return newNode;
   }
 
-  #navigated({ profile, targetId, url }: Extract<FromNode, { t: "navigated" }>): void {
+  #emitNavigated({ profile, targetId, url }: Extract<FromNode, { t: "navigated" }>): void {
     const { ctx } = this.#options;
     if (!ctx.declared("browser:navigated") || !ctx.hasListeners("browser:navigated")) return;
     void ctx.emit("browser:navigated", {
@@ -182,30 +187,30 @@ export class Registry implements NodesService {
     request: BrowserRequest,
     { deadlineMs, orDefaultProfile = false }: { deadlineMs: number; orDefaultProfile?: boolean },
   ): Promise<BrowserResponse> {
-    const { now, hello, name: found } = this.#find(name);
+    const { connection, hello, name: nodeName } = this.#findConnected(name);
     if (!hello.browser) {
-      throw errors.nodeWithoutBrowser({ name: found }, SOON);
+      throw errors.nodeWithoutBrowser({ name: nodeName }, SOON);
     }
-    const answer = await now.client.request(request, { deadlineMs, orDefaultProfile });
+    const answer = await connection.client.request(request, { deadlineMs, orDefaultProfile });
     return request.route === "/" && "body" in answer
-      ? { body: { ...answer.body, node: found } }
+      ? { body: { ...answer.body, node: nodeName } }
       : answer;
   }
 
-  #find(name: string | undefined): Known & { now: NonNullable<Known["now"]> } {
+  #findConnected(name: string | undefined): ConnectedNode {
     if (this.mode === "off") throw errors.nodesOff(SOON);
     const all = [...this.#nodes.values()];
-    const isThere = (node: Known): node is Known & { now: NonNullable<Known["now"]> } =>
-      node.now !== undefined;
+    const isConnected = (node: RegisteredNode): node is ConnectedNode =>
+      node.connection !== undefined;
     if (name === undefined) {
-      const connected = all.filter(isThere);
+      const connected = all.filter(isConnected);
       const first = connected.find(({ hello }) => hello.browser) ?? connected[0];
       if (first !== undefined) return first;
       const names = all.map((node) => node.name).join(", ");
       throw names === "" ? errors.noNode(SOON) : errors.noNodeAnyMore({ names }, SOON);
     }
     const node = this.#nodes.get(name);
-    if (node !== undefined && isThere(node)) return node;
+    if (node !== undefined && isConnected(node)) return node;
     const lastSeen =
       node === undefined ? "" : ` (last seen ${new Date(node.lastSeen).toISOString()})`;
     throw errors.nodeNotConnected({ name, lastSeen }, SOON);
@@ -213,31 +218,31 @@ export class Registry implements NodesService {
 
   list(): NodeStatus[] {
     return [...this.#nodes.values()]
-      .map(({ name, now, hello, address, connectedAt, lastSeen }): NodeStatus => {
+      .map(({ name, connection, hello, address, connectedAt, lastSeen }): NodeStatus => {
         const { version, platform, browser, profiles } = hello;
-        const state = now === undefined ? "gone" : "connected";
+        const state = connection === undefined ? "gone" : "connected";
         return {
           name,
           state,
-          connectedSince: now === undefined ? null : new Date(connectedAt).toISOString(),
-          lastSeen: new Date(now?.nodeSocket.lastSeen ?? lastSeen).toISOString(),
+          connectedSince: connection === undefined ? null : new Date(connectedAt).toISOString(),
+          lastSeen: new Date(connection?.nodeSocket.lastSeen ?? lastSeen).toISOString(),
           version,
           platform,
           address,
           browser,
           profiles,
-          inFlight: now?.client.inFlight ?? 0,
+          inFlight: connection?.client.inFlight ?? 0,
         };
       })
       .sort((a, b) => a.name.localeCompare(b.name));
   }
 
-  /** The settings have changed: the nodes that are connected go by the new ones. */
+  /** Sends the changed settings to every connected node. */
   welcomeAgain(): void {
     for (const nodeSocket of this.#sockets.keys()) this.#welcome(nodeSocket);
   }
 
-  /** Who came in by credentials that may no longer hold has to show the new ones. */
+  /** Disconnects every node, because the credentials changed: each must reconnect with the new ones. */
   credentialsChanged(): void {
     for (const nodeSocket of this.#sockets.keys()) {
       this.#sockets.delete(nodeSocket);
@@ -245,7 +250,7 @@ export class Registry implements NodesService {
     }
   }
 
-  /** The gateway stops, or the plugin is reloaded: the nodes come again. */
+  /** Disconnects every node, since the gateway stops or the plugin is reloaded. The nodes reconnect by themselves. */
   close(): void {
     this.#isClosed = true;
     for (const nodeSocket of this.#sockets.keys()) nodeSocket.close(...FAREWELL);

@@ -1,4 +1,4 @@
-/** Files of a request: what goes to the node with it, and where on this machine that comes to lie which comes back. */
+/** Files of a request: the uploads that go to the node, and the location on this machine of a file in the answer. */
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -24,52 +24,52 @@ import {
   valueAt,
 } from "../wire.ts";
 
-const MOST_FILES = 1000;
+const MAX_FILES = 1000;
 
-export interface Packed {
-  /** As the node gets it. */
+export interface PackedRequest {
+  /** The request in the form that the node receives. */
   request: BrowserRequest;
   files: FileHead[];
-  /** Content of `files[i]`. */
+  /** Reads the content of `files[i]`. */
   read(i: number): AsyncIterable<Buffer>;
-  /** Where in the answer the path of a file stands, if there is one. */
-  at: JsonPath | undefined;
-  /** Takes that file. */
+  /** The location in the answer's body that holds a file's path, for routes that answer with a file. */
+  answerPath: JsonPath | undefined;
+  /** Opens the sink that stores this file. */
   sink(name: string): Promise<Sink>;
 }
 
-/** Checks the files that a request names, as the control API here would, before anything is sent. */
-export async function pack(
-  given: BrowserRequest,
+/** Checks the files that a request names, as the local control API would, before anything is sent. */
+export async function packRequest(
+  original: BrowserRequest,
   node: string,
   tmp: string,
   maxFileBytes: number,
   whyProtected?: WhyProtected,
-): Promise<Packed> {
+): Promise<PackedRequest> {
   const { path: root } = await ensureTmpRoot(tmp);
-  const request = exactJson.copy(given);
-  const rule = FILE_RESPONSES[`${given.method} ${given.route}`];
+  const request = exactJson.copy(original);
+  const rule = FILE_RESPONSES[`${original.method} ${original.route}`];
   const dir = join(root, rule?.dir ?? "");
-  const wanted = rule?.wanted ? takePath(request) : undefined;
-  if (wanted !== undefined) await confinedPath(dir, wanted);
-  if (wanted !== undefined && rule?.name !== undefined)
+  const requestedPath = rule?.wanted ? takePath(request) : undefined;
+  if (requestedPath !== undefined) await confinedPath(dir, requestedPath);
+  if (requestedPath !== undefined && rule?.name !== undefined)
     request.body = { ...request.body, path: rule.name };
   const { files, paths } = await packUploads(request, root, maxFileBytes);
   return {
     request,
     files,
     read: (i) => createReadStream(paths[i] as string, { highWaterMark: 256 * 1024 }),
-    at: rule?.at,
+    answerPath: rule?.at,
     async sink(name) {
-      const own = basename(name);
-      if (rule?.wanted) return fileSink(dir, wanted ?? plainName(own), whyProtected);
-      const sink = await fileSink(dir, plainName(`${node}-${own}`));
+      const ownName = basename(name);
+      if (rule?.wanted) return fileSink(dir, requestedPath ?? plainName(ownName), whyProtected);
+      const sink = await fileSink(dir, plainName(`${node}-${ownName}`));
       return { ...sink, end: () => sink.end().finally(() => void thinOut(dir).catch(() => {})) };
     },
   };
 }
 
-/** The path that the caller wants for a file is this machine's affair: the node does not see it. */
+/** Removes and returns the path that the caller wants for a file. It is valid only on this machine, so the node does not receive it. */
 function takePath(request: BrowserRequest): string | undefined {
   const { body, query } = request as {
     body?: Record<string, unknown>;
@@ -87,19 +87,19 @@ async function packUploads(
   root: string,
   maxFileBytes: number,
 ): Promise<{ files: FileHead[]; paths: string[] }> {
-  const places = uploadPaths(request);
-  if (places.length > MOST_FILES) {
-    throw errors.tooManyFiles({ limit: MOST_FILES }, { param: "paths" });
+  const locations = uploadPaths(request);
+  if (locations.length > MAX_FILES) {
+    throw errors.tooManyFiles({ limit: MAX_FILES }, { param: "paths" });
   }
   const files: FileHead[] = [];
   const paths: string[] = [];
-  for (const at of places) {
-    const param = spelled(at);
-    const named = valueAt(request.body, at) as string;
+  for (const at of locations) {
+    const param = formatPath(at);
+    const uploadPath = valueAt(request.body, at) as string;
     const isState = request.route === "/state/load";
     const path = await (isState
-      ? existingFile(root, named)
-      : checkUpload(join(root, "uploads"), named, param));
+      ? existingFile(root, uploadPath)
+      : checkUpload(join(root, "uploads"), uploadPath, param));
     const { size } = await stat(path);
     if (size > maxFileBytes) {
       throw errors.uploadTooLarge({ bytes: size, limit: maxFileBytes }, { param });
@@ -111,7 +111,7 @@ async function packUploads(
   return { files, paths };
 }
 
-function spelled([first, ...others]: JsonPath): string {
+function formatPath([first, ...others]: JsonPath): string {
   const rest = others.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`));
   return `${typeof first === "number" ? `[${first}]` : (first ?? "")}${rest.join("")}`;
 }

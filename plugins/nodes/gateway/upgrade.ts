@@ -1,13 +1,13 @@
-/** The upgrade request of a node on the gateway's own port. */
+/** Handles the upgrade requests by which nodes connect to the gateway's port. */
 import type { IncomingMessage } from "node:http";
 import type { PluginContext } from "portico";
 import { acceptSocket } from "portico/browser";
 import { errors } from "../errors.ts";
-import { type Accept, handOn, takeOver } from "./hand-on.ts";
+import { type Accept, relayToFirstWorker, acceptRelayedNodes } from "./hand-on.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
 import type { ConnectingNode, Registry } from "./registry.ts";
 
-/** Refuses a node with an HTTP error, before a WebSocket is opened. */
+/** Registers the upgrade route. It refuses a node with an HTTP error, before the WebSocket is opened. */
 export function acceptNodes(ctx: PluginContext, registry: Registry): void {
   const workers = ctx.find("workers");
   const accept: Accept = async (node, req, socket, head) => {
@@ -20,16 +20,19 @@ export function acceptNodes(ctx: PluginContext, registry: Registry): void {
     );
   };
   const isFirst = workers === undefined || workers.index === 0;
-  if (workers && isFirst) takeOver(ctx, workers, (node) => registry.admit(node), accept);
+  if (workers && isFirst) acceptRelayedNodes(ctx, workers, (node) => registry.admit(node), accept);
   ctx.upgrade(PATH, { access: "gateway" }, async (req, socket, head, address) => {
-    const node = { ...connecting(ctx, req), address };
-    if (!isFirst) return handOn(workers, { node, headers: req.headers }, socket, head);
+    const node = { ...readConnectingNode(ctx, req), address };
+    if (!isFirst) return relayToFirstWorker(workers, { node, headers: req.headers }, socket, head);
     registry.admit(node);
     await accept(node, req, socket, head);
   });
 }
 
-function connecting(ctx: PluginContext, req: IncomingMessage): Omit<ConnectingNode, "address"> {
+function readConnectingNode(
+  ctx: PluginContext,
+  req: IncomingMessage,
+): Omit<ConnectingNode, "address"> {
   const header = (name: string): string => String(req.headers[name] ?? "");
   const protocol = header(HEADER.protocol);
   if (protocol !== String(PROTOCOL)) {
@@ -38,7 +41,7 @@ function connecting(ctx: PluginContext, req: IncomingMessage): Omit<ConnectingNo
       { headers: { upgrade: "websocket" } },
     );
   }
-  const name = decoded(header(HEADER.name));
+  const name = decodeOrEmpty(header(HEADER.name));
   if (!NAME.test(name)) {
     throw errors.badNodeName({ param: "name" });
   }
@@ -47,7 +50,7 @@ function connecting(ctx: PluginContext, req: IncomingMessage): Omit<ConnectingNo
   return { name, identity };
 }
 
-function decoded(text: string): string {
+function decodeOrEmpty(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

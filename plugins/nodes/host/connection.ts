@@ -6,7 +6,7 @@ import { Outgoing } from "./outgoing.ts";
 import type { TransferDirectory } from "./transfer-directory.ts";
 import type { HostContext, Target } from "./gateway-address.ts";
 
-/** The heartbeat until the gateway names its own. */
+/** The heartbeat interval until the gateway's welcome sets another one. */
 const UNTIL_WELCOME_MS = 5000;
 
 interface TransferDirectories {
@@ -20,7 +20,7 @@ export interface Connection {
   close(reason: string): void;
 }
 
-/** Ready when the gateway has said welcome. */
+/** Connects to a gateway. Resolves when the gateway's welcome has arrived. */
 export async function connect(
   { ctx, config, onConfig }: HostContext,
   target: Target,
@@ -29,10 +29,12 @@ export async function connect(
   const { url, headers, name } = target;
   const enabled = (): boolean => config().browserProxy.enabled;
   let maxFileBytes = 0;
-  let welcomed!: () => void;
-  let ended!: (how: { code: number; reason: string }) => void;
-  const welcome = new Promise<void>((resolve) => (welcomed = resolve));
-  const closed = new Promise<{ code: number; reason: string }>((resolve) => (ended = resolve));
+  let resolveWelcome!: () => void;
+  let resolveClosed!: (how: { code: number; reason: string }) => void;
+  const welcome = new Promise<void>((resolve) => (resolveWelcome = resolve));
+  const closed = new Promise<{ code: number; reason: string }>(
+    (resolve) => (resolveClosed = resolve),
+  );
   const { nodeSocket, handler } = await dial(url, headers, ctx.signal, (socket) => {
     const nodeSocket: NodeSocket<ToNode> = new NodeSocket(socket, {
       parse: checkToNode.parse,
@@ -40,15 +42,15 @@ export async function connect(
         if (message.t === "welcome") {
           nodeSocket.watch(message.heartbeatMs);
           maxFileBytes = message.maxFileBytes;
-          welcomed();
+          resolveWelcome();
         } else if (message.t === "request") void ctx.busy(handler.answer(message));
-        else if (message.t === "received") void handler.received(message.id);
+        else if (message.t === "received") void handler.confirmReceived(message.id);
         else handler.cancel(message.id);
       },
       chunk: (chunk) => handler.chunk(chunk),
       closed(code, reason) {
-        handler.ended();
-        ended({ code, reason });
+        handler.connectionEnded();
+        resolveClosed({ code, reason });
       },
     });
     nodeSocket.watch(UNTIL_WELCOME_MS);
@@ -69,13 +71,13 @@ export async function connect(
   const stop = (): void => nodeSocket.close(1001, `node ${name} stops`);
   ctx.signal.addEventListener("abort", stop, { once: true });
   if (ctx.signal.aborted) stop();
-  const quiet = ctx.on("browser:navigated", ({ context }) => {
+  const stopForwarding = ctx.on("browser:navigated", ({ context }) => {
     if (enabled()) void nodeSocket.send({ t: "navigated", ...context } satisfies FromNode);
   });
   void closed.then(() => {
     ctx.signal.removeEventListener("abort", stop);
     unlisten();
-    return quiet();
+    return stopForwarding();
   });
   await Promise.race([
     welcome,

@@ -1,4 +1,4 @@
-/** Which gateway a node connects to, and as what: by the command line, else by the settings. */
+/** The gateway that a node connects to, and the node's name there: from the command line or else the settings. */
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -18,29 +18,29 @@ export interface HostContext {
 
 export interface Target {
   url: string;
-  shown: string;
+  displayUrl: string;
   name: string;
   headers: Record<string, string>;
 }
 
 export const isSame = (a: Target, b: Target): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Built for each connection: the settings may have changed. Rejects where they name no gateway, token or usable name. */
-export async function targetOf(
+/** Builds the target again for each connection, because the settings may have changed. Rejects if they name no gateway, token or usable name. */
+export async function resolveTarget(
   { ctx, config }: HostContext,
   options: NodeHostOptions,
 ): Promise<Target> {
-  const set = config();
-  const gateway = options.gateway ?? set.gateway;
-  const token = options.token ?? set.token;
-  const name = options.name ?? set.name ?? hostname();
+  const settings = config();
+  const gateway = options.gateway ?? settings.gateway;
+  const token = options.token ?? settings.token;
+  const name = options.name ?? settings.name ?? hostname();
   if (gateway === undefined || !parseUrl(gateway) || !/^(https?|wss?):/.test(gateway)) {
     throw errors.gatewayMissing();
   }
   if (token === undefined) throw errors.tokenMissing();
   if (!NAME.test(name)) throw errors.unusableNodeName({ name: JSON.stringify(name) });
   const url = new URL(gateway);
-  const shown = `${url.protocol}//${url.host}`;
+  const displayUrl = `${url.protocol}//${url.host}`;
   url.protocol = url.protocol.replace(/^http/, "ws");
   url.pathname = `${url.pathname.replace(/\/+$/, "")}${PATH}`;
   url.search = "";
@@ -48,18 +48,18 @@ export async function targetOf(
   url.username = "";
   url.password = "";
   const headers = {
-    // in UTF-8, a character for each byte: a header takes no others
+    // each UTF-8 byte becomes one latin1 character, because a header can hold no others
     authorization: `Bearer ${Buffer.from(token).toString("latin1")}`,
     "user-agent": `portico/${ctx.version}`,
     [HEADER.protocol]: String(PROTOCOL),
     [HEADER.name]: encodeURIComponent(name),
-    [HEADER.identity]: await identity(ctx.paths.state),
+    [HEADER.identity]: await loadIdentity(ctx.paths.state),
   };
-  return { url: url.href, shown, name, headers };
+  return { url: url.href, displayUrl, name, headers };
 }
 
-/** Made once and kept, so that the gateway knows this node when it comes back. */
-async function identity(state: string): Promise<string> {
+/** Returns this node's stored id, or creates it. The gateway recognises a node that reconnects by it. */
+async function loadIdentity(state: string): Promise<string> {
   const file = join(state, "node-id");
   const storedId = (await readFile(file, "utf8").catch(() => "")).trim();
   if (/^[\w-]{8,64}$/.test(storedId)) return storedId;

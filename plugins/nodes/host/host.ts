@@ -1,19 +1,19 @@
-/** A node's connection to its gateway: made, kept, and made again. */
+/** Connects a node to its gateway, and reconnects it when the connection ends. */
 import { isPorticoError, type PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import type { NodeHostOptions } from "../index.ts";
 import type { Refusal } from "../node-socket.ts";
 import { type Connection, connect } from "./connection.ts";
 import { TransferDirectory } from "./transfer-directory.ts";
-import { type HostContext, isSame, type Target, targetOf } from "./gateway-address.ts";
+import { type HostContext, isSame, type Target, resolveTarget } from "./gateway-address.ts";
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
-/** A connection that held this long resets the back-off. */
+/** A connection that lasts this long resets the back-off. */
 const STEADY_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
-/** Resolves with the first connection; the later ones are made in the background until the plugin ends. */
+/** Resolves with the first connection. Reconnects in the background until the plugin ends. */
 export async function startHost(parts: HostContext, options: NodeHostOptions): Promise<void> {
   const { ctx, onConfig } = parts;
   const { say } = options;
@@ -22,15 +22,15 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
     uploads: new TransferDirectory(tmp, "uploads/from-gateway", DAY_MS),
     outgoing: new TransferDirectory(tmp, "to-gateway", 7 * DAY_MS),
   };
-  // No page of an earlier process is left that could read them.
+  // No page of an earlier process remains that could read these files.
   await directories.uploads.clear();
   let failures = 0;
 
-  /** Rejects where the gateway refuses a node that was never connected, or the settings cannot be right. */
-  async function once(isFirst: boolean): Promise<Connection | undefined> {
+  /** Tries once. At the first attempt, rejects if a retry cannot help: the gateway refuses the node, or the settings are invalid. */
+  async function tryConnect(isFirst: boolean): Promise<Connection | undefined> {
     let target: Target | undefined;
     try {
-      target = await targetOf(parts, options);
+      target = await resolveTarget(parts, options);
       return await connect(parts, target, directories);
     } catch (error) {
       if (ctx.signal.aborted) return undefined;
@@ -41,8 +41,11 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
     }
   }
 
-  /** Tries until there is one; none when the plugin ends. */
-  async function next(isFirst: boolean, atOnce: boolean): Promise<Connection | undefined> {
+  /** Retries until it is connected. Resolves with undefined when the plugin ends. */
+  async function connectWithRetries(
+    isFirst: boolean,
+    atOnce: boolean,
+  ): Promise<Connection | undefined> {
     for (let isNow = atOnce; !ctx.signal.aborted; isNow = false) {
       if (!isNow) {
         const delay = backOff(failures++);
@@ -50,51 +53,51 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
         await pause(delay, parts);
         if (ctx.signal.aborted) return undefined;
       }
-      const connection = await once(isFirst);
+      const connection = await tryConnect(isFirst);
       if (connection !== undefined) return connection;
     }
     return undefined;
   }
 
-  async function keep(first: Connection | undefined): Promise<void> {
+  async function keepConnected(first: Connection | undefined): Promise<void> {
     for (let connection = first; connection !== undefined; ) {
       const { target, closed, close } = connection;
-      say(`Connected to ${target.shown} as ${target.name}.`);
+      say(`Connected to ${target.displayUrl} as ${target.name}.`);
       const since = Date.now();
-      let hasMoved = false;
-      const follow = (now: Target): void => {
+      let hasNewTarget = false;
+      const closeIfChanged = (now: Target): void => {
         if (isSame(now, target)) return;
-        hasMoved = true;
+        hasNewTarget = true;
         close("the node's settings have changed");
       };
-      const look = (): void =>
-        void targetOf(parts, options).then(follow, (error) => say(error.message));
-      const unlisten = onConfig(look);
-      look(); // they may have changed while it connected
+      const checkTarget = (): void =>
+        void resolveTarget(parts, options).then(closeIfChanged, (error) => say(error.message));
+      const unlisten = onConfig(checkTarget);
+      checkTarget(); // the settings may have changed during the handshake
       const { code, reason } = await closed;
       unlisten();
       if (ctx.signal.aborted) return;
-      if (hasMoved || Date.now() - since > STEADY_MS) failures = 0;
+      if (hasNewTarget || Date.now() - since > STEADY_MS) failures = 0;
       say(
-        `The connection to ${target.shown} ended${reason === "" ? ` (${code})` : `: ${reason}`}.`,
+        `The connection to ${target.displayUrl} ended${reason === "" ? ` (${code})` : `: ${reason}`}.`,
       );
-      connection = await next(false, hasMoved);
+      connection = await connectWithRetries(false, hasNewTarget);
     }
   }
 
-  void keep(await next(true, true));
+  void keepConnected(await connectWithRetries(true, true));
 }
 
-/** Codes of Node's for a certificate: self-signed, of an unknown authority, expired, of another name. */
+/** Matches Node's error codes for a certificate that is self-signed, expired, from an unknown authority, or for another name. */
 const UNTRUSTED = /CERT|SIGNATURE|ISSUER|HOSTNAME_MISMATCH/;
 
-/** A hint where the gateway may use TLS and the node's address does not say so, or the other way round. */
+/** Returns a hint if the scheme may be wrong: `http` in the address while the gateway uses TLS, or the reverse. */
 function schemeHint({ url }: Target, reason: string): string {
   if (url.startsWith("ws:")) return reason === "ECONNRESET" ? " It may accept https only." : "";
   return /WRONG_VERSION|EPROTO/.test(reason) ? " It may accept http only." : "";
 }
 
-/** What went wrong, for the person who must act. `isFinal`: trying again cannot help. */
+/** The cause of a failure, in words for the user. If `isFinal`, a retry cannot help. */
 interface Problem {
   error: PorticoError;
   isFinal: boolean;
@@ -107,10 +110,10 @@ function explain(error: unknown, target: Target | undefined): Problem {
   return explainRefusal(refusal as Refusal, target, error);
 }
 
-/** There was no answer that could be understood. */
+/** Explains a failure without an HTTP response from the gateway. */
 function explainFailure(cause: NodeJS.ErrnoException, target: Target): Problem {
   const reason = cause.code ?? cause.message;
-  const gateway = target.shown;
+  const gateway = target.displayUrl;
   if (UNTRUSTED.test(reason))
     return { error: errors.untrustedCertificate({ gateway, reason }, { cause }), isFinal: true };
   const hint = schemeHint(target, reason);
@@ -121,7 +124,7 @@ function explainFailure(cause: NodeJS.ErrnoException, target: Target): Problem {
 }
 
 function explainRefusal({ status, message }: Refusal, target: Target, cause: unknown): Problem {
-  const { shown: gateway, name } = target;
+  const { displayUrl: gateway, name } = target;
   const final = (error: PorticoError): Problem => ({ error, isFinal: true });
   switch (status) {
     case 401:
@@ -146,13 +149,13 @@ function explainRefusal({ status, message }: Refusal, target: Target, cause: unk
   }
 }
 
-/** Doubling, with half of it left to chance: nodes of a gateway that comes back do not all come at once. */
+/** Returns the delay in ms. It doubles with each failure, and half of it is random, so that nodes do not all reconnect to a restarted gateway at once. */
 function backOff(failures: number): number {
-  const whole = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures, 10));
-  return whole / 2 + (Math.random() * whole) / 2;
+  const maximum = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures, 10));
+  return maximum / 2 + (Math.random() * maximum) / 2;
 }
 
-/** Ends early where the settings change, or the plugin ends. */
+/** Waits for `ms`, or until the settings change or the plugin ends. */
 function pause(ms: number, { ctx: { signal }, onConfig }: HostContext): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

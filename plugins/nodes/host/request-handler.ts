@@ -30,10 +30,10 @@ interface RequestHandlerOptions {
   /** `nodeHost.browserProxy.enabled` */
   enabled(): boolean;
   maxFileBytes(): number;
-  /** What the gateway sent for pages: they may read a file long after it was chosen. */
+  /** Files that the gateway sent for pages. A page may read a file long after it was chosen. */
   uploads: TransferDirectory;
   outgoing: Outgoing;
-  /** Where the gateway is reached: its ports are out of bounds for pages. */
+  /** The gateway's IP address. Pages must not reach its ports. */
   gatewayAddress: string;
 }
 
@@ -48,13 +48,13 @@ export class RequestHandler {
     this.#options = options;
   }
 
-  /** What this node is at the moment. */
+  /** Describes this node's current state. */
   async hello(): Promise<Hello> {
     const { ctx, enabled } = this.#options;
     let browser = enabled();
     this.#profiles = [];
     try {
-      if (browser) this.#profiles = (await profilesOf(ctx)).map(({ name }) => name);
+      if (browser) this.#profiles = (await listProfiles(ctx)).map(({ name }) => name);
     } catch {
       browser = false;
     }
@@ -67,7 +67,7 @@ export class RequestHandler {
     };
   }
 
-  /** Never rejects: what goes wrong is the answer. */
+  /** Runs a request and sends the answer. Never rejects: an error becomes the answer. */
   async answer(message: Request): Promise<void> {
     const { nodeSocket } = this.#options;
     const { id, request } = message;
@@ -75,8 +75,8 @@ export class RequestHandler {
     try {
       await this.#send(message, await this.#run(message));
     } catch (error) {
-      this.#options.outgoing.failed(id);
-      await nodeSocket.send({ t: "error", id, error: this.#shown(error) } satisfies FromNode);
+      this.#options.outgoing.fail(id);
+      await nodeSocket.send({ t: "error", id, error: this.#toWireError(error) } satisfies FromNode);
     } finally {
       this.#incoming.delete(id);
       this.#cancelled.delete(id);
@@ -84,7 +84,7 @@ export class RequestHandler {
     }
     if (/^\/(profiles\/|reset-profile)/.test(request.route))
       await nodeSocket.send(await this.hello());
-    if (request.route === "/stop") await this.#forgetUploads();
+    if (request.route === "/stop") await this.#clearUnusedUploads();
   }
 
   async #run(message: Request): Promise<BrowserResponse> {
@@ -94,15 +94,15 @@ export class RequestHandler {
     }
     const uploads = message.files.length === 0 ? undefined : this.#options.uploads.create();
     try {
-      if (uploads !== undefined) await this.#takeFiles(message, uploads);
+      if (uploads !== undefined) await this.#receiveFiles(message, uploads);
       const { policy } = message.request;
       if (policy !== undefined) policy.addresses = [this.#options.gatewayAddress];
       const request = message.orDefaultProfile
-        ? await this.#ownProfile(message.request)
+        ? await this.#removeUnknownProfile(message.request)
         : message.request;
       return await ctx.use("browser").request(request);
     } catch (error) {
-      // No page has them.
+      // The request failed, so no page uses its files.
       const incoming = [...(this.#incoming.get(message.id)?.values() ?? [])];
       await Promise.all(incoming.map((file) => file.fail(error)));
       const dir = await uploads?.catch(() => undefined);
@@ -111,39 +111,39 @@ export class RequestHandler {
     }
   }
 
-  /** The files that come with a request, put where pages may have them from. */
-  async #takeFiles({ id, request, files }: Request, dir: Promise<string>): Promise<void> {
-    const most = this.#options.maxFileBytes();
-    const coming = new Map<number, Incoming>();
-    // Before anything is awaited: their content is on its way.
-    this.#incoming.set(id, coming);
+  /** Receives a request's files into `dir`, and sets their paths in the request's body. */
+  async #receiveFiles({ id, request, files }: Request, dir: Promise<string>): Promise<void> {
+    const limit = this.#options.maxFileBytes();
+    const incomingFiles = new Map<number, Incoming>();
+    // Must be set before the first await, because the files' content may already be arriving.
+    this.#incoming.set(id, incomingFiles);
     for (const [i, file] of files.entries()) {
-      if (file.size > most) throw errors.receivedFileTooLarge({ limit: most }, { param: "paths" });
-      const sink = dir.then((into) => fileSink(into, join(String(i), basename(file.name))));
-      coming.set(i, new Incoming(sink, file.size));
+      if (file.size > limit) throw errors.receivedFileTooLarge({ limit }, { param: "paths" });
+      const sink = dir.then((path) => fileSink(path, join(String(i), basename(file.name))));
+      incomingFiles.set(i, new Incoming(sink, file.size));
     }
-    const stalled = errors.filesStalled();
+    const stallError = errors.filesStalled();
     for (const [i, file] of files.entries()) {
-      const one = coming.get(i) as Incoming;
-      setAt(request.body, file.at, await one.withoutStall(STALL_MS, stalled));
+      const incomingFile = incomingFiles.get(i) as Incoming;
+      setAt(request.body, file.at, await incomingFile.withoutStall(STALL_MS, stallError));
     }
   }
 
-  /** Once no browser runs, no page has a file any more. */
-  async #forgetUploads(): Promise<void> {
-    const profiles = await profilesOf(this.#options.ctx).catch(() => []);
+  /** Removes the uploads if no browser is running, since then no page uses them. */
+  async #clearUnusedUploads(): Promise<void> {
+    const profiles = await listProfiles(this.#options.ctx).catch(() => []);
     if (!profiles.some(({ running }) => running)) await this.#options.uploads.clear();
   }
 
-  /** A profile that this node lacks is the gateway's name for the default one. */
-  async #ownProfile(request: BrowserRequest): Promise<BrowserRequest> {
+  /** Removes a profile name that this node does not have: it is the gateway's name for the default profile. */
+  async #removeUnknownProfile(request: BrowserRequest): Promise<BrowserRequest> {
     const { query, body } = request as {
       query?: Record<string, string>;
       body?: Record<string, unknown>;
     };
     const name = body?.["profile"] ?? query?.["profile"];
     if (name === undefined || this.#profiles.includes(String(name))) return request;
-    this.#profiles = (await profilesOf(this.#options.ctx)).map(({ name: own }) => own);
+    this.#profiles = (await listProfiles(this.#options.ctx)).map(({ name: ownName }) => ownName);
     if (this.#profiles.includes(String(name))) return request;
     delete body?.["profile"];
     delete query?.["profile"];
@@ -152,29 +152,29 @@ export class RequestHandler {
 
   async #send({ id, request }: Request, answer: BrowserResponse): Promise<void> {
     const { nodeSocket, outgoing } = this.#options;
-    const goesOn = (): boolean => !this.#cancelled.has(id);
+    const isWanted = (): boolean => !this.#cancelled.has(id);
     if ("bytes" in answer) {
-      if (!goesOn()) return;
+      if (!isWanted()) return;
       const { bytes, type } = answer;
       if (bytes.length > MAX_MESSAGE)
         throw errors.answerTooLarge({ bytes: bytes.length, limit: MAX_MESSAGE });
       await nodeSocket.send({ t: "bytes", id, type, size: bytes.length } satisfies FromNode);
-      await nodeSocket.stream(id, 0, once(bytes), { goesOn });
+      await nodeSocket.stream(id, 0, yieldOnce(bytes), { isWanted });
       return;
     }
     const body = answer.body as Record<string, unknown>;
     const rule = FILE_RESPONSES[`${request.method} ${request.route}`];
     const path = rule === undefined ? undefined : valueAt(body, rule.at);
     if (rule === undefined || typeof path !== "string") {
-      if (goesOn()) await this.#sendBody(id, body, []);
+      if (isWanted()) await this.#sendBody(id, body, []);
       return;
     }
     const file = await outgoing.take(id, path, rule.wanted);
-    if (!goesOn()) return outgoing.failed(id);
+    if (!isWanted()) return outgoing.fail(id);
     const { size } = await stat(file);
     await this.#sendBody(id, body, [{ at: rule.at, name: basename(path), size }]);
     const parts = createReadStream(file, { highWaterMark: 256 * 1024 });
-    if (!(await nodeSocket.stream(id, 0, parts, { goesOn }))) outgoing.failed(id);
+    if (!(await nodeSocket.stream(id, 0, parts, { isWanted }))) outgoing.fail(id);
   }
 
   async #sendBody(
@@ -192,26 +192,26 @@ export class RequestHandler {
     return this.#incoming.get(id)?.get(stream)?.take(content) ?? Promise.resolve();
   }
 
-  /** The gateway has the answer's file. */
-  received(id: number): Promise<void> {
-    return this.#options.outgoing.confirmed(id);
+  /** Handles the gateway's confirmation that it has stored the answer's file. */
+  confirmReceived(id: number): Promise<void> {
+    return this.#options.outgoing.confirm(id);
   }
 
-  /** The browser's work cannot be called back; its answer is dropped. */
+  /** Drops the answer of a request. The browser's work itself cannot be stopped. */
   cancel(id: number): void {
     if (this.#running.has(id)) this.#cancelled.add(id);
-    for (const one of this.#incoming.get(id)?.values() ?? [])
-      void one.fail(new Error("cancelled by the gateway"));
-    this.#options.outgoing.failed(id);
+    for (const file of this.#incoming.get(id)?.values() ?? [])
+      void file.fail(new Error("cancelled by the gateway"));
+    this.#options.outgoing.fail(id);
   }
 
-  /** The connection has ended: files in transit will not arrive. */
-  ended(): void {
+  /** Cancels every request, since the connection has ended and files in transit will not arrive. */
+  connectionEnded(): void {
     for (const id of this.#running) this.cancel(id);
-    this.#options.outgoing.allFailed();
+    this.#options.outgoing.failAll();
   }
 
-  #shown(error: unknown): WireError {
+  #toWireError(error: unknown): WireError {
     if (!isPorticoError(error)) {
       this.#options.ctx.log.error({ err: error }, "a request from the gateway failed");
       return {
@@ -231,7 +231,7 @@ export class RequestHandler {
   }
 }
 
-async function profilesOf(ctx: PluginContext): Promise<{ name: string; running: boolean }[]> {
+async function listProfiles(ctx: PluginContext): Promise<{ name: string; running: boolean }[]> {
   const answer = await ctx.use("browser").request({ method: "GET", route: "/profiles" });
   const { profiles = [] } = ("body" in answer ? answer.body : {}) as {
     profiles?: { name: string; running: boolean }[];
@@ -239,6 +239,6 @@ async function profilesOf(ctx: PluginContext): Promise<{ name: string; running: 
   return profiles;
 }
 
-async function* once(content: Buffer): AsyncIterable<Buffer> {
+async function* yieldOnce(content: Buffer): AsyncIterable<Buffer> {
   yield content;
 }

@@ -1,4 +1,4 @@
-/** Files that pass through a node: those of one request in a directory of their own, until nobody needs them any more. */
+/** A directory for files that pass through a node. Each request's files have a subdirectory of their own. */
 import { mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ensureTmpRoot } from "portico/browser";
@@ -6,16 +6,16 @@ import { ensureTmpRoot } from "portico/browser";
 export class TransferDirectory {
   readonly #tmp: string;
   readonly #name: string;
-  readonly #keptMs: number;
+  readonly #retentionMs: number;
 
-  /** `name` is a directory below the temporary root `tmp`; what is older than `keptMs` goes when something new comes. */
-  constructor(tmp: string, name: string, keptMs: number) {
+  /** `name` is a directory below the temporary root `tmp`. Each `create` removes entries that are older than `retentionMs`. */
+  constructor(tmp: string, name: string, retentionMs: number) {
     this.#tmp = tmp;
     this.#name = name;
-    this.#keptMs = keptMs;
+    this.#retentionMs = retentionMs;
   }
 
-  /** A new, empty directory. */
+  /** Creates a new, empty directory, and returns its path. */
   async create(): Promise<string> {
     const root = join((await ensureTmpRoot(this.#tmp)).path, this.#name);
     await mkdir(root, { recursive: true, mode: 0o700 });
@@ -24,7 +24,7 @@ export class TransferDirectory {
   }
 
   async #prune(root: string): Promise<void> {
-    const oldest = Date.now() - this.#keptMs;
+    const oldest = Date.now() - this.#retentionMs;
     for (const name of await readdir(root)) {
       const path = join(root, name);
       const stats = await stat(path).catch(() => undefined);

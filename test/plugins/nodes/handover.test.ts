@@ -17,7 +17,7 @@ import { NodeClient } from "../../../plugins/nodes/gateway/node-client.ts";
 import { RequestHandler } from "../../../plugins/nodes/host/request-handler.ts";
 import { Outgoing } from "../../../plugins/nodes/host/outgoing.ts";
 import { TransferDirectory } from "../../../plugins/nodes/host/transfer-directory.ts";
-import type { Following, NodeSocket } from "../../../plugins/nodes/node-socket.ts";
+import type { TransferCallbacks, NodeSocket } from "../../../plugins/nodes/node-socket.ts";
 import type { BrowserResponse, BrowserRequest } from "portico/browser";
 import { until } from "../../support/until.ts";
 
@@ -44,15 +44,21 @@ const outcome = (work: Promise<unknown>): Promise<any> =>
   );
 
 /** A socket whose other end is the test: what is said lies in `said`, `stream` is what becomes of a file. */
-function fakeSocket(stream: (parts: AsyncIterable<Buffer>, follow: Following) => Promise<boolean>) {
+function fakeSocket(
+  stream: (parts: AsyncIterable<Buffer>, follow: TransferCallbacks) => Promise<boolean>,
+) {
   const said: any[] = [];
   const send = async (message: object): Promise<void> => void said.push(message);
   const nodeSocket = {
     open: true,
     send,
     sendText: (text: string) => send(JSON.parse(text)),
-    stream: (_id: number, _stream: number, parts: AsyncIterable<Buffer>, follow: Following) =>
-      stream(parts, follow),
+    stream: (
+      _id: number,
+      _stream: number,
+      parts: AsyncIterable<Buffer>,
+      follow: TransferCallbacks,
+    ) => stream(parts, follow),
   } as unknown as NodeSocket;
   return { said, nodeSocket, kinds: () => said.map(({ t }) => t) };
 }
@@ -104,15 +110,15 @@ test("a node receives the confirmation of its response once the file is in its p
   const { client } = clientOver(nodeSocket);
   const answered = client.request(SHOT, { ...QUICKLY, deadlineMs: 10_000 });
   await until("the request", () => said.length === 1);
-  client.answered({
+  client.handleAnswer({
     t: "answer",
     id: 1,
     body: { path: "" },
     files: [{ at: ["path"], name: "a.png", size: 1 }],
   });
-  await client.chunk({ id: 1, stream: 0, content: Buffer.from("x") });
+  await client.handleChunk({ id: 1, stream: 0, content: Buffer.from("x") });
   assert.is(said.length, 1);
-  await client.chunk({ id: 1, stream: 0, content: Buffer.alloc(0) });
+  await client.handleChunk({ id: 1, stream: 0, content: Buffer.alloc(0) });
   const { body } = (await answered) as { body: { path: string } };
   assert.is(readFileSync(body.path, "utf8"), "x");
   assert.equal(said[1], { t: "received", id: 1 });
@@ -125,7 +131,7 @@ test("a node whose response cannot be stored is asked to stop", async () => {
   await until("the request", () => kinds().length === 1);
   // No file can be put where its directory should be.
   writeFileSync(join(tmp, "screenshots"), "");
-  client.answered({
+  client.handleAnswer({
     t: "answer",
     id: 1,
     body: { path: "" },
@@ -193,7 +199,7 @@ test("a node removes a file only when the gateway has it", async () => {
   const at = handlerOn(nodeSocket, () => at.trace());
   await at.ask(1, STOP_TRACE);
   assert.equal(filesIn(at.tmp), ["trace.zip"]);
-  await at.handler.received(1);
+  await at.handler.confirmReceived(1);
   assert.equal(filesIn(at.tmp), []);
   assert.equal(at.warned, []);
 });
@@ -212,8 +218,8 @@ test("a node keeps a file that has not arrived, and says where", async () => {
   const late = handlerOn(whole.nodeSocket, () => late.trace());
   await late.ask(1, STOP_TRACE);
   await late.ask(2, STOP_TRACE);
-  late.handler.ended();
-  await late.handler.received(1);
+  late.handler.connectionEnded();
+  await late.handler.confirmReceived(1);
   assert.equal(filesIn(late.tmp), ["trace.zip", "trace.zip"], "of two of one name, both");
   assert.is(late.warned.length, 2);
 });

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, Socket } from "node:net";
 import type { PluginContext, Workers } from "portico";
 import * as assert from "uvu/assert";
 import { WebSocketServer } from "ws";
-import { handOn, takeOver } from "../../../plugins/nodes/gateway/hand-on.ts";
+import { relayToFirstWorker, acceptRelayedNodes } from "../../../plugins/nodes/gateway/hand-on.ts";
 import { startHost } from "../../../plugins/nodes/host/host.ts";
 import { dial } from "../../../plugins/nodes/node-socket.ts";
 import { quietLog } from "../../support/quiet-log.ts";
@@ -93,7 +93,7 @@ test("a node that has gone before the first worker takes it is not passed on", a
     return { port, code: Buffer.from("of the node") };
   };
   const knocked = once(door, "connection");
-  await handOn(
+  await relayToFirstWorker(
     { ask } as unknown as Workers,
     { node: {}, headers: {} } as never,
     gone,
@@ -117,7 +117,7 @@ test("a ticket may come in parts, and one that has not come whole holds up nobod
   const ends: (() => void)[] = [];
   const ctx = { defer: (end?: () => void) => void (end && ends.push(end)) };
   const taken = new EventEmitter();
-  takeOver(
+  acceptRelayedNodes(
     ctx as unknown as PluginContext,
     workers as unknown as Workers,
     () => {},

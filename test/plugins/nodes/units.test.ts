@@ -7,7 +7,7 @@ import { exactJson } from "portico";
 import * as assert from "uvu/assert";
 import { narrowConfig } from "../../../plugins/browser/targets/imposed-policy.ts";
 import type { BrowserConfig } from "../../../plugins/browser/schema.ts";
-import { pack } from "../../../plugins/nodes/gateway/request-files.ts";
+import { packRequest } from "../../../plugins/nodes/gateway/request-files.ts";
 import { fileSink, Incoming, memorySink } from "../../../plugins/nodes/incoming.ts";
 import {
   packChunk,
@@ -141,26 +141,26 @@ test("a request is packed with its files, and without what is this machine's aff
     route: "/hooks/file-chooser",
     body: { paths: ["a.txt"] },
   } as const;
-  const packed = await pack(structuredClone(armed) as never, "n", tmp, 100);
+  const packed = await packRequest(structuredClone(armed) as never, "n", tmp, 100);
   assert.equal(packed.files, [{ at: ["paths", 0], name: "a.txt", size: 5 }]);
   assert.equal(packed.request.body, { paths: [""] });
   assert.is(
-    (await failureOf(pack(structuredClone(armed) as never, "n", tmp, 4))).param,
+    (await failureOf(packRequest(structuredClone(armed) as never, "n", tmp, 4))).param,
     "paths[0]",
   );
   const wish = { method: "POST", route: "/download", body: { ref: 1, path: "x/y.txt" } } as const;
-  const download = await pack(wish as never, "n", tmp, 100);
+  const download = await packRequest(wish as never, "n", tmp, 100);
   assert.equal(download.request.body, { ref: 1 });
   assert.equal(wish.body, { ref: 1, path: "x/y.txt" }, "the caller's own request stays as it was");
   const fields = exactJson.parse('[{"ref":1,"value":9007199254740993}]');
   const long = { method: "POST", route: "/act", body: { kind: "fill", fields } };
-  const sent = await pack(long as never, "n", tmp, 100);
+  const sent = await packRequest(long as never, "n", tmp, 100);
   assert.is(
     exactJson.stringify(sent.request.body),
     '{"kind":"fill","fields":[{"ref":1,"value":9007199254740993}]}',
   );
   const asked = { method: "POST", route: "/trace/stop", query: { path: "../up.zip" } } as const;
-  assert.is((await failureOf(pack(asked as never, "n", tmp, 100))).param, "path");
+  assert.is((await failureOf(packRequest(asked as never, "n", tmp, 100))).param, "path");
 });
 
 test.run();
