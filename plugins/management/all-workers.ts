@@ -1,4 +1,4 @@
-/** Shows and operates the extensions of all workers: of this process, and of the others where there are any. */
+/** Reads and operates the extensions of all workers: of this process, and of the other workers if there are any. */
 import {
   type Dispose,
   type GatewayState,
@@ -11,19 +11,19 @@ import { describeHook, type HookRecord } from "./hooks/record.ts";
 import { disableHook, enableHook } from "./hooks/switch.ts";
 
 const TOPIC = "management";
-/** Loading extensions may take long. */
+/** The timeout of an action in another worker. It is long because loading extensions may take long. */
 const ACTION_MS = 60_000;
 
 export interface WorkerStatus {
-  /** From 1. */
+  /** Counted from 1. */
   worker: number;
   pid: number;
   uptimeMs: number;
   rssBytes: number;
   heapBytes: number;
-  /** Processor time since its start. */
+  /** The processor time since the worker's start. */
   cpuMs: number;
-  /** Responses since its start. */
+  /** The number of responses since the worker's start. */
   requests: number;
   active: number;
   connections: ReturnType<GatewayState["connections"]>;
@@ -33,7 +33,7 @@ export interface WorkerStatus {
   hooks: readonly HookStanding[];
 }
 
-/** The state of a hook in one directory. */
+/** The state of a hook in one worker. */
 type HookStanding = Pick<HookRecord, "name" | "dir" | "state" | "error">;
 
 /** A call that one worker makes in another. */
@@ -42,7 +42,7 @@ interface WorkerCall {
   args: readonly unknown[];
 }
 
-/** A record of one worker's hook. */
+/** A hook's record in one worker. */
 interface WorkerHook {
   worker: number;
   record: HookRecord;
@@ -57,10 +57,10 @@ type Action =
   | "plugins.reload"
   | "plugins.rescan";
 
-export class Everywhere {
+export class AllWorkers {
   readonly #own: Management;
   readonly #workers: Workers | undefined;
-  /** What this process answers to itself and to other workers. */
+  /** Reads that this process serves to itself and to other workers. */
   readonly #calls: Record<string, (...args: never[]) => unknown>;
   readonly #actions: Record<Action, (name: string) => Promise<unknown>>;
 
@@ -74,7 +74,7 @@ export class Everywhere {
         hooks.list().map((info) => ({ worker, record: describeHook(info, own.events()) })),
       "hooks.logs": (name: string, count: number) => hooks.logs(name, count),
       "log.recent": () => own.log.recent(),
-      status: () => statusOf(own, state(), worker),
+      status: () => collectStatus(own, state(), worker),
     };
     this.#actions = {
       "hooks.enable": (name) => enableHook(own, name),
@@ -87,25 +87,27 @@ export class Everywhere {
     };
   }
 
-  /** Answers the other workers, until the result is called. */
-  answer(): Dispose {
-    const undo = this.#workers?.on(TOPIC, ({ call, args }: WorkerCall) => this.#here(call, args));
+  /** Answers calls of the other workers until the returned function is called. */
+  serve(): Dispose {
+    const undo = this.#workers?.on(TOPIC, ({ call, args }: WorkerCall) =>
+      this.#callHere(call, args),
+    );
     return undo ?? (() => {});
   }
 
-  /** Acts here first, then in the others. Rejects with the error of the first that fails. */
+  /** Runs an action here first, then in the other workers. Rejects with the first error. */
   async act(call: Action, ...args: unknown[]): Promise<void> {
-    await this.#here(call, args);
+    await this.#callHere(call, args);
     const others = (this.#workers?.ready() ?? []).filter((to) => to !== this.#workers?.index);
-    for (const to of others) await this.#actIn(to, { call, args });
+    for (const to of others) await this.#callWorker(to, { call, args });
   }
 
   async hooks(): Promise<HookRecord[]> {
-    const [first = [], ...others] = await this.#all<WorkerHook[]>("hooks.list");
+    const [first = [], ...others] = await this.#callAll<WorkerHook[]>("hooks.list");
     const elsewhere = others.flat();
-    const sameAs = ({ name, dir }: HookRecord) =>
+    const sameHookElsewhere = ({ name, dir }: HookRecord) =>
       elsewhere.filter(({ record }) => record.name === name && record.dir === dir);
-    return first.map(({ record }) => sameAs(record).reduce(together, record));
+    return first.map(({ record }) => sameHookElsewhere(record).reduce(mergeRecords, record));
   }
 
   async hook(name: string): Promise<HookRecord> {
@@ -115,7 +117,7 @@ export class Everywhere {
   }
 
   async hookLines(name: string, count: number): Promise<HookLogLine[]> {
-    const lines = await this.#all<HookLogLine[]>("hooks.logs", name, count);
+    const lines = await this.#callAll<HookLogLine[]>("hooks.logs", name, count);
     return lines
       .flat()
       .sort(byTime(({ at }) => at))
@@ -124,23 +126,23 @@ export class Everywhere {
 
   /** The last lines of the log as JSON, oldest first. */
   async lines(): Promise<string[]> {
-    const lines = await this.#all<readonly string[]>("log.recent");
+    const lines = await this.#callAll<readonly string[]>("log.recent");
     if (lines.length === 1) return [...(lines[0] ?? [])];
     return lines.flat().sort(byTime((line) => /"time":"([^"]*)"/.exec(line)?.[1] ?? ""));
   }
 
   status(): Promise<WorkerStatus[]> {
-    return this.#all<WorkerStatus>("status");
+    return this.#callAll<WorkerStatus>("status");
   }
 
-  async #here(call: string, args: readonly unknown[]): Promise<unknown> {
+  async #callHere(call: string, args: readonly unknown[]): Promise<unknown> {
     if (!Object.hasOwn(this.#actions, call)) return this.#calls[call]?.(...(args as never[]));
-    // The result of an action may hold what cannot leave its process.
+    // An action's result is dropped, because it may hold values that cannot be sent to another process.
     await this.#actions[call as Action](args[0] as string);
     return undefined;
   }
 
-  async #actIn(to: number, call: WorkerCall): Promise<void> {
+  async #callWorker(to: number, call: WorkerCall): Promise<void> {
     try {
       await this.#workers?.ask(to, TOPIC, call, ACTION_MS);
     } catch (error) {
@@ -149,21 +151,21 @@ export class Everywhere {
     }
   }
 
-  /** The answers of all workers, this one's first. */
-  async #all<T>(call: string, ...args: unknown[]): Promise<T[]> {
+  /** Returns the answers of all workers, this one's first. */
+  async #callAll<T>(call: string, ...args: unknown[]): Promise<T[]> {
     const others = this.#workers?.askAll<T>(TOPIC, { call, args } satisfies WorkerCall);
-    return [(await this.#here(call, args)) as T, ...((await others) ?? [])];
+    return [(await this.#callHere(call, args)) as T, ...((await others) ?? [])];
   }
 }
 
-function byTime<T>(time: (one: T) => string) {
+function byTime<T>(time: (entry: T) => string) {
   return (a: T, b: T) => {
     if (time(a) === time(b)) return 0;
     return time(a) < time(b) ? -1 : 1;
   };
 }
 
-function statusOf(own: Management, state: GatewayState, worker: number): WorkerStatus {
+function collectStatus(own: Management, state: GatewayState, worker: number): WorkerStatus {
   const { rss: rssBytes, heapUsed: heapBytes } = process.memoryUsage();
   const { user, system } = process.cpuUsage();
   return {
@@ -185,40 +187,40 @@ function statusOf(own: Management, state: GatewayState, worker: number): WorkerS
   };
 }
 
-/** The hooks of one worker, and what is wrong with them in the others. */
-export function hooksOf([first, ...others]: readonly WorkerStatus[]): HookStanding[] {
-  return (first?.hooks ?? []).map((one) => {
+/** Returns the first worker's hooks, each with the error of another worker where that worker's state is worse. */
+export function mergeHooks([first, ...others]: readonly WorkerStatus[]): HookStanding[] {
+  return (first?.hooks ?? []).map((hook) => {
     for (const { worker, hooks } of others) {
-      const other = hooks.find(({ name, dir }) => name === one.name && dir === one.dir);
-      if (other) one = { ...one, ...whatIsWorse(one, { worker, record: other }) };
+      const counterpart = hooks.find(({ name, dir }) => name === hook.name && dir === hook.dir);
+      if (counterpart) hook = { ...hook, ...worseState(hook, { worker, record: counterpart }) };
     }
-    return one;
+    return hook;
   });
 }
 
-function whatIsWorse(
-  one: HookStanding,
+function worseState(
+  shown: HookStanding,
   { worker, record }: { worker: number; record: HookStanding },
 ) {
   const isWorse =
-    record.state !== one.state && record.error !== undefined && one.error === undefined;
+    record.state !== shown.state && record.error !== undefined && shown.error === undefined;
   return isWorse ? { state: record.state, error: `worker ${worker}: ${record.error}` } : undefined;
 }
 
-/** Counts are sums; where one worker does worse than the others, that is what shows. */
-function together(
-  one: HookRecord,
+/** Merges the records of a hook in two workers: adds the counts, and shows the worse state. */
+function mergeRecords(
+  merged: HookRecord,
   { worker, record }: { worker: number; record: HookRecord },
 ): HookRecord {
   const latest = <T extends { at: string }>(a: T | undefined, b: T | undefined) =>
     !a || (b && b.at > a.at) ? b : a;
   return {
-    ...one,
-    ...whatIsWorse(one, { worker, record }),
-    runs: one.runs + record.runs,
-    failures: one.failures + record.failures,
-    failuresInARow: Math.max(one.failuresInARow, record.failuresInARow),
-    lastRun: latest(one.lastRun, record.lastRun),
-    lastError: latest(one.lastError, record.lastError),
+    ...merged,
+    ...worseState(merged, { worker, record }),
+    runs: merged.runs + record.runs,
+    failures: merged.failures + record.failures,
+    failuresInARow: Math.max(merged.failuresInARow, record.failuresInARow),
+    lastRun: latest(merged.lastRun, record.lastRun),
+    lastError: latest(merged.lastError, record.lastError),
   };
 }

@@ -2,7 +2,7 @@
 import { PorticoError } from "portico";
 
 export const errors = PorticoError.table({
-  // hooks that are run by hand
+  // hooks that the user runs
   eventMissing: {
     code: "invalid_request_error",
     message: "Name the event to run. This hook handles {handled}.",

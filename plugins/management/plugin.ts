@@ -1,4 +1,4 @@
-/** The management of a gateway: `/kernel/*`, and the commands that look at it and steer it. */
+/** The management of a gateway: the routes below `/kernel/`, and the commands that inspect and control it. */
 import { definePlugin } from "portico";
 import type {} from "portico/models";
 import { errors } from "./errors.ts";
@@ -19,7 +19,7 @@ export default definePlugin({
     doctor: () => import("./commands/doctor.ts"),
   },
   async setup(ctx) {
-    const { mountRoutes } = await import("./routes/mount.ts"); // commands do without
+    const { mountRoutes } = await import("./routes/mount.ts"); // imported here, because commands do not need the routes
     mountRoutes(ctx);
   },
 });

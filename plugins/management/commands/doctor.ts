@@ -1,6 +1,4 @@
-/**
- * `portico doctor`. Not made from a route: it works without a gateway, and examines more where one runs.
- */
+/** `portico doctor`. It is not derived from a route, since it works without a gateway; if one is running, it checks more. */
 import { checkHook } from "../hooks/check.ts";
 import { type ConfigProblem, type HomeOnDisk, isPorticoError, problemText } from "portico";
 import type {
@@ -11,7 +9,7 @@ import type {
   GatewayClient,
   HealthCheck,
 } from "portico/command-line";
-import { checkHome, checkPort, checkRights } from "./machine.ts";
+import { checkHome, checkPort, checkPermissions } from "./machine.ts";
 
 interface NamedFinding extends Finding {
   about: string;
@@ -34,57 +32,60 @@ const doctor: Command = {
   examples: ["portico doctor", "portico doctor --json"],
   async run(io) {
     io.progress("checking …");
-    const findings = await examine(io);
-    const wrong = findings.filter(({ level }) => level === "error");
-    io.show({ ok: wrong.length === 0, findings }, () => linesOf(findings));
-    const [first] = wrong;
+    const findings = await runAllChecks(io);
+    const errors = findings.filter(({ level }) => level === "error");
+    io.show({ ok: errors.length === 0, findings }, () => formatFindings(findings));
+    const [first] = errors;
     if (first)
       throw new Error(
-        `${wrong.length} ${wrong.length === 1 ? "check" : "checks"} failed. The first is ${first.about}: ${first.message}`,
+        `${errors.length} ${errors.length === 1 ? "check" : "checks"} failed. The first is ${first.about}: ${first.message}`,
       );
   },
 };
 export default doctor;
 
-async function examine(io: CommandIO): Promise<NamedFinding[]> {
+async function runAllChecks(io: CommandIO): Promise<NamedFinding[]> {
   const home = io.home();
   const { paths } = home;
-  const status = await statusOf(io.gateway);
-  const config = await configOf(home);
+  const status = await fetchStatus(io.gateway);
+  const config = await loadConfig(home);
   const gateway = status && io.gateway;
   const { isLoadable } = config;
-  const look = { config: config.value, paths, env: io.env, gateway };
+  const checkContext = { config: config.value, paths, env: io.env, gateway };
   const portFindings = async () => {
-    if (status) return runs(status);
+    if (status) return gatewayFinding(status);
     return isLoadable ? checkPort(config.value) : [];
   };
   const remedy = `Edit ${paths.config}, then run \`portico config validate\`.`;
   return [
-    ...named("home", checkHome(paths)),
-    ...named("rights", checkRights(paths)),
-    ...named(
+    ...nameFindings("home", checkHome(paths)),
+    ...nameFindings("rights", checkPermissions(paths)),
+    ...nameFindings(
       "configuration",
-      orFine(
+      orOk(
         paths.config,
         config.problems.map((message) => ({ level: "error", message, remedy })),
       ),
     ),
-    ...named("port", await portFindings()),
-    ...named("workers", status?.workers ? runAll(status.workers) : []),
-    ...named("plugins", status ? statesOf(status, "plugins") : await loadable(io)),
-    ...named("hooks", status ? statesOf(status, "hooks") : await hooksOnDisk(io)),
-    ...noticesBeside(config.problems, status).map(({ from, text }) => ({
+    ...nameFindings("port", await portFindings()),
+    ...nameFindings("workers", status?.workers ? workersFinding(status.workers) : []),
+    ...nameFindings(
+      "plugins",
+      status ? checkStates(status, "plugins") : await checkPluginsOnDisk(io),
+    ),
+    ...nameFindings("hooks", status ? checkStates(status, "hooks") : await checkHooksOnDisk(io)),
+    ...otherNotices(config.problems, status).map(({ from, text }) => ({
       about: from,
       level: "warning" as const,
       message: text,
     })),
     // The checks rely on a configuration that can be loaded.
-    ...(isLoadable ? await askPlugins(io, look) : []),
+    ...(isLoadable ? await runPluginChecks(io, checkContext) : []),
   ];
 }
 
-/** What the configuration says, and what is wrong with it. */
-async function configOf(
+/** Loads the configuration. Returns its value with its problems. */
+async function loadConfig(
   home: HomeOnDisk,
 ): Promise<{ value: CheckContext["config"]; problems: string[]; isLoadable: boolean }> {
   let value: CheckContext["config"] = {};
@@ -96,34 +97,34 @@ async function configOf(
     await config.check();
     return { value, problems: [], isLoadable };
   } catch (error) {
-    const found =
+    const problemList =
       isPorticoError(error) && (error.details?.["problems"] as ConfigProblem[] | undefined);
-    const problems = found ? found.map(problemText) : [(error as Error).message];
+    const problems = problemList ? problemList.map(problemText) : [(error as Error).message];
     return { value, problems, isLoadable };
   }
 }
 
-/** Leaves out the notices of a gateway that repeat a problem of the file itself. */
-function noticesBeside(problems: readonly string[], status: Status | undefined) {
-  const isKnown = (text: string) => problems.some((problem) => text.includes(problem));
-  return (status?.notices ?? []).filter(({ text }) => !isKnown(text));
+/** Returns the gateway's notices without those that repeat a problem of the file itself. */
+function otherNotices(problems: readonly string[], status: Status | undefined) {
+  const isRepeated = (text: string) => problems.some((problem) => text.includes(problem));
+  return (status?.notices ?? []).filter(({ text }) => !isRepeated(text));
 }
 
-async function statusOf(gateway: GatewayClient): Promise<Status | undefined> {
+async function fetchStatus(gateway: GatewayClient): Promise<Status | undefined> {
   return gateway
     .request<Status>("GET", "/kernel/status", undefined, { timeoutMs: 5_000 })
     .catch(() => undefined);
 }
 
-function orFine(message: string, findings: readonly Finding[]): readonly Finding[] {
+function orOk(message: string, findings: readonly Finding[]): readonly Finding[] {
   return findings.length > 0 ? findings : [{ level: "ok", message }];
 }
 
-function named(about: string, findings: readonly Finding[]): NamedFinding[] {
+function nameFindings(about: string, findings: readonly Finding[]): NamedFinding[] {
   return findings.map((finding) => ({ about, ...finding }));
 }
 
-function runs({ url, servers }: Status): Finding[] {
+function gatewayFinding({ url, servers }: Status): Finding[] {
   return [
     {
       level: "ok",
@@ -132,7 +133,7 @@ function runs({ url, servers }: Status): Finding[] {
   ];
 }
 
-function runAll({ count, running }: NonNullable<Status["workers"]>): Finding[] {
+function workersFinding({ count, running }: NonNullable<Status["workers"]>): Finding[] {
   const message = `${running.length} of ${count} workers are running`;
   if (running.length === count) return [{ level: "ok", message }];
   return [
@@ -144,11 +145,11 @@ function runAll({ count, running }: NonNullable<Status["workers"]>): Finding[] {
   ];
 }
 
-const FINE = new Set(["active", "disabled", "shadowed"]);
+const OK_STATES = new Set(["active", "disabled", "shadowed"]);
 
-function statesOf(status: Status, kind: "plugins" | "hooks"): readonly Finding[] {
-  const bad = status[kind].filter(({ state }) => !FINE.has(state));
-  const findings = bad.map(({ name, state, error }): Finding => {
+function checkStates(status: Status, kind: "plugins" | "hooks"): readonly Finding[] {
+  const failing = status[kind].filter(({ state }) => !OK_STATES.has(state));
+  const findings = failing.map(({ name, state, error }): Finding => {
     return {
       level: state === "ineligible" || state === "unapproved" ? "warning" : "error",
       message: `${name} is ${state}${error ? `: ${error}` : ""}`,
@@ -156,23 +157,23 @@ function statesOf(status: Status, kind: "plugins" | "hooks"): readonly Finding[]
     };
   });
   const isNoticed = status.notices.some(({ from }) => from === kind);
-  return isNoticed ? findings : orFine(`${status[kind].length}, all of them work`, findings);
+  return isNoticed ? findings : orOk(`${status[kind].length}, all of them work`, findings);
 }
 
-async function loadable(io: CommandIO): Promise<readonly Finding[]> {
+async function checkPluginsOnDisk(io: CommandIO): Promise<readonly Finding[]> {
   const broken = (await io.home().broken()).map(({ name, entry, reason }): Finding => {
     return { level: "error", message: `${name}: ${reason}`, remedy: `Correct ${entry}.` };
   });
-  return orFine("all load", broken);
+  return orOk("all load", broken);
 }
 
-async function hooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
+async function checkHooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
   const home = io.home();
   const events = new Map(Object.entries(await home.events()));
   const hooks = await (await home.hooks(home.paths.workspace)).byName(undefined);
   const reports = await Promise.all(hooks.map((hook) => checkHook(hook, events)));
   const broken = reports
-    .filter((one) => !one.ok)
+    .filter((report) => !report.ok)
     .map(({ name, problems }): Finding => {
       return {
         level: "error",
@@ -180,33 +181,35 @@ async function hooksOnDisk(io: CommandIO): Promise<readonly Finding[]> {
         remedy: `Run \`portico hooks check ${name}\` for details.`,
       };
     });
-  return orFine(`${reports.length}, all of them load`, broken);
+  return orOk(`${reports.length}, all of them load`, broken);
 }
 
-const LIMIT_MS = 120_000;
+const CHECK_TIMEOUT_MS = 120_000;
 
-/** What plugins find, side by side. */
-async function askPlugins(io: CommandIO, context: CheckContext): Promise<NamedFinding[]> {
-  const checks = (await io.home().definitions()).flatMap((one) => Object.entries(one.checks ?? {}));
+/** Runs the checks of all plugins in parallel. */
+async function runPluginChecks(io: CommandIO, context: CheckContext): Promise<NamedFinding[]> {
+  const checks = (await io.home().definitions()).flatMap((definition) =>
+    Object.entries(definition.checks ?? {}),
+  );
   const findings = [...new Map(checks)].map(async ([about, load]) =>
-    named(about, await ask((await load()).default, context)),
+    nameFindings(about, await runCheck((await load()).default, context)),
   );
   return (await Promise.all(findings)).flat();
 }
 
-async function ask(check: HealthCheck, context: CheckContext): Promise<readonly Finding[]> {
-  const late = new Promise<Finding[]>((resolve) => {
+async function runCheck(check: HealthCheck, context: CheckContext): Promise<readonly Finding[]> {
+  const timeout = new Promise<Finding[]>((resolve) => {
     const finding = { level: "error" as const, message: "the check did not finish in time" };
-    setTimeout(() => resolve([finding]), LIMIT_MS).unref();
+    setTimeout(() => resolve([finding]), CHECK_TIMEOUT_MS).unref();
   });
   const findings = check(context).catch((error: Error): Finding[] => [
     { level: "error", message: error.message },
   ]);
-  return Promise.race([findings, late]);
+  return Promise.race([findings, timeout]);
 }
 
-/** A line for each, and below it how to repair it. */
-function linesOf(findings: readonly NamedFinding[]): string[] {
+/** Formats each finding as a line, with its remedy below it. */
+function formatFindings(findings: readonly NamedFinding[]): string[] {
   const width = Math.max(0, ...findings.map(({ about }) => about.length));
   const words = { ok: "ok", warning: "warn", error: "wrong" };
   return findings.flatMap(({ about, level, message, remedy }) => [

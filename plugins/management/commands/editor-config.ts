@@ -2,13 +2,13 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** A tsconfig.json for a directory outside the package: `import type … from "portico"` resolves in this installation. */
+/** Returns a tsconfig.json for a directory outside the package, in which `import type … from "portico"` resolves to this installation. */
 export function editorConfig(packageDir: string): string {
   const compilerOptions = {
     target: "es2023",
     lib: ["es2023"],
     module: "esnext",
-    // As the loader resolves: with or without an ending.
+    // Resolves as the loader does, with or without a file extension.
     moduleResolution: "bundler",
     allowJs: true,
     checkJs: true,
@@ -19,7 +19,7 @@ export function editorConfig(packageDir: string): string {
     resolveJsonModule: true,
     allowImportingTsExtensions: true,
     types: ["node"],
-    typeRoots: [nodeTypes(packageDir)],
+    typeRoots: [nodeTypesDir(packageDir)],
     paths: {
       portico: [join(packageDir, ".build/types/index.d.ts")],
       "portico/*": ["*", "*-kit"].map((folder) =>
@@ -30,7 +30,7 @@ export function editorConfig(packageDir: string): string {
   return `${JSON.stringify({ compilerOptions, include: ["./**/*"] }, null, 2)}\n`;
 }
 
-function nodeTypes(packageDir: string): string {
+function nodeTypesDir(packageDir: string): string {
   try {
     return dirname(
       dirname(createRequire(join(packageDir, "package.json")).resolve("@types/node/package.json")),

@@ -1,11 +1,17 @@
 /**
- * `portico hooks rm` and `portico plugins rm`. Not made from routes: they remove files of this machine, whether or not a
- * gateway runs.
+ * `portico hooks rm` and `portico plugins rm`. They are not derived from routes, since they remove files of this machine
+ * whether or not a gateway is running.
  */
 import { existsSync, lstatSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Command, CommandIO } from "portico/command-line";
-import { isSamePlace, type Place, pathOf, stateOf, workspaceOf } from "./gateway-or-disk.ts";
+import {
+  isSamePlace,
+  type ExtensionState,
+  extensionRoute,
+  loadState,
+  findWorkspace,
+} from "./gateway-or-disk.ts";
 
 export function removeCommand(kind: "hooks" | "plugins"): Command {
   const one = kind.slice(0, -1);
@@ -16,34 +22,38 @@ export function removeCommand(kind: "hooks" | "plugins"): Command {
     args: [{ name: "name", description: `The name of the ${one} in \`portico ${kind} list\`` }],
     async run(io) {
       const name = io.args["name"] ?? "";
-      const dir = await directoryOf(io, kind, name);
+      const dir = await findDirectory(io, kind, name);
       const isLink = lstatSync(dir).isSymbolicLink();
       rmSync(dir, { recursive: !isLink });
-      const next = await stateOf(io, kind, name);
-      io.show({ name, dir, state: next?.state ?? null }, () =>
-        next
-          ? `Removed ${dir}. ${name} is now the one in ${next.dir} (${next.state}).`
+      const replacement = await loadState(io, kind, name);
+      io.show({ name, dir, state: replacement?.state ?? null }, () =>
+        replacement
+          ? `Removed ${dir}. ${name} is now the one in ${replacement.dir} (${replacement.state}).`
           : `Removed ${dir}.`,
       );
     },
   };
 }
 
-/** The one in the higher root; one that goes by another name than its directory is known to the gateway. */
-async function directoryOf(
+/** Finds the extension's directory in the root that takes precedence. If its name differs from its directory's, only the gateway knows it. */
+async function findDirectory(
   io: CommandIO,
   kind: "hooks" | "plugins",
   name: string,
 ): Promise<string> {
   const { paths } = io.home();
-  const roots = [join(await workspaceOf(io), kind), join(paths.home, kind)];
+  const roots = [join(await findWorkspace(io), kind), join(paths.home, kind)];
   const isDirectoryName = /^[\w-][\w.-]*$/.test(name);
-  const here = roots
+  const localDir = roots
     .map((root) => join(root, name))
     .find((path) => isDirectoryName && existsSync(path));
   const dir =
-    here ??
-    (await io.gateway.request<Place>("GET", pathOf(kind, name)).catch(() => undefined))?.dir;
+    localDir ??
+    (
+      await io.gateway
+        .request<ExtensionState>("GET", extensionRoute(kind, name))
+        .catch(() => undefined)
+    )?.dir;
   const one = kind.slice(0, -1);
   if (dir === undefined)
     throw new Error(

@@ -1,10 +1,10 @@
-/** What hooks' commands need to know: from the gateway where one runs, else from the disk. */
+/** Data for the commands of hooks and plugins: from the gateway if one is running, else from the disk. */
 import { realpathSync } from "node:fs";
 import type { EventOutline } from "portico";
 import type { CommandIO } from "portico/command-line";
 
-/** The gateway that runs from this home may have been started with another workspace. */
-export async function workspaceOf(io: CommandIO): Promise<string> {
+/** Returns the workspace of the gateway that runs from this home, which may have been started with another one. */
+export async function findWorkspace(io: CommandIO): Promise<string> {
   const { home, workspace } = io.home().paths;
   try {
     const status = await io.gateway.request<{ home: string; workspace: string }>(
@@ -17,16 +17,16 @@ export async function workspaceOf(io: CommandIO): Promise<string> {
   }
 }
 
-/** Links count as what they point to. */
-export function isSamePlace(one: string, other: string): boolean {
+/** True if both paths lead to the same file or directory after links are resolved. */
+export function isSamePlace(a: string, b: string): boolean {
   try {
-    return realpathSync(one) === realpathSync(other);
+    return realpathSync(a) === realpathSync(b);
   } catch {
     return false;
   }
 }
 
-/** Event → its declaration. What a plugin declares counts, also while it does not run. */
+/** Returns the declaration of each event, including events of plugins that are not running. */
 export async function declaredEvents(io: CommandIO): Promise<Record<string, EventOutline>> {
   try {
     const { events } = await io.gateway.request<{ events: (EventOutline & { name: string })[] }>(
@@ -42,20 +42,20 @@ export async function declaredEvents(io: CommandIO): Promise<Record<string, Even
   }
 }
 
-const PATIENCE_MS = 5_000;
+const LOAD_TIMEOUT_MS = 5_000;
 
-/** The state of an extension once the gateway has scanned and loaded it; undefined if no gateway knows it. */
-export async function stateOf(
+/** Has the gateway scan and load an extension. Returns its state, or undefined if no gateway knows it. */
+export async function loadState(
   io: CommandIO,
   kind: "hooks" | "plugins",
   name: string,
-): Promise<Place | undefined> {
-  const deadline = Date.now() + PATIENCE_MS;
+): Promise<ExtensionState | undefined> {
+  const deadline = Date.now() + LOAD_TIMEOUT_MS;
   try {
     await io.gateway.request("POST", `/kernel/${kind}/rescan`);
     for (;;) {
-      const place = await io.gateway.request<Place>("GET", pathOf(kind, name));
-      if (place.state !== "loading" || Date.now() > deadline) return place;
+      const extension = await io.gateway.request<ExtensionState>("GET", extensionRoute(kind, name));
+      if (extension.state !== "loading" || Date.now() > deadline) return extension;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   } catch {
@@ -63,14 +63,14 @@ export async function stateOf(
   }
 }
 
-export interface Place {
+export interface ExtensionState {
   dir: string;
   state: string;
-  /** Why it does not run, where it does not. */
+  /** The cause, if the extension does not run. */
   error?: string;
   reason?: string;
 }
 
-export function pathOf(kind: "hooks" | "plugins", name: string): string {
+export function extensionRoute(kind: "hooks" | "plugins", name: string): string {
   return `/kernel/${kind}/${encodeURIComponent(name)}`;
 }

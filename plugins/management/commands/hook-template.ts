@@ -12,7 +12,7 @@ export interface NewHook {
   script?: boolean;
 }
 
-/** File name → text of a working hook. */
+/** Returns the files of a working hook, by name. */
 export function hookFiles(hook: NewHook): Record<string, string> {
   return {
     "HOOK.md": descriptorText(hook),
@@ -20,7 +20,7 @@ export function hookFiles(hook: NewHook): Record<string, string> {
   };
 }
 
-/** Writes a hook below a root, and beside it what an editor needs, where that is not there yet. Answers the directory. */
+/** Writes a hook below `root`, and a `tsconfig.json` for editors unless the user has one. Returns the hook's directory. */
 export function writeHook(root: string, editorConfig: string, hook: NewHook): string {
   const dir = join(root, hook.name);
   writeDirectory(dir, hookFiles(hook));
@@ -30,12 +30,14 @@ export function writeHook(root: string, editorConfig: string, hook: NewHook): st
   return dir;
 }
 
-/** Written by an installation that lay elsewhere: an editor would find no types there. Whatever else differs is somebody's own. */
+/** True if an installation in another directory wrote the file, so that an editor finds no types. Any other difference is the user's own edit. */
 function isStale(file: string, editorConfig: string): boolean {
-  const withoutPlaces = (text: string) =>
+  const withoutDirectories = (text: string) =>
     text.replace(/"(?:[^"]*\/)?(\.build\/types\/|node_modules\/@types)/g, '"$1');
   const existing = readFileSync(file, "utf8");
-  return existing !== editorConfig && withoutPlaces(existing) === withoutPlaces(editorConfig);
+  return (
+    existing !== editorConfig && withoutDirectories(existing) === withoutDirectories(editorConfig)
+  );
 }
 
 function descriptorText({ name, events, description }: NewHook): string {
@@ -62,9 +64,9 @@ What this hook is for. Its options stand in portico.json, under hooks.entries.${
 }
 
 function handlerText({ name, events, script }: NewHook): string {
-  const typed = events.every((event) => event.outline);
+  const isTyped = events.every((event) => event.outline);
   const union = events.map((event) => JSON.stringify(event.name)).join(" | ");
-  const type = typed ? `HookHandler<${union}>` : "HookHandler";
+  const type = isTyped ? `HookHandler<${union}>` : "HookHandler";
   return `${script ? "// @ts-check\n" : 'import type { HookHandler } from "portico";\n'}
 /**
 ${events.map((event) => ` * ${event.name}: ${event.outline?.description ?? "an event that no plugin has declared."}`).join("\n")}
@@ -78,7 +80,7 @@ ${script ? ` *\n * @type {import("portico").${type}}\n` : ""} */
 const handler${script ? "" : `: ${type}`} = async (event, ctx) => {
   ctx.log.info({ session: event.sessionKey, context: event.context }, \`saw \${event.name}\`);
 ${events
-  .map(({ outline }) => hints(outline))
+  .map(({ outline }) => hintsFor(outline))
   .filter((text, at, all) => text && all.indexOf(text) === at)
   .join("")}};
 
@@ -86,7 +88,7 @@ export default handler;
 `;
 }
 
-function hints(outline: EventOutline | undefined): string {
+function hintsFor(outline: EventOutline | undefined): string {
   const lines: string[] = [];
   const [first] = outline?.changes ?? [];
   if (outline?.changes?.length) {
@@ -100,10 +102,10 @@ function hints(outline: EventOutline | undefined): string {
       );
     } else if (first === "request") lines.push("  event.context.request.temperature = 0;");
   }
-  const ends = outline?.effects ?? (outline?.mode === "answer" ? ["reply", "block"] : []);
-  if (ends.includes("reply"))
+  const effects = outline?.effects ?? (outline?.mode === "answer" ? ["reply", "block"] : []);
+  if (effects.includes("reply"))
     lines.push("You can answer at once, without any model:", '  return { reply: "Hello." };');
-  if (ends.includes("block"))
+  if (effects.includes("block"))
     lines.push("You can refuse, with the reason:", '  return { block: "Not today." };');
   return lines.map((line) => `  // ${line}\n`).join("");
 }

@@ -1,11 +1,11 @@
-/** `portico hooks check`: asks the gateway where one runs, and works without one. */
+/** `portico hooks check`: asks the gateway if one is running, else checks the hooks on disk. */
 import { existsSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { HookInfo } from "portico";
 import type { Command, CommandIO } from "portico/command-line";
 import type { HookRecord } from "../hooks/record.ts";
 import { checkHook, type HookCheckReport } from "../hooks/check.ts";
-import { declaredEvents, workspaceOf } from "./gateway-or-disk.ts";
+import { declaredEvents, findWorkspace } from "./gateway-or-disk.ts";
 
 export const checkHooks: Command = {
   name: "check",
@@ -20,51 +20,54 @@ export const checkHooks: Command = {
     },
   ],
   async run(io) {
-    const wanted = io.args["name"];
-    const dir = wanted === undefined ? undefined : directoryOf(wanted, io);
-    const checked = dir ? [await checkDirectory(dir, io)] : await checkByName(wanted, io);
+    const nameOrDir = io.args["name"];
+    const dir = nameOrDir === undefined ? undefined : directoryOf(nameOrDir, io);
+    const checked = dir ? [await checkDirectory(dir, io)] : await checkByName(nameOrDir, io);
     const ok = checked.every(({ ok }) => ok);
-    io.show({ ok, checked }, () => checked.flatMap(linesOf));
-    if (!ok) throw new Error(summaryOf(checked.filter(({ ok }) => !ok)));
+    io.show({ ok, checked }, () => checked.flatMap(formatReport));
+    if (!ok) throw new Error(summarize(checked.filter(({ ok }) => !ok)));
   },
 };
 
-function linesOf(one: HookCheckReport): string[] {
+function formatReport(report: HookCheckReport): string[] {
   return [
-    `${one.ok ? "ok    " : "wrong "} ${one.name} (${one.events.join(", ") || "no events"})`,
-    ...one.problems.map(
+    `${report.ok ? "ok    " : "wrong "} ${report.name} (${report.events.join(", ") || "no events"})`,
+    ...report.problems.map(
       ({ message, file, line }) =>
         `         ${message}${file ? `  [${file}${line ? `:${line}` : ""}]` : ""}`,
     ),
-    ...one.warnings.map((warning) => `         note: ${warning}`),
+    ...report.warnings.map((warning) => `         note: ${warning}`),
   ];
 }
 
-function summaryOf(broken: readonly HookCheckReport[]): string {
+function summarize(broken: readonly HookCheckReport[]): string {
   const first = `${broken[0]?.name}: ${broken[0]?.problems[0]?.message ?? ""}`;
   return broken.length === 1 ? first : `${broken.length} hooks have problems; ${first}`;
 }
 
-function directoryOf(wanted: string, io: CommandIO): string | undefined {
-  const path = resolve(io.cwd, wanted);
+function directoryOf(nameOrDir: string, io: CommandIO): string | undefined {
+  const path = resolve(io.cwd, nameOrDir);
   const isPath =
-    wanted.includes("/") || wanted.startsWith(".") || existsSync(join(path, "HOOK.md"));
+    nameOrDir.includes("/") || nameOrDir.startsWith(".") || existsSync(join(path, "HOOK.md"));
   if (!isPath) return undefined;
-  if (!existsSync(path)) throw new Error(`There is no directory ${wanted}.`);
+  if (!existsSync(path)) throw new Error(`There is no directory ${nameOrDir}.`);
   return realpathSync(path);
 }
 
-async function checkByName(wanted: string | undefined, io: CommandIO): Promise<HookCheckReport[]> {
+async function checkByName(
+  hookName: string | undefined,
+  io: CommandIO,
+): Promise<HookCheckReport[]> {
   const reports =
-    (await askGateway(wanted, io)) ?? (await onDisk(io, (hooks) => hooks.byName(wanted)));
-  if (wanted !== undefined && reports.length === 0)
-    throw new Error(`There is no hook ${wanted}. Pass its directory, or see portico hooks list.`);
+    (await askGateway(hookName, io)) ?? (await checkOnDisk(io, (hooks) => hooks.byName(hookName)));
+  if (hookName !== undefined && reports.length === 0)
+    throw new Error(`There is no hook ${hookName}. Pass its directory, or see portico hooks list.`);
   return reports;
 }
 
-/** The gateway's own findings; undefined where none runs. */
+/** Returns the gateway's reports, or undefined if none is running. */
 async function askGateway(
-  wanted: string | undefined,
+  hookName: string | undefined,
   io: CommandIO,
 ): Promise<HookCheckReport[] | undefined> {
   let names: string[];
@@ -74,9 +77,9 @@ async function askGateway(
   } catch {
     return undefined;
   }
-  const chosen = wanted === undefined ? names : [wanted];
+  const selectedNames = hookName === undefined ? names : [hookName];
   return Promise.all(
-    chosen.map((name) =>
+    selectedNames.map((name) =>
       io.gateway.request<HookCheckReport>(
         "POST",
         `/kernel/hooks/${encodeURIComponent(name)}/check`,
@@ -86,18 +89,20 @@ async function askGateway(
 }
 
 async function checkDirectory(dir: string, io: CommandIO): Promise<HookCheckReport> {
-  const [report] = await onDisk(io, async (hooks) => [(await hooks.directory(dir)) ?? []].flat());
+  const [report] = await checkOnDisk(io, async (hooks) =>
+    [(await hooks.directory(dir)) ?? []].flat(),
+  );
   if (!report) throw new Error(`${dir} is not a hook: it has neither HOOK.md nor a handler.`);
   return report;
 }
 
 type Hooks = Awaited<ReturnType<ReturnType<CommandIO["home"]>["hooks"]>>;
 
-async function onDisk(
+async function checkOnDisk(
   io: CommandIO,
-  chosen: (hooks: Hooks) => Promise<HookInfo[]>,
+  select: (hooks: Hooks) => Promise<HookInfo[]>,
 ): Promise<HookCheckReport[]> {
   const events = new Map(Object.entries(await declaredEvents(io)));
-  const hooks = await chosen(await io.home().hooks(await workspaceOf(io)));
+  const hooks = await select(await io.home().hooks(await findWorkspace(io)));
   return Promise.all(hooks.map((hook) => checkHook(hook, events)));
 }

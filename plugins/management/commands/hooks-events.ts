@@ -1,6 +1,6 @@
 /**
- * `portico hooks events`: what hooks can handle, as it is declared. Not made from a route, since it works without a
- * gateway.
+ * `portico hooks events`: the declared events that hooks can handle. It is not derived from a route, since it works without
+ * a gateway.
  */
 import { didYouMean, type EventOutline } from "portico";
 import type { Command } from "portico/command-line";
@@ -18,23 +18,26 @@ export const hookEvents: Command = {
   examples: ["portico hooks events", "portico hooks events gateway:startup"],
   async run(io) {
     const all = await declaredEvents(io);
-    const wanted = io.args["event"];
-    if (wanted !== undefined && !Object.hasOwn(all, wanted))
-      throw unknownEvent(wanted, Object.keys(all));
-    const names = wanted === undefined ? Object.keys(all).sort() : [wanted];
+    const eventName = io.args["event"];
+    if (eventName !== undefined && !Object.hasOwn(all, eventName))
+      throw unknownEvent(eventName, Object.keys(all));
+    const names = eventName === undefined ? Object.keys(all).sort() : [eventName];
     const events = names.map((name) => viewOf(name, all[name] as EventOutline));
     io.show({ events }, () =>
       io.options["markdown"] === true
-        ? markdownOf(events)
-        : events.flatMap((event) => [...linesOf(event), ...(wanted === undefined ? [""] : [])]),
+        ? formatMarkdown(events)
+        : events.flatMap((event) => [
+            ...formatEvent(event),
+            ...(eventName === undefined ? [""] : []),
+          ]),
     );
   },
 };
 
-export function unknownEvent(event: string, known: readonly string[]): Error {
-  const near = didYouMean(event, known);
+export function unknownEvent(event: string, knownEvents: readonly string[]): Error {
+  const suggestion = didYouMean(event, knownEvents);
   return new Error(
-    `Nothing emits ${event}.${near ? ` Did you mean ${near}?` : ""} See portico hooks events.`,
+    `Nothing emits ${event}.${suggestion ? ` Did you mean ${suggestion}?` : ""} See portico hooks events.`,
   );
 }
 
@@ -52,15 +55,23 @@ function viewOf(
   name: string,
   { mode, description, changes = [], effects, sample }: EventOutline,
 ): EventView {
-  // As in the response of a gateway, which is JSON.
+  // Undefined fields are left out, as in a gateway's JSON response.
   const fields = Object.entries(sample ?? {}).flatMap(([field, value]) =>
     value === undefined ? [] : [field],
   );
-  const ends = effects ?? (mode === "answer" ? ["reply", "block"] : []);
-  return { name, mode, description, fields, changes: [...changes], effects: [...ends], sample };
+  const allowedEffects = effects ?? (mode === "answer" ? ["reply", "block"] : []);
+  return {
+    name,
+    mode,
+    description,
+    fields,
+    changes: [...changes],
+    effects: [...allowedEffects],
+    sample,
+  };
 }
 
-function linesOf({
+function formatEvent({
   name,
   mode,
   description,
@@ -84,8 +95,8 @@ function linesOf({
   ];
 }
 
-/** The table of the README. */
-function markdownOf(events: readonly EventView[]): string[] {
+/** Returns the table in the README. */
+function formatMarkdown(events: readonly EventView[]): string[] {
   const rows = events.map(({ name, mode, description, fields, changes, effects }) => [
     `\`${name}\``,
     mode,

@@ -4,7 +4,7 @@ import { isHookName } from "portico";
 import type { Command, CommandIO } from "portico/command-line";
 import { editorConfig } from "./editor-config.ts";
 import { unknownEvent } from "./hooks-events.ts";
-import { declaredEvents, isSamePlace, stateOf, workspaceOf } from "./gateway-or-disk.ts";
+import { declaredEvents, isSamePlace, loadState, findWorkspace } from "./gateway-or-disk.ts";
 import { writeHook } from "./hook-template.ts";
 
 export const newHook: Command = {
@@ -42,15 +42,15 @@ async function run(io: CommandIO): Promise<void> {
     throw new Error(
       `"${hook}" is not a hook name: use letters, digits, dots, dashes and underscores.`,
     );
-  const wanted =
+  const eventNames =
     (io.options["event"] as string[] | undefined)?.flatMap((event) => event.split(",")) ?? [];
   const events = await declaredEvents(io);
   const names = Object.keys(events);
-  if (wanted.length === 0)
+  if (eventNames.length === 0)
     throw new Error(
       `Pass the event that the hook handles: --event E, where E is one of ${names.join(", ")}.`,
     );
-  for (const event of wanted) {
+  for (const event of eventNames) {
     if (!/^[\w.-]+:[\w.-]+$/.test(event))
       throw new Error(
         `"${event}" is not an event name: events are called noun:verb, such as gateway:startup.`,
@@ -58,29 +58,31 @@ async function run(io: CommandIO): Promise<void> {
     if (!Object.hasOwn(events, event)) throw unknownEvent(event, names);
   }
   const home = io.home();
-  const root = join(io.options["workspace"] ? await workspaceOf(io) : home.paths.home, "hooks");
+  const root = join(io.options["workspace"] ? await findWorkspace(io) : home.paths.home, "hooks");
   const script = io.options["js"] === true;
   const dir = writeHook(root, editorConfig(home.paths.package), {
     name: hook,
-    events: wanted.map((name) => ({ name, outline: events[name] })),
+    events: eventNames.map((name) => ({ name, outline: events[name] })),
     description: io.options["description"] as string | undefined,
     script,
   });
-  const place = await stateOf(io, "hooks", hook);
-  // a gateway elsewhere may have one of that name
-  const own = place && isSamePlace(place.dir, dir) ? place : undefined;
-  const state = own?.state;
-  const tryIt = `portico hooks run ${hook}${wanted.length > 1 ? ` --event ${wanted[0]}` : ""}`;
-  const now = `The hook runs now. Edit its files: a saved change is active at once. Test it: ${tryIt}`;
-  const later = home.running()
+  const registered = await loadState(io, "hooks", hook);
+  // a gateway with another home may have a hook of that name
+  const ownRecord = registered && isSamePlace(registered.dir, dir) ? registered : undefined;
+  const state = ownRecord?.state;
+  const tryIt = `portico hooks run ${hook}${eventNames.length > 1 ? ` --event ${eventNames[0]}` : ""}`;
+  const activeText = `The hook runs now. Edit its files: a saved change is active at once. Test it: ${tryIt}`;
+  const notLoadedText = home.running()
     ? "The gateway that runs from this home activates it at once. See portico hooks info."
     : "It runs as soon as you start a gateway: portico start.";
-  const next = () => {
-    if (own === undefined) return later;
-    return state === "active" ? now : `It does not run: ${own.error ?? own.reason ?? state}`;
+  const nextStep = () => {
+    if (ownRecord === undefined) return notLoadedText;
+    return state === "active"
+      ? activeText
+      : `It does not run: ${ownRecord.error ?? ownRecord.reason ?? state}`;
   };
-  io.show({ hook, dir, events: wanted, state }, () => [
+  io.show({ hook, dir, events: eventNames, state }, () => [
     `Wrote ${join(dir, script ? "handler.js" : "handler.ts")}${state ? ` (${state})` : ""}.`,
-    next(),
+    nextStep(),
   ]);
 }

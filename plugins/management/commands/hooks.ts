@@ -1,4 +1,4 @@
-/** `portico hooks`: most of it asks the running gateway; `new` and `check` work without one. */
+/** `portico hooks`. `new`, `check`, `events` and `rm` work without a running gateway; all others need one. */
 import { checkHooks } from "./hooks-check.ts";
 import { removeCommand } from "./extension-rm.ts";
 import { hookEvents } from "./hooks-events.ts";
@@ -14,14 +14,14 @@ const name = { name: "name", description: "The name of the hook in `portico hook
 const list = commandFor<{ hooks: HookRecord[] }>("GET /kernel/hooks", hookRoutes.list, {
   name: "list",
   summary: "List all hooks with their state",
-  view: ({ hooks }, io) => listed(io, hooks),
+  view: ({ hooks }, io) => formatList(io, hooks),
 });
 
 const info = commandFor<HookRecord>("GET /kernel/hooks/:name", hookRoutes.show, {
   name: "info",
   summary: "Show a hook: its loaded version, its last run, its last error",
   args: [name],
-  view: described,
+  view: describe,
 });
 
 const enable = commandFor<HookRecord>("POST /kernel/hooks/:name/enable", hookRoutes.enable, {
@@ -36,7 +36,7 @@ const disable = commandFor<HookRecord>("POST /kernel/hooks/:name/disable", hookR
   name: "disable",
   summary: "Disable a hook",
   args: [name],
-  // the reason would say once more that it is switched off
+  // the reason would only repeat that the hook is disabled
   view: (record) => stateLine({ ...record, reason: undefined }),
   failure: whyNotRunning,
 });
@@ -82,7 +82,7 @@ const run = commandFor<HookRunReport>("POST /kernel/hooks/:name/run", hookRoutes
     session: { member: "sessionKey", value: "S", description: "The sessionKey of the event" },
   },
   examples: [`portico hooks run hello --context '{"content":"Hi"}'`],
-  view: ranLines,
+  view: formatRun,
   failure: ({ ok, hook, event, error }) =>
     ok ? undefined : `${hook} failed on ${event}: ${error}`,
 });
@@ -125,8 +125,8 @@ function stateLine({
   error,
   reason,
 }: Pick<HookRecord, "name" | "state" | "error" | "reason">): string {
-  const why = error ?? reason;
-  return `${name}: ${state}${why ? `: ${why}` : ""}`;
+  const cause = error ?? reason;
+  return `${name}: ${state}${cause ? `: ${cause}` : ""}`;
 }
 
 function whyNotRunning({ name, state, error }: HookRecord): string | undefined {
@@ -134,19 +134,19 @@ function whyNotRunning({ name, state, error }: HookRecord): string | undefined {
   return isRunnable ? undefined : `${name} does not run: ${error}`;
 }
 
-function listed(io: CommandIO, all: readonly HookRecord[]): string[] {
+function formatList(io: CommandIO, all: readonly HookRecord[]): string[] {
   return io.table(
     ["NAME", "STATE", "ROOT", "EVENTS", "RUNS", "FAILED", ""],
-    all.map((one) => [
-      one.name,
-      one.state,
-      one.root,
-      one.events.map(eventText).join(" "),
-      one.runs,
-      one.failures,
-      one.error ??
-        one.reason ??
-        (one.shadowedBy ? `replaced by the one in ${one.shadowedBy.dir}` : one.description),
+    all.map((hook) => [
+      hook.name,
+      hook.state,
+      hook.root,
+      hook.events.map(eventText).join(" "),
+      hook.runs,
+      hook.failures,
+      hook.error ??
+        hook.reason ??
+        (hook.shadowedBy ? `replaced by the one in ${hook.shadowedBy.dir}` : hook.description),
     ]),
   );
 }
@@ -156,24 +156,24 @@ function eventText({ name: event, known, didYouMean }: HookRecord["events"][numb
   return `${event} (no plugin emits it${didYouMean ? `; did you mean ${didYouMean}?` : ""})`;
 }
 
-function described(one: HookRecord): string[] {
-  const { loaded, lastRun, lastError } = one;
+function describe(hook: HookRecord): string[] {
+  const { loaded, lastRun, lastError } = hook;
   const rows: [string, string | number | undefined][] = [
-    ["State", one.state],
-    ["Error", one.error],
-    ["Reason", one.reason],
-    ["At", one.file && `${one.file}${one.line ? `:${one.line}` : ""}`],
-    ["About", one.description],
-    ["Directory", `${one.dir} (${one.root})`],
-    ...one.outsideInputs.map((path): [string, string] => ["Also runs", path]),
-    ["Replaces", one.shadows?.dir],
-    ["Replaced by", one.shadowedBy?.dir],
-    ["Events", one.events.map(eventText).join(", ")],
-    ["Priority", one.priority],
-    ["Deadline", `${one.timeoutMs} ms`],
+    ["State", hook.state],
+    ["Error", hook.error],
+    ["Reason", hook.reason],
+    ["At", hook.file && `${hook.file}${hook.line ? `:${hook.line}` : ""}`],
+    ["About", hook.description],
+    ["Directory", `${hook.dir} (${hook.root})`],
+    ...hook.outsideInputs.map((path): [string, string] => ["Also runs", path]),
+    ["Replaces", hook.shadows?.dir],
+    ["Replaced by", hook.shadowedBy?.dir],
+    ["Events", hook.events.map(eventText).join(", ")],
+    ["Priority", hook.priority],
+    ["Deadline", `${hook.timeoutMs} ms`],
     [
       "Fails",
-      one.failClosed
+      hook.failClosed
         ? "failClosed: while the hook does not work, its events are refused"
         : undefined,
     ],
@@ -182,8 +182,8 @@ function described(one: HookRecord): string[] {
       loaded &&
         `generation ${loaded.generation}, ${loaded.hash}, loaded ${loaded.loadedAt} in ${loaded.loadMs} ms`,
     ],
-    ["From", loaded && loaded.dir !== one.dir ? loaded.dir : undefined],
-    ["Runs", `${one.runs}, ${one.failures} failed, ${one.failuresInARow} of them in a row`],
+    ["From", loaded && loaded.dir !== hook.dir ? loaded.dir : undefined],
+    ["Runs", `${hook.runs}, ${hook.failures} failed, ${hook.failuresInARow} of them in a row`],
     [
       "Last run",
       lastRun &&
@@ -191,14 +191,14 @@ function described(one: HookRecord): string[] {
     ],
     ["Last error", lastError && `${lastError.at} ${lastError.message}`],
     ["", lastError?.file && `at ${lastError.file}${lastError.line ? `:${lastError.line}` : ""}`],
-    ...one.ignored.map(({ event, message, count }): [string, string] => [
+    ...hook.ignored.map(({ event, message, count }): [string, string] => [
       "Ignored",
       `${count === 1 ? "once" : `${count} times`} on ${event}: ${message}`,
     ]),
-    ...one.warnings.map((warning): [string, string] => ["Note", warning]),
+    ...hook.warnings.map((warning): [string, string] => ["Note", warning]),
   ];
   return [
-    `${one.emoji ? `${one.emoji} ` : ""}${one.name}`,
+    `${hook.emoji ? `${hook.emoji} ` : ""}${hook.name}`,
     ...rows
       .filter(([, value]) => value !== undefined && value !== "")
       .map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
@@ -216,14 +216,14 @@ function parseContext(text: string): Record<string, unknown> {
   throw new Error(`--context must be a JSON object, such as '{"content":"Hi"}'.`);
 }
 
-function ranLines({ event, ok, ms, error, file, line, effects, logs }: HookRunReport): string[] {
-  const done = effectLines(effects);
+function formatRun({ event, ok, ms, error, file, line, effects, logs }: HookRunReport): string[] {
+  const effectTexts = effectLines(effects);
   const place = file ? `  [${file}${line ? `:${line}` : ""}]` : "";
   return [
     `${event}: ${ok ? "ok" : "failed"} in ${ms} ms`,
     ...(error ? [`  ${error}${place}`] : []),
-    ...(ok && done.length === 0 ? ["  no effects"] : done.map((text) => `  ${text}`)),
-    ...logs.map((logged) => `  | ${logLine(logged)}`),
+    ...(ok && effectTexts.length === 0 ? ["  no effects"] : effectTexts.map((text) => `  ${text}`)),
+    ...logs.map((entry) => `  | ${logLine(entry)}`),
   ];
 }
 

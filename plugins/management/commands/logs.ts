@@ -1,6 +1,6 @@
 /**
- * `portico logs`. Not made from its route: `--follow` reads a stream, and each line is printed for itself, with `--json`
- * as one line of JSON.
+ * `portico logs`. It is not derived from its route, because `--follow` reads a stream and `--json` prints each entry as one
+ * line of JSON.
  */
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
@@ -43,7 +43,7 @@ async function printLast(io: CommandIO): Promise<void> {
   for (const entry of lines) print(io, entry);
 }
 
-/** Each event of the stream is one line of JSON. */
+/** Prints log lines as they arrive. Each event of the stream holds one line of JSON. */
 async function follow(io: CommandIO): Promise<void> {
   const query = { ...queryOf(io), follow: true };
   const bytes = await io.gateway.stream("GET", "/kernel/logs", undefined, { query });

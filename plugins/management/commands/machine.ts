@@ -1,4 +1,4 @@
-/** What `portico doctor` looks at on the machine itself: the home, its rights, and the port. */
+/** Checks of `portico doctor` on the machine itself: the home, its permissions, and the port. */
 import { accessSync, constants, readdirSync, type Stats, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -31,14 +31,14 @@ export function checkHome({ home }: Paths): Finding[] {
   return [{ level: "warning", message, remedy: `Run \`chmod 700 ${home}\`.` }];
 }
 
-/** Only the owner may read files that contain secrets. */
-export function checkRights({ home, config, state }: Paths): Finding[] {
-  const open = [config, join(home, ".env"), state, ...filesIn(state)].filter(
+/** Checks that only the owner can read files that contain secrets. */
+export function checkPermissions({ home, config, state }: Paths): Finding[] {
+  const readableFiles = [config, join(home, ".env"), state, ...filesIn(state)].filter(
     (file) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0,
   );
-  if (open.length === 0)
+  if (readableFiles.length === 0)
     return [{ level: "ok", message: "only their owner can read the files that hold secrets" }];
-  return open.map((file) => ({
+  return readableFiles.map((file) => ({
     level: "error",
     message: `other users can read ${file}`,
     remedy: `Run \`chmod go= ${file}\`.`,

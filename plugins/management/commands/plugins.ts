@@ -20,12 +20,12 @@ const list = commandFor<{ plugins: PluginRecord[] }>("GET /kernel/plugins", plug
   view: ({ plugins }, io) =>
     io.table(
       ["NAME", "STATE", "ROOT", "SETUP", ""],
-      plugins.map((one) => [
-        one.name,
-        one.state,
-        one.root,
-        one.setupMs === undefined ? "" : `${one.setupMs} ms`,
-        one.error ?? one.reason ?? one.description,
+      plugins.map((plugin) => [
+        plugin.name,
+        plugin.state,
+        plugin.root,
+        plugin.setupMs === undefined ? "" : `${plugin.setupMs} ms`,
+        plugin.error ?? plugin.reason ?? plugin.description,
       ]),
     ),
 });
@@ -37,7 +37,7 @@ const info = commandFor<PluginInfo>("GET /kernel/plugins/:name", pluginRoutes.sh
   view: describe,
 });
 
-/** Not made from a route: it writes files, with or without a gateway. */
+/** `portico plugins new`. It is not derived from a route, since it writes files with or without a gateway. */
 const create = defineCommand({
   name: "new",
   summary: "Create a working plugin as a starting point",
@@ -54,7 +54,7 @@ const create = defineCommand({
     },
   },
   examples: ["portico plugins new my-plugin"],
-  run: makePlugin,
+  run: createPlugin,
 });
 
 const enable = commandFor<PluginRecord>("POST /kernel/plugins/:name/enable", pluginRoutes.enable, {
@@ -88,29 +88,32 @@ function stateLine({ name, state, error }: PluginRecord): string {
   return `${name}: ${state}${error ? `: ${error}` : ""}`;
 }
 
-function describe(one: PluginInfo): string[] {
+function describe(plugin: PluginInfo): string[] {
   const rows: [string, string | number | undefined][] = [
-    ["State", one.state],
-    ["Error", one.error],
-    ["Reason", one.reason],
-    ["About", one.description],
-    ["Directory", one.dir],
-    ["Replaced by", one.shadowedBy],
+    ["State", plugin.state],
+    ["Error", plugin.error],
+    ["Reason", plugin.reason],
+    ["About", plugin.description],
+    ["Directory", plugin.dir],
+    ["Replaced by", plugin.shadowedBy],
     [
       "Version",
-      one.hash &&
-        `${one.hash} (generation ${one.generation}, loaded ${one.loadedAt ?? "but not set up"})`,
+      plugin.hash &&
+        `${plugin.hash} (generation ${plugin.generation}, loaded ${plugin.loadedAt ?? "but not set up"})`,
     ],
-    ["Load, setup", one.setupMs === undefined ? undefined : `${one.loadMs} ms, ${one.setupMs} ms`],
+    [
+      "Load, setup",
+      plugin.setupMs === undefined ? undefined : `${plugin.loadMs} ms, ${plugin.setupMs} ms`,
+    ],
   ];
   return [
-    one.name,
+    plugin.name,
     ...rows
       .filter(([, value]) => value !== undefined)
       .map(([label, value]) => `  ${label.padEnd(12)} ${value}`),
-    ...Object.entries(one.runs ?? {}).flatMap(([effect, runs]) => runLines(effect, runs)),
-    ...(one.effects.length
-      ? ["  Registered", ...one.effects.map((effect) => `    ${effect}`)]
+    ...Object.entries(plugin.runs ?? {}).flatMap(([effect, runs]) => runLines(effect, runs)),
+    ...(plugin.effects.length
+      ? ["  Registered", ...plugin.effects.map((effect) => `    ${effect}`)]
       : []),
   ];
 }
@@ -125,13 +128,13 @@ function runLines(effect: string, { runs, failures, lastError }: ShownRuns): str
   ];
 }
 
-async function makePlugin(io: CommandIO): Promise<void> {
+async function createPlugin(io: CommandIO): Promise<void> {
   const plugin = io.args["name"] ?? "";
   if (!/^[a-z][a-z0-9-]{0,63}$/.test(plugin))
     throw new Error(`"${plugin}" is not a plugin name: use lower-case letters, digits and dashes.`);
   const home = io.home();
   const dir = join(home.paths.home, "plugins", plugin);
-  const template = await templateFor(home, io.options["kind"] as string | undefined);
+  const template = await loadTemplate(home, io.options["kind"] as string | undefined);
   const files = template.files(plugin, home.paths.package);
   writeDirectory(dir, { "tsconfig.json": editorConfig(home.paths.package), ...files });
   const record = await io.gateway.request("POST", "/kernel/plugins/rescan").then(
@@ -145,16 +148,18 @@ async function makePlugin(io: CommandIO): Promise<void> {
   ]);
 }
 
-/** Plugins offer the kinds; the only one needs no naming. */
-async function templateFor(home: HomeOnDisk, kind: string | undefined): Promise<PluginTemplate> {
-  const offered = new Map(
+/** Finds the template of a kind among those that plugins offer. If there is only one kind, the user need not name it. */
+async function loadTemplate(home: HomeOnDisk, kind: string | undefined): Promise<PluginTemplate> {
+  const templates = new Map(
     (await home.definitions()).flatMap(({ templates }) => Object.entries(templates ?? {})),
   );
-  const names = [...offered.keys()];
-  const template = offered.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
+  const names = [...templates.keys()];
+  const template = templates.get(kind ?? (names.length === 1 ? (names[0] as string) : ""));
   if (template) return (await template()).default;
-  const near = kind === undefined ? undefined : didYouMean(kind, names);
-  const hint = near ? `did you mean ${near}?` : `there is ${names.join(", ") || "none"}.`;
+  const suggestion = kind === undefined ? undefined : didYouMean(kind, names);
+  const hint = suggestion
+    ? `did you mean ${suggestion}?`
+    : `there is ${names.join(", ") || "none"}.`;
   throw new Error(
     kind === undefined
       ? `Choose a kind: --kind ${names.join(", ")}.`

@@ -38,7 +38,7 @@ export default commandFor<Status>("GET /kernel/status", gatewayRoutes.status, {
 function describe(status: Status): string[] {
   const { problem } = status.config;
   const lines = [
-    `Portico ${status.version} at ${status.url} (pid ${status.pid}), up ${duration(status.uptimeMs)}, ${Math.round(status.memory.rssBytes / 1e6)} MB`,
+    `Portico ${status.version} at ${status.url} (pid ${status.pid}), up ${formatDuration(status.uptimeMs)}, ${Math.round(status.memory.rssBytes / 1e6)} MB`,
     `Home           ${status.home}`,
     `Configuration  ${status.config.file}`,
   ];
@@ -46,16 +46,19 @@ function describe(status: Status): string[] {
     lines.push(`${name.padEnd(13)}  ${url}`);
   lines.push(`Connections    ${describeConnections(status.connections)}`);
   if (status.workers) lines.push(...describeWorkers(status.workers));
-  lines.push(`Plugins        ${tally(status.plugins)}`, `Hooks          ${tally(status.hooks)}`);
+  lines.push(
+    `Plugins        ${countStates(status.plugins)}`,
+    `Hooks          ${countStates(status.hooks)}`,
+  );
   if (problem) {
     const at = problem.line ? ` (line ${problem.line})` : "";
     lines.push("", `The changed configuration is not active${at}: ${problem.message}`);
   }
-  const wrong = [...status.plugins, ...status.hooks].filter(
+  const failing = [...status.plugins, ...status.hooks].filter(
     ({ state, error }) => error && state !== "disabled",
   );
-  if (wrong.length)
-    lines.push("", ...wrong.map(({ name, state, error }) => `${name}: ${state}: ${error}`));
+  if (failing.length)
+    lines.push("", ...failing.map(({ name, state, error }) => `${name}: ${state}: ${error}`));
   if (status.notices.length)
     lines.push("", ...status.notices.map(({ from, text }) => `${from}: ${text}`));
   return lines;
@@ -70,20 +73,20 @@ function describeConnections({ open, limit, refused, displaced }: Status["connec
 }
 
 function describeWorkers({ count, running }: NonNullable<Status["workers"]>): string[] {
-  const each = running.map(
+  const workerLines = running.map(
     ({ worker, pid, uptimeMs, rssBytes, requests }) =>
-      `  ${worker}: pid ${pid}, up ${duration(uptimeMs)}, ${Math.round(rssBytes / 1e6)} MB, ${requests} requests`,
+      `  ${worker}: pid ${pid}, up ${formatDuration(uptimeMs)}, ${Math.round(rssBytes / 1e6)} MB, ${requests} requests`,
   );
-  return [`Workers        ${running.length} of ${count}`, ...each];
+  return [`Workers        ${running.length} of ${count}`, ...workerLines];
 }
 
-function tally(records: readonly { state: string }[]): string {
+function countStates(records: readonly { state: string }[]): string {
   const counts = new Map<string, number>();
   for (const { state } of records) counts.set(state, (counts.get(state) ?? 0) + 1);
   return [...counts].map(([state, count]) => `${count} ${state}`).join(", ") || "none";
 }
 
-function duration(ms: number): string {
+function formatDuration(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** Puts a directory with its files in place at once: a gateway that watches never reads a part of it. */
+/** Creates a directory with its files in one rename, so that a gateway that watches never reads a part of it. Throws if it exists. */
 export function writeDirectory(dir: string, files: Readonly<Record<string, string>>): void {
   if (existsSync(dir))
     throw new Error(`${dir} already exists. Choose another name, or remove it first.`);

@@ -1,10 +1,10 @@
-/** What `portico config` works on: the file of a home, or the gateway at `--url`. */
+/** The configuration that `portico config` works on: the file of a home, or the gateway at `--url`. */
 import type { CommandIO } from "portico/command-line";
-import type { ConfigDoor } from "./change.ts";
-import { FileDoor } from "./file-door.ts";
-import { GatewayDoor } from "./gateway-door.ts";
+import type { ConfigBackend } from "./change.ts";
+import { FileBackend } from "./file-backend.ts";
+import { GatewayBackend } from "./gateway-backend.ts";
 
-export function doorOf(io: CommandIO): ConfigDoor {
+export function selectBackend(io: CommandIO): ConfigBackend {
   const isRemote = (io.options["url"] ?? io.env["PORTICO_URL"]) !== undefined;
-  return isRemote ? new GatewayDoor(io.gateway) : new FileDoor(io);
+  return isRemote ? new GatewayBackend(io.gateway) : new FileBackend(io);
 }

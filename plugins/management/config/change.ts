@@ -1,4 +1,4 @@
-/** What `portico config` can do, wherever the configuration is. */
+/** The operations of `portico config` on a configuration, wherever it is stored. */
 import type {
   ConfigDifference,
   ConfigProblem,
@@ -7,25 +7,25 @@ import type {
   VersionInfo,
 } from "portico";
 
-/** What a change did, or would do. */
+/** The result of a change, or of its dry run. */
 export interface Change extends Omit<ConfigWritten, "undo"> {
-  /** Why it is not known whether the running gateway has the change. */
+  /** The reason why the running gateway did not confirm the change. */
   unconfirmed?: string | undefined;
 }
 
-export interface ConfigDoor {
+export interface ConfigBackend {
   get(key: string | undefined, reveal: boolean): Promise<unknown>;
-  /** `value`: as it may be shown. */
+  /** The returned `value` is masked. */
   set(key: string, words: string, dryRun: boolean): Promise<Change & { value: unknown }>;
   unset(key: string, dryRun: boolean): Promise<Change>;
-  /** Without secrets. */
+  /** Exports the configuration without secrets. */
   export(): Promise<PortableConfig>;
-  /** Secrets that are here already stay. */
+  /** Replaces the configuration, but keeps the present secrets. */
   import(configuration: Readonly<Record<string, unknown>>, dryRun: boolean): Promise<Change>;
   undo(to: number | undefined, dryRun: boolean): Promise<Change>;
-  /** Oldest first. */
+  /** Lists the versions, oldest first. */
   versions(): Promise<VersionInfo[]>;
   differences(from?: number, to?: number): Promise<ConfigDifference[]>;
-  /** Everything that is wrong, and what was looked at. */
+  /** Returns every problem, and the file that was checked. */
   validate(): Promise<{ file: string; problems: ConfigProblem[] }>;
 }

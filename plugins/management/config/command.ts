@@ -1,6 +1,6 @@
 /**
  * `portico config`: the configuration of a home, without a running gateway, or that of the gateway at `--url`. Its
- * commands are not made from routes: each works through a door (`door.ts`), which is the file or the gateway's routes.
+ * commands are not derived from routes: each works on a backend (`backend.ts`), which is the file or the gateway's routes.
  */
 import { existsSync } from "node:fs";
 import { devNull } from "node:os";
@@ -8,9 +8,9 @@ import { basename, resolve } from "node:path";
 import { type ConfigProblem, isPorticoError, problemText } from "portico";
 import type { Command, CommandIO } from "portico/command-line";
 import type { Change } from "./change.ts";
-import { doorOf } from "./door.ts";
+import { selectBackend } from "./backend.ts";
 import { printable } from "./schema.ts";
-import { afterwards, differenceLines, versionLines } from "./show.ts";
+import { pendingText, differenceLines, versionLines } from "./show.ts";
 import { exportCommand, importCommand } from "./transfer.ts";
 
 const dryRun = {
@@ -71,7 +71,7 @@ const command: Command = {
       summary: "List the last 20 versions: who wrote each version, when, and from where",
       examples: ["portico config history", "portico config history --json"],
       async run(io) {
-        io.show({ versions: await doorOf(io).versions() }, ({ versions }) =>
+        io.show({ versions: await selectBackend(io).versions() }, ({ versions }) =>
           versionLines(io, versions),
         );
       },
@@ -87,8 +87,8 @@ const command: Command = {
       ],
       examples: ["portico config diff", "portico config diff 3", "portico config diff 3 5"],
       async run(io) {
-        const [from, to] = [idIn(io, "from"), idIn(io, "to")];
-        io.show({ changes: await doorOf(io).differences(from, to) }, ({ changes }) =>
+        const [from, to] = [readVersion(io, "from"), readVersion(io, "to")];
+        io.show({ changes: await selectBackend(io).differences(from, to) }, ({ changes }) =>
           differenceLines(changes),
         );
       },
@@ -110,7 +110,7 @@ const command: Command = {
       summary: "Print the JSON Schema of the configuration, including the sections of all plugins",
       examples: ["portico config schema > portico.schema.json"],
       async run(io) {
-        // The plugins make it, whatever the file holds: a broken one is repaired with its help.
+        // The schema comes from the plugins and does not read the file, so that it also helps to repair a broken one.
         io.print(JSON.stringify(printable((await io.home().config(devNull)).schema), null, 2));
       },
     },
@@ -119,22 +119,22 @@ const command: Command = {
 export default command;
 
 async function get(io: CommandIO): Promise<void> {
-  const value = await doorOf(io).get(io.args["key"], io.options["reveal"] === true);
-  io.show(value, (shown) => {
-    if (shown === null) return "";
-    return typeof shown === "string" ? shown : JSON.stringify(shown, null, 2);
+  const value = await selectBackend(io).get(io.args["key"], io.options["reveal"] === true);
+  io.show(value, (masked) => {
+    if (masked === null) return "";
+    return typeof masked === "string" ? masked : JSON.stringify(masked, null, 2);
   });
 }
 
 async function set(io: CommandIO, words: string): Promise<void> {
   const key = io.args["key"] ?? "";
-  const changed = await doorOf(io).set(key, words, isDryRun(io));
+  const changed = await selectBackend(io).set(key, words, isDryRun(io));
   io.show({ key, ...changed }, () => report(io, changed, `Set ${key}.`));
 }
 
 async function unset(io: CommandIO): Promise<void> {
   const key = io.args["key"] ?? "";
-  const changed = await doorOf(io).unset(key, isDryRun(io));
+  const changed = await selectBackend(io).unset(key, isDryRun(io));
   const removed = changed.changes.length > 0;
   io.show({ key, removed, ...changed }, () =>
     removed ? report(io, changed, `Removed ${key}.`) : `${key} was not set.`,
@@ -142,7 +142,7 @@ async function unset(io: CommandIO): Promise<void> {
 }
 
 async function undo(io: CommandIO): Promise<void> {
-  const changed = await doorOf(io).undo(idIn(io, "version"), isDryRun(io));
+  const changed = await selectBackend(io).undo(readVersion(io, "version"), isDryRun(io));
   io.show(changed, () => [
     ...(isDryRun(io) ? [] : differenceLines(changed.changes)),
     ...report(io, changed, "Undone."),
@@ -152,44 +152,48 @@ async function undo(io: CommandIO): Promise<void> {
 const isDryRun = (io: CommandIO): boolean => io.options["dry-run"] === true;
 
 function report(io: CommandIO, changed: Change, done: string): string[] {
-  if (!isDryRun(io)) return [done + afterwards(changed)];
-  return [...differenceLines(changed.changes), `Nothing was written.${afterwards(changed)}`];
+  if (!isDryRun(io)) return [done + pendingText(changed)];
+  return [...differenceLines(changed.changes), `Nothing was written.${pendingText(changed)}`];
 }
 
-function idIn(io: CommandIO, name: string): number | undefined {
-  const word = io.args[name];
-  if (word === undefined) return undefined;
-  if (/^[1-9]\d{0,8}$/.test(word)) return Number(word);
-  throw new Error(`"${word}" is not a version. Use a number that portico config history lists.`);
+function readVersion(io: CommandIO, name: string): number | undefined {
+  const version = io.args[name];
+  if (version === undefined) return undefined;
+  if (/^[1-9]\d{0,8}$/.test(version)) return Number(version);
+  throw new Error(`"${version}" is not a version. Use a number that portico config history lists.`);
 }
 
 async function validate(io: CommandIO): Promise<void> {
   try {
-    const { file, problems } = await judged(io);
-    if (problems.length > 0) return refuse(io, problems, file);
+    const { file, problems } = await findProblems(io);
+    if (problems.length > 0) return printProblemsAndThrow(io, problems, file);
     io.show({ valid: true, file }, () =>
       isAbsentFile(file) ? `${file} does not exist; the defaults are active.` : `${file} is valid.`,
     );
   } catch (error) {
     const { problems, file } = (isPorticoError(error) && error.details) || {};
     if (!problems) throw error;
-    refuse(io, problems as ConfigProblem[], String(file));
+    printProblemsAndThrow(io, problems as ConfigProblem[], String(file));
   }
 }
 
 const isAbsentFile = (file: string): boolean => file.startsWith("/") && !existsSync(file);
 
-async function judged(io: CommandIO): Promise<{ file: string; problems: ConfigProblem[] }> {
+async function findProblems(io: CommandIO): Promise<{ file: string; problems: ConfigProblem[] }> {
   const name = io.args["file"];
-  if (name === undefined) return doorOf(io).validate();
+  if (name === undefined) return selectBackend(io).validate();
   const file = resolve(io.cwd, name);
   if (!existsSync(file)) throw new Error(`There is no file ${name}.`);
   const config = await io.home().config(file);
   return { file: config.file, problems: await config.problems() };
 }
 
-/** One line for each problem, then the failure. */
-function refuse(io: CommandIO, problems: readonly ConfigProblem[], file: string): never {
+/** Prints a line for each problem, then throws. */
+function printProblemsAndThrow(
+  io: CommandIO,
+  problems: readonly ConfigProblem[],
+  file: string,
+): never {
   if (io.json) io.print(JSON.stringify({ valid: false, problems }, null, 2));
   else for (const problem of problems) io.print(problemText(problem));
   throw new Error(`${basename(file)}: ${problems.map(problemText).join("; ")}`);

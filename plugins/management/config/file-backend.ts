@@ -1,4 +1,4 @@
-/** The configuration file of a home, whether or not a gateway runs from it. */
+/** The configuration file of a home, whether or not a gateway is running from it. */
 import {
   type ConfigDifference,
   type ConfigProblem,
@@ -8,12 +8,12 @@ import {
   type VersionInfo,
 } from "portico";
 import type { CommandIO } from "portico/command-line";
-import type { Change, ConfigDoor } from "./change.ts";
+import type { Change, ConfigBackend } from "./change.ts";
 
-/** What a running gateway makes of the file. */
+/** The state of the configuration in a running gateway after it has read the file. */
 interface GatewayView {
   problem: { message: string } | null;
-  /** What it leaves out of the file, because it is wrong. A gateway of an earlier version does not say. */
+  /** Problems for which it ignores parts of the file. A gateway of an earlier version does not send them. */
   leftOut?: ConfigProblem[];
 }
 
@@ -21,7 +21,7 @@ type Refreshed = GatewayView | { failure: Error & { status?: number } };
 
 const REFRESH_MS = 20_000;
 
-export class FileDoor implements ConfigDoor {
+export class FileBackend implements ConfigBackend {
   readonly #io: CommandIO;
 
   constructor(io: CommandIO) {
@@ -34,12 +34,12 @@ export class FileDoor implements ConfigDoor {
 
   async set(key: string, words: string, dryRun: boolean): Promise<Change & { value: unknown }> {
     const file = await this.#file();
-    return this.#underGateway(dryRun, () => file.set(key, words, { dryRun }));
+    return this.#changeAndRefresh(dryRun, () => file.set(key, words, { dryRun }));
   }
 
   async unset(key: string, dryRun: boolean): Promise<Change> {
     const file = await this.#file();
-    return this.#underGateway(dryRun, () => file.unset(key, { dryRun }));
+    return this.#changeAndRefresh(dryRun, () => file.unset(key, { dryRun }));
   }
 
   async export(): Promise<PortableConfig> {
@@ -48,12 +48,12 @@ export class FileDoor implements ConfigDoor {
 
   async import(configuration: Readonly<Record<string, unknown>>, dryRun: boolean): Promise<Change> {
     const file = await this.#file();
-    return this.#underGateway(dryRun, () => file.import(configuration, { dryRun }));
+    return this.#changeAndRefresh(dryRun, () => file.import(configuration, { dryRun }));
   }
 
   async undo(to: number | undefined, dryRun: boolean): Promise<Change> {
     const file = await this.#file();
-    return this.#underGateway(dryRun, () => file.restore(to, { dryRun }));
+    return this.#changeAndRefresh(dryRun, () => file.restore(to, { dryRun }));
   }
 
   async versions(): Promise<VersionInfo[]> {
@@ -74,11 +74,10 @@ export class FileDoor implements ConfigDoor {
   }
 
   /**
-   * A gateway that runs from this home has the change when the command ends, instead of a moment later. Where it refuses
-   * the change, the file goes back to what it was, unless something was wrong with it before: one of two faults may be
-   * repaired.
+   * Makes a change, and has the gateway that runs from this home apply it before the command ends. If the gateway rejects
+   * the change, restores the file, unless it was already invalid: then the change may have fixed one of several problems.
    */
-  async #underGateway<T extends ConfigWritten>(
+  async #changeAndRefresh<T extends ConfigWritten>(
     dryRun: boolean,
     change: () => Promise<T>,
   ): Promise<Omit<T, "undo"> & Change> {
@@ -88,14 +87,14 @@ export class FileDoor implements ConfigDoor {
     const changed = await change();
     const after = await this.#refresh();
     if ("failure" in after) {
-      // The gateway's token may just have been changed, or the gateway may be stopping.
+      // The change may have replaced the gateway's token, or the gateway may be stopping.
       const { status, message } = after.failure;
-      const isTaken = !("failure" in before) && status === 401;
-      if (isTaken || !home.running()) return withoutUndo(changed);
+      const isTokenReplaced = !("failure" in before) && status === 401;
+      if (isTokenReplaced || !home.running()) return withoutUndo(changed);
       const unconfirmed = status === undefined ? "The gateway does not respond." : message;
       return { ...withoutUndo(changed), unconfirmed };
     }
-    const rejection = rejectionOf(before, after);
+    const rejection = findRejection(before, after);
     if (rejection === undefined) return withoutUndo(changed);
     if ("failure" in before || before.problem)
       throw new Error(`Saved, but the running gateway rejected it: ${rejection}`);
@@ -106,7 +105,7 @@ export class FileDoor implements ConfigDoor {
     );
   }
 
-  /** Lets the gateway read the file. */
+  /** Has the gateway read the file. */
   #refresh(): Promise<Refreshed> {
     return this.#io.gateway
       .request<GatewayView>("POST", "/kernel/config/refresh", undefined, {
@@ -117,18 +116,18 @@ export class FileDoor implements ConfigDoor {
 }
 
 /**
- * Why the gateway does not take the change. It knows more than the file says: what a user's plugin provides, for one.
- * What it left out before says nothing against the change.
+ * Returns the reason why the gateway rejects the change, if it does. The gateway can see more problems than the command,
+ * for example with what a user's plugin provides. Problems that it had before do not count against the change.
  */
-function rejectionOf(before: Refreshed, after: GatewayView): string | undefined {
+function findRejection(before: Refreshed, after: GatewayView): string | undefined {
   if (after.problem) return after.problem.message;
   if ("failure" in before) return undefined;
-  const known = new Set(before.leftOut?.map(identityOf));
-  const added = (after.leftOut ?? []).filter((problem) => !known.has(identityOf(problem)));
+  const knownProblems = new Set(before.leftOut?.map(identityOf));
+  const added = (after.leftOut ?? []).filter((problem) => !knownProblems.has(identityOf(problem)));
   return added.length === 0 ? undefined : added.map(problemText).join("; ");
 }
 
-/** The same problem may move to another line. */
+/** Identifies a problem without its line, which may differ after a change. */
 const identityOf = ({ key, message }: ConfigProblem): string => `${key} ${message}`;
 
 function withoutUndo<T extends ConfigWritten>({ undo: _, ...written }: T) {

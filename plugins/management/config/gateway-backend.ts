@@ -8,10 +8,10 @@ import {
   type VersionInfo,
 } from "portico";
 import type { GatewayClient } from "portico/command-line";
-import type { Change, ConfigDoor } from "./change.ts";
+import type { Change, ConfigBackend } from "./change.ts";
 import { versionTag } from "portico/strings";
 
-interface Shown {
+interface ShownConfig {
   version: string;
   value: unknown;
   problem: { message: string; line?: number } | null;
@@ -20,7 +20,7 @@ interface Shown {
 
 const PATH = "/kernel/config";
 
-export class GatewayDoor implements ConfigDoor {
+export class GatewayBackend implements ConfigBackend {
   readonly #gateway: GatewayClient;
 
   constructor(gateway: GatewayClient) {
@@ -34,7 +34,7 @@ export class GatewayDoor implements ConfigDoor {
     return key === undefined ? value : (valueAt(value, key) ?? null);
   }
 
-  /** Words that fit as text only (`12345` for a token) are sent again as text. */
+  /** Sets a key. If the schema refuses the parsed value (`12345` for a token), sends the words again as a string. */
   async set(key: string, words: string, dryRun: boolean): Promise<Change & { value: unknown }> {
     const value = readConfigValue(words);
     const isAmbiguous = typeof value !== "string" && typeof value !== "object";
@@ -44,8 +44,8 @@ export class GatewayDoor implements ConfigDoor {
         throw error;
       });
     });
-    const shown = await this.#read();
-    return { ...changed, value: valueAt(shown.value, key) };
+    const updated = await this.#read();
+    return { ...changed, value: valueAt(updated.value, key) };
   }
 
   unset(key: string, dryRun: boolean): Promise<Change> {
@@ -88,8 +88,8 @@ export class GatewayDoor implements ConfigDoor {
     return { file: "the gateway's configuration", problems: [...broken, ...leftOut] };
   }
 
-  #read(): Promise<Shown> {
-    return this.#gateway.request<Shown>("GET", PATH);
+  #read(): Promise<ShownConfig> {
+    return this.#gateway.request<ShownConfig>("GET", PATH);
   }
 
   async #write(method: string, path: string, body: object, dryRun: boolean): Promise<Change> {
@@ -105,10 +105,11 @@ export class GatewayDoor implements ConfigDoor {
 }
 
 function valueAt(value: unknown, key: string): unknown {
-  let here = value;
+  let current = value;
   for (const step of parseKeyPath(key)) {
-    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
-    here = (here as Record<string | number, unknown>)[step];
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, step))
+      return undefined;
+    current = (current as Record<string | number, unknown>)[step];
   }
-  return here;
+  return current;
 }

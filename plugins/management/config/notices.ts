@@ -1,4 +1,4 @@
-/** What the owner should know of the configuration: what is left out of it, and what waits for the next start. */
+/** Notices about the configuration: the parts that are ignored, and the changes that wait for the next start. */
 import { type Management, problemText } from "portico";
 
 export async function configNotices(config: Management["config"]): Promise<string[]> {

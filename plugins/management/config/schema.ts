@@ -1,12 +1,12 @@
-/** What a person may write into the configuration, as plain JSON Schema for an editor. */
+/** The schema of the configuration file, as plain JSON Schema for editors. */
 import type { TSchema } from "portico";
 
-/** Keys that have a default, or are made of such keys, are not required. */
+/** Returns the schema without `required` for keys that have a default or consist of such keys. */
 export function printable(schema: TSchema): object {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Portico configuration",
-    ...(JSON.parse(JSON.stringify(schema), (_key, below) => loosen(below as Schema)) as object),
+    ...(JSON.parse(JSON.stringify(schema), (_key, value) => loosen(value as Schema)) as object),
   };
 }
 
@@ -17,7 +17,7 @@ interface Schema {
   required?: string[] | undefined;
 }
 
-/** What lies below has been loosened before. */
+/** Removes keys that have defaults from `required`. Nested schemas have been loosened before, since the reviver runs bottom up. */
 function loosen(schema: Schema): Schema {
   if (!Array.isArray(schema?.required)) return schema;
   const required = schema.required.filter((key) => !isFillable(schema.properties?.[key]));

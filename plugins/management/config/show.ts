@@ -1,9 +1,9 @@
-/** The configuration's changes and versions as lines for people. */
+/** Formats changes and versions of the configuration for the terminal. */
 import type { ConfigDifference, VersionInfo } from "portico";
 import type { CommandIO } from "portico/command-line";
 import type { Change } from "./change.ts";
 
-/** A key per line, and below it what went (`-`) and what came (`+`). */
+/** Returns a line for each key, with the old value (`-`) and the new one (`+`) below it. */
 export function differenceLines(changes: readonly ConfigDifference[]): string[] {
   if (changes.length === 0) return ["No values changed."];
   return changes.flatMap(({ key, kind, before, after }) => [
@@ -19,7 +19,7 @@ function textLines(sign: string, value: unknown): string[] {
     .map((line) => `  ${sign}${line}`);
 }
 
-/** The newest first. */
+/** Formats versions as a table, newest first. */
 export function versionLines(io: CommandIO, versions: readonly VersionInfo[]): string[] {
   if (versions.length === 0) return ["No version is kept yet."];
   const rows = [...versions]
@@ -29,29 +29,29 @@ export function versionLines(io: CommandIO, versions: readonly VersionInfo[]): s
       version.at.replace("T", " ").slice(0, 19),
       version.principal,
       version.address === undefined ? version.via : `${version.via} (${version.address})`,
-      version === versions[0] ? "the oldest that is kept" : changeOf(version),
+      version === versions[0] ? "the oldest that is kept" : formatChange(version),
     ]);
   return io.table(["#", "when (UTC)", "who", "from", "changed"], rows);
 }
 
-const LONGEST_LIST = 4;
+const MAX_LISTED_KEYS = 4;
 
-function changeOf({ keys, restored }: VersionInfo): string {
+function formatChange({ keys, restored }: VersionInfo): string {
   if (restored !== undefined) return `back to version ${restored}`;
   if (keys.length === 0) return "comments or layout only";
-  const more = keys.length > LONGEST_LIST ? `, and ${keys.length - LONGEST_LIST} more` : "";
-  return keys.slice(0, LONGEST_LIST).join(", ") + more;
+  const more = keys.length > MAX_LISTED_KEYS ? `, and ${keys.length - MAX_LISTED_KEYS} more` : "";
+  return keys.slice(0, MAX_LISTED_KEYS).join(", ") + more;
 }
 
-/** What a person must know about a change that was made. */
-export function afterwards({ atNextStart, unconfirmed }: Change): string {
-  const waiting =
+/** Returns sentences on the parts of a change that are not active yet, or an empty string. */
+export function pendingText({ atNextStart, unconfirmed }: Change): string {
+  const restartText =
     atNextStart.length === 0
       ? ""
       : ` ${atNextStart.join(", ")} ${atNextStart.length === 1 ? "takes" : "take"} effect at the next start of the gateway.`;
-  const doubt =
+  const unconfirmedText =
     unconfirmed === undefined
       ? ""
       : ` The running gateway did not confirm the change: ${unconfirmed} See portico doctor.`;
-  return waiting + doubt;
+  return restartText + unconfirmedText;
 }

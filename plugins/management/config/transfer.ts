@@ -1,13 +1,13 @@
-/** `portico config export` and `import`: the configuration on its way to another gateway. */
+/** `portico config export` and `import`, which transfer the configuration to another gateway. */
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import type { PortableConfig } from "portico";
 import type { Command, CommandIO } from "portico/command-line";
-import type { ConfigDoor } from "./change.ts";
-import { doorOf } from "./door.ts";
-import { afterwards, differenceLines } from "./show.ts";
+import type { ConfigBackend } from "./change.ts";
+import { selectBackend } from "./backend.ts";
+import { pendingText, differenceLines } from "./show.ts";
 
 export const exportCommand: Command = {
   name: "export",
@@ -16,13 +16,13 @@ export const exportCommand: Command = {
   args: [{ name: "file", optional: true }],
   examples: ["portico config export > shared.json", "portico config export shared.json"],
   async run(io) {
-    const portable = await doorOf(io).export();
+    const portable = await selectBackend(io).export();
     const file = io.args["file"];
-    if (file === undefined) return io.show(portable, textOf);
+    if (file === undefined) return io.show(portable, formatConfig);
     if (existsSync(resolve(io.cwd, file)))
       throw new Error(`There is already a file ${file}. Remove it, or choose another name.`);
-    await writeFile(resolve(io.cwd, file), `${textOf(portable)}\n`, { mode: 0o600 });
-    io.show({ file, ...portable }, () => [`Wrote ${file}.`, ...secretLines(portable)]);
+    await writeFile(resolve(io.cwd, file), `${formatConfig(portable)}\n`, { mode: 0o600 });
+    io.show({ file, ...portable }, () => [`Wrote ${file}.`, ...formatSecrets(portable)]);
   },
 };
 
@@ -49,27 +49,27 @@ async function importFile(io: CommandIO): Promise<void> {
   const file = resolve(io.cwd, name);
   if (!existsSync(file)) throw new Error(`There is no file ${name}.`);
   const { written } = await io.home().config(file);
-  const door = doorOf(io);
-  const planned = await door.import(written, true);
+  const backend = selectBackend(io);
+  const preview = await backend.import(written, true);
   const isDryRun = io.options["dry-run"] === true;
-  if (isDryRun || planned.changes.length === 0) {
-    const end = `Nothing was written.${afterwards(planned)}`;
-    return io.show(planned, () => [...differenceLines(planned.changes), end]);
+  if (isDryRun || preview.changes.length === 0) {
+    const closingLine = `Nothing was written.${pendingText(preview)}`;
+    return io.show(preview, () => [...differenceLines(preview.changes), closingLine]);
   }
-  if (io.options["yes"] !== true) await confirm(io, planned.changes);
-  await write(io, door, written);
+  if (io.options["yes"] !== true) await confirm(io, preview.changes);
+  await write(io, backend, written);
 }
 
 async function write(
   io: CommandIO,
-  door: ConfigDoor,
+  backend: ConfigBackend,
   configuration: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const changed = await door.import(configuration, false);
-  const isAsked = io.options["yes"] !== true;
+  const changed = await backend.import(configuration, false);
+  const isConfirmed = io.options["yes"] !== true;
   io.show(changed, () => [
-    ...(isAsked ? [] : differenceLines(changed.changes)),
-    `Imported.${afterwards(changed)}`,
+    ...(isConfirmed ? [] : differenceLines(changed.changes)),
+    `Imported.${pendingText(changed)}`,
   ]);
 }
 
@@ -91,11 +91,11 @@ async function confirm(
   }
 }
 
-function textOf({ configuration }: PortableConfig): string {
+function formatConfig({ configuration }: PortableConfig): string {
   return JSON.stringify(configuration, null, 2);
 }
 
-function secretLines({ secrets }: PortableConfig): string[] {
+function formatSecrets({ secrets }: PortableConfig): string[] {
   if (secrets.length === 0) return [];
   const names = secrets.map(({ variable }) => variable).join(", ");
   return [

@@ -1,4 +1,4 @@
-/** Says everything that is wrong with one hook: front matter, events, requirements, safety, code and its shape. */
+/** Finds all problems of a hook: in its front matter, events, requirements, permissions and code. */
 import type { EventOutline, HookInfo, IgnoredEffect, Problem } from "portico";
 import { describeEvent } from "./record.ts";
 
@@ -6,14 +6,14 @@ export interface HookCheckReport {
   name: string;
   dir: string;
   ok: boolean;
-  /** What keeps it from running as it should. */
+  /** Problems that keep the hook from running as intended. */
   problems: Problem[];
-  /** What is odd but harmless. */
+  /** Oddities that do no harm. */
   warnings: readonly string[];
   events: string[];
 }
 
-/** Calls nothing in the handler's module but its `dispose`; where it is not approved, not even that. */
+/** Checks a hook. Loads the handler's module if the hook is approved, and calls nothing in it but its `dispose`. */
 export async function checkHook(
   hook: HookInfo,
   declared: ReadonlyMap<string, Pick<EventOutline, "mode">>,
@@ -23,22 +23,22 @@ export async function checkHook(
   const problems: Problem[] = [];
   if (hook.refused) problems.push({ message: `refused: ${hook.refused}`, file: dir });
   if (hook.problem) problems.push(hook.problem);
-  for (const { name: event, known, didYouMean } of events.map((one) =>
-    describeEvent(one, declared),
+  for (const { name: event, known, didYouMean } of events.map((event) =>
+    describeEvent(event, declared),
   )) {
-    const near = didYouMean ? `; did you mean ${didYouMean}?` : "";
+    const suggestion = didYouMean ? `; did you mean ${didYouMean}?` : "";
     if (!known)
       problems.push({
-        message: `no plugin emits ${event}${near}`,
+        message: `no plugin emits ${event}${suggestion}`,
         file,
-        line: lineOf(text, event),
+        line: findLine(text, event),
       });
   }
   for (const message of hook.missing())
     problems.push({
       message: `it cannot run here: ${message}`,
       file,
-      line: lineOf(text, "requires"),
+      line: findLine(text, "requires"),
     });
   if (!hook.isApproved()) {
     const message = `its content is not approved, so its code was not run: review it, then \`portico hooks approve ${name}\``;
@@ -66,7 +66,7 @@ export async function checkHook(
 const describeIgnored = ({ event, message, count }: IgnoredEffect): string =>
   `on ${event}, ${count} ${count === 1 ? "time" : "times"}: ${message}`;
 
-function lineOf(text: string, word: string): number {
+function findLine(text: string, word: string): number {
   const at = text.indexOf(word);
   return at < 0 ? 1 : text.slice(0, at).split("\n").length;
 }

@@ -1,4 +1,4 @@
-/** What is known about a hook, as `/kernel/hooks` and `portico hooks` show it. */
+/** The record of a hook that `/kernel/hooks` and `portico hooks` show. */
 import {
   didYouMean,
   type EventOutline,
@@ -13,7 +13,7 @@ export interface HookEventRecord {
   name: string;
   /** False if no plugin declares the event: the hook is never called for it. */
   known: boolean;
-  /** The nearest known name, where there is one. */
+  /** The most similar event name, if any is close. */
   didYouMean?: string;
 }
 
@@ -24,14 +24,14 @@ export interface HookRecord extends ExtensionRecord {
   events: HookEventRecord[];
   priority: number;
   timeoutMs: number;
-  /** While it does not work, its events are refused. */
+  /** If true, its events are refused while the hook does not work. */
   failClosed: boolean;
   enabled: boolean;
   /** The handler's file. */
   handler?: string;
-  /** Files outside the hook's directory that its code consists of. */
+  /** Files outside the hook's directory that are part of its code. */
   outsideInputs: readonly string[];
-  /** What it requires and lacks, one line each. */
+  /** Unmet requirements, a line for each. */
   missing: readonly string[];
   warnings: readonly string[];
   runs: number;
@@ -40,20 +40,22 @@ export interface HookRecord extends ExtensionRecord {
   /** `at`: ISO 8601. */
   lastRun?: Omit<HookRun, "at"> & { at: string };
   lastError?: HookFailure;
-  /** What the active version asked for and does not get, with the events that allow it. */
+  /** Effects of the active version that were ignored because the event does not allow them. */
   ignored: readonly IgnoredEffect[];
 }
 
 type Declared = ReadonlyMap<string, Pick<EventOutline, "mode">>;
 
-/** An event that a hook handles, with the nearest known name if no plugin emits it. */
+/** Describes an event that a hook handles, with the most similar name if no plugin declares it. */
 export function describeEvent(name: string, declared: Declared): HookEventRecord {
-  const isKind =
+  const isKnownPattern =
     name.endsWith(":*") &&
     [...declared.keys()].some((event) => event.startsWith(name.slice(0, -1)));
-  if (isKind || declared.has(name)) return { name, known: true };
-  const near = didYouMean(name, declared.keys());
-  return near === undefined ? { name, known: false } : { name, known: false, didYouMean: near };
+  if (isKnownPattern || declared.has(name)) return { name, known: true };
+  const suggestion = didYouMean(name, declared.keys());
+  return suggestion === undefined
+    ? { name, known: false }
+    : { name, known: false, didYouMean: suggestion };
 }
 
 export function describeHook(info: HookInfo, declared: Declared): HookRecord {

@@ -1,4 +1,4 @@
-/** One call of a hook by hand, against an event's sample. */
+/** Runs a hook against an event's sample, at the user's request. */
 import { didYouMean, type HookTrial, type Management } from "portico";
 import { errors } from "../errors.ts";
 
@@ -17,7 +17,7 @@ export interface HookRunReport extends HookTrial {
   context: Record<string, unknown>;
 }
 
-/** Never throws for what the handler does; a wrong event is an `invalid_request_error`. */
+/** Runs a hook. A failure of the handler is part of the report; rejects with `invalid_request_error` if the event is wrong. */
 export async function runHook(
   { hooks, events }: Pick<Management, "events"> & { hooks: Pick<Management["hooks"], "tryOut"> },
   hook: string,
@@ -26,7 +26,7 @@ export async function runHook(
   let event = "";
   let context: Record<string, unknown> = {};
   const trial = await hooks.tryOut(hook, (handled) => {
-    event = eventOf(handled, request.event, events().keys());
+    event = selectEvent(handled, request.event, events().keys());
     context = {
       ...structuredClone((events().get(event)?.sample ?? {}) as object),
       ...request.context,
@@ -36,17 +36,17 @@ export async function runHook(
   return { hook, event, context, ...trial };
 }
 
-function eventOf(
+function selectEvent(
   handled: readonly string[],
-  wanted: string | undefined,
+  requested: string | undefined,
   declared: Iterable<string>,
 ): string {
   const options = { param: "event" };
   const list = handled.join(", ");
-  const event = wanted ?? (handled.length === 1 ? handled[0] : undefined);
+  const event = requested ?? (handled.length === 1 ? handled[0] : undefined);
   if (event === undefined) throw errors.eventMissing({ handled: list }, options);
   if (handled.includes(event)) return event;
-  const near = didYouMean(event, [...handled, ...declared]);
-  const hint = near && near !== event ? ` Did you mean ${near}?` : "";
+  const suggestion = didYouMean(event, [...handled, ...declared]);
+  const hint = suggestion && suggestion !== event ? ` Did you mean ${suggestion}?` : "";
   throw errors.eventNotHandled({ event, handled: list, hint }, options);
 }

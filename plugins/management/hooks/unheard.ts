@@ -1,11 +1,11 @@
 import type { Management } from "portico";
 import { describeEvent } from "./record.ts";
 
-/** Describes the events that hooks wait for and no plugin emits, in a sentence each. */
+/** Returns a sentence for each event that an active hook handles and no plugin emits. */
 export function unheardEvents({ hooks, events }: Pick<Management, "hooks" | "events">): string[] {
   const declared = events();
   return hooks
-    .standings() // whole records of those that are off take as long as the rest of a status
+    .standings() // full records of disabled hooks would double the time of a status
     .filter(({ state }) => state === "active")
     .flatMap(({ name }) =>
       (hooks.info(name).meta?.events ?? []).map((event) => ({
@@ -14,7 +14,7 @@ export function unheardEvents({ hooks, events }: Pick<Management, "hooks" | "eve
       })),
     )
     .filter(({ known }) => !known)
-    .map(({ hook, name, didYouMean: near }) => {
-      return `${hook} is never called for ${name}: no plugin emits it${near ? `; did you mean ${near}?` : ""}`;
+    .map(({ hook, name, didYouMean: suggestion }) => {
+      return `${hook} is never called for ${name}: no plugin emits it${suggestion ? `; did you mean ${suggestion}?` : ""}`;
     });
 }

@@ -1,4 +1,4 @@
-/** What the gateway's owner should know of the certificate that it serves, whatever lies in the files. */
+/** Notices about the certificate that the gateway serves, which may differ from the one in its files. */
 import { once } from "node:events";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -7,16 +7,16 @@ const HANDSHAKE_MS = 5_000;
 
 export async function certificateNotices(url: string): Promise<string[]> {
   if (!url.startsWith("https:")) return [];
-  const validTo = await servedUntil(new URL(url));
+  const validTo = await fetchExpiry(new URL(url));
   const days = (Date.parse(validTo) - Date.now()) / DAY_MS;
   if (days > SOON_DAYS) return [];
-  const what = days < 0 ? "has expired" : `expires in ${Math.floor(days)} d`;
+  const state = days < 0 ? "has expired" : `expires in ${Math.floor(days)} d`;
   return [
-    `gateway.tls: the certificate ${what} (${validTo}): replace the file with a renewed certificate; the gateway reloads the file at once.`,
+    `gateway.tls: the certificate ${state} (${validTo}): replace the file with a renewed certificate; the gateway reloads the file at once.`,
   ];
 }
 
-async function servedUntil({ hostname, port }: URL): Promise<string> {
+async function fetchExpiry({ hostname, port }: URL): Promise<string> {
   const host = hostname.replace(/^\[|\]$/g, "");
   const { connect } = await import("node:tls");
   const socket = connect({ host, port: Number(port) || 443, rejectUnauthorized: false });

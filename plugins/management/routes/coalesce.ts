@@ -1,20 +1,20 @@
-/** What is costly to find out, and the same for all who ask. */
+/** Shares the result of expensive work among concurrent callers. */
 import { inBurst } from "portico";
 
 /**
- * Calls that come in one turn of the event loop share one result. It is found out once all of them are there: none gets
- * what was so before it asked.
+ * Calls in the same turn of the event loop share one result. The work starts after that turn, so that no caller receives
+ * data from before its call.
  */
 export function coalesce<T>(work: () => Promise<T>): () => Promise<T> {
-  let next: Promise<T> | undefined;
+  let pending: Promise<T> | undefined;
   return () => {
-    if (next === undefined) {
-      next = new Promise<void>((resolve) => void setImmediate(resolve)).then(() => {
-        next = undefined;
+    if (pending === undefined) {
+      pending = new Promise<void>((resolve) => void setImmediate(resolve)).then(() => {
+        pending = undefined;
         return work();
       });
-      inBurst(() => {}); // behind it: a response that waits for nothing else goes out in the same turn
+      inBurst(() => {}); // after the setImmediate, so that responses that wait for nothing else are written in the same turn
     }
-    return next;
+    return pending;
   };
 }

@@ -1,4 +1,4 @@
-/** `/kernel/config`: the configuration as it may be shown, its changes, and what it was before. */
+/** `/kernel/config`: the configuration with masked secrets, its changes, and its earlier versions. */
 import {
   type Call,
   type ConfigEdit,
@@ -26,7 +26,7 @@ import {
 
 type Config = Management["config"];
 
-/** Where a version of the configuration is read. */
+/** The route that returns the configuration's version, for error messages about `If-Match`. */
 const SOURCE = "GET /kernel/config";
 
 export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "config">): void {
@@ -36,14 +36,14 @@ export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "co
     const path = parseKeyPath(key);
     const edit = value === undefined ? { path, remove: true as const } : { path, value };
     const written = await change(config, call, [edit], "value");
-    return answer({ ok: true, key, ...written });
+    return respond({ ok: true, key, ...written });
   });
   mount.route("PATCH", "/kernel/config", configRoutes.change, async (call) => {
     const body = await readBody<Static<typeof patch>>(call);
-    const isMembers = "members" in body;
-    const edits = isMembers ? memberEdits(config, body.path, body.members) : body.edits;
-    const written = await change(config, call, edits, isMembers ? "members" : "edits");
-    return answer({ ok: true, path: isMembers ? body.path : undefined, ...written });
+    const hasMembers = "members" in body;
+    const edits = hasMembers ? memberEdits(config, body.path, body.members) : body.edits;
+    const written = await change(config, call, edits, hasMembers ? "members" : "edits");
+    return respond({ ok: true, path: hasMembers ? body.path : undefined, ...written });
   });
   mountHistoryRoutes(mount, config);
   mountTransferRoutes(mount, config);
@@ -52,7 +52,7 @@ export function mountConfigRoutes(mount: Mount, { config }: Pick<Management, "co
 function mountTransferRoutes(mount: Mount, config: Config): void {
   mount.route("GET", "/kernel/config/export", configRoutes.export, async () => {
     await config.refresh();
-    return answer({ ...config.exported() });
+    return respond({ ...config.exported() });
   });
   mount.route("POST", "/kernel/config/import", configRoutes.import, async (call) => {
     const { configuration } = await readBody<Static<typeof importRequest>>(call);
@@ -61,8 +61,8 @@ function mountTransferRoutes(mount: Mount, config: Config): void {
     const how = { expected: expectedVersions(call, SOURCE), dryRun: isDryRun(call) };
     const written = await config
       .import(configuration, how)
-      .catch(refusing(config, call, "configuration"));
-    return answer({ ok: true, ...withoutUndo(written) });
+      .catch(toRequestError(config, call, "configuration"));
+    return respond({ ok: true, ...removeUndo(written) });
   });
 }
 
@@ -76,12 +76,12 @@ function mountHistoryRoutes(mount: Mount, config: Config): void {
   mount.route("POST", "/kernel/config/undo", configRoutes.undo, async (call) => {
     const { to } = await call.json<Static<typeof undoRequest>>();
     const how = { expected: expectedVersions(call, SOURCE), dryRun: isDryRun(call) };
-    const written = await config.restore(to, how).catch(refusing(config, call, "to"));
-    return answer({ ok: true, ...withoutUndo(written) });
+    const written = await config.restore(to, how).catch(toRequestError(config, call, "to"));
+    return respond({ ok: true, ...removeUndo(written) });
   });
 }
 
-/** A whole number beyond 2^53 is the text of its digits here, as where the file holds one. */
+/** Reads a JSON body. An integer beyond 2^53 becomes a string of its digits, as in the configuration file. */
 async function readBody<T>(call: Call): Promise<T> {
   return exactJson.toPlain(await call.json()) as T;
 }
@@ -97,11 +97,11 @@ async function showConfig(config: Config) {
     leftOut: await config.leftOut(),
     awaitingStart: config.awaitingStart(),
   };
-  return answer(body);
+  return respond(body);
 }
 
-/** The `ETag` of the response holds the version too. */
-function answer(body: { version: string } & Record<string, unknown>) {
+/** Builds a response whose `ETag` holds the version, too. */
+function respond(body: { version: string } & Record<string, unknown>) {
   return reply(200, body, { etag: versionTag(body.version) });
 }
 
@@ -110,28 +110,29 @@ async function change(config: Config, call: Call, edits: readonly ConfigEdit[], 
   const shown = config.shown();
   const unmaskedEdits = edits.map((edit) =>
     "value" in edit && isObject(edit.value)
-      ? { ...edit, value: unmasked(edit.value, at(shown, edit.path)) }
+      ? { ...edit, value: removeUnchangedMasks(edit.value, valueAt(shown, edit.path)) }
       : edit,
   );
   for (const edit of unmaskedEdits) if ("value" in edit) refuseMasked(edit.value, param);
   const written = await config
     .change(unmaskedEdits, { expected, dryRun: isDryRun(call) })
-    .catch(refusing(config, call, param));
-  return withoutUndo(written);
+    .catch(toRequestError(config, call, param));
+  return removeUndo(written);
 }
 
-const withoutUndo = ({ undo: _, ...written }: ConfigWritten) => written;
+const removeUndo = ({ undo: _, ...written }: ConfigWritten) => written;
 
 const isDryRun = ({ query }: Call): boolean => query.get("dryRun") === "true";
 
-/** `null` removes a member. The members that are not named stay as they are written. */
+/** Returns the edits that set each member, or remove it if its value is `null`. Other members stay unchanged. */
 function memberEdits(
   config: Config,
   path: readonly (string | number)[],
   members: Record<string, unknown>,
 ): ConfigEdit[] {
-  const present = at(config.shown(), path);
-  if (present !== undefined && !isObject(present)) throw errors.noObjectAtPath({ param: "path" });
+  const currentValue = valueAt(config.shown(), path);
+  if (currentValue !== undefined && !isObject(currentValue))
+    throw errors.noObjectAtPath({ param: "path" });
   return Object.entries(members).map(([name, value]) => {
     const member = [...path, name];
     return value === null ? { path: member, remove: true } : { path: member, value };
@@ -148,40 +149,45 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function at(value: unknown, path: readonly (string | number)[]): unknown {
-  let here = value;
+function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  let current = value;
   for (const step of path) {
-    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
-    here = (here as Record<string | number, unknown>)[step];
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, step))
+      return undefined;
+    current = (current as Record<string | number, unknown>)[step];
   }
-  return here;
+  return current;
 }
 
 const isMasked = (value: unknown): boolean => JSON.stringify(value ?? null).includes(MASK);
 
-/** What comes back as it was shown, masked, is `undefined` here: its text stays as it is. */
-function unmasked(value: unknown, shown: unknown): unknown {
+/** Replaces masked values that are equal to the shown ones with `undefined`, which leaves them unchanged in the file. */
+function removeUnchangedMasks(value: unknown, shown: unknown): unknown {
   if (!isObject(value)) {
-    const isKept = isMasked(value) && JSON.stringify(value) === JSON.stringify(shown);
-    return isKept ? undefined : value;
+    const isUnchanged = isMasked(value) && JSON.stringify(value) === JSON.stringify(shown);
+    return isUnchanged ? undefined : value;
   }
   const members = Object.entries(value).map(([name, member]) => [
     name,
-    unmasked(member, at(shown, [name])),
+    removeUnchangedMasks(member, valueAt(shown, [name])),
   ]);
   return Object.fromEntries(members);
 }
 
-/** Anyone who saves what was masked would lose what is there. */
+/** Throws if a value is masked, because saving it would overwrite the secret. */
 function refuseMasked(value: unknown, param: string): void {
   if (isMasked(value)) throw errors.maskedValue({ param });
 }
 
-/** A change that would not load is the caller's fault; the refusal of one that comes too late says what has changed since. */
-function refusing(config: Config, call: Call, param: string): (error: unknown) => Promise<never> {
+/** Converts errors of a change: a configuration that cannot load is the caller's fault, and a version conflict gets the changes since then. */
+function toRequestError(
+  config: Config,
+  call: Call,
+  param: string,
+): (error: unknown) => Promise<never> {
   return async (error) => {
     if (!isPorticoError(error)) throw error;
-    if (error.code === "precondition_failed") throw await withChanges(config, call, error);
+    if (error.code === "precondition_failed") throw await addChanges(config, call, error);
     if (error.code !== "config_error") throw error;
     throw new PorticoError("invalid_request_error", error.message, {
       param,
@@ -191,12 +197,12 @@ function refusing(config: Config, call: Call, param: string): (error: unknown) =
   };
 }
 
-async function withChanges(config: Config, call: Call, error: PorticoError) {
-  const [read] = expectedVersions(call, SOURCE);
+async function addChanges(config: Config, call: Call, error: PorticoError) {
+  const [readVersion] = expectedVersions(call, SOURCE);
   const versions = await config.versions();
   const current = versions.at(-1);
-  const isKept = versions.some(({ version }) => version === read);
-  const changes = isKept ? await config.differences(read) : undefined;
+  const isKept = versions.some(({ version }) => version === readVersion);
+  const changes = isKept ? await config.differences(readVersion) : undefined;
   return new PorticoError("precondition_failed", error.message, {
     details: { ...error.details, changes, latest: current },
   });

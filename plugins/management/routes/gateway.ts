@@ -1,33 +1,33 @@
 /** `/kernel/*`: the state, the events and the configuration of the gateway. */
 import { type Management, type Mount, type PluginContext, reply } from "portico";
 import type { Notice } from "portico/command-line";
-import { type Everywhere, hooksOf, type WorkerStatus } from "../everywhere.ts";
+import { type AllWorkers, mergeHooks, type WorkerStatus } from "../all-workers.ts";
 import { configNotices } from "../config/notices.ts";
 import { unheardEvents } from "../hooks/unheard.ts";
 import { certificateNotices } from "./certificate.ts";
 import { coalesce } from "./coalesce.ts";
 import { configRoutes, gatewayRoutes } from "./routes-schema.ts";
-import { standingsText } from "./standings-text.ts";
+import { cachedStandingsJson } from "./standings-text.ts";
 
 type Mounting = Mount & Pick<PluginContext, "find" | "list">;
 
 export function mountGatewayRoutes(
   mount: Mounting,
   gateway: Management,
-  everywhere: Everywhere,
+  allWorkers: AllWorkers,
 ): void {
-  const own: Notice = {
+  const gatewayNotice: Notice = {
     name: "gateway",
     list: async () => [...gateway.notices(), ...(await certificateNotices(gateway.url()))],
   };
-  const hooks: Notice = { name: "hooks", list: async () => unheardEvents(gateway) };
-  const configuration: Notice = {
+  const hooksNotice: Notice = { name: "hooks", list: async () => unheardEvents(gateway) };
+  const configNotice: Notice = {
     name: "configuration",
     list: () => configNotices(gateway.config),
   };
-  const [pluginsText, hooksText] = [standingsText(), standingsText()];
+  const [pluginsText, hooksText] = [cachedStandingsJson(), cachedStandingsJson()];
   const status = coalesce(async () => {
-    const workers = await everywhere.status();
+    const workers = await allWorkers.status();
     const sum = (countOf: (worker: WorkerStatus) => number) =>
       workers.reduce((total, worker) => total + countOf(worker), 0);
     const count = mount.find("workers")?.count;
@@ -60,16 +60,18 @@ export function mountGatewayRoutes(
         problem: workers.find(({ problem }) => problem)?.problem,
         awaitingStart: gateway.config.awaitingStart(),
       },
-      notReady: distinct(workers.flatMap(({ notReady }) => notReady)),
+      notReady: distinctByName(workers.flatMap(({ notReady }) => notReady)),
       notices: (
-        await Promise.all([own, configuration, hooks, ...mount.list("notice")].map(textsOf))
+        await Promise.all(
+          [gatewayNotice, configNotice, hooksNotice, ...mount.list("notice")].map(listNotice),
+        )
       ).flat(),
       workers:
         count === undefined
           ? undefined
-          : { count, running: workers.sort((a, b) => a.worker - b.worker).map(workerShown) },
+          : { count, running: workers.sort((a, b) => a.worker - b.worker).map(summarizeWorker) },
     };
-    const standings = `"plugins":${pluginsText(gateway.plugins.standings())},"hooks":${hooksText(hooksOf(workers))}`;
+    const standings = `"plugins":${pluginsText(gateway.plugins.standings())},"hooks":${hooksText(mergeHooks(workers))}`;
     const text = `{${standings},${JSON.stringify(summary).slice(1)}`;
     return reply(200, text, { "content-type": "application/json; charset=utf-8" });
   });
@@ -86,8 +88,8 @@ export function mountGatewayRoutes(
   }));
 }
 
-/** One that cannot say what it has to say must not keep the others from it. */
-async function textsOf({ name, list }: Notice): Promise<{ from: string; text: string }[]> {
+/** Returns the texts of a notice. A failure becomes a text itself, so that it does not hide other notices. */
+async function listNotice({ name, list }: Notice): Promise<{ from: string; text: string }[]> {
   try {
     return (await list()).map((text) => ({ from: name, text }));
   } catch (error) {
@@ -95,12 +97,12 @@ async function textsOf({ name, list }: Notice): Promise<{ from: string; text: st
   }
 }
 
-/** The values of one worker. All others are equal in all workers, or in the object above. */
-function workerShown(status: WorkerStatus) {
+/** Returns a worker's values for the status. All other values are the same in all workers, or are totals in the summary. */
+function summarizeWorker(status: WorkerStatus) {
   const { worker, pid, uptimeMs, rssBytes, cpuMs, requests, active } = status;
   return { worker, pid, uptimeMs, rssBytes, cpuMs, requests, active };
 }
 
-function distinct<T extends { name: string }>(all: readonly T[]): T[] {
+function distinctByName<T extends { name: string }>(all: readonly T[]): T[] {
   return [...new Map(all.map((entry) => [entry.name, entry])).values()];
 }

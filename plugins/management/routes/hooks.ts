@@ -1,47 +1,47 @@
 /** `/kernel/hooks`: the management of hooks over HTTP. */
 import type { Call, Management, Mount, Static } from "portico";
 import { limitIn } from "portico/strings";
-import type { Everywhere } from "../everywhere.ts";
+import type { AllWorkers } from "../all-workers.ts";
 import { checkHook } from "../hooks/check.ts";
 import { runHook } from "../hooks/run.ts";
 import { hookRoutes, type runBody } from "./routes-schema.ts";
 
-/** Mounts the routes; all of them take the gateway's own token. */
-export function mountHookRoutes(mount: Mount, gateway: Management, everywhere: Everywhere): void {
+/** Mounts the routes. All of them require the gateway's own token. */
+export function mountHookRoutes(mount: Mount, gateway: Management, allWorkers: AllWorkers): void {
   const host = gateway.hooks;
   mount.route("GET", "/kernel/hooks", hookRoutes.list, async () => ({
-    hooks: await everywhere.hooks(),
+    hooks: await allWorkers.hooks(),
     roots: host.roots().map(({ name, dir }) => ({ name, dir })),
   }));
   mount.route("POST", "/kernel/hooks/rescan", hookRoutes.rescan, async () => {
-    await everywhere.act("hooks.rescan");
-    return { hooks: await everywhere.hooks() };
+    await allWorkers.act("hooks.rescan");
+    return { hooks: await allWorkers.hooks() };
   });
   mount.route("POST", "/kernel/hooks/reload", hookRoutes.reloadAll, async () => {
-    await everywhere.act("hooks.reload");
-    return { hooks: await everywhere.hooks() };
+    await allWorkers.act("hooks.reload");
+    return { hooks: await allWorkers.hooks() };
   });
-  mountActions(mount, everywhere);
-  mountOneHook(mount, gateway, everywhere);
+  mountActions(mount, allWorkers);
+  mountOneHook(mount, gateway, allWorkers);
 }
 
-/** What is done to one hook, on all workers. */
+/** Actions on one hook that run in all workers. */
 const ACTIONS = ["enable", "disable", "approve", "reload"] as const;
 
-function mountActions(mount: Mount, everywhere: Everywhere): void {
+function mountActions(mount: Mount, allWorkers: AllWorkers): void {
   for (const action of ACTIONS)
     mount.route("POST", `/kernel/hooks/:name/${action}`, hookRoutes[action], async (call) => {
       const name = nameOf(call);
-      await everywhere.act(`hooks.${action}`, name);
-      return everywhere.hook(name);
+      await allWorkers.act(`hooks.${action}`, name);
+      return allWorkers.hook(name);
     });
 }
 
-function mountOneHook(mount: Mount, gateway: Management, everywhere: Everywhere): void {
+function mountOneHook(mount: Mount, gateway: Management, allWorkers: AllWorkers): void {
   const at = "/kernel/hooks/:name";
-  mount.route("GET", at, hookRoutes.show, (call) => everywhere.hook(nameOf(call)));
+  mount.route("GET", at, hookRoutes.show, (call) => allWorkers.hook(nameOf(call)));
   mount.route("GET", `${at}/logs`, hookRoutes.logs, async (call) => ({
-    lines: await everywhere.hookLines(nameOf(call), limitIn(call.query, 200, "lines")),
+    lines: await allWorkers.hookLines(nameOf(call), limitIn(call.query, 200, "lines")),
   }));
   mount.route("GET", `${at}/code`, hookRoutes.code, (call) => gateway.hooks.code(nameOf(call)));
   mount.route("POST", `${at}/check`, hookRoutes.check, async (call) =>

@@ -1,6 +1,6 @@
-/** All of `/kernel/*`. */
+/** Mounts all routes below `/kernel/`. */
 import type { PluginContext } from "portico";
-import { Everywhere } from "../everywhere.ts";
+import { AllWorkers } from "../all-workers.ts";
 import { mountConfigRoutes } from "./config.ts";
 import { mountGatewayRoutes } from "./gateway.ts";
 import { mountHookRoutes } from "./hooks.ts";
@@ -9,11 +9,11 @@ import { mountPluginRoutes } from "./plugins.ts";
 
 export function mountRoutes(ctx: PluginContext): void {
   const management = ctx.use("host");
-  const everywhere = new Everywhere(management, () => ctx.use("gateway"), ctx.find("workers"));
-  ctx.defer(everywhere.answer());
-  mountGatewayRoutes(ctx, management, everywhere);
-  mountLogRoute(ctx, management, everywhere);
+  const allWorkers = new AllWorkers(management, () => ctx.use("gateway"), ctx.find("workers"));
+  ctx.defer(allWorkers.serve());
+  mountGatewayRoutes(ctx, management, allWorkers);
+  mountLogRoute(ctx, management, allWorkers);
   mountConfigRoutes(ctx, management);
-  mountHookRoutes(ctx, management, everywhere);
-  mountPluginRoutes(ctx, management, everywhere, () => ctx.find("channels"));
+  mountHookRoutes(ctx, management, allWorkers);
+  mountPluginRoutes(ctx, management, allWorkers, () => ctx.find("channels"));
 }

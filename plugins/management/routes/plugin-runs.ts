@@ -1,4 +1,4 @@
-/** What a plugin's record says of how its providers of models were asked. */
+/** The counts of requests to a plugin's model providers, as part of the plugin's record. */
 import { relative } from "node:path";
 import type { PluginRecord } from "portico";
 import type { ChannelsService } from "portico/models";
@@ -14,7 +14,7 @@ export interface ShownRuns {
 
 export type PluginInfo = PluginRecord & { runs?: Record<string, ShownRuns> | undefined };
 
-export async function withRuns(
+export async function addRuns(
   record: PluginRecord,
   channels: ChannelsService | undefined,
 ): Promise<PluginInfo> {
@@ -28,14 +28,14 @@ export async function withRuns(
     shown[effect] = {
       runs,
       failures,
-      lastError: lastError && { at, message, ...placeIn(stack, record.dir) },
+      lastError: lastError && { at, message, ...findFrame(stack, record.dir) },
     };
   }
   return Object.keys(shown).length === 0 ? record : { ...record, runs: shown };
 }
 
-/** The first stack frame below a directory. */
-function placeIn(stack: string, dir: string): { file?: string; line?: number } {
+/** Returns the first stack frame below `dir`. */
+function findFrame(stack: string, dir: string): { file?: string; line?: number } {
   for (const frame of stack.split("\n")) {
     const match = /(?:file:\/\/)?(\/[^():]+):(\d+):\d+\)?$/.exec(frame);
     const file = match?.[1] && decodeURI(match[1]);

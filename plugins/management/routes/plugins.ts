@@ -1,25 +1,25 @@
 /** `/kernel/plugins`: the management of plugins over HTTP. */
 import type { Management, Mount } from "portico";
 import type { ChannelsService } from "portico/models";
-import type { Everywhere } from "../everywhere.ts";
-import { withRuns } from "./plugin-runs.ts";
+import type { AllWorkers } from "../all-workers.ts";
+import { addRuns } from "./plugin-runs.ts";
 import { pluginRoutes } from "./routes-schema.ts";
 
 export function mountPluginRoutes(
   mount: Mount,
   { plugins, config }: Management,
-  everywhere: Everywhere,
+  allWorkers: AllWorkers,
   channels: () => ChannelsService | undefined,
 ): void {
   mount.route("GET", "/kernel/plugins", pluginRoutes.list, () => ({
     plugins: plugins.list(),
   }));
   mount.route("GET", "/kernel/plugins/:name", pluginRoutes.show, ({ params }) =>
-    withRuns(plugins.info(params["name"] ?? ""), channels()),
+    addRuns(plugins.info(params["name"] ?? ""), channels()),
   );
   mount.route("POST", "/kernel/plugins/:name/reload", pluginRoutes.reload, async ({ params }) => {
     const { name } = plugins.info(params["name"] ?? "");
-    await everywhere.act("plugins.reload", name);
+    await allWorkers.act("plugins.reload", name);
     return plugins.info(name);
   });
   for (const [action, enabled] of [
@@ -38,7 +38,7 @@ export function mountPluginRoutes(
     );
   }
   mount.route("POST", "/kernel/plugins/rescan", pluginRoutes.rescan, async () => {
-    await everywhere.act("plugins.rescan");
+    await allWorkers.act("plugins.rescan");
     return { plugins: plugins.list() };
   });
 }

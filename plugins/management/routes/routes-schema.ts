@@ -1,4 +1,4 @@
-/** What the management routes take and answer. */
+/** The schemas of the management routes. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, choice, jsonResponse, limitField } from "portico/openapi";
 

@@ -1,4 +1,4 @@
-/** The JSON of standings, which seldom change: to compare them takes less time than to write them. */
+/** Caches the JSON of standings. They seldom change, and comparing them is faster than serialising them. */
 
 export interface Standing {
   name: string;
@@ -6,12 +6,12 @@ export interface Standing {
   error?: string | undefined;
 }
 
-/** What it returns writes a list as JSON, and remembers the last one. */
-export function standingsText(): (list: readonly Standing[]) => string {
+/** Returns a function that serialises a list as JSON and caches the last result. */
+export function cachedStandingsJson(): (list: readonly Standing[]) => string {
   let last: readonly Standing[] = [];
   let text = "[]";
   return (list) => {
-    if (list.length !== last.length || list.some((one, i) => !isSame(one, last[i]!))) {
+    if (list.length !== last.length || list.some((standing, i) => !isSame(standing, last[i]!))) {
       text = JSON.stringify(list.map(({ name, state, error }) => ({ name, state, error })));
       last = list;
     }

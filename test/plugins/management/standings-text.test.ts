@@ -1,10 +1,13 @@
 /** The JSON of standings is that of the list that is given, whatever was given before. */
 import * as assert from "uvu/assert";
-import { type Standing, standingsText } from "../../../plugins/management/routes/standings-text.ts";
+import {
+  type Standing,
+  cachedStandingsJson,
+} from "../../../plugins/management/routes/standings-text.ts";
 import { test } from "../../support/suite.ts";
 
 test("an entry that differs in any way from the list before is written again", () => {
-  const text = standingsText();
+  const text = cachedStandingsJson();
   const lists: Standing[][] = [
     [],
     [{ name: "a", state: "active" }],
@@ -30,7 +33,7 @@ test("an entry that differs in any way from the list before is written again", (
 
 test("members that are for others stay out of it", () => {
   const one = { name: "a", state: "active", dir: "/home/x/hooks/a" };
-  assert.is(standingsText()([one]), '[{"name":"a","state":"active"}]');
+  assert.is(cachedStandingsJson()([one]), '[{"name":"a","state":"active"}]');
 });
 
 test.run();

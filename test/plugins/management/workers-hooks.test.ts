@@ -1,6 +1,6 @@
 /** What `/kernel/status` tells of hooks where several workers run them. */
 import * as assert from "uvu/assert";
-import { hooksOf, type WorkerStatus } from "../../../plugins/management/everywhere.ts";
+import { mergeHooks, type WorkerStatus } from "../../../plugins/management/all-workers.ts";
 import { test } from "../../support/suite.ts";
 
 type Hook = WorkerStatus["hooks"][number];
@@ -20,17 +20,17 @@ test("what is wrong in one worker shows, with that worker's number", () => {
     worker(2, hook("active")),
     worker(3, hook("resting", resting.error.slice(10))),
   ];
-  assert.equal(hooksOf(all), [resting]);
+  assert.equal(mergeHooks(all), [resting]);
 });
 
 test("what is wrong in the first shows as it is", () => {
   const failed = hook("failed", "it does not load");
-  assert.equal(hooksOf([worker(1, failed), worker(2, hook("resting", "it rests"))]), [failed]);
+  assert.equal(mergeHooks([worker(1, failed), worker(2, hook("resting", "it rests"))]), [failed]);
 });
 
 test("one of the same name in another directory is another hook", () => {
   const elsewhere = { ...hook("failed", "it does not load"), dir: "/elsewhere/greet" };
-  assert.equal(hooksOf([worker(1, hook("active")), worker(2, elsewhere)]), [hook("active")]);
+  assert.equal(mergeHooks([worker(1, hook("active")), worker(2, elsewhere)]), [hook("active")]);
 });
 
 test.run();
