@@ -1,4 +1,4 @@
-/** The running gateway, as the command line sees it. Plain node:http: it starts faster than fetch. */
+/** The command line's client for the running gateway. It uses node:http, which loads faster than fetch. */
 import { setMaxListeners } from "node:events";
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from "node:http";
 import { exactJson } from "portico";
@@ -6,20 +6,20 @@ import { exactJson } from "portico";
 export interface RequestOptions {
   query?: Record<string, string | number | boolean | undefined>;
   headers?: Record<string, string>;
-  /** Another server of the gateway, by its name: its port is asked from `/kernel/status`. */
+  /** The name of another server of the gateway. Its address is read from `/kernel/status`. */
   server?: string;
   timeoutMs?: number;
 }
 
 export interface GatewayClient {
-  /** The response's JSON. An error response is thrown with its message; no gateway there says how to start one. */
+  /** Resolves with the response's JSON. Rejects with the message of an error response; if no gateway responds, the message says how to start one. */
   request<T = unknown>(
     method: string,
     path: string,
     body?: unknown,
     options?: RequestOptions,
   ): Promise<T>;
-  /** The response's bytes as they come (SSE feeds, files). */
+  /** Resolves with the response's bytes as a stream (SSE feeds, files). */
   stream(
     method: string,
     path: string,
@@ -28,10 +28,10 @@ export interface GatewayClient {
   ): Promise<AsyncIterable<Buffer>>;
 }
 
-/** How long a gateway may take to begin a response that only reads. */
+/** The default timeout until the response to a GET request begins. */
 const GET_TIMEOUT_MS = 60_000;
 
-/** The gateway responded with an error, or there is none. `body` is the response's JSON where it has one. */
+/** The gateway responded with an error, or no gateway responded. `body` is the response's JSON, if any. */
 class GatewayError extends Error {
   override name = "GatewayError";
   constructor(
@@ -46,12 +46,12 @@ class GatewayError extends Error {
 export interface ClientOptions {
   url: string;
   token?: string;
-  /** The file with the gateway's own certificate: that very one is trusted, whatever its name. */
+  /** The file with the gateway's own certificate. Exactly that certificate is trusted, whatever host it names. */
   cert?: string | undefined;
   signal: AbortSignal;
 }
 
-function payloadOf(body: unknown): Buffer | undefined {
+function encodeBody(body: unknown): Buffer | undefined {
   if (body === undefined || Buffer.isBuffer(body)) return body;
   return Buffer.from(exactJson.stringify(body) ?? "null");
 }
@@ -63,32 +63,32 @@ function headersFor(
   return {
     accept: "application/json",
     "user-agent": "portico-cli/1",
-    // in UTF-8, one character for each byte, since a header takes no others
+    // each UTF-8 byte becomes one latin1 character, because a header can hold no others
     ...(token && { authorization: `Bearer ${Buffer.from(token).toString("latin1")}` }),
     ...(payload && { "content-type": "application/json", "content-length": payload.length }),
   };
 }
 
-/** Ends a request for which no response begins in time. */
-function boundSilence(req: ClientRequest, asked: number | undefined): void {
-  const timeoutMs = asked ?? (req.method === "GET" ? GET_TIMEOUT_MS : undefined);
+/** Destroys a request if its response does not begin in time. */
+function setResponseTimeout(req: ClientRequest, requestedMs: number | undefined): void {
+  const timeoutMs = requestedMs ?? (req.method === "GET" ? GET_TIMEOUT_MS : undefined);
   if (timeoutMs)
     req.setTimeout(timeoutMs, () => req.destroy(new Error(`no response within ${timeoutMs} ms`)));
-  // A stream may be silent for as long as it likes once its response has begun.
-  if (asked === undefined) req.on("response", () => req.setTimeout(0));
+  // Once its response has begun, a stream may stay silent for any time.
+  if (requestedMs === undefined) req.on("response", () => req.setTimeout(0));
 }
 
 export function createClient(options: ClientOptions): GatewayClient {
-  // `start` prints the address with the /v1 that clients of OpenAI's format want.
+  // `start` prints the address with the /v1 that clients of OpenAI's format require.
   const base = options.url.replace(/(?:\/v1)?\/*$/, "");
   if (!/^https?:/i.test(base) || !URL.canParse(base))
     throw new GatewayError(
       `--url must be like http://127.0.0.1:18789, not ${JSON.stringify(options.url)}.`,
     );
-  setMaxListeners(0, options.signal); // each request that runs has one: else Node warns on stderr from the eleventh on
+  setMaxListeners(0, options.signal); // each running request adds a listener, and Node would warn on stderr from the eleventh on
   let servers: Record<string, string> | undefined;
 
-  async function baseOf(server: string | undefined): Promise<string> {
+  async function serverUrl(server: string | undefined): Promise<string> {
     if (!server) return base;
     servers ??= ((await request("GET", "/kernel/status")) as { servers: Record<string, string> })
       .servers;
@@ -106,21 +106,25 @@ export function createClient(options: ClientOptions): GatewayClient {
     body: unknown,
     extra: RequestOptions,
   ): Promise<IncomingMessage> {
-    const url = new URL((await baseOf(extra.server)) + path);
+    const url = new URL((await serverUrl(extra.server)) + path);
     for (const [key, value] of Object.entries(extra.query ?? {})) {
       if (value !== undefined) url.searchParams.set(key, String(value));
     }
-    const payload = payloadOf(body);
+    const payload = encodeBody(body);
     const headers = { ...headersFor(options.token, payload), ...extra.headers };
-    const open =
+    const openRequest =
       url.protocol === "https:"
         ? (await import("./https.ts")).requestTrusting(options.cert)
         : httpRequest;
     return new Promise((resolve, reject) => {
-      // Node's shared agent gives its sockets a time-out of 5 s, which a long turn outlives.
-      const req = open(url, { method, headers, signal: options.signal, agent: false }, resolve);
-      boundSilence(req, extra.timeoutMs);
-      req.on("error", (error: NodeJS.ErrnoException) => reject(unreachable(error, base)));
+      // Node's shared agent times its sockets out after 5 s, and a long turn takes longer.
+      const req = openRequest(
+        url,
+        { method, headers, signal: options.signal, agent: false },
+        resolve,
+      );
+      setResponseTimeout(req, extra.timeoutMs);
+      req.on("error", (error: NodeJS.ErrnoException) => reject(connectionError(error, base)));
       req.end(payload);
     });
   }
@@ -133,7 +137,7 @@ export function createClient(options: ClientOptions): GatewayClient {
   ): Promise<T> {
     const res = await send(method, path, body, extra);
     const bytes = await readAll(res);
-    if (!isFromPortico(res)) throw notPortico(base, describeResponse(res));
+    if (!isFromPortico(res)) throw notPorticoError(base, describeResponse(res));
     if ((res.statusCode ?? 0) >= 400) throw responseError(res, bytes);
     if (bytes.length === 0) return undefined as T;
     return (isJson(res) ? JSON.parse(bytes.toString("utf8")) : bytes) as T;
@@ -143,7 +147,7 @@ export function createClient(options: ClientOptions): GatewayClient {
     const res = await send(method, path, body, extra);
     if (!isFromPortico(res)) {
       res.destroy();
-      throw notPortico(base, describeResponse(res));
+      throw notPorticoError(base, describeResponse(res));
     }
     if ((res.statusCode ?? 0) >= 400) throw responseError(res, await readAll(res));
     return res as AsyncIterable<Buffer>;
@@ -152,7 +156,7 @@ export function createClient(options: ClientOptions): GatewayClient {
   return { request, stream };
 }
 
-/** Every response of a gateway has a request id, and its errors are JSON. A proxy in front may answer by itself. */
+/** True if a gateway sent the response, and not a proxy in front of it: then it has a request id, and its errors are JSON. */
 function isFromPortico(res: IncomingMessage): boolean {
   const isError = (res.statusCode ?? 0) >= 400;
   return res.headers["x-request-id"] !== undefined && (!isError || isJson(res));
@@ -166,7 +170,7 @@ function describeResponse({ statusCode, headers }: IncomingMessage): string {
   return `it responded with ${statusCode} and ${type}`;
 }
 
-function notPortico(base: string, reason: string): GatewayError {
+function notPorticoError(base: string, reason: string): GatewayError {
   return new GatewayError(
     `The server at ${base} is not a Portico gateway: ${reason}. Check the address, or start a gateway with: portico start`,
   );
@@ -183,7 +187,7 @@ function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
   try {
     body = JSON.parse(bytes.toString("utf8"));
   } catch {
-    // Not from Portico, or not JSON: the status must do.
+    // The body is not JSON, so the message names the status only.
   }
   const message = typeof body?.error === "string" ? body.error : body?.error?.message;
   let hint =
@@ -197,7 +201,7 @@ function responseError(res: IncomingMessage, bytes: Buffer): GatewayError {
   );
 }
 
-function unreachable(error: NodeJS.ErrnoException, base: string): Error {
+function connectionError(error: NodeJS.ErrnoException, base: string): Error {
   if (error.name === "AbortError") return error;
   if (/certificate/.test(error.message))
     return new GatewayError(`The gateway at ${base}: ${error.message}.`);
@@ -208,10 +212,10 @@ function unreachable(error: NodeJS.ErrnoException, base: string): Error {
     return new GatewayError(
       `The server at ${base} closed the connection. If it speaks TLS, use https:// instead.`,
     );
-  if (error.code?.startsWith("HPE_")) return notPortico(base, "it does not speak HTTP");
-  const refused = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(
+  if (error.code?.startsWith("HPE_")) return notPorticoError(base, "it does not speak HTTP");
+  const isUnreachable = ["ECONNREFUSED", "ENOTFOUND", "ECONNRESET", "EHOSTUNREACH"].includes(
     error.code ?? "",
   );
-  const reason = refused ? "" : ` (${error.message})`;
+  const reason = isUnreachable ? "" : ` (${error.message})`;
   return new GatewayError(`No gateway answers at ${base}${reason}. Start one with: portico start`);
 }

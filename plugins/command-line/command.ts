@@ -1,12 +1,12 @@
 import type { HomeOnDisk, ServiceName, Services } from "portico";
 import type { GatewayClient } from "./client.ts";
 
-/** What a subcommand of `portico` is made of: the command line parses, prints help and reports errors by it. */
+/** An option of a command. The command line parses the words and prints the help from its definition. */
 export interface OptionSpec {
   type: "string" | "number" | "boolean" | "list";
   description: string;
   short?: string;
-  /** The word for the value in help: `--port N`. */
+  /** The placeholder for the value in help, such as `N` in `--port N`. */
   value?: string;
   choices?: readonly string[];
 }
@@ -21,63 +21,63 @@ export interface ArgSpec {
 
 export interface Command {
   name: string;
-  /** One line, for the list of commands. */
+  /** A line for the list of commands. */
   summary: string;
-  /** Further help: what it is for, in plain words. */
+  /** Further help in full sentences. */
   description?: string;
   args?: readonly ArgSpec[];
   options?: Record<string, OptionSpec>;
   examples?: readonly string[];
   commands?: readonly Command[];
-  /** The route that it asks, where `commandFor` made it of one. */
+  /** The route that the command calls, if `commandFor` created it. */
   route?: string;
   /** The server that has this route. Default: the gateway's own. */
   server?: string;
-  /** Throw an Error for failure: its message goes to stderr in one line and the exit code is 1. */
+  /** Throw an Error to report a failure: its message is printed on stderr in one line, and the exit code is 1. */
   run?(io: CommandIO): Promise<void> | void;
 }
 
 export interface CommandIO {
   args: Record<string, string | undefined> & { rest?: string[] };
   options: Record<string, string | number | boolean | string[] | undefined>;
-  /** `--json` was given. */
+  /** True if the user passed `--json`. */
   json: boolean;
-  /** Prints a line on stdout, without control characters; the tone colours it on a terminal. */
+  /** Prints a line on stdout with its control characters escaped. `tone` colours it on a terminal. */
   print(line?: string, tone?: "warn" | "error"): void;
-  /** Prints a line of the gateway's log for a person, who gets its time, level and fields. */
+  /** Prints a line of the gateway's log in a readable form, with its time, level and fields. */
   printLog(line: string): void;
-  /** `--json`: prints the value as JSON; else the lines that `human` makes of it. */
+  /** Prints the value as JSON if `--json` is set, else the lines that `human` returns for it. */
   show<T>(value: T, human: (value: T) => string | readonly string[]): void;
-  /** Aligned columns; nothing but the header where there are no rows. */
+  /** Returns the lines of a table with aligned columns. Without rows, returns only the header. */
   table(
     head: readonly string[],
     rows: readonly (readonly (string | number | undefined)[])[],
   ): string[];
-  /** Progress of long work: a moving line on a terminal, plain lines elsewhere, on stderr. */
+  /** Reports the progress of long work on stderr: in one updated line on a terminal, in plain lines elsewhere. */
   progress(text: string): void;
-  /** The home on disk, for what works without a gateway. */
+  /** Opens the home on disk, for commands that work without a gateway. */
   home(): HomeOnDisk;
-  /** The running gateway, over HTTP with its token. */
+  /** The client for the running gateway, over HTTP with its token. */
   gateway: GatewayClient;
   /** Aborted by SIGINT. */
   signal: AbortSignal;
   cwd: string;
   env: Record<string, string | undefined>;
-  /** Runs a gateway with a few plugins only as this process, until a signal ends it. Does not return. */
+  /** Runs a gateway in this process until a signal stops it. Does not return. */
   serve(part: ServePart): Promise<void>;
 }
 
-/** A gateway of a few plugins, on loopback, for a command that works by itself. */
+/** The gateway that a command runs in its own process, such as one with only a few plugins. */
 export interface ServePart {
-  /** Names of the plugins that run; without, it is the home's gateway, with its banner. */
+  /** The names of the plugins to run. If it is missing, the home's gateway runs, and prints its banner. */
   only?: readonly string[];
-  /** 0: any free one. */
+  /** 0 selects any free port. */
   port?: number;
-  /** Called once it runs. A rejection stops it and fails the command. */
+  /** Called when the gateway is running. A rejection stops the gateway, and the command fails. */
   started?(gateway: { use<K extends ServiceName>(name: K): Services[K] }): unknown;
 }
 
-/** Checks a command's definition at compile time. */
+/** Returns the command unchanged. The compiler checks its definition. */
 export function defineCommand(command: Command): Command {
   return command;
 }

@@ -1,52 +1,53 @@
-/** Help that teaches: what a command is for, how it is written, and a line to copy. */
+/** The help of commands: purpose, usage, and examples to copy. */
 import type { Command, OptionSpec } from "./command.ts";
 import { commonOptions } from "./parse.ts";
 
-const GATEWAY_URL_BESIDE = "; put --url before the command's name to pass the gateway's address";
+const OWN_URL_HINT = "; put --url before the command's name to pass the gateway's address";
 
 export function helpFor(command: Command, path: readonly string[]): string {
   const lines: string[] = [];
   if (command.summary) lines.push(command.summary, "");
-  lines.push(`Usage: ${usageOf(command, path)}`);
+  lines.push(`Usage: ${formatUsage(command, path)}`);
   if (command.description) lines.push("", command.description.trim());
   if (command.commands?.length) {
     lines.push(
       "",
       "Commands:",
-      ...columns(command.commands.map((sub) => [signature(sub), sub.summary])),
+      ...formatColumns(command.commands.map((sub) => [signature(sub), sub.summary])),
     );
   }
   if (command.args?.some((arg) => arg.description)) {
     lines.push(
       "",
       "Arguments:",
-      ...columns(command.args.map((arg) => [arg.name.toUpperCase(), arg.description ?? ""])),
+      ...formatColumns(command.args.map((arg) => [arg.name.toUpperCase(), arg.description ?? ""])),
     );
   }
-  // One of the command's own takes the place of the common one; the gateway's address can still be given.
-  const own = Object.entries(command.options ?? {}).map(([name, spec]): [string, OptionSpec] =>
-    name === "url"
-      ? [name, { ...spec, description: `${spec.description}${GATEWAY_URL_BESIDE}` }]
-      : [name, spec],
+  // A command's own option replaces the common one of that name. For `--url`, the help says how to pass the gateway's address.
+  const ownOptions = Object.entries(command.options ?? {}).map(
+    ([name, spec]): [string, OptionSpec] =>
+      name === "url"
+        ? [name, { ...spec, description: `${spec.description}${OWN_URL_HINT}` }]
+        : [name, spec],
   );
-  if (own.length) lines.push("", "Options:", ...columns(own.map(optionRow)));
+  if (ownOptions.length) lines.push("", "Options:", ...formatColumns(ownOptions.map(optionRow)));
   const common = Object.entries(commonOptions).filter(
     ([name]) => !Object.hasOwn(command.options ?? {}, name),
   );
-  if (command.run) lines.push("", "Common options:", ...columns(common.map(optionRow)));
+  if (command.run) lines.push("", "Common options:", ...formatColumns(common.map(optionRow)));
   if (command.examples?.length)
     lines.push("", "Examples:", ...command.examples.map((example) => `  ${example}`));
   if (command.commands?.length) lines.push("", `\`${path.join(" ")} COMMAND --help\` shows more.`);
   return lines.join("\n");
 }
 
-/** The help of the bare command. `steps` are lines to copy, each with what it does. */
-export function overview(
+/** Returns the help of the bare command. `steps` are lines to copy, each with its explanation. */
+export function helpOverview(
   version: string,
   commands: readonly Command[],
   steps: readonly (readonly string[])[],
 ): string {
-  const own = [
+  const allSteps = [
     ["portico start", "run the gateway, and print its address and token"],
     ...steps,
     ["portico status", "show what is running, and what is wrong"],
@@ -57,10 +58,10 @@ export function overview(
     "Usage: portico COMMAND [options]",
     "",
     "Commands:",
-    ...columns(commands.map(({ name, summary }) => [name, summary])),
+    ...formatColumns(commands.map(({ name, summary }) => [name, summary])),
     "",
     "Common options:",
-    ...columns(
+    ...formatColumns(
       Object.entries(commonOptions).map(([name, spec]) => [
         `--${name}${spec.value ? ` ${spec.value}` : ""}`,
         spec.description,
@@ -68,17 +69,17 @@ export function overview(
     ),
     "",
     "First steps:",
-    ...own.map(([line = "", what]) => `  ${line.padEnd(50)}  # ${what}`),
+    ...allSteps.map(([line = "", what]) => `  ${line.padEnd(50)}  # ${what}`),
   ].join("\n");
 }
 
-/** Two columns with a margin, the second wrapped by the terminal. */
-export function columns(rows: readonly (readonly [string, string])[]): string[] {
+/** Formats two columns with a margin. The terminal wraps the second one. */
+export function formatColumns(rows: readonly (readonly [string, string])[]): string[] {
   const width = Math.min(34, Math.max(0, ...rows.map(([first]) => first.length)));
   return rows.map(([first, second]) => `  ${first.padEnd(width)}  ${second}`.trimEnd());
 }
 
-function usageOf(command: Command, path: readonly string[]): string {
+function formatUsage(command: Command, path: readonly string[]): string {
   const words = [...path];
   if (command.commands?.length && !command.run) words.push("COMMAND");
   for (const arg of command.args ?? []) words.push(argWord(arg));

@@ -1,4 +1,4 @@
-/** HTTPS takes time to load: it is only where the gateway speaks it. */
+/** HTTPS requests. They are in a module of their own, which takes time to load, for gateways that use TLS. */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { ClientRequestArgs, IncomingMessage } from "node:http";
@@ -10,15 +10,19 @@ import tls from "node:tls";
 const UNTRUSTED =
   "its certificate is not trusted: pass the gateway's --home, or set NODE_EXTRA_CA_CERTS to the file of its authority";
 
-/** Opens requests. With `cert` (a file), exactly that certificate is trusted, regardless of its issuer and age. */
+/** Returns a function that opens requests. Besides certificates of known authorities, it trusts the one in the file `cert`, regardless of issuer and age. */
 export function requestTrusting(cert: string | undefined) {
-  const own = cert === undefined ? undefined : read(cert);
+  const fingerprint = cert === undefined ? undefined : readFingerprint(cert);
   return (url: URL, options: RequestOptions, respond: (res: IncomingMessage) => void) =>
-    request(url, { ...options, agent: undefined, createConnection: connectTrusting(own) }, respond);
+    request(
+      url,
+      { ...options, agent: undefined, createConnection: connectTrusting(fingerprint) },
+      respond,
+    );
 }
 
-/** Sends nothing before the certificate of the other side is checked. */
-function connectTrusting(own: string | undefined) {
+/** Connects, and checks the server's certificate before anything is sent. */
+function connectTrusting(fingerprint: string | undefined) {
   return (
     options: ClientRequestArgs,
     done: (error: Error | null, socket: Duplex) => void,
@@ -26,7 +30,8 @@ function connectTrusting(own: string | undefined) {
     const { host, port, servername } = options as tls.ConnectionOptions;
     const name = servername ?? (isIP(host ?? "") === 0 ? host : undefined);
     const socket = tls.connect({ host, port, servername: name, rejectUnauthorized: false }, () => {
-      const isTrusted = socket.authorized || socket.getPeerCertificate().fingerprint256 === own;
+      const isTrusted =
+        socket.authorized || socket.getPeerCertificate().fingerprint256 === fingerprint;
       if (isTrusted) done(null, socket);
       else socket.destroy(new Error(`${UNTRUSTED} (${socket.authorizationError})`));
     });
@@ -34,14 +39,14 @@ function connectTrusting(own: string | undefined) {
   };
 }
 
-/** The gateway goes on with the certificate that it has while the file is broken; nobody can know it by that file. */
-function read(file: string): string {
+/** Returns the fingerprint of the certificate in a file. Throws if the file is unreadable; the gateway then still uses its earlier certificate. */
+function readFingerprint(file: string): string {
   try {
     return new X509Certificate(readFileSync(file)).fingerprint256;
   } catch (cause) {
-    const why = `${file} (gateway.tls.cert) is not a readable certificate (${(cause as Error).message})`;
+    const reason = `${file} (gateway.tls.cert) is not a readable certificate (${(cause as Error).message})`;
     throw new Error(
-      `The gateway's certificate cannot be checked: ${why}. Repair the file, and try again.`,
+      `The gateway's certificate cannot be checked: ${reason}. Repair the file, and try again.`,
       {
         cause,
       },

@@ -1,4 +1,4 @@
-/** The face `portico/command-line`: what a plugin needs for commands, for checks of `portico doctor`, and for `plugins new`. */
+/** The face `portico/command-line`: commands of plugins, checks of `portico doctor`, and templates of `portico plugins new`. */
 import type { Socket } from "node:net";
 import type { ConfigSchemas } from "portico";
 import type { Command } from "./command.ts";
@@ -32,13 +32,13 @@ export {
 
 declare module "portico" {
   interface PluginDefinition<C extends ConfigSchemas> {
-    /** Command word → its definition, loaded only when the word is used. */
+    /** Command name → its definition, loaded only when the command is used. */
     commands?: Record<string, () => Promise<{ default: Command }>>;
-    /** Lines to copy with what each does, for the help of the bare `portico`. */
+    /** Lines to copy, each with its explanation, for the help of the bare `portico`. */
     firstSteps?: readonly (readonly [line: string, what: string])[];
-    /** What is looked at → how: `portico doctor` asks it, without setting the plugin up. */
+    /** Name of a check → the check. `portico doctor` runs it without setting the plugin up. */
     checks?: Record<string, () => Promise<{ default: HealthCheck }>>;
-    /** Kind → the files of a plugin of that kind, for `portico plugins new NAME --kind KIND`. */
+    /** Kind → the template of a plugin of that kind, for `portico plugins new NAME --kind KIND`. */
     templates?: Record<string, () => Promise<{ default: PluginTemplate }>>;
   }
   interface Contributions {
@@ -47,8 +47,8 @@ declare module "portico" {
   }
   interface Workers {
     /**
-     * What a connection of the gateway's is still sent where this worker is killed; without `words`, no more. Has no effect
-     * where TLS is spoken over it.
+     * Sets the bytes that the connection's client still receives if this worker is killed. Without `words`, removes them.
+     * Has no effect on TLS connections.
      */
     lastWords(socket: Socket | null, words?: Uint8Array): void;
   }

@@ -1,8 +1,8 @@
-/** What a command gets. */
+/** Creates the `CommandIO` that a command receives. */
 import type { HomeOptions, Program } from "portico";
 import type { GatewayClient } from "./client.ts";
 import type { CommandIO } from "./command.ts";
-import { logLine } from "./log-line.ts";
+import { formatLogLine } from "./log-line.ts";
 import type { Parsed } from "./parse.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -24,7 +24,7 @@ export function createIo({ program, parsed, gateway, terminal }: IoOptions): Com
     env,
     json,
     print: terminal.print,
-    printLog: (line) => terminal.print(...logLine(line)),
+    printLog: (line) => terminal.print(...formatLogLine(line)),
     show(value, human) {
       if (json) return terminal.print(JSON.stringify(value, null, 2));
       for (const line of [human(value)].flat()) terminal.print(line);
@@ -33,15 +33,15 @@ export function createIo({ program, parsed, gateway, terminal }: IoOptions): Com
     progress(text) {
       if (!json) terminal.progress(text);
     },
-    home: () => program.home(placeOf(parsed)),
+    home: () => program.home(homeOptions(parsed)),
     serve: async (part) =>
-      (await import("./start/serve.ts")).serve(program, io, placeOf(parsed), part),
+      (await import("./start/serve.ts")).serve(program, io, homeOptions(parsed), part),
   };
   return io;
 }
 
-/** Which home the options mean. A command may have a flag --workspace of its own. */
-export function placeOf({ options }: Parsed): HomeOptions {
+/** Returns the home that the options select. `--workspace` counts only as a string, because a command may have a flag of that name. */
+export function homeOptions({ options }: Parsed): HomeOptions {
   const { home, config, workspace } = options as HomeOptions;
   return { home, config, workspace: typeof workspace === "string" ? workspace : undefined };
 }

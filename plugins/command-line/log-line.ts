@@ -1,5 +1,5 @@
-/** A log line for a person, and its colour on a terminal; elsewhere lines stay JSON. */
-export function logLine(line: string): [text: string, tone: "warn" | "error" | undefined] {
+/** Formats a JSON log line for a terminal. Returns its text and tone. */
+export function formatLogLine(line: string): [text: string, tone: "warn" | "error" | undefined] {
   const { level, time, msg, err, ...rest } = JSON.parse(line) as Record<string, unknown> & {
     level: string;
     time: string;

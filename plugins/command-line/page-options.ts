@@ -1,4 +1,4 @@
-/** What commands have in common that list a long record in pages, the newest entry first. */
+/** Options of commands that list entries in pages, newest first. */
 import type { RouteOption } from "./route-command.ts";
 
 export const periodOptions = {
@@ -23,7 +23,7 @@ export const pageOptions = {
   before: { type: "string", value: "NEXT", description: "The `next` value of the previous page" },
 } satisfies Record<string, RouteOption>;
 
-/** Says how to see the next page; nothing after the last one. */
+/** Returns a line that says how to see the next page, or nothing after the last page. */
 export function nextPageLines(next: string | undefined): string[] {
   return next === undefined ? [] : [`To see older entries, pass --before ${next}`];
 }

@@ -1,9 +1,9 @@
-/** Turns words of the command line into a command with its options and arguments. */
+/** Parses the words of the command line into a command with its options and arguments. */
 import { parseArgs } from "node:util";
 import { didYouMean } from "portico";
 import type { ArgSpec, Command, OptionSpec } from "./command.ts";
 
-/** Wrong use of the command line: shown in one line, exit code 2. */
+/** The command line was used incorrectly. The message is printed in one line, and the exit code is 2. */
 export class UsageError extends Error {
   override name = "UsageError";
 }
@@ -37,12 +37,12 @@ export const commonOptions: Record<string, OptionSpec> = {
 type OptionValue = string | number | boolean | string[] | undefined;
 export interface Parsed {
   options: Record<string, OptionValue>;
-  /** The gateway's address, where it was given. */
+  /** The gateway's address, if the user passed one. */
   gatewayUrl?: string | undefined;
   args: Record<string, string | undefined> & { rest?: string[] };
 }
 
-/** Follows the words down the tree of subcommands; `before` is how many of the words left stood before its name. */
+/** Finds the subcommand that the words name. `before` is the number of remaining words that precede its name. */
 export function findCommand(
   root: Command,
   words: readonly string[],
@@ -52,13 +52,13 @@ export function findCommand(
   let remainingWords = [...words];
   let before = 0;
   while (command.commands?.length) {
-    // Where the words may be the command's own arguments, only the first one can name a subcommand.
-    const at = takesWords(command) ? 0 : firstWord(remainingWords, command.options);
+    // If the words may be the command's own arguments, only the first word can name a subcommand.
+    const at = hasArguments(command) ? 0 : indexOfFirstWord(remainingWords, command.options);
     const word = remainingWords[at];
     const next = command.commands.find((sub) => sub.name === word);
     if (!next) {
-      if (word === undefined || isOwnWord(command, word)) break;
-      throw unknownSubcommand(command, word, path);
+      if (word === undefined || acceptsWord(command, word)) break;
+      throw unknownSubcommandError(command, word, path);
     }
     remainingWords = remainingWords.toSpliced(at, 1);
     before = at;
@@ -68,30 +68,33 @@ export function findCommand(
   return { command, path, words: remainingWords, before };
 }
 
-const takesWords = ({ run, args = [] }: Command): boolean => run !== undefined && args.length > 0;
+const hasArguments = ({ run, args = [] }: Command): boolean => run !== undefined && args.length > 0;
 
-/** Whether the command itself reads a word that names none of its subcommands. */
-const isOwnWord = (command: Command, word: string): boolean =>
-  takesWords(command) || (command.run !== undefined && word.startsWith("-"));
+/** True if the command itself accepts a word that names none of its subcommands. */
+const acceptsWord = (command: Command, word: string): boolean =>
+  hasArguments(command) || (command.run !== undefined && word.startsWith("-"));
 
-function unknownSubcommand(
+function unknownSubcommandError(
   { commands = [], options }: Command,
   word: string,
   path: readonly string[],
 ): UsageError {
   if (!word.startsWith("-")) {
     const names = commands.map(({ name }) => name);
-    return unknownWord(word, names, path);
+    return unknownCommandError(word, names, path);
   }
-  return unknownOption(word, Object.keys({ ...commonOptions, ...options }), ["portico", ...path]);
+  return unknownOptionError(word, Object.keys({ ...commonOptions, ...options }), [
+    "portico",
+    ...path,
+  ]);
 }
 
-/** Where the first word stands that is neither an option nor the value of one; an option that is not known counts as one. */
-export function firstWord(
+/** Returns the index of the first word that is neither a known option nor the value of one. */
+export function indexOfFirstWord(
   words: readonly string[],
-  own: Readonly<Record<string, OptionSpec>> = {},
+  commandOptions: Readonly<Record<string, OptionSpec>> = {},
 ): number {
-  const specs = new Map(Object.entries({ ...commonOptions, ...own }));
+  const specs = new Map(Object.entries({ ...commonOptions, ...commandOptions }));
   for (const spec of [...specs.values()]) if (spec.short) specs.set(spec.short, spec);
   let at = 0;
   for (;;) {
@@ -102,13 +105,13 @@ export function firstWord(
   }
 }
 
-export function unknownWord(
+export function unknownCommandError(
   word: string,
   known: readonly string[],
   path: readonly string[],
 ): UsageError {
-  const near = didYouMean(word, known);
-  const hint = near ? ` Did you mean ${near}?` : "";
+  const suggestion = didYouMean(word, known);
+  const hint = suggestion ? ` Did you mean ${suggestion}?` : "";
   return new UsageError(
     `There is no command "${[...path, word].join(" ")}".${hint} \`portico --help\` lists the commands.`,
   );
@@ -122,7 +125,7 @@ export function parseWords(
 ): Parsed {
   const specs: Record<string, OptionSpec> = { ...commonOptions, ...command.options };
   const { values, positionals, tokens } = parseArgs({
-    args: words.map((word) => (NEGATIVE.test(word) ? NUMBER + word : word)),
+    args: words.map((word) => (NEGATIVE_NUMBER.test(word) ? NUMBER_PREFIX + word : word)),
     strict: false,
     allowPositionals: true,
     allowNegative: true,
@@ -143,11 +146,12 @@ export function parseWords(
   const options: Record<string, OptionValue> = {};
   for (const [name, value] of Object.entries(values)) {
     const spec = specs[name];
-    if (spec) options[name] = typedValue(name, spec, plain(value as string | boolean | string[]));
+    if (spec)
+      options[name] = parseOption(name, spec, removePrefixes(value as string | boolean | string[]));
   }
   let gatewayUrl = options["url"] as string | undefined;
   if (command.options?.["url"] !== undefined) {
-    // The command has a `--url` of its own (a page to watch): the gateway's stands before the command's name.
+    // The command has its own `--url` (a page to watch), so the gateway's must precede the command's name.
     const urls = optionTokens.filter(({ name }) => name === "url");
     gatewayUrl = urls.findLast(({ index }) => index < before)?.value;
     options["url"] = urls.findLast(({ index }) => index >= before)?.value;
@@ -155,53 +159,53 @@ export function parseWords(
   return {
     options,
     gatewayUrl,
-    args: options["help"] ? {} : nameArgs(command.args ?? [], plain(positionals), path),
+    args: options["help"] ? {} : nameArgs(command.args ?? [], removePrefixes(positionals), path),
   };
 }
 
-/** Refuses an option that the command does not have, and one whose value is missing. */
+/** Throws if the command does not have the option, or if its value is missing. */
 function checkOption(
   { name, rawName, value }: { name: string; rawName: string; value?: string | undefined },
   specs: Readonly<Record<string, OptionSpec>>,
   path: readonly string[],
 ): void {
   const spec = specs[name] ?? specs[name.replace(/^no-/, "")];
-  if (!spec) throw unknownOption(rawName, Object.keys(specs), path);
+  if (!spec) throw unknownOptionError(rawName, Object.keys(specs), path);
   if (spec.type !== "boolean" && value === undefined)
     throw new UsageError(`${rawName} needs a value: ${rawName} ${spec.value ?? "VALUE"}.`);
 }
 
-/** A latitude, a priority: a value, and no option that begins with a digit. */
-const NEGATIVE = /^-(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
-/** Stands before such a word while options are looked for. */
-const NUMBER = "\0";
+/** Matches a negative number, which is a value (a latitude, a priority) and not an option. */
+const NEGATIVE_NUMBER = /^-(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
+/** The prefix that hides negative numbers from `parseArgs`. */
+const NUMBER_PREFIX = "\0";
 
-function plain<T extends string | boolean | readonly string[]>(value: T): T {
-  const one = (word: string): string =>
-    word.startsWith(NUMBER) ? word.slice(NUMBER.length) : word;
-  if (typeof value === "string") return one(value) as T;
-  return (Array.isArray(value) ? value.map(one) : value) as T;
+function removePrefixes<T extends string | boolean | readonly string[]>(value: T): T {
+  const removePrefix = (word: string): string =>
+    word.startsWith(NUMBER_PREFIX) ? word.slice(NUMBER_PREFIX.length) : word;
+  if (typeof value === "string") return removePrefix(value) as T;
+  return (Array.isArray(value) ? value.map(removePrefix) : value) as T;
 }
 
-function unknownOption(
+function unknownOptionError(
   option: string,
   known: readonly string[],
   path: readonly string[],
 ): UsageError {
-  const near = didYouMean(option.replace(/^-+/, ""), known);
-  const hint = near ? ` Did you mean --${near}?` : "";
+  const suggestion = didYouMean(option.replace(/^-+/, ""), known);
+  const hint = suggestion ? ` Did you mean --${suggestion}?` : "";
   return new UsageError(
     `${path.join(" ")} has no option ${option}.${hint} See ${path.join(" ")} --help.`,
   );
 }
 
-/** `--headless=false`, as other programs write `--no-headless`. */
-function switchValue(name: string, value: string): boolean {
+/** Parses the value in `--headless=false`, another form of `--no-headless`. */
+function parseSwitch(name: string, value: string): boolean {
   if (value === "true" || value === "false") return value === "true";
   throw new UsageError(`--${name} takes no value. Write --${name} or --no-${name}.`);
 }
 
-function typedValue(
+function parseOption(
   name: string,
   spec: OptionSpec,
   value: string | boolean | string[],
@@ -212,7 +216,7 @@ function typedValue(
       throw new UsageError(`--${name} takes a number, not "${value}".`);
     return number;
   }
-  if (spec.type === "boolean" && typeof value === "string") return switchValue(name, value);
+  if (spec.type === "boolean" && typeof value === "string") return parseSwitch(name, value);
   if (spec.choices && !spec.choices.includes(String(value))) {
     throw new UsageError(`--${name} takes ${spec.choices.join(", ")}, not "${value}".`);
   }

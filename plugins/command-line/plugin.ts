@@ -1,4 +1,4 @@
-/** What a person types and reads: `portico WORD …`. */
+/** The command line: `portico COMMAND …`. */
 import { definePlugin } from "portico";
 import type {} from "./index.ts";
 

@@ -1,68 +1,68 @@
-/** Commands that send one request and show its response: made from what the route declares. */
+/** Derives commands from routes: each sends one request and shows the response. */
 import type { Method, RouteOptions, TSchema } from "portico";
 import type { ArgSpec, Command, CommandIO, OptionSpec } from "./command.ts";
 
-/** Where a route is mounted: `GET /turns/:id`. */
+/** A route's method and path, such as `GET /turns/:id`. */
 export type RoutePlace = `${Method} /${string}`;
 
-/** The part of a route's declaration that a command is made from. */
+/** The part of a route's declaration from which a command is derived. */
 export interface DeclaredRoute extends Pick<RouteOptions, "summary" | "query" | "body"> {
   /** The server on which the route is mounted. Default: the gateway's own. */
   server?: string;
 }
 
-/** What an argument or an option sets. Where it has no value, it sets nothing. */
-interface SetsMember {
+/** The member that an argument or an option sets. Without a value, it sets nothing. */
+interface MemberSetter {
   /** Default: the name of the argument or option. */
   member?: string;
-  /** Turns what the user typed into the member's value. Throw an Error for a value that is wrong. */
+  /** Converts the user's input to the member's value. Throw an Error if the input is invalid. */
   read?(value: never): unknown;
-  /** The member's value where the user typed none. */
+  /** The member's value if the user typed none. */
   fallback?: unknown;
 }
 
 /** An argument that sets a parameter of the path, or a member of the query or the body. */
-export interface RouteArgument extends ArgSpec, SetsMember {}
+export interface RouteArgument extends ArgSpec, MemberSetter {}
 
-/** An option that sets a member of the query or the body. What it leaves out is taken from that member's schema. */
-export interface RouteOption extends Partial<OptionSpec>, SetsMember {}
+/** An option that sets a member of the query or the body. Missing fields come from that member's schema. */
+export interface RouteOption extends Partial<OptionSpec>, MemberSetter {}
 
 export interface RouteCommand<Result>
   extends Pick<Command, "name" | "description" | "examples" | "commands"> {
   /** Default: the route's summary. */
   summary?: string;
   /**
-   * What the command always sends: parameters of the path, members of the query or the body. A command for one kind of
-   * what a route takes says the kind here.
+   * Values that the command always sends: parameters of the path, members of the query or the body. A command for one of
+   * several kinds that a route accepts sets the kind here.
    */
   constants?: Readonly<Record<string, string>>;
-  /** The first ones fill the path's parameters in order, further ones set members. */
+  /** The first arguments fill the path's parameters in order. Further ones set members. */
   args?: readonly RouteArgument[];
   /**
-   * Each member of the query that neither a constant nor an argument sets is an option, by its own name or by one listed
-   * here. A member of the body is one only if it is listed here, since many bodies have members that no single word can
-   * say. Of several options that set one member, the last one counts.
+   * Each member of the query that neither a constant nor an argument sets is an option, under its own name or under one
+   * listed here. A member of the body is an option only if it is listed here, since many bodies have members that no single
+   * word can express. If several options set the same member, the last one counts.
    */
   options?: Record<string, RouteOption>;
-  /** All members, in place of those that constants, arguments and options would set one by one. */
+  /** Returns all members, and replaces those that constants, arguments and options would set. */
   members?(io: CommandIO): Record<string, unknown>;
   headers?: Record<string, string>;
   /** Printed while the gateway works. */
   progress?: string | ((io: CommandIO) => string);
   timeoutMs?: number;
-  /** The lines for a person; with `--json` the response is printed as it is. */
+  /** Returns the lines to print. With `--json`, the unchanged response is printed instead. */
   view(result: Result, io: CommandIO): string | readonly string[];
-  /** Why the command fails although the gateway responded; `undefined` if it does not. */
+  /** Returns the reason if the command failed although the gateway responded, else `undefined`. */
   failure?(result: Result): string | undefined;
 }
 
-/** Makes a command from a route and from what a person is shown of its response. */
+/** Creates a command from a route and a view of its response. */
 export function commandFor<Result>(
   place: RoutePlace,
   route: DeclaredRoute,
   command: RouteCommand<Result>,
 ): Command {
-  const options = optionsOf(route, command);
+  const options = collectOptions(route, command);
   return {
     name: command.name,
     summary: command.summary ?? route.summary ?? "",
@@ -74,7 +74,7 @@ export function commandFor<Result>(
     route: place,
     ...(route.server !== undefined && { server: route.server }),
     async run(io) {
-      const request = requestOf(place, route, command, options, io);
+      const request = buildRequest(place, route, command, options, io);
       const { method, path, query, body } = request;
       const { headers, timeoutMs, progress } = command;
       if (progress !== undefined)
@@ -92,51 +92,53 @@ export function commandFor<Result>(
   };
 }
 
-interface NamedOption extends SetsMember {
+interface NamedOption extends MemberSetter {
   name: string;
   member: string;
   spec: OptionSpec;
 }
 
-function optionsOf(route: DeclaredRoute, command: RouteCommand<never>): NamedOption[] {
+function collectOptions(route: DeclaredRoute, command: RouteCommand<never>): NamedOption[] {
   const inQuery = membersOf(route.query);
   const schemas = { ...membersOf(route.body), ...inQuery };
-  const listed = Object.entries(command.options ?? {}).map(
+  const listedOptions = Object.entries(command.options ?? {}).map(
     ([name, { member = name, read, fallback, ...spec }]) => ({
       name,
       member,
       read,
       fallback,
-      spec: completeSpec(spec, specOf(schemas[member])),
+      spec: completeSpec(spec, specFromSchema(schemas[member])),
     }),
   );
   const alreadySet = new Set([
     ...Object.keys(command.constants ?? {}),
     ...(command.args ?? []).map(({ name, member = name }) => member),
-    ...listed.map(({ member }) => member),
+    ...listedOptions.map(({ member }) => member),
   ]);
-  const further = Object.entries(inQuery)
+  const queryOptions = Object.entries(inQuery)
     .filter(([member]) => !alreadySet.has(member))
-    .map(([member, schema]) => ({ name: member, member, spec: specOf(schema) }));
-  return [...listed, ...further];
+    .map(([member, schema]) => ({ name: member, member, spec: specFromSchema(schema) }));
+  return [...listedOptions, ...queryOptions];
 }
 
-/** An option with a type of its own takes no choices from the schema of its member. */
-function completeSpec(own: Partial<OptionSpec>, ofMember: OptionSpec): OptionSpec {
-  const { description } = ofMember;
-  return own.type === undefined ? { ...ofMember, ...own } : { description, type: own.type, ...own };
+/** Adds missing fields from the member's schema. An option with a type of its own gets only the description. */
+function completeSpec(ownSpec: Partial<OptionSpec>, memberSpec: OptionSpec): OptionSpec {
+  const { description } = memberSpec;
+  return ownSpec.type === undefined
+    ? { ...memberSpec, ...ownSpec }
+    : { description, type: ownSpec.type, ...ownSpec };
 }
 
-/** The members that a route declares. Declarations that are loaded later have none yet: their options are listed in full. */
+/** Returns the members that a route declares. A lazy declaration has none yet, so its command lists its options in full. */
 function membersOf(declared: RouteOptions["query"] | null): Record<string, TSchema> {
   if (!declared || typeof declared === "function") return {};
   return (declared["properties"] as Record<string, TSchema> | undefined) ?? {};
 }
 
-/** The form of an option whose value the schema takes. */
-function specOf(schema: TSchema | undefined): OptionSpec {
+/** Derives an option from the schema of its member. */
+function specFromSchema(schema: TSchema | undefined): OptionSpec {
   const description = (schema?.["description"] as string | undefined) ?? "";
-  const choices = choicesOf(schema);
+  const choices = stringChoices(schema);
   if (schema?.["type"] === "boolean" || choices?.join() === "true,false")
     return { type: "boolean", description };
   if (choices) return { type: "string", choices, description };
@@ -145,8 +147,8 @@ function specOf(schema: TSchema | undefined): OptionSpec {
   return { type: schema?.["type"] === "array" ? "list" : "string", description };
 }
 
-/** The texts of a union of literals; `undefined` for any other schema. */
-function choicesOf(schema: TSchema | undefined): string[] | undefined {
+/** Returns the strings of a union of literals, or `undefined` for any other schema. */
+function stringChoices(schema: TSchema | undefined): string[] | undefined {
   const variants = (schema?.["anyOf"] ?? []) as readonly TSchema[];
   const texts = variants.map((variant) => variant["const"] as unknown);
   const areTexts = texts.length > 0 && texts.every((text) => typeof text === "string");
@@ -160,7 +162,7 @@ interface RouteRequest {
   body: Record<string, unknown> | undefined;
 }
 
-function requestOf(
+function buildRequest(
   place: RoutePlace,
   route: DeclaredRoute,
   command: RouteCommand<never>,
@@ -169,53 +171,53 @@ function requestOf(
 ): RouteRequest {
   const [method = "GET", pattern = "/"] = place.split(" ");
   const members = Object.entries(
-    command.members?.(io) ?? membersOfWords(pattern, command, options, io),
+    command.members?.(io) ?? collectMembers(pattern, command, options, io),
   ).filter(([, value]) => value !== undefined);
   const inQuery = membersOf(route.query);
   const isInQuery = (name: string) => !route.body || Object.hasOwn(inQuery, name);
-  const part = (keep: (name: string) => boolean) =>
+  const membersWhere = (keep: (name: string) => boolean) =>
     Object.fromEntries(members.filter(([name]) => keep(name)));
   return {
     method,
-    path: pathOf(pattern, command, io),
-    query: part(isInQuery) as RouteRequest["query"],
-    body: route.body ? part((name) => !isInQuery(name)) : undefined,
+    path: buildPath(pattern, command, io),
+    query: membersWhere(isInQuery) as RouteRequest["query"],
+    body: route.body ? membersWhere((name) => !isInQuery(name)) : undefined,
   };
 }
 
 const PARAMETER = /:(\w+)/g;
 
-function parametersOf(pattern: string): string[] {
+function pathParameters(pattern: string): string[] {
   return [...pattern.matchAll(PARAMETER)].map(([, name]) => name as string);
 }
 
-/** Those parameters of the path that no constant fills. */
-function parametersOfArguments(pattern: string, { constants }: RouteCommand<never>): string[] {
-  return parametersOf(pattern).filter((name) => !Object.hasOwn(constants ?? {}, name));
+/** Returns the path parameters that no constant fills. */
+function unfilledParameters(pattern: string, { constants }: RouteCommand<never>): string[] {
+  return pathParameters(pattern).filter((name) => !Object.hasOwn(constants ?? {}, name));
 }
 
-function pathOf(pattern: string, command: RouteCommand<never>, io: CommandIO): string {
+function buildPath(pattern: string, command: RouteCommand<never>, io: CommandIO): string {
   const parameters: Record<string, unknown> = { ...command.constants };
-  for (const [index, name] of parametersOfArguments(pattern, command).entries())
+  for (const [index, name] of unfilledParameters(pattern, command).entries())
     parameters[name] = argumentValue(command.args?.[index], io);
   return pattern.replace(PARAMETER, (_, name) =>
     encodeURIComponent(String(parameters[name] ?? "")),
   );
 }
 
-/** Members that constants, arguments and options set one by one. */
-function membersOfWords(
+/** Collects the members that constants, arguments and options set. */
+function collectMembers(
   pattern: string,
   command: RouteCommand<never>,
   options: readonly NamedOption[],
   io: CommandIO,
 ): Record<string, unknown> {
   const { constants = {}, args = [] } = command;
-  const inPath = parametersOf(pattern);
-  const further = args.slice(parametersOfArguments(pattern, command).length);
+  const inPath = pathParameters(pattern);
+  const memberArguments = args.slice(unfilledParameters(pattern, command).length);
   const members = [
     ...Object.entries(constants).filter(([name]) => !inPath.includes(name)),
-    ...further.map((spec) => [spec.member ?? spec.name, argumentValue(spec, io)] as const),
+    ...memberArguments.map((spec) => [spec.member ?? spec.name, argumentValue(spec, io)] as const),
     ...options.map((spec) => [spec.member, readValue(spec, io.options[spec.name])] as const),
   ];
   return Object.fromEntries(members.filter(([, value]) => value !== undefined));
@@ -226,7 +228,7 @@ function argumentValue(argument: RouteArgument | undefined, io: CommandIO): unkn
   return readValue(argument, argument.rest ? io.args.rest : io.args[argument.name]);
 }
 
-function readValue({ read, fallback }: SetsMember, value: unknown): unknown {
+function readValue({ read, fallback }: MemberSetter, value: unknown): unknown {
   if (value === undefined) return fallback;
   return read === undefined ? value : read(value as never);
 }

@@ -1,48 +1,48 @@
-/** What the command line writes, all of it: the one place through which text from outside reaches a terminal. */
+/** All output of the command line. Text from outside reaches the terminal only through this module. */
 import type { OutputStream } from "portico";
 
 export interface Terminal {
-  /** A line on stdout; the tone colours it where stdout is a terminal. */
+  /** Prints a line on stdout. `tone` colours it if stdout is a terminal. */
   print(line?: string, tone?: keyof typeof COLOURS): void;
-  /** A line on stderr. */
-  complain(line: string): void;
-  /** A moving line on a terminal, plain lines elsewhere; on stderr. */
+  /** Prints a line on stderr. */
+  printError(line: string): void;
+  /** Reports progress on stderr: in one updated line on a terminal, in plain lines elsewhere. */
   progress(text: string): void;
 }
 
 const COLOURS = { warn: "\u001b[33m", error: "\u001b[31m" };
-const PLAIN = "\u001b[0m";
+const RESET_COLOUR = "\u001b[0m";
 const CLEAR_LINE = "\r\u001b[2K";
 const CONTROL = /(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
 /**
- * Control characters, and the two that do nothing but separate lines, as `\u001b`: visible, and inside the texts of JSON
- * still JSON of the same meaning.
+ * Escapes control characters and the two Unicode line separators in the form `\u001b`. So they are visible, and a string in
+ * JSON keeps its meaning.
  */
-export function withoutControls(text: string): string {
+export function escapeControls(text: string): string {
   return text.replace(CONTROL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 export function createTerminal(stdout: OutputStream, stderr: OutputStream): Terminal {
-  let moving = false;
-  const settle = () => {
-    if (moving) stderr.write(CLEAR_LINE);
-    moving = false;
+  let hasProgressLine = false;
+  const clearProgress = () => {
+    if (hasProgressLine) stderr.write(CLEAR_LINE);
+    hasProgressLine = false;
   };
   return {
     print(line = "", tone) {
-      settle();
-      const text = withoutControls(line);
-      stdout.write(`${tone && stdout.isTTY ? COLOURS[tone] + text + PLAIN : text}\n`);
+      clearProgress();
+      const text = escapeControls(line);
+      stdout.write(`${tone && stdout.isTTY ? COLOURS[tone] + text + RESET_COLOUR : text}\n`);
     },
-    complain(line) {
-      settle();
-      stderr.write(`${withoutControls(line)}\n`);
+    printError(line) {
+      clearProgress();
+      stderr.write(`${escapeControls(line)}\n`);
     },
     progress(text) {
-      if (!stderr.isTTY) return void stderr.write(`${withoutControls(text)}\n`);
-      stderr.write(CLEAR_LINE + withoutControls(text));
-      moving = text !== "";
+      if (!stderr.isTTY) return void stderr.write(`${escapeControls(text)}\n`);
+      stderr.write(CLEAR_LINE + escapeControls(text));
+      hasProgressLine = text !== "";
     },
   };
 }

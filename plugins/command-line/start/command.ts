@@ -1,6 +1,6 @@
 import { defineCommand } from "../command.ts";
 
-/** The foreground gateway. It is the only command that does not talk to a running one. */
+/** `portico start`: runs the gateway in the foreground. */
 export default defineCommand({
   name: "start",
   summary: "Run the gateway in the foreground",

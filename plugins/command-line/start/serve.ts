@@ -1,13 +1,13 @@
-/** `portico start`: a gateway as this process, with its banner, its signals and its stray errors. */
+/** Runs a gateway in this process: prints its banner, and handles signals and stray errors. */
 import type { HomeOptions, Program, StartedGateway } from "portico";
 import { joinWorkers, type ProcessLink } from "portico/workers";
 import type { CommandIO, ServePart } from "../command.ts";
 import { checkPort } from "../parse.ts";
-import { bannerOf } from "./banner.ts";
+import { createBanner } from "./banner.ts";
 import { handleSignals } from "./signals.ts";
 import { startWorkers } from "./start-workers.ts";
 
-/** Does not return. */
+/** Runs a gateway until it is stopped, then exits the process. Does not return. */
 export async function serve(
   program: Program,
   io: CommandIO,
@@ -21,11 +21,11 @@ export async function serve(
   let gateway: StartedGateway | undefined;
   const link = only === undefined ? await joinWorkers(process.env) : undefined;
   catchStrayErrors(program, () => gateway, link);
-  refuseExit(program);
-  const ended = link ? endOf(link, () => gateway) : handleSignals(() => gateway);
+  guardProcessExit(program);
+  const exitCode = link ? stopWithPrimary(link, () => gateway) : handleSignals(() => gateway);
   const write = process.stdout.isTTY
     ? io.printLog
-    : writeTogether(process.stdout, link !== undefined);
+    : createBatchedWriter(process.stdout, link !== undefined);
   try {
     gateway = await program.start({ ...place, only, port, link, write });
   } catch (error) {
@@ -33,14 +33,14 @@ export async function serve(
     throw error;
   }
   if (part.started === undefined) {
-    if (link) link.ready(bannerOf(gateway), gateway.accept);
-    else io.print(bannerOf(gateway));
-    process.exit(await ended);
+    if (link) link.ready(createBanner(gateway), gateway.accept);
+    else io.print(createBanner(gateway));
+    process.exit(await exitCode);
   }
   try {
-    const never = new Promise<never>(() => {});
+    const pending = new Promise<never>(() => {});
     process.exit(
-      await Promise.race([ended, Promise.resolve(part.started(gateway)).then(() => never)]),
+      await Promise.race([exitCode, Promise.resolve(part.started(gateway)).then(() => pending)]),
     );
   } catch (error) {
     await gateway.stop("it could not start");
@@ -48,8 +48,8 @@ export async function serve(
   }
 }
 
-/** The process that runs the workers decides when one ends: a Ctrl-C reaches them all. */
-async function endOf(
+/** Stops the gateway of a worker when the primary process asks for it. A worker ignores signals, because Ctrl-C reaches all processes. */
+async function stopWithPrimary(
   link: ProcessLink,
   gateway: () => StartedGateway | undefined,
 ): Promise<number> {
@@ -60,50 +60,50 @@ async function endOf(
   return 0;
 }
 
-/** A pipe takes writes of up to this size in one piece, so that lines of several processes do not mix. */
+/** A pipe accepts writes of up to this size atomically, so that lines of several processes do not mix. */
 const PIPE_BYTES = 4096;
 
-/** Lines may wait this long for others: each write wakes the reader, which costs as much as a small request. */
+/** The delay for which lines are collected. Each write wakes the reader, which costs as much as a small request. */
 const DELAY_MS = 20;
 
-function writeTogether(out: NodeJS.WriteStream, isShared: boolean): (line: string) => void {
+function createBatchedWriter(out: NodeJS.WriteStream, isShared: boolean): (line: string) => void {
   let lines = "";
   const flush = () => {
     if (lines === "") return;
-    const all = lines;
+    const batch = lines;
     lines = "";
-    out.write(all);
+    out.write(batch);
   };
   process.on("exit", flush);
   return (line) => {
-    // lines of several workers must not run into each other
+    // a larger write would not be atomic
     if (isShared && Buffer.byteLength(lines) + Buffer.byteLength(line) > PIPE_BYTES) flush();
     if (lines === "") setTimeout(flush, DELAY_MS).unref();
     lines += line;
   };
 }
 
-/** An error that belongs to an extension harms nobody else; one of the gateway's own ends it, since its state is unknown. */
+/** Handles uncaught errors. An extension's error is only reported; the gateway's own stops the process, because its state is unknown. */
 function catchStrayErrors(
   { owner }: Program,
   gateway: () => StartedGateway | undefined,
   link?: ProcessLink,
 ): void {
-  const handle = (kind: string) => (thrown: unknown) => {
-    const one = gateway();
-    if (!one) {
+  const createHandler = (kind: string) => (thrown: unknown) => {
+    const running = gateway();
+    if (!running) {
       reportBeforeStart(kind, thrown, owner());
       return;
     }
-    if (one.strayError(kind, thrown) || kind === "unhandled rejection") return;
+    if (running.strayError(kind, thrown) || kind === "unhandled rejection") return;
     link?.leave();
-    void one.stop(kind).finally(() => process.exit(1));
+    void running.stop(kind).finally(() => process.exit(1));
   };
-  process.on("uncaughtException", handle("uncaught exception"));
-  process.on("unhandledRejection", handle("unhandled rejection"));
+  process.on("uncaughtException", createHandler("uncaught exception"));
+  process.on("unhandledRejection", createHandler("unhandled rejection"));
 }
 
-/** Ends the process, unless the error belongs to an extension. */
+/** Reports an error before the gateway has started. Exits the process unless the error belongs to an extension. */
 function reportBeforeStart(kind: string, thrown: unknown, extension: string | undefined): void {
   const source = extension === undefined ? "" : `${kind} of ${extension}: `;
   process.stderr.write(`portico: ${source}${describe(thrown)}\n`);
@@ -118,14 +118,14 @@ function describe(thrown: unknown): string {
   }
 }
 
-/** An extension that ends the process would take everybody's requests along: its call fails instead, as its own error. */
-function refuseExit({ owner }: Program): void {
+/** Makes `process.exit` throw in an extension, because it would abort the requests of all clients. */
+function guardProcessExit({ owner }: Program): void {
   const exit = process.exit.bind(process);
   process.exit = (code) => {
-    const whose = owner();
-    if (whose === undefined) return exit(code);
+    const extension = owner();
+    if (extension === undefined) return exit(code);
     throw new Error(
-      `${whose} called process.exit, which would end the gateway. Return or throw instead.`,
+      `${extension} called process.exit, which would end the gateway. Return or throw instead.`,
     );
   };
 }

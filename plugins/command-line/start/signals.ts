@@ -1,37 +1,37 @@
-/** Signals of a process that serves: the first stops it in order, a later one at once. */
+/** Handles signals of a serving process: the first one stops it gracefully, a later one at once. */
 
 const ECHO_MS = 250;
 const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
-interface Serving {
-  /** Resolves with the exit code, or with nothing for 0. */
+interface ServingProcess {
+  /** Stops gracefully. Resolves with the exit code; any other value counts as 0. */
   stop(reason: string): Promise<unknown>;
   rescan(): void;
-  /** Last, before the process ends at once. */
-  cut?(): void;
+  /** Called just before the process exits at once. */
+  beforeExit?(): void;
 }
 
 /**
- * Resolves with the exit code. npm, shells and `timeout` pass one signal on a second time: what comes within a quarter of
- * a second of the first, or was waiting beside it while this process was busy, is the same.
+ * Resolves with the exit code. npm, shells and `timeout` forward a signal that the process also receives itself. So a
+ * signal within `ECHO_MS` of the first one, or queued with it while this process was busy, counts as a repetition.
  */
-export function handleSignals(serving: () => Serving | undefined): Promise<number> {
+export function handleSignals(serving: () => ServingProcess | undefined): Promise<number> {
   return new Promise((resolve) => {
     let isStopping = false;
-    let isEchoOver = false;
+    let acceptsSecondSignal = false;
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.on(signal, () => {
-        const one = serving();
+        const current = serving();
         if (isStopping) {
-          if (!isEchoOver) return;
-          one?.cut?.();
+          if (!acceptsSecondSignal) return;
+          current?.beforeExit?.();
           process.exit(exitCodes[signal]);
         }
         isStopping = true;
-        // after the signals that wait already: they are handled before any "immediate"
-        setTimeout(() => setImmediate(() => (isEchoOver = true)), ECHO_MS).unref();
-        if (!one) process.exit(0); // it has not begun to serve: there is nothing to wait for
-        one.stop(signal).then(
+        // setImmediate runs after the handlers of signals that are already queued
+        setTimeout(() => setImmediate(() => (acceptsSecondSignal = true)), ECHO_MS).unref();
+        if (!current) process.exit(0); // it is not serving yet, so there is nothing to wait for
+        current.stop(signal).then(
           (code) => resolve(typeof code === "number" ? code : 0),
           () => resolve(1),
         );

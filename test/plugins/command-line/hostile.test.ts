@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
-import { createTerminal, withoutControls } from "../../../plugins/command-line/terminal.ts";
+import { createTerminal, escapeControls } from "../../../plugins/command-line/terminal.ts";
 import {
   type InProcessGateway,
   packageDir,
@@ -190,7 +190,7 @@ test("a terminal gets colours and a moving line of ours alone", () => {
   );
   terminal.print("\u001b[31mred", "warn");
   terminal.progress("50\u0007 %");
-  terminal.complain("bad\u009b");
+  terminal.printError("bad\u009b");
   assert.is(out, "\u001b[33m\\u001b[31mred\u001b[0m\n");
   assert.is(err, "\r\u001b[2K50\\u0007 %\r\u001b[2Kbad\\u009b\n");
 });
@@ -198,7 +198,7 @@ test("a terminal gets colours and a moving line of ours alone", () => {
 test("cleaned JSON is JSON of the same meaning", () => {
   const value = { a: [ODD, "\u007f\u0085\u2066"], "k\u0090": "\t\n" };
   for (const indent of [undefined, 2]) {
-    const text = withoutControls(JSON.stringify(value, null, indent));
+    const text = escapeControls(JSON.stringify(value, null, indent));
     assert.not.match(text, CONTROL);
     assert.equal(JSON.parse(text), value);
   }
