@@ -1,5 +1,5 @@
 /**
- * Every error of the plugin `egress`. Each states its status: the guard also runs on a node, where no plugin is loaded.
+ * Every error of the plugin `egress`. Each has its status here, because the guard also runs where the plugin is not loaded.
  */
 import { PorticoError } from "portico";
 
@@ -83,7 +83,7 @@ export const errors = PorticoError.table({
   },
 });
 
-/** A destination that the policy forbids. Each surface that has a guard names the code. */
+/** Creates the error for a destination that the policy forbids. Each surface with a guard chooses the code. */
 export function blockedError(
   code: string,
   message: string,

@@ -16,8 +16,8 @@ import type {
   ResolvedAddress,
 } from "./types.ts";
 
-/** These may follow a redirect to another origin; everything else of the caller's could be a secret. */
-const HARMLESS = new Set([
+/** Headers that may follow a redirect to another origin. Any other header of the caller could be a secret. */
+const HARMLESS_HEADERS = new Set([
   "accept",
   "accept-language",
   "user-agent",
@@ -25,14 +25,15 @@ const HARMLESS = new Set([
   "if-modified-since",
   "content-type",
 ]);
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 
-/** A `lookup` that knows only the addresses that were checked: what is connected to is what was judged. */
+/** Returns a `lookup` that answers with the checked addresses only, so that a second DNS answer cannot change the target. */
 export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_hostname, options, done) => {
     const family = options.family === 4 || options.family === 6 ? options.family : undefined;
-    const fitting = family === undefined ? addresses : addresses.filter((a) => a.family === family);
-    const first = fitting[0];
+    const matching =
+      family === undefined ? addresses : addresses.filter((a) => a.family === family);
+    const first = matching[0];
     if (first === undefined)
       done(
         Object.assign(new Error("the name has no allowed address of this family"), {
@@ -40,12 +41,12 @@ export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunct
         }),
         "",
       );
-    else if (options.all) done(null, [...fitting]);
+    else if (options.all) done(null, [...matching]);
     else done(null, first.address, first.family);
   };
 }
 
-export const OUR_HEADERS = { "user-agent": "portico", "accept-encoding": "gzip, br" };
+export const DEFAULT_HEADERS = { "user-agent": "portico", "accept-encoding": "gzip, br" };
 
 export interface Hop {
   url: string;
@@ -87,30 +88,33 @@ export function flatHeaders(message: IncomingMessage): Record<string, string> {
   return flat;
 }
 
-/** Where a redirect leads; `undefined` for any other response. */
+/** Returns the request that a redirect leads to, or `undefined` for any other response. */
 function nextHop(
   hop: Hop,
   from: URL,
   { statusCode: status = 0, headers: { location } }: IncomingMessage,
 ) {
-  if (!REDIRECTS.has(status) || location === undefined) return undefined;
+  if (!REDIRECT_STATUSES.has(status) || location === undefined) return undefined;
   const to = parseUrl(location, from);
   if (!to) throw errors.badRedirect();
   to.hash = "";
-  const crossed = from.origin !== to.origin;
-  const rewritten = status === 303 ? hop.method !== "HEAD" : status < 303 && hop.method === "POST";
+  const isOtherOrigin = from.origin !== to.origin;
+  const becomesGet = status === 303 ? hop.method !== "HEAD" : status < 303 && hop.method === "POST";
   const headers = Object.fromEntries(
     Object.entries(hop.headers).filter(([name]) => {
       const lower = name.toLowerCase();
-      return (!crossed || HARMLESS.has(lower)) && !(rewritten && lower.startsWith("content-"));
+      return (
+        (!isOtherOrigin || HARMLESS_HEADERS.has(lower)) &&
+        !(becomesGet && lower.startsWith("content-"))
+      );
     }),
   );
-  return rewritten
+  return becomesGet
     ? { url: to.href, method: "GET", headers, body: undefined }
     : { ...hop, url: to.href, headers };
 }
 
-/** A response whose head is there. The caller reads its body, or destroys the message. */
+/** A response whose head has arrived. The caller must read its body or destroy the message. */
 export interface OpenResponse {
   message: IncomingMessage;
   url: URL;
@@ -118,7 +122,7 @@ export interface OpenResponse {
   method: string;
 }
 
-/** Follows redirects, each judged again, to the head of a response. */
+/** Sends a request and follows redirects, each checked again. Resolves when the head of the final response has arrived. */
 export async function openResponse(
   guard: Guard,
   first: Hop,
@@ -161,15 +165,15 @@ async function fetchWhole(
   }
 }
 
-/** The error that the caller of a failed request gets. */
+/** Converts an error to the one that the caller of a failed request receives. */
 export function requestError(error: unknown): unknown {
   if (isPorticoError(error)) return error;
   const reason = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
   return errors.requestFailed({ reason }, { cause: error });
 }
 
-/** Settles as `work` does, or rejects as soon as the signal aborts: a resolver cannot be cancelled. */
-function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/** Settles as `work` does, or rejects when the signal aborts, because a DNS lookup cannot be cancelled. */
+function rejectOnAbort<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
@@ -180,10 +184,10 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promis
 }
 
 /**
- * Fetches one document under the guard: each hop is checked and connected to its checked addresses only, and size and
- * time are bounded. Any status is a response; what cannot be had whole is a `PorticoError` (the guard's own 403s,
- * 502 `upstream_error`, `response_too_large`, `too_many_redirects`, `name_not_resolved`, 504 `upstream_timeout`).
- * Headers that are not harmless do not follow a redirect to another origin.
+ * Fetches one document under the guard: each hop is checked and connects to its checked addresses only, and size and time
+ * are bounded. Resolves with any status. Rejects with a `PorticoError` if the whole response cannot be received (the
+ * guard's own 403s, 502 `upstream_error`, `response_too_large`, `too_many_redirects`, `name_not_resolved`, 504
+ * `upstream_timeout`). Only harmless headers follow a redirect to another origin.
  */
 export async function guardedFetch(
   guard: Guard,
@@ -195,7 +199,7 @@ export async function guardedFetch(
   const first: Hop = {
     url: String(url),
     method,
-    headers: { ...OUR_HEADERS, ...headers },
+    headers: { ...DEFAULT_HEADERS, ...headers },
     body,
   };
   try {
@@ -204,7 +208,7 @@ export async function guardedFetch(
       timeoutMs,
       () => errors.responseTooSlow({ ms: timeoutMs }),
     );
-    return await orAborted(response, signal);
+    return await rejectOnAbort(response, signal);
   } catch (error) {
     if (signal?.aborted) throw error;
     throw requestError(error);

@@ -1,25 +1,25 @@
-/** Host names: one spelling, patterns, and names that say by their form where they lead. */
+/** Host names: normalisation, patterns, and names whose form shows that they are private. */
 import { isIP } from "node:net";
 import { parseUrl } from "portico/strings";
 
-/** As it stands in `url.hostname`, but without brackets and trailing dots: `[::1]` → `::1`, `LOCALHOST.` → `localhost`. */
+/** Normalises the spelling of `url.hostname`: removes brackets and trailing dots (`[::1]` → `::1`, `LOCALHOST.` → `localhost`). */
 export function plainHost(host: string): string {
   const lower = host.toLowerCase();
   if (lower.startsWith("[") && lower.endsWith("]")) return lower.slice(1, -1);
   return lower.replace(/\.+$/, "");
 }
 
-/** Puts a name or pattern of the configuration into the spelling of `url.hostname` (punycode, folded digits). */
+/** Converts a name or pattern of the configuration to the spelling of `url.hostname` (punycode, folded digits). */
 function plainPattern(pattern: string): string {
   const trimmed = pattern.trim();
-  const wild = trimmed.startsWith("*.");
-  const name = wild ? trimmed.slice(2) : trimmed;
+  const isWildcard = trimmed.startsWith("*.");
+  const name = isWildcard ? trimmed.slice(2) : trimmed;
   const bracketed = isIP(name) === 6 ? `[${name}]` : name;
   const url = parseUrl(`http://${bracketed}/`);
-  return (wild ? "*." : "") + plainHost(url?.hostname ?? name);
+  return (isWildcard ? "*." : "") + plainHost(url?.hostname ?? name);
 }
 
-/** `example.com` is that name only, `*.example.com` every name below it (not itself), `*` everything. */
+/** Matches a host against patterns: `example.com` is that name only, `*.example.com` every name below it (not itself), `*` every host. */
 export function matchesHost(host: string, patterns: readonly string[]): boolean {
   return patterns.some((raw) => {
     const pattern = plainPattern(raw);
@@ -53,7 +53,7 @@ const PRIVATE_SUFFIXES = [
 export const isLoopbackName = (host: string): boolean =>
   host === "localhost" || host.endsWith(".localhost");
 
-/** What a name is by its form alone; `undefined` where only the resolver can tell. */
+/** Classifies a name by its form alone. Returns `undefined` if only its addresses can decide. */
 export function nameKind(host: string): "metadata" | "private" | undefined {
   if (METADATA_NAMES.has(host) || host.endsWith(".metadata.google.internal")) return "metadata";
   if (!host.includes(".") || PRIVATE_SUFFIXES.some((suffix) => host.endsWith(suffix)))

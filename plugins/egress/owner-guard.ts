@@ -3,27 +3,27 @@ import { errors } from "./errors.ts";
 import { parseUrl } from "portico/strings";
 import { plainHost } from "./names.ts";
 import { createGuard } from "./policy.ts";
-import { addressesOf } from "./resolve.ts";
+import { resolveHost } from "./resolve.ts";
 import type { Guard } from "./types.ts";
 
-const fromOutside = createGuard({
+const publicGuard = createGuard({
   policy: () => ({ allowPrivate: false }),
   ownPorts: () => [],
   code: "address_blocked",
 });
 
 /**
- * The host of `configured` may be anywhere: on a private network, on this machine, a metadata service. The owner did not
- * choose where its redirects lead: any other host is judged like everything that comes from outside. Only for URLs that
- * the owner wrote.
+ * Creates a guard that allows every address of the host of `configured`: on a private network, on this machine, even a
+ * metadata service. Any other host must be public, because the owner did not choose the targets of redirects. Use it only
+ * for URLs that the owner wrote.
  */
 export function createOwnerGuard(configured: string | URL): Guard {
   const trusted = parseUrl(String(configured));
   if (trusted === undefined || !/^https?:$/.test(trusted.protocol))
     throw errors.notHttp({ param: "url" });
   const trustedHost = plainHost(trusted.hostname);
-  /** The URL where it is the owner's; undefined where the guard has to judge it. */
-  const ownUrl = (input: string | URL): URL | undefined => {
+  /** Returns the URL if its host is the owner's, or undefined if the guard must check it. */
+  const parseOwnUrl = (input: string | URL): URL | undefined => {
     const url = parseUrl(String(input));
     const isOwn =
       url !== undefined &&
@@ -33,12 +33,12 @@ export function createOwnerGuard(configured: string | URL): Guard {
     return isOwn ? url : undefined;
   };
   return {
-    precheck: (input) => ownUrl(input) ?? fromOutside.precheck(input),
+    precheck: (input) => parseOwnUrl(input) ?? publicGuard.precheck(input),
     async checkUrl(input) {
-      const url = ownUrl(input);
-      if (url === undefined) return fromOutside.checkUrl(input);
-      return { url, addresses: [...(await addressesOf(plainHost(url.hostname)))] };
+      const url = parseOwnUrl(input);
+      if (url === undefined) return publicGuard.checkUrl(input);
+      return { url, addresses: [...(await resolveHost(plainHost(url.hostname)))] };
     },
-    checkHost: (host, port, origin) => fromOutside.checkHost(host, port, origin),
+    checkHost: (host, port, origin) => publicGuard.checkHost(host, port, origin),
   };
 }

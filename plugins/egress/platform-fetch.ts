@@ -1,24 +1,24 @@
-/** The guarded, bounded fetch in the form of the platform's `fetch`, for libraries that take one. */
+/** The guarded, bounded fetch with the interface of the platform's `fetch`, for libraries that accept one. */
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { errors } from "./errors.ts";
 import {
   flatHeaders,
-  OUR_HEADERS,
+  DEFAULT_HEADERS,
   type OpenResponse,
   openResponse,
   requestError,
 } from "./fetch.ts";
-import { decodeBody, readingError, tooLarge } from "./response-body.ts";
+import { decodeBody, toReadError, tooLargeError } from "./response-body.ts";
 import type { Fetch, FetchLimits, Guard } from "./types.ts";
 
-const REDIRECTS = 5;
-/** A `Response` with one of these may have no body. */
-const EMPTY = new Set([101, 204, 205, 304]);
+const MAX_REDIRECTS = 5;
+/** Statuses for which a `Response` must not have a body. */
+const NO_BODY_STATUSES = new Set([101, 204, 205, 304]);
 
 /**
- * Every response is bounded in size after decoding. An event stream is bounded by the size of one event and by the time
- * between two reads, any other response by the time for the whole exchange.
+ * Creates a `fetch` whose responses are bounded in size, after decoding. An event stream is bounded by the size of one
+ * event and by its silence, any other response by the time for the whole exchange.
  */
 export function createFetch(guard: Guard, limits: FetchLimits): Fetch {
   return async (input, init) => {
@@ -35,9 +35,9 @@ export function createFetch(guard: Guard, limits: FetchLimits): Fetch {
       request.signal.removeEventListener("abort", abort);
     };
     try {
-      const open = await send(guard, request, controller.signal);
-      if (isEventStream(open.message)) clearTimeout(deadline);
-      return responseOf(open, { limits, signal: controller.signal, release });
+      const response = await send(guard, request, controller.signal);
+      if (isEventStream(response.message)) clearTimeout(deadline);
+      return toResponse(response, { limits, signal: controller.signal, release });
     } catch (error) {
       release();
       if (controller.signal.aborted) throw controller.signal.reason;
@@ -50,18 +50,18 @@ async function send(guard: Guard, request: Request, signal: AbortSignal): Promis
   const hop = {
     url: request.url,
     method: request.method,
-    headers: { ...OUR_HEADERS, ...Object.fromEntries(request.headers) },
+    headers: { ...DEFAULT_HEADERS, ...Object.fromEntries(request.headers) },
     body: request.body === null ? undefined : Buffer.from(await request.arrayBuffer()),
   };
-  const open = await openResponse(
+  const response = await openResponse(
     guard,
     hop,
-    request.redirect === "follow" ? REDIRECTS : 0,
+    request.redirect === "follow" ? MAX_REDIRECTS : 0,
     signal,
   );
-  const { message } = open;
+  const { message } = response;
   if (request.redirect !== "error" || Math.floor((message.statusCode ?? 0) / 100) !== 3)
-    return open;
+    return response;
   message.destroy();
   throw errors.unexpectedRedirect();
 }
@@ -69,24 +69,24 @@ async function send(guard: Guard, request: Request, signal: AbortSignal): Promis
 const isEventStream = (message: IncomingMessage): boolean =>
   /^text\/event-stream\b/i.test(message.headers["content-type"] ?? "");
 
-interface Reading {
+interface ReadOptions {
   limits: FetchLimits;
   signal: AbortSignal;
-  /** Lets go of the request's timer and signal. */
+  /** Releases the request's timer and abort listener. */
   release(): void;
 }
 
-function responseOf({ message, url, method }: OpenResponse, reading: Reading): Response {
+function toResponse({ message, url, method }: OpenResponse, options: ReadOptions): Response {
   const status = message.statusCode ?? 0;
   const end = (): void => {
-    reading.release();
+    options.release();
     message.destroy();
   };
-  const hasBody = method !== "HEAD" && !EMPTY.has(status);
-  const body = hasBody ? Readable.from(boundedChunks(message, reading)).once("close", end) : null;
+  const hasBody = method !== "HEAD" && !NO_BODY_STATUSES.has(status);
+  const body = hasBody ? Readable.from(boundedChunks(message, options)).once("close", end) : null;
   if (body === null) end();
   const headers = flatHeaders(message);
-  // The body is decoded by now.
+  // The body is decoded, so these headers no longer apply.
   delete headers["content-encoding"];
   delete headers["content-length"];
   const stream = body === null ? null : (Readable.toWeb(body) as ReadableStream);
@@ -96,7 +96,7 @@ function responseOf({ message, url, method }: OpenResponse, reading: Reading): R
 
 async function* boundedChunks(
   message: IncomingMessage,
-  { limits, signal }: Reading,
+  { limits, signal }: ReadOptions,
 ): AsyncGenerator<Buffer> {
   const isStream = isEventStream(message);
   let size = 0;
@@ -104,30 +104,30 @@ async function* boundedChunks(
     const source = await decodeBody(message);
     for await (const chunk of isStream ? withIdleTime(source, limits.idleMs) : source) {
       const bytes = chunk as Buffer;
-      size = isStream ? sizeOfOpenEvent(size, bytes) : size + bytes.length;
+      size = isStream ? unfinishedEventSize(size, bytes) : size + bytes.length;
       if (size > limits.maxBytes) {
-        const error = tooLarge(limits.maxBytes);
+        const error = tooLargeError(limits.maxBytes);
         if (isStream) limits.onOversizedEvent?.(error);
         throw error;
       }
       yield bytes;
     }
   } catch (error) {
-    throw signal.aborted ? signal.reason : readingError(error);
+    throw signal.aborted ? signal.reason : toReadError(error);
   }
 }
 
-/** How many bytes have come since the last event ended: a blank line ends one. */
-function sizeOfOpenEvent(before: number, chunk: Buffer): number {
+/** Returns the number of bytes since the end of the last event, which a blank line marks. */
+function unfinishedEventSize(previousSize: number, chunk: Buffer): number {
   const ends = ["\n\n", "\r\n\r\n", "\r\r"].map((blank) => {
     const at = chunk.lastIndexOf(blank);
     return at === -1 ? 0 : at + blank.length;
   });
   const end = Math.max(...ends);
-  return end === 0 ? before + chunk.length : chunk.length - end;
+  return end === 0 ? previousSize + chunk.length : chunk.length - end;
 }
 
-/** Ends a stream that sends nothing for too long. The time that its reader takes does not count. */
+/** Ends a stream that sends nothing for `idleMs`. The time that its reader takes does not count. */
 async function* withIdleTime(source: Readable, idleMs: number): AsyncGenerator<Buffer> {
   const stop = (): void => {
     source.destroy(errors.streamSilent({ ms: idleMs }));

@@ -1,20 +1,21 @@
-/** Declares the error codes of the face `portico/egress`, which does the work. */
+/** Declares the error codes of the face `portico/egress`, and sets the timeout for connection attempts. */
 import { setDefaultAutoSelectFamilyAttemptTimeout } from "node:net";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 
 /**
- * How long one of a host's addresses may take before the next one is tried, for every connection of the gateway. Node
- * gives up the first for good after 250 ms: a gateway that stands still for so long while it connects would be left with
- * the others, where often nobody listens. RFC 8305 (section 5) allows 2 s; who has addresses that lead nowhere waits it out.
+ * The time after which a connection attempt to one of a host's addresses is abandoned for the next one, for every
+ * connection of the gateway. Node's default is 250 ms: if the event loop is blocked that long during an attempt, only the
+ * other addresses remain, on which often no server listens. RFC 8305 (section 5) allows up to 2 s. A longer time delays
+ * connections to hosts whose first address is unreachable.
  */
-const ADDRESS_MS = 1_000;
+const ATTEMPT_TIMEOUT_MS = 1_000;
 
 export default definePlugin({
   name: "egress",
   description: "Decides which addresses the gateway may reach: the policy for fetches and browsers",
   errors,
   setup() {
-    setDefaultAutoSelectFamilyAttemptTimeout(ADDRESS_MS);
+    setDefaultAutoSelectFamilyAttemptTimeout(ATTEMPT_TIMEOUT_MS);
   },
 });

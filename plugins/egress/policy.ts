@@ -4,13 +4,13 @@ import { parseUrl } from "portico/strings";
 import { addressKind, plainAddress } from "./addresses.ts";
 import { blockedError, errors } from "./errors.ts";
 import { isLoopbackName, matchesHost, nameKind, plainHost } from "./names.ts";
-import { addressesOf, systemLookup } from "./resolve.ts";
+import { resolveHost, systemLookup } from "./resolve.ts";
 import type { BlockReason, CheckedUrl, Guard, GuardOptions, ResolvedAddress } from "./types.ts";
 
 /** Debugging ports of managed browser profiles, first and last. */
 const DEBUG_PORTS = [18800, 18899] as const;
 
-/** This machine's own addresses: a port of ours that is bound to all interfaces is reachable at each of them. */
+/** Returns this machine's own addresses. A port of the gateway that is bound to all interfaces is reachable at each of them. */
 function ownAddresses(): Set<string> {
   const addresses = new Set<string>();
   for (const list of Object.values(networkInterfaces()))
@@ -20,25 +20,25 @@ function ownAddresses(): Set<string> {
 
 const portOf = (url: URL): number => Number(url.port || (url.protocol === "https:" ? 443 : 80));
 
-/** How long this machine's own addresses are remembered. */
+/** The time for which this machine's own addresses are cached. */
 const OWN_ADDRESSES_MS = 5_000;
 
-/** Makes the guard of one surface. */
+/** Creates the guard of one surface. */
 export function createGuard(options: GuardOptions): Guard {
   return new PolicyGuard(options);
 }
 
-/** Where a request goes: a name or an address, its port, and the origin of its URL. */
+/** The destination of a request: a name or an address, its port, and the origin of its URL. */
 interface Destination {
   host: string;
   port: number;
   origin: string | undefined;
 }
 
-/** It keeps no state but a short memory of this machine's own addresses. */
+/** A guard that applies a policy. Its only state is a short cache of this machine's own addresses. */
 class PolicyGuard implements Guard {
   readonly #options: GuardOptions;
-  #own: { at: number; addresses: Set<string> } | undefined;
+  #ownAddressCache: { at: number; addresses: Set<string> } | undefined;
 
   constructor(options: GuardOptions) {
     this.#options = options;
@@ -61,7 +61,7 @@ class PolicyGuard implements Guard {
         destination.host,
         "A URL with a user name or password is refused. Remove the part before the @.",
       );
-    this.#judgeName(destination);
+    this.#checkName(destination);
     return url;
   }
 
@@ -75,28 +75,28 @@ class PolicyGuard implements Guard {
     const url = urlOfHost(host, port);
     if (url === undefined) throw errors.notAHostAndPort({ param: "host" });
     const destination = { host: plainHost(url.hostname), port, origin };
-    this.#judgeName(destination);
+    this.#checkName(destination);
     return this.#resolve(destination);
   }
 
   async #resolve(destination: Destination): Promise<ResolvedAddress[]> {
-    const addresses = await addressesOf(destination.host, this.#options.resolve ?? systemLookup);
-    for (const { address } of addresses) this.#judgeAddress(address, destination);
+    const addresses = await resolveHost(destination.host, this.#options.resolve ?? systemLookup);
+    for (const { address } of addresses) this.#checkAddress(address, destination);
     return [...addresses];
   }
 
-  /** Judges all that a name shows without asking a resolver. */
-  #judgeName(destination: Destination): void {
+  /** Checks everything about a destination that needs no DNS lookup. */
+  #checkName(destination: Destination): void {
     const { host, port } = destination;
     const { hostnameAllowlist = [] } = this.#options.policy();
     const isLiteral = isIP(host.replace(/%.*$/s, "")) !== 0;
     const kind = isLiteral ? undefined : nameKind(host);
-    if (kind === "metadata") this.#refuse("metadata", host, `${host} ${METADATA}`);
+    if (kind === "metadata") this.#refuse("metadata", host, `${host} ${METADATA_REASON}`);
     if (hostnameAllowlist.length > 0 && !matchesHost(host, hostnameAllowlist))
       this.#refuse("not_allowlisted", host, `${host} is not on the list of allowed host names.`);
-    if (isLiteral) this.#judgeAddress(host, destination);
+    if (isLiteral) this.#checkAddress(host, destination);
     else if (isLoopbackName(host) && this.#isOwnPort(port))
-      this.#judgeAddress("127.0.0.1", destination);
+      this.#checkAddress("127.0.0.1", destination);
     else if (kind === "private" && !this.#mayBePrivate(destination))
       this.#refuse(
         "private_name",
@@ -105,11 +105,11 @@ class PolicyGuard implements Guard {
       );
   }
 
-  #judgeAddress(address: string, destination: Destination): void {
+  #checkAddress(address: string, destination: Destination): void {
     const { host, port } = destination;
     const kind = addressKind(address) ?? "metadata";
     const name = host === address ? host : `${host} (${address})`;
-    if (kind === "metadata") this.#refuse("metadata", host, `${name} ${METADATA}`);
+    if (kind === "metadata") this.#refuse("metadata", host, `${name} ${METADATA_REASON}`);
     if (kind === "link_local")
       this.#refuse(
         "link_local",
@@ -130,7 +130,7 @@ class PolicyGuard implements Guard {
       );
   }
 
-  /** True where the caller's policy lets this host lead to a private address. */
+  /** True if the caller's policy allows private addresses for this host. */
   #mayBePrivate({ host, origin }: Destination): boolean {
     const { allowPrivate, allowedHostnames = [], allowedOrigins = [] } = this.#options.policy();
     if (allowPrivate || matchesHost(host, allowedHostnames)) return true;
@@ -144,11 +144,14 @@ class PolicyGuard implements Guard {
 
   #isOwnMachine(address: string): boolean {
     const now = Date.now();
-    if (this.#own === undefined || now - this.#own.at > OWN_ADDRESSES_MS)
-      this.#own = { at: now, addresses: ownAddresses() };
-    const plain = plainAddress(address);
+    if (this.#ownAddressCache === undefined || now - this.#ownAddressCache.at > OWN_ADDRESSES_MS)
+      this.#ownAddressCache = { at: now, addresses: ownAddresses() };
+    const normalized = plainAddress(address);
     const configured = this.#options.ownAddresses?.() ?? [];
-    return this.#own.addresses.has(plain) || configured.some((own) => plainAddress(own) === plain);
+    return (
+      this.#ownAddressCache.addresses.has(normalized) ||
+      configured.some((own) => plainAddress(own) === normalized)
+    );
   }
 
   #refuse(reason: BlockReason, host: string, message: string): never {
@@ -157,13 +160,13 @@ class PolicyGuard implements Guard {
   }
 }
 
-const METADATA = "is a cloud metadata service, which is never reachable from here.";
+const METADATA_REASON = "is a cloud metadata service, which is never reachable from here.";
 
 function destinationOf(url: URL): Destination {
   return { host: plainHost(url.hostname), port: portOf(url), origin: url.origin };
 }
 
-/** The URL parser turns every spelling of an address (octal, hexadecimal, short, full-width) into one. */
+/** Parses a host and port as a URL, which normalises every spelling of an address (octal, hexadecimal, short, full-width). */
 function urlOfHost(host: string, port: number): URL | undefined {
   if (!(port > 0 && port < 65536)) return undefined;
   const bracketed = isIP(host) === 6 ? `[${host}]` : host;

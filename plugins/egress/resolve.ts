@@ -11,14 +11,14 @@ export const systemLookup: LookupAll = async (hostname) =>
     family: family === 6 ? 6 : 4,
   }));
 
-/** Throws 502 `name_not_resolved` for a name without addresses. */
-export async function addressesOf(
+/** Returns the addresses of a host. Throws 502 `name_not_resolved` if it has none. */
+export async function resolveHost(
   host: string,
   resolve: LookupAll = systemLookup,
 ): Promise<readonly ResolvedAddress[]> {
   const literal = isIP(host.replace(/%.*$/s, ""));
   if (literal !== 0) return [{ address: host, family: literal === 6 ? 6 : 4 }];
-  // No resolver is asked for these (RFC 6761), as in browsers.
+  // Loopback names are never looked up (RFC 6761), as in browsers.
   if (isLoopbackName(host))
     return [
       { address: "127.0.0.1", family: 4 },

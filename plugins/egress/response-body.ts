@@ -5,37 +5,37 @@ import { finished } from "node:stream/promises";
 import { createDecompressor } from "./decompressor.ts";
 import { errors } from "./errors.ts";
 
-export const tooLarge = (maxBytes: number) =>
+export const tooLargeError = (maxBytes: number) =>
   errors.responseTooLarge({ maxBytes }, { details: { maxBytes } });
 
-/** The whole body, decoded. One that ends before its length, its last chunk or its compression does is an error. */
+/** Reads the whole body, decoded. Rejects if it is larger than `maxBytes`, or ends before its length, last chunk or compressed data do. */
 export async function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     const source = await decodeBody(message);
     if (source === message && Number(message.headers["content-length"]) > maxBytes)
-      throw tooLarge(maxBytes);
+      throw tooLargeError(maxBytes);
     for await (const chunk of source as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > maxBytes) throw tooLarge(maxBytes);
+      if (size > maxBytes) throw tooLargeError(maxBytes);
       chunks.push(chunk);
     }
   } catch (error) {
-    throw readingError(error);
+    throw toReadError(error);
   }
   return Buffer.concat(chunks, size);
 }
 
-/** What a failure while a body is read means. */
-export function readingError(error: unknown): unknown {
+/** Converts an error that occurred while a body was read. */
+export function toReadError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
-  // Z_BUF_ERROR: the compressed data ends in the middle.
+  // Z_BUF_ERROR means that the compressed data is incomplete.
   if (code !== "ECONNRESET" && code !== "Z_BUF_ERROR") return error;
   return errors.responseCutOff({ cause: error });
 }
 
-/** The response's body without its content coding. */
+/** Returns the response's body without its content coding. */
 export async function decodeBody(message: IncomingMessage): Promise<Readable> {
   const encoding = (message.headers["content-encoding"] ?? "").trim().toLowerCase();
   if (encoding === "identity" || encoding === "") return message;
@@ -49,7 +49,7 @@ export async function decodeBody(message: IncomingMessage): Promise<Readable> {
   return message.pipe(decoder);
 }
 
-/** It stays where it is; undefined where there is none. All may have come by now, or have been cut off. */
+/** Returns the first byte of the body without consuming it, or undefined if the body is empty. The body may already be complete or cut off. */
 async function firstByte(message: IncomingMessage): Promise<number | undefined> {
   await Promise.race([once(message, "readable"), finished(message, { cleanup: true })]);
   const first: Buffer | null = message.read(1);

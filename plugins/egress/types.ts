@@ -1,12 +1,12 @@
-/** What a caller may reach. Each surface (browser profile, polls, images) has one policy, read again at each check. */
+/** The destinations that a caller may reach. Each surface (browser profile, polls, images) has one policy, read again at each check. */
 export interface GuardPolicy {
-  /** Private, loopback and other non-public addresses are allowed. Metadata, link-local and our own ports never are. */
+  /** Allows private, loopback and other non-public addresses. Metadata services, link-local addresses and the gateway's own ports are never allowed. */
   allowPrivate: boolean;
-  /** Where it is not empty, only these hosts may be reached: a name, or `*.d` for the names below `d` (not `d` itself). */
+  /** If it is not empty, only these hosts may be reached: a name, or `*.d` for the names below `d` (not `d` itself). */
   hostnameAllowlist?: readonly string[] | undefined;
-  /** Names (same patterns) that may resolve to private addresses though `allowPrivate` is false. */
+  /** Names (with the same patterns) that may resolve to private addresses even if `allowPrivate` is false. */
   allowedHostnames?: readonly string[] | undefined;
-  /** Exact origins (`http://127.0.0.1:8080`) that may be private though `allowPrivate` is false. */
+  /** Exact origins (`http://127.0.0.1:8080`) that may be private even if `allowPrivate` is false. */
   allowedOrigins?: readonly string[] | undefined;
 }
 
@@ -15,10 +15,10 @@ export interface ResolvedAddress {
   family: 4 | 6;
 }
 
-/** All addresses of a name, as `dns.promises.lookup(name, {all: true})` gives them. Rejects where there are none. */
+/** Resolves with all addresses of a name, as `dns.promises.lookup(name, {all: true})` does. Rejects if there are none. */
 export type LookupAll = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
-/** Why something was refused; in `error.details.reason`. */
+/** The reason of a refusal, in `error.details.reason`. */
 export type BlockReason =
   | "scheme"
   | "userinfo"
@@ -33,31 +33,31 @@ export interface GuardOptions {
   policy: () => GuardPolicy;
   /** Default: the operating system's resolver. */
   resolve?: LookupAll | undefined;
-  /** The gateway's own ports (gateway, control, relay, proxies); 18800–18899 are always among them. */
+  /** Returns the gateway's own ports (gateway, control, relay, proxies). The guard always adds 18800–18899. */
   ownPorts: () => readonly number[];
-  /** Addresses at which these ports are ours beside this machine's own: a node's gateway. */
+  /** Returns further addresses at which these ports are forbidden, besides this machine's own: on a node, the gateway's address. */
   ownAddresses?: (() => readonly string[]) | undefined;
-  /** The code of its refusals; default `navigation_blocked` (what browser routes send), elsewhere `address_blocked`. */
+  /** The error code of refusals. Default: `navigation_blocked`, which browser routes use; other surfaces use `address_blocked`. */
   code?: "navigation_blocked" | "address_blocked" | undefined;
 }
 
-/** A URL that passed, with the only addresses that may be connected to. `about:blank` has none. */
+/** A URL that passed the checks, with the only addresses to which a connection is allowed. `about:blank` has none. */
 export interface CheckedUrl {
   url: URL;
   addresses: ResolvedAddress[];
 }
 
 /**
- * The one judge of where the gateway may connect to. Refusals are `PorticoError` (403, the guard's code) with
- * `details: {reason, host}`; a malformed URL is 400 `invalid_request_error`; a name without addresses is 502
+ * Decides where the gateway may connect. A refusal is a `PorticoError` (403, the guard's code) with
+ * `details: {reason, host}`. A malformed URL is 400 `invalid_request_error`, a name without addresses 502
  * `name_not_resolved`.
  */
 export interface Guard {
-  /** The checks that need no resolver: syntax, scheme, userinfo, allowlist, literal addresses, names that are private by form. */
+  /** Performs the checks that need no DNS lookup: syntax, scheme, userinfo, allowlist, literal addresses, names that are private by form. */
   precheck(url: string | URL): URL;
-  /** `precheck`, then every address of the name: one bad address refuses all. */
+  /** Performs `precheck`, then checks every address of the name. One forbidden address refuses the URL. */
   checkUrl(url: string | URL): Promise<CheckedUrl>;
-  /** One connection: `host` as it stands in a URL (brackets allowed), any scheme that rides on TCP. */
+  /** Checks one connection of any protocol over TCP. `host` is spelled as in a URL (brackets allowed). */
   checkHost(host: string, port: number, origin?: string): Promise<ResolvedAddress[]>;
 }
 
@@ -65,29 +65,29 @@ export interface GuardedFetchOptions {
   method?: string | undefined;
   headers?: Record<string, string> | undefined;
   body?: string | Uint8Array | undefined;
-  /** Of the decoded body, in bytes; default 10 MiB. Beyond it: 502 `response_too_large`. */
+  /** The maximum size of the decoded body, in bytes; default 10 MiB. Beyond it: 502 `response_too_large`. */
   maxBytes?: number | undefined;
-  /** Status and headers are all that counts: the body is not waited for, and comes back empty. */
+  /** Resolves as soon as status and headers have arrived, with an empty body. */
   headOnly?: boolean | undefined;
-  /** Whole exchange, redirects included; default 30000. Beyond it: 504 `upstream_timeout`. */
+  /** The time for the whole exchange, including redirects; default 30000. Beyond it: 504 `upstream_timeout`. */
   timeoutMs?: number | undefined;
-  /** How many redirects are followed (each is checked again); default 5. Beyond it: 502 `too_many_redirects`. */
+  /** The maximum number of redirects, each of which is checked again; default 5. Beyond it: 502 `too_many_redirects`. */
   redirects?: number | undefined;
   signal?: AbortSignal | undefined;
 }
 
-/** The platform's `fetch`, as libraries ask for it. */
+/** The type of the platform's `fetch`, which libraries accept. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
-/** What bounds the responses of `createFetch`. */
+/** Limits for the responses of `createFetch`. */
 export interface FetchLimits {
-  /** Of a decoded body; of one event where it is an event stream. Beyond it: 502 `response_too_large`. */
+  /** The maximum size of a decoded body, or of one event in an event stream. Beyond it: 502 `response_too_large`. */
   maxBytes: number;
-  /** The whole exchange; of an event stream, until its head is there. Beyond it: 504 `upstream_timeout`. */
+  /** The time for the whole exchange, or until the head of an event stream. Beyond it: 504 `upstream_timeout`. */
   timeoutMs: number;
-  /** How long an event stream may send nothing. */
+  /** The longest silence of an event stream, in ms. */
   idleMs: number;
-  /** Called when an event is too large: many libraries would reopen the broken stream and wait for ever. */
+  /** Called when an event is too large. Without it, many libraries would reopen the broken stream and wait forever. */
   onOversizedEvent?: ((error: Error) => void) | undefined;
 }
 
@@ -95,21 +95,21 @@ export interface GuardedResponse {
   status: number;
   /** Names in lower case; repeated ones joined with `, `. */
   headers: Record<string, string>;
-  /** Decoded (gzip, deflate, br). */
+  /** The decoded body (gzip, deflate, br). */
   body: Buffer;
-  /** Where the response came from, after redirects. */
+  /** The URL of the response after redirects. */
   url: string;
-  /** How many redirects were followed. */
+  /** The number of redirects that were followed. */
   redirected: number;
 }
 
-/** One connection that the egress proxy did not make. */
+/** A connection that the egress proxy refused, or could not open. */
 export interface Denial {
   /** Milliseconds since the epoch. */
   at: number;
   host: string;
   port: number;
-  /** A `BlockReason` where the guard refused it. */
+  /** A `BlockReason` if the guard refused the connection. */
   reason: BlockReason | "name_not_resolved" | "unreachable" | "invalid";
   message: string;
 }
@@ -122,13 +122,13 @@ export interface EgressProxyOptions {
         warn(fields: object | string, message?: string): void;
       }
     | undefined;
-  /** Whether a client may use the proxy; by default every process of this machine may. */
+  /** Resolves with true if a client may use the proxy. By default, every process of this machine may. */
   isClient?: ((peer: { remotePort: number; localPort: number }) => Promise<boolean>) | undefined;
-  /** To connect to an upstream, ms; default 15000. */
+  /** The timeout for connecting to a target, in ms; default 15000. */
   connectTimeoutMs?: number | undefined;
   /**
-   * A further proxy that all connections go through: `http://`, `https://` or `socks5://`, with credentials where it asks
-   * for them. It is asked for judged addresses, never for names.
+   * An upstream proxy for all connections: `http://`, `https://` or `socks5://`, with credentials if it requires them. It
+   * receives checked addresses, never names.
    */
   proxyUrl?: string | undefined;
 }
@@ -138,7 +138,7 @@ export interface EgressProxy {
   readonly port: number;
   /** `socks5://127.0.0.1:<port>`, as `--proxy-server` takes it. */
   readonly url: string;
-  /** The last 200 connections that were not made, oldest first; those at or after `sinceMs` (epoch) where it is given. */
+  /** Returns the last 200 denials, oldest first. With `sinceMs` (epoch), returns only those at or after it. */
   denied(sinceMs?: number): Denial[];
   /** Checks the open connections again and ends those that the policy no longer allows. For use after a policy change. */
   recheck(): Promise<void>;

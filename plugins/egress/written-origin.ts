@@ -4,9 +4,9 @@ import { createGuard } from "./policy.ts";
 const publicOnly = createGuard({ policy: () => ({ allowPrivate: false }), ownPorts: () => [] });
 
 /**
- * For `allowedOrigins` of a policy that allows public addresses only: the origin of an address that is private as it
- * written (`http://127.0.0.1:8080`, `http://nas/`), since its author intended it. `undefined` for any other: nobody
- * intends a public name to resolve to a private address. Only for addresses that the owner wrote.
+ * Returns `allowedOrigins` for a policy that allows public addresses only: the origin of a URL that is visibly private
+ * (`http://127.0.0.1:8080`, `http://nas/`), since its author intended that. The list is empty for any other URL, since no
+ * one intends a public name to resolve to a private address. Use it only for URLs that the owner wrote.
  */
 export function writtenOrigins(url: string): string[] {
   try {

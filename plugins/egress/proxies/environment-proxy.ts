@@ -1,4 +1,4 @@
-/** Which proxy of the environment a request goes through: `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as curl and Go read them. */
+/** Selects the proxy for a request from `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, as curl and Go do. */
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { errors } from "../errors.ts";
@@ -6,10 +6,10 @@ import { parseUrl } from "portico/strings";
 import { addressKind, plainAddress } from "../addresses.ts";
 import { isLoopbackName, plainHost } from "../names.ts";
 
-/** Variables of a process; the spelling in small letters comes first. */
+/** Environment variables. A lower-case name takes precedence over its upper-case form. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
-function variable(
+function readVariable(
   env: ProxyEnvironment,
   name: string,
 ): { name: string; value: string } | undefined {
@@ -21,8 +21,8 @@ function variable(
 }
 
 /**
- * The address of a proxy: `http://host:3128`, `https://user:password@host`, or `host:port`. Throws 400
- * `invalid_request_error` for anything else; `name` says whose value it is, which is not shown: it may hold a password.
+ * Parses the address of a proxy: `http://host:3128`, `https://user:password@host`, or `host:port`. Throws 400
+ * `invalid_request_error` for anything else. The message names the variable `name` only, since the value may hold a password.
  */
 export function parseProxy(value: string, name: string): URL {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(value.trim())
@@ -42,27 +42,27 @@ export function parseProxy(value: string, name: string): URL {
 }
 
 /**
- * The proxy for a URL, `undefined` for a direct connection. Loopback is never reached through one. Throws as `parseProxy`
- * does where the variable that counts is wrong.
+ * Returns the proxy for a URL, or `undefined` for a direct connection. Connections to loopback are always direct. Throws as
+ * `parseProxy` does if the variable that applies is invalid.
  */
 export function proxyFor(url: string | URL, env: ProxyEnvironment): URL | undefined {
   const target = new URL(url);
   if (target.protocol !== "http:" && target.protocol !== "https:") return undefined;
-  const proxy = variable(env, target.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY");
+  const proxy = readVariable(env, target.protocol === "https:" ? "HTTPS_PROXY" : "HTTP_PROXY");
   if (proxy === undefined) return undefined;
   const host = plainHost(target.hostname);
   if (isLoopbackName(host) || addressKind(host) === "loopback") return undefined;
   const port = target.port || (target.protocol === "https:" ? "443" : "80");
-  const exceptions = variable(env, "NO_PROXY")?.value.split(/[\s,]+/) ?? [];
+  const exceptions = readVariable(env, "NO_PROXY")?.value.split(/[\s,]+/) ?? [];
   if (exceptions.some((entry) => entry !== "" && isException(entry, host, port))) return undefined;
   return parseProxy(proxy.value, proxy.name);
 }
 
-/** `*`, a name (with what is below it), `.name` and `*.name` (the same), an address, a network, each with a port or without. */
+/** Matches an entry of `NO_PROXY`: `*`, a name (with its subdomains; also as `.name` and `*.name`), an address or a network, each with or without a port. */
 function isException(entry: string, host: string, port: string): boolean {
   if (entry === "*") return true;
   const colon = entry.lastIndexOf(":");
-  // More than one colon and no bracket: an IPv6 address or network, which has no port.
+  // An entry with several colons and no bracket is an IPv6 address or network without a port.
   const hasPort = colon > 0 && (entry[colon - 1] === "]" || entry.indexOf(":") === colon);
   if (hasPort && entry.slice(colon + 1) !== port) return false;
   const name = plainHost((hasPort ? entry.slice(0, colon) : entry).replace(/^\*?\./, ""));

@@ -1,15 +1,15 @@
 /**
- * A SOCKS5 proxy (RFC 1928) for browsers: the guard judges every connection when it is made, by name and by address, and
- * it goes to a judged address only. So redirects, frames, sub-resources, WebSockets, workers and names that change their
- * address are covered without the browser's help. What passes is not touched: TLS stays end to end, and a request costs
- * next to nothing.
+ * A SOCKS5 proxy (RFC 1928) for browsers. The guard checks the name and the addresses of every new connection, which then
+ * uses a checked address only. So redirects, frames, sub-resources, WebSockets, workers and names that change their
+ * address are covered without the browser's help. Data passes unchanged: TLS stays end to end, and a request costs almost
+ * nothing.
  */
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { isPorticoError, withDeadline } from "portico";
 import { addressKind } from "../addresses.ts";
 import { errors } from "../errors.ts";
 import { pinnedLookup } from "../fetch.ts";
-import { handshake, ProtocolError, REPLY, reply, type Target } from "./socks.ts";
+import { handshake, ProtocolError, REPLY, encodeReply, type Target } from "./socks.ts";
 import { dialProxy, proxyAddress, tunnel } from "./upstream-proxy.ts";
 import type {
   BlockReason,
@@ -19,12 +19,16 @@ import type {
   ResolvedAddress,
 } from "../types.ts";
 
-const KEPT_DENIALS = 200;
-/** A client says in that time where it wants to go. */
+const MAX_DENIALS = 200;
+/** The time in which a client must send its target. */
 const HANDSHAKE_MS = 15_000;
 
-/** Why there is no connection, and the reply that the client gets. */
-function refusalOf(error: unknown): { code: number; reason: Denial["reason"]; message: string } {
+/** Returns the reason why a connection failed, and the reply code for the client. */
+function explainFailure(error: unknown): {
+  code: number;
+  reason: Denial["reason"];
+  message: string;
+} {
   if (isPorticoError(error)) {
     const { message, details } = error;
     if (error.status === 403) {
@@ -47,7 +51,7 @@ function refusalOf(error: unknown): { code: number; reason: Denial["reason"]; me
   };
 }
 
-async function connected(socket: Socket, timeoutMs: number): Promise<void> {
+async function waitForConnection(socket: Socket, timeoutMs: number): Promise<void> {
   const done = new Promise<void>((resolve, reject) => {
     socket.once("connect", resolve).once("error", reject);
     socket.once("close", () => reject(new Error("closed")));
@@ -62,15 +66,15 @@ async function connected(socket: Socket, timeoutMs: number): Promise<void> {
   }
 }
 
-/** Ends a client that gets no connection. */
-function dismiss(client: Socket, code: number | undefined): void {
+/** Ends the connection to a client, with a reply if there is a code. */
+function closeClient(client: Socket, code: number | undefined): void {
   client.setTimeout(HANDSHAKE_MS);
   if (code === undefined) client.end();
-  else client.end(reply(code));
+  else client.end(encodeReply(code));
   client.resume();
 }
 
-/** Starts a proxy on a free port of 127.0.0.1. Give each browser profile its own: the port is what tells them apart. */
+/** Starts a proxy on a free port of 127.0.0.1. Each browser profile needs its own, since only the port distinguishes them. */
 export async function startEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   const proxy = new SocksProxy(options);
   await proxy.listen();
@@ -80,13 +84,13 @@ export async function startEgressProxy(options: EgressProxyOptions): Promise<Egr
 class SocksProxy implements EgressProxy {
   readonly #options: EgressProxyOptions;
   readonly #connectTimeoutMs: number;
-  /** The proxy that this one goes through, where there is one. */
+  /** The proxy through which this one connects, if any. */
   readonly #upstreamProxy: URL | undefined;
   readonly #denials: Denial[] = [];
   readonly #clients = new Set<Socket>();
   readonly #tunnels = new Map<Socket, Target>();
   readonly #server: Server;
-  /** Kept, since a closed server has no address, and requests may still be on their way. */
+  /** Stored, because a closed server has no address while requests may still be running. */
   #port = 0;
 
   constructor(options: EgressProxyOptions) {
@@ -122,7 +126,7 @@ class SocksProxy implements EgressProxy {
   async recheck(): Promise<void> {
     const tunnels = [...this.#tunnels];
     await Promise.all(
-      tunnels.map(([upstream, target]) => this.#judge(target).catch(() => upstream.destroy())),
+      tunnels.map(([upstream, target]) => this.#check(target).catch(() => upstream.destroy())),
     );
   }
 
@@ -137,7 +141,7 @@ class SocksProxy implements EgressProxy {
     client.once("close", () => this.#clients.delete(client));
     for (const event of ["error", "timeout"]) client.on(event, () => client.destroy());
     this.#serve(client).catch((error: unknown) =>
-      dismiss(client, error instanceof ProtocolError ? error.code : undefined),
+      closeClient(client, error instanceof ProtocolError ? error.code : undefined),
     );
   }
 
@@ -159,12 +163,12 @@ class SocksProxy implements EgressProxy {
     });
     if (upstream === undefined) return;
     upstream.on("error", () => client.destroy()).once("close", () => client.destroy());
-    client.write(reply(REPLY.connected));
+    client.write(encodeReply(REPLY.connected));
     upstream.pipe(client);
     client.pipe(upstream);
   }
 
-  /** Whether the process at the other end may use the proxy. */
+  /** True if the process at the other end may use the proxy. */
   async #mayUse({ remotePort, localPort }: Socket): Promise<boolean> {
     const { isClient } = this.#options;
     if (isClient === undefined) return true;
@@ -172,7 +176,7 @@ class SocksProxy implements EgressProxy {
     return isClient({ remotePort, localPort });
   }
 
-  async #judge({ host, port }: Target): Promise<ResolvedAddress[]> {
+  async #check({ host, port }: Target): Promise<ResolvedAddress[]> {
     const addresses = await this.#options.guard.checkHost(host, port);
     const isLoopback = addresses.some(({ address }) => addressKind(address) === "loopback");
     if (port === this.port && isLoopback)
@@ -180,9 +184,9 @@ class SocksProxy implements EgressProxy {
     return addresses;
   }
 
-  /** Connects to a judged address. The connection ends with the client's. */
+  /** Connects to a checked address. The connection ends with the client's. */
   async #open(client: Socket, target: Target): Promise<Socket | undefined> {
-    const addresses = await this.#judge(target);
+    const addresses = await this.#check(target);
     if (client.destroyed) return undefined;
     const proxy = this.#upstreamProxy;
     const upstream = proxy
@@ -191,7 +195,7 @@ class SocksProxy implements EgressProxy {
     this.#tunnels.set(upstream, target);
     upstream.once("close", () => this.#tunnels.delete(upstream));
     client.once("close", () => upstream.destroy());
-    await connected(upstream, this.#connectTimeoutMs);
+    await waitForConnection(upstream, this.#connectTimeoutMs);
     if (proxy === undefined) return upstream;
     const opening = tunnel(upstream, proxy, addresses[0]!.address, target.port);
     await withDeadline(opening, this.#connectTimeoutMs, () => {
@@ -202,10 +206,10 @@ class SocksProxy implements EgressProxy {
   }
 
   #refuse(client: Socket, { host, port }: Target, error: unknown): void {
-    const { code, reason, message } = refusalOf(error);
+    const { code, reason, message } = explainFailure(error);
     this.#denials.push({ at: Date.now(), host, port, reason, message });
-    if (this.#denials.length > KEPT_DENIALS) this.#denials.shift();
+    if (this.#denials.length > MAX_DENIALS) this.#denials.shift();
     this.#options.log?.debug({ host, port, reason }, "egress refused");
-    dismiss(client, code);
+    closeClient(client, code);
   }
 }

@@ -1,4 +1,4 @@
-/** The beginning of a SOCKS5 connection (RFC 1928), as the server has it. */
+/** The handshake of a SOCKS5 connection (RFC 1928), on the server's side. */
 import type { Socket } from "node:net";
 
 const VERSION = 5;
@@ -18,28 +18,28 @@ export const REPLY = {
   noAddress: 8,
 } as const;
 
-/** The response to a request; the address in it means nothing for a connection out. */
-export const reply = (code: number): Buffer =>
+/** Encodes the reply to a request. The address in it has no meaning for an outgoing connection. */
+export const encodeReply = (code: number): Buffer =>
   Buffer.from([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0]);
 
-/** Where a client wants to go. */
+/** The destination that a client requests. */
 export interface Target {
   host: string;
   port: number;
 }
 
-/** A client that does not keep to the protocol; `code` is the reply that it gets. */
+/** The client violates the protocol. `code` is the reply that it receives. */
 export class ProtocolError extends Error {
   constructor(readonly code?: number) {
     super("not SOCKS5");
   }
 }
 
-/** What the other side sends before the connection is there. */
-export class Opening {
+/** Reads the bytes that the other side sends during the handshake. */
+export class HandshakeReader {
   readonly #client: Socket;
-  #held: Buffer = Buffer.alloc(0);
-  #over = false;
+  #buffer: Buffer = Buffer.alloc(0);
+  #isEnded = false;
   #wake = (): void => {};
 
   constructor(client: Socket) {
@@ -47,72 +47,72 @@ export class Opening {
   }
 
   readonly #receive = (chunk: Buffer): void => {
-    this.#held = Buffer.concat([this.#held, chunk]);
+    this.#buffer = Buffer.concat([this.#buffer, chunk]);
     this.#wake();
   };
 
   readonly #end = (): void => {
-    this.#over = true;
+    this.#isEnded = true;
     this.#wake();
   };
 
-  /** The next `count` bytes. */
+  /** Takes the next `count` bytes. Rejects with `ProtocolError` if the connection ends before. */
   async take(count: number): Promise<Buffer> {
-    while (this.#held.length < count) {
-      if (this.#over) throw new ProtocolError();
+    while (this.#buffer.length < count) {
+      if (this.#isEnded) throw new ProtocolError();
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
-    const bytes = this.#held.subarray(0, count);
-    this.#held = this.#held.subarray(count);
+    const bytes = this.#buffer.subarray(0, count);
+    this.#buffer = this.#buffer.subarray(count);
     return bytes;
   }
 
-  /** What comes before the delimiter, which is taken too. */
-  async takeUntil(delimiter: string, most: number): Promise<Buffer> {
+  /** Takes the bytes up to and including the delimiter. Rejects with `ProtocolError` if more than `maxBytes` arrive without it. */
+  async takeUntil(delimiter: string, maxBytes: number): Promise<Buffer> {
     for (;;) {
-      const at = this.#held.indexOf(delimiter);
+      const at = this.#buffer.indexOf(delimiter);
       if (at >= 0) return this.take(at + delimiter.length);
-      if (this.#over || this.#held.length > most) throw new ProtocolError();
+      if (this.#isEnded || this.#buffer.length > maxBytes) throw new ProtocolError();
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 
-  /** Leaves the remaining bytes to the next reader. */
+  /** Stops reading, and returns the remaining bytes to the socket. */
   end(): void {
     this.#client.off("data", this.#receive).pause();
-    if (this.#held.length > 0) this.#client.unshift(this.#held);
+    if (this.#buffer.length > 0) this.#client.unshift(this.#buffer);
   }
 }
 
-/** Greets a client and reads its request. Rejects with `ProtocolError` where there is none. */
+/** Greets a client and reads its request. Rejects with `ProtocolError` if the request is invalid. */
 export async function handshake(client: Socket): Promise<Target> {
-  const opening = new Opening(client);
+  const reader = new HandshakeReader(client);
   try {
-    return await readTarget(client, opening);
+    return await readTarget(client, reader);
   } finally {
-    opening.end();
+    reader.end();
   }
 }
 
-async function readTarget(client: Socket, opening: Opening): Promise<Target> {
-  const [version, count = 0] = await opening.take(2);
+async function readTarget(client: Socket, reader: HandshakeReader): Promise<Target> {
+  const [version, count = 0] = await reader.take(2);
   if (version !== VERSION) throw new ProtocolError();
-  const methods = await opening.take(count);
-  const isOpen = methods.includes(NO_CREDENTIALS);
-  client.write(Buffer.from([VERSION, isOpen ? NO_CREDENTIALS : NO_METHOD]));
-  if (!isOpen) throw new ProtocolError();
-  const [again, command, , type] = await opening.take(4);
-  if (again !== VERSION) throw new ProtocolError();
+  const methods = await reader.take(count);
+  const allowsNoCredentials = methods.includes(NO_CREDENTIALS);
+  client.write(Buffer.from([VERSION, allowsNoCredentials ? NO_CREDENTIALS : NO_METHOD]));
+  if (!allowsNoCredentials) throw new ProtocolError();
+  const [requestVersion, command, , type] = await reader.take(4);
+  if (requestVersion !== VERSION) throw new ProtocolError();
   if (command !== CONNECT) throw new ProtocolError(REPLY.noCommand);
-  const host = await readHost(opening, type);
-  const port = (await opening.take(2)).readUInt16BE();
+  const host = await readHost(reader, type);
+  const port = (await reader.take(2)).readUInt16BE();
   return { host, port };
 }
 
-async function readHost(opening: Opening, type: number | undefined): Promise<string> {
-  if (type === IPV4) return (await opening.take(4)).join(".");
-  if (type === IPV6) return (await opening.take(16)).toString("hex").replace(/.{4}(?!$)/g, "$&:");
+async function readHost(reader: HandshakeReader, type: number | undefined): Promise<string> {
+  if (type === IPV4) return (await reader.take(4)).join(".");
+  if (type === IPV6) return (await reader.take(16)).toString("hex").replace(/.{4}(?!$)/g, "$&:");
   if (type !== NAME) throw new ProtocolError(REPLY.noAddress);
-  const [length = 0] = await opening.take(1);
-  return (await opening.take(length)).toString("latin1");
+  const [length = 0] = await reader.take(1);
+  return (await reader.take(length)).toString("latin1");
 }

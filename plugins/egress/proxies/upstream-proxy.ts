@@ -1,18 +1,18 @@
-/** A further proxy that connections go through, as a network asks for it: HTTP CONNECT (RFC 9110) or SOCKS5 (RFC 1928, 1929). */
+/** Connects through an upstream proxy, which some networks require: HTTP CONNECT (RFC 9110) or SOCKS5 (RFC 1928, 1929). */
 import { connect, isIPv6, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { errors } from "../errors.ts";
 import { parseUrl } from "portico/strings";
-import { Opening } from "./socks.ts";
+import { HandshakeReader } from "./socks.ts";
 
-const MOST_HEAD_BYTES = 16 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
 const DEFAULT_PORTS: Readonly<Record<string, number>> = {
   "http:": 80,
   "https:": 443,
   "socks5:": 1080,
 };
 
-/** The address of such a proxy. 400 `invalid_request_error` for what is none. */
+/** Parses the address of a proxy. Throws 400 `invalid_request_error` if it is invalid. */
 export function proxyAddress(text: string): URL {
   const url = parseUrl(text);
   if (url !== undefined && Object.hasOwn(DEFAULT_PORTS, url.protocol) && url.hostname !== "")
@@ -20,7 +20,7 @@ export function proxyAddress(text: string): URL {
   throw errors.badProxy({ param: "proxy" });
 }
 
-/** Begins to connect to the proxy itself. */
+/** Starts a connection to the proxy itself. */
 export function dialProxy({ protocol, hostname, port }: URL): Socket {
   const host = hostname.replace(/^\[|\]$/g, "");
   const at = {
@@ -33,18 +33,18 @@ export function dialProxy({ protocol, hostname, port }: URL): Socket {
     : connect({ ...at, noDelay: true });
 }
 
-/** Asks the proxy for a connection to that address. Rejects where it makes none. */
+/** Asks the proxy to connect to an address. Rejects if the proxy refuses. */
 export async function tunnel(
   socket: Socket,
   proxy: URL,
   address: string,
   port: number,
 ): Promise<void> {
-  const opening = new Opening(socket);
+  const reader = new HandshakeReader(socket);
   try {
-    await (proxy.protocol === "socks5:" ? socks : httpConnect)(
+    await (proxy.protocol === "socks5:" ? connectSocks : connectHttp)(
       socket,
-      opening,
+      reader,
       proxy,
       address,
       port,
@@ -55,13 +55,13 @@ export async function tunnel(
       code: "the upstream proxy refused the connection",
     });
   } finally {
-    opening.end();
+    reader.end();
   }
 }
 
-async function httpConnect(
+async function connectHttp(
   socket: Socket,
-  opening: Opening,
+  reader: HandshakeReader,
   proxy: URL,
   address: string,
   port: number,
@@ -74,13 +74,13 @@ async function httpConnect(
   const credentials =
     username === "" && password === "" ? "" : `Proxy-Authorization: Basic ${pair}\r\n`;
   socket.write(`CONNECT ${host} HTTP/1.1\r\nHost: ${host}\r\n${credentials}\r\n`);
-  const head = (await opening.takeUntil("\r\n\r\n", MOST_HEAD_BYTES)).toString("latin1");
+  const head = (await reader.takeUntil("\r\n\r\n", MAX_HEAD_BYTES)).toString("latin1");
   if (!/^HTTP\/1\.[01] 2\d\d\b/.test(head)) throw new Error(head.split("\r\n")[0]);
 }
 
-async function socks(
+async function connectSocks(
   socket: Socket,
-  opening: Opening,
+  reader: HandshakeReader,
   proxy: URL,
   address: string,
   port: number,
@@ -90,7 +90,7 @@ async function socks(
   );
   const hasUser = user!.length > 0;
   socket.write(Buffer.from(hasUser ? [5, 2, 0, 2] : [5, 1, 0]));
-  const [, method] = await opening.take(2);
+  const [, method] = await reader.take(2);
   if (method === 2 && hasUser) {
     socket.write(
       Buffer.concat([
@@ -100,31 +100,33 @@ async function socks(
         password!,
       ]),
     );
-    if ((await opening.take(2))[1] !== 0) throw new Error("credentials");
+    if ((await reader.take(2))[1] !== 0) throw new Error("credentials");
   } else if (method !== 0) throw new Error("method");
-  const at = isIPv6(address)
+  const addressBytes = isIPv6(address)
     ? Buffer.from([4, ...ipv6Bytes(address)])
     : Buffer.from([1, ...address.split(".").map(Number)]);
-  socket.write(Buffer.concat([Buffer.from([5, 1, 0]), at, Buffer.from([port >> 8, port & 0xff])]));
-  const [, status, , type] = await opening.take(4);
-  await opening.take((await addressLength(opening, type)) + PORT_BYTES);
+  socket.write(
+    Buffer.concat([Buffer.from([5, 1, 0]), addressBytes, Buffer.from([port >> 8, port & 0xff])]),
+  );
+  const [, status, , type] = await reader.take(4);
+  await reader.take((await addressLength(reader, type)) + PORT_BYTES);
   if (status !== 0) throw new Error(`status ${status}`);
 }
 
 const PORT_BYTES = 2;
 
-/** The bytes of the address that follows: IPv4, IPv6, or a name that its own length precedes. */
-async function addressLength(opening: Opening, type: number | undefined): Promise<number> {
+/** Returns the length in bytes of the address that follows: IPv4, IPv6, or a name with a length byte before it. */
+async function addressLength(reader: HandshakeReader, type: number | undefined): Promise<number> {
   if (type === 1) return 4;
   if (type === 4) return 16;
-  const [length = 0] = await opening.take(1);
+  const [length = 0] = await reader.take(1);
   return length;
 }
 
-/** The 16 bytes of an address, which may end in the IPv4 form. */
+/** Encodes an IPv6 address, which may end in dotted IPv4 form, as 16 bytes. */
 function ipv6Bytes(address: string): number[] {
-  const plain = new URL(`http://[${address.split("%")[0]}]/`).hostname.slice(1, -1);
-  const [head = "", tail] = plain.split("::");
+  const normalized = new URL(`http://[${address.split("%")[0]}]/`).hostname.slice(1, -1);
+  const [head = "", tail] = normalized.split("::");
   const groups = (text: string): number[] =>
     text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16));
   const [before, after] = [groups(head), tail === undefined ? [] : groups(tail)];
