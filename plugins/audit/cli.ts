@@ -32,14 +32,14 @@ const filters = {
   },
 } satisfies Record<string, RouteOption>;
 
-const LONGEST_KEYS = 50;
+const MAX_KEYS_LENGTH = 50;
 
 const show = commandFor<AuditEntry>("GET /audit/:id", auditRoutes.show, {
   name: "show",
   summary: "Show one change with the values before and after it",
   args: [{ name: "id", description: "The id of the change in the list" }],
   examples: ["portico audit show aud_4f0c2a --json"],
-  view: details,
+  view: formatDetails,
 });
 
 export default commandFor<AuditPage>("GET /audit", auditRoutes.list, {
@@ -56,12 +56,15 @@ export default commandFor<AuditPage>("GET /audit", auditRoutes.list, {
   ],
   commands: [show],
   view: ({ entries, next }, io) => [
-    ...io.table("AT WHO VIA ADDRESS ACTION ENTRY RESULT CHANGED ID".split(" "), entries.map(cells)),
+    ...io.table(
+      "AT WHO VIA ADDRESS ACTION ENTRY RESULT CHANGED ID".split(" "),
+      entries.map(formatCells),
+    ),
     ...nextPageLines(next),
   ],
 });
 
-function cells(entry: AuditEntry): (string | number)[] {
+function formatCells(entry: AuditEntry): (string | number)[] {
   const keys = entry.changes.map(({ key }) => key).join(", ");
   return [
     entry.at,
@@ -70,18 +73,18 @@ function cells(entry: AuditEntry): (string | number)[] {
     entry.address ?? "-",
     entry.action,
     entry.entry ?? "-",
-    resultOf(entry),
-    shorten(keys, LONGEST_KEYS) || "-",
+    formatResult(entry),
+    shorten(keys, MAX_KEYS_LENGTH) || "-",
     entry.id,
   ];
 }
 
-function resultOf({ outcome, error, count }: AuditEntry): string {
+function formatResult({ outcome, error, count }: AuditEntry): string {
   const times = count === undefined ? "" : ` (${count} times)`;
   return `${outcome}${error === undefined ? "" : ` ${error.code}`}${times}`;
 }
 
-function details(entry: AuditEntry): string[] {
+function formatDetails(entry: AuditEntry): string[] {
   const rows: [string, string | undefined][] = [
     ["Change", entry.id],
     ["At", entry.at],
@@ -90,20 +93,20 @@ function details(entry: AuditEntry): string[] {
     ["Address", entry.address],
     ["Action", entry.action],
     ["Entry", entry.entry],
-    ["Result", resultOf(entry)],
+    ["Result", formatResult(entry)],
     ["Error", entry.error?.message],
     ["Request", entry.requestId],
   ];
   return [
     ...rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(9)} ${value}`])),
     ...entry.changes.map(
-      ({ key, before, after }) => `  ${key}: ${shown(before)} → ${shown(after)}`,
+      ({ key, before, after }) => `  ${key}: ${formatValue(before)} → ${formatValue(after)}`,
     ),
     ...(entry.request === undefined ? [] : [`  asked for: ${JSON.stringify(entry.request)}`]),
   ];
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === undefined) return "(nothing)";
   return typeof value === "string" ? value : JSON.stringify(value);
 }

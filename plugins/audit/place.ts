@@ -1,4 +1,4 @@
-/** Where a page of the trail ends: the time and the id of its last entry. */
+/** The position at which a page of the trail ends: the time and the id of its last entry. */
 import { errors } from "./errors.ts";
 
 export interface Place {
@@ -6,16 +6,16 @@ export interface Place {
   id: string;
 }
 
-/** Whether the first comes after the second, the newest being first. */
-export function isAfter(one: Place, other: Place): boolean {
-  return one.at < other.at || (one.at === other.at && one.id < other.id);
+/** True if `a` comes after `b` in the order from newest to oldest. */
+export function isAfter(a: Place, b: Place): boolean {
+  return a.at < b.at || (a.at === b.at && a.id < b.id);
 }
 
-export function placeText({ at, id }: Place): string {
+export function formatPlace({ at, id }: Place): string {
   return `${at}.${id}`;
 }
 
-export function readPlace(text: string | null): Place | undefined {
+export function parsePlace(text: string | null): Place | undefined {
   if (text === null) return undefined;
   const [, at, id] = /^(\d{1,15})\.([\w-]{1,100})$/.exec(text) ?? [];
   if (at === undefined || id === undefined) throw errors.badPlace({ param: "before" });

@@ -18,7 +18,7 @@ export default definePlugin({
   needs: ["store"],
 
   async setup(ctx, config) {
-    const { auditRoutes, entryOf, FileChanges, pageOf, readQuery, RefusedAttempts, Trail } =
+    const { auditRoutes, createEntry, FileChanges, readPage, parseQuery, RefusedAttempts, Trail } =
       await import("./parts.ts");
 
     let settings = config.audit;
@@ -27,14 +27,14 @@ export default definePlugin({
     });
     const store = () => ctx.use("store");
     const trail = new Trail(store, () => settings);
-    const others = new RefusedAttempts(trail);
+    const otherAttempts = new RefusedAttempts(trail);
     const mask = <T>(value: T): T => ctx.find("models")?.mask(value) ?? value;
 
     ctx.add("changeWatcher", {
       name: "audit",
       attempted(attempt) {
-        const entry = entryOf(attempt, mask);
-        return entry.principal === "owner" ? trail.add(entry) : others.add(entry);
+        const entry = createEntry(attempt, mask);
+        return entry.principal === "owner" ? trail.add(entry) : otherAttempts.add(entry);
       },
     });
 
@@ -43,15 +43,15 @@ export default definePlugin({
     const sync = () => (isFirst ? files.sync() : Promise.resolve());
     ctx.on("config:changed", sync);
     ctx.task("audit: changes of the file", { everyMs: PRUNE_MS, immediately: true }, sync);
-    ctx.task("audit: count refused attempts", { everyMs: FLUSH_MS }, () => others.flush());
+    ctx.task("audit: count refused attempts", { everyMs: FLUSH_MS }, () => otherAttempts.flush());
     ctx.task("audit: prune", { everyMs: PRUNE_MS }, () => trail.prune());
-    ctx.defer(() => others.flush());
+    ctx.defer(() => otherAttempts.flush());
 
     ctx.route("GET", "/audit", auditRoutes.list, async ({ query }) => {
-      const selection = readQuery(query, trail.now());
+      const selection = parseQuery(query, trail.now());
       await sync();
-      await others.flush();
-      return pageOf(trail, selection);
+      await otherAttempts.flush();
+      return readPage(trail, selection);
     });
     ctx.route("GET", "/audit/:id", auditRoutes.show, async ({ params }) => {
       const entry = await trail.get(params["id"] ?? "");

@@ -1,18 +1,18 @@
-/** The query of `GET /audit`, and which entries it asks for. */
+/** The query of `GET /audit`, and the selection of its entries. */
 import { choiceIn, limitIn, momentIn } from "portico/strings";
 import type { AuditEntry, Outcome } from "./entry.ts";
-import { type Place, placeText, readPlace } from "./place.ts";
+import { type Place, formatPlace, parsePlace } from "./place.ts";
 import { OUTCOMES } from "./schema.ts";
 import type { Trail } from "./trail.ts";
 
 const DEFAULT_LIMIT = 50;
-const DOORS = ["console", "command line", "http", "file", "gateway"] as const;
+const INTERFACES = ["console", "command line", "http", "file", "gateway"] as const;
 
 export interface AuditQuery {
   principal: string | null;
-  via: (typeof DOORS)[number] | undefined;
+  via: (typeof INTERFACES)[number] | undefined;
   address: string | null;
-  /** In small letters. */
+  /** In lower case. */
   action: string | undefined;
   outcome: Outcome | undefined;
   since: number | undefined;
@@ -22,41 +22,41 @@ export interface AuditQuery {
 }
 
 export interface AuditPage {
-  /** The newest first. */
+  /** Newest first. */
   entries: AuditEntry[];
-  /** `before` of the next page; absent on the last one. */
+  /** The `before` of the next page; absent on the last page. */
   next?: string | undefined;
 }
 
-/** Throws `invalid_request_error` with `param`. */
-export function readQuery(query: URLSearchParams, now: number): AuditQuery {
+/** Parses the query. Throws `invalid_request_error` with `param` if a value is invalid. */
+export function parseQuery(query: URLSearchParams, now: number): AuditQuery {
   return {
     principal: query.get("principal"),
-    via: choiceIn(query, "via", DOORS),
+    via: choiceIn(query, "via", INTERFACES),
     address: query.get("address"),
     action: query.get("action")?.toLowerCase(),
     outcome: choiceIn(query, "outcome", OUTCOMES),
     since: momentIn(query, "since", now),
     until: momentIn(query, "until", now),
     limit: limitIn(query, DEFAULT_LIMIT),
-    before: readPlace(query.get("before")),
+    before: parsePlace(query.get("before")),
   };
 }
 
-export async function pageOf(trail: Trail, query: AuditQuery): Promise<AuditPage> {
+export async function readPage(trail: Trail, query: AuditQuery): Promise<AuditPage> {
   const entries: AuditEntry[] = [];
   for await (const entry of trail.newest(query.before)) {
     const at = Date.parse(entry.at);
     if (query.since !== undefined && at < query.since) break;
-    if (!fits(query, entry, at)) continue;
-    // One more than the page holds says that another page follows.
+    if (!matchesQuery(query, entry, at)) continue;
+    // This entry exceeds the page, so another page follows.
     if (entries.length === query.limit) return { entries, next: placeOf(entries.at(-1)!) };
     entries.push(entry);
   }
   return { entries };
 }
 
-function fits(query: AuditQuery, entry: AuditEntry, at: number): boolean {
+function matchesQuery(query: AuditQuery, entry: AuditEntry, at: number): boolean {
   const { principal, via, address, action, outcome, until } = query;
   if (until !== undefined && at > until) return false;
   if (principal !== null && entry.principal !== principal) return false;
@@ -69,5 +69,5 @@ function fits(query: AuditQuery, entry: AuditEntry, at: number): boolean {
 }
 
 function placeOf({ at, id }: AuditEntry): string {
-  return placeText({ at: Date.parse(at), id });
+  return formatPlace({ at: Date.parse(at), id });
 }

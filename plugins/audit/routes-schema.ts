@@ -1,4 +1,4 @@
-/** What the routes of the audit trail take and answer. */
+/** The schemas of the audit trail's routes. */
 import { type RouteOptions, Type } from "portico";
 import { choice, jsonResponse, Time } from "portico/openapi";
 import { OUTCOMES, querySchema } from "./schema.ts";

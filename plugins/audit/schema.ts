@@ -1,4 +1,4 @@
-/** What this plugin has in the configuration, and the query of its list. */
+/** The configuration of this plugin, and the query of its list. */
 import { type Static, Type } from "portico";
 
 export const auditSchema = Type.Object(

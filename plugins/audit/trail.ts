@@ -6,13 +6,13 @@ import { isAfter, type Place } from "./place.ts";
 import type { AuditConfig } from "./schema.ts";
 
 /**
- * Refused attempts of everybody else have a room of their own, so that a stranger or a client key that tries again and
- * again cannot push out what the owner did.
+ * The store's owner names for the two parts of the trail. Attempts of other principals are stored separately, so that a
+ * stranger or a client key with many attempts cannot displace the owner's changes.
  */
 const OWNERS = { owner: "audit", others: "audit:others" } as const;
-type Shelf = keyof typeof OWNERS;
+type TrailPart = keyof typeof OWNERS;
 
-const KEPT_OF_OTHERS = 1000;
+const MAX_OTHERS = 1000;
 const PAGE = 500;
 const WRITES_PER_PRUNE = 200;
 const DAY_MS = 86_400_000;
@@ -33,7 +33,7 @@ export class Trail {
 
   /** Resolves once the entry is durable. */
   async add(entry: NewEntry, { id = newId(), at = this.now() } = {}): Promise<void> {
-    const owner = OWNERS[shelfOf(entry)];
+    const owner = OWNERS[partOf(entry)];
     await this.#store().runs.put({
       id,
       owner,
@@ -53,42 +53,42 @@ export class Trail {
   async get(id: string): Promise<AuditEntry | undefined> {
     const run = await this.#store().runs.get(id);
     const isOurs = run?.owner === OWNERS.owner || run?.owner === OWNERS.others;
-    return isOurs ? viewOf(run) : undefined;
+    return isOurs ? toEntry(run) : undefined;
   }
 
-  /** The newest first, after a place. */
+  /** Yields the entries after a place, newest first. */
   async *newest(after: Place | undefined): AsyncGenerator<AuditEntry> {
     const lists = Object.values(OWNERS).map((owner) => this.#runs(owner, after));
     const heads = await Promise.all(lists.map((list) => list.next()));
     for (;;) {
       const at = indexOfNewest(heads.map(({ value }) => value));
       if (at === undefined) return;
-      yield viewOf(heads[at]!.value as Run);
+      yield toEntry(heads[at]!.value as Run);
       heads[at] = await lists[at]!.next();
     }
   }
 
-  /** Drops what is beyond the number and the age that are kept. */
+  /** Deletes the entries beyond the configured number and age. */
   async prune(): Promise<void> {
     const { keep, keepDays } = this.#config();
     const since = this.now() - keepDays * DAY_MS;
-    await this.#pruneShelf(OWNERS.owner, keep, since);
-    await this.#pruneShelf(OWNERS.others, KEPT_OF_OTHERS, since);
+    await this.#prunePart(OWNERS.owner, keep, since);
+    await this.#prunePart(OWNERS.others, MAX_OTHERS, since);
   }
 
-  async #pruneShelf(owner: string, most: number, since: number): Promise<void> {
-    let young = 0;
+  async #prunePart(owner: string, limit: number, since: number): Promise<void> {
+    let kept = 0;
     for await (const { at } of this.#runs(owner, undefined)) {
-      if (at < since || young >= most) break;
-      young += 1;
+      if (at < since || kept >= limit) break;
+      kept += 1;
     }
-    await this.#store().runs.prune(owner, young);
+    await this.#store().runs.prune(owner, kept);
   }
 
   async *#runs(owner: string, after: Place | undefined): AsyncGenerator<Run> {
     let place = after;
     for (;;) {
-      // Several may have the same time: those before the place are passed over.
+      // Several runs may have the same time, so those up to the place are skipped.
       const before = place && place.at + 1;
       const page = await this.#store().runs.list({ owner, limit: PAGE, before });
       for (const run of page) if (!place || isAfter(run, place)) yield run;
@@ -99,7 +99,7 @@ export class Trail {
   }
 }
 
-function shelfOf({ principal }: NewEntry): Shelf {
+function partOf({ principal }: NewEntry): TrailPart {
   return principal === "owner" ? "owner" : "others";
 }
 
@@ -116,6 +116,6 @@ function indexOfNewest(heads: readonly (Run | undefined)[]): number | undefined 
   return newest;
 }
 
-function viewOf({ id, at, data }: Run): AuditEntry {
+function toEntry({ id, at, data }: Run): AuditEntry {
   return { id, at: new Date(at).toISOString(), ...(data as NewEntry) };
 }

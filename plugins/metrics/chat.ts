@@ -1,8 +1,8 @@
-/** Chat by channel, counted as each request ends. Models stay out: clients choose their names, so there is no end of them. */
+/** Metrics of chat by channel, counted when each request ends. There is no label for models, because clients choose their names without limit. */
 import type { ChatRecord } from "portico/models";
 import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter } from "./families.ts";
-import { createHistogram, type Histogram, observe, samplesOf } from "./histogram.ts";
+import { createHistogram, type Histogram, observe, toSamples } from "./histogram.ts";
 
 interface Tally {
   statuses: Map<number, number>;
@@ -12,11 +12,11 @@ interface Tally {
   cached: number;
   completion: number;
   cost: number;
-  /** Responses whose price is not known. */
+  /** The number of responses whose price is unknown. */
   unpriced: number;
 }
 
-/** What a client key has used. The owner names the keys, so there are few. */
+/** The usage of a client key. The owner names the keys, so there are few. */
 interface KeyTally {
   statuses: Map<number, number>;
   tokens: number;
@@ -27,7 +27,7 @@ export interface ChatCounts extends MetricSource {
   finished(record: ChatRecord): void;
 }
 
-/** Plain data, which a reload of the plugin passes on. */
+/** The counts as plain data, which survives a reload of the plugin. */
 export interface ChatTallies {
   channels: Map<string, Tally>;
   keys: Map<string, KeyTally>;
@@ -38,7 +38,7 @@ export function emptyTallies(): ChatTallies {
 }
 
 export function createChatCounts({ channels, keys }: ChatTallies): ChatCounts {
-  function tallyOf(channel: string): Tally {
+  function getTally(channel: string): Tally {
     const tally = channels.get(channel) ?? emptyTally();
     channels.set(channel, tally);
     return tally;
@@ -58,7 +58,7 @@ export function createChatCounts({ channels, keys }: ChatTallies): ChatCounts {
     finished(record) {
       const { channel, status, ms, firstByteMs, usage, cost } = record;
       countKey(record);
-      const tally = tallyOf(channel);
+      const tally = getTally(channel);
       tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
       observe(tally.duration, ms / 1000);
       if (firstByteMs !== undefined) observe(tally.firstByte, firstByteMs / 1000);
@@ -126,7 +126,7 @@ function channelFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
 
 function timeFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
   const each = (name: "duration" | "firstByte") =>
-    [...channels].flatMap(([channel, tally]) => samplesOf(tally[name], { channel }));
+    [...channels].flatMap(([channel, tally]) => toSamples(tally[name], { channel }));
   return [
     {
       name: "portico_chat_duration_seconds",

@@ -7,8 +7,9 @@ const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 
 /**
- * The families as text; those without a sample too, so that it shows what there is. Those of one name become one; a series that comes twice counts once, since a second line of the
- * same labels makes the whole answer worthless. Throws `TypeError` for a name that the format does not know.
+ * Formats families as text, including those without samples, so that all metrics are visible. Families of the same name are
+ * merged. Of duplicate series only the first counts, because a duplicate makes the whole response invalid. Throws
+ * `TypeError` if a name is not valid in the format.
  */
 export function render(families: readonly MetricFamily[]): string {
   const byName = new Map<string, { head: string; lines: Map<string, string> }>();
@@ -18,9 +19,9 @@ export function render(families: readonly MetricFamily[]): string {
     const family = byName.get(name) ?? { head, lines: new Map<string, string>() };
     byName.set(name, family);
     for (const sample of samples) {
-      const series = name + (sample.suffix ?? "") + labelsOf(sample);
+      const series = name + (sample.suffix ?? "") + formatLabels(sample);
       if (!family.lines.has(series))
-        family.lines.set(series, `${series} ${numberOf(sample.value)}\n`);
+        family.lines.set(series, `${series} ${formatNumber(sample.value)}\n`);
     }
   }
   let text = "";
@@ -28,7 +29,7 @@ export function render(families: readonly MetricFamily[]): string {
   return text;
 }
 
-function labelsOf({ labels }: MetricSample): string {
+function formatLabels({ labels }: MetricSample): string {
   if (labels === undefined) return "";
   const pairs = Object.entries(labels).map(([name, value]) => {
     if (!LABEL.test(name)) throw new TypeError(`${name} is not a valid label name`);
@@ -45,7 +46,7 @@ function escapeValue(text: string): string {
   return escapeHelp(text).replaceAll('"', '\\"');
 }
 
-function numberOf(value: number): string {
+function formatNumber(value: number): string {
   if (value === Number.POSITIVE_INFINITY) return "+Inf";
   if (value === Number.NEGATIVE_INFINITY) return "-Inf";
   return String(value);

@@ -1,4 +1,4 @@
-/** Short ways to write families. */
+/** Functions that create metric families. */
 import type { MetricFamily, MetricSample } from "portico/metrics";
 
 type Sample = [value: number, labels?: Record<string, string>];
@@ -7,16 +7,16 @@ export const counter = (name: string, help: string, ...samples: Sample[]): Metri
   name,
   type: "counter",
   help,
-  samples: samples.map(sampleOf),
+  samples: samples.map(toSample),
 });
 
 export const gauge = (name: string, help: string, ...samples: Sample[]): MetricFamily => ({
   name,
   type: "gauge",
   help,
-  samples: samples.map(sampleOf),
+  samples: samples.map(toSample),
 });
 
-function sampleOf([value, labels]: Sample): MetricSample {
+function toSample([value, labels]: Sample): MetricSample {
   return labels === undefined ? { value } : { value, labels };
 }

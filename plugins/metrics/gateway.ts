@@ -1,4 +1,4 @@
-/** What the kernel, the channels and the store know of themselves; read at each scrape. */
+/** Metrics of the kernel, the channels and the store, which are read at each scrape. */
 import type { PluginContext } from "portico";
 import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter, gauge } from "./families.ts";
@@ -19,13 +19,13 @@ type Parts = Pick<PluginContext, "use" | "find" | "version">;
 
 export function gatewaySources(ctx: Parts): MetricSource[] {
   return [
-    { name: "gateway", collect: () => gateway(ctx) },
-    { name: "channels", collect: () => channels(ctx) },
-    { name: "store", collect: () => store(ctx) },
+    { name: "gateway", collect: () => collectGateway(ctx) },
+    { name: "channels", collect: () => collectChannels(ctx) },
+    { name: "store", collect: () => collectStore(ctx) },
   ];
 }
 
-function gateway(ctx: Parts): MetricFamily[] {
+function collectGateway(ctx: Parts): MetricFamily[] {
   const state = ctx.use("gateway");
   const hooks = state.hooks();
   const states = state.plugins().map((plugin) => plugin.state);
@@ -78,7 +78,7 @@ function gateway(ctx: Parts): MetricFamily[] {
   ];
 }
 
-function channels(ctx: Parts): MetricFamily[] {
+function collectChannels(ctx: Parts): MetricFamily[] {
   const all = ctx.find("channels")?.list() ?? [];
   const each = (value: (channel: (typeof all)[number]) => number | undefined): Sample[] =>
     all.flatMap((channel) => {
@@ -140,7 +140,7 @@ function channels(ctx: Parts): MetricFamily[] {
   ];
 }
 
-async function store(ctx: Parts): Promise<MetricFamily[]> {
+async function collectStore(ctx: Parts): Promise<MetricFamily[]> {
   const engine = ctx.use("store");
   const health = await engine.health();
   const up = gauge("portico_store_up", "1 if the store works, otherwise 0.", [

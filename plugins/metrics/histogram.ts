@@ -1,7 +1,7 @@
-/** Durations in buckets. */
+/** Histograms of durations. */
 import type { MetricSample } from "portico/metrics";
 
-/** Upper bounds in seconds: from a local answer to a long turn. */
+/** The upper bounds of the buckets in seconds, for durations from a local answer to a long turn. */
 const BOUNDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 export interface Histogram {
@@ -10,8 +10,8 @@ export interface Histogram {
 }
 
 export function createHistogram(): Histogram {
-  // Not 0: a sum that was a small integer gives its histogram another shape with the first fraction, and V8 would compile
-  // the code that had put one into a tally again and again, each time to find it out of date.
+  // The sum is -0 instead of 0, because V8 stores 0 as a small integer. With the first fraction, the histogram's shape would
+  // then change, and V8 would repeatedly discard and recompile the code that stores histograms in tallies.
   return { counts: new Float64Array(BOUNDS.length + 1), sum: -0 };
 }
 
@@ -22,7 +22,7 @@ export function observe(histogram: Histogram, seconds: number): void {
   histogram.sum += seconds;
 }
 
-export function samplesOf(
+export function toSamples(
   { counts, sum }: Histogram,
   labels: Record<string, string>,
 ): MetricSample[] {

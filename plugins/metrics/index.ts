@@ -1,4 +1,4 @@
-/** What the metrics plugin shares with others. Types only: nobody imports this file at run time. */
+/** The face `portico/metrics`: types for plugins that contribute metrics. */
 
 declare module "portico" {
   interface Contributions {
@@ -6,7 +6,7 @@ declare module "portico" {
   }
 }
 
-/** Asked at each scrape. One that throws or takes longer than 5 s is left out of that scrape, and said to be. */
+/** A source of metrics, called at each scrape. If it throws or takes longer than 5 s, the scrape omits it and reports that. */
 export interface MetricSource {
   /** `[a-z][a-z0-9_]*`, for the log and `portico_metrics_source_up`. */
   name: string;
@@ -14,7 +14,7 @@ export interface MetricSource {
 }
 
 export interface MetricFamily {
-  /** As Prometheus wants it: with its unit, counters ending in `_total`. */
+  /** The name by Prometheus' conventions: with its unit, and `_total` at the end of counters. */
   name: string;
   type: "counter" | "gauge" | "histogram";
   help: string;

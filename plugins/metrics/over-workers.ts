@@ -1,20 +1,20 @@
-/** One scrape over all workers: what they count is summed, and of a state or an average the highest is shown. */
+/** Merges a scrape over all workers: counts are added, and of a state or an average the highest value is shown. */
 import type { Workers } from "portico";
 import type { MetricFamily, MetricSample } from "portico/metrics";
 
 const TOPIC = "metrics";
 
-/** Gauges of what each worker has for itself. */
+/** Gauges that are added, because each worker has its own value. */
 const SUMMED = /_(in_flight|queued|bytes)$/;
-/** … and of what all of them have together. */
+/** Gauges that match `SUMMED` but have a common value for all workers. */
 const COMMON = /_store_bytes$/;
 
-/** Has a scrape of another worker include this one. */
-export function offerFamilies(workers: Workers, collect: () => Promise<readonly MetricFamily[]>) {
+/** Provides this worker's metrics to scrapes of other workers. */
+export function serveFamilies(workers: Workers, collect: () => Promise<readonly MetricFamily[]>) {
   return workers.on(TOPIC, collect);
 }
 
-export async function familiesOfAll(
+export async function collectFromWorkers(
   workers: Workers,
   own: readonly MetricFamily[],
 ): Promise<MetricFamily[]> {
@@ -34,8 +34,8 @@ function mergeFamilies(all: readonly (readonly MetricFamily[])[]): MetricFamily[
       family.type !== "gauge" || (SUMMED.test(family.name) && !COMMON.test(family.name));
     for (const sample of family.samples) {
       const key = JSON.stringify([sample.suffix, Object.entries(sample.labels ?? {}).sort()]);
-      const before = merged.samples.get(key)?.value;
-      merged.samples.set(key, { ...sample, value: joined(before, sample.value, isSummed) });
+      const previous = merged.samples.get(key)?.value;
+      merged.samples.set(key, { ...sample, value: mergeValues(previous, sample.value, isSummed) });
     }
   }
   return [...families.values()].map(({ family, samples }) => ({
@@ -44,7 +44,7 @@ function mergeFamilies(all: readonly (readonly MetricFamily[])[]): MetricFamily[
   }));
 }
 
-function joined(before: number | undefined, value: number, isSummed: boolean): number {
-  if (before === undefined) return value;
-  return isSummed ? before + value : Math.max(before, value);
+function mergeValues(previous: number | undefined, value: number, isSummed: boolean): number {
+  if (previous === undefined) return value;
+  return isSummed ? previous + value : Math.max(previous, value);
 }

@@ -1,4 +1,4 @@
-/** `GET /metrics`: the gateway for Prometheus. */
+/** `GET /metrics`: the gateway's metrics for Prometheus. */
 import { definePlugin, reply, Type } from "portico";
 import type { MetricFamily } from "portico/metrics";
 import { contentResponse } from "portico/openapi";
@@ -15,8 +15,8 @@ export default definePlugin({
       createWorkCounts,
       emptyTallies,
       emptyWorkTallies,
-      familiesOfAll,
-      offerFamilies,
+      collectFromWorkers,
+      serveFamilies,
     } = await import("./parts.ts");
     const chat = createChatCounts(ctx.keep("chat", emptyTallies));
     ctx.add("meter", { name: "metrics", finished: chat.finished });
@@ -35,13 +35,13 @@ export default definePlugin({
     }
     async function families(): Promise<MetricFamily[]> {
       collecting ??= prepare().catch((error: unknown) => {
-        collecting = undefined; // tried again at the next scrape
+        collecting = undefined; // retried at the next scrape
         throw error;
       });
       return (await collecting)();
     }
     const workers = ctx.find("workers");
-    if (workers) ctx.defer(offerFamilies(workers, families));
+    if (workers) ctx.defer(serveFamilies(workers, families));
 
     ctx.route(
       "GET",
@@ -54,7 +54,7 @@ export default definePlugin({
       async () => {
         const { CONTENT_TYPE, render } = await import("./exposition.ts");
         const own = await families();
-        return reply(200, render(workers ? await familiesOfAll(workers, own) : own), {
+        return reply(200, render(workers ? await collectFromWorkers(workers, own) : own), {
           "content-type": CONTENT_TYPE,
           "cache-control": "no-store",
         });

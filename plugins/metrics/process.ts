@@ -1,4 +1,4 @@
-/** The process itself, under the names that common Prometheus clients for Node give. */
+/** Metrics of the process, under the names that common Prometheus clients for Node use. */
 import { type IntervalHistogram, monitorEventLoopDelay, performance } from "node:perf_hooks";
 import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter, gauge } from "./families.ts";
@@ -9,19 +9,19 @@ export interface ProcessSource extends MetricSource {
   stop(): void;
 }
 
-/** The lag is measured from the first scrape on, for the time between two scrapes: a gateway that nobody scrapes pays nothing. */
+/** Creates the source. Lag is measured only from the first scrape on, so that it costs nothing without scrapes. */
 export function processSource(): ProcessSource {
   let lag: IntervalHistogram | undefined;
   let loop = performance.eventLoopUtilization();
 
-  function eventLoop(): MetricFamily[] {
+  function collectEventLoop(): MetricFamily[] {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, loop);
     loop = now;
-    // The timer's own interval is in what it measures.
-    const seconds = (ns: number) =>
+    // The measured time includes the timer's own interval.
+    const lagSeconds = (ns: number) =>
       Number.isFinite(ns) ? Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000 : 0;
-    const read = lag && lag.count > 0 ? lag : undefined;
+    const measuredLag = lag && lag.count > 0 ? lag : undefined;
     const families = [
       gauge(
         "nodejs_eventloop_utilization_ratio",
@@ -31,15 +31,15 @@ export function processSource(): ProcessSource {
       gauge(
         "nodejs_eventloop_lag_mean_seconds",
         "Mean lag of the event loop since the last scrape.",
-        [read ? seconds(read.mean) : 0],
+        [measuredLag ? lagSeconds(measuredLag.mean) : 0],
       ),
       gauge(
         "nodejs_eventloop_lag_p99_seconds",
         "99th percentile of the lag since the last scrape.",
-        [read ? seconds(read.percentile(99)) : 0],
+        [measuredLag ? lagSeconds(measuredLag.percentile(99)) : 0],
       ),
       gauge("nodejs_eventloop_lag_max_seconds", "Largest lag since the last scrape.", [
-        read ? seconds(read.max) : 0,
+        measuredLag ? lagSeconds(measuredLag.max) : 0,
       ]),
     ];
     if (lag) lag.reset();
@@ -70,7 +70,7 @@ export function processSource(): ProcessSource {
         gauge("process_start_time_seconds", "Start of the process, in seconds since 1970.", [
           performance.timeOrigin / 1000,
         ]),
-        ...eventLoop(),
+        ...collectEventLoop(),
       ];
     },
     stop() {

@@ -1,4 +1,4 @@
-/** One scrape: all sources side by side, each with a deadline, so that a sick one does not hide the others. */
+/** Collects all sources in parallel, each with a deadline, so that a failing source does not hide the others. */
 import type { Logger } from "portico";
 import type { MetricFamily, MetricSource } from "portico/metrics";
 import { render } from "./exposition.ts";
@@ -11,8 +11,8 @@ export async function collectAll(
   log: Logger,
 ): Promise<MetricFamily[]> {
   const parts = await Promise.all(sources.map((source) => collect(source, log)));
-  const ups = parts.map(({ name, isWhole }): [number, Record<string, string>] => [
-    isWhole ? 1 : 0,
+  const ups = parts.map(({ name, isOk }): [number, Record<string, string>] => [
+    isOk ? 1 : 0,
     { source: name },
   ]);
   const families = parts.flatMap((part) => part.families);
@@ -22,25 +22,25 @@ export async function collectAll(
   ];
 }
 
-interface Part {
+interface SourceResult {
   name: string;
   families: readonly MetricFamily[];
-  /** False where the source failed, or gave what cannot be written. */
-  isWhole: boolean;
+  /** False if the source failed, or if its metrics cannot be rendered. */
+  isOk: boolean;
 }
 
-async function collect(source: MetricSource, log: Logger): Promise<Part> {
+async function collect(source: MetricSource, log: Logger): Promise<SourceResult> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${DEADLINE_MS} ms`)), DEADLINE_MS);
   });
   try {
-    const families = await Promise.race([(async () => source.collect())(), late]);
-    render(families); // throws for what cannot be written, which would take the others along
-    return { name: source.name, families, isWhole: true };
+    const families = await Promise.race([(async () => source.collect())(), timeout]);
+    render(families); // throws here if the metrics are invalid, since that would fail the whole scrape later
+    return { name: source.name, families, isOk: true };
   } catch (error) {
     log.warn({ source: source.name, err: error }, "a source of metrics failed");
-    return { name: source.name, families: [], isWhole: false };
+    return { name: source.name, families: [], isOk: false };
   } finally {
     clearTimeout(timer);
   }

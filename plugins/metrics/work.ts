@@ -1,21 +1,21 @@
-/** Turns, jobs, polls, deliveries and cooldowns, counted by the events that tell of them. */
+/** Metrics of turns, jobs, polls, deliveries and cooldowns, counted by their events. */
 import type { PluginContext } from "portico";
 import type {} from "portico/agent";
 import type {} from "portico/models";
 import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter } from "./families.ts";
-import { createHistogram, type Histogram, observe, samplesOf } from "./histogram.ts";
+import { createHistogram, type Histogram, observe, toSamples } from "./histogram.ts";
 
 type Labels = Record<string, string>;
 
-/** The values of one family, by the JSON of their labels. There are few: no label holds a name that clients choose. */
+/** The values of a family, by the JSON of their labels. There are few, because no label holds a name that clients choose. */
 type Counts = Map<string, { labels: Labels; value: number }>;
 
-/** Plain data, which a reload of the plugin passes on. */
+/** The counts as plain data, which survives a reload of the plugin. */
 export interface WorkTallies {
-  /** By the name of the family. */
+  /** The counts by the name of their family. */
   counts: Map<string, Counts>;
-  /** By agent. */
+  /** The durations of turns by agent. */
   durations: Map<string, Histogram>;
 }
 
@@ -55,25 +55,28 @@ export function createWorkCounts(
   ctx: Pick<PluginContext, "on">,
   { counts, durations }: WorkTallies,
 ): MetricSource {
-  function countOf(name: string, help: string): Count {
+  function createCount(name: string, help: string): Count {
     const values = counts.get(name) ?? new Map();
     counts.set(name, values);
     return new Count(values, name, help);
   }
-  const turns = countOf(
+  const turns = createCount(
     "portico_turns_total",
     "Agent turns by result: completed, failed, or retry, where an attempt failed and another follows.",
   );
-  const tools = countOf("portico_tool_calls_total", "Tools that turns called, by result.");
-  const fired = countOf("portico_cron_runs_total", "Runs of jobs that began.");
-  const jobs = countOf("portico_cron_failures_total", "Runs of jobs that failed, by status.");
-  const changed = countOf("portico_poll_changes_total", "Changes that polls found.");
-  const polls = countOf("portico_poll_failures_total", "Checks of polls that failed.");
-  const deliveries = countOf(
+  const toolCalls = createCount("portico_tool_calls_total", "Tools that turns called, by result.");
+  const cronRuns = createCount("portico_cron_runs_total", "Runs of jobs that began.");
+  const cronFailures = createCount(
+    "portico_cron_failures_total",
+    "Runs of jobs that failed, by status.",
+  );
+  const pollChanges = createCount("portico_poll_changes_total", "Changes that polls found.");
+  const pollFailures = createCount("portico_poll_failures_total", "Checks of polls that failed.");
+  const deliveries = createCount(
     "portico_deliveries_failed_total",
     "Results that could not be delivered and are not tried again, by type.",
   );
-  const resting = countOf(
+  const cooldowns = createCount(
     "portico_channel_cooldowns_total",
     "Cooldowns that a model of a channel entered after failures.",
   );
@@ -86,13 +89,13 @@ export function createWorkCounts(
   ctx.on("agent:failed", ({ context: { agentId: agent, willRetry } }) =>
     turns.add({ agent, result: willRetry ? "retry" : "failed" }),
   );
-  ctx.on("agent:tool", ({ context: { ok } }) => tools.add({ result: ok ? "ok" : "failed" }));
-  ctx.on("cron:fired", () => fired.add());
-  ctx.on("cron:failed", ({ context: { status } }) => jobs.add({ status }));
-  ctx.on("poll:changed", () => changed.add());
-  ctx.on("poll:failed", () => polls.add());
+  ctx.on("agent:tool", ({ context: { ok } }) => toolCalls.add({ result: ok ? "ok" : "failed" }));
+  ctx.on("cron:fired", () => cronRuns.add());
+  ctx.on("cron:failed", ({ context: { status } }) => cronFailures.add({ status }));
+  ctx.on("poll:changed", () => pollChanges.add());
+  ctx.on("poll:failed", () => pollFailures.add());
   ctx.on("delivery:failed", ({ context: { type } }) => deliveries.add({ type }));
-  ctx.on("channel:resting", ({ context: { channel } }) => resting.add({ channel }));
+  ctx.on("channel:resting", ({ context: { channel } }) => cooldowns.add({ channel }));
 
   return {
     name: "work",
@@ -102,9 +105,11 @@ export function createWorkCounts(
         name: "portico_turn_duration_seconds",
         type: "histogram",
         help: "Duration of the last attempt of a turn.",
-        samples: [...durations].flatMap(([agent, duration]) => samplesOf(duration, { agent })),
+        samples: [...durations].flatMap(([agent, duration]) => toSamples(duration, { agent })),
       },
-      ...[tools, fired, jobs, changed, polls, deliveries, resting].map((count) => count.family()),
+      ...[toolCalls, cronRuns, cronFailures, pollChanges, pollFailures, deliveries, cooldowns].map(
+        (count) => count.family(),
+      ),
     ],
   };
 }

@@ -1,4 +1,4 @@
-/** An OpenAPI 3.1 document of routes (https://spec.openapis.org/oas/v3.1.0). */
+/** Generates an OpenAPI 3.1 document from routes (https://spec.openapis.org/oas/v3.1.0). */
 import type { Declared, RouteInfo, ServerRoutes, TSchema } from "portico";
 
 type Operation = Record<string, unknown>;
@@ -13,8 +13,8 @@ const security: Record<RouteInfo["access"], readonly object[]> = {
 };
 
 /**
- * The document of these servers. A path that several of them have can be there once: the first one keeps it, and the
- * others' operations stand in its `x-other-servers`.
+ * Returns the document of these servers. A document can hold an operation only once: if several servers have it, the first
+ * one's is used, and those of the others are in its `x-other-servers`.
  */
 export async function describeRoutes(
   servers: readonly ServerRoutes[],
@@ -23,14 +23,14 @@ export async function describeRoutes(
   const paths: Record<string, Record<string, Operation>> = {};
   for (const { server, url, routes } of servers) {
     for (const route of routes) {
-      // one that takes every method has none to be described by
+      // a route for every method cannot be described, since an operation needs a method
       if (route.method === "") continue;
-      const path = templateOf(route.path);
+      const path = pathTemplate(route.path);
       paths[path] ??= {};
       const item = paths[path];
       const method = route.method.toLowerCase();
       const operation = {
-        ...(await operationOf(route, server)),
+        ...(await describeOperation(route, server)),
         servers: server === "gateway" ? undefined : [{ url }],
       };
       const first = item[method];
@@ -55,21 +55,21 @@ export async function describeRoutes(
   };
 }
 
-async function operationOf(route: RouteInfo, server: string): Promise<Operation> {
+async function describeOperation(route: RouteInfo, server: string): Promise<Operation> {
   const { method, path, access, summary } = route;
   return {
-    operationId: idOf(method, path, server),
+    operationId: operationId(method, path, server),
     summary,
     tags: [server === "gateway" ? (path.split("/")[1] ?? "") : server],
     security: security[access],
-    parameters: await parametersOf(route),
-    requestBody: await bodyOf(route),
-    responses: await responsesOf(route),
+    parameters: await describeParameters(route),
+    requestBody: await describeBody(route),
+    responses: await describeResponses(route),
   };
 }
 
-/** A route without a declared body accepts any. */
-async function bodyOf(route: RouteInfo): Promise<object | undefined> {
+/** Describes the body. A route without a declared body accepts any. */
+async function describeBody(route: RouteInfo): Promise<object | undefined> {
   const { method, body, bodyTypes = ["application/json"], optionalBody = false } = route;
   if (body === null || method === "GET" || method === "DELETE") return undefined;
   const schema = body === undefined ? {} : await loadDeclared(body);
@@ -79,16 +79,16 @@ async function bodyOf(route: RouteInfo): Promise<object | undefined> {
   };
 }
 
-async function responsesOf(route: RouteInfo): Promise<Record<string, object>> {
+async function describeResponses(route: RouteInfo): Promise<Record<string, object>> {
   const declared = route.response === undefined ? {} : await loadDeclared(route.response);
   const error = (description: string) => ({
     description,
     content: { "application/json": { schema: route.error } },
   });
   const responses: Record<string, object> = { default: error("The request failed with an error.") };
-  for (const [status, description] of errorsOf(route)) responses[status] = error(description);
+  for (const [status, description] of commonErrors(route)) responses[status] = error(description);
   for (const [status, { description, content }] of Object.entries(declared))
-    responses[status] = { description, content: content && contentOf(content) };
+    responses[status] = { description, content: content && describeContent(content) };
   return responses;
 }
 
@@ -96,11 +96,11 @@ async function loadDeclared<T extends object>(declared: Declared<T>): Promise<T>
   return typeof declared === "function" ? (declared as () => Promise<T>)() : declared;
 }
 
-const contentOf = (content: Readonly<Record<string, TSchema>>) =>
+const describeContent = (content: Readonly<Record<string, TSchema>>) =>
   Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]));
 
-/** The errors that any route of its kind may answer. */
-function errorsOf({ access, path, query, body, params }: RouteInfo): [number, string][] {
+/** Returns the errors that any route with these properties may respond with. */
+function commonErrors({ access, path, query, body, params }: RouteInfo): [number, string][] {
   const takesInput = Boolean(query ?? body ?? params);
   const rows: [boolean, number, string][] = [
     [takesInput, 400, "The input does not match the schema of the route; `param` names the field."],
@@ -117,24 +117,24 @@ function errorsOf({ access, path, query, body, params }: RouteInfo): [number, st
   return rows.flatMap(([applies, status, text]) => (applies ? [[status, text]] : []));
 }
 
-/** Those of the path, then those of the query. */
-async function parametersOf({ path, query, params }: RouteInfo): Promise<object[]> {
+/** Describes the parameters of the path, then those of the query. */
+async function describeParameters({ path, query, params }: RouteInfo): Promise<object[]> {
   const names = [...path.matchAll(/:(\w+)\??|\*/g)].map(([, name = "rest"]) => name);
   const schema = query === undefined ? undefined : await loadDeclared(query);
   const fields = fieldsOf(schema);
-  const needed: readonly string[] = schema?.["required"] ?? [];
-  const inPath = fieldsOf(params === undefined ? undefined : await loadDeclared(params));
+  const requiredNames: readonly string[] = schema?.["required"] ?? [];
+  const pathFields = fieldsOf(params === undefined ? undefined : await loadDeclared(params));
   return [
     ...names.map((name) => ({
       name,
       in: "path",
       required: true,
-      schema: inPath[name] ?? { type: "string" },
+      schema: pathFields[name] ?? { type: "string" },
     })),
     ...Object.entries(fields).map(([name, field]) => ({
       name,
       in: "query",
-      required: needed.includes(name),
+      required: requiredNames.includes(name),
       schema: field,
     })),
   ];
@@ -143,17 +143,17 @@ async function parametersOf({ path, query, params }: RouteInfo): Promise<object[
 const fieldsOf = (schema: TSchema | undefined): Record<string, TSchema> =>
   schema?.["properties"] ?? {};
 
-/** `getA`, `getAById` for `/a/:id`, `getARest` for `/a/*`; with the server's name where it is not the gateway's own. */
-function idOf(method: string, path: string, server: string): string {
-  const named = path.replace(/:(\w+)\??/g, "By-$1").replace(/\*/g, "rest");
-  const words = named
+/** Returns the operation's id: `getA`, `getAById` for `/a/:id`, `getARest` for `/a/*`, with the server's name unless it is the gateway's own. */
+function operationId(method: string, path: string, server: string): string {
+  const pathName = path.replace(/:(\w+)\??/g, "By-$1").replace(/\*/g, "rest");
+  const words = pathName
     .split(/[^A-Za-z0-9]+/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1));
   return `${method.toLowerCase()}${words.join("")}${server === "gateway" ? "" : `_${server}`}`;
 }
 
-/** `/a/:b/*` as OpenAPI writes it. */
-function templateOf(path: string): string {
+/** Converts `/a/:b/*` to OpenAPI's form, `/a/{b}/{rest}`. */
+function pathTemplate(path: string): string {
   return path.replace(/:(\w+)\??/g, "{$1}").replace(/\*/g, "{rest}");
 }
 

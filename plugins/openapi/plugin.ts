@@ -1,4 +1,4 @@
-/** `GET /openapi.json`: every route of every server, as it is at that moment. */
+/** `GET /openapi.json`: all current routes of every server. */
 import { definePlugin, Type } from "portico";
 import { describeRoutes } from "./document.ts";
 import { errors } from "./errors.ts";
@@ -11,12 +11,14 @@ export default definePlugin({
   setup(ctx) {
     const describe = (server: string | undefined) => {
       const servers = ctx.use("gateway").routes();
-      const wanted = servers.filter((each) => server === undefined || each.server === server);
-      if (wanted.length > 0) return describeRoutes(wanted, ctx.version);
+      const selectedServers = servers.filter(
+        (each) => server === undefined || each.server === server,
+      );
+      if (selectedServers.length > 0) return describeRoutes(selectedServers, ctx.version);
       const names = servers.map((each) => each.server).join(", ");
       throw errors.unknownServer({ server: String(server), names }, { param: "server" });
     };
-    // One of several workers has the servers that a machine has once, such as the browser's: it knows all routes.
+    // Only the first worker knows all routes, because it runs the servers that exist once per machine, such as the browser's.
     const workers = ctx.find("workers");
     const isFirst = workers === undefined || workers.index === 0;
     if (workers && isFirst)
@@ -49,5 +51,5 @@ export default definePlugin({
   },
 });
 
-/** Schemas hold functions, such as a check of dates, which cannot go to another process. */
+/** Removes functions from schemas, such as a check of dates, because they cannot be sent to another process. */
 const toJson = (document: object): unknown => JSON.parse(JSON.stringify(document));

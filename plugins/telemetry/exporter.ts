@@ -1,14 +1,14 @@
-/** Spans on their way to a collector: OTLP over HTTP, as JSON. What it does not take is kept for a while. */
+/** Exports spans to a collector: OTLP over HTTP, as JSON. Buffers spans while the collector does not accept them. */
 import type { Logger } from "portico";
 import { createOwnerGuard, guardedFetch } from "portico/egress";
 import type { TelemetryConfig } from "./schema.ts";
-import { attributesOf, type Span } from "./span.ts";
+import { encodeAttributes, type Span } from "./span.ts";
 
-/** In one request. */
-const BATCH = 500;
-/** While the collector is away; the oldest go first. */
-const KEPT = 5_000;
-const SEND_MS = 4_000;
+/** The maximum number of spans in one request. */
+const BATCH_SIZE = 500;
+/** The maximum number of buffered spans. The oldest are dropped first. */
+const MAX_BUFFERED = 5_000;
+const SEND_TIMEOUT_MS = 4_000;
 
 interface ExporterOptions extends Pick<TelemetryConfig, "headers" | "serviceName"> {
   otlp: string;
@@ -17,12 +17,12 @@ interface ExporterOptions extends Pick<TelemetryConfig, "headers" | "serviceName
 }
 
 interface Problem {
-  why: string;
-  /** The same spans may be sent again. */
-  again: boolean;
+  reason: string;
+  /** True if the same spans may be sent again. */
+  isRetryable: boolean;
 }
 
-/** `http://host:4318` means its `/v1/traces`. */
+/** Appends `/v1/traces` to an address such as `http://host:4318`. */
 export function tracesUrl(otlp: string): string {
   const url = new URL(otlp);
   if (!url.pathname.endsWith("/v1/traces"))
@@ -33,10 +33,10 @@ export function tracesUrl(otlp: string): string {
 export class Exporter {
   readonly #options: ExporterOptions;
   readonly #url: string;
-  #waiting: Span[] = [];
-  #lost = 0;
-  #isAway = false;
-  #sending: Promise<void> | undefined;
+  #buffer: Span[] = [];
+  #droppedSpans = 0;
+  #isFailing = false;
+  #runningFlush: Promise<void> | undefined;
 
   constructor(options: ExporterOptions) {
     this.#options = options;
@@ -44,35 +44,35 @@ export class Exporter {
   }
 
   add(span: Span): void {
-    this.#waiting.push(span);
-    // Cut in blocks: shifting one by one would cost a copy for each span.
-    if (this.#waiting.length < KEPT + BATCH) return;
-    this.#waiting = this.#waiting.slice(-KEPT);
-    this.#lost += BATCH;
+    this.#buffer.push(span);
+    // Removes spans in blocks, since removing each one would copy the whole buffer.
+    if (this.#buffer.length < MAX_BUFFERED + BATCH_SIZE) return;
+    this.#buffer = this.#buffer.slice(-MAX_BUFFERED);
+    this.#droppedSpans += BATCH_SIZE;
   }
 
-  /** Sends what waits, or joins a sending that is under way. Never rejects. */
+  /** Sends the buffered spans, or joins a flush that is already running. Never rejects. */
   flush(): Promise<void> {
-    this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
-    return this.#sending;
+    this.#runningFlush ??= this.#sendAll().finally(() => (this.#runningFlush = undefined));
+    return this.#runningFlush;
   }
 
   async #sendAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, BATCH);
+    while (this.#buffer.length > 0) {
+      const batch = this.#buffer.splice(0, BATCH_SIZE);
       const problem = await this.#send(batch);
       if (problem === undefined) {
         this.#report(undefined);
         continue;
       }
       this.#report(problem);
-      if (!problem.again) {
-        this.#lost += batch.length;
+      if (!problem.isRetryable) {
+        this.#droppedSpans += batch.length;
         continue;
       }
-      const waiting = [...batch, ...this.#waiting];
-      this.#waiting = waiting.slice(-KEPT);
-      this.#lost += waiting.length - this.#waiting.length;
+      const remaining = [...batch, ...this.#buffer];
+      this.#buffer = remaining.slice(-MAX_BUFFERED);
+      this.#droppedSpans += remaining.length - this.#buffer.length;
       return;
     }
   }
@@ -80,7 +80,7 @@ export class Exporter {
   async #send(spans: readonly Span[]): Promise<Problem | undefined> {
     const { headers, serviceName, version } = this.#options;
     const resource = {
-      attributes: attributesOf({ "service.name": serviceName, "service.version": version }),
+      attributes: encodeAttributes({ "service.name": serviceName, "service.version": version }),
     };
     const scopeSpans = [{ scope: { name: "portico", version }, spans }];
     try {
@@ -88,30 +88,33 @@ export class Exporter {
         method: "POST",
         headers: { ...headers, "content-type": "application/json" },
         body: JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] }),
-        timeoutMs: SEND_MS,
+        timeoutMs: SEND_TIMEOUT_MS,
         redirects: 0,
         headOnly: true,
       });
       if (status >= 200 && status <= 299) return undefined;
-      return { why: `it answered ${status}`, again: status === 429 || status >= 500 };
+      return { reason: `it answered ${status}`, isRetryable: status === 429 || status >= 500 };
     } catch (error) {
       const { code, cause } = error as { code: string; cause?: { code?: string } };
-      return { why: cause?.code ?? code, again: true };
+      return { reason: cause?.code ?? code, isRetryable: true };
     }
   }
 
-  /** Said once when the collector takes none, and once when it does again. */
+  /** Logs once when the collector stops accepting spans, and once when it accepts them again. */
   #report(problem: Problem | undefined): void {
-    if (this.#isAway === (problem !== undefined)) return;
-    this.#isAway = problem !== undefined;
+    if (this.#isFailing === (problem !== undefined)) return;
+    this.#isFailing = problem !== undefined;
     const { log } = this.#options;
     if (problem === undefined)
-      log.info({ lost: this.#lost }, "the collector of telemetry.otlp accepts traces again");
+      log.info(
+        { lost: this.#droppedSpans },
+        "the collector of telemetry.otlp accepts traces again",
+      );
     else
       log.warn(
-        { why: problem.why, kept: problem.again },
+        { why: problem.reason, kept: problem.isRetryable },
         "the collector of telemetry.otlp does not accept traces",
       );
-    this.#lost = 0;
+    this.#droppedSpans = 0;
   }
 }

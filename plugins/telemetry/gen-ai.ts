@@ -1,12 +1,12 @@
 /**
- * What the gateway does, in OpenTelemetry's words for generative AI
- * (https://opentelemetry.io/docs/specs/semconv/gen-ai/). Nothing of what was said is in them.
+ * Spans by OpenTelemetry's semantic conventions for generative AI
+ * (https://opentelemetry.io/docs/specs/semconv/gen-ai/). They hold no content of messages.
  */
 import type { Events } from "portico";
 import type { ChatRecord } from "portico/models";
-import { idsOf, placeBelow, type Span, spanOf } from "./span.ts";
+import { deriveIds, placeBelow, type Span, createSpan } from "./span.ts";
 
-/** Providers that the conventions have a name of their own for. */
+/** The conventions' own names for providers. */
 const PROVIDERS: Readonly<Record<string, string>> = {
   azure: "azure.ai.openai",
   bedrock: "aws.bedrock",
@@ -14,12 +14,12 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   mistral: "mistral_ai",
 };
 
-/** One request to a model. */
+/** Creates the span of a request to a model. */
 export function chatSpan(record: ChatRecord, endedAt: number): Span {
   const { model, provider, status, usage, client } = record;
   const operation =
     record.operation === "completions" ? "text_completion" : (record.operation ?? "chat");
-  return spanOf({
+  return createSpan({
     name: `${operation} ${model}`.trim(),
     kind: "client",
     endedAt,
@@ -54,14 +54,14 @@ const turnAttributes = ({ agentId, sessionId, turnId, source }: Turn) => ({
   "portico.source": source,
 });
 
-/** A turn of the agent that has ended with an answer. */
+/** Creates the span of a turn that ended with an answer. */
 export function turnSpan(turn: Events["agent:completed"], endedAt: number): Span {
-  return spanOf({
+  return createSpan({
     name: `invoke_agent ${turn.agentId}`,
     kind: "internal",
     endedAt,
     ms: turn.ms,
-    place: idsOf(turn.turnId),
+    place: deriveIds(turn.turnId),
     attributes: {
       ...turnAttributes(turn),
       "gen_ai.request.model": turn.model,
@@ -73,10 +73,10 @@ export function turnSpan(turn: Events["agent:completed"], endedAt: number): Span
   });
 }
 
-/** An attempt at a turn that has failed. Where another follows, it is a part of the turn, whose span comes at its end. */
+/** Creates the span of a failed attempt at a turn. If another attempt follows, it is a child of the turn's span, which is sent when the turn ends. */
 export function failedTurnSpan(turn: Events["agent:failed"], endedAt: number): Span {
-  const { traceId, spanId } = idsOf(turn.turnId);
-  return spanOf({
+  const { traceId, spanId } = deriveIds(turn.turnId);
+  return createSpan({
     name: `invoke_agent ${turn.agentId}`,
     kind: "internal",
     endedAt,
@@ -87,13 +87,13 @@ export function failedTurnSpan(turn: Events["agent:failed"], endedAt: number): S
   });
 }
 
-/** A tool that was called in a turn. */
+/** Creates the span of a tool call in a turn. */
 export function toolSpan(
   { turnId, sessionId, tool, ok, ms }: Events["agent:tool"],
   endedAt: number,
 ): Span {
-  const { traceId, spanId } = idsOf(turnId);
-  return spanOf({
+  const { traceId, spanId } = deriveIds(turnId);
+  return createSpan({
     name: `execute_tool ${tool}`,
     kind: "internal",
     endedAt,

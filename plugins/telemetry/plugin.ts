@@ -1,4 +1,4 @@
-/** Traces for OpenTelemetry. Without a collector nothing is watched, and nothing costs anything. */
+/** Traces for OpenTelemetry. Without a collector, the plugin registers nothing and costs nothing. */
 import { definePlugin } from "portico";
 import { telemetrySchema } from "./schema.ts";
 
@@ -21,7 +21,7 @@ export default definePlugin({
       version: ctx.version,
       log: ctx.log,
     });
-    // Undone last: what ends while the plugin goes is sent too.
+    // Disposers run in reverse order, so this one also sends spans that end while the plugin is unloaded.
     ctx.defer(() => exporter.flush());
     ctx.add("meter", {
       name: "telemetry",

@@ -1,5 +1,5 @@
 import * as assert from "uvu/assert";
-import { createHistogram, observe, samplesOf } from "../../../plugins/metrics/histogram.ts";
+import { createHistogram, observe, toSamples } from "../../../plugins/metrics/histogram.ts";
 import { sameShape } from "../../support/machine/same-shape.ts";
 import { suite } from "../../support/suite.ts";
 
@@ -10,7 +10,7 @@ test("a histogram keeps its shape when it counts, and tells 0 before", () => {
   const [fresh, used] = [createHistogram(), createHistogram()];
   observe(used, 0.5);
   assert.ok(sameShape(fresh, used));
-  assert.is(String(samplesOf(fresh, {}).find(({ suffix }) => suffix === "_sum")?.value), "0");
+  assert.is(String(toSamples(fresh, {}).find(({ suffix }) => suffix === "_sum")?.value), "0");
 });
 
 test.run();

@@ -4,7 +4,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { hashOf } from "../../../plugins/keys/grant.ts";
 import { render } from "../../../plugins/metrics/exposition.ts";
-import { createHistogram, observe, samplesOf } from "../../../plugins/metrics/histogram.ts";
+import { createHistogram, observe, toSamples } from "../../../plugins/metrics/histogram.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
 import { until } from "../../support/until.ts";
@@ -222,7 +222,7 @@ test("tells keys, their budgets and costs, and turns", async () => {
 test("a histogram's buckets add up", () => {
   const histogram = createHistogram();
   for (const seconds of [0.01, 0.02, 3, 1000]) observe(histogram, seconds);
-  const samples = samplesOf(histogram, { channel: "c" });
+  const samples = toSamples(histogram, { channel: "c" });
   const bucket = (le: string) => samples.find(({ labels }) => labels?.["le"] === le)?.value;
   assert.equal(
     [bucket("0.01"), bucket("0.025"), bucket("2.5"), bucket("5"), bucket("120"), bucket("+Inf")],

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import * as assert from "uvu/assert";
 import { tracesUrl } from "../../../plugins/telemetry/exporter.ts";
-import { spanOf } from "../../../plugins/telemetry/span.ts";
+import { createSpan } from "../../../plugins/telemetry/span.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
 import { until } from "../../support/until.ts";
@@ -154,7 +154,7 @@ test("who sends a traceparent has the request in its own trace; what is none is 
 
 test("a span holds nothing that a collector cannot read", () => {
   const half = `${"a".repeat(255)}😀`;
-  const span = spanOf({
+  const span = createSpan({
     name: half,
     kind: "internal",
     endedAt: 1,
