@@ -1,4 +1,4 @@
-/** The documentation: static pages that the build makes of `guides/`, the READMEs and the declarations. */
+/** The documentation: static pages that the build generates from `guides/`, the READMEs and the declarations. */
 import { join } from "node:path";
 import { definePlugin } from "portico";
 import { fileResponse } from "portico/openapi";
@@ -12,21 +12,21 @@ export default definePlugin({
   setup(ctx) {
     ctx.add("banner", { name: "docs", rows: ({ url }) => [["Documentation", `${url}/docs`]] });
     let files: StaticFiles | undefined;
-    const open = (): StaticFiles => {
+    const openFiles = (): StaticFiles => {
       try {
         return openStaticFiles(join(ctx.paths.package, ".build", "docs"));
       } catch (cause) {
         throw errors.notBuilt({ cause });
       }
     };
-    // The pages hold no data of the gateway.
+    // The pages are public, because they hold no data of the gateway.
     const access = { access: "public" } as const;
     ctx.route(
       "GET",
       "/docs",
       { ...access, summary: "Open the documentation", response: fileResponse("text/html") },
       ({ req }) => {
-        files ??= open();
+        files ??= openFiles();
         return files.answer("index.html", req.headers);
       },
     );
@@ -35,7 +35,7 @@ export default definePlugin({
       "/docs/*",
       { ...access, summary: "Get a page of the documentation", response: fileResponse() },
       ({ path, req }) => {
-        files ??= open();
+        files ??= openFiles();
         const name = path.slice("/docs/".length).replace(/\/$/, "") || "index";
         return files.answer(/\.\w+$/.test(name) ? name : `${name}.html`, req.headers);
       },

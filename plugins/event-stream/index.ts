@@ -3,35 +3,35 @@ import type { ServerResponse } from "node:http";
 import { type Call, inBurst, type PluginContext } from "portico";
 
 export interface SseOptions {
-  /** A comment goes out after this much silence; default 15000, 0 never. */
+  /** The silence in ms after which a comment is sent; default 15000, 0 for never. */
   keepAliveMs?: number;
-  /** A client that lets more than this pile up is cut off: a feed cannot wait for one reader. Default 1 MiB. */
+  /** The number of buffered bytes above which the client is disconnected, since a feed cannot wait for one reader. Default 1 MiB. */
   maxBufferedBytes?: number;
-  /** End when the server begins to close, instead of using up its grace; default true. A stream that ends by itself says false. */
+  /** Ends the stream when the server begins to close, instead of using up its grace period; default true. Pass false for a stream that ends by itself. */
   endOnClose?: boolean;
   headers?: Record<string, string>;
 }
 
 export interface Sse {
   /**
-   * Sends one event; `data` that is no string goes as JSON. A client that reconnects sends the last `id` that it received
-   * as `Last-Event-ID`. False: the client is slow, `await drained()` before sending more if you can.
+   * Sends one event. `data` that is not a string is sent as JSON. A client that reconnects sends the last `id` that it
+   * received as `Last-Event-ID`. Returns false if the client is slow: then await `drained()` before you send more, if you can.
    */
   send(event: string | undefined, data: unknown, id?: string): boolean;
   comment(text: string): boolean;
-  /** Resolves when the client has caught up, or has disconnected. */
+  /** Resolves when the client has received the buffered events, or has disconnected. */
   drained(): Promise<void>;
   close(): void;
-  /** True once the stream has ended, from either side. */
+  /** True when the stream has ended, from either side. */
   readonly closed: boolean;
-  /** Called once at the end, from either side; at once when it has ended already. */
+  /** Registers a handler for the end of the stream, from either side. Calls it at once if the stream has already ended. */
   onClose(done: () => void): void;
 }
 
-/** Gathered text of this length is written at once. */
-const GATHERED_CHARS = 16_384;
+/** The length from which gathered text is written at once. */
+const MAX_PENDING_CHARS = 16_384;
 
-/** Begins an event stream as the response to a call. The handler then returns nothing. */
+/** Starts an event stream as the response to a call. The route's handler must then return nothing. */
 export function openSse(call: Call, options: SseOptions = {}): Sse {
   return new EventStream(call, options);
 }
@@ -39,12 +39,12 @@ export function openSse(call: Call, options: SseOptions = {}): Sse {
 class EventStream implements Sse {
   readonly #res: ServerResponse;
   readonly #maxBufferedBytes: number;
-  /** Aborted when the server begins to close; undefined where the stream ends by itself. */
+  /** Aborted when the server begins to close; undefined if the stream ends by itself. */
   readonly #stopping: AbortSignal | undefined;
   readonly #keepAlive: NodeJS.Timeout | undefined;
   readonly #endHandlers: (() => void)[] = [];
-  /** Events of one turn of the event loop leave together: a write for each costs more than the event does. */
-  #gathered = "";
+  /** Events of one turn of the event loop, which are written together, since a write costs more than an event. */
+  #pendingText = "";
   #isClosed = false;
 
   constructor({ res, closing }: Call, options: SseOptions) {
@@ -74,11 +74,13 @@ class EventStream implements Sse {
 
   send(event: string | undefined, data: unknown, id?: string): boolean {
     const text = typeof data === "string" ? data : JSON.stringify(data);
-    return this.#write(`${field("id", id)}${field("event", event)}${lines("data", text)}\n`);
+    return this.#write(
+      `${encodeField("id", id)}${encodeField("event", event)}${encodeLines("data", text)}\n`,
+    );
   }
 
   comment(text: string): boolean {
-    return this.#write(`${lines("", text)}\n`);
+    return this.#write(`${encodeLines("", text)}\n`);
   }
 
   drained(): Promise<void> {
@@ -109,18 +111,18 @@ class EventStream implements Sse {
 
   #write(text: string): boolean {
     if (this.#isClosed) return false;
-    const isFirst = this.#gathered === "";
-    this.#gathered += text;
-    if (this.#gathered.length >= GATHERED_CHARS) this.#flush();
+    const isFirst = this.#pendingText === "";
+    this.#pendingText += text;
+    if (this.#pendingText.length >= MAX_PENDING_CHARS) this.#flush();
     else if (isFirst) inBurst(() => this.#flush());
     return !this.#res.writableNeedDrain;
   }
 
   #flush(): void {
-    if (this.#isClosed || this.#gathered === "") return;
+    if (this.#isClosed || this.#pendingText === "") return;
     this.#keepAlive?.refresh();
-    const text = this.#gathered;
-    this.#gathered = "";
+    const text = this.#pendingText;
+    this.#pendingText = "";
     const res = this.#res;
     if (!res.write(text) && res.writableLength > this.#maxBufferedBytes) res.destroy();
   }
@@ -137,29 +139,29 @@ class EventStream implements Sse {
 }
 
 /**
- * Opens streams that have no end of their own, for every client that holds the gateway's token: they end when `gateway.auth` changes,
- * since who has opened them may not come in any more.
+ * Returns a function that opens streams without an end of their own, for clients that hold the gateway's token. They end
+ * when `gateway.auth` changes, since the client's token may no longer be valid.
  */
 export function feedsOf(ctx: Pick<PluginContext, "on">): (call: Call) => Sse {
-  const open = new Set<Sse>();
+  const openStreams = new Set<Sse>();
   ctx.on("config:changed", ({ context }) => {
     if (context.keys.some((key) => /^gateway(\.auth\b|$)/.test(key)))
-      for (const each of open) each.close();
+      for (const stream of openStreams) stream.close();
   });
   return (call) => {
     const sse = openSse(call);
-    open.add(sse);
-    sse.onClose(() => open.delete(sse));
+    openStreams.add(sse);
+    sse.onClose(() => openStreams.delete(sse));
     return sse;
   };
 }
 
-/** One line; a line break in the value would begin another field. */
-function field(name: string, value: string | undefined): string {
+/** Encodes a field in one line. Line breaks become spaces, because they would start another field. */
+function encodeField(name: string, value: string | undefined): string {
   return value === undefined ? "" : `${name}: ${value.replace(/[\r\n\0]/g, " ")}\n`;
 }
 
-function lines(field: string, text: string): string {
+function encodeLines(field: string, text: string): string {
   return text
     .split(/\r\n|\r|\n/)
     .map((line) => `${field}: ${line}\n`)

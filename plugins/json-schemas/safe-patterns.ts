@@ -1,25 +1,25 @@
 /**
- * V8 cannot be interrupted reliably while it matches a regular expression: `(a?a?…){50}` holds the process up for
- * minutes, whatever the time limit. Patterns of outsiders are therefore matched here, in an engine with linear time,
- * and the validator only sees patterns that list the texts which match.
+ * V8 cannot be interrupted reliably while it matches a regular expression: `(a?a?…){50}` blocks the process for minutes,
+ * whatever the time limit. Untrusted patterns are therefore matched here, in a linear-time engine, and the validator only
+ * receives patterns that list the matching texts.
  */
 import { ignoredKeyword, schemaMapKeyword } from "@cfworker/json-schema";
 import { compileScriptPattern, type Pattern } from "./pattern.ts";
 
 type Members = Record<string, unknown>;
 
-/** The most characters of all texts that one pattern is replaced by. */
+/** The maximum number of characters of all texts that replace one pattern. */
 const MAX_LISTED_CHARS = 64 * 1024;
 const MATCHES_NOTHING = "^(?!)";
-/** Of draft 7; the validator applies it without listing it among the others. */
+/** A keyword of draft 7 that the validator applies, although its list of keywords does not have it. */
 const OLD_MAP_KEYWORD = "dependencies";
 
-/** A value has too much text for the patterns of its schema. */
+/** A value contains too much text for the patterns of its schema. */
 export class TooMuchText extends Error {
   override name = "TooMuchText";
 }
 
-/** Makes copies of one schema whose patterns are safe to run on one value each. */
+/** Creates copies of a schema, each with patterns that are safe to run on one value. */
 export class SafePatterns {
   readonly #compiled = new Map<string, Pattern>();
   readonly #matchesUnsupported: boolean;
@@ -29,7 +29,7 @@ export class SafePatterns {
     this.#matchesUnsupported = matchesUnsupported;
   }
 
-  /** The schema for this value; throws `TooMuchText`. */
+  /** Returns the schema for this value. Throws `TooMuchText` if the value is too large. */
   rewrite(schema: unknown, value: unknown): unknown {
     const texts = new Set<string>();
     collectTexts(value, texts);
@@ -48,7 +48,7 @@ export class SafePatterns {
     return Object.fromEntries(members);
   }
 
-  /** Names in a map of schemas are not keywords: a property may be called `pattern`. */
+  /** Rewrites a member. Names in a map of schemas are not keywords, since a property may have the name `pattern`. */
   #rewriteMember(key: string, member: unknown, texts: readonly string[]): unknown {
     const isMap = Object.hasOwn(schemaMapKeyword, key) || key === OLD_MAP_KEYWORD;
     if (!isMap || !isObject(member)) return this.#rewriteSchema(member, texts);
@@ -58,26 +58,26 @@ export class SafePatterns {
     );
   }
 
-  /** Each name that occurs in the value and matches gets a pattern of its own. */
+  /** Replaces patterns by the names in the value that match. Each of these names becomes a pattern of its own. */
   #rewriteProperties(member: unknown, texts: readonly string[]): unknown {
     if (!isObject(member)) return member;
     const schemasByName = new Map<string, unknown[]>();
     for (const [pattern, schema] of Object.entries(member)) {
       const rewritten = this.#rewriteSchema(schema, texts);
-      for (const name of this.#matching(pattern, texts)) {
+      for (const name of this.#findMatches(pattern, texts)) {
         const schemas = schemasByName.get(name) ?? [];
         schemasByName.set(name, [...schemas, rewritten]);
       }
     }
-    const entries = [...schemasByName].map(([name, allOf]) => [listTexts([name]), { allOf }]);
+    const entries = [...schemasByName].map(([name, allOf]) => [patternFor([name]), { allOf }]);
     return Object.fromEntries(entries);
   }
 
   #listMatches(pattern: unknown, texts: readonly string[]): unknown {
-    return typeof pattern === "string" ? listTexts(this.#matching(pattern, texts)) : undefined;
+    return typeof pattern === "string" ? patternFor(this.#findMatches(pattern, texts)) : undefined;
   }
 
-  #matching(pattern: string, texts: readonly string[]): string[] {
+  #findMatches(pattern: string, texts: readonly string[]): string[] {
     return texts.filter((text) => this.#compile(pattern)(text));
   }
 
@@ -99,8 +99,8 @@ export class SafePatterns {
   }
 }
 
-/** A pattern for exactly these texts. */
-function listTexts(texts: readonly string[]): string {
+/** Returns a pattern that matches exactly these texts. */
+function patternFor(texts: readonly string[]): string {
   if (texts.length === 0) return MATCHES_NOTHING;
   const length = texts.reduce((sum, text) => sum + text.length, 0);
   if (length > MAX_LISTED_CHARS)
@@ -112,7 +112,7 @@ function escapeText(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-/** Every text in the value, names of members included. */
+/** Collects every string in the value, including the names of members. */
 function collectTexts(value: unknown, texts: Set<string>): void {
   if (typeof value === "string") texts.add(value);
   if (typeof value !== "object" || value === null) return;

@@ -1,4 +1,4 @@
-/** Every error of static files. */
+/** Every error of the static files. */
 import { PorticoError } from "portico";
 
 export const errors = PorticoError.table({

@@ -1,4 +1,4 @@
-/** `portico/static-files`: the files of a directory as responses, under a strict policy for pages of our own. */
+/** `portico/static-files`: serves the files of a directory, under a strict content security policy for our own pages. */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
@@ -16,7 +16,7 @@ const TYPES: Record<string, string> = {
   ".png": "image/png",
 };
 
-/** Scripts and styles of our own only, no frames, no forms, and no text that becomes markup. */
+/** The policy allows only our own scripts and styles, no frames, no forms, and no conversion of text to markup. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -36,14 +36,14 @@ const HEADERS = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "x-frame-options": "DENY",
-  // Browsers keep a file, but ask about it each time: an update shows at once.
+  // Browsers cache a file but revalidate it each time, so that an update appears at once.
   "cache-control": "no-cache",
 };
 
-/** Higher qualities take many times as long for a few per cent. */
+/** Higher qualities take many times as long and save only a few per cent. */
 const BROTLI_QUALITY = 5;
 
-/** The encodings of a response, the smallest first. */
+/** The encodings of a response, in order of preference: the one with the smallest results first. */
 const ENCODINGS: readonly { name: string; compress: (body: Buffer) => Buffer }[] = [
   {
     name: "br",
@@ -55,27 +55,27 @@ const ENCODINGS: readonly { name: string; compress: (body: Buffer) => Buffer }[]
 
 export interface StaticFiles {
   /**
-   * Returns 200 with the file, compressed where the caller takes brotli or gzip, or 304 where it has the file. Throws
-   * `not_found`.
+   * Returns 200 with the file, compressed if the client accepts brotli or gzip, or 304 if the client has the file. Throws
+   * `not_found` if there is no such file.
    */
   answer(name: string, request: IncomingHttpHeaders): ReturnType<typeof reply>;
 }
 
 interface StaticFile {
   body: Buffer;
-  /** By encoding, once somebody took it; absent for what compression does not make smaller. */
+  /** The compressed bodies by encoding, created at first use. Absent for files that compression does not make smaller. */
   compressed?: Map<string, Buffer>;
   headers: Record<string, string>;
 }
 
 export interface StaticFilesOptions {
-  /** By file name, text that is sent after the file's own: an `export` makes a module of a plain script. */
+  /** Text to append to a file, by file name: an `export` turns a plain script into a module. */
   endings?: Readonly<Record<string, string>>;
 }
 
 /**
- * Lists the files below `root` once; each is read when it is first asked for. No path of a caller reaches the disk.
- * Throws where the directory cannot be read.
+ * Lists the files below `root` once, and reads each at its first request. A path from a client never reaches the disk.
+ * Throws if the directory cannot be read.
  */
 export function openStaticFiles(
   root: string,
@@ -88,7 +88,7 @@ export function openStaticFiles(
   );
   const files = new Map<string, StaticFile>();
 
-  function fileOf(name: string): StaticFile {
+  function loadFile(name: string): StaticFile {
     if (!names.has(name)) throw errors.noSuchPage();
     let file = files.get(name);
     if (!file) {
@@ -100,11 +100,11 @@ export function openStaticFiles(
 
   return {
     answer(name, request) {
-      const file = fileOf(name);
+      const file = loadFile(name);
       const { headers } = file;
       const tags = (request["if-none-match"] ?? "").split(",");
-      const isKnown = tags.some((tag) => tag.trim().replace(/^W\//, "") === headers["etag"]);
-      if (isKnown) return reply(304, undefined, headers);
+      const isCurrent = tags.some((tag) => tag.trim().replace(/^W\//, "") === headers["etag"]);
+      if (isCurrent) return reply(304, undefined, headers);
       const accepted = String(request["accept-encoding"] ?? "");
       const encoding = ENCODINGS.find((each) => isAccepted(each.name, accepted));
       const { compressed } = file;
@@ -116,7 +116,7 @@ export function openStaticFiles(
   };
 }
 
-/** Whether the header `Accept-Encoding` names the encoding without the weight 0. */
+/** True if the header `Accept-Encoding` names the encoding with a weight other than 0. */
 function isAccepted(name: string, header: string): boolean {
   return header.split(",").some((part) => {
     const [encoding = "", ...parameters] = part.split(";").map((text) => text.trim());

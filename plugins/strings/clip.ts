@@ -1,11 +1,11 @@
-/** For a model: the beginning of a long text, saying how many characters were left out. */
-export function clip(text: string, most: number): string {
-  return text.length <= most
+/** Returns the beginning of a long text for a model, with the number of omitted characters. */
+export function clip(text: string, maxLength: number): string {
+  return text.length <= maxLength
     ? text
-    : `${text.slice(0, most)}\n[… ${text.length - most} more characters left out]`;
+    : `${text.slice(0, maxLength)}\n[… ${text.length - maxLength} more characters left out]`;
 }
 
-/** For a table: a text of at most `most` characters, the last of them `…` where it is longer. */
-export function shorten(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+/** Shortens a text for a table to at most `most` characters. The last one is `…` if the text is longer. */
+export function shorten(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;
 }

@@ -1,13 +1,13 @@
-/** Versions as entity tags, and the condition that a change carries: `If-Match`. */
+/** Versions as entity tags, and the `If-Match` condition of a change. */
 import type { Call } from "portico";
 import { errors } from "./errors.ts";
 
 export const versionTag = (version: string): string => `"${version}"`;
 
 /**
- * The versions that `If-Match` names. Weak tags count: a proxy that compresses makes them of strong ones. `source` says
- * where a version can be read. Throws `precondition_required` where the header is missing, and `invalid_request_error`
- * where it names no version.
+ * Returns the versions that `If-Match` names. Weak tags count, because a compressing proxy turns strong tags into weak ones.
+ * `source` names the route that returns versions. Throws `precondition_required` if the header is missing, and
+ * `invalid_request_error` if it names no version.
  */
 export function expectedVersions({ req }: Pick<Call, "req">, source: string): string[] {
   const header = req.headers["if-match"];

@@ -1,4 +1,4 @@
-/** Every error of reading queries and conditions. */
+/** The errors of reading queries and conditions. */
 import { PorticoError } from "portico";
 
 export const errors = PorticoError.table({

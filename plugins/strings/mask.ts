@@ -1,9 +1,9 @@
 import { exactJson, isSecretName, MASK } from "portico";
 
-/** A copy in which every text under the name of a secret is `********`, also in lists and objects of that name. */
-export function maskNamed(value: unknown, named = false): unknown {
-  if (typeof value === "string") return named && value !== "" ? MASK : value;
-  if (Array.isArray(value)) return value.map((item) => maskNamed(item, named));
+/** Returns a copy in which every string under the name of a secret is `********`, including those in lists and objects of that name. */
+export function maskNamed(value: unknown, isUnderSecretName = false): unknown {
+  if (typeof value === "string") return isUnderSecretName && value !== "" ? MASK : value;
+  if (Array.isArray(value)) return value.map((item) => maskNamed(item, isUnderSecretName));
   if (
     typeof value !== "object" ||
     value === null ||
@@ -14,7 +14,7 @@ export function maskNamed(value: unknown, named = false): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
       name,
-      maskNamed(item, named || isSecretName(name)),
+      maskNamed(item, isUnderSecretName || isSecretName(name)),
     ]),
   );
 }

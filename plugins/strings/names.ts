@@ -1,24 +1,27 @@
 import { isDeepStrictEqual } from "node:util";
 import { shorten } from "./clip.ts";
 
-/** For the `refuse` of a map by name: a name in it that does not fit, to be read after the map's key. */
+/** Returns a `refuse` function for a map by name. Its message about an invalid name continues a sentence that begins with the map's key. */
 export function refuseNames(fits: RegExp, expected: string): (map: unknown) => string | undefined {
   return (map) => {
-    const wrong = Object.keys(Object(map) as object).find((name) => !fits.test(name));
-    return wrong === undefined
+    const invalidName = Object.keys(Object(map) as object).find((name) => !fits.test(name));
+    return invalidName === undefined
       ? undefined
-      : `has the name ${shorten(JSON.stringify(wrong), 60)}: write ${expected}`;
+      : `has the name ${shorten(JSON.stringify(invalidName), 60)}: write ${expected}`;
   };
 }
 
 /**
- * Whether an entry of a map by name, as a change brings it, was wrong at the start already, word for word: such a one stays
- * out and is named, and keeps no other change from being taken. `entries`: the map at the start.
+ * Returns a function that is true for an entry of a map that was already invalid at the start, and is unchanged. Such an
+ * entry is ignored and reported, and does not block other changes. `entries` is the map at the start.
  */
 export function wrongAtStart<T>(
   entries: Readonly<Record<string, T>>,
   isWrong: (name: string, entry: T) => boolean,
 ): (name: string, entry: T | undefined) => boolean {
-  const wrong = new Map(Object.entries(entries).filter(([name, entry]) => isWrong(name, entry)));
-  return (name, entry) => wrong.has(name) && isDeepStrictEqual(entry, wrong.get(name));
+  const invalidEntries = new Map(
+    Object.entries(entries).filter(([name, entry]) => isWrong(name, entry)),
+  );
+  return (name, entry) =>
+    invalidEntries.has(name) && isDeepStrictEqual(entry, invalidEntries.get(name));
 }

@@ -1,19 +1,19 @@
-/** Values of a query: texts, whatever they stand for. One that is none is refused by its name, never passed over. */
+/** Parses values of a query. An invalid value is refused with an error that names it, never ignored. */
 import { errors } from "./errors.ts";
 
 function refuse(name: string, expected: string): never {
   throw errors.invalidParameter({ name, expected }, { param: name });
 }
 
-/** A whole number from 1 to 1000: how many of something are asked for. */
-export function limitIn(query: URLSearchParams, otherwise: number, name = "limit"): number {
+/** Parses the number of requested entries, an integer from 1 to 1000. */
+export function limitIn(query: URLSearchParams, defaultLimit: number, name = "limit"): number {
   const text = query.get(name);
-  if (text === null) return otherwise;
+  if (text === null) return defaultLimit;
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   return limit >= 1 && limit <= 1000 ? limit : refuse(name, "a whole number from 1 to 1000");
 }
 
-/** One of a few words; undefined if the parameter is absent. */
+/** Parses a value that must be one of `choices`. Returns undefined if the parameter is absent. */
 export function choiceIn<T extends string>(
   query: URLSearchParams,
   name: string,
@@ -21,31 +21,31 @@ export function choiceIn<T extends string>(
 ): T | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
-  return choices.find((one) => one === text) ?? refuse(name, `one of ${choices.join(", ")}`);
+  return choices.find((choice) => choice === text) ?? refuse(name, `one of ${choices.join(", ")}`);
 }
 
-/** A whole number, such as the place where a page ends. */
+/** Parses an integer, such as the position where a page ends. */
 export function numberIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null) return undefined;
   return /^\d{1,15}$/.test(text) ? Number(text) : refuse(name, "a whole number");
 }
 
-/** Milliseconds of a number of seconds, above 0 and at most `most`: how long something is waited for. */
+/** Parses a waiting time in seconds, above 0 and at most `most`. Returns milliseconds. */
 export function secondsIn(
   query: URLSearchParams,
   name: string,
-  otherwise: number,
-  most: number,
+  defaultSeconds: number,
+  maxSeconds: number,
 ): number {
-  const text = query.get(name) ?? String(otherwise);
+  const text = query.get(name) ?? String(defaultSeconds);
   const ms = /^\d{1,9}(\.\d+)?$/.test(text) ? Number(text) * 1000 : 0;
-  return ms >= 1 && ms <= most * 1000
+  return ms >= 1 && ms <= maxSeconds * 1000
     ? ms
-    : refuse(name, `a number of seconds above 0, at most ${most}`);
+    : refuse(name, `a number of seconds above 0, at most ${maxSeconds}`);
 }
 
-/** Milliseconds since 1970, or a date. */
+/** Parses a time: milliseconds since 1970, or a date. Returns milliseconds since 1970. */
 export function timeIn(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name) ?? "";
   if (!query.has(name) || /^\d{1,15}$/.test(text)) return numberIn(query, name);
@@ -61,8 +61,8 @@ const UNITS: Readonly<Record<string, number>> = {
   w: 7 * 86_400_000,
 };
 
-/** The same, or how long ago: `90m`, `7d`. */
+/** Parses a time as `timeIn` does, or as a period before now: `90m`, `7d`. */
 export function momentIn(query: URLSearchParams, name: string, now: number): number | undefined {
-  const ago = /^(\d{1,6})([smhdw])$/.exec(query.get(name) ?? "");
-  return ago === null ? timeIn(query, name) : now - Number(ago[1]) * UNITS[ago[2]!]!;
+  const period = /^(\d{1,6})([smhdw])$/.exec(query.get(name) ?? "");
+  return period === null ? timeIn(query, name) : now - Number(period[1]) * UNITS[period[2]!]!;
 }

@@ -1,10 +1,10 @@
-/** For a schema's text: an address with a host. A pattern alone takes `http://`, which asks a host called like the path. */
+/** The schema options of an http or https address. The pattern requires a host, since the format alone would accept `http:///path`, whose host is then `path`. */
 export const WEB_ADDRESS = {
   pattern: "^https?://[^/]",
   format: "uri",
   expected: "an http or https address",
 };
-/** The same, or a WebSocket's. */
+/** The schema options of an http, https, ws or wss address. */
 export const SOCKET_ADDRESS = {
   pattern: "^(https?|wss?)://[^/]",
   format: "uri",
@@ -12,8 +12,8 @@ export const SOCKET_ADDRESS = {
 };
 
 /**
- * The URL, or undefined where it is none. Not `URL.canParse`: Node 20 takes a text with letters like `ü` for UTF-8 there
- * once that call is optimized, and refuses what it took before.
+ * Parses a URL. Returns undefined if the text is not one. It does not use `URL.canParse`, because Node 20 misreads a text
+ * with letters like `ü` as UTF-8 after that call is optimised, and then refuses valid URLs.
  */
 export function parseUrl(text: string, base?: string | URL): URL | undefined {
   try {

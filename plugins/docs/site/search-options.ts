@@ -1,4 +1,4 @@
-/** How the build indexes the pages, and how a page and the test search them. */
+/** Options with which the build indexes the pages, and a page and the test search them. */
 import type { Options, SearchOptions } from "minisearch";
 
 export const indexOptions: Options = {
@@ -6,7 +6,7 @@ export const indexOptions: Options = {
   storeFields: ["title", "url", "page", "group"],
 };
 
-/** A reader who searches has a task, so guides come first, and generated pages last. */
+/** Weights by group. A reader who searches has a task, so guides come first and generated pages last. */
 const weights: Readonly<Record<string, number>> = {
   Guides: 1.6,
   Reference: 0.5,

@@ -1,4 +1,4 @@
-/** Search over all pages: the index is loaded when somebody first types. */
+/** Search over all pages. The index is loaded when the user first types. */
 import MiniSearch from "minisearch";
 import { indexOptions, searchOptions } from "./search-options.ts";
 
