@@ -15,7 +15,7 @@ export const chunk = (
   ...more,
 });
 
-/** The delta of a tool call; with a `name` its first one. */
+/** Returns the delta of a tool call. With a `name`, it is the call's first delta. */
 export const callDelta = (index: number, args: string, name?: string) => ({
   tool_calls: [
     {
@@ -26,14 +26,14 @@ export const callDelta = (index: number, args: string, name?: string) => ({
   ],
 });
 
-/** What the `data:` lines of an event stream hold, where each event has a name before it. */
+/** Parses the `data:` lines of an event stream in which each event has a name. */
 export const readNamedEvents = (text: string): any[] =>
   text
     .trim()
     .split("\n\n")
     .map((block) => JSON.parse(block.split("\ndata: ")[1]!));
 
-/** An encoder that takes chunks in OpenAI's form, as an upstream of that format sends them. */
+/** Wraps an encoder so that it accepts chunks in OpenAI's format, as an upstream of that format sends them. */
 export function takingChunks(encoder: StreamEncoder) {
   const head = { id: "chatcmpl-ours", created: 1, model: "ours" };
   const out = new PartWriter(head);

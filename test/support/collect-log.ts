@@ -1,4 +1,4 @@
-/** A log that keeps its lines in a list. */
+/** A log that stores its lines in a list. */
 import type { Logger } from "portico";
 
 export interface Line {

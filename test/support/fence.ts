@@ -1,6 +1,6 @@
-/** Results of tools as tests of single tools look at them. */
+/** Helpers for tests that read the results of single tools. */
 
-/** A text without the marks around what came from outside. */
+/** Removes the marks around untrusted content. */
 export function unfenced(text: string): string {
   return text.replace(
     /<<<UNTRUSTED [^\n]* id=(\w+)>>>\n\([^\n]*\)\n([\s\S]*?)\n<<<END UNTRUSTED id=\1>>>/g,

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { portFree } from "portico/browser";
 
 /**
- * A port that something can be started on later, and again, its neighbours at these distances included. It lies below
- * those that a system gives out by itself, so that nobody comes by it meanwhile, and differs from run to run.
+ * Returns a port on which a server can be started later, even repeatedly. Its neighbours at these distances are free, too.
+ * The port is random, and below the range of ephemeral ports, so that the system does not assign it meanwhile.
  */
 export async function freePort(...neighbours: number[]): Promise<number> {
   for (;;) {
@@ -17,7 +17,7 @@ export async function freePort(...neighbours: number[]): Promise<number> {
   }
 }
 
-/** A run's processes share their temporary directory: what one has been given, and may not use yet, no other gets. */
+/** Reserves a port for this process by a file in the run's shared temporary directory. Returns false if another process has reserved it. */
 function isFirstOfRun(port: number): boolean {
   if (process.env["PORTICO_TEST_BUNDLE"] === undefined) return true;
   try {

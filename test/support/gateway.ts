@@ -1,4 +1,4 @@
-/** Gateways for tests: one in this process, or a real second process. Each has a home of its own that goes with it. */
+/** Gateways for tests, in this process or in a process of their own. Each has its own home, which is removed when it stops. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,18 +13,18 @@ import { temporaryDir } from "./temporary.ts";
 export const packageDir = dirname(dirname(import.meta.dirname));
 
 export interface TestOptions {
-  /** The content of `portico.json`; `gateway.port` is 0 unless it says otherwise. */
+  /** The content of `portico.json`. `gateway.port` is 0 by default. */
   config?: Record<string, unknown>;
   /** Files to write before the start: path below the home → text. */
   files?: Record<string, string>;
-  /** A home made by `makeHome`, which then outlives the gateway. */
+  /** A home that `makeHome` created, which outlives the gateway. */
   home?: string;
   env?: Record<string, string | undefined>;
-  /** As `--port` says it: for a `portico.json` that is to be the gateway's own work. */
+  /** The value of `--port`, for tests in which the gateway itself writes `portico.json`. */
   port?: number;
-  /** In this process only: no other plugins run. */
+  /** The only plugins that run. It applies only to a gateway in this process. */
   only?: readonly string[];
-  /** In this process only: called with each log line. */
+  /** Called with each log line. It applies only to a gateway in this process. */
   onLine?: (line: Record<string, unknown>) => void;
 }
 
@@ -33,7 +33,7 @@ export interface TestGateway {
   token: string;
   home: string;
   port: number;
-  /** fetch with the token and a JSON body; `server` names another of the gateway's servers. */
+  /** Sends a request with the token and a JSON body. `server` names another of the gateway's servers. */
   request(
     method: string,
     path: string,
@@ -45,9 +45,9 @@ export interface TestGateway {
       signal?: AbortSignal;
     },
   ): Promise<Response>;
-  /** `request`, and its JSON. Throws where the response is no 2xx. */
+  /** Sends a request and returns its JSON. Throws unless the status is 2xx. */
   json<T = any>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Base address of another server (`browser`). */
+  /** Returns the base address of another server (`browser`). */
   serverUrl(name: string): Promise<string>;
   stop(): Promise<void>;
 }
@@ -56,11 +56,11 @@ export interface InProcessGateway extends TestGateway {
   gateway: Gateway;
   /** Every log line so far, parsed. */
   lines: Record<string, unknown>[];
-  /** Writes a file below the home, as an editor would (temporary file, rename). */
+  /** Writes a file below the home. */
   write(path: string, text: string): void;
 }
 
-/** A directory that lasts as long as this process. */
+/** Creates a directory that is removed when this process ends. */
 export function makeHome(prefix = "portico-test-"): string {
   return temporaryDir(prefix);
 }
@@ -101,16 +101,16 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
 
 export interface SpawnedGateway extends TestGateway {
   child: ChildProcess;
-  /** What it printed so far, both streams. */
+  /** Returns everything that it has printed on both streams. */
   output(): string;
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** From now on it does not keep this process alive, unless it is being stopped. */
+  /** Stops it from keeping this process alive, except while it is being stopped. */
   unref(): void;
 }
 
 /**
- * Starts `portico start` as a process of its own. `program`: the file of an installed `portico`, in place of the sources
- * under test. Resolves once the gateway has printed its address.
+ * Runs `portico start` in a process of its own. `program` is the file of an installed `portico`, which runs instead of the
+ * sources under test. Resolves when the gateway has printed its address.
  */
 export async function spawnGateway(
   options: TestOptions & { args?: string[]; program?: string } = {},
@@ -186,7 +186,7 @@ function writeFiles(home: string, files: Record<string, string>): void {
   }
 }
 
-/** What goes over the wire: texts and bytes as they are, all else as JSON. */
+/** Encodes a body: strings and bytes unchanged, everything else as JSON. */
 function bodyOf(body: unknown): string | undefined {
   if (body === undefined) return undefined;
   if (typeof body === "string" || body instanceof Uint8Array) return body as string;
@@ -225,5 +225,5 @@ function client(url: string, token: string) {
   return { request, json, serverUrl };
 }
 
-/** A text without ids of requests: they are random, and one in some thousand runs spells what a test looks for. */
+/** Removes request ids from a text. They are random, so in rare runs they would contain a text that a test searches for. */
 export const withoutIds = (text: string) => text.replace(/req_[\w-]+/g, "");

@@ -1,14 +1,14 @@
-/** Whether work grows in line with its input: a text of 16 times the size may not take 256 times as long. */
+/** Asserts that work grows linearly with its input: an input of 16 times the size must not take 256 times as long. */
 import * as assert from "uvu/assert";
 
 const TIMES = 16;
-/** Below this a measurement says nothing. */
+/** Shorter measurements are not meaningful. */
 const FLOOR_MS = 8;
-/** A quadratic one is 16 times over at the larger size; a linear one may be unlucky. */
+/** The factor by which linear work may exceed its share. Quadratic work exceeds it 16 times at the larger size. */
 const GENEROUS = 4;
 const MOST = TIMES * GENEROUS;
 
-/** CPU time, so that other processes change nothing. What `work` throws counts as done. */
+/** Measures CPU time, which other processes do not affect. Ignores an error of `work`. */
 function cpuMs<T>(input: T, work: (input: T) => unknown): number {
   const before = process.cpuUsage();
   try {
@@ -17,17 +17,17 @@ function cpuMs<T>(input: T, work: (input: T) => unknown): number {
   return process.cpuUsage(before).user / 1_000;
 }
 
-/** The same for work that is awaited. */
+/** Measures the CPU time of asynchronous work. */
 async function cpuMsAwaited<T>(input: T, work: (input: T) => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   await work(input).catch(() => {});
   return process.cpuUsage(before).user / 1_000;
 }
 
-/** Of measurements that are over the bound: each may have met the compiler or a collection. */
+/** The number of rounds over the bound before the test fails, since the compiler or the garbage collector may disturb a round. */
 const ROUNDS = 4;
 
-/** What was measured so far, the least of each size. */
+/** The shortest measurement of each size so far. */
 class Growth {
   #small = Number.POSITIVE_INFINITY;
   #large = Number.POSITIVE_INFINITY;
@@ -37,13 +37,13 @@ class Growth {
     this.#what = what;
   }
 
-  /** Whether the larger size decides alone, which is right for whatever the smaller one takes. */
+  /** True if the larger size alone is fast enough, whatever time the smaller one takes. */
   isLittle(large: number): boolean {
     this.#large = Math.min(this.#large, large);
     return this.#large <= FLOOR_MS * MOST;
   }
 
-  /** Throws when no further round can help. */
+  /** True if the growth is linear so far. Throws if no further round can help. */
   isLinear(small: number): boolean {
     this.#small = Math.min(this.#small, small);
     const most = Math.max(FLOOR_MS, this.#small) * MOST;
@@ -58,7 +58,7 @@ class Growth {
   }
 }
 
-/** `make` gives an input of a size; the larger is 16 times `size`. */
+/** Asserts that `work` is linear. `make` creates an input of a size; the larger one has 16 times `size`. */
 export function assertLinear<T>(
   what: string,
   size: number,
@@ -72,7 +72,7 @@ export function assertLinear<T>(
   while (!growth.isLinear(cpuMs(small, work))) if (growth.isLittle(cpuMs(large, work))) return;
 }
 
-/** The same for work that is awaited. */
+/** Asserts that asynchronous work is linear. */
 export async function assertLinearAsync<T>(
   what: string,
   size: number,
@@ -87,7 +87,7 @@ export async function assertLinearAsync<T>(
     if (growth.isLittle(await cpuMsAwaited(large, work))) return;
 }
 
-/** Texts that are one token over and over, behind a beginning that leads the parser to it. */
+/** Creates inputs that repeat one token, after a prefix that leads the parser to it. */
 export const repeated =
   (token: string, before = "", after = "") =>
   (size: number): string =>

@@ -1,13 +1,13 @@
 /** Hooks for `startGateway({ files })`. */
 
 /**
- * Code with a loop without an end, which leaves the processor to others until a limit of seconds ends it: it waits once
- * in so many rounds as the loop guard looks at the clock.
+ * Code with an endless loop, which the loop guard ends after seconds. It sleeps in as many rounds as the guard reads the
+ * clock, so that other processes can use the processor meanwhile.
  */
 export const endlessLoop =
   "for (let i = 0, idle = new Int32Array(new SharedArrayBuffer(4)); ; i++) if (i % 256 === 0) Atomics.wait(idle, 0, 0, 5);";
 
-/** The two files of a hook in the home: `body` is its handler's, with `event` and `ctx`. */
+/** Returns the two files of a hook in the home. `body` is the body of its handler, which can use `event` and `ctx`. */
 export function hookFiles(
   name: string,
   body: string,
@@ -19,7 +19,7 @@ export function hookFiles(
   };
 }
 
-/** A hook that does what a message asks for: "reply please", "block please", "push please" or "change please". */
+/** A hook that performs what a message requests: "reply please", "block please", "push please" or "change please". */
 export const obligingHook = hookFiles(
   "words",
   `const { content } = event.context;

@@ -1,7 +1,7 @@
-/** A request through the whole path of a server, parser and guards included, without a socket: for tests that need none. */
+/** Sends a request through the whole path of a server, including parser and guards, without a socket. */
 import { type Duplex, duplexPair } from "node:stream";
 
-/** Sends bytes and resolves to everything that the server sends until it closes the connection. */
+/** Sends bytes. Resolves with everything that the server sends until it closes the connection. */
 export function inject(
   server: { accept(socket: Duplex): void },
   bytes: string | Buffer,

@@ -1,4 +1,4 @@
-/** A plugin's context on a real store and a real bus, with an agent that only makes items and answers for them. */
+/** A plugin's context with a real store and a real bus. Its fake agent only creates items and reports their state. */
 import type { PluginContext } from "portico";
 import type { NewItem } from "portico/store";
 import { Bus } from "../../kernel/host/bus.ts";

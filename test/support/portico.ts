@@ -1,4 +1,4 @@
-/** The command line, as a process of its own or in this one. */
+/** Runs the command line, in a process of its own or in this one. */
 import { spawn } from "node:child_process";
 import { loaderFor } from "../../kernel/package-loader.ts";
 import { runProgram } from "../../kernel/program/program.ts";
@@ -11,7 +11,7 @@ export interface CommandResult {
   stderr: string;
 }
 
-/** Runs `portico …words` with that home. */
+/** Runs `portico …words` with that home in a new process. */
 export function portico(
   home: string,
   words: readonly string[],
@@ -43,14 +43,14 @@ export function portico(
   });
 }
 
-/** For commands that go on until they are stopped. */
+/** Options for commands that run until they are stopped. */
 interface Watching {
   signal?: AbortSignal;
-  /** Gets all that was printed so far. */
+  /** Receives everything that was printed so far. */
   heard?(stdout: string): void;
 }
 
-/** Runs `portico …words` with that home in this process, which takes a fraction of the time; in the home's directory. */
+/** Runs `portico …words` with that home in this process, which is much faster. The current directory is the home. */
 export async function porticoHere(
   home: string,
   words: readonly string[],

@@ -1,8 +1,8 @@
-/** Turns on behalf of others than the owner, with the credentials that they have. */
+/** Credentials and turns of principals other than the owner. */
 import { createHash } from "node:crypto";
 import type { TestGateway } from "./gateway.ts";
 
-/** A client key for the configuration. The tests' keys have their name for a secret. */
+/** Returns a client key for the configuration. Its secret derives from its name. */
 export function clientKey(name: string, entry: Record<string, unknown> = {}) {
   const hash = createHash("sha256").update(secretOfKey(name)).digest("hex");
   return { [name]: { hash: `sha256:${hash}`, models: ["agent", "agent/*", "*"], ...entry } };
@@ -20,7 +20,7 @@ export function secretOfWebhook(name: string): string {
   return `webhook-token-of-${name}`;
 }
 
-/** Asks the agent with a client key; resolves with the answer's text. */
+/** Sends a message to the agent with a client key. Resolves with the text of the answer. */
 export async function askAsKey(
   gateway: TestGateway,
   name: string,
@@ -41,7 +41,7 @@ export async function askAsKey(
   return body.choices?.[0]?.message.content ?? "";
 }
 
-/** Starts a turn at a webhook endpoint and waits for its end. `path`: `agent`, or the name of a mapping. */
+/** Starts a turn at a webhook endpoint, and returns the response. `path` is `agent` or the name of a mapping. */
 export async function callWebhook(
   gateway: TestGateway,
   path: string,

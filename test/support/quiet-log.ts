@@ -1,6 +1,6 @@
 import type { Logger } from "portico";
 
-/** A log that writes nowhere; it keeps its lines where it gets a list. */
+/** Creates a log that writes nowhere. If it receives a list, it adds its lines there. */
 export function quietLog(lines?: unknown[][]): Logger {
   const keep = (...line: unknown[]) => void lines?.push(line);
   const log: Logger = {

@@ -1,11 +1,11 @@
-/** Requests and responses as bytes: a client that sends exactly what it is given. */
+/** A client that sends requests as exact bytes. */
 import { connect, type Socket } from "node:net";
 import { PATIENCE_MS } from "./until.ts";
 
-/** Where requests go. */
+/** A server that receives raw requests. */
 export interface RawServer {
   port: number;
-  /** Sends bytes without a socket; resolves to all that comes back until the server closes the connection. */
+  /** Sends bytes without a socket. Resolves with everything that the server sends until it closes the connection. */
   send(bytes: string | Buffer): Promise<string>;
 }
 
@@ -15,7 +15,7 @@ export interface RawResponse {
   body: string;
 }
 
-/** Sends bytes over a socket and reads until the other side closes. */
+/** Sends bytes over a socket, and reads until the other side closes it. */
 export function exchange(port: number, bytes: string | Buffer): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(bytes));
@@ -23,7 +23,7 @@ export function exchange(port: number, bytes: string | Buffer): Promise<RawRespo
   });
 }
 
-/** Everything that a socket receives until it closes. */
+/** Resolves with everything that a socket receives until it closes. */
 export function collect(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -53,7 +53,7 @@ export function parseResponse(text: string): RawResponse {
   return { status: Number(status.split(" ")[1]), headers, body: text.slice(end + 4) };
 }
 
-/** A request head with `Connection: close`; `headers` may repeat names. */
+/** Returns a request head with `Connection: close`. `headers` may repeat names. */
 export function head(
   method: string,
   path: string,
@@ -63,7 +63,7 @@ export function head(
   return `${method} ${path} HTTP/1.1\r\n${lines}connection: close\r\n\r\n`;
 }
 
-/** One request whose headers are exactly those given, and a `Host` unless they name one. */
+/** Sends a request with exactly these headers, a `Host` unless they have one, and the length of a body. */
 export async function ask(
   { port, send }: RawServer,
   method: string,

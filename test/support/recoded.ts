@@ -1,4 +1,4 @@
-/** A stream through a decoder of an upstream's format and back into OpenAI's, as a gateway that changes nothing writes it. */
+/** Decodes a stream of an upstream's format and encodes it in OpenAI's, as a gateway that changes nothing does. */
 import {
   createOpenAiDecoder,
   OpenAiEncoder,

@@ -1,22 +1,22 @@
-/** A gateway that runs one plugin of the test, which mounts the routes that the test hands over, and nothing else. */
+/** A gateway that runs only one plugin, through which a test mounts its own routes. */
 import type { Mount, PluginContext } from "portico";
 import { type InProcessGateway, startGateway } from "./gateway.ts";
 import { inject } from "./inject.ts";
 import type { Line } from "./collect-log.ts";
 import type { RawServer } from "./raw-http.ts";
 
-/** What the tests use of the gateway that serves their routes. */
+/** The gateway that serves the routes of a test. */
 export interface RouteGateway extends Mount, RawServer {
   url: string;
-  /** What the plugin got in its setup. */
+  /** The context that the plugin received in its setup. */
   plugin: PluginContext;
-  /** Requests that are under way. */
+  /** The number of requests in progress. */
   readonly active: number;
   /** Every log line so far. */
   readonly lines: Line[];
   /** Changes a setting of `gateway.http`. */
   set(name: string, value: unknown): Promise<void>;
-  /** The routes of the plugin. */
+  /** Returns the routes of the plugin. */
   routes(): { method: string; path: string }[];
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface RouteGatewayOptions {
   gateway?: Record<string, unknown>;
 }
 
-/** Under this name the plugin below finds where to leave its context. */
+/** The global name under which the plugin below finds the map for its context. */
 const CONTEXTS = Symbol.for("portico-test-contexts");
 const contexts = new Map<string, PluginContext>();
 Object.assign(globalThis, { [CONTEXTS]: contexts });
@@ -75,7 +75,7 @@ export async function startRoutes(options: RouteGatewayOptions = {}): Promise<Ro
 
 const KERNEL_ROUTES = new Set(["/health", "/ready"]);
 
-/** For `test.after`. */
+/** Stops all gateways of `startRoutes`. Pass it to `test.after`. */
 export async function stopRoutes(): Promise<void> {
   await Promise.all(started.splice(0).map((gateway) => gateway.stop()));
 }

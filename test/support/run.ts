@@ -1,8 +1,8 @@
 /**
- * Runs the suite: every `*.test.ts`, compiled once, several in a process. A file that registers no test, prints no
- * summary, changes the process or does not end fails. The last line is `N passed, N failed`.
+ * Runs the suite: every `*.test.ts`, compiled once, several per process. A file fails if it registers no test, prints no
+ * summary, changes the process or does not end. The last line is `N passed, N failed`.
  *
- * `npm test -- chat router` runs the files whose path holds one of the words.
+ * `npm test -- chat router` runs the files whose path contains one of the words.
  */
 import { readdirSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -16,16 +16,16 @@ import { inSources } from "./runner/positions.ts";
 import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 
 const root = join(import.meta.dirname, "..");
-/** Of what hangs: on a busy core by itself some files take minutes. */
+/** The time limit of a file that hangs. It is long, because on a busy core some files take minutes. */
 const fileTimeoutMs = 600_000;
-/** Of batches at a time: three for each core, since files wait for processes, timers and disks. More need much memory. */
+/** The number of concurrent batches: three per core, since files wait for processes, timers and disks. More would need much memory. */
 const width = Number(process.env["PORTICO_TEST_JOBS"] ?? Math.min(3 * availableParallelism(), 12));
-/** In the package, where packages are found; each run has its own. */
+/** The directory of the compiled files. It is in the package, so that imports of packages resolve. Each run has its own. */
 const bundle = join(dirname(root), ".build", `suite-${process.pid}`);
 const temporary = runDir();
 /**
- * Of the machine's authorities no test knows: a Node that is to trust further ones reads their file at each start, which
- * takes it twice as long as all else that it does there.
+ * The environment of the tests. They do not need further authorities, and with `NODE_EXTRA_CA_CERTS` Node would read a file
+ * at each start, which takes twice as long as the rest of the start.
  */
 const own = { FORCE_COLOR: "0", NODE_ENV: "test", NODE_EXTRA_CA_CERTS: undefined };
 
@@ -76,7 +76,7 @@ async function runWaiting(): Promise<void> {
   }
 }
 
-/** At the end, where the cores would wait for the last batches, a part of one of them. */
+/** Returns the next batch. At the end, when cores would otherwise be idle, it is a part of a running batch. */
 function nextBatch(): Batch | undefined {
   return waiting.shift() ?? (running.size <= availableParallelism() ? shareOf(running) : undefined);
 }

@@ -1,6 +1,6 @@
 /**
- * uvu's suites, whose failures are always told. By itself uvu throws away what a `before` throws, ends the whole suite
- * silently when an `after.each` throws, and cannot print an error whose `details` are no string.
+ * uvu's suites, with complete reports of failures. By itself, uvu discards an error of a `before`, ends the whole suite
+ * silently if an `after.each` throws, and cannot print an error whose `details` are not a string.
  */
 import "./sources/error-codes.ts";
 import { suite as uvuSuite, type Callback, type Test } from "uvu";
@@ -10,7 +10,7 @@ export function suite<T = Record<string, any>>(title?: string, context?: T): Tes
   const beforeEach: Callback<T>[] = [];
   const afterEach: Callback<T>[] = [];
 
-  /** A test and the hooks around it; the first that fails is the failure, and each `after.each` runs all the same. */
+  /** Combines a test with the hooks around it. The first error is the failure, and each `after.each` always runs. */
   const whole =
     (handler: Callback<T>): Callback<T> =>
     async (state) => {

@@ -1,4 +1,4 @@
-/** A `Target` for tests that call a provider directly, and helpers to read what it writes. */
+/** A `Target` for tests that call a provider directly, and helpers that read its output. */
 import type {} from "portico/models";
 import {
   type ChatChunk,
@@ -36,7 +36,7 @@ export function makeTarget(fields: Partial<Target> = {}): Target {
   };
 }
 
-/** The `param` of the 400 that this ends in. */
+/** Returns the `param` of the 400 with which `work` must reject. */
 export async function refusedParam(work: Promise<unknown>): Promise<string | undefined> {
   try {
     await work;
@@ -48,7 +48,7 @@ export async function refusedParam(work: Promise<unknown>): Promise<string | und
   throw new Error("was not refused");
 }
 
-/** The stream of a request through its provider's decoder, as a client of OpenAI's format gets it. */
+/** Returns a recoder for a request's stream: from its provider's format to the form that a client of OpenAI's format receives. */
 export function recode(
   { parts }: { parts?(sent: WireRequest, target: Target): PartDecoder },
   sent: WireRequest,
@@ -59,7 +59,7 @@ export function recode(
   return new Recoded({ id, created, model, includeUsage }, parts!(sent, target));
 }
 
-/** Everything a decoder writes for these bytes, handed over in pieces. */
+/** Returns everything that a decoder writes for these pieces. */
 export function decodeAll(
   decoder: Pick<Recoded, "push" | "end">,
   pieces: readonly Buffer[],
@@ -70,7 +70,7 @@ export function decodeAll(
   return out.join("");
 }
 
-/** The chunks of an OpenAI stream; it must end with `[DONE]`. */
+/** Parses the chunks of an OpenAI stream, which must end with `[DONE]`. */
 export function readChunks(stream: string): ChatChunk[] {
   const events = stream.split("\n\n").filter((one) => one !== "");
   if (events.pop() !== "data: [DONE]")
@@ -79,8 +79,8 @@ export function readChunks(stream: string): ChatChunk[] {
 }
 
 /**
- * Decodes a stream whole, cut in two at every byte, and byte by byte: the chunks must be the same each time. Returns
- * them.
+ * Decodes a stream as a whole, cut in two at every byte, and byte by byte. Throws unless the result is the same each time.
+ * Returns the chunks.
  */
 export function decodeCutAnywhere(
   make: () => Pick<Recoded, "push" | "end">,
@@ -99,7 +99,7 @@ export function decodeCutAnywhere(
   return readChunks(whole);
 }
 
-/** As it goes over the wire: without members that are undefined. */
+/** Returns a value in its JSON form, without undefined members. */
 export function asJson<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

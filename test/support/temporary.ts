@@ -1,4 +1,4 @@
-/** Directories for tests, which go with the process that made them, also where a test fails. */
+/** Temporary directories for tests. They are removed when the process ends, even if a test fails. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

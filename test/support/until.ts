@@ -1,12 +1,12 @@
 import type { Readable } from "node:stream";
 
 /**
- * How long a test waits for what must come, on a machine that is busy and ten times slower than this one. It measures
- * nothing: what has not come by then never will.
+ * The time for which a test waits for an expected result, even on a busy machine that is ten times slower. It is not a
+ * performance limit: a result that is missing after this time will never come.
  */
 export const PATIENCE_MS = 40_000;
 
-/** Waits for a condition that has no event of its own; fails loudly instead of hanging. */
+/** Waits for a condition that has no event. Rejects after the timeout instead of hanging. */
 export async function until<T>(
   what: string,
   probe: () => T | Promise<T>,
@@ -22,7 +22,7 @@ export async function until<T>(
     } catch (error) {
       failure = error;
     }
-    // In the message: the runner prints no cause.
+    // Part of the message, because the runner prints no cause.
     const last = failure === undefined ? "" : `; at last: ${failure}`;
     if (Date.now() > end) throw new Error(`waited ${timeoutMs} ms for ${what}${last}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -30,8 +30,8 @@ export async function until<T>(
 }
 
 /**
- * What was done within a time that the product measures too: a machine that took longer does it again, of which `act`
- * is told the count.
+ * Repeats an action until it takes less than `ms`, a time that the product itself measures. `act` receives the number of
+ * the attempt. Resolves with the result.
  */
 export async function within<T>(ms: number, act: (attempt: number) => Promise<T>): Promise<T> {
   const end = Date.now() + PATIENCE_MS;
@@ -46,8 +46,8 @@ export async function within<T>(ms: number, act: (attempt: number) => Promise<T>
 const DAY_MS = 86_400_000;
 
 /**
- * For what must not reach into another day (UTC, as budgets count it; a month ends with one): waits where little is left of
- * this one. Answers the day that it is then.
+ * For actions that must not continue into the next day (UTC, as budgets count it; a month ends with a day). Waits for the
+ * next day if this one is about to end. Resolves with the current day.
  */
 export async function withinOneDay(): Promise<string> {
   const left = DAY_MS - (Date.now() % DAY_MS);
@@ -55,7 +55,7 @@ export async function withinOneDay(): Promise<string> {
   return new Date().toISOString().slice(0, 10);
 }
 
-/** Reads again until what is read is right, and answers it; fails with what it was last. */
+/** Reads repeatedly until the value is right, and resolves with it. Rejects with the last value. */
 export async function untilRight<T>(
   read: () => T | Promise<T>,
   right: (value: T) => boolean,
@@ -72,7 +72,7 @@ export async function untilRight<T>(
   return value as T;
 }
 
-/** What a stream says once that fits: what is written at once may come in parts. Rejects where it ends before. */
+/** Resolves with the text of a stream when it matches, since one write may arrive in parts. Rejects if the stream ends before. */
 export function heard(stream: Readable, fits: string | RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -91,6 +91,6 @@ export function heard(stream: Readable, fits: string | RegExp): Promise<string> 
   });
 }
 
-/** The first line that a program prints. */
+/** Resolves with the first line that a program prints. */
 export const firstLine = async (stream: Readable): Promise<string> =>
   (await heard(stream, "\n")).split("\n")[0] ?? "";

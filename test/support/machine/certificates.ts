@@ -1,4 +1,4 @@
-/** Certificates of their own, each with its key, for about a century. Two are for names that nobody has. */
+/** Self-signed certificates with their keys, most of them valid for about a century. `one` and `two` are for example names. */
 export const one = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBcDCCARagAwIBAgIBATAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5ndy1vbmUu
@@ -35,7 +35,7 @@ kYofoLV59WtSkCnXNNiVZZBDr9UyhzQ0ctNbDTeY+bhvfUaxHw7BfeW7
 -----END PRIVATE KEY-----`,
 };
 
-/** For `localhost` and 127.0.0.1. */
+/** A certificate for `localhost` and 127.0.0.1. */
 export const local = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUJu0J0AFMqkzuMFqQmrIjq3iKV6UwCgYIKoZIzj0EAwIw
@@ -55,7 +55,7 @@ UqVq5BfIzcxlN/5MwxeEwHKhcjDV9Dayj9VDFDY6lq0ql/BBr7G2zHw5
 -----END PRIVATE KEY-----`,
 };
 
-/** For `localhost`, until the beginning of 2020. */
+/** A certificate for `localhost` that expired at the beginning of 2020. */
 export const expired = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBZDCCAQugAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
@@ -74,7 +74,7 @@ GTIX31iG/8WFKesWduA3ilh7zYvWod+piwfhbN2NCi2Oz/Uict1xYfV9
 -----END PRIVATE KEY-----`,
 };
 
-/** It has expired, and nobody knows the authority that signed it. */
+/** An expired certificate of an unknown authority. */
 export const old = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBLjCB1gIUVEsu9ip4W+9bO3lzG/90w7/xZKkwCgYIKoZIzj0EAwIwHDEaMBgG

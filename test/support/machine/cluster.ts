@@ -1,4 +1,4 @@
-/** What `initdb` makes for a PostgreSQL, in which it then keeps its databases. */
+/** Creates PostgreSQL clusters with `initdb`: the directories in which a server stores its databases. */
 import { execFile } from "node:child_process";
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,16 +6,16 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-/** Of the user that the server has for the tests. */
+/** The password of the tests' database user. */
 export const PASSWORD = "correct horse";
 
-/** `nobody`: the server refuses to run as root. */
+/** The id of `nobody`. The server refuses to run as root. */
 const NOBODY = 65_534;
 
-/** As whom its programs run. */
+/** The user that runs PostgreSQL's programs. */
 export const postgresUser = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
-/** In a directory that is that user's from now on. `bin` is where the server's programs are. */
+/** Creates a cluster in `dir`, which then belongs to that user. `bin` is the directory of the server's programs. Returns the cluster's directory. */
 export async function makeCluster(bin: string, dir: string): Promise<string> {
   const { uid, gid } = postgresUser;
   const data = join(dir, "data");
@@ -29,14 +29,14 @@ export async function makeCluster(bin: string, dir: string): Promise<string> {
   return data;
 }
 
-/** Another one, with its owners. */
+/** Copies a cluster with its owners. */
 export async function copyCluster(from: string, to: string): Promise<void> {
   await run("cp", ["-a", from, to]);
 }
 
 /**
- * For a run of the suite, whose servers copy it: `initdb` takes a second of processor time. Made in a directory that
- * everybody may enter, as the package's need not be.
+ * Creates a cluster for a run of the suite. All servers of the run copy it, because `initdb` takes a second of processor
+ * time. It is created in a directory that every user may enter, unlike perhaps the package's.
  */
 export async function makeClusterOnce(bin: string, temporary: string, to: string): Promise<void> {
   const dir = mkdtempSync(join(temporary, "portico-initdb-"));

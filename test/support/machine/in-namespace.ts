@@ -1,4 +1,4 @@
-/** A test file once more, as root of namespaces of its own: for what a plain user may not do to the machine itself. */
+/** Runs a test file again as root in its own namespaces, for operations that need root but must not affect the machine. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import * as assert from "uvu/assert";
@@ -6,26 +6,26 @@ import { program } from "../runner/bundle.ts";
 
 const INSIDE = "PORTICO_TEST_IN_NAMESPACE";
 
-/** Whether this process was started by `runInside`. */
+/** True if `runInside` started this process. */
 export const isInside = process.env[INSIDE] !== undefined;
 
 /**
- * Shell command that brings up a new network's loopback. Without IPv6, whose addresses come into force a second or two
- * after their link is up: a browser takes that for a change of the network, and breaks off what it is loading.
+ * The shell command that brings up the loopback interface of a new network. It disables IPv6, whose addresses become active
+ * a second or two later: a browser would see that as a change of the network and abort its requests.
  */
 export const START_NETWORK =
   'for each in all default; do echo 1 > "/proc/sys/net/ipv6/conf/$each/disable_ipv6"; done 2>/dev/null; ip link set lo up';
 
 export interface NamespaceOptions {
-  /** Of `unshare`, beside those that make a user root: `n` a network (with its loopback up), `m` mounts. */
+  /** The namespaces for `unshare`, besides those that make a user root: `n` for network (with its loopback up), `m` for mounts. */
   kinds: string;
-  /** What to tell where even root of a namespace cannot do it. */
+  /** The message if even root of a namespace lacks the permission. */
   needs: string;
-  /** Shell command that comes first. */
+  /** A shell command to run first. */
   setUp?: string;
 }
 
-/** Runs it, and fails with its output where it fails, or where no namespace can be made. */
+/** Runs a test file in namespaces. Fails with its output if it fails or if no namespace can be created. */
 export async function runInside(
   file: string,
   { kinds, needs, setUp }: NamespaceOptions,
@@ -44,7 +44,7 @@ export async function runInside(
     stream.on("data", (text) => {
       output += text;
     });
-  // Before the runner ends this file, and what it said with it.
+  // Shorter than the runner's limit for this file, so that the output is not lost.
   const late = setTimeout(() => child.kill("SIGKILL"), 540_000);
   const [code, signal] = await once(child, "close");
   clearTimeout(late);

@@ -1,6 +1,6 @@
 /**
- * Where a run of the suite has its temporary files: in memory where there is enough of it. What tests write they sync,
- * and a disk's journal and its writing back take processor time that no test is about.
+ * The directory for a run's temporary files: in memory if there is enough of it. Tests sync their writes, and the journal
+ * and write-back of a disk would take processor time.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -16,18 +16,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const MEMORY = "/dev/shm";
-/** Several times what all tests together have there at a time: profiles of browsers, clusters of PostgreSQL. */
+/** The required free memory, several times the peak of all tests together (browser profiles, PostgreSQL clusters). */
 const FREE_BYTES = 4 * 1024 ** 3;
 
-/** A directory for this process, and the way to remove it; the system's one, which stays, where `TMPDIR` asks for it. */
+/** Returns a directory for this process, and a function that removes it. If `TMPDIR` is set, returns the system's directory, which stays. */
 export function runDir(): { dir: string; remove(): void } {
   const usual = { dir: tmpdir(), remove: () => {} };
   if (process.env["TMPDIR"]) return usual;
   let dir = "";
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
   try {
-    // Containers may share the memory, and do not know each other's processes. Short: below it lie sockets, whose paths
-    // have at most 107 characters.
+    // Containers may share the memory without seeing each other's processes, so the name contains the namespace. It is
+    // short, because the paths of sockets below it may have at most 107 characters.
     const space = Number(/\d+/.exec(readlinkSync("/proc/self/ns/pid")));
     const prefix = `portico-${space.toString(36)}-`;
     removeLeft(prefix);
@@ -36,9 +36,9 @@ export function runDir(): { dir: string; remove(): void } {
     const own = join(MEMORY, `${prefix}${process.pid}`);
     mkdirSync(own);
     dir = own;
-    // As the system's one: PostgreSQL runs as another user.
+    // The same mode as the system's directory, because PostgreSQL runs as another user.
     chmodSync(dir, 0o1777);
-    // Many a container mounts it so that no program in it runs, as tests' do.
+    // Many containers mount it as noexec, but tests run programs there.
     const probe = join(dir, "probe");
     writeFileSync(probe, "#!/bin/sh\n", { mode: 0o700 });
     execFileSync(probe, { stdio: "ignore" });
@@ -49,7 +49,7 @@ export function runDir(): { dir: string; remove(): void } {
   }
 }
 
-/** Of runs that were killed: it would hold memory until the next boot. */
+/** Removes directories of killed runs, which would occupy memory until the next boot. */
 function removeLeft(prefix: string): void {
   for (const name of readdirSync(MEMORY).filter((each) => each.startsWith(prefix)))
     try {

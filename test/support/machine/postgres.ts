@@ -1,4 +1,4 @@
-/** A PostgreSQL of the tests' own: in a temporary directory, on a socket and a free port, as a user who may do nothing. */
+/** A PostgreSQL server for the tests: in a temporary directory, on a socket and a free port, run by an unprivileged user. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, closeSync, existsSync, openSync, readFileSync } from "node:fs";
@@ -11,16 +11,16 @@ import { until } from "../until.ts";
 
 export interface TestPostgres {
   readonly port: number;
-  /** Of an empty place for a store: a schema of its own in one database. A name stands in quotes where it needs them. */
+  /** Returns the URL of a new, empty schema for a store. A `schema` name must include quotes if it needs them. */
   emptyUrl(schema?: string): string;
-  /** The address with other parts; `password` is asked for over TCP. */
+  /** Returns a TCP address with other parts. Over TCP, the server requires the password. */
   tcpUrl(parts?: { user?: string; password?: string; database?: string }): string;
   sql(text: string): string;
-  /** What the server has written to its log since it was first started. */
+  /** Returns the server's log since its first start. */
   log(): string;
-  /** Throws where two transactions have waited for each other. A server that is stopped does this too. */
+  /** Throws if a deadlock has occurred. `stop` calls this, too. */
   refuseDeadlocks(): void;
-  /** `immediate` is a crash. */
+  /** Stops the server. `immediate` simulates a crash. */
   stop(how?: "fast" | "immediate"): Promise<void>;
   start(): Promise<void>;
 }
@@ -32,7 +32,7 @@ export interface TestPostgres {
 export const isWorthRepeating = (status: number, text: string): boolean =>
   status === 503 && text.includes("other transactions took too long");
 
-/** A process that asks costs far more than what it makes. */
+/** The number of schemas that one `psql` call creates, since a process costs far more than a schema. */
 const SCHEMAS_AT_ONCE = 32;
 const numbered = (first: number) =>
   Array.from({ length: SCHEMAS_AT_ONCE }, (_, n) => `CREATE SCHEMA store_${first + n}`);
@@ -68,7 +68,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       `port=${port}`,
       `unix_socket_directories=${dir}`,
       "max_connections=60",
-      // a transaction that waits for another one crosswise is found soon, and said in the log
+      // deadlocks are detected early, and lock waits are logged
       "deadlock_timeout=100ms",
       "log_lock_waits=on",
       ...settings,
@@ -85,7 +85,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
     );
     closeSync(output);
     child.unref();
-    // As its own `pg_ctl` asks: the file's first line is the process, its eighth the state.
+    // Checks as `pg_ctl` does: the file's first line is the process id, its eighth line the state.
     const { pid } = child;
     await until("PostgreSQL to be ready", () => {
       const lines = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");

@@ -1,4 +1,4 @@
-/** Brings what the suite needs and the registry cannot, from the system's package manager. */
+/** Installs programs that the suite needs and npm does not provide, with the system's package manager. */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
@@ -6,7 +6,7 @@ import { PATIENCE_MS } from "../until.ts";
 import { makeClusterOnce } from "./cluster.ts";
 
 interface Need {
-  /** Any one of these will do: paths, or names in the path. */
+  /** Alternative programs, as paths or as names in the `PATH`. One of them is enough. */
   programs: readonly string[];
   package: string;
   /** The test files that use it. */
@@ -15,7 +15,7 @@ interface Need {
 
 const chromium: Need = {
   programs: [
-    // The program itself, as the gateway finds it: Debian's `chromium` is a script that starts twenty others first.
+    // The program itself, as the gateway finds it. Debian's `chromium` is a script that starts twenty others first.
     "/usr/lib/chromium/chromium",
     "chromium",
     "chromium-browser",
@@ -39,7 +39,7 @@ const needs: readonly Need[] = [
   { programs: ["prlimit"], package: "util-linux", for: /^plugins\/(store|agent)\// },
 ];
 
-/** The directory of PostgreSQL's server programs: Debian keeps them out of the way of the path. */
+/** Returns the directory of PostgreSQL's server programs, which Debian does not put in the `PATH`. */
 export function findPostgres(): string | undefined {
   const versions = "/usr/lib/postgresql";
   const dirs = existsSync(versions)
@@ -49,14 +49,14 @@ export function findPostgres(): string | undefined {
   return all.find((dir) => existsSync(join(dir, "initdb")) && existsSync(join(dir, "postgres")));
 }
 
-/** Installs what these test files (paths below `test/`) need and the machine lacks. */
+/** Installs the missing programs that these test files (paths below `test/`) need. */
 export function prepareMachine(files: readonly string[]): void {
   for (const need of needs)
     if (files.some((file) => need.for.test(file)) && !find(need)) install(need);
   if (files.some((file) => postgres.for.test(file)) && !findPostgres()) install(postgres);
 }
 
-/** What servers of these test files copy, into `bundle`; `temporary` is where this run has its directories. */
+/** Creates the cluster that the servers of these test files copy, in `bundle`. `temporary` is the run's temporary directory. */
 export async function preparePostgres(
   files: readonly string[],
   temporary: string,
@@ -69,8 +69,8 @@ export async function preparePostgres(
 }
 
 /**
- * What stands between a page and its tests; the address bar's pages: half a second of a core for each page opened; and
- * the process that is started for a next page, which most tests do not open.
+ * Browser features that are disabled: those that delay pages, the pages of the address bar, which cost half a second of a
+ * core for each opened page, and the spare process for a next page, which most tests do not open.
  */
 const disabled = [
   "HttpsUpgrades",
@@ -84,8 +84,8 @@ const disabled = [
 ].join();
 
 /**
- * `browser` settings of a gateway on a machine with root, without a display, and perhaps a busy one. Which browser it is,
- * is said: to ask the desktop for it starts some thirty programs.
+ * The `browser` settings of a gateway that runs as root, without a display, perhaps on a busy machine. The program is set,
+ * because asking the desktop for it starts some thirty programs.
  */
 export const headlessBrowser = {
   executablePath: findChromium(),
@@ -96,10 +96,10 @@ export const headlessBrowser = {
   remoteCdpHandshakeTimeoutMs: PATIENCE_MS,
 };
 
-/** Of a browser that a test starts as a person does, not through a gateway. */
+/** The arguments of a browser that a test starts itself, as a user would, not through a gateway. */
 export const personsArgs = ["--no-sandbox", `--disable-features=${disabled}`];
 
-/** The program of a browser of that kind. */
+/** Returns the path of a Chromium browser, if there is one. */
 export function findChromium(): string | undefined {
   return find(chromium);
 }

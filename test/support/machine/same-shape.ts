@@ -1,4 +1,4 @@
-/** Whether the engine has two objects in one shape (its hidden class). */
+/** Tests whether two objects have the same shape (V8's hidden class). */
 import { setFlagsFromString } from "node:v8";
 
 export function sameShape(a: object, b: object): boolean {

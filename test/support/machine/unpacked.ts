@@ -1,6 +1,6 @@
 /**
- * Servers that tests run and the registry does not have: found on the machine, or unpacked from the system's package into
- * a directory of the tests' own. Installing one would start it, on ports that belong to others.
+ * Servers that tests run and npm does not provide. They are found on the machine, or unpacked from the system's package into
+ * a directory of the tests. Installing a package would start its server, on ports that may be in use.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
@@ -10,8 +10,8 @@ import { packageDir } from "../gateway.ts";
 const cache = join(packageDir, "node_modules", ".cache", "unpacked");
 
 /**
- * The program's path; `file` is where its package has it, below `/`. Undefined where it is not on the machine and its
- * package cannot be fetched, be it for want of a network: that is said, and whoever asks skips what needs it.
+ * Returns the program's path; `file` is its path in the package. If it is not on the machine and its package cannot be
+ * fetched, perhaps for lack of a network, prints that and returns undefined. The caller then skips its tests.
  */
 export function findOrUnpack(name: string, file: string): string | undefined {
   const dirs = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];

@@ -1,15 +1,15 @@
-/** A process whose parent is stopped, and so never asks how it ended: killed, it stays a zombie. */
+/** A process whose parent is stopped and never reaps it, so that it becomes a zombie when it is killed. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { firstLine, until } from "../until.ts";
 
 export interface Unreaped {
   pid: number;
-  /** Standard error is that of both. */
+  /** The parent. Its standard error is shared by both processes. */
   parent: ChildProcess;
-  /** Resolves once it is a zombie. */
+  /** Kills the process. Resolves when it is a zombie. */
   kill(): Promise<void>;
-  /** Ends both; the system then forgets the zombie. */
+  /** Kills both processes, after which the system removes the zombie. */
   release(): void;
 }
 
@@ -17,7 +17,7 @@ const isIn = (state: "T" | "Z", pid: number) =>
   readFileSync(`/proc/${pid}/stat`, "utf8").includes(`) ${state} `);
 
 export async function startUnreaped(command = ["sleep", "1000"]): Promise<Unreaped> {
-  // A shell that goes on may ask for its child's end at any time, before an `exec` too.
+  // The shell stops itself, because a running shell may reap its child at any time, even before an `exec`.
   const script = '"$@" >&2 & echo $!; kill -STOP $$';
   const parent = spawn("sh", ["-c", script, "sh", ...command], {
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,8 +1,8 @@
 /**
- * Runs test files one after another in this process: compiled ones, each named on a line of descriptor 3 when the one
- * before it has ended. A file has ended when nothing of it keeps the process alive, as it would in a process of its own.
- * A mark on both outputs then ends its text. What a file changes of the process for good ends the process: no other file
- * is to see that. What several files share is stopped after the last.
+ * Runs compiled test files one after another in this process. Descriptor 3 provides the next file's name, in a line, when
+ * the previous one has ended. A file has ended when nothing of it keeps the process alive, as in a process of its own. A mark
+ * on both outputs then separates its text from the next file's. If a file changes the process permanently, the process ends,
+ * so that no other file is affected. Resources that files share are stopped after the last file.
  */
 import { readSync } from "node:fs";
 import { pathToFileURL } from "node:url";
@@ -36,7 +36,7 @@ async function run(): Promise<void> {
   process.exitCode = 0;
 }
 
-/** Empty when none follows. Nothing else is to run meanwhile. */
+/** Returns the next file, or an empty string after the last one. It blocks, so that nothing else runs meanwhile. */
 function nextFile(): string {
   const bytes = Buffer.alloc(4096);
   let line = "";
@@ -56,14 +56,14 @@ const ownState = (): Record<string, unknown> => ({
   "global fetch": fetch,
 });
 
-/** Until nothing is left that keeps the process alive. The immediate: what ran in the last "beforeExit" gets one more. */
+/** Resolves when nothing keeps the process alive. The immediate makes Node emit another "beforeExit". */
 const idle = () =>
   new Promise<unknown>((resolve) => {
     process.once("beforeExit", resolve);
     setImmediate(() => {});
   });
 
-/** Not awaited: a module that waits would end the process when it is idle. */
+/** It is not awaited, because an idle module with a pending top-level await would end the process. */
 void run().catch((error) => {
   console.error(error);
   process.exit(1);

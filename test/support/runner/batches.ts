@@ -1,44 +1,44 @@
-/** Which test files share a process, which go first, and which another process takes over at the end. */
+/** Decides which test files share a process, which run first, and which another process takes over at the end. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export interface Batch {
-  /** Those that no process has begun. */
+  /** The files that no process has started. */
   files: string[];
-  /** Whether its files belong into one process. */
+  /** True if all of its files must run in the same process. */
   isWhole: boolean;
 }
 
 interface Weighed extends Batch {
   weight: number;
-  /** Of the texts. */
+  /** The total length of the files' texts. */
   length: number;
 }
 
 /**
- * As much as one process runs: what a failure may depend on stays small; but each process takes one to two seconds of a
- * core to load, and compile, what files need.
+ * The maximum weight of a batch. It keeps the set of files that can affect a failure small, but not too small, since each
+ * process takes one to two seconds of a core to load and compile modules.
  */
 const MOST_WEIGHT = 36;
-/** Where few files are asked for, each process at a time gets so many batches all the same. */
+/** The number of batches for each concurrent process, even in a run of few files. */
 const BATCHES_EACH = 3;
 
-/** What only a process of its own can have, or keep from others. */
+/** Matches code that needs a process of its own, because it changes the whole process. */
 const wantsOwnProcess = /setFlagsFromString\(|setGlobalDispatcher\(/;
-/** Another file's tests under other circumstances, which stay for all that follow in the process. */
+/** Matches a file that runs another file's tests under conditions that stay active for the rest of the process. */
 const isVariant = /^await import\("\.\.\/[\w-]+\.test\.ts"\);$/m;
 
-/** One gateway and browser for all of them. */
+/** Matches files that share one gateway and browser. */
 const sharesBrowser = /sharedBrowser\(|startDifficult\(/;
 
 const startsProcess = /SIGKILL|spawnGateway\(|spawnNode\(|portico\(|startBrowser/g;
-/** A database, or a browser that shows pages. */
+/** Matches starts of a database, or of a browser that shows pages. */
 const startsServer =
   /startPostgres\(|openBrowser\(|sharedBrowser\(|startDifficult\(|^import "\.\/server\.ts"/gm;
 
 /**
- * Neighbours share a process, since they need the same modules. Files that wait for processes, kills and browsers take
- * longest and go first, so that none of them runs alone at the end: batches of many files are those of quick ones.
+ * Divides files into batches. Neighbours share a process, since they need the same modules. Batches of slow files, which
+ * wait for processes, kills and browsers, come first, so that none of them runs alone at the end.
  */
 export function inBatches(files: readonly string[], root: string, atATime: number): Batch[] {
   const batches: Weighed[] = [];
@@ -64,21 +64,21 @@ export function inBatches(files: readonly string[], root: string, atATime: numbe
   return batches.sort((a, b) => density(b) - density(a) || b.length - a.length);
 }
 
-/** Half of the files that wait in the batch with the most of them: for a process that would have nothing to do. */
+/** Takes half of the waiting files from the running batch with the most of them, for a process that would be idle. */
 export function shareOf(running: Iterable<Batch>): Batch | undefined {
   const parts = [...running].filter(({ files, isWhole }) => files.length > 0 && !isWhole);
   const [most] = parts.sort((a, b) => b.files.length - a.files.length);
   return most && { files: most.files.splice(Math.floor(most.files.length / 2)), isWhole: false };
 }
 
-/** Files that belong into one process, whatever their weight; empty for those that go with any neighbours. */
+/** Returns the group of files that must run in one process, whatever their weight, or an empty string for all other files. */
 function groupOf(file: string, text: string): string {
   if (wantsOwnProcess.test(text)) return file;
   if (isVariant.test(text)) return dirname(file);
   return sharesBrowser.test(text) ? "browser" : "";
 }
 
-/** To a power of two: of batches that are much alike, the one with the most text goes first, and the last is short. */
+/** Returns the weight per file, rounded to a power of two, so that among similar batches the one with the most text comes first. */
 const density = ({ weight, files }: Weighed): number =>
   Math.round(Math.log2(weight / files.length));
 

@@ -1,7 +1,7 @@
 /**
- * The test files, and the programs that they start, as plain JavaScript: compiled once per run, so that none of some
- * 500 processes compiles the sources again. Every file keeps the directory that it has in the sources. `portico` itself
- * is built as for its users.
+ * Compiles the test files, and the programs that they start, to plain JavaScript: once per run, so that none of some 500
+ * processes compiles the sources again. Every file keeps its directory in the sources. `portico` itself is built as for
+ * its users.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -14,10 +14,10 @@ import { engineOptions } from "./engine.ts";
 const root = join(import.meta.dirname, "../../..");
 const testDir = join(root, "test");
 
-/** Where the run that this process belongs to has put it all; nowhere, where a file runs by itself. */
+/** The directory of this run's compiled files, or undefined if a file runs by itself. */
 const bundle = process.env["PORTICO_TEST_BUNDLE"];
 
-/** Into `outdir`, which must lie in the package, as `.build` does; `files` are paths below `test/`. */
+/** Compiles into `outdir`, which must be in the package, as `.build` is. `files` are paths below `test/`. */
 export async function bundleSuite(files: readonly string[], outdir: string): Promise<void> {
   copyLauncher(outdir);
   await Promise.all([bundleTests(files, outdir), buildProgram(outdir)]);
@@ -34,7 +34,7 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
     format: "esm",
     platform: "node",
     target: "node20",
-    // Binaries, what looks for files beside itself, and what only tests use.
+    // Binaries, packages that load files from their own directory, and packages that only tests use.
     external: [
       "esbuild",
       "libsql",
@@ -48,7 +48,7 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
       js: "import{createRequire as __createRequire}from'node:module';const require=__createRequire(import.meta.url);",
     },
     chunkNames: "chunk-[hash]",
-    // Not named in the files: Node would parse the map of each at every start.
+    // The files do not name their maps, because Node would parse each map at every start.
     sourcemap: "external",
     sourcesContent: false,
     alias: { portico: join(root, "kernel/index.ts") },
@@ -58,7 +58,7 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
   });
 }
 
-/** What follows `node` on the command line to run a source file: its compiled form where there is one. */
+/** Returns the arguments of `node` that run a source file, or its compiled form if there is one. */
 export function program(file: string): string[] {
   const compiled = bundle && join(bundle, compiledName(file));
   return compiled && existsSync(compiled)
@@ -66,7 +66,7 @@ export function program(file: string): string[] {
     : ["--import", import.meta.resolve("tsx"), file];
 }
 
-/** What follows `node` on the command line to run `portico`. */
+/** Returns the arguments of `node` that run `portico`. */
 export const porticoProgram = (): string[] =>
   bundle ? [...engineOptions, join(bundle, "portico.cjs")] : program(join(root, "kernel/main.ts"));
 
@@ -96,7 +96,7 @@ const facesOfPlugins: Plugin = {
   },
 };
 
-/** CommonJS of 7 MB, as the program has it: where it is imported, Node first looks through the whole text for its exports. */
+/** Requires a 7 MB CommonJS library instead of importing it, as the program does, because Node would scan its whole text for exports. */
 const requiredLibrary: Plugin = {
   name: "required-library",
   setup({ onResolve, onLoad }) {
@@ -112,7 +112,7 @@ const requiredLibrary: Plugin = {
 
 const places = ["dirname", "filename", "url"] as const;
 
-/** Files find what lies beside them by `import.meta`, which is to be the source's; in packages too. */
+/** Replaces `import.meta` properties by those of the source, also in packages, so that files find their neighbours. */
 const ownPlaces: Plugin = {
   name: "own-places",
   setup({ onLoad }) {

@@ -1,2 +1,2 @@
-/** What separates the output of one test file from the next one's. */
+/** The separator between the outputs of two test files. */
 export const endMark = "\u0000end of file\u0000\n";

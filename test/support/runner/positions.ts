@@ -1,9 +1,9 @@
-/** Where what a failure's stack names stands in the sources. */
+/** Maps the positions in a failure's stack to the sources. */
 import { existsSync, readFileSync } from "node:fs";
 import { SourceMap } from "node:module";
 import { dirname, resolve } from "node:path";
 
-/** A text with positions in compiled files; one in a file without a map stays as it is. */
+/** Replaces positions in compiled files by those in the sources. A position in a file without a map stays unchanged. */
 export function inSources(text: string): string {
   return text.replace(
     /(?:file:\/\/)?(\/[^\s:()]+\.js):(\d+):(\d+)/g,

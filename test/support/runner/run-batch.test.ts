@@ -1,4 +1,4 @@
-/** What becomes of test files that share a process: each has its own result, whatever the others do. */
+/** Test files that share a process: each has its own result, whatever the others do. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { transformSync } from "esbuild";
@@ -15,7 +15,7 @@ import { type FileResult, runBatch } from "./run-batch.ts";
 const uvu = import.meta.resolve("uvu");
 const good = 'test("right", () => {}); test.run();';
 
-/** Runs files with these texts, in this order. */
+/** Runs files with these texts in this order. */
 async function run(
   texts: Record<string, string>,
   timeoutMs = 60_000,
@@ -41,7 +41,7 @@ async function run(
   return results;
 }
 
-/** With the first time limit that lets all of them come to the end of their tests: a process may take long to start. */
+/** Runs files with the first time limit in which all of them complete their tests, since a process may take long to start. */
 async function withTimeForTests(
   texts: Record<string, string>,
 ): Promise<Record<string, FileResult>> {
@@ -57,7 +57,7 @@ const counts = (results: Record<string, FileResult>) =>
     Object.entries(results).map(([name, { passed, failed }]) => [name, `${passed} ${failed}`]),
   );
 
-/** Empty when there is no such process; one that has ended and was not asked for its code is in state Z. */
+/** Returns the stat line of a process, or an empty string if there is none. A process that has ended but was not reaped is in state Z. */
 function statOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8");

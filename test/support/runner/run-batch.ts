@@ -1,6 +1,6 @@
 /**
- * Test files in one process, each with a result of its own. One that ends the process, hangs, or registers no test has
- * failed, and those after it run in the next process.
+ * Runs test files in one process, each with its own result. A file that ends the process, hangs, or registers no test has
+ * failed, and the files after it run in the next process.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,30 +16,30 @@ export interface FileResult {
 }
 
 export interface BatchOptions {
-  /** The words that run `batch.program.ts`. */
+  /** The arguments of `node` that run `batch.program.ts`. */
   program: readonly string[];
-  /** Where the compiled form of a file is. */
+  /** Returns the path of a file's compiled form. */
   compiled(file: string): string;
   env?: NodeJS.ProcessEnv;
-  /** A file that takes longer is killed. */
+  /** The time in ms after which a file is killed. */
   timeoutMs: number;
   done(result: FileResult): void;
 }
 
-/** The groups of what runs now. */
+/** The ids of the running process groups. */
 const running = new Set<number>();
 
-/** Ends what runs, with the gateways and browsers that it has started. */
+/** Kills the running batches, with the gateways and browsers that they started. */
 export function stopBatches(): void {
   for (const group of running) endGroup(group);
 }
 
-/** Takes one of the files after another: who else takes of those that are left runs them itself. */
+/** Takes and runs one file after another. Another process may take some of the remaining files and run them. */
 export async function runBatch(files: string[], options: BatchOptions): Promise<void> {
   while (files.length > 0) await runProcess(files, options);
 }
 
-/** Until no file is left, or one ends the process. */
+/** Runs files in one process, until none remains or one ends the process. */
 async function runProcess(files: string[], options: BatchOptions): Promise<void> {
   const child = spawn(process.execPath, options.program, {
     stdio: ["ignore", "pipe", "pipe", "pipe"],
@@ -48,7 +48,7 @@ async function runProcess(files: string[], options: BatchOptions): Promise<void>
   });
   const group = child.pid;
   if (group) running.add(group);
-  // What a test left running goes with it; it also holds the outputs open.
+  // Kills the processes that a test left running, which also keep the outputs open.
   const exited = once(child, "exit").then(([code]) => {
     endGroup(group);
     if (group) running.delete(group);
@@ -56,7 +56,7 @@ async function runProcess(files: string[], options: BatchOptions): Promise<void>
   });
   const outputs = [child.stdout, child.stderr].map((output) => textsOf(output as Readable));
   const names = child.stdio[3] as Writable;
-  // The process has ended, which its outputs tell.
+  // If the process has ended, its outputs report that.
   names.on("error", () => {});
   for (let file = files.shift(); file !== undefined; ) {
     const began = Date.now();
@@ -78,7 +78,7 @@ async function runProcess(files: string[], options: BatchOptions): Promise<void>
   }
 }
 
-/** What comes before each mark; returns what comes after the last. */
+/** Yields the text before each mark, and returns the text after the last one. */
 async function* textsOf(stream: Readable): AsyncGenerator<string, string> {
   let rest = "";
   for await (const text of stream.setEncoding("utf8")) {
@@ -93,11 +93,11 @@ function endGroup(group: number | undefined): void {
   try {
     if (group) process.kill(-group, "SIGKILL");
   } catch {
-    // Nothing was left.
+    // No process was left.
   }
 }
 
-/** Reads uvu's summary; a file without one, or that ended badly or too late after it, counts as a failure. */
+/** Parses uvu's summary. A file without one counts as a failure, and so does one that then ended with an error or too late. */
 function count(output: string, endedWell: boolean): { passed: number; failed: number } {
   const total = /^\s*Total:\s+(\d+)/m.exec(output);
   const good = /^\s*Passed:\s+(\d+)/m.exec(output);

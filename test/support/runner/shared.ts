@@ -1,14 +1,14 @@
-/** What the test files of a process use one after another: started when one first asks, stopped after the last one. */
+/** A resource that the test files of a process share: it is started at the first use, and stopped after the last file. */
 interface Shared {
-  /** What it does at once is enough at the process's end. */
+  /** Stops the resource. When the process exits, only the synchronous part runs, which must be enough. */
   stop(): Promise<void>;
-  /** Files end when nothing keeps the process alive: from then on this does not. */
+  /** Stops the resource from keeping the process alive, since a file ends when nothing does. */
   unref(): void;
 }
 
 const started = new Map<string, Promise<Shared>>();
 const running = new Set<Shared>();
-// Where a file runs by itself.
+// For a file that runs by itself.
 process.on("exit", () => void stopShared());
 
 export function shared<T extends Shared>(name: string, start: () => Promise<T>): Promise<T> {
@@ -24,7 +24,7 @@ export function shared<T extends Shared>(name: string, start: () => Promise<T>):
   return found;
 }
 
-/** Once no file comes after. */
+/** Stops all shared resources, after the last file. */
 export async function stopShared(): Promise<void> {
   const last = [...running];
   running.clear();

@@ -1,4 +1,4 @@
-/** The events of the package, as the definitions of its plugins declare them. */
+/** The events of the package that the definitions of its plugins declare. */
 import { join } from "node:path";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { kernelEvents } from "../../../kernel/gateway/events.ts";

@@ -1,4 +1,4 @@
-/** The codes of the built-in plugins, for tests of parts whose plugin is not loaded. */
+/** Declares the error codes of built-in plugins, for tests of modules whose plugin is not loaded. */
 import { declareErrors } from "../../../kernel/errors.ts";
 import { errors as browser } from "../../../plugins/browser/errors.ts";
 import { errors as chat } from "../../../plugins/models/errors.ts";

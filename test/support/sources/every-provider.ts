@@ -1,4 +1,4 @@
-/** A gateway with one channel for each provider, each on a fake of its own: for tests that go through all of them. */
+/** A gateway with a channel for each provider, each with its own fake upstream, for tests of all providers. */
 import { type InProcessGateway, startGateway } from "../gateway.ts";
 import {
   type Dialect,
@@ -11,9 +11,9 @@ import {
 export interface Way {
   dialect: Dialect;
   fake: FakeProvider;
-  /** For the client. */
+  /** The model's name for clients. */
   model: string;
-  /** Forgets what was seen and says what comes next. */
+  /** Clears the recorded requests, and sets the reaction to the next ones. */
   script(next: Step): void;
 }
 

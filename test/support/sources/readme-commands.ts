@@ -1,13 +1,13 @@
-/** The commands that the READMEs show: those of their blocks, and `portico …` in their text. */
+/** The commands in READMEs: those in code blocks, and `portico …` in the text. */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { packageDir } from "../gateway.ts";
 
 export interface ReadmeCommand {
   readme: string;
-  /** As it is written; over several lines where these are joined. */
+  /** The command as it is written, with continued lines joined. */
   text: string;
-  /** `shell`: to be typed as it stands. `recorded`: with what it answered. `inline`: named in the text. */
+  /** `shell`: to be typed as written. `recorded`: followed by its output. `inline`: named in the text. */
   kind: "shell" | "recorded" | "inline";
 }
 
@@ -15,7 +15,7 @@ const SHELL = ["", "sh", "bash"];
 
 const GUIDES = "plugins/docs/guides/";
 
-/** Their paths in the package; the guides of the documentation are among them. */
+/** Returns the paths of all READMEs in the package, including the guides of the documentation. */
 export function readmes(): string[] {
   const below = ["examples", "hooks", "kernel", "plugins"].flatMap((room) =>
     readdirSync(join(packageDir, room), { recursive: true, encoding: "utf8" }).map((path) =>
@@ -55,7 +55,7 @@ function commandsOf(readme: string, text: string): ReadmeCommand[] {
 
 const withoutComment = (line: string) => line.replace(/\s+# .*$/, "");
 
-/** The words of a simple command, quotes taken away. */
+/** Splits a simple command into words without their quotes. */
 export function wordsOf(command: string): string[] {
   return [...command.matchAll(/(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s"']+))/g)].map(
     ([, double, single, bare]) => double?.replaceAll(/\\(.)/g, "$1") ?? single ?? bare ?? "",

@@ -128,7 +128,7 @@ function readTurns(view: View, messages: any[]): void {
   need(open.length === 0, `calls without results: ${open}`);
 }
 
-/** All of a block but its result, which {@link readResults} compares with the calls before. */
+/** Reads a block, except for a tool result, which {@link readResults} compares with the preceding calls. */
 function readBlock(next: Turn, block: any, ids: Set<string>): void {
   const keys = BLOCKS[block.type];
   need(keys, `unknown block ${block.type}`);
@@ -152,7 +152,7 @@ function needImageTypes(parts: any[]): void {
   }
 }
 
-/** Reads the results, which precede all other blocks; returns the calls that still have none. */
+/** Reads the tool results, which must precede all other blocks. Returns the calls without a result. */
 function readResults(next: Turn, blocks: any[], calls: readonly string[]): string[] {
   let open = [...calls];
   let seenOther = false;

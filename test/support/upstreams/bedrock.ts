@@ -37,7 +37,7 @@ const usage = {
 };
 const callId = (script: Script, i: number) => script.calls?.[i]?.id ?? `tooluse_${i}`;
 
-/** `names`: those of the documents before. */
+/** Checks documents. `names` holds the names of the preceding ones. */
 function needTextBesideDocuments(content: any[], names: Set<string>): void {
   const documents = content.filter((block) => block.document !== undefined);
   if (documents.length > 0)
@@ -136,7 +136,7 @@ function readCall(next: Turn, { toolUseId, name, input }: any): void {
   next.calls.push({ id: toolUseId, name, args: input });
 }
 
-/** Returns the calls that have no result yet. */
+/** Reads a tool result. Returns the calls without a result. */
 function readResult(next: Turn, { toolUseId, content }: any, open: string[]): string[] {
   need(open.includes(toolUseId), `result for no call: ${toolUseId}`);
   const text = content.map((part: { text: string }) => part.text).join("");

@@ -1,13 +1,13 @@
-/** What providers demand of a whole request, checked as they do: each throws the provider's own words. */
+/** Checks of requests that providers perform. Each throws the provider's own message. */
 import { need } from "./dialect.ts";
 
-/** Strict parsers of JSON refuse an escape that is half of a surrogate pair. */
+/** Strict JSON parsers refuse an escape that is half of a surrogate pair. */
 export function needWellFormed(body: unknown): void {
   const isLone = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F][0-9a-fA-F]{2}/.test(JSON.stringify(body));
   need(!isLone, "The request body is not valid JSON: no low surrogate in string");
 }
 
-/** `taken` holds the ids of the calls before. */
+/** `taken` holds the ids of the preceding calls. */
 export function needUniqueId(id: string, taken: Set<string>): void {
   need(!taken.has(id), `\`tool_use\` ids must be unique: ${id}`);
   taken.add(id);
@@ -26,7 +26,7 @@ export function needToolSchema(schema: any): void {
   );
 }
 
-/** `base64` is looked at as far as it is an image of a kind that all providers know. */
+/** Compares the media type with the content of an image, if its kind is one that all providers know. */
 export function needImageType(mediaType: string, base64: string): void {
   const head = Buffer.from(base64, "base64").toString("latin1", 0, 12);
   const kinds: [string, boolean][] = [
@@ -42,7 +42,7 @@ export function needImageType(mediaType: string, base64: string): void {
   );
 }
 
-/** `lastRole`: of the last message. */
+/** `lastRole` is the role of the last message. */
 export function needNoPrefill(model: string, lastRole: string): void {
   const isNew = /claude-(?:opus|sonnet|haiku|fable|mythos)-(?:4[-.][6-9]|[5-9])/.test(model);
   need(
@@ -51,7 +51,7 @@ export function needNoPrefill(model: string, lastRole: string): void {
   );
 }
 
-/** Mistral's order of roles, code 3230. */
+/** Checks Mistral's order of roles, whose error code is 3230. */
 export function needMistralOrder(messages: { role: string; prefix?: boolean }[]): void {
   const allowed: Record<string, string[]> = {
     system: ["user", "assistant", "system"],

@@ -1,7 +1,7 @@
-/** What a fake upstream must know of its provider's format; the matrix is written against this. */
+/** The interface to a provider's format that a fake upstream needs. The tests of all providers use it. */
 import type { IncomingHttpHeaders } from "node:http";
 
-/** What the model "says". */
+/** The answer of the model. */
 export interface Script {
   text?: string[];
   calls?: { id?: string; name: string; args?: Record<string, unknown> }[];
@@ -9,7 +9,7 @@ export interface Script {
   finish?: "length" | "filter";
 }
 
-/** Usage of every answer: `prompt` includes `cached`, `completion` includes `reasoning`. */
+/** The usage in every answer. `prompt` includes `cached`, `completion` includes reasoning. */
 export const TOKENS = { prompt: 20, cached: 5, completion: 7 };
 
 export type Problem =
@@ -33,20 +33,20 @@ const STATUS: Record<Problem, number> = {
   model: 404,
 };
 
-/** The status that most providers give for a problem. */
+/** Returns the status that most providers use for a problem. */
 export function statusOf(problem: Problem): number {
   return STATUS[problem];
 }
 
 export interface SeenRequest {
   method: string;
-  /** With the query. */
+  /** The path with the query. */
   path: string;
   headers: IncomingHttpHeaders;
   body: any;
 }
 
-/** A request in common terms. */
+/** A request in a form that is common to all providers. */
 export interface View {
   model: string;
   stream: boolean;
@@ -54,13 +54,13 @@ export interface View {
   turns: {
     role: "user" | "assistant" | "tool";
     text: string;
-    /** Base64, or the URL where the provider takes one. */
+    /** Images in base64, or URLs if the provider accepts them. */
     images: string[];
     calls: { id?: string; name: string; args: unknown }[];
     results: { id?: string; name?: string; text: string }[];
   }[];
   tools: string[];
-  /** `required`, a name in brackets, … */
+  /** The tool choice: `required`, a tool's name in brackets, … */
   choice: string | undefined;
   schema: unknown;
   maxTokens: number | undefined;
@@ -71,27 +71,27 @@ export interface View {
 export interface Dialect {
   name: string;
   model: string;
-  /** The channel's entry for an upstream at this root. */
+  /** Returns the channel's configuration for an upstream at this root. */
   channel(root: string): Record<string, unknown>;
-  /** Reads a request as strictly as the provider would; throws for one that it would refuse. */
+  /** Reads a request as strictly as the provider does. Throws if the provider would refuse it. */
   read(seen: SeenRequest): View;
   wholeType: string;
   whole(script: Script): Buffer;
   streamType: string;
-  /** The events in order; the last ones end the answer. */
+  /** Returns the events in order. The last ones end the answer. */
   stream(script: Script): Buffer[];
-  /** How many of the last events of a stream do nothing but end it. */
+  /** The number of events at the end of a stream that only end it. */
   closing: number;
   refusal(problem: Problem): {
     status: number;
     body: unknown;
     headers?: Record<string, string> | undefined;
   };
-  /** An error inside a stream. */
+  /** Returns an error event inside a stream. */
   errorEvent(message: string): Buffer;
-  /** The response to a request that counts tokens, by its path; `undefined` for other paths. */
+  /** Returns the response to a request that counts tokens, or `undefined` for other paths. */
   countTokens?(path: string): object | undefined;
-  /** The id of a call as it must come to the client, where the upstream gives ids. */
+  /** Returns the id of a call that the client must receive, if the upstream sends ids. */
   clientId?(upstreamId: string): string;
 }
 

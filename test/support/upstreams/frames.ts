@@ -1,4 +1,4 @@
-/** Writes frames of `application/vnd.amazon.eventstream`, with a second implementation of the checksum. */
+/** Encodes frames of `application/vnd.amazon.eventstream`, with an independent implementation of the checksum. */
 
 function frame(headers: Record<string, string>, payload: unknown): Buffer {
   const head = Buffer.concat(
@@ -26,7 +26,7 @@ export function event(type: string, payload: Record<string, unknown>): Buffer {
     ":content-type": "application/json",
     ":message-type": "event",
   };
-  // Converse pads its payloads so that their lengths tell nothing.
+  // Converse pads its payloads so that their lengths reveal nothing.
   return frame(headers, { ...payload, p: "abcdefghijklmnop".slice(0, type.length % 16) });
 }
 
@@ -34,7 +34,7 @@ export function exception(type: string, message: string): Buffer {
   return frame({ ":exception-type": type, ":message-type": "exception" }, { message });
 }
 
-/** CRC-32 bit by bit. */
+/** Calculates CRC-32 bit by bit. */
 function checksum(bytes: Buffer): number {
   let crc = 0xffffffff;
   for (const byte of bytes) {

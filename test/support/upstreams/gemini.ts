@@ -83,7 +83,7 @@ function readTurns(view: View, contents: any[]): void {
   }
 }
 
-/** `open`: names of the calls without a response; one that has it here is removed. */
+/** Reads a part. `open` holds the names of the calls without a response, and loses the one that this part answers. */
 function readPart(next: Turn, part: any, open: string[]): void {
   onlyKeys("part", part, PART);
   if (part.text !== undefined) next.text += part.text;

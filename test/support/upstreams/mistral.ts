@@ -49,7 +49,7 @@ const thinking = (text: string) => [
   { type: "thinking", thinking: [{ type: "text", text }], closed: true },
 ];
 
-/** Mistral sends calls whole, with arguments as text; without any, as an empty one. */
+/** Mistral sends complete calls, with arguments as a string. The string is empty if there are none. */
 const calls = (script: Script) =>
   script.calls?.map((call, index) => ({
     id: call.id,

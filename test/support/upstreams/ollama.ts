@@ -21,7 +21,7 @@ const counts = {
   eval_count: TOKENS.completion,
   total_duration: 5,
 };
-/** Ollama says `stop` after calls too. */
+/** Ollama also sends `stop` after calls. */
 const done = (script: Script) => ({
   done: true,
   done_reason: script.finish === "length" ? "length" : "stop",

@@ -99,7 +99,7 @@ export function openAiRefusal(problem: Problem): ReturnType<Dialect["refusal"]> 
   };
 }
 
-/** A request in OpenAI's form; unknown fields are allowed, as many servers of the format do. */
+/** Reads a request in OpenAI's format. Unknown fields are allowed, as in many servers of the format. */
 export function readOpenAi({ body, headers }: SeenRequest): View {
   need(headers["content-type"]?.startsWith("application/json"), "wrong content type");
   const view: View = {

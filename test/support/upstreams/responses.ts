@@ -1,4 +1,4 @@
-/** OpenAI's Responses API, for channels that are asked in it. */
+/** OpenAI's Responses API, for channels with `responses: true`. */
 import type { Dialect, Script, SeenRequest, View } from "./dialect.ts";
 import { jsonBytes, need, sse, TOKENS, turn } from "./dialect.ts";
 import { openAiRefusal } from "./openai.ts";
@@ -11,7 +11,7 @@ const usage = {
   total_tokens: TOKENS.prompt + TOKENS.completion,
 };
 
-/** Calls of these tools are items of type `custom_tool_call`, as the last request has listed them. */
+/** The custom tools of the last request. Their calls are items of type `custom_tool_call`. */
 let custom = new Set<string>();
 
 function itemsOf(script: Script): any[] {
@@ -48,7 +48,7 @@ function eventsOf(script: Script): Record<string, unknown>[] {
   ];
 }
 
-/** An item as its first event has it. */
+/** Returns an item in the form of its first event. */
 function begunItem(item: any): object {
   const begun = { ...item, status: "in_progress" };
   if (item.type === "message") return { ...begun, content: [] };
@@ -83,7 +83,7 @@ function deltasOf(item: any, index: number): Record<string, unknown>[] {
   ];
 }
 
-/** The names of tools, those of a namespace with it in front: `namespace/name`. */
+/** Returns the names of tools. The namespace precedes a name: `namespace/name`. */
 function toolsIn(list: any[], namespace?: string): string[] {
   return list.flatMap((tool) => {
     if (tool.type === "namespace") return toolsIn(tool.tools, tool.name);

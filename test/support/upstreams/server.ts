@@ -1,4 +1,4 @@
-/** A provider on a real socket that speaks its true format and does what the test tells it to. */
+/** A fake provider on a real socket, which uses the provider's real format and reacts as the test requests. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Dialect, Problem, Script, SeenRequest, View } from "./dialect.ts";
@@ -6,35 +6,35 @@ import type { Dialect, Problem, Script, SeenRequest, View } from "./dialect.ts";
 export type Step =
   | { answer: Script }
   | { refuse: Problem }
-  /** Status 200 and nothing more, or nothing at all. */
+  /** Sends status 200 and nothing more, or nothing at all. */
   | { silent: "after headers" | "at once" }
-  /** Goes on until the other side leaves. */
+  /** Never ends the response. */
   | { endless: string }
-  /** A stream that fails: cut inside its last event before the end, cut after the finish, or by an error event. */
+  /** Sends a stream that fails: cut inside the event that finishes it, cut after that event, or with an error event. */
   | { broken: "cut" | "after finish" | "error event"; script: Script };
 
 export interface FakeProvider {
   root: string;
-  /** Each chat request in common terms. */
+  /** Each chat request in the common form. */
   views: View[];
-  /** The same as they came. */
+  /** Each chat request in its original form. */
   seen: SeenRequest[];
-  /** Why it refused requests that its provider would refuse. */
+  /** The reasons for which it refused requests. */
   refusals: string[];
-  /** What is to be done with the next requests. */
+  /** The reaction to the next requests. */
   next: Step;
-  /** Settles when the other side has cut the exchange that is open. */
+  /** Resolves when the other side has aborted the current exchange. */
   left: Promise<void>;
   close(): Promise<void>;
 }
 
-/** A request that the provider would refuse is answered with 418 and the reason. */
+/** Starts a fake provider. It answers a request that the real one would refuse with 418 and the reason. */
 export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
   const server = createServer((req, res) => {
     const parts: Buffer[] = [];
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
-      // The list of models, which this provider does not have.
+      // A request for the list of models, which this provider does not have.
       if (req.method === "GET") return res.writeHead(404).end();
       const counted = dialect.countTokens?.(req.url ?? "");
       if (counted !== undefined) {
@@ -94,7 +94,7 @@ function perform(dialect: Dialect, step: Step, stream: boolean, res: ServerRespo
   if ("silent" in step && step.silent === "at once") return;
   res.writeHead(200, { "content-type": stream ? dialect.streamType : dialect.wholeType });
   if ("endless" in step) {
-    // With the head: a pause of this process in between would be one of the stream's.
+    // Sent together with the head, because a delay of this process in between would count as silence of the stream.
     res.write(
       Buffer.concat(
         dialect.stream({ text: [step.endless, step.endless] }).slice(0, -dialect.closing),

@@ -1,4 +1,4 @@
-/** A server on a real socket that plays an upstream, and the pieces that its answers are made of. */
+/** A fake upstream on a real socket, and the parts of its answers. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
@@ -8,19 +8,19 @@ export interface Seen {
   headers: IncomingMessage["headers"];
   raw: string;
   body: any;
-  /** Resolves when the client of this exchange (the gateway) has cut it. */
+  /** Resolves when the client of this exchange (the gateway) has aborted it. */
   cut: Promise<void>;
 }
 
 export type Answerer = (seen: Seen, res: ServerResponse, count: number) => unknown;
 
 export interface Upstream {
-  /** With `/v1`. */
+  /** The base URL with `/v1`. */
   url: string;
   port: number;
-  /** Chat requests only. */
+  /** The requests other than those for the list of models. */
   seen: Seen[];
-  /** All requests. */
+  /** All requests, including those for the list of models. */
   all: Seen[];
   answer: Answerer;
   close(): Promise<void>;
@@ -126,7 +126,7 @@ export const hello = [
   DONE,
 ];
 
-/** The events of a stream's text: parsed JSON, or `[DONE]`. */
+/** Returns the events of a stream's text: parsed JSON, or `[DONE]`. */
 export function eventsOf(text: string): any[] {
   return text
     .split("\n\n")
@@ -134,7 +134,7 @@ export function eventsOf(text: string): any[] {
     .map((block) => (block === "data: [DONE]" ? "[DONE]" : JSON.parse(block.slice(6))));
 }
 
-/** The text of a stream's first choice. */
+/** Returns the text of a stream's first choice. */
 export function contentOf(text: string): string {
   return eventsOf(text)
     .map((event) => event.choices?.[0]?.delta?.content ?? "")
