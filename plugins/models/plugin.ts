@@ -3,7 +3,7 @@ import { definePlugin } from "portico";
 import type {} from "portico/cluster";
 import { errors } from "./errors.ts";
 import { events } from "./events.ts";
-import { whyUnfitProvider } from "./upstream/provider-check.ts";
+import { findProviderFault } from "./upstream/provider-check.ts";
 import { sections } from "./schema.ts";
 
 export default definePlugin({
@@ -16,7 +16,7 @@ export default definePlugin({
   contributions: {
     provider: {
       fields: { name: "string" },
-      check: whyUnfitProvider,
+      check: findProviderFault,
     },
     meter: { fields: { name: "string", finished: "function" } },
     gate: { fields: { name: "string", admit: "function", allows: "function" } },

@@ -88,7 +88,7 @@ export class Tries {
     trace.changed = [];
     trace.additions = [];
     channel.begin(model);
-    this.#engine.runs.asked(provider.name);
+    this.#engine.runs.countAttempt(provider.name);
     const current = new Try(this.#engine, this.#job, channel, provider, target, key.index, place);
     current.provesBare = this.#isBare;
     return current;
@@ -103,7 +103,7 @@ export class Tries {
     const { trace } = job;
     const { channel, model, shape } = this.#candidate;
     const { name } = this.#provider;
-    const masked = target.hide(thrown);
+    const masked = target.maskError(thrown);
     const error = isPorticoError(masked) || job.cancelled ? masked : providerFailure(name, masked);
     job.story.failed(attempt, error);
     if (job.cancelled) {
@@ -117,7 +117,7 @@ export class Tries {
       trace.attempts--;
       return 0;
     }
-    this.#engine.runs.failed(name, error);
+    this.#engine.runs.countFailure(name, error);
     const next = judge(channel, model, keyIndex, error, {
       hasCountedFailure: this.#hasCountedFailure,
       fallbackOn: shape?.fallbackOn,
@@ -202,7 +202,7 @@ export class Try implements AttemptWatcher {
   broken(error: PorticoError): void {
     this.#story.failed(this.attempt, error);
     this.#channel.recordNeutral(this.target.model, error.message);
-    this.#engine.runs.failed(this.#provider.name, error);
+    this.#engine.runs.countFailure(this.#provider.name, error);
   }
 }
 

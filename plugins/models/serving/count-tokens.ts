@@ -65,7 +65,7 @@ async function countAtTarget(
     return wire.countTokens.decode(response.body);
   } catch (error) {
     engine.log.debug(
-      { channel: channel.name, model, err: target.hide(error) },
+      { channel: channel.name, model, err: target.maskError(error) },
       "the channel did not count the tokens",
     );
     return undefined;

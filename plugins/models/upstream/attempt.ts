@@ -21,38 +21,41 @@ interface Attempt {
 
 /** Watches an attempt. It is an object, because two functions would be created for each attempt. */
 export interface AttemptWatcher {
-  /** Completed, failed or cancelled. Called once. */
+  /** The attempt has completed, failed or been cancelled. Called once. */
   closed(): void;
-  /** A stream broke off after it had begun. */
+  /** The stream failed after it had begun. */
   broken(error: PorticoError): void;
 }
 
-/** At a provider that answers in this process. */
+/** An attempt at a provider that runs in this process. */
 export interface LocalAttempt extends Attempt {
   provider: ChatProvider;
-  /** To the response or its first chunk, and between chunks. Undefined: the provider takes its time. */
+  /**
+   * `timeoutMs` limits the wait for the response or its first chunk, `idleTimeoutMs` the wait between chunks.
+   * Undefined: no limit.
+   */
   timeoutMs: number | undefined;
   idleTimeoutMs: number | undefined;
 }
 
-/** A provider's way to its upstream, for chat or for another route. */
+/** How a provider communicates with its upstream, for chat or for another route. */
 export interface WireRoute extends WireProvider {
-  /** Of a route beside chat: translates a stream of the upstream's events into those of the route. */
+  /** For a route other than chat: translates the events of the upstream's stream into those of the route. */
   bytes?: ((sent: WireRequest, target: Target) => StreamDecoder) | undefined;
 }
 
-/** At an upstream over HTTP. */
+/** An attempt at an upstream over HTTP. */
 export interface WireAttempt extends Attempt {
   client: UpstreamClient;
   wire: WireRoute;
-  /** Where the upstream wants signatures of reasoning again. */
+  /** Set if the upstream requires the signatures of its reasoning again. */
   signatures: Signatures | undefined;
-  /** The request goes out in the caller's own form, and so the response comes back. */
+  /** The request is sent in the caller's format, and so is the response. */
   native?: NativeForm | undefined;
   timeoutMs: number;
   idleTimeoutMs: number;
-  /** The largest single event of a stream that is read. */
+  /** The maximum size of one event of a stream. */
   maxEventBytes: number;
-  /** The gateway asks for the usage of the stream, which the client did not. */
+  /** The gateway requests the usage of the stream, although the client did not. */
   askUsage: boolean;
 }

@@ -5,53 +5,56 @@ const COARSE_FROM_MS = 5_000;
 const TICK_MS = 250;
 
 export interface Deadline {
-  /** The time starts again. */
+  /** Starts the time again. */
   touch(): void;
-  /** From now on another time, started now, also after a stop. */
+  /** Sets another time and starts it, also after a stop. */
   set(ms: number): void;
   stop(): void;
 }
 
-const coarse: Coarse[] = [];
+const coarseDeadlines: CoarseDeadline[] = [];
 let ticker: NodeJS.Timeout | undefined;
 
-/** Something that waits. It is an object, because a function would be created for each request. */
-export interface Waiting {
-  late(): void;
+/** Is notified when a deadline passes. It is an object, because a function would be created for each request. */
+export interface DeadlineListener {
+  onDeadline(): void;
 }
 
-/** Calls `late` once when nothing was touched for `ms`; to within a quarter of a second for times of 5 s and more. */
-export function startDeadline(ms: number, waiting: Waiting): Deadline {
-  return ms < COARSE_FROM_MS ? new Precise(ms, waiting) : new Coarse(ms, waiting);
+/**
+ * Calls `onDeadline` once when `touch` was not called for `ms`; precise to a quarter of a second for times of 5 s and
+ * more.
+ */
+export function startDeadline(ms: number, listener: DeadlineListener): Deadline {
+  return ms < COARSE_FROM_MS ? new PreciseDeadline(ms, listener) : new CoarseDeadline(ms, listener);
 }
 
-class Precise implements Deadline {
+class PreciseDeadline implements Deadline {
   #timer: NodeJS.Timeout;
-  readonly #late: () => void;
-  constructor(ms: number, waiting: Waiting) {
-    this.#late = () => waiting.late();
-    this.#timer = setTimeout(this.#late, ms);
+  readonly #expire: () => void;
+  constructor(ms: number, listener: DeadlineListener) {
+    this.#expire = () => listener.onDeadline();
+    this.#timer = setTimeout(this.#expire, ms);
   }
   touch(): void {
     this.#timer.refresh();
   }
   set(ms: number): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#late, ms);
+    this.#timer = setTimeout(this.#expire, ms);
   }
   stop(): void {
     clearTimeout(this.#timer);
   }
 }
 
-class Coarse implements Deadline {
+class CoarseDeadline implements Deadline {
   ticksLeft: number;
-  readonly waiting: Waiting;
+  readonly listener: DeadlineListener;
   #ticks: number;
-  /** In the list; -1 where it is in none. */
+  /** Index in the list; -1 if it is not in the list. */
   place = -1;
-  constructor(ms: number, waiting: Waiting) {
-    this.waiting = waiting;
+  constructor(ms: number, listener: DeadlineListener) {
+    this.listener = listener;
     this.#ticks = ticksOf(ms);
     this.ticksLeft = this.#ticks;
     this.#enter();
@@ -66,29 +69,29 @@ class Coarse implements Deadline {
   }
   stop(): void {
     if (this.place === -1) return;
-    takeOut(coarse, this);
+    takeOut(coarseDeadlines, this);
     this.place = -1;
   }
   #enter(): void {
-    this.place = coarse.push(this) - 1;
+    this.place = coarseDeadlines.push(this) - 1;
     ticker ??= setInterval(tick, TICK_MS);
   }
 }
 
-/** Never early: the running tick may be nearly over. */
+/** One tick more, so that it is never early: the current tick may be nearly over. */
 function ticksOf(ms: number): number {
   return Math.ceil(ms / TICK_MS) + 1;
 }
 
 function tick(): void {
-  // Backwards: the entry that moves into a freed place has already been visited.
-  for (let i = coarse.length - 1; i >= 0; i--) {
-    const entry = coarse[i];
+  // Iterates backwards: the entry that moves into a freed place has already been visited.
+  for (let i = coarseDeadlines.length - 1; i >= 0; i--) {
+    const entry = coarseDeadlines[i];
     if (entry === undefined || --entry.ticksLeft > 0) continue;
     entry.stop();
-    entry.waiting.late();
+    entry.listener.onDeadline();
   }
-  if (coarse.length > 0) return;
+  if (coarseDeadlines.length > 0) return;
   clearInterval(ticker);
   ticker = undefined;
 }

@@ -1,18 +1,18 @@
-/** A response that is read whole before it is passed on, and the end of one that is too large for that. */
+/** Holds a response that is read as a whole before it is passed on, and the end of one that is too large for that. */
 import { type Usage, withoutMark } from "portico/provider";
 import { usageIn } from "../openai/usage.ts";
 import { type Limits, ResponseExtent, WHOLE_RESPONSE } from "./response-extent.ts";
 
-/** Error responses are read this far. */
+/** Error responses are read up to this size. */
 export const MAX_ERROR_BYTES = 1024 * 1024;
-/** A whole response larger than this is passed on as it comes where that is possible. */
+/** A whole response larger than this is passed through as it is received, if that is possible. */
 export const HOLD_BYTES = 1024 * 1024;
-/** What a smaller one holds is not counted: it costs little to read. */
+/** The values of a smaller response are not counted, because it costs little to parse. */
 const UNCOUNTED_BYTES = 256 * 1024;
-/** So much of the end of a large response is looked at for its usage. */
+/** The length of the end of a large response that is searched for its usage. */
 const TAIL_BYTES = 4096;
 
-/** The bytes so far. Most responses come in one read, and cost no list. */
+/** The bytes received so far. Most responses arrive in one read, and need no list. */
 export class HeldResponse {
   size = 0;
   #first: Buffer | undefined;
@@ -37,7 +37,7 @@ export class HeldResponse {
     }
   }
 
-  /** Why it is too large to be held any longer. */
+  /** Why the response is too large to be held; undefined as long as it is not. */
   get excess(): string | undefined {
     return this.#extent?.excess;
   }
@@ -46,7 +46,7 @@ export class HeldResponse {
     return this.#first === undefined ? [] : [this.#first, ...(this.#rest ?? [])];
   }
 
-  /** The parts in their order; none of them is held any more. */
+  /** Returns the parts in their order and releases them. */
   take(): Buffer[] {
     const parts = this.#parts();
     this.#first = undefined;
@@ -55,7 +55,7 @@ export class HeldResponse {
     return parts;
   }
 
-  /** All of it in one piece, without a byte order mark. */
+  /** Returns the whole response without a byte order mark, and releases it. */
   takeWhole(): Buffer {
     const first = this.#first;
     if (first === undefined || this.#rest !== undefined)
@@ -65,18 +65,18 @@ export class HeldResponse {
     return withoutMark(first);
   }
 
-  /** It begins as a response in OpenAI's form does, and not as an error dressed as one. */
+  /** Whether it begins like a response in OpenAI's format, and not like an error with a status of success. */
   beginsAsCompletion(): boolean {
     const head = this.#first;
     if (head === undefined || head[0] !== 123) return false;
     const choices = head.indexOf('"choices"');
     if (choices === -1 || head.subarray(0, choices).includes('"error"')) return false;
-    // Another kind of id must be replaced.
+    // An id of another kind must be replaced.
     return /^\{\s*"id"\s*:\s*"chatcmpl-./.test(head.toString("latin1", 0, 64));
   }
 }
 
-/** The end of a response that passes without being held: its usage is there. */
+/** Keeps the end of a response that passes through, because its usage is there. */
 export class ResponseTail {
   #bytes: Buffer | undefined;
 

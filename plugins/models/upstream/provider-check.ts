@@ -1,4 +1,4 @@
-/** Checks a provider that a plugin contributes, before it replaces one that works. */
+/** Validates a provider that a plugin contributes, before it replaces a working one. */
 import type { ChatProvider, WireProvider } from "portico/provider";
 
 type Kind = "function" | "string" | "boolean" | "object";
@@ -35,21 +35,22 @@ const WIRE: Kinds<WireProvider> = {
   countTokens: "object",
 };
 
-/** A member that is undefined is one that it has not. */
-export function whyUnfitProvider(provider: ChatProvider): string | undefined {
+/** Returns why the provider is invalid, or undefined. An undefined member counts as missing. */
+export function findProviderFault(provider: ChatProvider): string | undefined {
   const { complete, stream, wire } = provider;
   if ((complete ?? stream ?? wire) == null)
     return "it has neither complete, stream nor wire, so it cannot respond";
-  const why = whyUnfit(provider, PROVIDER) ?? (wire && whyUnfit(wire, WIRE, "wire."));
-  if (why !== undefined) return why;
-  const lacks = wire && (["encode", "error"] as const).find((member) => wire[member] === undefined);
-  return lacks && `its wire.${lacks} must be a function`;
+  const fault = findFault(provider, PROVIDER) ?? (wire && findFault(wire, WIRE, "wire."));
+  if (fault !== undefined) return fault;
+  const missing =
+    wire && (["encode", "error"] as const).find((member) => wire[member] === undefined);
+  return missing && `its wire.${missing} must be a function`;
 }
 
-function whyUnfit<T extends object>(value: T, kinds: Kinds<T>, prefix = ""): string | undefined {
+function findFault<T extends object>(value: T, kinds: Kinds<T>, prefix = ""): string | undefined {
   for (const [member, kind] of Object.entries<Kind>(kinds)) {
-    const one = (value as Record<string, unknown>)[member];
-    if (one === undefined || (typeof one === kind && one !== null)) continue;
+    const actual = (value as Record<string, unknown>)[member];
+    if (actual === undefined || (typeof actual === kind && actual !== null)) continue;
     return `its ${prefix}${member} must be ${kind === "object" ? "an" : "a"} ${kind}`;
   }
   return undefined;

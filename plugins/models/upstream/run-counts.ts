@@ -4,67 +4,70 @@ import type { ProviderRuns } from "portico/models";
 
 export interface RunCounts {
   of(provider: string): ProviderRuns | undefined;
-  asked(provider: string): void;
-  failed(provider: string, error: unknown): void;
+  countAttempt(provider: string): void;
+  countFailure(provider: string, error: unknown): void;
 }
 
 export function createRunCounts(now: () => Date = () => new Date()): RunCounts {
-  const known = new Map<string, ProviderRuns>();
+  const runsByProvider = new Map<string, ProviderRuns>();
 
   function runsOf(provider: string): ProviderRuns {
-    let runs = known.get(provider);
+    let runs = runsByProvider.get(provider);
     if (runs === undefined) {
       runs = { runs: 0, failures: 0 };
-      known.set(provider, runs);
+      runsByProvider.set(provider, runs);
     }
     return runs;
   }
 
   return {
-    of: (provider) => known.get(provider),
-    asked(provider) {
+    of: (provider) => runsByProvider.get(provider),
+    countAttempt(provider) {
       runsOf(provider).runs++;
     },
-    failed(provider, error) {
-      // What the caller has done wrong says nothing of the provider.
+    countFailure(provider, error) {
+      // An error of the caller shows nothing about the provider.
       if (isPorticoError(error) && error.status < 500 && error.status !== 429) return;
       const runs = runsOf(provider);
       runs.failures++;
       const message = error instanceof Error ? error.message : String(error);
-      runs.lastError = { at: now().toISOString(), message, stack: deepest(error) };
+      runs.lastError = { at: now().toISOString(), message, stack: innermostStack(error) };
     },
   };
 }
 
 const TOPIC = "provider runs";
 
-/** The other workers answer with what they have counted. */
+/** Lets the other workers query the counts of this one. */
 export function offerRuns(counts: RunCounts, workers: Workers): Dispose {
   return workers.on(TOPIC, (provider: string) => counts.of(provider));
 }
 
-/** What all workers have counted. */
+/** Adds up the counts of all workers. */
 export async function runsEverywhere(
   counts: RunCounts,
   provider: string,
   workers: Workers | undefined,
 ): Promise<ProviderRuns | undefined> {
   const others = (await workers?.askAll<ProviderRuns | undefined>(TOPIC, provider)) ?? [];
-  const all = [counts.of(provider), ...others].filter((one) => one !== undefined && one !== null);
+  const all = [counts.of(provider), ...others].filter(
+    (runs) => runs !== undefined && runs !== null,
+  );
   if (all.length === 0) return undefined;
   const [lastError] = all
-    .flatMap((one) => one.lastError ?? [])
+    .flatMap((runs) => runs.lastError ?? [])
     .sort((a, b) => b.at.localeCompare(a.at));
   return { runs: sumOf(all, "runs"), failures: sumOf(all, "failures"), lastError };
 }
 
 function sumOf(all: readonly ProviderRuns[], count: "runs" | "failures"): number {
-  return all.reduce((sum, one) => sum + one[count], 0);
+  return all.reduce((sum, runs) => sum + runs[count], 0);
 }
 
-/** Where it was thrown first: our own error about it has a stack of ours. */
-function deepest(error: unknown): string | undefined {
+/** Returns the stack of the innermost cause, because that of the gateway's own error shows only the gateway. */
+function innermostStack(error: unknown): string | undefined {
   let last: Error | undefined;
-  for (let one = error, i = 0; one instanceof Error && i < 5; one = one.cause, i++) last = one;
+  for (let current = error, i = 0; current instanceof Error && i < 5; current = current.cause, i++)
+    last = current;
   return last?.stack;
 }

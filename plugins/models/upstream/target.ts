@@ -20,7 +20,7 @@ import { errors } from "../errors.ts";
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_IMAGE_BYTES = 20 * 1024 * 1024;
-/** Content types of a page about the image, or of an error of its server. */
+/** Content types of a page about the image, or of an error from its server. */
 const NO_IMAGE = /^(?:text\/|application\/(?:.*\+)?(?:json|xml)$)/;
 
 /** Services that all targets share. */
@@ -43,7 +43,7 @@ interface TargetOptions {
 }
 
 const NO_HEADERS: Record<string, string> = {};
-/** One attempt's target: nothing in it outlives the attempt. */
+/** The target of one attempt. Nothing in it outlives the attempt. */
 export class AttemptTarget implements Target {
   readonly channel: string;
   readonly model: string;
@@ -54,7 +54,7 @@ export class AttemptTarget implements Target {
   readonly options: Record<string, unknown>;
   readonly log: Logger;
   readonly bare: boolean;
-  /** Hides the secrets that were sent to the upstream. */
+  /** Masks the secrets that were sent to the upstream. */
   mask: SecretMask;
   credential?: Credential;
   readonly #channel: { config: ChannelConfig };
@@ -96,16 +96,16 @@ export class AttemptTarget implements Target {
     return this.#id;
   }
 
-  /** Fetches what the provider signs requests with; undefined where there is nothing to wait for. */
+  /** Obtains the credential of the provider for its requests. Returns undefined if there is nothing to wait for. */
   authorize({ credential }: WireProvider): Promise<void> | undefined {
     if (credential === undefined || this.apiKey !== undefined) return undefined;
     const result = credential(this);
-    if (result instanceof Promise) return result.then((fetched) => this.#take(fetched));
-    this.#take(result);
+    if (result instanceof Promise) return result.then((fetched) => this.#setCredential(fetched));
+    this.#setCredential(result);
     return undefined;
   }
 
-  #take(credential: Credential | undefined): void {
+  #setCredential(credential: Credential | undefined): void {
     if (credential === undefined) return;
     this.credential = credential;
     const { masks } = this.#services;
@@ -117,34 +117,34 @@ export class AttemptTarget implements Target {
     return exchangeSmall(this.#services.upstreams, call, { proxy: this.proxy, timeoutMs });
   }
 
-  /** The same error without any secret in it: many errors quote the upstream. */
-  hide<E>(error: E): E {
+  /** Masks all secrets in an error, since many errors quote the upstream. */
+  maskError<E>(error: E): E {
     return this.#services.masks.all().error(error);
   }
 
-  /** An error body without any secret in it. */
-  hideIn(body: Buffer): Buffer {
+  /** Masks all secrets in the body of an error. */
+  maskErrorBody(body: Buffer): Buffer {
     return hiddenBody(body, this.#services.masks.all());
   }
 
   get signal(): AbortSignal {
-    return this.#control().signal;
+    return this.#getController().signal;
   }
 
-  /** Aborts the signal, as the end of the job does: the result of this attempt is not needed any more. */
+  /** Aborts the signal, as a cancelled job does, because the result of this attempt is no longer needed. */
   stop(reason: Error): void {
-    this.#control().abort(reason);
+    this.#getController().abort(reason);
   }
 
-  /** Made at first use: most attempts need none. */
-  #control(): AbortController {
+  /** Creates the controller at first use, because most attempts need none. */
+  #getController(): AbortController {
     if (this.#controller !== undefined) return this.#controller;
-    const own = new AbortController();
-    this.#controller = own;
-    const outer = this.#job?.signal;
-    if (outer?.aborted === true) own.abort(outer.reason);
-    outer?.addEventListener("abort", () => own.abort(outer.reason), { once: true });
-    return own;
+    const controller = new AbortController();
+    this.#controller = controller;
+    const jobSignal = this.#job?.signal;
+    if (jobSignal?.aborted === true) controller.abort(jobSignal.reason);
+    jobSignal?.addEventListener("abort", () => controller.abort(jobSignal.reason), { once: true });
+    return controller;
   }
 
   async fetchImage(url: string): Promise<{ mediaType: string; data: Buffer }> {
@@ -158,7 +158,7 @@ export class AttemptTarget implements Target {
     } catch (error) {
       if (this.#job?.cancelled === true) throw error;
       if (isPorticoError(error) && error.code === "invalid_request_error") throw error;
-      // Whatever is wrong with the address is wrong with the caller's request.
+      // A problem with the address is an error of the caller's request.
       const problem = isPorticoError(error) ? error.message : "its server could not be reached.";
       throw errors.imageNotFetched({ problem }, { cause: error });
     }
@@ -177,8 +177,10 @@ export class AttemptTarget implements Target {
     });
     if (status !== 200) throw errors.imageRefused({ answer: status });
     if (body.length === 0) throw errors.imageRefused({ answer: "nothing" });
-    const named = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
-    const mediaType = named?.startsWith("image/") ? named : (imageType(body) ?? named);
+    const declaredType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase();
+    const mediaType = declaredType?.startsWith("image/")
+      ? declaredType
+      : (imageType(body) ?? declaredType);
     if (NO_IMAGE.test(mediaType ?? "")) throw errors.imageRefused({ answer: String(mediaType) });
     return { mediaType: mediaType ?? "application/octet-stream", data: body };
   }

@@ -1,4 +1,6 @@
-/** Refuses content that has no translation into OpenAI's form, at channels that do not speak the caller's own form. */
+/**
+ * Refuses content that cannot be translated into OpenAI's format, at channels that do not support the caller's format.
+ */
 import type { PorticoError } from "portico";
 import { type ChatRequest, refused } from "portico/provider";
 import { errors } from "../errors.ts";
@@ -10,7 +12,7 @@ interface Translated {
   refusal: PorticoError | undefined;
 }
 
-/** Throws 400 with `param` for content, tools and threads that OpenAI's form has no word for. */
+/** Throws 400 with `param` for content, tools and threads that OpenAI's format cannot express. */
 export function checkTranslated({ request, refusal }: Translated): void {
   if (refusal !== undefined) throw refusal;
   const { messages, tools, thread } = request;
@@ -30,7 +32,9 @@ export function checkTranslated({ request, refusal }: Translated): void {
       throw refused(`tools[${i}].type`, "This channel accepts only tools of type function");
 }
 
-/** Anthropic's SDKs look for the code, and go on without a thread: with the whole conversation in each request. */
+/**
+ * Anthropic's SDKs recognise the code and continue without a thread: they send the whole conversation in each request.
+ */
 function threadUnsupported(): PorticoError {
   const details = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
   return errors.threadUnsupported({

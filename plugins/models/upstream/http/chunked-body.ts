@@ -1,5 +1,5 @@
-/** Reads chunked bodies (RFC 9112, section 7.1): data, and around it lines with sizes, extensions and trailers. */
-import { nameOf, ProtocolError } from "./response-head.ts";
+/** Reads chunked bodies (RFC 9112, section 7.1): data between lines with sizes, extensions and trailers. */
+import { parseFieldName, ProtocolError } from "./response-head.ts";
 
 const MAX_LINE_BYTES = 4096;
 /** 2^52 bytes are 13 hex digits. */
@@ -15,17 +15,17 @@ const DEL = 127;
 enum State {
   Size,
   SizeExtension,
-  /** The LF behind a size. */
+  /** The LF after a size. */
   SizeEnd,
   Data,
-  /** The CR behind the data of a chunk. */
+  /** The CR after the data of a chunk. */
   DataEnd,
-  /** The LF behind that CR. */
+  /** The LF after that CR. */
   DataLineEnd,
   /** The first byte of a trailer, or the CR of the empty line that ends the body. */
   TrailerStart,
   Trailer,
-  /** The LF behind a trailer. */
+  /** The LF after a trailer. */
   TrailerEnd,
   /** The LF of the empty line. */
   BodyEnd,
@@ -41,8 +41,8 @@ export interface DataReceiver {
 export class ChunkedBody {
   readonly #receiver: DataReceiver;
   #state = State.Size;
-  /** Bytes that are left of the chunk; while its size is read, the size so far. */
-  #left = 0;
+  /** Remaining bytes of the chunk; while its size is read, the size so far. */
+  #remaining = 0;
   #sizeDigits = 0;
   /** Bytes of an extension, or of all trailers together. */
   #lineBytes = 0;
@@ -57,8 +57,8 @@ export class ChunkedBody {
   }
 
   /**
-   * Reads on from a position, up to the end of the body or of the bytes, and returns the position behind what it has read.
-   * The data of all chunks in the bytes is moved together and handed over in one piece. Throws `ProtocolError`.
+   * Reads from a position up to the end of the body or of the bytes, and returns the position after the last byte read.
+   * The data of all chunks in the bytes is moved together and passed on in one piece. Throws `ProtocolError`.
    */
   read(bytes: Buffer, from: number): number {
     let at = from;
@@ -74,18 +74,18 @@ export class ChunkedBody {
         dataStart = at;
         dataEnd = at;
       }
-      const count = Math.min(bytes.length - at, this.#left);
+      const count = Math.min(bytes.length - at, this.#remaining);
       if (dataEnd !== at) bytes.copyWithin(dataEnd, at, at + count);
       dataEnd += count;
       at += count;
-      this.#left -= count;
-      if (this.#left === 0) this.#state = State.DataEnd;
+      this.#remaining -= count;
+      if (this.#remaining === 0) this.#state = State.DataEnd;
     }
     if (dataStart !== -1) this.#receiver.data(bytes.subarray(dataStart, dataEnd));
     return at;
   }
 
-  /** One byte that is no data. */
+  /** Reads one byte that is not data. */
   #readByte(byte: number): void {
     switch (this.#state) {
       case State.Size:
@@ -112,7 +112,7 @@ export class ChunkedBody {
         return;
       case State.TrailerEnd:
         this.#expect(byte, LF, State.TrailerStart);
-        nameOf(this.#trailer);
+        parseFieldName(this.#trailer);
         return;
       case State.BodyEnd:
         this.#expect(byte, LF, State.Complete);
@@ -124,7 +124,7 @@ export class ChunkedBody {
     if (digit !== undefined) {
       this.#sizeDigits++;
       if (this.#sizeDigits > MAX_SIZE_DIGITS) throw new ProtocolError("a chunk of impossible size");
-      this.#left = this.#left * 16 + digit;
+      this.#remaining = this.#remaining * 16 + digit;
       return;
     }
     if (this.#sizeDigits === 0) throw new ProtocolError("a chunk without a size");
@@ -135,7 +135,7 @@ export class ChunkedBody {
 
   /** A chunk of size 0 is the last one. */
   #endSize(byte: number): void {
-    this.#expect(byte, LF, this.#left === 0 ? State.TrailerStart : State.Data);
+    this.#expect(byte, LF, this.#remaining === 0 ? State.TrailerStart : State.Data);
     this.#sizeDigits = 0;
     this.#lineBytes = 0;
   }
@@ -155,7 +155,7 @@ export class ChunkedBody {
     this.#trailer += String.fromCharCode(byte);
   }
 
-  /** One byte of an extension or a trailer, which have no meaning here. */
+  /** Validates and counts one byte of an extension or a trailer, both of which are ignored. */
   #countLineByte(byte: number): void {
     if ((byte < 32 && byte !== TAB) || byte === DEL)
       throw new ProtocolError("a line of the body with a control character");

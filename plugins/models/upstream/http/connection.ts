@@ -1,4 +1,4 @@
-/** One kept-alive connection to an upstream: a request goes out, its response comes back, then the next. */
+/** A kept-alive connection to an upstream. It sends a request, receives its response, then the next. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import type { BodySource, WireRequest } from "portico/provider";
@@ -6,7 +6,7 @@ import { type ResponseEvents, ResponseReader } from "./response-reader.ts";
 import { TurnBudget } from "./turn-budget.ts";
 
 /** Receives one response. After `end` or `fail` no method is called. */
-export interface Taker {
+export interface ResponseReceiver {
   head(status: number, headers: IncomingHttpHeaders): void;
   data(bytes: Buffer): void;
   end(): void;
@@ -14,38 +14,40 @@ export interface Taker {
 }
 
 export interface ConnectionEvents {
-  /** It may carry the next request. */
+  /** The connection may carry the next request. */
   idle(connection: Connection): void;
-  /** It has ended, for whatever reason. Called once. */
-  gone(connection: Connection): void;
+  /** The connection has closed, for any reason. Called once. */
+  closed(connection: Connection): void;
 }
 
-/** All connections share it. */
+/** The budget that all connections share. */
 const turnBudget = new TurnBudget();
 
-/** Up to here a copy into one string is cheaper than a second buffer to write. */
+/** Up to this size, a copy into one string is cheaper than a second write. */
 const ONE_WRITE_BYTES = 16 * 1024;
 
 export class Connection implements ResponseEvents {
-  /** How many of its pool's sweeps it has been idle for. Counting them saves reading a clock for each request. */
+  /**
+   * The number of sweeps of its pool for which it has been idle. Counting them avoids reading a clock for each request.
+   */
   sweeps = 0;
   readonly #socket: Socket;
   readonly #events: ConnectionEvents;
   readonly #reader: ResponseReader = new ResponseReader(this);
-  #taker: Taker | undefined;
+  #receiver: ResponseReceiver | undefined;
   #keepAlive: string | undefined;
   #error: Error | undefined;
-  /** A body that is not held in memory is being sent. */
-  #pouring = false;
-  /** Its taker wants no more for now. */
+  /** A body that is not in memory is being sent. */
+  #isSendingBody = false;
+  /** The receiver has paused the response. */
   #isPaused = false;
-  /** The bytes of this turn are spent. */
+  /** The connection waits for the next turn, because the byte budget of this one is used up. */
   #waitsForTurn = false;
 
   constructor(socket: Socket, events: ConnectionEvents) {
     this.#socket = socket;
     this.#events = events;
-    // A socket that reads with `ownReading` has no such event.
+    // A socket with `ownReading` emits no such event.
     socket.on("data", (bytes: Buffer) => this.read(bytes));
     socket.on("end", () => {
       if (!this.#reader.close()) this.#error ??= closedError();
@@ -54,20 +56,27 @@ export class Connection implements ResponseEvents {
       this.#error ??= error;
     });
     socket.on("close", () => {
-      this.#events.gone(this);
+      this.#events.closed(this);
       this.#fail(this.#error ?? closedError());
     });
   }
 
-  /** How many seconds the server keeps it idle, by the last response's `Keep-Alive` (RFC 2068, 19.7.1); infinite without it. */
-  get keptIdleS(): number {
+  /**
+   * The seconds for which the server keeps an idle connection, by the last response's `Keep-Alive` (RFC 2068, 19.7.1);
+   * infinite without it.
+   */
+  get idleTimeoutS(): number {
     const seconds = /\btimeout=(\d+)/i.exec(this.#keepAlive ?? "")?.[1];
     return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds);
   }
 
-  /** `head`: the request's lines up to the empty one, which is left to `send`. */
-  send(head: string, { body, coding }: Pick<WireRequest, "body" | "coding">, taker: Taker): void {
-    this.#taker = taker;
+  /** Sends a request. `head` contains its lines without the final empty one, which this method adds. */
+  send(
+    head: string,
+    { body, coding }: Pick<WireRequest, "body" | "coding">,
+    receiver: ResponseReceiver,
+  ): void {
+    this.#receiver = receiver;
     this.#reader.expect();
     const socket = this.#socket;
     if (body === undefined) {
@@ -75,10 +84,10 @@ export class Connection implements ResponseEvents {
       return;
     }
     if (isSource(body)) {
-      this.#pouring = true;
-      pour(`${head}content-length: ${body.length}\r\n\r\n`, body, socket).then(
-        (whole) => {
-          this.#pouring = !whole;
+      this.#isSendingBody = true;
+      sendBody(`${head}content-length: ${body.length}\r\n\r\n`, body, socket).then(
+        (isComplete) => {
+          this.#isSendingBody = !isComplete;
         },
         (error: Error) => this.destroy(error),
       );
@@ -88,7 +97,7 @@ export class Connection implements ResponseEvents {
     const length = isText && coding === undefined ? Buffer.byteLength(body) : body.length;
     const start = `${head}content-length: ${length}\r\n\r\n`;
     if (isText) socket.write(start + body, coding);
-    // Latin-1 is bytes as they are: head and body leave in one write.
+    // Latin-1 keeps each byte, so head and body are sent in one write.
     else if (body.length <= ONE_WRITE_BYTES)
       socket.write(start + body.toString("latin1"), "latin1");
     else {
@@ -114,19 +123,19 @@ export class Connection implements ResponseEvents {
     if (!this.#isPaused && !this.#socket.destroyed) this.#socket.resume();
   }
 
-  /** Cuts the connection, and fails the response of a taker that is still waiting. */
+  /** Closes the connection, and fails the response if a receiver still waits for it. */
   destroy(error?: Error): void {
     this.#error ??= error;
     this.#socket.destroy();
   }
 
-  /** Cuts the connection; its taker has gone. */
+  /** Closes the connection without notifying the receiver. */
   drop(): void {
-    this.#taker = undefined;
+    this.#receiver = undefined;
     this.#socket.destroy();
   }
 
-  /** What the socket has read; it belongs to the connection. */
+  /** Handles bytes from the socket, and takes ownership of them. */
   read(bytes: Buffer): void {
     try {
       this.#reader.push(bytes);
@@ -143,35 +152,35 @@ export class Connection implements ResponseEvents {
   }
 
   #fail(error: Error): void {
-    const taker = this.#taker;
-    this.#taker = undefined;
-    taker?.fail(error);
+    const receiver = this.#receiver;
+    this.#receiver = undefined;
+    receiver?.fail(error);
   }
 
   // ------------------------------------------------------------------------------------- from the reader
 
   head(status: number, headers: IncomingHttpHeaders): void {
     this.#keepAlive = headers["keep-alive"] as string | undefined;
-    this.#taker?.head(status, headers);
+    this.#receiver?.head(status, headers);
   }
 
   data(bytes: Buffer): void {
-    this.#taker?.data(bytes);
+    this.#receiver?.data(bytes);
   }
 
   end(reusable: boolean): void {
-    const taker = this.#taker;
-    this.#taker = undefined;
+    const receiver = this.#receiver;
+    this.#receiver = undefined;
     const socket = this.#socket;
-    // A response that came before its request had gone out leaves the rest of it on the way.
-    if (!reusable || this.#pouring || socket.writableLength > 0 || socket.destroyed)
+    // If the response arrived before the request was completely sent, the rest of the request is still being sent.
+    if (!reusable || this.#isSendingBody || socket.writableLength > 0 || socket.destroyed)
       socket.destroy();
     else {
       this.#isPaused = false;
       if (socket.isPaused() && !this.#waitsForTurn) socket.resume();
       this.#events.idle(this);
     }
-    taker?.end();
+    receiver?.end();
   }
 }
 
@@ -179,8 +188,8 @@ function isSource(body: string | Buffer | BodySource): body is BodySource {
   return typeof body !== "string" && !Buffer.isBuffer(body);
 }
 
-interface BelowStream {
-  /** Streams pass "buffer" themselves; the types lack it. */
+interface RawWritable {
+  /** Streams pass "buffer" internally, but the types lack it. */
   _write(
     bytes: Buffer,
     encoding: "buffer" | BufferEncoding,
@@ -188,22 +197,22 @@ interface BelowStream {
   ): void;
 }
 
-/** As fast as the other side reads, a chunk at a time. Resolves to false where it has closed before the end. */
-async function pour(head: string, source: BodySource, socket: Socket): Promise<boolean> {
-  if (!(await written(Buffer.from(head, "latin1"), socket))) return false;
-  for await (const bytes of source.open()) if (!(await written(bytes, socket))) return false;
+/** Sends a body chunk by chunk, as fast as the server reads it. Resolves to false if the server closes before the end. */
+async function sendBody(head: string, source: BodySource, socket: Socket): Promise<boolean> {
+  if (!(await writeBytes(Buffer.from(head, "latin1"), socket))) return false;
+  for await (const bytes of source.open()) if (!(await writeBytes(bytes, socket))) return false;
   return true;
 }
 
 /**
- * Bypasses the stream, which destroys a socket at the first failed write. A server that refuses a body before it is
- * complete closes the connection right after its response, which would then be lost unread. The socket keeps reading to
- * its end, and the code that waits for the response learns of that end.
+ * Writes bytes to the socket below its stream, which destroys a socket at the first failed write. A server that refuses
+ * a body before it is complete closes the connection right after its response, which would then be lost unread. The
+ * socket keeps reading to its end, and the code that waits for the response is notified of that end.
  */
-function written(bytes: Buffer, socket: Socket): Promise<boolean> {
-  const below: BelowStream = socket;
+function writeBytes(bytes: Buffer, socket: Socket): Promise<boolean> {
+  const rawSocket: RawWritable = socket;
   return new Promise((resolve) => {
-    below._write(bytes, "buffer", (error) => resolve(error == null && !socket.destroyed));
+    rawSocket._write(bytes, "buffer", (error) => resolve(error == null && !socket.destroyed));
   });
 }
 

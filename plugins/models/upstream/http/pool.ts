@@ -8,42 +8,46 @@ import { credentialsLine, ProxyFailure, Tunnel } from "./via-proxy.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const SWEEP_MS = 1000;
-/** Holds unless the server announces that it closes sooner. A connection should seldom close under a request. */
-const MOST_SWEEPS = 15;
-/** What a sweep and a slow network may cost. */
+/**
+ * An idle connection is closed after this number of sweeps, or earlier if the server announces a shorter time. The
+ * server should seldom close a connection while a request is sent.
+ */
+const MAX_SWEEPS = 15;
+/** Margin for the interval of sweeps and a slow network. */
 const MARGIN_SWEEPS = 2;
-/** After a sweep that is this late, the process was blocked or suspended. */
-const STOOD_STILL_MS = 2 * SWEEP_MS;
+/** A sweep that is this late shows that the process was blocked or suspended. */
+const SUSPENDED_MS = 2 * SWEEP_MS;
 const PROBE_MS = 60_000;
 
 export class Pool implements ConnectionEvents {
-  /** Stands before the path of a request: a proxy for http needs the whole address. */
+  /** Precedes the path of a request: a proxy for http needs the absolute URL. */
   readonly base: string;
-  /** Further lines of each request's head. */
+  /** Additional lines of each request's head. */
   readonly lines: string;
   readonly #url: URL;
   readonly #proxy: URL | undefined;
-  /** The last one that became free is the first to be taken: the others may grow old and go. */
+  /** A stack: the connection that became idle last is used first, so that the others can expire. */
   readonly #idle: Connection[] = [];
   #session: Buffer | undefined;
   #sweeper: NodeJS.Timeout | undefined;
   /**
-   * Not 0: a field that was a small integer and becomes another number gives the object another shape. Where a cache took it in
-   * its first one (`heads`, beside), V8 would compile the code for that again and again, and each time find it out of date.
+   * Not 0: when a field changes from a small integer to another number, V8 changes the shape of the object. If a cache
+   * (`heads` in `upstream-client.ts`) used the object in its first shape, V8 would compile that code again and again,
+   * and find it outdated each time.
    */
   #sweptAt = Number.NEGATIVE_INFINITY;
-  #closed = false;
+  #isClosed = false;
 
-  /** `origin`: scheme, host and port. */
+  /** `origin` consists of scheme, host and port. */
   constructor(origin: string, proxy?: URL) {
     this.#url = new URL(origin);
     this.#proxy = proxy;
-    const isRead = proxy !== undefined && this.#url.protocol === "http:";
-    this.base = isRead ? origin : "";
-    this.lines = isRead ? credentialsLine(proxy) : "";
+    const isPlainProxy = proxy !== undefined && this.#url.protocol === "http:";
+    this.base = isPlainProxy ? origin : "";
+    this.lines = isPlainProxy ? credentialsLine(proxy) : "";
   }
 
-  /** The proxy itself refused the request: it wants other credentials. */
+  /** Returns the error if the proxy itself refused the request because it requires other credentials. */
   refusal(status: number): Error | undefined {
     const isRefusal = status === 407 && this.#proxy !== undefined;
     return isRefusal
@@ -55,15 +59,15 @@ export class Pool implements ConnectionEvents {
     return this.#idle.pop() ?? this.#open();
   }
 
-  /** Ends idle connections now, the others with their responses. */
+  /** Closes idle connections now, and the others when their responses have ended. */
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     clearInterval(this.#sweeper);
     for (const connection of this.#idle.splice(0)) connection.destroy();
   }
 
   idle(connection: Connection): void {
-    if (this.#closed) {
+    if (this.#isClosed) {
       connection.destroy();
       return;
     }
@@ -74,20 +78,22 @@ export class Pool implements ConnectionEvents {
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
-  gone(connection: Connection): void {
-    const at = this.#idle.indexOf(connection);
-    if (at !== -1) this.#idle.splice(at, 1);
+  closed(connection: Connection): void {
+    const index = this.#idle.indexOf(connection);
+    if (index !== -1) this.#idle.splice(index, 1);
   }
 
   #sweep(): void {
     const now = Date.now();
-    // After a blocked event loop or a suspended machine, the ends of connections have not been read yet.
-    const stoodStill = now - this.#sweptAt > STOOD_STILL_MS;
+    // After a blocked event loop or a suspended machine, closed connections may not have been detected yet.
+    const wasSuspended = now - this.#sweptAt > SUSPENDED_MS;
     this.#sweptAt = now;
     for (const connection of [...this.#idle]) {
-      const most = stoodStill ? 0 : Math.min(MOST_SWEEPS, connection.keptIdleS - MARGIN_SWEEPS);
-      if (++connection.sweeps <= most) continue;
-      this.gone(connection);
+      const maxSweeps = wasSuspended
+        ? 0
+        : Math.min(MAX_SWEEPS, connection.idleTimeoutS - MARGIN_SWEEPS);
+      if (++connection.sweeps <= maxSweeps) continue;
+      this.closed(connection);
       connection.destroy();
     }
     if (this.#idle.length > 0) return;
@@ -96,15 +102,17 @@ export class Pool implements ConnectionEvents {
   }
 
   #open(): Connection {
-    const secure = this.#url.protocol === "https:";
+    const isSecure = this.#url.protocol === "https:";
     const host = this.#url.hostname.replace(/^\[(.*)\]$/, "$1");
-    const port = Number(this.#url.port) || (secure ? 443 : 80);
+    const port = Number(this.#url.port) || (isSecure ? 443 : 80);
     const proxy = this.#proxy;
-    const lost = (error: Error) => connection.destroy(error);
+    const failConnection = (error: Error) => connection.destroy(error);
     const onread = ownReading((bytes) => connection.read(bytes));
     const openPlain = () =>
-      proxy === undefined ? connect({ host, port, onread }) : openProxy(proxy, lost);
-    const socket = secure ? this.#openSecure({ host, port, onread }, lost) : openPlain();
+      proxy === undefined ? connect({ host, port, onread }) : openProxy(proxy, failConnection);
+    const socket = isSecure
+      ? this.#openSecure({ host, port, onread }, failConnection)
+      : openPlain();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, PROBE_MS);
     const connection: Connection = new Connection(socket, this);
@@ -112,24 +120,24 @@ export class Pool implements ConnectionEvents {
       const error = Object.assign(new Error("the connection took too long"), { code: "ETIMEDOUT" });
       connection.destroy(proxy === undefined ? error : new ProxyFailure(proxy, error));
     }, CONNECT_TIMEOUT_MS);
-    const settled = () => clearTimeout(timer);
-    socket.once(secure || proxy?.protocol === "https:" ? "secureConnect" : "connect", settled);
-    socket.once("close", settled);
+    const stopTimer = () => clearTimeout(timer);
+    socket.once(isSecure || proxy?.protocol === "https:" ? "secureConnect" : "connect", stopTimer);
+    socket.once("close", stopTimer);
     return connection;
   }
 
   #openSecure(
-    to: { host: string; port: number; onread: OnReadOpts },
-    lost: (error: Error) => void,
+    options: { host: string; port: number; onread: OnReadOpts },
+    onError: (error: Error) => void,
   ): Socket {
-    const { host, port } = to;
-    // Loaded at the first use: most installations on one machine never need it.
+    const { host, port } = options;
+    // Loaded at first use, because most installations on one machine never need it.
     const tls = process.getBuiltinModule("node:tls");
-    const through = this.#proxy && new Tunnel(this.#proxy, host, port, CONNECT_TIMEOUT_MS);
-    // This listener comes before that of TLS, because the proxy's error gives the reason.
-    through?.on("error", lost);
+    const tunnel = this.#proxy && new Tunnel(this.#proxy, host, port, CONNECT_TIMEOUT_MS);
+    // This listener is registered before that of TLS, because the proxy's error gives the reason.
+    tunnel?.on("error", onError);
     const socket: TLSSocket = tls.connect({
-      ...(through === undefined ? to : { socket: through }),
+      ...(tunnel === undefined ? options : { socket: tunnel }),
       ALPNProtocols: ["http/1.1"],
       servername: isIP(host) === 0 ? host : undefined,
       session: this.#session,
@@ -141,13 +149,13 @@ export class Pool implements ConnectionEvents {
   }
 }
 
-/** A connection to a proxy that reads the requests itself. */
-function openProxy(proxy: URL, lost: (error: Error) => void): Socket {
+/** Opens a connection to a proxy that reads the requests itself. */
+function openProxy(proxy: URL, onError: (error: Error) => void): Socket {
   const socket = dialProxy(proxy);
-  const failed = (error: Error) => lost(new ProxyFailure(proxy, error));
-  socket.once("error", failed);
+  const onConnectError = (error: Error) => onError(new ProxyFailure(proxy, error));
+  socket.once("error", onConnectError);
   socket.once(proxy.protocol === "https:" ? "secureConnect" : "connect", () =>
-    socket.off("error", failed),
+    socket.off("error", onConnectError),
   );
   socket.once("end", () => socket.end());
   return socket;

@@ -1,23 +1,23 @@
 /**
- * Reads HTTP/1.1 responses from the bytes of one connection: heads, and bodies by length, in chunks or up to the end of
- * the connection (RFC 9112). A connection carries another response only if it is certain where this one ends: a response
- * must never reach the caller of the next request.
+ * Reads HTTP/1.1 responses from the bytes of one connection: heads, and bodies with a length, in chunks, or up to the
+ * end of the connection (RFC 9112). A connection is reused only if the end of the response is certain: a response must
+ * never reach the caller of the next request.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { ChunkedBody } from "./chunked-body.ts";
-import { type Head, hasToken, lengthOf, parseHead, ProtocolError } from "./response-head.ts";
+import { type Head, hasToken, parseLength, parseHead, ProtocolError } from "./response-head.ts";
 
 export interface ResponseEvents {
-  /** Interim responses (1xx) too. */
+  /** Also called for interim responses (1xx). */
   head(status: number, headers: IncomingHttpHeaders): void;
-  /** The part of the body that one read of the socket brought, without the lines of chunks. */
+  /** The part of the body in one read of the socket, without the framing of chunks. */
   data(bytes: Buffer): void;
-  /** The response is complete. `reusable`: the next one may come over the same connection. */
+  /** The response is complete. `reusable`: the connection may carry the next one. */
   end(reusable: boolean): void;
 }
 
 const MAX_HEAD_BYTES = 64 * 1024;
-/** A server may send hints and signs of progress, but not without end. */
+/** A server may send hints and progress, but not without limit. */
 const MAX_INTERIM = 10;
 
 /** What the next bytes belong to. */
@@ -35,12 +35,12 @@ enum State {
 export class ResponseReader {
   readonly #events: ResponseEvents;
   #state = State.Idle;
-  /** The beginning of a head whose end has not come. */
+  /** The beginning of an incomplete head. */
   #incompleteHead: Buffer | undefined;
-  /** Bytes that are left of a body of known length. */
-  #left = 0;
+  /** Remaining bytes of a body of known length. */
+  #remaining = 0;
   #chunks: ChunkedBody | undefined;
-  #reusable = false;
+  #isReusable = false;
   /** Interim responses to the current request. */
   #interimCount = 0;
 
@@ -48,20 +48,20 @@ export class ResponseReader {
     this.#events = events;
   }
 
-  /** A request goes out: one response may come. */
+  /** Expects one response, because a request is being sent. */
   expect(): void {
     this.#state = State.Head;
     this.#interimCount = 0;
   }
 
-  /** Takes ownership of the bytes: the data of chunks is moved together in them. Throws `ProtocolError`. */
+  /** Reads bytes and takes ownership of them: the data of chunks is moved together in them. Throws `ProtocolError`. */
   push(bytes: Buffer): void {
     const input = this.#joinHead(bytes);
     let at = 0;
     while (at < input.length) at = this.#read(input, at);
   }
 
-  /** The connection has ended. False where that cuts a response short. */
+  /** Handles the end of the connection. Returns false if it cuts off a response. */
   close(): boolean {
     if (this.#state === State.Rest) this.#end(false);
     return this.#state === State.Idle;
@@ -74,7 +74,7 @@ export class ResponseReader {
     return Buffer.concat([beginning, bytes]);
   }
 
-  /** Reads one element of a response, and returns the position behind it. */
+  /** Reads one element of a response, and returns the position after it. */
   #read(bytes: Buffer, from: number): number {
     switch (this.#state) {
       case State.Idle:
@@ -92,10 +92,10 @@ export class ResponseReader {
   }
 
   #readLength(bytes: Buffer, from: number): number {
-    const end = Math.min(bytes.length, from + this.#left);
-    this.#left -= end - from;
+    const end = Math.min(bytes.length, from + this.#remaining);
+    this.#remaining -= end - from;
     this.#events.data(from === 0 && end === bytes.length ? bytes : bytes.subarray(from, end));
-    if (this.#left === 0) this.#end(end === bytes.length);
+    if (this.#remaining === 0) this.#end(end === bytes.length);
     return end;
   }
 
@@ -106,11 +106,11 @@ export class ResponseReader {
     return end;
   }
 
-  /** `noSurplus`: nothing has come behind the response. */
+  /** `noSurplus`: no bytes followed the response. */
   #end(noSurplus: boolean): void {
     this.#state = State.Idle;
     this.#chunks = undefined;
-    this.#events.end(this.#reusable && noSurplus);
+    this.#events.end(this.#isReusable && noSurplus);
   }
 
   #readHead(bytes: Buffer, from: number): number {
@@ -129,13 +129,16 @@ export class ResponseReader {
       return next;
     }
     this.#frame(head);
-    const isEmpty = this.#state === State.Length && this.#left === 0;
+    const isEmpty = this.#state === State.Length && this.#remaining === 0;
     this.#events.head(head.status, head.headers);
     if (isEmpty) this.#end(next === bytes.length);
     return next;
   }
 
-  /** Keeps the beginning of a head until its end comes: a server of another protocol may never send that. */
+  /**
+   * Keeps the beginning of a head until the rest arrives. Rejects another protocol at once, since its server may never
+   * send such an end.
+   */
   #holdHead(bytes: Buffer, from: number): void {
     if (!"HTTP/1.".startsWith(bytes.toString("latin1", from, from + 7)))
       throw new ProtocolError("not an HTTP/1.1 response");
@@ -151,24 +154,24 @@ export class ResponseReader {
       throw new ProtocolError("a switch of protocols that the request did not ask for");
   }
 
-  /** Decides where the body ends (RFC 9112, section 6.3), and whether the connection may carry another response. */
+  /** Determines where the body ends (RFC 9112, section 6.3), and whether the connection may carry another response. */
   #frame({ status, minor, headers }: Head): void {
     const coding = headers["transfer-encoding"]?.trim().toLowerCase();
     const text = headers["content-length"];
-    const length = text === undefined ? undefined : lengthOf(text);
+    const length = text === undefined ? undefined : parseLength(text);
     const isEmpty = status === 204 || status === 304;
     if (coding !== undefined && coding !== "identity" && coding !== "chunked")
       throw new ProtocolError("a transfer coding that the request did not ask for");
-    // A proxy on the way may have read another end.
+    // A proxy in between may have determined another end.
     const isAmbiguous = coding !== undefined && (length !== undefined || minor === 0 || isEmpty);
-    this.#reusable = isPersistent(minor, headers) && !isAmbiguous;
-    this.#left = 0;
+    this.#isReusable = isPersistent(minor, headers) && !isAmbiguous;
+    this.#remaining = 0;
     this.#state = State.Length;
     if (isEmpty) return;
     if (coding === "chunked") {
       this.#state = State.Chunked;
       this.#chunks = new ChunkedBody(this.#events);
-    } else if (length !== undefined) this.#left = length;
+    } else if (length !== undefined) this.#remaining = length;
     else this.#state = State.Rest;
   }
 }

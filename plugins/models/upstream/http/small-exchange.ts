@@ -1,4 +1,4 @@
-/** A small request to an upstream and its whole response: lists of models, tokens. */
+/** Sends a small request to an upstream and reads its whole response, for lists of models and counts of tokens. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import { ResponseTooLarge, type SmallResponse } from "portico/provider";
@@ -15,46 +15,48 @@ import { errors } from "../../errors.ts";
 
 const LIMITS = { ...WHOLE_RESPONSE, bytes: 16 * 1024 * 1024 };
 
-/** Resolves with whatever status comes. Rejects with `upstream_error` or `upstream_timeout` where no response does. */
+/**
+ * Resolves with a response of any status. Rejects with `upstream_error` or `upstream_timeout` if there is no response.
+ */
 export function exchangeSmall(
   upstreams: UpstreamClient,
   call: UpstreamCall,
   { proxy, timeoutMs }: { proxy: string | undefined; timeoutMs: number },
 ): Promise<SmallResponse> {
   return new Promise((resolve, reject) => {
-    const held = new HeldResponse(LIMITS);
+    const response = new HeldResponse(LIMITS);
     let status = 0;
     let headers: IncomingHttpHeaders = {};
     const timer = setTimeout(() => {
-      sending.abort();
+      request.abort();
       reject(errors.upstreamTimeout({ ms: timeoutMs }));
     }, timeoutMs);
     const receiver: Receiver = {
-      head: (givenStatus, givenHeaders) => {
-        status = givenStatus;
-        headers = givenHeaders;
+      head: (responseStatus, responseHeaders) => {
+        status = responseStatus;
+        headers = responseHeaders;
       },
       data: (bytes) => {
-        held.push(bytes);
-        if (held.excess === undefined) return;
+        response.push(bytes);
+        if (response.excess === undefined) return;
         clearTimeout(timer);
-        sending.abort();
-        reject(new ResponseTooLarge(`The upstream's list ${held.excess}.`));
+        request.abort();
+        reject(new ResponseTooLarge(`The upstream's list ${response.excess}.`));
       },
       end: () => {
         clearTimeout(timer);
-        resolve({ status, headers, body: held.takeWhole() });
+        resolve({ status, headers, body: response.takeWhole() });
       },
       fail: (error) => {
         clearTimeout(timer);
-        const why =
+        const problem =
           error instanceof Unsendable || isPorticoError(error)
             ? `could not be asked: ${error.message}`
             : `could not be reached${error instanceof ProxyFailure ? `: ${error.message}` : codeOf(error)}`;
-        reject(errors.upstreamUnreachable({ problem: why }, { cause: error }));
+        reject(errors.upstreamUnreachable({ problem: problem }, { cause: error }));
       },
     };
-    const sending = upstreams.send(call, receiver, proxy);
+    const request = upstreams.send(call, receiver, proxy);
   });
 }
 

@@ -1,38 +1,41 @@
 /**
- * Limits the bytes that all upstreams together may bring in one turn of the event loop. A socket with much data is read
- * without a pause, and fifty of them would block all other requests. Those over the budget continue in the next turn.
+ * Limits the bytes that are read from all upstreams together in one turn of the event loop. A socket with much data is
+ * read without a pause, and fifty of them would block all other requests. Readers over the budget continue in the next
+ * turn.
  */
 
-/** As much as a few milliseconds of work. */
+/** Takes a few milliseconds to process. */
 export const BYTES_PER_TURN = 1024 * 1024;
 
-export interface Waiting {
-  /** The next turn has begun. */
+export interface TurnReader {
   nextTurn(): void;
 }
 
 export class TurnBudget {
-  readonly #most: number;
-  #spent = 0;
-  #waiting: Waiting[] = [];
+  readonly #maxBytes: number;
+  #bytes = 0;
+  #waitingReaders: TurnReader[] = [];
 
-  constructor(most = BYTES_PER_TURN) {
-    this.#most = most;
+  constructor(maxBytes = BYTES_PER_TURN) {
+    this.#maxBytes = maxBytes;
   }
 
-  /** False where the budget of this turn is spent: `reader` should read no more, and hears of the next turn. */
-  spend(bytes: number, reader: Waiting): boolean {
-    if (this.#spent === 0) setImmediate(() => this.#begin());
-    this.#spent += bytes;
-    if (this.#spent <= this.#most) return true;
-    this.#waiting.push(reader);
+  /**
+   * Counts bytes. Returns false if the budget of this turn is used up: then `reader` must stop reading until its
+   * `nextTurn` is called.
+   */
+  spend(bytes: number, reader: TurnReader): boolean {
+    if (this.#bytes === 0) setImmediate(() => this.#begin());
+    this.#bytes += bytes;
+    if (this.#bytes <= this.#maxBytes) return true;
+    this.#waitingReaders.push(reader);
     return false;
   }
 
   #begin(): void {
-    this.#spent = 0;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const reader of waiting) reader.nextTurn();
+    this.#bytes = 0;
+    const readers = this.#waitingReaders;
+    this.#waitingReaders = [];
+    for (const reader of readers) reader.nextTurn();
   }
 }

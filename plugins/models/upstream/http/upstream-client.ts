@@ -1,6 +1,6 @@
 /**
- * Sends requests to upstreams: HTTP/1.1 directly on sockets, because a general client costs as much as the rest of a
- * request here. It uses no streams and copies bytes once; back-pressure pauses the socket.
+ * Sends requests to upstreams with HTTP/1.1 directly on sockets, because a general client costs as much as the rest of
+ * a request. It uses no streams and copies bytes once; back-pressure pauses the socket.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import type { Transform } from "node:stream";
@@ -8,18 +8,21 @@ import { BoundedMap, inBurst } from "portico";
 import { createDecompressor, parseProxy, type ProxyEnvironment, proxyFor } from "portico/egress";
 import type { WireRequest } from "portico/provider";
 import { parseUrl } from "portico/strings";
-import type { Connection, Taker } from "./connection.ts";
+import type { Connection, ResponseReceiver } from "./connection.ts";
 import { Pool } from "./pool.ts";
 
 export type UpstreamCall = Pick<WireRequest, "method" | "url" | "headers" | "body" | "coding">;
 
-/** Called in this order: head, data…, then end or fail; nothing after `abort()`. */
+/** Receives a response. The calls are head, data…, then end or fail, and none after `abort()`. */
 export interface Receiver {
   head(status: number, headers: IncomingHttpHeaders): void;
   data(bytes: Buffer): void;
   /** The response is complete. */
   end(): void;
-  /** No connection, a reset, a response cut short or malformed, a body that does not decompress; or `Unsendable`. */
+  /**
+   * The request failed: no connection, a reset, a response that is incomplete or malformed, a body that cannot be
+   * decompressed, or `Unsendable`.
+   */
   fail(error: Error): void;
 }
 
@@ -38,7 +41,7 @@ export class Unsendable extends Error {
   }
 }
 
-export interface Sending {
+export interface SentRequest {
   abort(): void;
   /** Stops reading from the upstream's socket until `resume`. */
   pause(): void;
@@ -46,8 +49,8 @@ export interface Sending {
 }
 
 export interface UpstreamClient {
-  /** `proxy`: of the channel; without one, the environment's counts. */
-  send(call: UpstreamCall, receiver: Receiver, proxy?: string): Sending;
+  /** Sends a request. `proxy` is the channel's; without one, those of the environment apply. */
+  send(call: UpstreamCall, receiver: Receiver, proxy?: string): SentRequest;
   /** Closes idle connections now, the others when their responses have ended. */
   close(): void;
 }
@@ -96,7 +99,7 @@ interface Address {
 
 const addresses = new BoundedMap<Address>({ maxEntries: 1000 });
 
-/** URL parsing costs as much as routing: the few addresses in use are remembered. */
+/** Splits a URL. The results are cached, because parsing costs as much as routing, and few addresses are in use. */
 function splitUrl(url: string): Address {
   let address = addresses.get(url);
   if (address === undefined) {
@@ -108,8 +111,8 @@ function splitUrl(url: string): Address {
   return address;
 }
 
-/** This client sets these headers itself: they frame the message and decide about the connection. */
-const OURS = new Set([
+/** The client sets these headers itself, since they frame the message and control the connection. */
+const RESERVED_HEADERS = new Set([
   "content-length",
   "transfer-encoding",
   "connection",
@@ -117,8 +120,8 @@ const OURS = new Set([
   "upgrade",
   "expect",
 ]);
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const VALUE = /^[\t\x20-\x7e]*$/;
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 
 interface Head {
   method: string;
@@ -127,13 +130,13 @@ interface Head {
   text: string;
 }
 
-/** The last head written for frozen headers, which most requests of a channel share. */
+/** Caches the last head for frozen headers, which most requests of a channel share. */
 const heads = new WeakMap<object, Head>();
 
 function headOf({ method, headers }: UpstreamCall, address: Address, pool: Pool): string {
-  const known = heads.get(headers);
-  if (known?.method === method && known.address === address && known.pool === pool)
-    return known.text;
+  const cached = heads.get(headers);
+  if (cached?.method === method && cached.address === address && cached.pool === pool)
+    return cached.text;
   const text = writeHead(method, headers, address, pool);
   if (Object.isFrozen(headers)) heads.set(headers, { method, address, pool, text });
   return text;
@@ -145,25 +148,25 @@ function writeHead(
   { host, path }: Address,
   pool: Pool,
 ): string {
-  let named = host;
+  let hostHeader = host;
   let { lines } = pool;
   for (const name in headers) {
     const value = headers[name]!;
-    if (!NAME.test(name) || !VALUE.test(value)) throw new Unsendable(name);
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value)) throw new Unsendable(name);
     const lower = name.toLowerCase();
-    if (lower === "host") named = value;
-    else if (!OURS.has(lower)) lines += `${name}: ${value}\r\n`;
+    if (lower === "host") hostHeader = value;
+    else if (!RESERVED_HEADERS.has(lower)) lines += `${name}: ${value}\r\n`;
   }
-  return `${method} ${pool.base}${path} HTTP/1.1\r\nhost: ${named}\r\nconnection: keep-alive\r\n${lines}`;
+  return `${method} ${pool.base}${path} HTTP/1.1\r\nhost: ${hostHeader}\r\nconnection: keep-alive\r\n${lines}`;
 }
 
 /** One request and its response, decompressed. */
-class Exchange implements Taker, Sending {
-  #over = false;
+class Exchange implements ResponseReceiver, SentRequest {
+  #hasEnded = false;
   #receiver: Receiver;
   #connection: Connection | undefined;
   #pool: Pool | undefined;
-  #paused = false;
+  #isPaused = false;
   #coding: string | undefined;
   #decompress: Transform | undefined;
 
@@ -174,15 +177,15 @@ class Exchange implements Taker, Sending {
   begin(pool: Pool, head: string, call: UpstreamCall): void {
     this.#pool = pool;
     inBurst(() => {
-      if (this.#over) return;
+      if (this.#hasEnded) return;
       this.#connection = pool.take();
       this.#connection.send(head, call, this);
-      if (this.#paused) this.#connection.pause();
+      if (this.#isPaused) this.#connection.pause();
     });
   }
 
   head(status: number, headers: IncomingHttpHeaders): void {
-    if (this.#over) return;
+    if (this.#hasEnded) return;
     const refusal = this.#pool?.refusal(status);
     if (refusal !== undefined) {
       this.#connection?.drop();
@@ -194,13 +197,13 @@ class Exchange implements Taker, Sending {
   }
 
   data(bytes: Buffer): void {
-    if (this.#over) return;
-    if (this.#coding !== undefined) this.#unpack(this.#coding, bytes[0]!);
+    if (this.#hasEnded) return;
+    if (this.#coding !== undefined) this.#startDecompressor(this.#coding, bytes[0]!);
     if (this.#decompress === undefined) this.#receiver.data(bytes);
     else if (!this.#decompress.write(bytes)) {
       this.#connection?.pause();
       this.#decompress.once("drain", () => {
-        if (!this.#paused) this.#connection?.resume();
+        if (!this.#isPaused) this.#connection?.resume();
       });
     }
   }
@@ -208,66 +211,66 @@ class Exchange implements Taker, Sending {
   end(): void {
     // From here on the connection may serve another request.
     this.#connection = undefined;
-    if (this.#over) return;
+    if (this.#hasEnded) return;
     if (this.#decompress !== undefined) {
       this.#decompress.end();
       return;
     }
-    this.#over = true;
+    this.#hasEnded = true;
     this.#receiver.end();
   }
 
   fail(error: Error): void {
     this.#connection = undefined;
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#decompress?.destroy();
     this.#receiver.fail(error);
   }
 
   abort(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#decompress?.destroy();
     this.#connection?.drop();
     this.#connection = undefined;
   }
 
   pause(): void {
-    this.#paused = true;
+    this.#isPaused = true;
     if (this.#decompress !== undefined) this.#decompress.pause();
     else this.#connection?.pause();
   }
 
   resume(): void {
-    this.#paused = false;
+    this.#isPaused = false;
     if (this.#decompress !== undefined) this.#decompress.resume();
     else this.#connection?.resume();
   }
 
-  #unpack(coding: string, first: number): void {
+  #startDecompressor(coding: string, first: number): void {
     this.#coding = undefined;
     const transform = createDecompressor(coding, first);
     if (transform === undefined) return;
     this.#decompress = transform;
-    const broken = (error: Error) => {
+    const failResponse = (error: Error) => {
       this.#connection?.drop();
       this.fail(error);
     };
     transform.on("data", (bytes: Buffer) => {
-      if (this.#over) return;
+      if (this.#hasEnded) return;
       try {
         this.#receiver.data(bytes);
       } catch (error) {
         // An uncompressed response fails in the same way.
-        broken(error as Error);
+        failResponse(error as Error);
       }
     });
     transform.on("end", () => {
-      if (this.#over) return;
-      this.#over = true;
+      if (this.#hasEnded) return;
+      this.#hasEnded = true;
       this.#receiver.end();
     });
-    transform.on("error", broken);
+    transform.on("error", failResponse);
   }
 }

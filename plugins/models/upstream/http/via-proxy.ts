@@ -3,27 +3,27 @@ import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { dialProxy, tunnel } from "portico/egress";
 
-/** No connection for a fault of the proxy, or because it refused. Says which one, without its credentials. */
+/** The proxy could not be reached, or refused the connection. The message names it without its credentials. */
 export class ProxyFailure extends Error {
   constructor(proxy: URL, { code, cause }: { code?: string; cause?: unknown }) {
     const status =
       cause instanceof Error ? /^HTTP\/1\.\d (\d{3})/.exec(cause.message)?.[1] : undefined;
-    const what =
+    const problem =
       status === undefined
         ? `could not be reached (${code ?? "closed"})`
         : `refused the connection (HTTP ${status})`;
-    super(`the proxy ${proxy.origin} ${what}`);
+    super(`the proxy ${proxy.origin} ${problem}`);
   }
 }
 
-/** A line for requests that a proxy itself reads; empty where it asks for no credentials. */
+/** Returns the header line with the credentials, for requests that the proxy itself reads; empty if it has none. */
 export function credentialsLine({ username, password }: URL): string {
   if (username === "" && password === "") return "";
   const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return `proxy-authorization: Basic ${Buffer.from(pair).toString("base64")}\r\n`;
 }
 
-/** A connection to the host behind the proxy. What is written waits until the proxy has made it. */
+/** A connection to the host through the proxy. Written data waits until the proxy has opened the connection. */
 export class Tunnel extends Duplex {
   readonly #socket: Socket;
   readonly #ready: Promise<void>;
@@ -32,17 +32,17 @@ export class Tunnel extends Duplex {
     super({ allowHalfOpen: false });
     const socket = dialProxy(proxy);
     this.#socket = socket;
-    let lost: NodeJS.ErrnoException | undefined;
+    let socketError: NodeJS.ErrnoException | undefined;
     socket.on("error", (error) => {
-      lost ??= error;
+      socketError ??= error;
     });
-    // A destroyed stream still waits for its construction: that must end by itself.
+    // A destroyed stream still waits for its construction, so a timeout must end that.
     socket.setTimeout(timeoutMs, () => {
-      lost ??= Object.assign(new Error(), { code: "ETIMEDOUT" });
+      socketError ??= Object.assign(new Error(), { code: "ETIMEDOUT" });
       socket.destroy();
     });
     this.#ready = tunnel(socket, proxy, host, port).catch((error: Error) => {
-      throw new ProxyFailure(proxy, lost ?? { cause: error.cause });
+      throw new ProxyFailure(proxy, socketError ?? { cause: error.cause });
     });
   }
 

@@ -1,4 +1,4 @@
-/** One attempt at a provider that answers in this process (`echo`, `agent`, a plugin's own). */
+/** Makes one attempt at a provider that runs in this process (`echo`, `agent`, or that of a plugin). */
 import { isPorticoError } from "portico";
 import {
   type CallInfo,
@@ -16,62 +16,67 @@ import { startDeadline } from "../deadline.ts";
 import { type ChatResponse, completionBytes } from "../../chat-response.ts";
 import { clientDisconnected, type Job } from "../../job.ts";
 import { readWhole } from "../../streams/read-whole.ts";
-import { LocalStream, type Piece } from "./local-stream.ts";
+import { LocalStream, type StreamItem } from "./local-stream.ts";
 import { providerFailure } from "./provider-failed.ts";
 import type { AttemptTarget } from "../target.ts";
 
-/** Resolves once the response, or its first piece, is there. */
+/** Resolves when the response, or its first part, is there. */
 export async function attemptLocal(attempt: LocalAttempt): Promise<ChatResponse> {
   const { provider, target, job } = attempt;
   try {
-    return await answer(attempt, withCall(target, job));
+    return await respond(attempt, addCallInfo(target, job));
   } catch (error) {
     attempt.watcher.closed();
     throw isPorticoError(error) || job.cancelled
       ? error
-      : providerFailure(provider.name, target.hide(error));
+      : providerFailure(provider.name, target.maskError(error));
   }
 }
 
-async function answer(attempt: LocalAttempt, callTarget: Target & CallInfo): Promise<ChatResponse> {
+async function respond(
+  attempt: LocalAttempt,
+  callTarget: Target & CallInfo,
+): Promise<ChatResponse> {
   const { provider, target, job } = attempt;
   const request: ChatRequest = { ...job.request, model: target.model };
   if (provider.stream !== undefined && (job.stream || provider.complete === undefined)) {
-    const stream = await begin(
+    const stream = await openStream(
       attempt,
       provider.stream(request, callTarget)[Symbol.asyncIterator](),
     );
-    const firstByteMs = since(job);
+    const firstByteMs = elapsedMs(job);
     if (job.stream) return { stream, firstByteMs };
-    return whole(await readWhole(stream, target), firstByteMs);
+    return wholeResponse(await readWhole(stream, target), firstByteMs);
   }
-  const given = target.mask.value(
-    checked(await inTime(attempt, provider.complete!(request, callTarget))),
+  const result = target.mask.value(
+    validateResult(await withTimeout(attempt, provider.complete!(request, callTarget))),
   );
   if (job.stream) {
-    const pieces = typeof given === "string" ? words(given) : [partsOfCompletion(given)];
-    return { stream: await begin(attempt, fromArray(pieces)), firstByteMs: since(job) };
+    const pieces = typeof result === "string" ? splitWords(result) : [partsOfCompletion(result)];
+    return { stream: await openStream(attempt, fromArray(pieces)), firstByteMs: elapsedMs(job) };
   }
   attempt.watcher.closed();
-  const completion = typeof given === "string" ? textCompletion(target, given) : given;
-  return whole(new CallIds(job.request).claimCompletion(completion), since(job));
+  const completion = typeof result === "string" ? textCompletion(target, result) : result;
+  return wholeResponse(new CallIds(job.request).claimCompletion(completion), elapsedMs(job));
 }
 
-/** A plugin may be written without types. */
-function checked(given: ChatCompletion | string): ChatCompletion | string {
-  const choices: unknown = typeof given === "string" ? undefined : given?.choices;
+/** Validates the result, because a plugin may be written without types. */
+function validateResult(result: ChatCompletion | string): ChatCompletion | string {
+  const choices: unknown = typeof result === "string" ? undefined : result?.choices;
   const isCompletion =
-    Array.isArray(choices) && choices.length > 0 && choices.every((one) => isObject(one?.message));
-  if (typeof given !== "string" && !isCompletion)
+    Array.isArray(choices) &&
+    choices.length > 0 &&
+    choices.every((choice) => isObject(choice?.message));
+  if (typeof result !== "string" && !isCompletion)
     throw new TypeError("it returned neither a string nor a chat completion");
-  return given;
+  return result;
 }
 
-function whole(completion: ChatCompletion, firstByteMs: number): ChatResponse {
+function wholeResponse(completion: ChatCompletion, firstByteMs: number): ChatResponse {
   return { completion, body: completionBytes(completion), firstByteMs };
 }
 
-function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
+function addCallInfo(target: AttemptTarget, job: Job): Target & CallInfo {
   const info: CallInfo = {
     requestId: job.requestId,
     client: job.client,
@@ -83,30 +88,31 @@ function withCall(target: AttemptTarget, job: Job): Target & CallInfo {
   return Object.assign(target, info);
 }
 
-/** Settles with the work, or before it when the client has disconnected or the time is over. */
-function inTime<T>(
+/** Settles with the work, or earlier when the client disconnects or the time is over. */
+function withTimeout<T>(
   { job, provider, target, timeoutMs }: LocalAttempt,
   work: Promise<T> | T,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    let over = false;
-    // The work may end long after its attempt, when others are at the job.
-    const settle = (how: () => void) => {
-      if (over) return;
-      over = true;
+    let isSettled = false;
+    // The work may end long after its attempt, while other attempts use the job.
+    const settle = (complete: () => void) => {
+      if (isSettled) return;
+      isSettled = true;
       deadline?.stop();
-      job.offCancel(worker);
-      how();
+      job.offCancel(canceller);
+      complete();
     };
-    const worker = { cancel: () => settle(() => reject(clientDisconnected())) };
-    const late = () => {
+    const canceller = { cancel: () => settle(() => reject(clientDisconnected())) };
+    const onTimeout = () => {
       const message = `The provider \`${provider.name}\` did not answer within ${timeoutMs} ms.`;
       const error = upstreamError({ kind: "timeout", message }, 0);
       target.stop(error);
       settle(() => reject(error));
     };
-    const deadline = timeoutMs === undefined ? undefined : startDeadline(timeoutMs, { late });
-    job.onCancel(worker);
+    const deadline =
+      timeoutMs === undefined ? undefined : startDeadline(timeoutMs, { onDeadline: onTimeout });
+    job.onCancel(canceller);
     // A plugin may be written without types, and return a plain value.
     Promise.resolve(work).then(
       (value) => settle(() => resolve(value)),
@@ -115,21 +121,24 @@ function inTime<T>(
   });
 }
 
-async function begin(attempt: LocalAttempt, pieces: AsyncIterator<Piece>): Promise<LocalStream> {
+async function openStream(
+  attempt: LocalAttempt,
+  pieces: AsyncIterator<StreamItem>,
+): Promise<LocalStream> {
   const stream = new LocalStream(attempt, pieces);
-  await stream.first();
+  await stream.readFirst();
   return stream;
 }
 
-/** A text in words, each with the space before it. */
-function words(text: string): string[] {
+/** Splits a text into words, each with the space before it. */
+function splitWords(text: string): string[] {
   return text.match(/\s*\S+|\s+$/g) ?? (text === "" ? [] : [text]);
 }
 
-async function* fromArray(pieces: readonly Piece[]): AsyncGenerator<Piece> {
+async function* fromArray(pieces: readonly StreamItem[]): AsyncGenerator<StreamItem> {
   yield* pieces;
 }
 
-function since(job: Job): number {
+function elapsedMs(job: Job): number {
   return performance.now() - job.startedAt;
 }

@@ -1,4 +1,4 @@
-/** The stream of a provider in this process: takes its pieces as fast as the caller reads, and limits the wait for each. */
+/** Reads the stream of a provider in this process as fast as the caller reads, and limits the wait for each item. */
 import { isPorticoError, type PorticoError } from "portico";
 import {
   CallIds,
@@ -10,39 +10,39 @@ import {
   type StreamPart,
   upstreamError,
 } from "portico/provider";
-import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
+import { type Deadline, startDeadline, type DeadlineListener } from "../deadline.ts";
 import { clientDisconnected } from "../../job.ts";
 import type { LocalAttempt } from "../attempt.ts";
 import { PartMask } from "portico/secrets";
 import type { PartStream } from "../../streams/flow.ts";
 import { providerFailure } from "./provider-failed.ts";
 
-/** Parts, a chunk, or some text. */
-export type Piece = readonly StreamPart[] | ChatChunk | string;
+/** One item of a provider's stream: parts, a chunk, or a text. */
+export type StreamItem = readonly StreamPart[] | ChatChunk | string;
 
-/** Reads pieces as parts. The stream's shape is repaired as an upstream's would be. */
-export class LocalStream implements PartStream, Waiting {
-  readonly #a: LocalAttempt;
-  readonly #pieces: AsyncIterator<Piece>;
+/** Reads items as parts. Repairs the structure of the stream as for an upstream. */
+export class LocalStream implements PartStream, DeadlineListener {
+  readonly #attempt: LocalAttempt;
+  readonly #items: AsyncIterator<StreamItem>;
   readonly #out: PartWriter;
   readonly #chunks: ChunkReader;
   readonly #ids: CallIds;
   readonly #mask: PartMask | undefined;
   #deadline: Deadline | undefined;
-  #early: readonly StreamPart[] | undefined;
-  /** Rejects the promise of the caller that waits for parts when an error occurs first. */
+  #firstParts: readonly StreamPart[] | undefined;
+  /** Rejects the promise of the caller that waits for parts if an error occurs first. */
   #reject: ((error: unknown) => void) | undefined;
   /** The response has begun. */
-  #begun = false;
-  /** The provider has no more pieces. */
-  #finished = false;
-  /** Nobody waits for more. */
-  #over = false;
+  #hasBegun = false;
+  /** The provider has no more items. */
+  #isFinished = false;
+  /** The attempt has ended, and nobody waits for more items. */
+  #isClosed = false;
 
-  constructor(attempt: LocalAttempt, pieces: AsyncIterator<Piece>) {
+  constructor(attempt: LocalAttempt, items: AsyncIterator<StreamItem>) {
     const { target, job } = attempt;
-    this.#a = attempt;
-    this.#pieces = pieces;
+    this.#attempt = attempt;
+    this.#items = items;
     const head = { id: target.id, created: target.created, model: target.model };
     this.#out = new PartWriter(head);
     this.#chunks = new ChunkReader(this.#out, head);
@@ -51,37 +51,37 @@ export class LocalStream implements PartStream, Waiting {
     job.onCancel(this);
   }
 
-  /** Resolves once the first parts are there; rejects at once when the client disconnects, whatever the provider does. */
-  async first(): Promise<void> {
-    this.#early = (await this.#next(this.#a.timeoutMs)) ?? this.#last();
-    this.#begun = true;
+  /** Resolves when the first parts are there. Rejects at once when the client disconnects, whatever the provider does. */
+  async readFirst(): Promise<void> {
+    this.#firstParts = (await this.#next(this.#attempt.timeoutMs)) ?? this.#last();
+    this.#hasBegun = true;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<readonly StreamPart[], void> {
     try {
-      let parts = this.#early;
+      let parts = this.#firstParts;
       while (parts !== undefined) {
         if (parts.length > 0) yield parts;
-        parts = await this.#next(this.#a.idleTimeoutMs);
+        parts = await this.#next(this.#attempt.idleTimeoutMs);
       }
       const last = this.#last();
       if (last.length > 0) yield last;
       this.#close();
     } finally {
-      if (!this.#over) this.#abandon();
+      if (!this.#isClosed) this.#abandon();
     }
   }
 
   cancel(): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     const reject = this.#reject;
     this.#abandon();
     reject?.(clientDisconnected());
   }
 
-  late(): void {
-    const { provider, timeoutMs, idleTimeoutMs, target } = this.#a;
-    const message = this.#begun
+  onDeadline(): void {
+    const { provider, timeoutMs, idleTimeoutMs, target } = this.#attempt;
+    const message = this.#hasBegun
       ? `The provider \`${provider.name}\` sent nothing for ${idleTimeoutMs} ms.`
       : `The provider \`${provider.name}\` did not begin to respond within ${timeoutMs} ms.`;
     const error = upstreamError({ kind: "timeout", message }, 0);
@@ -91,97 +91,102 @@ export class LocalStream implements PartStream, Waiting {
     reject?.(error);
   }
 
-  /** The next parts; undefined behind the last piece. */
+  /** Resolves to the next parts; undefined after the last item. */
   async #next(withinMs: number | undefined): Promise<readonly StreamPart[] | undefined> {
-    if (this.#over) throw clientDisconnected();
+    if (this.#isClosed) throw clientDisconnected();
     try {
       return await new Promise((resolve, reject) => {
         this.#reject = reject;
         this.#read(withinMs).then(resolve, reject);
       });
     } catch (error) {
-      throw this.#failure(error);
+      throw this.#closeWithError(error);
     } finally {
       this.#reject = undefined;
     }
   }
 
   async #read(withinMs: number | undefined): Promise<readonly StreamPart[] | undefined> {
-    while (!this.#finished) {
-      if (withinMs !== undefined) this.#await(withinMs);
-      const { done, value } = await this.#pieces.next();
+    while (!this.#isFinished) {
+      if (withinMs !== undefined) this.#startDeadline(withinMs);
+      const { done, value } = await this.#items.next();
       this.#deadline?.stop();
-      if (this.#over) return undefined;
+      if (this.#isClosed) return undefined;
       if (done === true) {
-        this.#finished = true;
+        this.#isFinished = true;
         return undefined;
       }
-      this.#piece(value);
-      const parts = this.#own(this.#out.take());
+      this.#readItem(value);
+      const parts = this.#claimAndMask(this.#out.take());
       if (parts.length > 0) return parts;
     }
     return undefined;
   }
 
-  #await(ms: number): void {
+  #startDeadline(ms: number): void {
     if (this.#deadline === undefined) this.#deadline = startDeadline(ms, this);
     else this.#deadline.set(ms);
   }
 
-  #piece(piece: Piece): void {
-    if (typeof piece === "string") {
-      if (piece !== "") this.#out.text(piece);
+  #readItem(item: StreamItem): void {
+    if (typeof item === "string") {
+      if (item !== "") this.#out.text(item);
       return;
     }
     // A plugin may be written without types.
-    if (Array.isArray(piece) && piece.every(isPart)) {
-      for (const part of piece) this.#out.adopt(part);
+    if (Array.isArray(item) && item.every(isPart)) {
+      for (const part of item) this.#out.adopt(part);
       return;
     }
-    if (!isObject(piece))
+    if (!isObject(item))
       throw new TypeError("it returned something other than a string, a chunk or a list of parts");
-    const error = errorIn(piece);
+    const error = errorIn(item);
     if (error !== undefined) throw error;
-    // It is repaired in place, and the provider may use it again.
-    this.#chunks.read(structuredClone(piece));
+    // Reading repairs the chunk in place, and the provider may use it again.
+    this.#chunks.read(structuredClone(item));
   }
 
-  /** What is missing at the end of a stream that is complete. */
+  /** Completes a stream that has ended, and returns the missing parts. */
   #last(): readonly StreamPart[] {
     this.#chunks.close();
-    const parts = this.#own(this.#out.take());
+    const parts = this.#claimAndMask(this.#out.take());
     return this.#mask === undefined ? parts : [...parts, ...this.#mask.end()];
   }
 
-  #own(parts: StreamPart[]): StreamPart[] {
+  #claimAndMask(parts: StreamPart[]): StreamPart[] {
     const claimed = this.#ids.claimParts(parts);
     return this.#mask === undefined ? claimed : this.#mask.push(claimed);
   }
 
-  #failure(what: unknown): PorticoError {
-    const error = this.#a.target.hide(what);
+  #closeWithError(thrown: unknown): PorticoError {
+    const error = this.#attempt.target.maskError(thrown);
     this.#abandon();
-    if (!this.#begun) return error as PorticoError;
-    const known = isPorticoError(error) ? error : providerFailure(this.#a.provider.name, error);
-    // A gathered response fails as a whole.
-    const isCancelled = this.#a.job.cancelled;
-    if (this.#a.job.stream && !isCancelled) this.#a.watcher.broken(known);
-    return known;
+    if (!this.#hasBegun) return error as PorticoError;
+    const failure = isPorticoError(error)
+      ? error
+      : providerFailure(this.#attempt.provider.name, error);
+    // A response that is collected as a whole fails as an attempt.
+    const isCancelled = this.#attempt.job.cancelled;
+    if (this.#attempt.job.stream && !isCancelled) this.#attempt.watcher.broken(failure);
+    return failure;
   }
 
-  /** The provider's `finally` blocks run; it may be waiting for something that ends with the signal only. */
+  /**
+   * Ends the attempt and lets the provider's `finally` blocks run. The provider may wait for something that only the
+   * signal ends.
+   */
   #abandon(): void {
-    if (this.#over) return;
+    if (this.#isClosed) return;
     this.#close();
-    void this.#pieces.return?.(undefined)?.then?.(undefined, () => {});
+    void this.#items.return?.(undefined)?.then?.(undefined, () => {});
   }
 
   #close(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#deadline?.stop();
-    this.#a.job.offCancel(this);
-    this.#a.watcher.closed();
+    this.#attempt.job.offCancel(this);
+    this.#attempt.watcher.closed();
   }
 }
 

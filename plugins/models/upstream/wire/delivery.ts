@@ -1,75 +1,78 @@
 /**
- * Connects an upstream with its caller: settles the promise of the response's beginning, and keeps what was received
- * before the caller began to read.
+ * Connects an upstream with its caller: settles the promise of the response's beginning, and buffers what is received
+ * before the caller begins to read.
  */
 import type { PorticoError } from "portico";
 import type { ChatResponse } from "../../chat-response.ts";
 import { FlowQueue, type FlowSource } from "../../streams/flow.ts";
 
-/** As long as only comments were received, an error may still become an HTTP error; after this the headers go out. */
+/** While only comments were received, an error can still become an HTTP error. After this time the headers are sent. */
 const COMMENTS_ONLY_MS = 2000;
 
-/** The response that is delivered. */
-export interface Delivered extends FlowSource {
-  /** The beginning of a stream, for its caller. */
+/** The source of the delivered response. */
+export interface DeliverySource extends FlowSource {
+  /** Returns the beginning of a stream for its caller. */
   beginning(): ChatResponse;
 }
 
-/** How the promise of a response is settled. */
-export interface Settle {
+/** Settles the promise of a response. */
+export interface Settler {
   resolve(response: ChatResponse): void;
   reject(error: unknown): void;
 }
 
 export class Delivery<T> {
   readonly queue: FlowQueue<T>;
-  readonly #from: Delivered;
-  #settle: Settle | undefined;
+  readonly #source: DeliverySource;
+  #settler: Settler | undefined;
   #commentsTimer: NodeJS.Timeout | undefined;
 
-  constructor(from: Delivered, settle: Settle) {
-    this.#from = from;
-    this.#settle = settle;
-    this.queue = new FlowQueue(from);
+  constructor(source: DeliverySource, settler: Settler) {
+    this.#source = source;
+    this.#settler = settler;
+    this.queue = new FlowQueue(source);
   }
 
-  /** Nothing has been promised yet: an error may become an HTTP error. */
+  /** Whether the promise is not settled yet, so that an error can become an HTTP error. */
   get open(): boolean {
-    return this.#settle !== undefined;
+    return this.#settler !== undefined;
   }
 
-  /** More of a stream. `weight`: the bytes that it came from; `onlyComments`: an error may still follow as an HTTP error. */
+  /**
+   * Delivers items of a stream. `weight`: the number of bytes from which they were read. `onlyComments`: an error may
+   * still become an HTTP error.
+   */
   write(items: readonly T[], weight: number, onlyComments: boolean): void {
     this.queue.push(items, weight);
-    if (this.#settle === undefined) return;
+    if (this.#settler === undefined) return;
     if (onlyComments) this.#commentsTimer ??= setTimeout(() => this.begin(), COMMENTS_ONLY_MS);
     else this.begin();
   }
 
-  /** The caller's headers may go out. */
+  /** Resolves the promise with the beginning of the stream, so that the caller can send its headers. */
   begin(): void {
-    if (this.#settle !== undefined) this.#take().resolve(this.#from.beginning());
+    if (this.#settler !== undefined) this.#takeSettler().resolve(this.#source.beginning());
   }
 
-  /** A whole response. */
+  /** Delivers a whole response. */
   resolve(response: ChatResponse): void {
-    this.#take().resolve(response);
+    this.#takeSettler().resolve(response);
   }
 
-  /** What went wrong before the response began. */
+  /** Delivers an error that occurred before the response began. */
   reject(error: unknown): void {
-    this.#take().reject(error);
+    this.#takeSettler().reject(error);
   }
 
-  /** Nothing more comes of a stream that has begun. */
+  /** Ends a stream that has begun. */
   end(error?: PorticoError): void {
     this.queue.end(error);
   }
 
-  #take(): Settle {
-    const settle = this.#settle!;
-    this.#settle = undefined;
+  #takeSettler(): Settler {
+    const settler = this.#settler!;
+    this.#settler = undefined;
     clearTimeout(this.#commentsTimer);
-    return settle;
+    return settler;
   }
 }

@@ -1,4 +1,4 @@
-/** Reads the bytes of an upstream's stream: as parts without secrets, or as bytes of a route beside chat. */
+/** Reads the bytes of an upstream's stream, as masked parts or as bytes of a route other than chat. */
 import type { PorticoError } from "portico";
 import {
   CallIds,
@@ -19,34 +19,34 @@ interface StreamReading<T> {
   end(): readonly T[];
   readonly failure: PorticoError | undefined;
   readonly done: boolean;
-  /** A connection that is cut now loses nothing. */
+  /** Closing the connection now would lose nothing. */
   readonly finished: boolean;
 }
 
-/** The parts of a chat, with ids of calls that are new, and without secrets. */
+/** Reads the parts of a chat, gives tool calls new ids where needed, and masks secrets. */
 export class PartReading implements StreamReading<StreamPart> {
   readonly #decoder: PartDecoder;
   readonly #ids: CallIds;
   readonly #mask: PartMask | undefined;
-  readonly #bound: EventBound;
+  readonly #eventLimit: EventLimit;
 
   constructor(attempt: WireAttempt, call: WireRequest) {
     const { target, job } = attempt;
     this.#decoder = decoderOf(attempt, call);
-    this.#bound = new EventBound(attempt);
+    this.#eventLimit = new EventLimit(attempt);
     this.#ids = new CallIds(job.request);
     this.#mask = target.mask.watchesContent ? new PartMask(target.mask) : undefined;
   }
 
   push(bytes: Buffer): StreamPart[] {
-    this.#bound.add(bytes);
+    this.#eventLimit.add(bytes);
     const parts = this.#decoder.push(bytes);
-    if (parts.length > 0) this.#bound.restart();
-    return this.#own(parts, this.#decoder.done);
+    if (parts.length > 0) this.#eventLimit.restart();
+    return this.#claimAndMask(parts, this.#decoder.done);
   }
 
   end(): StreamPart[] {
-    return this.#own(this.#decoder.end(), true);
+    return this.#claimAndMask(this.#decoder.end(), true);
   }
 
   get failure(): PorticoError | undefined {
@@ -59,7 +59,7 @@ export class PartReading implements StreamReading<StreamPart> {
     return this.#decoder.finished;
   }
 
-  #own(parts: StreamPart[], isLast: boolean): StreamPart[] {
+  #claimAndMask(parts: StreamPart[], isLast: boolean): StreamPart[] {
     const claimed = this.#ids.claimParts(parts);
     if (this.#mask === undefined) return claimed;
     const masked = this.#mask.push(claimed);
@@ -72,30 +72,30 @@ function decoderOf({ wire, native, target }: WireAttempt, call: WireRequest): Pa
   if (wire.parts !== undefined) return wire.parts(call, target);
   const { id, created, model } = target;
   const defaults = { id, created, model };
-  const written = wire.decoder?.(call, target);
-  return written === undefined
+  const decoder = wire.decoder?.(call, target);
+  return decoder === undefined
     ? createOpenAiDecoder(defaults)
-    : new AdaptedDecoder(written, defaults);
+    : new AdaptedDecoder(decoder, defaults);
 }
 
-/** A route beside chat whose events a provider translates. */
+/** Reads a route other than chat whose events a provider translates. */
 export class ByteReading implements StreamReading<Buffer> {
   readonly #decoder: StreamDecoder;
-  readonly #bound: EventBound;
+  readonly #eventLimit: EventLimit;
 
   constructor(decoder: StreamDecoder, attempt: WireAttempt) {
     this.#decoder = decoder;
-    this.#bound = new EventBound(attempt);
+    this.#eventLimit = new EventLimit(attempt);
   }
 
   push(bytes: Buffer): Buffer[] {
-    this.#bound.add(bytes);
-    const read = listOf(this.#decoder.push(bytes));
-    if (read.length > 0) this.#bound.restart();
-    return read;
+    this.#eventLimit.add(bytes);
+    const chunks = toList(this.#decoder.push(bytes));
+    if (chunks.length > 0) this.#eventLimit.restart();
+    return chunks;
   }
   end(): Buffer[] {
-    return listOf(this.#decoder.end());
+    return toList(this.#decoder.end());
   }
   get failure(): PorticoError | undefined {
     return this.#decoder.failure;
@@ -111,31 +111,31 @@ export class ByteReading implements StreamReading<Buffer> {
   }
 }
 
-function listOf(bytes: Buffer | undefined): Buffer[] {
+function toList(bytes: Buffer | undefined): Buffer[] {
   return bytes === undefined || bytes.length === 0 ? [] : [bytes];
 }
 
 /**
- * Bounds one event of a stream, whatever the provider: a decoder holds an event in memory until its end comes, and then
- * reads it in one piece, which keeps everybody else waiting.
+ * Limits the size of one event of a stream for any provider: a decoder holds an event in memory until it is complete,
+ * and then parses it in one piece, which blocks all other requests.
  */
-class EventBound {
-  readonly #most: number;
+class EventLimit {
+  readonly #maxBytes: number;
   readonly #channel: string;
-  /** What has come since the decoder last gave something: it holds an event whose end has not come. */
+  /** Bytes since the decoder last returned something: it holds an incomplete event. */
   #size = 0;
 
   constructor({ maxEventBytes, target }: WireAttempt) {
-    this.#most = maxEventBytes;
+    this.#maxBytes = maxEventBytes;
     this.#channel = target.channel;
   }
 
-  /** Throws `ResponseTooLarge`. */
+  /** Counts bytes. Throws `ResponseTooLarge`. */
   add(bytes: Buffer): void {
     this.#size += bytes.length;
-    if (this.#size <= this.#most) return;
+    if (this.#size <= this.#maxBytes) return;
     throw new ResponseTooLarge(
-      `The upstream of channel \`${this.#channel}\` sent one event of more than ${this.#most} bytes. ` +
+      `The upstream of channel \`${this.#channel}\` sent one event of more than ${this.#maxBytes} bytes. ` +
         `If the upstream has to send such events, raise channels.${this.#channel}.maxEventBytes.`,
     );
   }

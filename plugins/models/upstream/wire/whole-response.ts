@@ -1,4 +1,4 @@
-/** Turns whole responses of an upstream into the caller's response, or into the error that they hold. */
+/** Converts whole responses of an upstream into the caller's response, or into the error that they contain. */
 import type { IncomingHttpHeaders } from "node:http";
 import type { PorticoError } from "portico";
 import {
@@ -19,7 +19,7 @@ import type { WireAttempt } from "../attempt.ts";
 import type { HeldResponse } from "../held-response.ts";
 import type { AttemptTarget } from "../target.ts";
 
-/** A response that has come as a whole. */
+/** A response that was received as a whole. */
 export interface Received {
   status: number;
   headers: IncomingHttpHeaders;
@@ -27,7 +27,7 @@ export interface Received {
   firstByteMs: number;
 }
 
-/** The caller's response. Throws what the upstream's response is instead of one. */
+/** Returns the caller's response. Throws an error if the upstream's response is none. */
 export function readWhole(
   attempt: WireAttempt,
   call: WireRequest,
@@ -42,10 +42,10 @@ export function readWhole(
       "The upstream responded with a stream, although the request did not ask for one.";
     throw upstreamError({ kind: "upstream", message }, status);
   }
-  const read = decoded(attempt, call, body);
-  const completion = new CallIds(job.request).claimCompletion(read.completion);
-  const isUnchanged = !read.changed && completion === read.completion;
-  const outgoing = isUnchanged ? { completion, body } : written(completion, target);
+  const result = decode(attempt, call, body);
+  const completion = new CallIds(job.request).claimCompletion(result.completion);
+  const isUnchanged = !result.changed && completion === result.completion;
+  const outgoing = isUnchanged ? { completion, body } : serialize(completion, target);
   const { usage } = outgoing.completion;
   if (job.stream)
     return { stream: partStream(partsOfCompletion(outgoing.completion)), firstByteMs };
@@ -54,16 +54,19 @@ export function readWhole(
   return { ...outgoing, usage, firstByteMs };
 }
 
-/** `changed`: the body itself may not go out. */
-function decoded({ wire, native, target }: WireAttempt, call: WireRequest, body: Buffer) {
+/** Decodes a completion. `changed`: the body itself must not be passed on. */
+function decode({ wire, native, target }: WireAttempt, call: WireRequest, body: Buffer) {
   if (native !== undefined)
     return { completion: native.decode(body, call, target), changed: false };
   if (wire.decode === undefined) return readCompletion(body, target);
   return { completion: wire.decode(body, call, target), changed: true };
 }
 
-/** Serialises a completion and masks it again: several texts may spell a secret together that none of them holds. */
-function written(
+/**
+ * Serialises a completion and masks it again, because several texts may together spell a secret that none of them
+ * contains.
+ */
+function serialize(
   completion: ChatCompletion,
   { mask }: AttemptTarget,
 ): { completion: ChatCompletion; body: Buffer } {
@@ -77,15 +80,15 @@ function written(
 
 const EVENT_STREAM = /^text\/event-stream/i;
 
-/** The error in a response with a status of 300 and above. */
-export function refusal(
+/** Creates the error for a response with a status of 300 and above, or for an error with a status of success. */
+export function refusalError(
   wire: WireProvider,
   target: AttemptTarget,
   received: Received,
 ): UpstreamError {
   const { status, headers } = received;
-  const body = target.hideIn(received.body);
-  // An error dressed as a response.
+  const body = target.maskErrorBody(received.body);
+  // An error with a status of success.
   if (status < 300) return upstreamError(asFailure(readOpenAiProblem(status, body)), status);
   if (status < 400) {
     return upstreamError(
@@ -106,18 +109,21 @@ export function refusal(
   return upstreamError(wait === undefined ? problem : { ...problem, retryAfter: wait }, status);
 }
 
-/** Whether a large response may be passed on as bytes: one in OpenAI's form shows by its beginning that it is no error. */
-export function mayPassRaw({ job, wire }: WireAttempt, held: HeldResponse): boolean {
+/**
+ * Whether a large response may be passed through as bytes. The beginning of one in OpenAI's format shows that it is no
+ * error.
+ */
+export function mayPassRaw({ job, wire }: WireAttempt, response: HeldResponse): boolean {
   return (
     job.mayPassRaw &&
     wire.decode === undefined &&
     wire.parts === undefined &&
     wire.decoder === undefined &&
-    held.beginsAsCompletion()
+    response.beginsAsCompletion()
   );
 }
 
-/** The error for a response without a body, whatever its status. */
+/** Creates the error for a response without a body, whatever its status. */
 export function emptyResponse(target: AttemptTarget, status: number): PorticoError {
   return upstreamError(
     {
@@ -128,7 +134,7 @@ export function emptyResponse(target: AttemptTarget, status: number): PorticoErr
   );
 }
 
-/** Seconds to wait by `retry-after-ms` or `retry-after` (seconds or a date). */
+/** Reads the seconds to wait from `retry-after-ms` or `retry-after` (seconds or a date). */
 function retryAfter(headers: IncomingHttpHeaders): number | undefined {
   const ms = Number(headers["retry-after-ms"]);
   if (headers["retry-after-ms"] !== undefined && Number.isFinite(ms) && ms >= 0) return ms / 1000;

@@ -1,4 +1,4 @@
-/** One attempt at an upstream over HTTP. */
+/** Makes one attempt at an upstream over HTTP. */
 import {
   applyChatRules,
   applyMessagesRules,
@@ -17,7 +17,7 @@ import { wireRequest } from "./wire-request.ts";
 
 const NO_RULES: readonly RequestRule[] = [];
 
-/** Resolves with the response's beginning, rejects with what went wrong before it. */
+/** Resolves with the beginning of the response. Rejects with an error that occurs before it. */
 export function attemptWire(attempt: WireAttempt): Promise<ChatResponse> {
   const authorized = attempt.target.authorize(attempt.wire);
   return authorized === undefined ? begin(attempt) : authorized.then(() => begin(attempt));
@@ -26,11 +26,11 @@ export function attemptWire(attempt: WireAttempt): Promise<ChatResponse> {
 function begin(attempt: WireAttempt): Promise<ChatResponse> {
   const { wire, job } = attempt;
   const native = job.native === undefined ? undefined : wire.native?.[job.native.form];
-  const own = native === undefined ? undefined : beginNative(attempt, native);
-  return own ?? beginChat(attempt);
+  const nativeResponse = native === undefined ? undefined : beginNative(attempt, native);
+  return nativeResponse ?? beginChat(attempt);
 }
 
-/** In the caller's own form; undefined where the request must be translated. */
+/** Sends the request in the caller's format. Returns undefined if it must be translated. */
 function beginNative(attempt: WireAttempt, native: NativeForm): Promise<ChatResponse> | undefined {
   const { wire, target, job } = attempt;
   const rules = native.hasOwnRules === true ? NO_RULES : (wire.rules ?? NO_RULES);
@@ -51,7 +51,10 @@ function beginChat(attempt: WireAttempt): Promise<ChatResponse> {
   return restoring.then((request) => sendChat(attempt, request));
 }
 
-/** `signedRequest` is the job's request, or a copy with the signatures that the client did not send back. */
+/**
+ * Sends the request in OpenAI's format. `signedRequest` is the job's request, or a copy with the signatures that the
+ * client did not send back.
+ */
 function sendChat(attempt: WireAttempt, signedRequest: Job["request"]): Promise<ChatResponse> {
   const { wire, target, job, askUsage } = attempt;
   const applied = applyChatRules(wire.rules ?? NO_RULES, signedRequest, {
@@ -63,15 +66,15 @@ function sendChat(attempt: WireAttempt, signedRequest: Job["request"]): Promise<
   const call = atSource(request, () => wireRequest(wire, target, job, { request, askUsage }));
   const send = (sent: WireRequest) => {
     const dropped = [...applied.dropped, ...sent.dropped.map((path) => sourcePath(request, path))];
-    job.trace.additions = additionsOf(attempt, sent);
-    const changed = [...restoredIn(job.request, signedRequest), ...applied.changed];
+    job.trace.additions = listAdditions(attempt, sent);
+    const changed = [...listRestored(job.request, signedRequest), ...applied.changed];
     return exchange(attempt, sent, { changed, dropped });
   };
   return call instanceof Promise ? call.then(send) : send(call);
 }
 
-/** The messages that got signatures back, for `x-portico-changed`. */
-function restoredIn(original: Job["request"], signedRequest: Job["request"]): string[] {
+/** Names the messages whose signatures were restored, for `x-portico-changed`. */
+function listRestored(original: Job["request"], signedRequest: Job["request"]): string[] {
   if (original === signedRequest) return [];
   return signedRequest.messages.flatMap((message, i) =>
     message === original.messages[i]
@@ -80,8 +83,8 @@ function restoredIn(original: Job["request"], signedRequest: Job["request"]): st
   );
 }
 
-/** What the gateway has added to the request: see `WireRequest`. */
-function additionsOf({ wire, target, job, askUsage }: WireAttempt, sent: WireRequest): string[] {
+/** Names the gateway's additions to the request. See `WireRequest`. */
+function listAdditions({ wire, target, job, askUsage }: WireAttempt, sent: WireRequest): string[] {
   const additions = [...(sent.additions ?? [])];
   const isOwn = job.ownStreamOptions && !target.bare && job.request["stream_options"] != null;
   if (job.stream && wire.streamUsage === true && (askUsage || isOwn))
@@ -89,7 +92,10 @@ function additionsOf({ wire, target, job, askUsage }: WireAttempt, sent: WireReq
   return additions;
 }
 
-/** Bytes are UTF-8: only an escape can spell half of a surrogate pair. */
+/**
+ * Whether the request is well-formed Unicode. Its bytes are UTF-8, so only an escape can express half of a surrogate
+ * pair.
+ */
 function isWellFormed({ raw }: Job): boolean {
   return raw !== undefined && !raw.includes("\\ud") && !raw.includes("\\uD");
 }

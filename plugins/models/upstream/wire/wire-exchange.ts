@@ -1,61 +1,67 @@
-/** One request to an upstream: reads the response, and settles once the caller's response is known. */
+/** Sends one request to an upstream, reads the response, and settles when the caller's response is known. */
 import type { IncomingHttpHeaders } from "node:http";
 import { isPorticoError } from "portico";
 import { ResponseTooLarge, type StreamPart, type Usage, type WireRequest } from "portico/provider";
 import { endOfBlank, endsWithDone, isEventStream, kindOf, sniff } from "./response-kind.ts";
 import { RawBeginning, type ResponseKind } from "./response-kind.ts";
-import { type Delivered, Delivery, type Settle } from "./delivery.ts";
-import { type Deadline, startDeadline, type Waiting } from "../deadline.ts";
+import { type DeliverySource, Delivery, type Settler } from "./delivery.ts";
+import { type Deadline, startDeadline, type DeadlineListener } from "../deadline.ts";
 import type { ChatResponse } from "../../chat-response.ts";
 import { clientDisconnected } from "../../job.ts";
 import type { ByteStream, FlowQueue } from "../../streams/flow.ts";
 import { HeldResponse, HOLD_BYTES, MAX_ERROR_BYTES, ResponseTail } from "../held-response.ts";
 import { ByteReading, PartReading } from "./stream-reading.ts";
-import type { Receiver, Sending } from "../http/upstream-client.ts";
+import type { Receiver, SentRequest } from "../http/upstream-client.ts";
 import { providerFailure } from "../local/provider-failed.ts";
-import { connectionFailure, silence } from "./wire-failures.ts";
-import { emptyResponse, mayPassRaw, readWhole, type Received, refusal } from "./whole-response.ts";
+import { connectionFailure, silenceError } from "./wire-failures.ts";
+import {
+  emptyResponse,
+  mayPassRaw,
+  readWhole,
+  type Received,
+  refusalError,
+} from "./whole-response.ts";
 import type { WireAttempt } from "../attempt.ts";
 
 const NOTHING = Buffer.alloc(0);
-/** An upstream that does not close its response after `[DONE]` is cut. */
+/** After this time, the connection is closed if the upstream does not end its response after `[DONE]`. */
 const LINGER_MS = 1000;
 
 type Mode = ResponseKind | "waiting" | "raw" | "over";
 
-/** Settles the attempt's promise with the response's beginning, and feeds the rest of a stream. */
-export class WireExchange implements Receiver, Delivered, Waiting {
-  readonly #a: WireAttempt;
+/** Settles the attempt's promise with the beginning of the response, and delivers the rest of a stream. */
+export class WireExchange implements Receiver, DeliverySource, DeadlineListener {
+  readonly #attempt: WireAttempt;
   readonly #call: WireRequest;
-  #sending: Sending | undefined;
+  #request: SentRequest | undefined;
   #mode: Mode = "waiting";
   #deadline: Deadline | undefined;
   #status = 0;
   #headers: IncomingHttpHeaders = {};
-  #held: HeldResponse | undefined;
-  /** The end of white space that nothing has followed yet. */
+  #heldResponse: HeldResponse | undefined;
+  /** The last byte of leading white space. */
   #blank: Buffer = NOTHING;
   #reading: PartReading | ByteReading | undefined;
   #firstByteMs = -1;
-  #begin: RawBeginning | undefined;
-  #saidDone = false;
+  #rawBeginning: RawBeginning | undefined;
+  #endsWithDone = false;
   #tail: ResponseTail | undefined;
   readonly #delivery: Delivery<StreamPart | Buffer>;
 
-  constructor(attempt: WireAttempt, call: WireRequest, settle: Settle) {
-    this.#a = attempt;
+  constructor(attempt: WireAttempt, call: WireRequest, settler: Settler) {
+    this.#attempt = attempt;
     this.#call = call;
-    this.#delivery = new Delivery(this, settle);
+    this.#delivery = new Delivery(this, settler);
   }
 
   send(): void {
-    const { job, client, target, timeoutMs } = this.#a;
+    const { job, client, target, timeoutMs } = this.#attempt;
     job.onCancel(this);
     this.#deadline = startDeadline(timeoutMs, this);
-    this.#sending = client.send(this.#call, this, target.proxy);
+    this.#request = client.send(this.#call, this, target.proxy);
   }
 
-  /** Of bytes that pass, as far as it is known. */
+  /** The usage of bytes that are passed through, as far as it is known. */
   get #usage(): Usage | undefined {
     if (this.#reading instanceof ByteReading) return this.#reading.usage;
     return this.#mode === "over" ? this.#tail?.usage : undefined;
@@ -68,14 +74,16 @@ export class WireExchange implements Receiver, Delivered, Waiting {
     this.#status = status;
     this.#headers = headers;
     this.#mode =
-      this.#call.raw === true && status < 300 ? "raw" : kindOf(status, headers, this.#a.job.stream);
+      this.#call.raw === true && status < 300
+        ? "raw"
+        : kindOf(status, headers, this.#attempt.job.stream);
   }
 
   data(bytes: Buffer): void {
     if (this.#mode === "over") return;
     if (this.#firstByteMs < 0) {
-      this.#firstByteMs = performance.now() - this.#a.job.startedAt;
-      this.#deadline?.set(this.#a.idleTimeoutMs);
+      this.#firstByteMs = performance.now() - this.#attempt.job.startedAt;
+      this.#deadline?.set(this.#attempt.idleTimeoutMs);
     } else this.#deadline?.touch();
     switch (this.#mode) {
       case "stream":
@@ -98,40 +106,40 @@ export class WireExchange implements Receiver, Delivered, Waiting {
       switch (this.#mode) {
         case "stream": {
           const reading = this.#reading;
-          if (reading === undefined) throw emptyResponse(this.#a.target, this.#status);
+          if (reading === undefined) throw emptyResponse(this.#attempt.target, this.#status);
           this.#deliver(reading.end(), 0);
-          if (reading.failure !== undefined) this.#broken(reading.failure);
+          if (reading.failure !== undefined) this.#failWith(reading.failure);
           else this.#finish();
           return;
         }
         case "collect":
-          this.#whole();
+          this.#resolveWhole();
           return;
         case "error":
-          this.#refused();
+          this.#failWithResponse();
           return;
         case "raw":
-          if (this.#delivery.open && isEventStream(this.#headers)) this.#refused();
+          if (this.#delivery.open && isEventStream(this.#headers)) this.#failWithResponse();
           else this.#finish();
           return;
         case "sniff":
         case "waiting":
-          throw emptyResponse(this.#a.target, this.#status);
+          throw emptyResponse(this.#attempt.target, this.#status);
         case "over":
           this.#deadline?.stop();
       }
     } catch (error) {
-      this.#broken(error);
+      this.#failWith(error);
     }
   }
 
   fail(error: Error): void {
     if (this.#mode === "over") this.#deadline?.stop();
-    else if (this.#mode === "error") this.#refused();
-    // The response was complete; only its last line was not.
-    else if ((this.#saidDone || this.#reading?.finished === true) && !this.#delivery.open)
+    else if (this.#mode === "error") this.#failWithResponse();
+    // The content was complete, only the end of the response is missing.
+    else if ((this.#endsWithDone || this.#reading?.finished === true) && !this.#delivery.open)
       this.end();
-    else this.#broken(connectionFailure(this.#a.target, error, this.#status !== 0), error);
+    else this.#failWith(connectionFailure(this.#attempt.target, error, this.#status !== 0), error);
   }
 
   #sniff(bytes: Buffer): void {
@@ -151,26 +159,27 @@ export class WireExchange implements Receiver, Delivered, Waiting {
       out = reading.push(bytes);
     } catch (error) {
       this.#abort();
-      this.#broken(error);
+      this.#failWith(error);
       return;
     }
     this.#deliver(out, bytes.length);
     if (reading.failure !== undefined) {
       this.#abort();
-      this.#broken(reading.failure);
+      this.#failWith(reading.failure);
     } else if (reading.done) {
       this.#finish();
-      // The connection is kept where the response ends soon. A timer of its own would keep all of a stream for so long.
+      // The connection is reused if the response ends soon. A separate timer would keep the whole stream in memory
+      // for that time.
       this.#deadline?.set(LINGER_MS);
     }
   }
 
   #startReading(): PartReading | ByteReading {
-    const { wire, target } = this.#a;
+    const { wire, target } = this.#attempt;
     const bytes = wire.bytes?.(this.#call, target);
     return bytes === undefined
-      ? new PartReading(this.#a, this.#call)
-      : new ByteReading(bytes, this.#a);
+      ? new PartReading(this.#attempt, this.#call)
+      : new ByteReading(bytes, this.#attempt);
   }
 
   #deliver(items: readonly (StreamPart | Buffer)[], weight: number): void {
@@ -184,7 +193,11 @@ export class WireExchange implements Receiver, Delivered, Waiting {
     const isBytes = this.#mode === "raw" || this.#reading instanceof ByteReading;
     return isBytes
       ? { ...head, bytes: this.#bytesOf(queue as FlowQueue<Buffer>) }
-      : { ...head, stream: queue as FlowQueue<StreamPart>, native: this.#a.native !== undefined };
+      : {
+          ...head,
+          stream: queue as FlowQueue<StreamPart>,
+          native: this.#attempt.native !== undefined,
+        };
   }
 
   #bytesOf(queue: FlowQueue<Buffer>): ByteStream {
@@ -200,86 +213,86 @@ export class WireExchange implements Receiver, Delivered, Waiting {
 
   pauseUpstream(): void {
     if (this.#mode === "over") return;
-    this.#sending?.pause();
-    // A slow reader is no silence of the upstream.
+    this.#request?.pause();
+    // Waiting for a slow reader does not count as silence of the upstream.
     this.#deadline?.stop();
   }
 
   resumeUpstream(): void {
     if (this.#mode === "over") return;
-    this.#deadline?.set(this.#a.idleTimeoutMs);
-    this.#sending?.resume();
+    this.#deadline?.set(this.#attempt.idleTimeoutMs);
+    this.#request?.resume();
   }
 
   #collect(bytes: Buffer): void {
-    const held = this.#hold(bytes);
+    const response = this.#hold(bytes);
     if (this.#mode === "error") {
-      if (held.size <= MAX_ERROR_BYTES) return;
+      if (response.size <= MAX_ERROR_BYTES) return;
       this.#abort();
-      this.#refused();
-    } else if (held.size > HOLD_BYTES && mayPassRaw(this.#a, held)) {
+      this.#failWithResponse();
+    } else if (response.size > HOLD_BYTES && mayPassRaw(this.#attempt, response)) {
       this.#mode = "raw";
-      for (const part of held.take()) this.#passRaw(part);
-    } else if (held.excess !== undefined) {
+      for (const part of response.take()) this.#passRaw(part);
+    } else if (response.excess !== undefined) {
       this.#abort();
-      this.#broken(
+      this.#failWith(
         new ResponseTooLarge(
-          `The response of channel \`${this.#a.target.channel}\` ${held.excess}, which is too much to read as a whole.`,
+          `The response of channel \`${this.#attempt.target.channel}\` ${response.excess}, which is too much to read as a whole.`,
         ),
       );
     }
   }
 
   #passRaw(bytes: Buffer): void {
-    const begins = this.#rawBeginning(bytes);
-    if (begins !== "good") this.#hold(bytes);
-    if (begins === "error" || begins === "error begins") this.#mode = "error";
-    if (begins === "error") this.#abort();
-    if (begins === "error") this.end();
+    const beginning = this.#classifyRaw(bytes);
+    if (beginning !== "good") this.#hold(bytes);
+    if (beginning === "error" || beginning === "error begins") this.#mode = "error";
+    if (beginning === "error") this.#abort();
+    if (beginning === "error") this.end();
     if (this.#mode !== "raw") return;
-    if (this.#a.job.metered) {
+    if (this.#attempt.job.metered) {
       this.#tail ??= new ResponseTail();
       this.#tail.push(bytes);
     }
-    this.#saidDone = endsWithDone(this.#headers, bytes);
-    this.#delivery.write([bytes], bytes.length, begins === "unknown");
+    this.#endsWithDone = endsWithDone(this.#headers, bytes);
+    this.#delivery.write([bytes], bytes.length, beginning === "unknown");
   }
 
-  #rawBeginning(bytes: Buffer): ReturnType<RawBeginning["push"]> {
+  #classifyRaw(bytes: Buffer): ReturnType<RawBeginning["push"]> {
     const hasBegun = this.#call.raw !== true || !this.#delivery.open;
     if (hasBegun) return "good";
-    this.#begin ??= new RawBeginning();
-    return this.#begin.push(this.#headers, bytes);
+    this.#rawBeginning ??= new RawBeginning();
+    return this.#rawBeginning.push(this.#headers, bytes);
   }
 
   #hold(bytes: Buffer): HeldResponse {
-    this.#held ??= new HeldResponse(this.#a.job.limits);
-    this.#held.push(bytes);
-    return this.#held;
+    this.#heldResponse ??= new HeldResponse(this.#attempt.job.limits);
+    this.#heldResponse.push(bytes);
+    return this.#heldResponse;
   }
 
-  #whole(): void {
-    const response = readWhole(this.#a, this.#call, this.#takeAll());
+  #resolveWhole(): void {
+    const response = readWhole(this.#attempt, this.#call, this.#takeAll());
     this.#close();
     this.#delivery.resolve(response);
   }
 
-  #refused(): void {
-    const { wire, target } = this.#a;
-    this.#broken(refusal(wire, target, this.#takeAll()));
+  #failWithResponse(): void {
+    const { wire, target } = this.#attempt;
+    this.#failWith(refusalError(wire, target, this.#takeAll()));
   }
 
   #takeAll(): Received {
-    const body = this.#held?.takeWhole() ?? NOTHING;
+    const body = this.#heldResponse?.takeWhole() ?? NOTHING;
     return { status: this.#status, headers: this.#headers, body, firstByteMs: this.#firstByteMs };
   }
 
-  late(): void {
-    const { target, timeoutMs, idleTimeoutMs } = this.#a;
-    const begun = this.#firstByteMs >= 0;
+  onDeadline(): void {
+    const { target, timeoutMs, idleTimeoutMs } = this.#attempt;
+    const hasBegun = this.#firstByteMs >= 0;
     this.#abort();
     if (this.#mode === "over") return;
-    this.#broken(silence(target, begun ? idleTimeoutMs : timeoutMs, begun));
+    this.#failWith(silenceError(target, hasBegun ? idleTimeoutMs : timeoutMs, hasBegun));
   }
 
   #finish(): void {
@@ -289,24 +302,23 @@ export class WireExchange implements Receiver, Delivered, Waiting {
     this.#delivery.end();
   }
 
-  /** An error of any kind, before or after the first byte. */
-  #broken(what: unknown, cause?: Error): void {
+  /** Ends the exchange with an error of any kind, before or after the first byte. */
+  #failWith(thrown: unknown, cause?: Error): void {
     if (this.#mode === "over") return;
-    if (cause !== undefined && what instanceof Error) what.cause ??= cause;
-    const error = this.#a.target.hide(what);
+    if (cause !== undefined && thrown instanceof Error) thrown.cause ??= cause;
+    const error = this.#attempt.target.maskError(thrown);
     this.#close();
     if (this.#delivery.open) {
       this.#delivery.reject(error);
       return;
     }
-    const known = isPorticoError(error)
+    const failure = isPorticoError(error)
       ? error
-      : providerFailure(this.#a.job.trace.provider, error);
-    this.#a.watcher.broken(known);
-    this.#delivery.end(known);
+      : providerFailure(this.#attempt.job.trace.provider, error);
+    this.#attempt.watcher.broken(failure);
+    this.#delivery.end(failure);
   }
 
-  /** The client disconnected. */
   cancel(): void {
     if (this.#mode === "over") return;
     this.#abort();
@@ -316,14 +328,14 @@ export class WireExchange implements Receiver, Delivered, Waiting {
   }
 
   #abort(): void {
-    this.#sending?.abort();
+    this.#request?.abort();
   }
 
   #close(): void {
     this.#mode = "over";
     this.#deadline?.stop();
-    this.#a.job.offCancel(this);
-    this.#a.watcher.closed();
+    this.#attempt.job.offCancel(this);
+    this.#attempt.watcher.closed();
   }
 }
 

@@ -1,4 +1,4 @@
-/** Errors for upstreams that gave no response. They name the setting that must change. */
+/** Creates the errors for upstreams that sent no response. They name the setting that must change. */
 import { isPorticoError, type PorticoError } from "portico";
 import { type UpstreamError, upstreamError } from "portico/provider";
 import type { AttemptTarget } from "../target.ts";
@@ -6,11 +6,11 @@ import { Unsendable } from "../http/upstream-client.ts";
 import { ProxyFailure } from "../http/via-proxy.ts";
 import { errors } from "../../errors.ts";
 
-/** The exchange failed. `begun`: a part of the response has come. */
+/** Creates the error of a failed exchange. `hasBegun`: a part of the response was received. */
 export function connectionFailure(
   target: AttemptTarget,
   error: Error,
-  begun: boolean,
+  hasBegun: boolean,
 ): PorticoError {
   if (error instanceof Unsendable) return misconfigured(target, error);
   // The error concerns the proxy's address, and its message already names the setting.
@@ -20,16 +20,16 @@ export function connectionFailure(
     return upstreamError({ kind: "upstream", message }, 0);
   }
   const { code } = error as NodeJS.ErrnoException;
-  const what = begun
+  const problem = hasBegun
     ? "broke off its response"
     : "could not be reached, or closed the connection without a response";
-  const message = `The upstream of channel \`${target.channel}\` ${what}${code === undefined ? "" : ` (${code})`}.`;
+  const message = `The upstream of channel \`${target.channel}\` ${problem}${code === undefined ? "" : ` (${code})`}.`;
   return upstreamError({ kind: "upstream", message }, 0);
 }
 
 /**
- * The channel's configuration makes requests that cannot be sent: no upstream is to blame, and no retry helps. The key to
- * look at is named, and never its value: it may be a secret.
+ * Creates the error for a configuration whose requests cannot be sent: the upstream has no fault, and no retry helps.
+ * The message names the key of the configuration, but not its value, which may be a secret.
  */
 function misconfigured(
   { channel, headers, apiKey }: AttemptTarget,
@@ -39,7 +39,7 @@ function misconfigured(
   return notSendable(channel, `${error.message}. See channels.${channel}.${key}.`);
 }
 
-/** The key of the channel that the header came from; without a header, the address is wrong. */
+/** Returns the key of the channel from which the header came; without a header, the address is invalid. */
 function wrongKey(
   header: string | undefined,
   headers: Record<string, string>,
@@ -53,11 +53,17 @@ function notSendable(channel: string, why: string): PorticoError {
   return errors.channelMisconfigured({ channel, problem: why });
 }
 
-/** Nothing came for `ms`: to the first byte, or behind others. */
-export function silence({ channel }: AttemptTarget, ms: number, begun: boolean): UpstreamError {
-  const what = begun ? `sent nothing for ${ms} ms` : `did not begin to respond within ${ms} ms`;
+/** Creates the error for an upstream that sent nothing for `ms`, before or after the first byte. */
+export function silenceError(
+  { channel }: AttemptTarget,
+  ms: number,
+  hasBegun: boolean,
+): UpstreamError {
+  const problem = hasBegun
+    ? `sent nothing for ${ms} ms`
+    : `did not begin to respond within ${ms} ms`;
   return upstreamError(
-    { kind: "timeout", message: `The upstream of channel \`${channel}\` ${what}.` },
+    { kind: "timeout", message: `The upstream of channel \`${channel}\` ${problem}.` },
     0,
   );
 }

@@ -1,4 +1,4 @@
-/** The request to an upstream: the caller's own bytes where they fit, else the provider's encoding. */
+/** Builds the request to an upstream: the caller's bytes if possible, or else the provider's encoding. */
 import type { ChatRequest, WireProvider, WireRequest } from "portico/provider";
 import type { Job } from "../../job.ts";
 import { askingForUsage } from "../../openai/usage.ts";
@@ -6,9 +6,9 @@ import { sendableBytes } from "../../openai/splice.ts";
 import type { AttemptTarget } from "../target.ts";
 
 interface Outgoing {
-  /** The job's request, or the one that the provider's rules made of it. */
+  /** The job's request, or a copy that the provider's rules changed. */
   request: ChatRequest;
-  /** The gateway asks for the usage of the stream, which the client did not. */
+  /** The gateway requests the usage of the stream, although the client did not. */
   askUsage: boolean;
 }
 
@@ -18,21 +18,22 @@ export function wireRequest(
   job: Job,
   { request, askUsage }: Outgoing,
 ): WireRequest | Promise<WireRequest> {
-  const asIs = request === job.request ? callersBytes(wire, target, job, askUsage) : undefined;
-  if (asIs !== undefined) return asIs;
-  let sent: ChatRequest = { ...request, model: target.model };
-  if (target.bare && job.ownStreamOptions) delete sent["stream_options"];
-  if (job.stream !== (request.stream === true)) sent = { ...sent, stream: job.stream };
-  if (askUsage) sent = { ...sent, stream_options: withUsage(request["stream_options"]) };
-  return wire.encode(sent, target);
+  const passThrough =
+    request === job.request ? buildPassThrough(wire, target, job, askUsage) : undefined;
+  if (passThrough !== undefined) return passThrough;
+  let outgoing: ChatRequest = { ...request, model: target.model };
+  if (target.bare && job.ownStreamOptions) delete outgoing["stream_options"];
+  if (job.stream !== (request.stream === true)) outgoing = { ...outgoing, stream: job.stream };
+  if (askUsage) outgoing = { ...outgoing, stream_options: withUsage(request["stream_options"]) };
+  return wire.encode(outgoing, target);
 }
 
 function withUsage(options: unknown): object {
   return { ...(options as object | null | undefined), include_usage: true };
 }
 
-/** Undefined if the request must be serialised again. */
-function callersBytes(
+/** Builds the request from the caller's bytes. Returns undefined if it must be serialised again. */
+function buildPassThrough(
   wire: WireProvider,
   target: AttemptTarget,
   { raw, request }: Job,

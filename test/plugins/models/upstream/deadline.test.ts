@@ -10,7 +10,7 @@ test("long deadlines share a ticker and are never early", () => {
   mock.timers.enable({ apis: ["setInterval", "setTimeout"] });
   try {
     let late = 0;
-    const deadline = startDeadline(10_000, { late: () => late++ });
+    const deadline = startDeadline(10_000, { onDeadline: () => late++ });
     for (let i = 0; i < 5; i++) {
       mock.timers.tick(9_500);
       assert.is(late, 0);
@@ -20,13 +20,13 @@ test("long deadlines share a ticker and are never early", () => {
     assert.is(late, 0);
     mock.timers.tick(500);
     assert.is(late, 1);
-    const stopped = startDeadline(10_000, { late: () => late++ });
+    const stopped = startDeadline(10_000, { onDeadline: () => late++ });
     stopped.stop();
     mock.timers.tick(60_000);
     assert.is(late, 1);
     // a slow reader stops the time, and it goes on when he reads again
     for (const ms of [10_000, 1_000]) {
-      const held = startDeadline(ms, { late: () => late++ });
+      const held = startDeadline(ms, { onDeadline: () => late++ });
       held.stop();
       held.set(ms);
       mock.timers.tick(ms + 500);

@@ -8,7 +8,7 @@ import * as assert from "uvu/assert";
 import {
   createUpstreamClient,
   type Receiver,
-  type Sending,
+  type SentRequest,
   type UpstreamCall,
 } from "../../../../plugins/models/upstream/http/upstream-client.ts";
 
@@ -61,8 +61,8 @@ interface Outcome {
 function ask(
   call: Partial<UpstreamCall> & { url: string },
   watch: Partial<Receiver> = {},
-): Promise<Outcome> & { sending: Sending } {
-  let sending!: Sending;
+): Promise<Outcome> & { sending: SentRequest } {
+  let sending!: SentRequest;
   const outcome = new Promise<Outcome>((resolve) => {
     const seen: Outcome = { status: 0, body: "" };
     sending = upstreams.send(
@@ -314,7 +314,7 @@ test("who aborts hears no more, and the upstream sees it", async () => {
     socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nh");
   });
   let told = 0;
-  const sending = await new Promise<Sending>((resolve) => {
+  const sending = await new Promise<SentRequest>((resolve) => {
     const one = upstreams.send(
       { method: "POST", url, headers: {}, body: "{}" },
       { head: () => told++, data: () => resolve(one), end: () => told++, fail: () => told++ },
