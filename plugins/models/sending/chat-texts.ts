@@ -1,4 +1,6 @@
-/** Finds the texts of a chat that a reader sees: the text of a message, a refusal in its place, the words of a sound. */
+/**
+ * Finds the texts of a chat that a reader sees: the text of a message, a refusal in its place, the transcript of audio.
+ */
 import type { ChatMessage } from "portico/provider";
 import { isObject } from "../openai/fields.ts";
 import { withoutTokens } from "portico/secrets";
@@ -6,14 +8,14 @@ import { withoutTokens } from "portico/secrets";
 export const TEXTS = ["content", "refusal", "transcript"] as const;
 export type TextName = (typeof TEXTS)[number];
 
-/** Undefined where there is none. Of a message, or of what a chunk adds to it. */
+/** Returns the text of a message, or of the part of it in a chunk; undefined if there is none. */
 export function textIn(message: Partial<ChatMessage>, name: TextName): string | undefined {
   const holder = name === "transcript" ? message["audio"] : message;
   const text = isObject(holder) ? holder[name] : undefined;
   return typeof text === "string" && text !== "" ? text : undefined;
 }
 
-/** The same with another text. A sound would say what its words said: it goes. */
+/** Returns the message with another text. Audio data would still speak the old words, so it is removed. */
 export function withText<M extends Partial<ChatMessage>>(
   message: M,
   name: TextName,
@@ -27,7 +29,7 @@ export function withText<M extends Partial<ChatMessage>>(
   };
 }
 
-/** It has tokens, and no text that they are the tokens of: handlers could not see what they say. */
+/** Whether the choice has tokens without a text: handlers could not see their content. */
 export function hasStrayTokens(
   { logprobs }: { logprobs?: unknown },
   message: Partial<ChatMessage>,
@@ -35,7 +37,7 @@ export function hasStrayTokens(
   return logprobs != null && TEXTS.every((name) => textIn(message, name) === undefined);
 }
 
-/** Of a choice whose text was changed. */
+/** Returns the choice with another message, and without tokens. */
 export function withMessage<C extends object>(choice: C, message: Partial<ChatMessage>): C {
   const key = "delta" in choice ? "delta" : "message";
   return withoutTokens({ ...choice, [key]: message }) as C;

@@ -1,17 +1,27 @@
 /** `message:streaming`: handlers see the text of a stream as it flows, and may change it or hold it back for a while. */
 import type { Flow } from "../streams/flow.ts";
 
-/** Gives the text that goes out in place of this one. `of`: which text of the stream it is a piece of. `final`: its last. */
-export type Edit = (text: string, final: boolean, of: number | string) => Promise<string> | string;
+/**
+ * Returns the text to send in place of a piece. `textKey` identifies the text of the stream that contains it; `final`
+ * marks its last piece.
+ */
+export type Edit = (
+  text: string,
+  final: boolean,
+  textKey: number | string,
+) => Promise<string> | string;
 
-/** Makes what comes of a stream into what goes out. */
+/** Edits the items of a stream. */
 export interface FlowEditor<T> {
   push(items: readonly T[]): Promise<readonly T[]>;
-  /** What the handlers still hold back. */
+  /** Returns what the handlers still hold back. */
   end(): Promise<readonly T[]>;
 }
 
-/** The stream as the editor leaves it. A rejection of its handlers ends it with that error, and cuts the upstream. */
+/**
+ * Passes a stream through an editor. If a handler rejects, the stream ends with that error, and the upstream request is
+ * cancelled.
+ */
 export async function* throughEditor<T>(
   source: Flow<T>,
   editor: FlowEditor<T>,
@@ -20,7 +30,7 @@ export async function* throughEditor<T>(
   let failure: { error: unknown } | undefined;
   try {
     for (;;) {
-      // What breaks off upstream comes behind what the handlers still hold back.
+      // An error of the upstream follows what the handlers still hold back.
       const read = await reads.next().catch((error: unknown) => ({ error }));
       if ("error" in read) {
         failure = read;

@@ -1,17 +1,20 @@
-/** Waits for the first bytes of a stream: one that breaks off before can still be answered with an error. */
+/** Waits for the first bytes of a stream: if it fails before them, the client can still get an error response. */
 import type { ByteStream } from "../streams/flow.ts";
 
-/** Resolves with the stream once more than so many bytes have come, or all of it; rejects with what it breaks off with before. */
-export async function beginningOf(source: ByteStream, most: number): Promise<ByteStream> {
+/**
+ * Resolves with the stream when more than `maxBytes` or all of it were received. Rejects with the error of a stream
+ * that fails earlier.
+ */
+export async function holdBeginning(source: ByteStream, maxBytes: number): Promise<ByteStream> {
   const reads = source[Symbol.asyncIterator]();
-  const held: Buffer[] = [];
+  const beginning: Buffer[] = [];
   let size = 0;
   let isOver = false;
-  while (size <= most && !isOver) {
+  while (size <= maxBytes && !isOver) {
     const { done, value } = await reads.next();
     isOver = done === true;
     for (const bytes of value ?? []) {
-      held.push(bytes);
+      beginning.push(bytes);
       size += bytes.length;
     }
   }
@@ -21,7 +24,7 @@ export async function beginningOf(source: ByteStream, most: number): Promise<Byt
     },
     cancel: () => source.cancel(),
     async *[Symbol.asyncIterator]() {
-      yield held;
+      yield beginning;
       while (!isOver) {
         const { done, value } = await reads.next();
         if (done === true) return;

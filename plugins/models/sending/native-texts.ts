@@ -1,4 +1,7 @@
-/** `message:sending` for a whole response in a native form: only its texts change, so that all else stays unchanged. */
+/**
+ * `message:sending` for a whole response in a native format: changes only its texts, so that everything else stays
+ * unchanged.
+ */
 import { type NativeText, parseExact, stringifyExact } from "portico/provider";
 import { type ChatResponse, completionOf } from "../chat-response.ts";
 import { withText } from "./chat-texts.ts";
@@ -6,7 +9,7 @@ import { changedPieces } from "./pieces.ts";
 
 const NAMES = ["content", "refusal"] as const;
 
-/** Undefined for a response of which only a translation can be changed. */
+/** Returns undefined for a response of which only a translation can be changed. */
 export async function offerNative(
   response: ChatResponse,
   offer: (text: string) => Promise<string>,
@@ -16,11 +19,11 @@ export async function offerNative(
   const texts = response.nativeTexts(value);
   let completion = completionOf(response);
   for (const name of NAMES) {
-    const named = texts.filter((text) => text.name === name);
-    const text = named.map((one) => one.text).join("");
+    const matching = texts.filter((text) => text.name === name);
+    const text = matching.map((slot) => slot.text).join("");
     const offered = text === "" ? text : await offer(text);
     if (offered === text) continue;
-    setTexts(named, offered);
+    setTexts(matching, offered);
     const [choice, ...others] = completion.choices;
     const message = withText(choice!.message, name, offered);
     completion = { ...completion, choices: [{ ...choice!, message }, ...others] };

@@ -1,4 +1,4 @@
-/** Offers the texts of OpenAI's routes beside chat to handlers: completions, transcriptions, translations. */
+/** Offers the texts of OpenAI's routes other than chat to handlers: completions, transcriptions, translations. */
 import type { PorticoError } from "portico";
 import { type ApiRoute, parseExact, stringifyExact } from "portico/provider";
 import type { ChatResponse } from "../chat-response.ts";
@@ -6,23 +6,30 @@ import { clientDisconnected, type Job } from "../job.ts";
 import type { ByteStream } from "../streams/flow.ts";
 import type { Emitter } from "../events.ts";
 import { throughEditor } from "./edited-stream.ts";
-import { EventEditor, rewritten } from "./forwarded-events.ts";
-import { editOf, HOLDING, offerText, watchesSending } from "./offer-response.ts";
+import { EventEditor, rewriteEvents } from "./forwarded-events.ts";
+import { createEdit, HOLDING_HANDLERS, offerText, watchesSending } from "./offer-response.ts";
 import { dropStray, slotsOfResponse } from "./text-slots.ts";
 import { WHOLE_RESPONSE } from "../upstream/response-extent.ts";
 import { HeldResponse } from "../upstream/held-response.ts";
 import { errors } from "../errors.ts";
 
-const TEXTS: readonly ApiRoute[] = ["completions", "audio/transcriptions", "audio/translations"];
-/** A text is smaller: what is larger was not judged, and does not pass. */
+const TEXT_ROUTES: readonly ApiRoute[] = [
+  "completions",
+  "audio/transcriptions",
+  "audio/translations",
+];
+/** Any text is smaller than this. A larger response could not be judged, and is refused. */
 const LIMITS = { ...WHOLE_RESPONSE, bytes: 32 * 1024 * 1024 };
 
-/** What a route gives is text, and somebody wants to see or change it. */
+/** Whether the route returns text, and a handler watches it. */
 export function judgesRoute(events: Emitter, route: ApiRoute): boolean {
-  return TEXTS.includes(route) && watchesSending(events);
+  return TEXT_ROUTES.includes(route) && watchesSending(events);
 }
 
-/** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
+/**
+ * Returns the response as handlers change it. Rejects if one refuses a whole response; a refused stream ends with the
+ * error.
+ */
 export async function offerForwarded(
   events: Emitter,
   job: Job,
@@ -30,31 +37,31 @@ export async function offerForwarded(
 ): Promise<ChatResponse> {
   const { bytes, headers = {} } = response;
   const type = headers["content-type"] ?? "";
-  const selection = type.startsWith("text/event-stream") ? HOLDING : {};
-  const sending = events.hasHandlers("message:sending", selection);
+  const selection = type.startsWith("text/event-stream") ? HOLDING_HANDLERS : {};
+  const hasSendingHandlers = events.hasHandlers("message:sending", selection);
   const offer = (text: string) => offerText(events, job, text, selection);
   if (bytes === undefined) {
     const { completion } = response;
-    if (sending && completion !== undefined)
+    if (hasSendingHandlers && completion !== undefined)
       await offerSlots(completion as unknown as Members, offer);
     return response;
   }
   if (type.startsWith("text/event-stream")) {
-    const flowing = events.hasHandlers("message:streaming")
-      ? withBytes(bytes, () => throughEditor(bytes, new EventEditor(editOf(events, job))))
+    const edited = events.hasHandlers("message:streaming")
+      ? withBytes(bytes, () => throughEditor(bytes, new EventEditor(createEdit(events, job))))
       : bytes;
-    return { ...response, bytes: sending ? heldEvents(flowing, offer) : flowing };
+    return { ...response, bytes: hasSendingHandlers ? holdEvents(edited, offer) : edited };
   }
-  if (!sending) return response;
-  const whole = await gathered(bytes);
+  if (!hasSendingHandlers) return response;
+  const body = await collectBytes(bytes);
   if (job.cancelled) throw clientDisconnected();
   job.refusedUsage = bytes.usage;
-  const changed = await offerBody(whole, type, offer);
+  const changedBody = await offerBody(body, type, offer);
   const { "content-length": _, ...others } = headers;
-  return { ...response, headers: others, bytes: withBytes(bytes, () => only(changed)) };
+  return { ...response, headers: others, bytes: withBytes(bytes, () => yieldOnce(changedBody)) };
 }
 
-/** Other bytes in place of those of a stream. */
+/** Replaces the bytes of a stream. */
 function withBytes(source: ByteStream, read: () => AsyncIterator<readonly Buffer[]>): ByteStream {
   return {
     get usage() {
@@ -65,23 +72,23 @@ function withBytes(source: ByteStream, read: () => AsyncIterator<readonly Buffer
   };
 }
 
-async function* only(bytes: Buffer): AsyncGenerator<readonly Buffer[]> {
+async function* yieldOnce(bytes: Buffer): AsyncGenerator<readonly Buffer[]> {
   yield [bytes];
 }
 
 type Members = Record<string, unknown>;
 type Offer = (text: string) => Promise<string>;
 
-/** True where something was changed. */
+/** Offers all texts of a response to handlers. Resolves to true if anything changed. */
 async function offerSlots(members: Members, offer: Offer): Promise<boolean> {
-  let changed = dropStray(members);
+  let isChanged = dropStray(members);
   for (const slot of slotsOfResponse(members)) {
     const offered = slot.text === "" ? "" : await offer(slot.text);
     if (offered === slot.text) continue;
     slot.set(offered);
-    changed = true;
+    isChanged = true;
   }
-  return changed;
+  return isChanged;
 }
 
 async function offerBody(bytes: Buffer, type: string, offer: Offer): Promise<Buffer> {
@@ -99,23 +106,23 @@ async function offerBody(bytes: Buffer, type: string, offer: Offer): Promise<Buf
     : bytes;
 }
 
-/** Nothing but comments goes out before the whole stream is there and handlers have seen its text. */
-function heldEvents(source: ByteStream, offer: Offer): ByteStream {
+/** Sends only comments before the whole stream is there and handlers have seen its text. */
+function holdEvents(source: ByteStream, offer: Offer): ByteStream {
   return withBytes(source, async function* () {
-    const bytes = await gathered(source);
-    yield [(await rewritten(bytes, offer)) ?? bytes];
+    const bytes = await collectBytes(source);
+    yield [(await rewriteEvents(bytes, offer)) ?? bytes];
   });
 }
 
-async function gathered(source: ByteStream): Promise<Buffer> {
-  const held = new HeldResponse(LIMITS);
-  for await (const read of source) {
-    for (const bytes of read) held.push(bytes);
-    if (held.excess === undefined) continue;
+async function collectBytes(source: ByteStream): Promise<Buffer> {
+  const response = new HeldResponse(LIMITS);
+  for await (const chunks of source) {
+    for (const bytes of chunks) response.push(bytes);
+    if (response.excess === undefined) continue;
     source.cancel();
-    throw tooLarge(held.excess);
+    throw tooLarge(response.excess);
   }
-  return Buffer.concat(held.take());
+  return Buffer.concat(response.take());
 }
 
 function tooLarge(excess: string): PorticoError {

@@ -1,9 +1,9 @@
-/** Offers a response to handlers before it leaves: the one place for all formats and models. */
+/** Offers a response to handlers before it is sent, for all formats and models. */
 import type { HandlerSelection } from "portico";
 import type { ChatCompletion, StreamPart } from "portico/provider";
 import { type ChatResponse, completionBytes, completionOf } from "../chat-response.ts";
 import type { Job } from "../job.ts";
-import { type PartStream, through } from "../streams/flow.ts";
+import { type PartStream, wrapFlow } from "../streams/flow.ts";
 import type { Emitter } from "../events.ts";
 import { hasStrayTokens, TEXTS, textIn, withMessage, withText } from "./chat-texts.ts";
 import { throughEditor } from "./edited-stream.ts";
@@ -11,15 +11,21 @@ import { offerParts } from "./held-parts.ts";
 import { offerNative } from "./native-texts.ts";
 import { PartEditor } from "./part-editor.ts";
 
-/** Somebody wants to see or change what leaves: it must then be in our own form. */
+/** Whether a handler watches what is sent. The response must then be in OpenAI's format. */
 export function watchesSending(events: Emitter): boolean {
   return events.hasHandlers("message:sending") || events.hasHandlers("message:streaming");
 }
 
-/** A stream is held for those handlers of `message:sending` whose owner does not judge it piece by piece. */
-export const HOLDING: HandlerSelection = { unlessOwnerHandles: "message:streaming" };
+/**
+ * Selects the handlers of `message:sending` for which a stream is held: those whose owner does not judge it piece by
+ * piece.
+ */
+export const HOLDING_HANDLERS: HandlerSelection = { unlessOwnerHandles: "message:streaming" };
 
-/** The response as handlers leave it. Rejects where one refuses a whole response; of a stream, its end is an error. */
+/**
+ * Returns the response as handlers change it. Rejects if one refuses a whole response; a refused stream ends with the
+ * error.
+ */
 export async function offerResponse(
   events: Emitter,
   job: Job,
@@ -27,30 +33,33 @@ export async function offerResponse(
 ): Promise<ChatResponse> {
   const { stream } = response;
   if (job.trace.judged) return response;
-  const sending = events.hasHandlers("message:sending", stream === undefined ? {} : HOLDING);
+  const hasSendingHandlers = events.hasHandlers(
+    "message:sending",
+    stream === undefined ? {} : HOLDING_HANDLERS,
+  );
   if (stream === undefined) {
-    if (!sending) return response;
-    const own = completionOf(response);
-    job.refusedUsage = own.usage;
+    if (!hasSendingHandlers) return response;
+    const original = completionOf(response);
+    job.refusedUsage = original.usage;
     const native = await offerNative(response, (text) => offerText(events, job, text));
     if (native !== undefined) return native;
-    const completion = await offerCompletion(events, job, own);
+    const completion = await offerCompletion(events, job, original);
     return completion === undefined
       ? response
       : { ...response, completion, body: completionBytes(completion), native: false };
   }
-  const edit = events.hasHandlers("message:streaming") ? editOf(events, job) : AS_IT_IS;
-  const flowing = through(stream, () => throughEditor(stream, new PartEditor(edit)));
-  return { ...response, stream: sending ? heldStream(events, job, flowing) : flowing };
+  const edit = events.hasHandlers("message:streaming") ? createEdit(events, job) : KEEP_TEXT;
+  const edited = wrapFlow(stream, () => throughEditor(stream, new PartEditor(edit)));
+  return { ...response, stream: hasSendingHandlers ? holdStream(events, job, edited) : edited };
 }
 
-/** What handlers cannot see goes from a stream that is held, too. */
-const AS_IT_IS = (text: string): string => text;
+/** Keeps each text. Also for a held stream, the editor removes what handlers cannot see. */
+const KEEP_TEXT = (text: string): string => text;
 
-/** `message:streaming` for the pieces of a stream. */
-export function editOf(events: Emitter, job: Job) {
-  return (text: string, final: boolean, of: number | string): Promise<string> => {
-    const streamId = of === 0 ? job.requestId : `${job.requestId}#${of}`;
+/** Creates the function that emits `message:streaming` for the pieces of a stream. */
+export function createEdit(events: Emitter, job: Job) {
+  return (text: string, final: boolean, textKey: number | string): Promise<string> => {
+    const streamId = textKey === 0 ? job.requestId : `${job.requestId}#${textKey}`;
     const context = { streamId, text, final, source: "chat", model: modelOf(job) };
     return events
       .emit("message:streaming", context, job.emitOptions)
@@ -61,7 +70,7 @@ export function editOf(events: Emitter, job: Job) {
   };
 }
 
-/** `message:sending`: the text as handlers leave it. Rejects where one refuses it. */
+/** Emits `message:sending` and returns the text as handlers change it. Rejects if one refuses it. */
 export async function offerText(
   events: Emitter,
   job: Job,
@@ -77,7 +86,7 @@ export async function offerText(
   return result.context.content;
 }
 
-/** Undefined where nothing was changed. */
+/** Offers all texts of a completion to handlers. Returns undefined if nothing changes. */
 async function offerCompletion(
   events: Emitter,
   job: Job,
@@ -98,12 +107,12 @@ async function offerCompletion(
   return changed;
 }
 
-/** Nothing goes out before the whole stream is there and handlers have seen its text. */
-function heldStream(events: Emitter, job: Job, source: PartStream): PartStream {
-  return through(source, async function* () {
-    const held: StreamPart[] = [];
-    for await (const parts of source) held.push(...parts);
-    yield await offerParts(held, (text) => offerText(events, job, text, HOLDING));
+/** Sends nothing before the whole stream is there and handlers have seen its text. */
+function holdStream(events: Emitter, job: Job, source: PartStream): PartStream {
+  return wrapFlow(source, async function* () {
+    const allParts: StreamPart[] = [];
+    for await (const parts of source) allParts.push(...parts);
+    yield await offerParts(allParts, (text) => offerText(events, job, text, HOLDING_HANDLERS));
   });
 }
 

@@ -3,31 +3,31 @@ import type { RawPart, StreamPart } from "portico/provider";
 import type { Edit, FlowEditor } from "./edited-stream.ts";
 
 import {
-  isSpoken,
-  nameOfSpoken,
-  type Spoken,
-  spokenPart,
-  spokenText,
-  withSpokenText,
+  isVisible,
+  textNameOf,
+  type VisiblePart,
+  createVisiblePart,
+  visibleText,
+  withVisibleText,
 } from "./spoken-parts.ts";
 import type { TextName } from "./chat-texts.ts";
 
-/** Parts of one text that follow each other in one read: they are one piece to the handlers. */
+/** Consecutive parts of one text in one read: handlers see them as one piece. */
 interface Run {
   choice: number;
   name: TextName;
   text: string;
-  /** With what says nothing to a reader and came in between. */
+  /** Includes the invisible parts in between. */
   parts: StreamPart[];
 }
 
 export class PartEditor implements FlowEditor<StreamPart> {
   readonly #edit: Edit;
-  /** Choices that have begun, with the texts that each has had a piece of. */
+  /** Choices that have begun, each with the texts of which a piece was received. */
   readonly #choices = new Map<number, Set<TextName>>();
-  /** How many texts of a choice and name have ended: formats such as Responses know several. */
-  readonly #ended = new Map<string, number>();
-  readonly #finished = new Set<number | string>();
+  /** The number of ended texts per choice and name: formats such as Responses have several. */
+  readonly #endedTexts = new Map<string, number>();
+  readonly #finishedKeys = new Set<number | string>();
   #run: Run | undefined;
   #out: StreamPart[] = [];
 
@@ -38,54 +38,54 @@ export class PartEditor implements FlowEditor<StreamPart> {
   async push(parts: readonly StreamPart[]): Promise<readonly StreamPart[]> {
     this.#out = [];
     for (const part of parts) {
-      if (isSpoken(part)) await this.#speak(part);
+      if (isVisible(part)) await this.#addVisible(part);
       else if (part.type === "raw" && part.endsText === true) await this.#endTexts(part);
-      else if (isSilent(part)) this.#pass(withoutStrayTokens(part));
-      else await this.#other(part);
+      else if (isInvisible(part)) this.#addInvisible(withoutStrayTokens(part));
+      else await this.#addOther(part);
     }
     await this.#endRun(false);
     return this.#out;
   }
 
-  /** What handlers still hold back of choices that never finished. */
+  /** Returns what handlers still hold back of choices that never finished. */
   async end(): Promise<readonly StreamPart[]> {
     this.#out = [];
-    for (const choice of this.#choices.keys()) await this.#last(choice);
+    for (const choice of this.#choices.keys()) await this.#finishChoice(choice);
     return this.#out;
   }
 
-  async #speak(part: Spoken): Promise<void> {
-    const name = nameOfSpoken(part);
+  async #addVisible(part: VisiblePart): Promise<void> {
+    const name = textNameOf(part);
     this.#namesOf(part.choice).add(name);
     if (this.#run?.name !== name || this.#run.choice !== part.choice) {
       await this.#endRun(false);
       this.#run = { choice: part.choice, name, text: "", parts: [] };
     }
-    this.#run.text += spokenText(part);
+    this.#run.text += visibleText(part);
     this.#run.parts.push(part);
   }
 
-  #pass(part: StreamPart): void {
+  #addInvisible(part: StreamPart): void {
     (this.#run?.parts ?? this.#out).push(part);
   }
 
-  async #other(part: StreamPart): Promise<void> {
-    const ends = part.type === "finish" && this.#run?.choice === part.choice;
-    await this.#endRun(ends);
+  async #addOther(part: StreamPart): Promise<void> {
+    const isFinal = part.type === "finish" && this.#run?.choice === part.choice;
+    await this.#endRun(isFinal);
     if ("choice" in part) this.#namesOf(part.choice);
-    if (part.type === "finish") await this.#last(part.choice);
+    if (part.type === "finish") await this.#finishChoice(part.choice);
     this.#out.push(part);
   }
 
-  /** The texts of the choice that have begun are complete. */
+  /** Finishes the texts of the choice that have begun. */
   async #endTexts(part: RawPart): Promise<void> {
     const { choice } = part;
     await this.#endRun(this.#run?.choice === choice);
     const names = this.#namesOf(choice);
-    await this.#finish(choice, names);
+    await this.#finishTexts(choice, names);
     for (const name of names) {
       const key = `${choice}.${name}`;
-      this.#ended.set(key, (this.#ended.get(key) ?? 0) + 1);
+      this.#endedTexts.set(key, (this.#endedTexts.get(key) ?? 0) + 1);
     }
     names.clear();
     this.#out.push(part);
@@ -100,38 +100,38 @@ export class PartEditor implements FlowEditor<StreamPart> {
       this.#out.push(...run.parts);
       return;
     }
-    const spoken = run.parts.filter(isSpoken);
+    const visibleParts = run.parts.filter(isVisible);
     if (edited !== "" || run.name === "transcript")
-      this.#out.push(withSpokenText(spoken[0]!, edited, spoken));
-    this.#out.push(...run.parts.filter((part) => !isSpoken(part)));
+      this.#out.push(withVisibleText(visibleParts[0]!, edited, visibleParts));
+    this.#out.push(...run.parts.filter((part) => !isVisible(part)));
   }
 
-  #offer(text: string, final: boolean, of: number | string): ReturnType<Edit> {
-    const isLast = final && !this.#finished.has(of);
-    if (isLast) this.#finished.add(of);
-    return text === "" && !isLast ? text : this.#edit(text, isLast, of);
+  #offer(text: string, final: boolean, textKey: number | string): ReturnType<Edit> {
+    const isLast = final && !this.#finishedKeys.has(textKey);
+    if (isLast) this.#finishedKeys.add(textKey);
+    return text === "" && !isLast ? text : this.#edit(text, isLast, textKey);
   }
 
-  /** The last piece of each text of the choice that has had none. Handlers hear of a content that is empty, too. */
-  async #last(choice: number): Promise<void> {
+  /** Sends the last piece of each unfinished text of the choice. Handlers also receive an empty content. */
+  async #finishChoice(choice: number): Promise<void> {
     const names = new Set(this.#namesOf(choice));
-    if (!this.#ended.has(`${choice}.content`)) names.add("content");
-    await this.#finish(choice, names);
+    if (!this.#endedTexts.has(`${choice}.content`)) names.add("content");
+    await this.#finishTexts(choice, names);
   }
 
-  async #finish(choice: number, names: Iterable<TextName>): Promise<void> {
+  async #finishTexts(choice: number, names: Iterable<TextName>): Promise<void> {
     for (const name of names) {
       const key = this.#keyOf(choice, name);
-      if (this.#finished.has(key)) continue;
+      if (this.#finishedKeys.has(key)) continue;
       const rest = await this.#offer("", true, key);
-      if (rest !== "") this.#out.push(spokenPart(choice, name, rest));
+      if (rest !== "") this.#out.push(createVisiblePart(choice, name, rest));
     }
   }
 
-  /** What handlers know a text by. */
+  /** Returns the key by which handlers identify a text. */
   #keyOf(choice: number, name: TextName): number | string {
-    const ended = this.#ended.get(`${choice}.${name}`);
-    if (ended !== undefined) return `${choice}.${name}.${ended}`;
+    const endedCount = this.#endedTexts.get(`${choice}.${name}`);
+    if (endedCount !== undefined) return `${choice}.${name}.${endedCount}`;
     return name === "content" ? choice : `${choice}.${name}`;
   }
 
@@ -145,14 +145,14 @@ export class PartEditor implements FlowEditor<StreamPart> {
   }
 }
 
-/** Says nothing to a reader, and ends no piece of text. */
-function isSilent(part: StreamPart): boolean {
+/** Whether a part is invisible to a reader and ends no piece of text. */
+function isInvisible(part: StreamPart): boolean {
   return (
     part.type === "comment" || part.type === "raw" || part.type === "start" || part.type === "usage"
   );
 }
 
-/** Tokens without the text that they are the tokens of: handlers could not see what they say. */
+/** Removes tokens without a text: handlers could not see their content. */
 function withoutStrayTokens(part: StreamPart): StreamPart {
   if (part.type !== "raw" || part.at !== "choice" || part.members["logprobs"] == null) return part;
   const { logprobs: _, ...members } = part.members;

@@ -1,25 +1,25 @@
-/** Spreads a text that a handler changed as a whole over the pieces that it was received in. */
+/** Distributes a text that a handler changed as a whole to the pieces in which it was received. */
 
 /**
- * The pieces of the changed text: those before and behind the change stay as they are, so that whatever belongs to them
- * stays too. The first piece that the change touches takes all of it, and the other ones are empty.
+ * Returns the pieces of the changed text. Pieces before and after the change stay unchanged, and so does whatever
+ * belongs to them. The first piece that the change touches gets all of it, and the other ones become empty.
  */
 export function changedPieces(pieces: readonly string[], changed: string): string[] {
   const text = pieces.join("");
-  const before = commonStart(text, changed);
-  const behind = commonEnd(text.slice(before), changed.slice(before));
-  const first = pieceAt(pieces, before);
-  const last = Math.max(first, pieceAt(pieces, text.length - behind - 1));
-  const start = lengthOf(pieces.slice(0, first));
-  const end = lengthOf(pieces.slice(last + 1));
+  const startLength = commonStart(text, changed);
+  const endLength = commonEnd(text.slice(startLength), changed.slice(startLength));
+  const first = pieceIndexAt(pieces, startLength);
+  const last = Math.max(first, pieceIndexAt(pieces, text.length - endLength - 1));
+  const start = totalLength(pieces.slice(0, first));
+  const end = totalLength(pieces.slice(last + 1));
   return pieces.map((piece, i) => {
     if (i < first || i > last) return piece;
     return i === first ? changed.slice(start, changed.length - end) : "";
   });
 }
 
-/** The piece in which a character stands; the last one for what stands behind all of them. */
-function pieceAt(pieces: readonly string[], position: number): number {
+/** Returns the index of the piece that contains a position; the last one for a position after all pieces. */
+function pieceIndexAt(pieces: readonly string[], position: number): number {
   let end = 0;
   for (const [i, piece] of pieces.entries()) {
     end += piece.length;
@@ -28,20 +28,20 @@ function pieceAt(pieces: readonly string[], position: number): number {
   return pieces.length - 1;
 }
 
-function lengthOf(pieces: readonly string[]): number {
+function totalLength(pieces: readonly string[]): number {
   return pieces.reduce((sum, piece) => sum + piece.length, 0);
 }
 
 function commonStart(a: string, b: string): number {
-  const most = Math.min(a.length, b.length);
+  const maxLength = Math.min(a.length, b.length);
   let length = 0;
-  while (length < most && a[length] === b[length]) length++;
+  while (length < maxLength && a[length] === b[length]) length++;
   return length;
 }
 
 function commonEnd(a: string, b: string): number {
-  const most = Math.min(a.length, b.length);
+  const maxLength = Math.min(a.length, b.length);
   let length = 0;
-  while (length < most && a.at(-1 - length) === b.at(-1 - length)) length++;
+  while (length < maxLength && a.at(-1 - length) === b.at(-1 - length)) length++;
   return length;
 }

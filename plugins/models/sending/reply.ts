@@ -1,10 +1,10 @@
-/** The response for a hook's reply in place of a model's. */
+/** Creates the response for a hook that replies in place of a model. */
 import { type ChatResponse, completionBytes } from "../chat-response.ts";
 import type { Job } from "../job.ts";
 import { NO_TOKENS, newCompletionId, partsOfCompletion, textCompletion } from "portico/provider";
 import { partStream } from "../streams/flow.ts";
 
-/** A hook's reply, as if a model had given it. */
+/** Returns the reply in the form of a model's response. */
 export function replyResponse(job: Job, text: string): ChatResponse {
   const completion = textCompletion(
     { id: newCompletionId(), created: Math.floor(Date.now() / 1000), model: job.request.model },

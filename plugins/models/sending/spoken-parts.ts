@@ -1,31 +1,35 @@
-/** Parts of a stream that a reader sees: of a message, of a refusal in its place, of the words of a sound. */
+/** Parts of a stream that a reader sees: of a message, of a refusal in its place, of the transcript of audio. */
 import { isObject, type StreamPart } from "portico/provider";
 import type { TextName } from "./chat-texts.ts";
 
-export type Spoken = Extract<StreamPart, { type: "text" | "reasoning" | "refusal" | "audio" }>;
+export type VisiblePart = Extract<StreamPart, { type: "text" | "reasoning" | "refusal" | "audio" }>;
 
-export function isSpoken(part: StreamPart): part is Spoken {
+export function isVisible(part: StreamPart): part is VisiblePart {
   if (part.type === "audio") return part.transcript !== "";
   return part.type === "text" || part.type === "refusal";
 }
 
-export function nameOfSpoken(part: Spoken): TextName {
+export function textNameOf(part: VisiblePart): TextName {
   if (part.type === "audio") return "transcript";
   return part.type === "refusal" ? "refusal" : "content";
 }
 
-export function spokenText(part: Spoken): string {
+export function visibleText(part: VisiblePart): string {
   return part.type === "audio" ? part.transcript : part.text;
 }
 
-export function spokenPart(choice: number, name: TextName, text: string): StreamPart {
+export function createVisiblePart(choice: number, name: TextName, text: string): StreamPart {
   if (name === "transcript") return { type: "audio", choice, transcript: text, members: {} };
   return { type: name === "content" ? "text" : "refusal", choice, text };
 }
 
-/** A part of the run with a text of its own. A sound would say what its words said: it goes. */
-export function withSpokenText(first: Spoken, text: string, run: readonly Spoken[]): StreamPart {
-  if (first.type !== "audio") return spokenPart(first.choice, nameOfSpoken(first), text);
+/** Creates the part that replaces a run of parts. Audio data would still speak the old words, so it is removed. */
+export function withVisibleText(
+  first: VisiblePart,
+  text: string,
+  run: readonly VisiblePart[],
+): StreamPart {
+  if (first.type !== "audio") return createVisiblePart(first.choice, textNameOf(first), text);
   const all = run.map((part) =>
     part.type === "audio" && isObject(part.members) ? part.members : {},
   );

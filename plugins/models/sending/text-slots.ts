@@ -1,79 +1,79 @@
-/** Finds the texts in responses of OpenAI's routes beside chat: completions, transcriptions, translations. */
+/** Finds the texts in responses of OpenAI's routes other than chat: completions, transcriptions, translations. */
 import { withoutTokens } from "portico/secrets";
 
 type Members = Record<string, unknown>;
 
 /** One text of a response, or of one event of a stream. */
 export interface TextSlot {
-  /** Of the text that it is a piece of. */
+  /** Identifies the text of which this is a piece. */
   key: number;
   text: string;
-  /** The whole text, repeated behind its pieces. */
-  whole?: boolean;
-  /** No piece comes after this one. */
-  last?: boolean;
+  /** The whole text, repeated after its pieces. */
+  isWhole?: boolean;
+  /** The last piece of its text. */
+  isLast?: boolean;
   set(text: string): void;
 }
 
-/** The texts of a whole response. Members that repeat a changed text word by word are removed. */
+/** Finds the texts of a whole response. Setting one removes members that repeat the old text word by word. */
 export function slotsOfResponse(response: Members): TextSlot[] {
   const slots = objectsIn(response.choices).flatMap((choice, key) =>
     slotsOfChoice(choice, "message", key),
   );
   const segments = objectsIn(response.segments);
   const parts = segments.flatMap((segment, i) => slotAt(segment, "text", i + 1));
-  const [own] = slotAt(response, "text", 0);
-  if (own === undefined) return [...slots, ...parts];
-  const { set } = own;
-  const spoken: TextSlot = {
-    ...own,
+  const [textSlot] = slotAt(response, "text", 0);
+  if (textSlot === undefined) return [...slots, ...parts];
+  const { set } = textSlot;
+  const wholeSlot: TextSlot = {
+    ...textSlot,
     set(text) {
       set(text);
       for (const segment of segments) delete segment.words;
-      // offered one by one, they keep what handlers saw only where two of them meet
-      if (spokenBy(segments) !== withoutSpaces(text)) delete response.segments;
+      // handlers saw each segment alone, but not a match that spans two of them
+      if (joinSegments(segments) !== withoutSpaces(text)) delete response.segments;
     },
   };
-  // last: by then its parts are as handlers leave them
-  return [...parts, spoken];
+  // The whole text is last, because handlers must have changed its segments by then.
+  return [...parts, wholeSlot];
 }
 
-/** Words and tokens of no text, which handlers could not see, go. True where there were some. */
+/** Removes words and tokens without a text, which handlers could not see. Returns true if there were any. */
 export function dropStray(value: Members): boolean {
   const { type } = value;
-  const own = type === "transcript.text.delta" ? value.delta : value.text;
-  let dropped = "choices" in value ? false : dropFrom(value, own);
+  const text = type === "transcript.text.delta" ? value.delta : value.text;
+  let hasDropped = "choices" in value ? false : dropFrom(value, text);
   for (const segment of objectsIn(value.segments))
-    dropped = dropFrom(segment, segment.text) || dropped;
+    hasDropped = dropFrom(segment, segment.text) || hasDropped;
   for (const choice of objectsIn(value.choices)) {
     const texts = [
       choice.text,
       ...objectsIn([choice.message, choice.delta]).map(({ content }) => content),
     ];
-    dropped = dropFrom(choice, texts.find(isSaid)) || dropped;
+    hasDropped = dropFrom(choice, texts.find(isNonEmpty)) || hasDropped;
   }
-  return dropped;
+  return hasDropped;
 }
 
 function dropFrom(holder: Members, text: unknown): boolean {
-  if (isSaid(text) || (holder.words == null && holder.logprobs == null)) return false;
+  if (isNonEmpty(text) || (holder.words == null && holder.logprobs == null)) return false;
   delete holder.words;
   delete holder.logprobs;
   return true;
 }
 
-const isSaid = (text: unknown) => typeof text === "string" && text !== "";
+const isNonEmpty = (text: unknown) => typeof text === "string" && text !== "";
 
-const spokenBy = (segments: readonly Members[]) =>
+const joinSegments = (segments: readonly Members[]) =>
   withoutSpaces(segments.map(({ text }) => text).join(""));
 const withoutSpaces = (text: string) => text.replace(/\s+/g, "");
 
-/** Those of one event of a stream. */
+/** Finds the texts of one event of a stream. */
 export function slotsOfEvent(event: Members): TextSlot[] {
   if (event.type === "transcript.text.delta") return slotAt(event, "delta", 0);
   if (event.type === "transcript.text.done")
     return slotAt(event, "text", 0).map((slot) => ({ ...slot, whole: true }));
-  // Repeated while its pieces flow: of one speaker, or of one part.
+  // The text of one speaker or segment, repeated while its pieces flow.
   if (event.type === "transcript.text.segment") return slotAt(event, "text", 1);
   return objectsIn(event.choices).flatMap((choice) => {
     const key = typeof choice.index === "number" ? choice.index : 0;
@@ -84,15 +84,18 @@ export function slotsOfEvent(event: Members): TextSlot[] {
   });
 }
 
-/** Some servers answer a text completion in chat's form: that is a text of its own, should both be there. */
+/**
+ * Finds the texts of a choice. Some servers respond to a text completion in the format of chat, which is a separate
+ * text if both exist.
+ */
 function slotsOfChoice(choice: Members, chat: "message" | "delta", key: number): TextSlot[] {
-  const spoken = objectsIn([choice[chat]]).flatMap((message) =>
+  const chatSlots = objectsIn([choice[chat]]).flatMap((message) =>
     slotAt(message, "content", -1 - key, choice),
   );
-  return [...slotAt(choice, "text", key), ...spoken];
+  return [...slotAt(choice, "text", key), ...chatSlots];
 }
 
-/** `holder`: of the text's tokens, should it have some. */
+/** Returns the text of a member as a list of at most one slot. `holder` has the tokens of the text, if any. */
 function slotAt(object: Members, name: string, key: number, holder = object): TextSlot[] {
   const text = object[name];
   if (typeof text !== "string") return [];
@@ -110,5 +113,7 @@ function slotAt(object: Members, name: string, key: number, holder = object): Te
 }
 
 function objectsIn(value: unknown): Members[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "object" && one !== null) : [];
+  return Array.isArray(value)
+    ? value.filter((item) => typeof item === "object" && item !== null)
+    : [];
 }
