@@ -1,4 +1,4 @@
-/** Whether a model's name can lead anywhere, judged by the configuration alone. */
+/** Checks from the configuration alone whether anything can serve a model. */
 import { type ConfigCheckSubject, type ConfigFault, didYouMean } from "portico";
 import { fitsPattern } from "portico/strings";
 
@@ -8,15 +8,15 @@ interface ChannelEntry {
   enabled?: unknown;
 }
 
-/** Their upstreams list models with a slash in the name: there `meta-llama/…` need not be a channel. */
+/** Providers whose upstreams list models with a slash in the name: there `meta-llama/…` need not be a channel. */
 const SLASHED_NAMES =
   /^(openrouter|together|fireworks|nvidia|huggingface|groq|vllm|lmstudio|llamacpp)$/;
-/** Providers that list nothing but their own name. */
+/** Providers that list only their own name. */
 const LISTS_ITSELF = new Set(["echo"]);
 
 /**
- * Why nothing in the configuration can serve the model: undefined where something may. `path` is where the name stands.
- * A channel without `models` may list any name.
+ * Returns the fault if nothing in the configuration can serve the model; undefined if something may. `path` is the
+ * position of the name. A channel without `models` may list any name.
  */
 export function modelFault(
   subject: ConfigCheckSubject,
@@ -32,7 +32,7 @@ export function modelFault(
   if (names.some((name) => model === name || model.startsWith(`${name}/`)))
     return agentModelFault(subject, model, path);
   const enabled = Object.values(channels).filter(({ enabled }) => enabled !== false);
-  if (enabled.some((channel) => listsOrMay(channel, model))) return undefined;
+  if (enabled.some((channel) => mayServe(channel, model))) return undefined;
   const slash = model.indexOf("/");
   if (slash > 0) {
     const channel = model.slice(0, slash);
@@ -50,14 +50,14 @@ export function modelFault(
   };
 }
 
-/** What a turn, job, poll or mapping names: a model, the one channel that is to serve it, and an agent. */
+/** The model, channel and agent that a turn, job, poll or mapping names. Only that channel may serve the model. */
 interface NamedTarget {
   model?: unknown;
   channel?: unknown;
   agent?: unknown;
 }
 
-/** The faults of a model, a channel and an agent. `path` is that of the object that holds them. */
+/** Returns the faults of a model, a channel and an agent. `path` is that of the object that contains them. */
 export function targetFaults(
   subject: ConfigCheckSubject,
   { model, channel, agent }: NamedTarget,
@@ -84,7 +84,7 @@ function channelFault(
   return { path, message, nearest: didYouMean(channel, [...channels, ...builtIn]) };
 }
 
-/** A model's fault where the name is a pattern: only what stands before its first `*` can be judged. */
+/** Like `modelFault` for a name that may be a pattern, of which only the part before the first `*` can be checked. */
 export function modelPatternFault(
   subject: ConfigCheckSubject,
   pattern: string,
@@ -97,14 +97,14 @@ export function modelPatternFault(
   return { ...fault, nearest: fault.nearest.replace(/any$/, rest) };
 }
 
-function listsOrMay({ models, provider }: ChannelEntry, model: string): boolean {
+function mayServe({ models, provider }: ChannelEntry, model: string): boolean {
   if (Array.isArray(models))
     return models.some((pattern) => typeof pattern === "string" && fitsPattern(pattern, model));
   if (LISTS_ITSELF.has(String(provider))) return model === provider;
   return !model.includes("/") || SLASHED_NAMES.test(String(provider));
 }
 
-/** `agent/<id>` must be an agent that is configured, unless a channel has that name. */
+/** Returns the fault if `agent/<id>` is not a configured agent, unless a channel has the name `agent`. */
 function agentModelFault(
   subject: ConfigCheckSubject,
   model: string,
@@ -118,7 +118,7 @@ function agentModelFault(
   return { ...fault, nearest: `agent/${fault.nearest}` };
 }
 
-/** The agent that is there without being configured. */
+/** The agent that exists without configuration. */
 const MAIN_AGENT = "main";
 
 function agentFault(
@@ -132,7 +132,7 @@ function agentFault(
   return { path, message, nearest: didYouMean(id, agents) };
 }
 
-/** A member that is an object; empty where it is anything else. */
+/** Returns a member that is an object, and an empty object for anything else. */
 export function recordAt<T = unknown>(value: unknown, key: string): Record<string, T> {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return {};
   const member = (value as Record<string, unknown>)[key];

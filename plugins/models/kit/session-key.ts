@@ -1,11 +1,11 @@
-/** Sessions of client keys. */
+/** Names of the sessions of client keys. */
 
-/** The session for a name that a client key gives: never one of another key's, nor one of the owner's. */
-export function keySession(key: string, named: string): string {
-  return `key:${key.replace(/[%:]/g, encodeURIComponent)}:${named}`;
+/** Returns the session for a name that a client key sends. It is never one of another key, nor one of the owner. */
+export function keySession(key: string, name: string): string {
+  return `key:${key.replace(/[%:]/g, encodeURIComponent)}:${name}`;
 }
 
-/** The client named no session: `chat`, or that of its key. */
+/** Whether the client named no session: `chat`, or that of its key. */
 export function isUnnamedSession(session: string): boolean {
   return session === "" || /^(key:[^:]*:)?chat$/.test(session);
 }

@@ -39,10 +39,10 @@ declare module "portico" {
     };
     "message:sending": { content: string; source: string; model?: string; to?: string };
     "message:streaming": {
-      /** Of one choice of one stream: the same for all its pieces. */
+      /** Identifies one choice of one stream: the same for all its pieces. */
       streamId: string;
       text: string;
-      /** The last piece of it, whose own text may be empty. */
+      /** The last piece of the stream, whose text may be empty. */
       final: boolean;
       source: string;
       model?: string;

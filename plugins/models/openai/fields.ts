@@ -1,4 +1,4 @@
-/** JSON objects whose fields are still to be checked. */
+/** A JSON object whose members have not been validated. */
 export type Fields = Record<string, unknown>;
 
 export function isObject(value: unknown): value is Fields {

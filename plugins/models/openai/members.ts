@@ -6,38 +6,40 @@ const COLON = 58;
 const BACKSLASH = 92;
 
 /**
- * The body of a request in JSON, in which whole numbers beyond 2^53 keep their digits. Throws
- * `unsupported_media_type`, `invalid_json`, or 400 for one beyond the limits.
+ * Reads the JSON body of a request. Integers beyond 2^53 keep their digits. Throws `unsupported_media_type`,
+ * `invalid_json`, or 400 for a body beyond the limits.
  */
 export async function jsonBody(call: Call): Promise<unknown> {
   checkJsonType(call.req);
   return parseBody(await call.body(), call.limits);
 }
 
-/** The value of a body, read as `jsonBody` reads it. */
+/** Parses a body in the same way as `jsonBody`. */
 export function parseBody(bytes: Buffer, limits: BodyLimits, raw: RawBody = bytes): unknown {
   const latin1 = typeof raw === "string" ? { latin1: raw } : {};
   return parseJson(bytes, { ...latin1, limits });
 }
 
-/** A caller's own bytes; short ones as a text with a character for each, which is quicker to search, cut and send. */
+/**
+ * The bytes of a caller. Short ones are a string with one character per byte, which is faster to search, cut and send.
+ */
 export type RawBody = Buffer | string;
 
-/** Longer ones are copied too often as texts. */
+/** Longer bodies as strings would be copied too often. */
 const SHORT_BYTES = 16 * 1024;
 
 export function rawBody(bytes: Buffer): RawBody {
   return bytes.length <= SHORT_BYTES ? bytes.toString("latin1") : bytes;
 }
 
-/** A character for each byte. */
+/** Returns a string with one character per byte. */
 export function latin1Of(raw: RawBody): string {
   return typeof raw === "string" ? raw : raw.toString("latin1");
 }
 
 /**
- * Calls `visit` with the position of each member's name in the text, and the depth of its object (1: the body itself). The
- * text may be the bytes as they are, and need not be JSON.
+ * Calls `visit` with the position of each member's name in the text, and the depth of its object (1: the body itself).
+ * The text may be undecoded bytes, and need not be JSON.
  */
 export function eachMember(
   text: string,
@@ -57,7 +59,7 @@ export function eachMember(
   }
 }
 
-/** Behind the closing quote. */
+/** Returns the position after the closing quote. */
 function stringEnd(text: string, start: number): number {
   // Most strings have no escaped quote, and for those the engine's own search is many times faster.
   const quote = text.indexOf('"', start + 1);

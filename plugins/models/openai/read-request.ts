@@ -1,6 +1,6 @@
 /**
- * Reads a body into a checked request, which is exactly what will be sent. No upstream may read a member in another way
- * than the gateway does, and only the gateway chooses models.
+ * Reads a body into a validated request, which is exactly what will be sent. No upstream may interpret a member
+ * differently than the gateway, and only the gateway chooses models.
  */
 import type { ChatRequest } from "portico/provider";
 import { type Fields, isObject } from "./fields.ts";
@@ -10,38 +10,46 @@ import { errors } from "../errors.ts";
 
 export interface ReadRequest {
   request: ChatRequest;
-  /** Models to go on to, in their order, after the request's own. */
+  /** Models to fall back to, in their order, after the request's own. */
   fallbacks: readonly string[];
-  /** The bytes say the same as the request: they may be sent. */
-  same: boolean;
+  /** The bytes have the same content as the request, so they may be sent. */
+  isUnchanged: boolean;
 }
 
-const NONE: readonly string[] = [];
-const MOST_MODELS = 16;
-/** Its first byte in UTF-8: we read over it, and not every server does. */
+const NO_MODELS: readonly string[] = [];
+const MAX_MODELS = 16;
+/** Its first byte in UTF-8. The gateway skips the mark, but not every server does. */
 const BYTE_ORDER_MARK = 0xef;
 
-/** `raw`: what the value was read from. Throws `invalid_request_error` (400) with `param`. */
+/** Validates a request. `raw`: the bytes of the value. Throws `invalid_request_error` (400) with `param`. */
 export function readRequest(value: unknown, raw?: RawBody): ReadRequest {
-  if (!isObject(value)) return { request: checkRequest(value), fallbacks: NONE, same: true };
+  if (!isObject(value))
+    return { request: checkRequest(value), fallbacks: NO_MODELS, isUnchanged: true };
   checkMembers(value, raw);
-  const strayOptions = value["stream"] !== true && value["stream_options"] !== undefined;
-  if (value["models"] === undefined && !strayOptions)
+  const hasStrayOptions = value["stream"] !== true && value["stream_options"] !== undefined;
+  if (value["models"] === undefined && !hasStrayOptions)
     return {
       request: checkRequest(value),
-      fallbacks: NONE,
-      same: raw === undefined || !isMarked(raw),
+      fallbacks: NO_MODELS,
+      isUnchanged: raw === undefined || !isMarked(raw),
     };
   const { fields, fallbacks } = splitModels(value);
   const { stream_options: _, ...others } = fields;
-  return { request: checkRequest(strayOptions ? others : fields), fallbacks, same: false };
+  return {
+    request: checkRequest(hasStrayOptions ? others : fields),
+    fallbacks,
+    isUnchanged: false,
+  };
 }
 
 function isMarked(raw: RawBody): boolean {
   return (typeof raw === "string" ? raw.charCodeAt(0) : raw[0]) === BYTE_ORDER_MARK;
 }
 
-/** The members without `models`, and the models to go on to after `model`, which may be the first of them. */
+/**
+ * Splits off `models`. Returns the other members, and the models to fall back to after `model`, which may be the first
+ * of `models`.
+ */
 export function splitModels({ models, ...fields }: Fields): {
   fields: Fields;
   fallbacks: readonly string[];
@@ -56,68 +64,72 @@ export function splitModels({ models, ...fields }: Fields): {
 
 function readModels(models: unknown): string[] {
   if (models == null) return [];
-  const good =
+  const isValid =
     Array.isArray(models) &&
     models.length > 0 &&
     models.every((model) => typeof model === "string" && model !== "");
-  if (!good) fail("`models` must be a list of model names, to be tried in their order.", "models");
-  if (models.length > MOST_MODELS)
-    fail(`\`models\` names ${models.length} models: at most ${MOST_MODELS} are allowed.`, "models");
+  if (!isValid)
+    fail("`models` must be a list of model names, to be tried in their order.", "models");
+  if (models.length > MAX_MODELS)
+    fail(`\`models\` names ${models.length} models: at most ${MAX_MODELS} are allowed.`, "models");
   return models as string[];
 }
 
-// cspell:ignore modelſ
-// By Unicode's rules of case and width, as some servers read their members: `modelſ` is `models` to them. Others trim.
-const MODEL = /^[\s\p{C}]*models?[\s\p{C}]*$/iu;
+// Compares by Unicode's rules of case and width, as some servers do: `modelſ` is `models` to them. Others trim names.
+const MODEL_KEY = /^[\s\p{C}]*models?[\s\p{C}]*$/iu;
 const ASCII = /^[\0-\x7f]*$/;
-const namesAModel = (key: string) => MODEL.test(ASCII.test(key) ? key : key.normalize("NFKC"));
-/** Members that were looked at: most requests have the same few. */
-const harmless = new Set<string>(["model", "models"]);
-const MOST_HARMLESS = 500;
-const LONGEST_HARMLESS = 40;
-/** Members that some servers take for members of the body itself. */
-const MERGED = ["extra_body", "extraBody"];
+const isModelKey = (key: string) => MODEL_KEY.test(ASCII.test(key) ? key : key.normalize("NFKC"));
+/** Caches the checked members, because most requests have the same few. */
+const harmlessKeys = new Set<string>(["model", "models"]);
+const MAX_HARMLESS_KEYS = 500;
+const MAX_HARMLESS_LENGTH = 40;
+/** Members whose own members some servers merge into the body. */
+const MERGED_MEMBERS = ["extra_body", "extraBody"];
 
-/** Throws 400 for members that an upstream could take for `model` or `models`, and for ones that come twice. */
+/** Throws 400 for members that an upstream could interpret as `model` or `models`, and for repeated ones. */
 export function checkMembers(value: Fields, raw?: RawBody): void {
   const keys = Object.keys(value);
   refuseNearModels(keys);
   refuseMergedModels(value);
-  if (raw === undefined || ownMembers(latin1Of(raw)) === keys.length) return;
-  const twice = repeated(
+  if (raw === undefined || countMembers(latin1Of(raw)) === keys.length) return;
+  const repeatedName = findRepeatedName(
     typeof raw === "string" ? Buffer.from(raw, "latin1").toString() : raw.toString(),
   );
-  if (twice !== undefined)
-    fail(`\`${shown(twice)}\` occurs twice in the body. Send it once.`, shown(twice));
+  if (repeatedName !== undefined)
+    fail(
+      `\`${shortenName(repeatedName)}\` occurs twice in the body. Send it once.`,
+      shortenName(repeatedName),
+    );
 }
 
 function refuseNearModels(keys: readonly string[]): void {
   for (const key of keys) {
-    if (harmless.has(key)) continue;
-    if (namesAModel(key))
+    if (harmlessKeys.has(key)) continue;
+    if (isModelKey(key))
       fail(
-        `\`${shown(key)}\` is not a field of this request: use \`${/models/iu.test(key) ? "models" : "model"}\`.`,
-        shown(key),
+        `\`${shortenName(key)}\` is not a field of this request: use \`${/models/iu.test(key) ? "models" : "model"}\`.`,
+        shortenName(key),
       );
-    if (key.length <= LONGEST_HARMLESS && harmless.size < MOST_HARMLESS) harmless.add(key);
+    if (key.length <= MAX_HARMLESS_LENGTH && harmlessKeys.size < MAX_HARMLESS_KEYS)
+      harmlessKeys.add(key);
   }
 }
 
 function refuseMergedModels(value: Fields): void {
-  for (const name of MERGED) {
-    const merged = value[name];
-    if (!isObject(merged)) continue;
-    const key = Object.keys(merged).find(namesAModel);
+  for (const name of MERGED_MEMBERS) {
+    const mergedMembers = value[name];
+    if (!isObject(mergedMembers)) continue;
+    const key = Object.keys(mergedMembers).find(isModelKey);
     if (key !== undefined)
       fail(
-        `\`${name}.${shown(key)}\` must not name models: use \`model\` or \`models\`.`,
-        `${name}.${shown(key)}`,
+        `\`${name}.${shortenName(key)}\` must not name models: use \`model\` or \`models\`.`,
+        `${name}.${shortenName(key)}`,
       );
   }
 }
 
-/** As they are written: of two with one name, only the last is read. */
-function ownMembers(text: string): number {
+/** Counts the members as written: of two with one name, only the last is parsed. */
+function countMembers(text: string): number {
   let count = 0;
   eachMember(text, (_from, _to, depth) => {
     if (depth === 1) count++;
@@ -125,20 +137,20 @@ function ownMembers(text: string): number {
   return count;
 }
 
-/** The first member of the object itself that comes twice. The text is JSON. */
-function repeated(text: string): string | undefined {
-  const seen = new Set<string>();
-  let twice: string | undefined;
+/** Returns the first repeated member of the object itself. The text must be JSON. */
+function findRepeatedName(text: string): string | undefined {
+  const names = new Set<string>();
+  let repeatedName: string | undefined;
   eachMember(text, (from, to, depth) => {
-    if (depth !== 1 || twice !== undefined) return;
+    if (depth !== 1 || repeatedName !== undefined) return;
     const name = JSON.parse(text.slice(from, to)) as string;
-    if (seen.has(name)) twice = name;
-    else seen.add(name);
+    if (names.has(name)) repeatedName = name;
+    else names.add(name);
   });
-  return twice;
+  return repeatedName;
 }
 
-function shown(name: string): string {
+function shortenName(name: string): string {
   return Buffer.from(name).toString().slice(0, 60);
 }
 

@@ -1,17 +1,17 @@
 /**
- * Checks a chat completions request by hand: a good one costs a few property reads, and the error for a bad one names the
- * field that is wrong. Unknown fields stay. `null` means unset everywhere.
+ * Validates a chat completions request by hand: a valid one costs a few property reads, and the error for an invalid
+ * one names the wrong field. Unknown fields stay. `null` means unset everywhere.
  */
 import { exactJson } from "portico";
 import type { ChatMessage, ChatRequest } from "portico/provider";
 import { type Fields, isObject } from "./fields.ts";
 import { errors } from "../errors.ts";
 
-/** Of tools and users: what is remembered by name is bounded. */
-const LONGEST_NAME = 256;
+/** Limit for names of tools and users, because they are stored by name. */
+const MAX_NAME_LENGTH = 256;
 
 const isName = (value: unknown): value is string =>
-  typeof value === "string" && value !== "" && value.length <= LONGEST_NAME;
+  typeof value === "string" && value !== "" && value.length <= MAX_NAME_LENGTH;
 
 const ROLES = new Set(["system", "developer", "user", "assistant", "tool", "function"]);
 
@@ -48,37 +48,37 @@ function checkMessages(messages: unknown): void {
   for (let i = 0; i < messages.length; i++) checkMessage(messages[i], i);
 }
 
-function checkNumbers(v: Fields): void {
-  numberIn(v, "temperature", 0, 2);
-  numberIn(v, "top_p", 0, 1);
-  numberIn(v, "frequency_penalty", -2, 2);
-  numberIn(v, "presence_penalty", -2, 2);
-  integerIn(v, "max_tokens", 1, Number.MAX_SAFE_INTEGER);
-  integerIn(v, "max_completion_tokens", 1, Number.MAX_SAFE_INTEGER);
-  integerIn(v, "n", 1, 128);
-  integerIn(v, "top_logprobs", 0, 20);
-  integerIn(v, "seed", Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+function checkNumbers(fields: Fields): void {
+  checkNumber(fields, "temperature", 0, 2);
+  checkNumber(fields, "top_p", 0, 1);
+  checkNumber(fields, "frequency_penalty", -2, 2);
+  checkNumber(fields, "presence_penalty", -2, 2);
+  checkInteger(fields, "max_tokens", 1, Number.MAX_SAFE_INTEGER);
+  checkInteger(fields, "max_completion_tokens", 1, Number.MAX_SAFE_INTEGER);
+  checkInteger(fields, "n", 1, 128);
+  checkInteger(fields, "top_logprobs", 0, 20);
+  checkInteger(fields, "seed", Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 }
 
-function checkOptions(v: Fields): void {
-  if (v["stream"] != null && typeof v["stream"] !== "boolean")
+function checkOptions(fields: Fields): void {
+  if (fields["stream"] != null && typeof fields["stream"] !== "boolean")
     fail("`stream` must be true or false.", "stream");
-  if (v["tools"] != null) checkTools(v["tools"]);
-  if (v["tool_choice"] != null) checkToolChoice(v["tool_choice"]);
-  if (v["stop"] != null) checkStop(v["stop"]);
-  ofType(v, "logprobs", "boolean");
-  ofType(v, "parallel_tool_calls", "boolean");
-  ofType(v, "user", "string");
-  if (typeof v["user"] === "string" && v["user"].length > LONGEST_NAME)
-    fail(`\`user\` has more than ${LONGEST_NAME} characters.`, "user");
-  ofType(v, "reasoning_effort", "string");
-  objectField(v, "logit_bias");
-  objectField(v, "metadata");
-  objectField(v, "stream_options");
-  if (v["stream_options"] != null)
-    ofType(v["stream_options"] as Fields, "include_usage", "boolean", "stream_options.");
-  objectField(v, "response_format");
-  if (v["response_format"] != null) checkResponseFormat(v["response_format"] as Fields);
+  if (fields["tools"] != null) checkTools(fields["tools"]);
+  if (fields["tool_choice"] != null) checkToolChoice(fields["tool_choice"]);
+  if (fields["stop"] != null) checkStop(fields["stop"]);
+  checkType(fields, "logprobs", "boolean");
+  checkType(fields, "parallel_tool_calls", "boolean");
+  checkType(fields, "user", "string");
+  if (typeof fields["user"] === "string" && fields["user"].length > MAX_NAME_LENGTH)
+    fail(`\`user\` has more than ${MAX_NAME_LENGTH} characters.`, "user");
+  checkType(fields, "reasoning_effort", "string");
+  checkObject(fields, "logit_bias");
+  checkObject(fields, "metadata");
+  checkObject(fields, "stream_options");
+  if (fields["stream_options"] != null)
+    checkType(fields["stream_options"] as Fields, "include_usage", "boolean", "stream_options.");
+  checkObject(fields, "response_format");
+  if (fields["response_format"] != null) checkResponseFormat(fields["response_format"] as Fields);
 }
 
 function checkMessage(value: unknown, i: number): void {
@@ -89,7 +89,7 @@ function checkMessage(value: unknown, i: number): void {
     fail(
       role == null
         ? `\`${at(".role")}\` is missing.`
-        : `\`${at(".role")}\` must be one of system, developer, user, assistant, tool or function, not ${show(role)}.`,
+        : `\`${at(".role")}\` must be one of system, developer, user, assistant, tool or function, not ${describeValue(role)}.`,
       at(".role"),
     );
   }
@@ -172,7 +172,10 @@ function checkTool(tool: unknown, path: string): void {
 function checkFunction(fn: unknown, path: string): void {
   if (!isObject(fn)) fail(`\`${path}\` must be an object with a name.`, path);
   if (!isName(fn["name"]))
-    fail(`\`${path}.name\` must be a string of 1 to ${LONGEST_NAME} characters.`, `${path}.name`);
+    fail(
+      `\`${path}.name\` must be a string of 1 to ${MAX_NAME_LENGTH} characters.`,
+      `${path}.name`,
+    );
   if (fn["description"] != null && typeof fn["description"] !== "string")
     fail(`\`${path}.description\` must be a string.`, `${path}.description`);
   if (fn["parameters"] != null && !isObject(fn["parameters"]))
@@ -205,13 +208,13 @@ function checkResponseFormat(format: Fields): void {
   if (typeof format["type"] !== "string")
     fail("`response_format.type` must be a string.", "response_format.type");
   if (format["type"] !== "json_schema") return;
-  const named = format["json_schema"];
-  if (!isObject(named))
+  const jsonSchema = format["json_schema"];
+  if (!isObject(jsonSchema))
     fail(
       "`response_format.json_schema` must be an object with a name and a schema.",
       "response_format.json_schema",
     );
-  if (named["schema"] != null && !isObject(named["schema"])) {
+  if (jsonSchema["schema"] != null && !isObject(jsonSchema["schema"])) {
     fail(
       "`response_format.json_schema.schema` must be a JSON Schema object.",
       "response_format.json_schema.schema",
@@ -219,37 +222,37 @@ function checkResponseFormat(format: Fields): void {
   }
 }
 
-/** The value of a member; of a whole number beyond 2^53 the nearest double, which every limit refuses. */
+/** Returns the value of a member; for an integer beyond 2^53 the nearest double, which every limit refuses. */
 function plainNumber(value: unknown): unknown {
   return exactJson.isNumber(value) ? Number(value) : value;
 }
 
-function numberIn(v: Fields, key: string, low: number, high: number): void {
-  const n = plainNumber(v[key]);
+function checkNumber(fields: Fields, key: string, low: number, high: number): void {
+  const n = plainNumber(fields[key]);
   if (n == null) return;
   if (typeof n !== "number") fail(`\`${key}\` must be a number.`, key);
   if (!(n >= low && n <= high))
     fail(`\`${key}\` must be between ${low} and ${high}, not ${n}.`, key);
 }
 
-function integerIn(v: Fields, key: string, low: number, high: number): void {
-  const n = plainNumber(v[key]);
+function checkInteger(fields: Fields, key: string, low: number, high: number): void {
+  const n = plainNumber(fields[key]);
   if (n == null) return;
   if (typeof n !== "number" || !Number.isInteger(n)) fail(`\`${key}\` must be an integer.`, key);
   if (n < low) fail(`\`${key}\` must be at least ${low}, not ${n}.`, key);
   if (n > high) fail(`\`${key}\` must be at most ${high}, not ${n}.`, key);
 }
 
-function ofType(v: Fields, key: string, type: "boolean" | "string", of = ""): void {
-  if (v[key] != null && typeof v[key] !== type)
-    fail(`\`${of}${key}\` must be a ${type}.`, of + key);
+function checkType(fields: Fields, key: string, type: "boolean" | "string", prefix = ""): void {
+  if (fields[key] != null && typeof fields[key] !== type)
+    fail(`\`${prefix}${key}\` must be a ${type}.`, prefix + key);
 }
 
-function objectField(v: Fields, key: string): void {
-  if (v[key] != null && !isObject(v[key])) fail(`\`${key}\` must be an object.`, key);
+function checkObject(fields: Fields, key: string): void {
+  if (fields[key] != null && !isObject(fields[key])) fail(`\`${key}\` must be an object.`, key);
 }
 
-function show(value: unknown): string {
+function describeValue(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 60 ? `${text.slice(0, 57)}…` : text;
 }
@@ -258,13 +261,13 @@ function fail(message: string, param?: string): never {
   throw errors.invalidRequest({ problem: message }, { param });
 }
 
-/** The last message of role `user`, or -1. */
+/** Returns the index of the last message of role `user`, or -1. */
 export function lastUserIndex(messages: readonly ChatMessage[]): number {
   for (let i = messages.length - 1; i >= 0; i--) if (messages[i]?.role === "user") return i;
   return -1;
 }
 
-/** The text of a message: its string, or its text parts joined by line breaks. */
+/** Returns the text of a message: its string, or its text parts joined by line breaks. */
 export function textOf(message: ChatMessage | undefined): string {
   const content = message?.content;
   if (typeof content === "string") return content;
@@ -272,16 +275,18 @@ export function textOf(message: ChatMessage | undefined): string {
   return content.flatMap((part) => (typeof part.text === "string" ? [part.text] : [])).join("\n");
 }
 
-/** A copy of the request whose last user message says `text`; parts other than text stay. */
+/** Returns a copy of the request with `text` in its last user message. Other parts of that message stay. */
 export function withLastUserText(request: ChatRequest, text: string): ChatRequest {
-  const at = lastUserIndex(request.messages);
-  const old = request.messages[at];
-  if (old === undefined) return request;
-  const content = Array.isArray(old.content)
-    ? [{ type: "text", text }, ...old.content.filter((part) => part.type !== "text")]
+  const index = lastUserIndex(request.messages);
+  const oldMessage = request.messages[index];
+  if (oldMessage === undefined) return request;
+  const content = Array.isArray(oldMessage.content)
+    ? [{ type: "text", text }, ...oldMessage.content.filter((part) => part.type !== "text")]
     : text;
   return {
     ...request,
-    messages: request.messages.map((message, i) => (i === at ? { ...message, content } : message)),
+    messages: request.messages.map((message, i) =>
+      i === index ? { ...message, content } : message,
+    ),
   };
 }

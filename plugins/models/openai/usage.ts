@@ -2,8 +2,8 @@
 import type { Usage } from "portico/provider";
 
 /**
- * The last `"usage": {…}` of a response's JSON text. Inside a string its quotes would be escaped, so that what a model
- * says cannot be taken for it.
+ * Parses the last `"usage": {…}` of a response's JSON text. Inside a string its quotes would be escaped, so a text of
+ * the model cannot be mistaken for it.
  */
 export function usageIn(text: string): Usage | undefined {
   const at = text.lastIndexOf('"usage"');
@@ -14,12 +14,12 @@ export function usageIn(text: string): Usage | undefined {
   for (let i = from; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === 123) depth++;
-    else if (code === 125 && --depth === 0) return parsed(text.slice(from, i + 1));
+    else if (code === 125 && --depth === 0) return parseUsage(text.slice(from, i + 1));
   }
   return undefined;
 }
 
-function parsed(text: string): Usage | undefined {
+function parseUsage(text: string): Usage | undefined {
   try {
     return JSON.parse(text) as Usage;
   } catch {
@@ -29,8 +29,8 @@ function parsed(text: string): Usage | undefined {
 
 const OPTION = ',"stream_options":{"include_usage":true}}';
 
-/** A request's bytes with `stream_options.include_usage` set; undefined where they have stream options already. */
-export function askingForUsage(
+/** Returns a request's bytes with `stream_options.include_usage` set; undefined if they have stream options already. */
+export function requestUsage(
   bytes: Buffer | string,
   options: unknown,
 ): Buffer | string | undefined {

@@ -9,7 +9,7 @@ import {
 } from "portico/provider";
 import type { ChatResponse } from "../chat-response.ts";
 import type { Job, Shaping, Trace } from "../job.ts";
-import { type PartStream, partStream, through } from "../streams/flow.ts";
+import { type PartStream, partStream, wrapFlow } from "../streams/flow.ts";
 import type { AliasConfig } from "../schema.ts";
 
 type CacheConfig = NonNullable<Exclude<AliasConfig, string>["cache"]>;
@@ -123,7 +123,7 @@ function recordStream(
   source: PartStream,
   store: (content: { parts: readonly StreamPart[]; size: number }) => void,
 ): PartStream {
-  return through(source, async function* () {
+  return wrapFlow(source, async function* () {
     const all: StreamPart[] = [];
     let size = 0;
     let isComplete = true;

@@ -5,7 +5,7 @@ import type { ChatCompletion, Usage } from "portico/provider";
 import { type ChatResponse, completionOf } from "../chat-response.ts";
 import type { Emitter } from "../events.ts";
 import type { Job } from "../job.ts";
-import { type ByteStream, type PartStream, through } from "../streams/flow.ts";
+import { type ByteStream, type PartStream, wrapFlow } from "../streams/flow.ts";
 import { SeenParts } from "./seen-parts.ts";
 import { outputOf, StreamedBytes } from "./usage.ts";
 import { type Meter, usageOf } from "./metering.ts";
@@ -124,7 +124,7 @@ export class JobEnd {
       await this.#reportEnd(watched, { status, error, firstByteMs });
     };
     job.onCancel({ cancel: () => void report(499, DISCONNECTED) });
-    return through(stream, async function* () {
+    return wrapFlow(stream, async function* () {
       try {
         for await (const parts of stream) {
           watched.add(parts);

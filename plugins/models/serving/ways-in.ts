@@ -75,7 +75,7 @@ function wholeBody(response: ChatResponse, functionCalls: boolean): Buffer {
 
 /** Reads a request in OpenAI's format. */
 function readOpenAi(body: unknown, raw: RawBody): Incoming {
-  const { request, fallbacks, same } = readRequest(body, raw);
+  const { request, fallbacks, isUnchanged: same } = readRequest(body, raw);
   return { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
 }
 
@@ -88,7 +88,7 @@ function readTranslated(request: ChatRequest, options: OpenOptions, bytes: Buffe
     request: read.request,
     fallbacks: read.fallbacks,
     stream,
-    native: read.same ? options.native : undefined,
+    native: read.isUnchanged ? options.native : undefined,
     dropped,
     refusal,
     form: formOf(options),

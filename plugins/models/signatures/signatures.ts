@@ -1,8 +1,9 @@
 /**
- * Signatures of reasoning for clients that do not send them back. Models that reason want the signature of a tool call, or
- * of the reasoning before it, again with the call; most clients keep only the members of OpenAI's format. Signatures come in
- * `extra_content`, and from OpenRouter in `reasoning_details`. What a response brought is kept for a day, by client, channel,
- * the call's id and a hash of its name and arguments: ids such as `call_0` repeat.
+ * Restores the signatures of reasoning for clients that do not send them back. Models that reason require the signature
+ * of a tool call, or of the reasoning before it, together with the call in later requests; most clients keep only the
+ * members of OpenAI's format. Signatures are in `extra_content`, and from OpenRouter in `reasoning_details`. Those of a
+ * response are kept for a day, by client, channel, the call's id and a hash of its name and arguments, because ids such
+ * as `call_0` repeat.
  */
 import { createHash } from "node:crypto";
 import type { Client } from "portico";
@@ -23,29 +24,32 @@ interface Extras {
   details?: unknown;
 }
 
-/** What a response brought, as one row. */
+/** The signatures of one tool call, as one row. */
 interface Entry extends Extras {
   key: string;
   at: number;
 }
 
 export interface SignatureServices {
-  /** Absent where there is no store: then only this process remembers. */
+  /** Undefined if there is no store: then only this process remembers them. */
   kv(): Store["kv"] | undefined;
   now(): number;
 }
 
 const DAY_MS = 86_400_000;
-/** Larger ones are not kept: reasoning with its signature has some kilobytes. */
-const MOST_BYTES_OF_ENTRY = 128 * 1024;
-/** Rows of a client lie in so many buckets, each of which is bounded: so is what one client takes of the store. */
+/** Larger entries are not kept: reasoning with its signature has some kilobytes. */
+const MAX_ENTRY_BYTES = 128 * 1024;
+/**
+ * The rows of a client are distributed to this number of buckets of limited size, which limits what one client uses of
+ * the store.
+ */
 const BUCKETS = 256;
-const MOST_BYTES_OF_BUCKET = 256 * 1024;
-/** In this process, of all clients. */
-const MOST_ENTRIES = 5000;
-const MOST_BYTES = 32 * 1024 * 1024;
-/** The last calls of a conversation; older ones need no signature. */
-const MOST_CALLS = 200;
+const MAX_BUCKET_BYTES = 256 * 1024;
+/** Limits in this process, for all clients. */
+const MAX_ENTRIES = 5000;
+const MAX_BYTES = 32 * 1024 * 1024;
+/** Only the last calls of a conversation need a signature. */
+const MAX_CALLS = 200;
 
 export class Signatures {
   readonly #services: SignatureServices;
@@ -56,30 +60,30 @@ export class Signatures {
     this.#recent = new RecentEntries(services.now);
   }
 
-  /** Keeps what a message of a response brought. */
+  /** Stores the signatures of a message of a response. */
   remember(client: Client, channel: string, message: Pick<ChatMessage, string>): void {
     const { tool_calls: calls, extra_content: extra } = message as ChatMessage;
     const details = joinDetails(message["reasoning_details"]);
     const owner = ownerOf(client);
     for (const call of calls ?? []) {
-      const { extra_content: ofCall } = call;
-      if (extra == null && ofCall == null && details === undefined) continue;
+      const { extra_content: callExtra } = call;
+      if (extra == null && callExtra == null && details === undefined) continue;
       const at = this.#services.now();
       const key = keyOf(channel, call);
-      const entry: Entry = { key, at, call: ofCall, message: extra, details };
-      if (sizeOf(entry) > MOST_BYTES_OF_ENTRY) continue;
+      const entry: Entry = { key, at, call: callExtra, message: extra, details };
+      if (sizeOf(entry) > MAX_ENTRY_BYTES) continue;
       this.#recent.set(owner, entry.key, entry);
       void this.#store(owner, entry);
     }
   }
 
-  /** The request with the signatures that its messages lack; the same request where none is known. */
+  /** Returns the request with the signatures that its messages lack; the same object if none is known. */
   async restore(client: Client, channel: string, request: ChatRequest): Promise<ChatRequest> {
     const owner = ownerOf(client);
     const messages = [...request.messages];
     let isChanged = false;
     let calls = 0;
-    for (let i = messages.length - 1; i >= 0 && calls < MOST_CALLS; i--) {
+    for (let i = messages.length - 1; i >= 0 && calls < MAX_CALLS; i--) {
       const message = messages[i]!;
       const list = message.tool_calls;
       if (message.role !== "assistant" || !Array.isArray(list) || isSigned(message)) continue;
@@ -87,9 +91,9 @@ export class Signatures {
       const extras = await Promise.all(
         list.map((call) => this.#recall(owner, keyOf(channel, call))),
       );
-      const signed = withExtras(message, extras);
-      if (signed === message) continue;
-      messages[i] = signed;
+      const restored = withExtras(message, extras);
+      if (restored === message) continue;
+      messages[i] = restored;
       isChanged = true;
     }
     return isChanged ? { ...request, messages } : request;
@@ -108,11 +112,11 @@ export class Signatures {
     if (kv === undefined) return;
     const others = (await this.#read(owner, entry.key)).filter(({ key }) => key !== entry.key);
     const entries = [entry, ...others];
-    while (sizeOf(entries) > MOST_BYTES_OF_BUCKET) entries.pop();
+    while (sizeOf(entries) > MAX_BUCKET_BYTES) entries.pop();
     try {
       await kv.set(namespaceOf(owner), bucketOf(entry.key), entries, { ttlMs: DAY_MS });
     } catch {
-      // A store that is full or gone costs a signature, and no response.
+      // A store that is full or unavailable costs a signature, but no response.
     }
   }
 
@@ -127,7 +131,7 @@ export class Signatures {
   }
 }
 
-/** The latest entries, those that are not there among them, so that a store is asked for each once. */
+/** Caches the latest entries, including missing ones, so that the store is queried only once for each. */
 class RecentEntries {
   readonly #now: () => number;
   readonly #entries = new Map<string, { entry: Entry | undefined; bytes: number; at: number }>();
@@ -139,16 +143,16 @@ class RecentEntries {
 
   get(owner: string, key: string): { entry: Entry | undefined } | undefined {
     const id = `${owner}\n${key}`;
-    const known = this.#entries.get(id);
-    if (known === undefined) return undefined;
-    if (known.at <= this.#now() - DAY_MS) {
+    const cached = this.#entries.get(id);
+    if (cached === undefined) return undefined;
+    if (cached.at <= this.#now() - DAY_MS) {
       this.#delete(id);
       return undefined;
     }
-    // The last one that is used is the last one to go.
+    // Moves the entry to the end, so that the least recently used one is dropped first.
     this.#entries.delete(id);
-    this.#entries.set(id, known);
-    return known;
+    this.#entries.set(id, cached);
+    return cached;
   }
 
   set(owner: string, key: string, entry: Entry | undefined): void {
@@ -158,7 +162,7 @@ class RecentEntries {
     this.#entries.set(id, { entry, bytes, at: entry?.at ?? this.#now() });
     this.#bytes += bytes;
     for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= MOST_ENTRIES && this.#bytes <= MOST_BYTES) return;
+      if (this.#entries.size <= MAX_ENTRIES && this.#bytes <= MAX_BYTES) return;
       this.#delete(oldest);
     }
   }
@@ -178,7 +182,7 @@ function isSigned(message: ChatMessage): boolean {
 
 function withExtras(message: ChatMessage, extras: readonly (Extras | undefined)[]): ChatMessage {
   if (extras.every((extra) => extra === undefined)) return message;
-  const ofMessage = extras.find((extra) => extra?.message != null)?.message;
+  const messageExtra = extras.find((extra) => extra?.message != null)?.message;
   const details = extras.find((extra) => extra?.details != null)?.details;
   const calls = message.tool_calls!.map((call, i) => {
     const extra = extras[i]?.call;
@@ -187,7 +191,7 @@ function withExtras(message: ChatMessage, extras: readonly (Extras | undefined)[
   return {
     ...message,
     tool_calls: calls,
-    ...(ofMessage != null && { extra_content: ofMessage }),
+    ...(messageExtra != null && { extra_content: messageExtra }),
     ...(details != null && { reasoning_details: details }),
   };
 }
@@ -209,21 +213,24 @@ function bucketOf(key: string): string {
   return String(Buffer.from(key, "base64url").readUInt32BE() % BUCKETS);
 }
 
-/** Clients parse arguments and serialise them again, with other spaces and another order of members. */
+/**
+ * Serialises arguments in one canonical form, because clients parse and serialise them with other spaces and another
+ * order of members.
+ */
 function canonicalJson(text: unknown): unknown {
   if (typeof text !== "string") return text ?? null;
   try {
-    return JSON.stringify(sorted(parseCounted(text === "" ? "{}" : text)));
+    return JSON.stringify(sortMembers(parseCounted(text === "" ? "{}" : text)));
   } catch {
     return text;
   }
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortMembers);
   if (!isObject(value)) return value;
   const names = Object.keys(value).sort();
-  return Object.fromEntries(names.map((name) => [name, sorted(value[name])]));
+  return Object.fromEntries(names.map((name) => [name, sortMembers(value[name])]));
 }
 
 function sizeOf(value: unknown): number {

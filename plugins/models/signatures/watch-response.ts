@@ -1,11 +1,14 @@
-/** Takes the signatures out of a response, whole or streamed. */
+/** Records the signatures of a response, whole or streamed. */
 import { newCompletionId, PartCollector } from "portico/provider";
 import type { ChatResponse } from "../chat-response.ts";
 import type { Job } from "../job.ts";
-import { type PartStream, through } from "../streams/flow.ts";
+import { type PartStream, wrapFlow } from "../streams/flow.ts";
 import type { Signatures } from "./signatures.ts";
 
-/** The same response; what its messages bring is remembered. A native one keeps its own form, and is left alone. */
+/**
+ * Returns the response and remembers the signatures of its messages. A native response keeps them in its own format, so
+ * it is left alone.
+ */
 export function rememberSignatures(
   signatures: Signatures,
   response: ChatResponse,
@@ -18,16 +21,16 @@ export function rememberSignatures(
   const { stream } = response;
   return stream === undefined
     ? response
-    : { ...response, stream: watched(stream, signatures, job, channel) };
+    : { ...response, stream: watchStream(stream, signatures, job, channel) };
 }
 
-function watched(
+function watchStream(
   stream: PartStream,
   signatures: Signatures,
   { client }: Job,
   channel: string,
 ): PartStream {
-  return through(stream, async function* () {
+  return wrapFlow(stream, async function* () {
     const collector = new PartCollector({ id: newCompletionId(), created: 0, model: "" });
     for await (const parts of stream) {
       collector.add(parts);

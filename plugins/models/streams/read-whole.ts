@@ -2,7 +2,7 @@
 import { type ChatCompletion, type PartDefaults, PartCollector } from "portico/provider";
 import type { PartStream } from "./flow.ts";
 
-/** Rejects where the stream breaks off. */
+/** Rejects if the stream fails. */
 export async function readWhole(
   stream: PartStream,
   defaults: PartDefaults,

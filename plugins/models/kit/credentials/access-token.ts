@@ -1,4 +1,7 @@
-/** Access tokens of OAuth 2: requested from a token server with a form, or read from the response of another server. */
+/**
+ * Gets access tokens of OAuth 2: requests them from a token server with a form, or reads them from the response of
+ * another server.
+ */
 import {
   type Expiring,
   parseObject,
@@ -8,7 +11,7 @@ import {
 } from "portico/provider";
 import { SecretMask } from "portico/secrets";
 
-/** Asks for a token. Throws `upstreamError`: `auth` where the server refuses the form. */
+/** Requests a token. Throws `upstreamError`, of the kind `auth` if the server refuses the form. */
 export async function fetchAccessToken(
   target: Target,
   url: string,
@@ -20,7 +23,9 @@ export async function fetchAccessToken(
     "content-type": "application/x-www-form-urlencoded",
     accept: "application/json",
   };
-  const hidden = Object.keys(form).flatMap((name) => (SHOWN.has(name) ? [] : [form[name]!]));
+  const hidden = Object.keys(form).flatMap((name) =>
+    PUBLIC_FIELDS.has(name) ? [] : [form[name]!],
+  );
   return readAccessToken(
     target,
     await target.request({ method: "POST", url, headers, body }),
@@ -29,10 +34,13 @@ export async function fetchAccessToken(
   );
 }
 
-/** All else in a form is what proves who asks, and the server may echo it. */
-const SHOWN = new Set(["grant_type", "client_id", "scope", "client_assertion_type"]);
+/** Form fields that are no secrets. All others prove the identity of the client, and the server may echo them. */
+const PUBLIC_FIELDS = new Set(["grant_type", "client_id", "scope", "client_assertion_type"]);
 
-/** The token in `{access_token, expires_in}`. Throws `upstreamError` for anything else, without what is to be hidden. */
+/**
+ * Reads the token in `{access_token, expires_in}`. Throws `upstreamError` for anything else, with the values in
+ * `hidden` masked.
+ */
 export function readAccessToken(
   target: Pick<Target, "channel">,
   { status, body }: SmallResponse,
@@ -42,20 +50,20 @@ export function readAccessToken(
   const response = parseObject(body) ?? {};
   const { access_token: value, expires_in: seconds } = response;
   if (status === 200 && typeof value === "string" && value !== "") {
-    // Some servers write the number as a text.
+    // Some servers send the number as a string.
     const life = Number(seconds);
     return {
       value,
       expiresAt: Number.isFinite(life) && seconds != null ? now() + life * 1000 : now() + 60_000,
     };
   }
-  const why =
-    [response.error_description, response.error].find((one) => typeof one === "string") ??
+  const reason =
+    [response.error_description, response.error].find((text) => typeof text === "string") ??
     `status ${status}`;
   const kind = status >= 400 && status < 500 ? "auth" : "upstream";
-  const what = kind === "auth" ? "refused its credentials" : "gave no token";
+  const problem = kind === "auth" ? "refused its credentials" : "gave no token";
   return fail(
-    `The token server of channel \`${target.channel}\` ${what}: ${new SecretMask(hidden).text(String(why)).slice(0, 500)}`,
+    `The token server of channel \`${target.channel}\` ${problem}: ${new SecretMask(hidden).text(String(reason)).slice(0, 500)}`,
     kind,
     status,
   );

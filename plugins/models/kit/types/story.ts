@@ -1,13 +1,16 @@
-/** What the engine keeps of a request for a model, so that it can be shown later. */
+/** The record of a request for a model, which is kept so that it can be shown later. */
 import type { Client, FieldChange, Principal, RequestSubject } from "portico";
 import type { Usage } from "portico/provider";
 
-/** It grows until the request has ended. Times are milliseconds; those without a date count from `startedAt`. */
+/**
+ * The story grows until the request has ended. Times are in milliseconds, and relative to `startedAt` unless stated
+ * otherwise.
+ */
 export interface RequestStory extends RequestSubject {
   readonly requestId: string;
-  /** Since 1970. */
+  /** In milliseconds since 1970. */
   readonly startedAt: number;
-  /** Models that the request named to go on to. */
+  /** Models that the request named as fallbacks. */
   readonly fallbacks: readonly string[];
   readonly stream: boolean;
   readonly client: Client;
@@ -17,9 +20,9 @@ export interface RequestStory extends RequestSubject {
   readonly tags: readonly string[];
   readonly hooks: readonly HookStory[];
   readonly tries: readonly TryStory[];
-  /** Its outcome; absent until it has ended, and if no model was asked. */
+  /** The outcome; absent until the request has ended, and if no model was requested. */
   readonly record: ChatRecord | undefined;
-  /** Why there was no whole response. */
+  /** The reason why there was no whole response. */
   readonly failure: Failure | undefined;
   /** The response's `x-portico-*` headers. */
   readonly headers: Readonly<Record<string, string>>;
@@ -30,7 +33,7 @@ export interface RequestStory extends RequestSubject {
 }
 
 export interface StoryContent {
-  /** Of the request, before any hook changed it. */
+  /** The messages of the request before any hook changed them. */
   messages: unknown;
   /** The whole response's choices, or the text of a stream's first one. */
   response: unknown;
@@ -49,12 +52,12 @@ export interface HookStory {
   readonly runs: number;
   readonly ms: number;
   readonly failures: number;
-  /** Of its last failure. */
+  /** The message of the last failure. */
   readonly error: string | undefined;
-  /** The fields that it changed. */
+  /** The fields that the hook changed. */
   readonly fields: readonly string[];
   readonly effect: "reply" | "block" | undefined;
-  /** What it changed, where a meter keeps content. */
+  /** The changes that the hook made, if a meter keeps content. */
   readonly changes: readonly FieldChange[];
 }
 
@@ -62,47 +65,47 @@ export interface HookStory {
 export interface TryStory {
   readonly channel: string;
   readonly model: string;
-  /** After the request's beginning. */
+  /** Time after the beginning of the request. */
   readonly startMs: number;
-  /** The target was passed over: no request went out. */
+  /** The target was skipped: no request was sent. */
   readonly isSkipped: boolean;
-  /** The upstream's; 0 where it sent none. */
+  /** The upstream's status; 0 if it sent none. */
   readonly status: number | undefined;
   readonly failure: Failure | undefined;
-  /** To the end of the response. */
+  /** Time to the end of the response. */
   readonly ms: number | undefined;
   readonly firstByteMs: number | undefined;
 }
 
-/** What one request came to. */
+/** The outcome of one request. */
 export interface ChatRecord {
   requestId: string;
-  /** Another one than a chat completion: `embeddings`, `images/generations`. */
+  /** The route if it is not chat: `embeddings`, `images/generations`. */
   operation?: string | undefined;
   client: Client;
-  /** Of the last attempt; empty where no channel was found. */
+  /** The channel of the last attempt; empty if no channel was found. */
   channel: string;
   provider: string;
-  /** The upstream's own name of the model. */
+  /** The upstream's name of the model. */
   model: string;
   /** 499: the client disconnected. */
   status: number;
-  /** The upstream's numbers, or an estimate if it sent none that can be true. Absent if nothing was used. */
+  /** The upstream's numbers, or an estimate if it sent no plausible ones. Absent if nothing was used. */
   usage: Usage | undefined;
-  /** Names that the client has given the request, for reports. */
+  /** Tags of the client, for reports. */
   tags?: readonly string[];
-  /** US dollars by list price; absent where the price is not known, or nothing was used. */
+  /** In US dollars by list price; absent if the price is not known, or nothing was used. */
   cost?: number | undefined;
   ms: number;
   firstByteMs: number | undefined;
   attempts: number;
   stream: boolean;
-  /** Its usage is that of other requests, which have records of their own. */
+  /** The usage is that of other requests, which have records of their own. */
   composite: boolean;
-  /** Answered from an alias's cache: no channel was asked, and it cost nothing. */
+  /** The response is from the cache of an alias: no channel was requested, and it cost nothing. */
   cached?: boolean;
-  /** The caller's own trace: its W3C `traceparent`, unchanged. */
+  /** The caller's W3C `traceparent`, unchanged. */
   traceparent?: string | undefined;
-  /** How it came to that. */
+  /** The story of the request. */
   story?: RequestStory | undefined;
 }

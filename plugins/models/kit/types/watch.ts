@@ -7,58 +7,61 @@ import type { ChatRecord } from "./story.ts";
 /** Decides what a client key may do. The owner may do everything. */
 export interface ChatGate {
   name: string;
-  /** Before anything is done for a request. Throws to refuse it; may set headers on the response. */
+  /** Called before a request is processed. Throws to refuse it; may set headers on the response. */
   admit(client: Client, wanted: WantedModel, res: ServerResponse): void | Promise<void>;
   /** Whether the client may use a model; for listings. */
   allows(client: Client, wanted: WantedModel): boolean;
-  /** What the requests of a client may use together: an estimate is reserved before each, what it used is charged after it. */
+  /**
+   * The limits that the requests of a client share: an estimate is reserved before each, and its actual usage is
+   * charged after it.
+   */
   limits?(client: Client): readonly SpendingLimit[];
 }
 
-/** A limit by what requests use, over all that share the store. */
+/** A limit on what requests use, over all gateways that share the store. */
 export interface SpendingLimit {
-  /** Names its count in the store: `key:ci:tokens`. */
+  /** The key of its counter in the store, as `key:ci:tokens`. */
   key: string;
   unit: "tokens" | "usd";
   max: number;
   /** Any 60 seconds, or the day or month of the calendar in UTC. */
   per: "minute" | "day" | "month";
-  /** Whose usage a new count of a day or month begins with. */
+  /** The key or channel whose usage so far is the start of a new counter of a day or month. */
   usageOf: { key?: string; channel?: string };
-  /** The error of a request that does not fit. */
+  /** Creates the error of a request that does not fit. */
   refuse(refused: RefusedSpending): PorticoError;
 }
 
 export interface RefusedSpending {
-  /** What the request may come to, in the limit's unit. */
+  /** The estimated usage of the request, in the limit's unit. */
   estimate: number;
   max: number;
-  /** By requests that have ended. */
+  /** Used by requests that have ended. */
   used: number;
-  /** For requests that are under way. */
+  /** Reserved for running requests. */
   reserved: number;
-  /** How long until it may fit. */
+  /** The time until the request may fit. */
   retryAfterMs: number;
-  /** It would not fit either if nothing were under way. */
+  /** The request would not fit even if no other were running. */
   isUsedUp: boolean;
 }
 
-/** The model that a client key asks for. */
+/** The model that a client key requests. */
 export interface WantedModel {
-  /** As the client names it. */
+  /** The name that the client sent. */
   model: string;
-  /** The channel that it names before a slash; absent for an alias or a model's own name. */
+  /** The channel that the client names before a slash; absent for an alias or a model's own name. */
   channel?: string | undefined;
-  /** Models with tools of their own (`agent`, `agent/x`) that it leads to, by whatever alias or channel. */
+  /** Models with tools of their own (`agent`, `agent/x`) to which the name leads, by whatever alias or channel. */
   acting: readonly string[];
 }
 
-/** Gets every request to a channel once it has ended, also one that reached none. It never sees prompts or responses. */
+/** Receives every request when it has ended, also one that reached no channel. It never sees prompts or responses. */
 export interface ChatMeter {
   name: string;
   /**
-   * Called in the path of the response: it must be quick, and not throw. Where it returns a promise, the response ends
-   * only then: a client that asks again is known, wherever it asks, to have had this.
+   * Called before the response ends: it must be quick, and must not throw. If it returns a promise, the response ends
+   * only after it: a client's next request, at any gateway, then finds this one counted.
    */
   finished(record: ChatRecord): void | Promise<void>;
   /** Whether the request's story keeps the prompt and the response. Default: no. */
@@ -68,24 +71,27 @@ export interface ChatMeter {
 /** Knows what requests cost, in US dollars by list price. */
 export interface ChatPricing {
   name: string;
-  /** The clock that costs are dated by, and that days and months begin by. */
+  /** The clock that dates costs, and by which days and months begin. */
   now(): number;
-  /** What the tokens would cost at a channel's model; undefined where the price is not known. */
+  /** Returns what the tokens cost at a channel's model; undefined if the price is not known. */
   costOf(
     to: { channel: string; provider: string; model: string },
     usage: Usage,
   ): MaybePromise<number | undefined>;
-  /** What is known of a channel's model, for listings. */
+  /** Returns the known facts about a channel's model, for listings. */
   facts?(to: { channel: string; provider: string; model: string }): MaybePromise<ModelFacts>;
-  /** What a channel has cost since a time (milliseconds, on a full minute), at all gateways that share a store. */
+  /**
+   * Returns what a channel has cost since a time (milliseconds, on a full minute), over all gateways that share a
+   * store.
+   */
   spent(channel: string, since: number): Promise<number>;
 }
 
-/** What is not known is absent. */
+/** Unknown members are absent. */
 export interface ModelFacts {
-  /** Tokens. */
+  /** In tokens. */
   contextWindow?: number | undefined;
-  /** US dollars per million tokens. */
+  /** In US dollars per million tokens. */
   price?: { input: number; output: number; cachedInput?: number | undefined } | undefined;
 }
 

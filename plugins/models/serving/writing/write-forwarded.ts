@@ -5,7 +5,7 @@ import { errorEvent } from "portico/provider";
 import type { ChatResponse } from "../../chat-response.ts";
 import type { Job } from "../../job.ts";
 import { MaskedBytes, MaskedEvents, type SecretMask } from "portico/secrets";
-import { beginningOf } from "../../sending/held-beginning.ts";
+import { holdBeginning } from "../../sending/held-beginning.ts";
 import type { Endpoint } from "../access.ts";
 import { traceOf } from "../open.ts";
 import { type StreamWriter, writeStream } from "./write-stream.ts";
@@ -43,7 +43,7 @@ export async function writeForwarded(
   const isHeld = !isEventStream && isText(type);
   const byteMask = mask.watchesContent ? createMask(isEventStream, isHeld, mask) : undefined;
   const responseHeaders = selectHeaders(headers, type, byteMask !== undefined && isHeld);
-  const source = isHeld ? await beginningOf(bytes, MAX_HELD_BYTES) : bytes;
+  const source = isHeld ? await holdBeginning(bytes, MAX_HELD_BYTES) : bytes;
   if (!res.destroyed) res.writeHead(200, { ...traceOf(job), ...mask.value(responseHeaders) });
   const maskChunk = (chunk: Buffer) =>
     byteMask === undefined ? chunk : (byteMask.push(chunk) ?? NO_BYTES);

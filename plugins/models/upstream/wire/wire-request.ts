@@ -1,7 +1,7 @@
 /** Builds the request to an upstream: the caller's bytes if possible, or else the provider's encoding. */
 import type { ChatRequest, WireProvider, WireRequest } from "portico/provider";
 import type { Job } from "../../job.ts";
-import { askingForUsage } from "../../openai/usage.ts";
+import { requestUsage } from "../../openai/usage.ts";
 import { sendableBytes } from "../../openai/splice.ts";
 import type { AttemptTarget } from "../target.ts";
 
@@ -42,7 +42,7 @@ function buildPassThrough(
   const direct = raw === undefined ? undefined : wire.passThrough?.(target, request);
   if (raw === undefined || direct === undefined) return undefined;
   const bytes = sendableBytes(raw, request, target.model);
-  const body = askUsage ? askingForUsage(bytes, request["stream_options"]) : bytes;
+  const body = askUsage ? requestUsage(bytes, request["stream_options"]) : bytes;
   if (body === undefined) return undefined;
   const { url, headers } = direct;
   return { method: "POST", url, headers, body, coding: "latin1", dropped: [] };
