@@ -34,7 +34,7 @@ export interface EncodedTurns {
 
 const IMAGES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-/** Messages in Anthropic's form; system messages from anywhere are collected. */
+/** Encodes messages in Anthropic's form. Collects system messages from anywhere in the conversation. */
 export async function encodeTurns(
   list: readonly ChatMessage[],
   target: Target,
@@ -47,11 +47,11 @@ export async function encodeTurns(
   const messages: EncodedTurns["messages"] = [];
   for (const turn of turns) {
     if (turn.role === "user") {
-      messages.push({ role: "user", content: await userContent(turn, target) });
+      messages.push({ role: "user", content: await encodeUserContent(turn, target) });
       continue;
     }
     const thinking = thinkingBlocks(turn, origin);
-    const said = await blocks(turn.parts, target);
+    const content = await encodeParts(turn.parts, target);
     const calls = turn.calls.map((call) => ({
       type: "tool_use",
       id: upstreamCallId(call.id),
@@ -59,16 +59,16 @@ export async function encodeTurns(
       input: call.args,
       cache_control: call.cache,
     }));
-    const content = [...thinking, ...said, ...calls];
-    if (content.length > 0) messages.push({ role: "assistant", content: plainText(content) });
+    const blocks = [...thinking, ...content, ...calls];
+    if (blocks.length > 0) messages.push({ role: "assistant", content: plainText(blocks) });
   }
   return { system, messages, brokenLoop: isBrokenLoop(turns, origin) };
 }
 
-async function userContent(turn: UserTurn, target: Target): Promise<unknown> {
+async function encodeUserContent(turn: UserTurn, target: Target): Promise<unknown> {
   const results: Block[] = [];
   for (const result of turn.results) {
-    const content = await blocks(result.parts.filter(hasContent), target);
+    const content = await encodeParts(result.parts.filter(hasContent), target);
     results.push({
       type: "tool_result",
       tool_use_id: upstreamCallId(result.callId),
@@ -76,10 +76,10 @@ async function userContent(turn: UserTurn, target: Target): Promise<unknown> {
       cache_control: result.cache,
     });
   }
-  return plainText([...results, ...(await blocks(turn.parts, target))]);
+  return plainText([...results, ...(await encodeParts(turn.parts, target))]);
 }
 
-/** A lone text is sent as a string, the short form of the same. */
+/** Shortens content that is a single text to a string, which has the same meaning. */
 function plainText(content: Block[]): unknown {
   const only = content.length === 1 ? content[0] : undefined;
   return only?.type === "text" && only.cache_control === undefined ? only.text : content;
@@ -93,13 +93,13 @@ function thinkingBlocks(turn: AssistantTurn, origin: string): Block[] {
   );
 }
 
-async function blocks(parts: readonly Part[], target: Target): Promise<Block[]> {
-  const out: Block[] = [];
+async function encodeParts(parts: readonly Part[], target: Target): Promise<Block[]> {
+  const encoded: Block[] = [];
   for (const part of parts) {
     const block = await encodePart(part, target);
-    out.push({ ...block, cache_control: "cache" in part ? part.cache : undefined });
+    encoded.push({ ...block, cache_control: "cache" in part ? part.cache : undefined });
   }
-  return out;
+  return encoded;
 }
 
 async function encodePart(part: Part, target: Target): Promise<Block> {

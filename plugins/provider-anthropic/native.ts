@@ -1,4 +1,4 @@
-/** For callers who speak the Messages API themselves: nothing is translated, so nothing is lost. */
+/** Passes requests of clients that speak the Messages API. Nothing is translated, so nothing is lost. */
 import {
   type NativeForm,
   type NativeRequest,
@@ -31,11 +31,11 @@ function encode({ body, headers }: NativeRequest, target: Target): WireRequest {
     model: target.model,
     messages: (body.messages as Block[]).map(withoutForeign),
   };
-  const ours = withHeaders({ ...headersFor(target), ...headers }, target.headers);
-  return postJson(`${target.baseUrl}/v1/messages`, ours, sent, { state });
+  const allHeaders = withHeaders({ ...headersFor(target), ...headers }, target.headers);
+  return postJson(`${target.baseUrl}/v1/messages`, allHeaders, sent, { state });
 }
 
-/** Reasoning that another provider answered has no signature that Anthropic would take. */
+/** Removes reasoning of other providers, which has no signature that Anthropic accepts. */
 function withoutForeign(message: Block): Block {
   const content = message.content;
   if (message.role !== "assistant" || !Array.isArray(content) || !content.some(isForeign))
@@ -53,7 +53,7 @@ function isForeign(block: Block): boolean {
   );
 }
 
-/** The texts of a whole message. */
+/** Returns the texts of a whole message. */
 function textsOf(message: Block): NativeText[] {
   const { content } = message;
   if (!Array.isArray(content)) return [];
@@ -61,8 +61,9 @@ function textsOf(message: Block): NativeText[] {
     if (block.type !== "text" || typeof block.text !== "string") return [];
     const set = (text: string) => {
       block.text = text;
-      // The API does not take an empty text back.
-      if (text === "") message.content = (message.content as Block[]).filter((it) => it !== block);
+      // The API refuses an empty text in later requests.
+      if (text === "")
+        message.content = (message.content as Block[]).filter((other) => other !== block);
     };
     return [{ name: "content" as const, text: block.text, set }];
   });

@@ -28,14 +28,14 @@ import {
 } from "portico/provider";
 import { encodeTurns, type SystemText } from "./messages.ts";
 
-/** What `decode` and `decoder` remember of the request. */
+/** The facts about a request that `decode` and `parts` need. */
 export interface Sent extends BlockOptions {
   includeUsage: boolean;
 }
 
-/** The Messages request. Throws 400 with `param` for what it cannot express. */
-export async function encodeMessages(asked: ChatRequest, target: Target): Promise<WireRequest> {
-  const { request, names } = fitToolNames(asked);
+/** Encodes the Messages request. Throws 400 with `param` for values that it cannot express. */
+export async function encodeMessages(chat: ChatRequest, target: Target): Promise<WireRequest> {
+  const { request, names } = fitToolNames(chat);
   const fields = readFields(request);
   const model = claudeModel(target.model);
   const origin = originOf({ model: target.model });
@@ -91,7 +91,7 @@ export function headersFor(target: Target): Record<string, string> {
   return withHeaders(own, target.headers);
 }
 
-/** One string, as most clients send it; blocks only where a cache mark must stay on its part. */
+/** Joins the texts to one string, as most clients send it. Keeps them as blocks if one of them has a cache mark. */
 function joinSystem(system: readonly SystemText[]): unknown {
   if (!system.some((part) => part.cache !== undefined))
     return system.map((part) => part.text).join("\n");
@@ -142,7 +142,7 @@ function encodeTools(use: ToolUse, model: ClaudeModel, fields: Fields): unknown[
   });
 }
 
-/** Models that take no schema get an instruction. */
+/** Encodes `response_format`. Models that do not support a schema get an instruction. */
 function encodeFormat(fields: Fields, model: ClaudeModel, system: SystemText[]): unknown {
   const format = readResponseFormat(fields);
   if (format === undefined) return undefined;
@@ -160,9 +160,9 @@ function encodeServiceTier(fields: Fields): string | undefined {
   return undefined;
 }
 
-/** What `count_tokens` takes of a request; it refuses all else. */
+/** The members that `count_tokens` accepts. It refuses all others. */
 const COUNTED = ["messages", "system", "tools", "tool_choice", "thinking", "output_config"];
-/** What it takes beside that from a client of the format. */
+/** The members that it accepts in requests of clients of the format. */
 const COUNTED_NATIVE = [...COUNTED, "cache_control", "context_management", "mcp_servers", "thread"];
 
 export async function encodeCount(
@@ -178,8 +178,8 @@ export async function encodeCount(
       ...onlyMembers(native.body, COUNTED_NATIVE),
     });
   }
-  const whole = await encodeMessages(request, target);
-  const body = JSON.parse(String(whole.body)) as Record<string, unknown>;
+  const encoded = await encodeMessages(request, target);
+  const body = JSON.parse(String(encoded.body)) as Record<string, unknown>;
   return postJson(url, headersFor(target), { model: target.model, ...onlyMembers(body, COUNTED) });
 }
 
@@ -190,7 +190,7 @@ function onlyMembers(
   return Object.fromEntries(Object.entries(body).filter(([name]) => names.includes(name)));
 }
 
-/** `{input_tokens}` */
+/** Reads `{input_tokens}`. */
 export function decodeCount(body: Buffer): number | undefined {
   const tokens = parseResponse(body)?.input_tokens;
   return typeof tokens === "number" ? tokens : undefined;

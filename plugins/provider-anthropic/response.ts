@@ -15,7 +15,7 @@ import {
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
-/** A `Message`, or whatever else came with status 200. */
+/** A `Message`, or any other body with status 200. */
 interface Message {
   type?: string;
   id?: string;
@@ -50,7 +50,7 @@ export function decodeMessage(body: Buffer, sent: WireRequest, target: Target): 
   return readMessage(body, sent, target, clientCallId);
 }
 
-/** For clients who speak the Messages API themselves: ids stay as they are. */
+/** Converts a response for clients that speak the Messages API. Ids of calls remain unchanged. */
 export function decodeNativeMessage(
   body: Buffer,
   sent: WireRequest,
@@ -90,7 +90,7 @@ function readMessage(
   });
 }
 
-export function finishReason(reason: string | null | undefined, called: boolean): string {
+export function finishReason(reason: string | null | undefined, hasCalls: boolean): string {
   switch (reason) {
     case "max_tokens":
     case "model_context_window_exceeded":
@@ -98,8 +98,8 @@ export function finishReason(reason: string | null | undefined, called: boolean)
     case "refusal":
       return "content_filter";
     default:
-      // With a call, the client has to answer it, whatever the reason is called.
-      return called ? "tool_calls" : "stop";
+      // The client has to answer a call, whatever the stop reason is.
+      return hasCalls ? "tool_calls" : "stop";
   }
 }
 

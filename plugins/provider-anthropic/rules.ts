@@ -1,4 +1,4 @@
-/** What Anthropic demands of a whole request, in either form. */
+/** Anthropic's demands on a whole request, in either form. */
 import {
   claudeModel,
   functionCallsAsTools,

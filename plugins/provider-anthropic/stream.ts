@@ -41,14 +41,14 @@ interface Delta {
   stop_reason?: string | null;
 }
 
-/** For clients of other formats. */
+/** Decodes a stream for clients of other formats. */
 export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
   const { origin, names } = sent.state as Sent;
   const options = { idOf: clientCallId, nameOf: names.original };
   return new EventReader(target, origin, options).decoder();
 }
 
-/** For clients who speak the Messages API themselves: each part carries its event, and ids stay as they are. */
+/** Decodes a stream for clients that speak the Messages API. Each part refers to its event, and ids remain unchanged. */
 export function decodeNative(sent: WireRequest, target: Target): PartDecoder {
   const { origin } = sent.state as Sent;
   return new EventReader(target, origin, { isNative: true }).decoder();
@@ -71,7 +71,7 @@ class EventReader {
   }
 
   decoder(): PartDecoder {
-    const parser = createSseParser((data, name) => this.#event(data, name));
+    const parser = createSseParser((data, name) => this.#readEvent(data, name));
     return createPartDecoder({
       out: this.#out,
       reader: parser,
@@ -83,12 +83,12 @@ class EventReader {
     });
   }
 
-  #event(data: Buffer, name: string): void {
+  #readEvent(data: Buffer, name: string): void {
     const isPing = name === "ping" && !this.#isNative;
     if (this.#done || isPing) return;
     const event = parseResponse(data) as Event | undefined;
     if (event === undefined) {
-      // What is cut off behind the end is no loss.
+      // An event that is cut off after the end loses nothing.
       if (this.#out.finished) return;
       throw notJson();
     }
@@ -114,16 +114,16 @@ class EventReader {
         this.#begin(event.message ?? {});
         return;
       case "content_block_start":
-        this.#block(index, event.content_block ?? { type: "" });
+        this.#beginBlock(index, event.content_block ?? { type: "" });
         return;
       case "content_block_delta":
-        this.#delta(index, event.delta ?? {});
+        this.#readDelta(index, event.delta ?? {});
         return;
       case "content_block_stop":
         this.#blocks.end(index);
         return;
       case "message_delta":
-        this.#count(event.usage);
+        this.#addUsage(event.usage);
         if (event.delta?.stop_reason) this.#finish(event.delta.stop_reason);
         return;
       case "message_stop":
@@ -131,7 +131,7 @@ class EventReader {
         this.#done = true;
         return;
       default:
-        // Kinds of events that are newer than this file.
+        // Ignores event types that are newer than this file.
         return;
     }
   }
@@ -142,10 +142,10 @@ class EventReader {
       model: readText(model, this.#target.model),
     });
     this.#out.begin(0);
-    this.#count(usage);
+    this.#addUsage(usage);
   }
 
-  #block(index: number, block: ContentBlock): void {
+  #beginBlock(index: number, block: ContentBlock): void {
     const { type, text, thinking, signature } = block;
     if (type === "tool_use") this.#blocks.toolCall(index, block.id, block.name, block.input);
     else if (type === "text" && text) this.#out.text(text);
@@ -154,7 +154,7 @@ class EventReader {
     if (signature) this.#blocks.signature(index, signature);
   }
 
-  #delta(index: number, { type, text, partial_json, thinking, signature }: Delta): void {
+  #readDelta(index: number, { type, text, partial_json, thinking, signature }: Delta): void {
     if (type === "text_delta" && text) this.#out.text(text);
     else if (type === "thinking_delta" && thinking) this.#blocks.reasoning(index, thinking);
     else if (type === "signature_delta" && signature) this.#blocks.signature(index, signature);
@@ -163,9 +163,9 @@ class EventReader {
   }
 
   /** Counts of later events replace earlier ones; counts that they leave out remain. */
-  #count(usage: MessageUsage | undefined): void {
+  #addUsage(usage: MessageUsage | undefined): void {
     if (usage === undefined) return;
-    this.#usage = { ...this.#usage, ...present(usage) };
+    this.#usage = { ...this.#usage, ...positiveCounts(usage) };
     this.#out.tell(readUsage(this.#usage));
   }
 
@@ -175,8 +175,8 @@ class EventReader {
   }
 }
 
-/** Without the counts that are missing or 0. */
-function present(usage: MessageUsage): MessageUsage {
+/** Removes counts that are missing or 0. */
+function positiveCounts(usage: MessageUsage): MessageUsage {
   return Object.fromEntries(
     Object.entries(usage).filter(
       ([, value]) => value !== null && value !== undefined && value !== 0,

@@ -6,7 +6,7 @@ import { decodeCount, encodeCount, encodeMessages, headersFor } from "./request.
 import { anthropicRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
-/** OpenAI's form to Anthropic Messages (version 2023-06-01) and back. */
+/** Translates between OpenAI's form and Anthropic Messages (version 2023-06-01). */
 export const anthropic: WireProvider = {
   signsReasoning: () => true,
   rules: anthropicRules,

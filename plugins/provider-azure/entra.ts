@@ -1,4 +1,4 @@
-/** Entra's access tokens: of an application by its secret or federated token, else by the package of Azure's own chain. */
+/** Fetches Entra access tokens: with an application's secret or federated token, otherwise with Azure's credential chain. */
 import { readFile } from "node:fs/promises";
 import {
   createRenewed,
@@ -15,13 +15,13 @@ const SCOPE = "https://cognitiveservices.azure.com/.default";
 const AUTHORITY = "https://login.microsoftonline.com";
 const ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
-/** What the process gives. */
+/** The environment and the clock of the process. */
 export interface Surroundings {
   env: Record<string, string | undefined>;
   now: () => number;
 }
 
-/** For channels without a key. A proxy in front of Azure under another name may need none. */
+/** Creates the credential of channels without a key. A proxy in front of Azure with another host name may need none. */
 export function createEntraCredential({
   env,
   now,
@@ -29,12 +29,15 @@ export function createEntraCredential({
   const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
-    if (!wantsEntra(target) || Object.keys(target.headers).some((name) => OWN.test(name)))
+    if (
+      !wantsEntra(target) ||
+      Object.keys(target.headers).some((name) => CREDENTIAL_HEADER.test(name))
+    )
       return undefined;
     let token = tokens.get(target.channel);
     if (token === undefined) {
-      token = createRenewed(async (by) => {
-        const { value, expiresAt } = await fetchToken(by);
+      token = createRenewed(async (caller) => {
+        const { value, expiresAt } = await fetchToken(caller);
         return { value: { token: value }, expiresAt };
       }, now);
       tokens.set(target.channel, token);
@@ -50,12 +53,15 @@ export function createEntraCredential({
   async function fetchToken(target: Target): Promise<Expiring<string>> {
     const { AZURE_TENANT_ID: tenant, AZURE_CLIENT_ID: client, AZURE_CLIENT_SECRET: secret } = env;
     const file = env.AZURE_FEDERATED_TOKEN_FILE;
-    if (!tenant || !client || (!secret && !file)) return fromPackage(target);
+    if (!tenant || !client || (!secret && !file)) return fetchFromPackage(target);
     const authority = (env.AZURE_AUTHORITY_HOST ?? AUTHORITY).replace(/\/+$/, "");
     const url = `${authority}/${encodeURIComponent(tenant)}/oauth2/v2.0/token`;
     const proof: Record<string, string> = secret
       ? { client_secret: secret }
-      : { client_assertion_type: ASSERTION, client_assertion: await federatedToken(target, file!) };
+      : {
+          client_assertion_type: ASSERTION,
+          client_assertion: await readFederatedToken(target, file!),
+        };
     return fetchAccessToken(
       target,
       url,
@@ -65,8 +71,8 @@ export function createEntraCredential({
   }
 }
 
-/** Headers that a channel brings its own credentials in. */
-const OWN = /^(authorization|api-key|ocp-apim-subscription-key)$/i;
+/** Headers in which a channel sends its own credentials. */
+const CREDENTIAL_HEADER = /^(authorization|api-key|ocp-apim-subscription-key)$/i;
 
 const AZURE_HOST = /\.(azure\.(com|us|cn)|microsoft\.com)$/i;
 
@@ -76,23 +82,23 @@ interface AzureIdentity {
   };
 }
 
-/** Managed identities, `az login` and the like. */
-async function fromPackage(target: Target): Promise<Expiring<string>> {
+/** Fetches a token with Azure's package: managed identities, `az login` and others. */
+async function fetchFromPackage(target: Target): Promise<Expiring<string>> {
   const { channel } = target;
   const { DefaultAzureCredential } = await optionalPackage<AzureIdentity>(
     "@azure/identity",
     (cause) => errors.packageMissing({ channel }, { cause }),
   );
   try {
-    const got = await new DefaultAzureCredential().getToken(SCOPE);
-    if (got !== null) return { value: got.token, expiresAt: got.expiresOnTimestamp };
+    const token = await new DefaultAzureCredential().getToken(SCOPE);
+    if (token !== null) return { value: token.token, expiresAt: token.expiresOnTimestamp };
   } catch (error) {
     throw chainFailed(target, error);
   }
   throw errors.noCredentials({ channel });
 }
 
-async function federatedToken(target: Target, path: string): Promise<string> {
+async function readFederatedToken(target: Target, path: string): Promise<string> {
   try {
     return (await readFile(path, "utf8")).trim();
   } catch (error) {

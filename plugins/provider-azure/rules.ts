@@ -1,4 +1,4 @@
-/** What deployments on Azure demand of a whole request. */
+/** The demands of deployments on Azure on a whole request. */
 import {
   assistantAfterTool,
   claudeModel,
@@ -13,14 +13,14 @@ import {
   wellFormedUnicode,
 } from "portico/provider";
 
-/** Deployments that bear the name of a reasoning model: those refuse `max_tokens`. */
-const REASONING = /^(?:o\d|gpt-5)/;
+/** Deployments with the name of a reasoning model, which refuse `max_tokens`. */
+const REASONING_MODEL = /^(?:o\d|gpt-5)/;
 
 export const azureRules: readonly RequestRule[] = [
   wellFormedUnicode,
   limitNamed("max_completion_tokens", {
     where: "deployments named as o-series and gpt-5 models",
-    test: ({ model }) => REASONING.test(model),
+    test: ({ model }) => REASONING_MODEL.test(model),
   }),
   onlyOwnMembers,
   noCacheMarks({ translatedOnly: true }),

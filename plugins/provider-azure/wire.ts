@@ -17,21 +17,21 @@ import {
 import { azureRules } from "./rules.ts";
 
 /** The first version of the classic addressing that has the Responses API. */
-const FIRST_VERSION = "2025-03-01";
+const FIRST_RESPONSES_VERSION = "2025-03-01";
 
 const RESPONSES = {
   addressOf(path: string, { baseUrl, options }: Target): string | undefined {
     if (options.responses === false) return undefined;
     const { apiVersion } = options;
     if (typeof apiVersion !== "string") return `${baseUrl}/openai/v1/${path}`;
-    if (apiVersion < FIRST_VERSION && options.responses !== true) return undefined;
+    if (apiVersion < FIRST_RESPONSES_VERSION && options.responses !== true) return undefined;
     return `${baseUrl}/openai/${path}?api-version=${encodeURIComponent(apiVersion)}`;
   },
   headersOf: jsonHeaders,
 };
 
 /**
- * Azure speaks OpenAI's format at addresses of its own: requests pass through. Its streams open with an event about the
+ * Azure uses OpenAI's format at other addresses, so requests pass through. Its streams begin with an event about the
  * prompt's filters that has no choices; the reader of OpenAI streams handles it.
  */
 export const azure: WireProvider = {
@@ -95,7 +95,7 @@ function jsonHeaders(target: Target): Record<string, string> {
   return { "content-type": "application/json", ...headersFor(target) };
 }
 
-/** Keys of the resource go in a header of their own; Entra's tokens are JWTs. */
+/** A key of the resource has a separate header. Tokens of Entra, which are JWTs, are bearer tokens. */
 function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
   const own: Record<string, string> = {};

@@ -2,21 +2,21 @@ import type { ChainOptions } from "./aws-credentials.ts";
 import { pathSegment, type Target, withHeaders } from "portico/provider";
 import { signRequest } from "./signature.ts";
 
-/** The default: the host of the region is used then. */
+/** The default, which stands for the host of the channel's region. */
 export const DEFAULT_BASE_URL = "https://bedrock-runtime.us-east-1.amazonaws.com";
 
-/** What the process gives: its environment and its clock. */
+/** The environment and the clock of the process. */
 export interface Surroundings {
   env: Record<string, string | undefined>;
   now: () => Date;
   chain?: ChainOptions["chain"];
 }
 
-/** The variables of the environment that are secret. */
+/** Returns the values of the secret environment variables. */
 export function secretsIn(env: Surroundings["env"]): string[] {
   const { AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK } = env;
   return [AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_BEARER_TOKEN_BEDROCK].filter(
-    (one) => one !== undefined,
+    (secret) => secret !== undefined,
   );
 }
 
@@ -25,7 +25,7 @@ function regionOf(target: Target, { env }: Surroundings): string {
   return typeof own === "string" ? own : env.AWS_REGION || env.AWS_DEFAULT_REGION || "us-east-1";
 }
 
-/** The address of a model's method. */
+/** Returns the URL of a model's method. */
 export function methodUrl(target: Target, method: string, surroundings: Surroundings): string {
   const host =
     target.baseUrl === DEFAULT_BASE_URL
@@ -34,7 +34,7 @@ export function methodUrl(target: Target, method: string, surroundings: Surround
   return `${host}/model/${pathSegment(target.model)}/${method}`;
 }
 
-/** Where models are listed: another host than where they run. */
+/** Returns the URL of the list of models, whose host differs from that of their methods. */
 export function listUrl(target: Target, surroundings: Surroundings): string {
   const host =
     target.baseUrl === DEFAULT_BASE_URL
@@ -44,8 +44,8 @@ export function listUrl(target: Target, surroundings: Surroundings): string {
 }
 
 /**
- * Headers with credentials: the channel's key as bearer, else a signature with what was fetched for the attempt, else
- * `AWS_BEARER_TOKEN_BEDROCK`.
+ * Returns headers with credentials: the channel's key as a bearer token, otherwise a signature with the credential of the
+ * attempt, otherwise `AWS_BEARER_TOKEN_BEDROCK`.
  */
 export function authorize(
   method: "GET" | "POST",

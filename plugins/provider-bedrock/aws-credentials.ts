@@ -1,4 +1,4 @@
-/** AWS's credentials: the environment's, else those of AWS's default chain (profiles, SSO, roles), which expire. */
+/** Finds AWS credentials: those of the environment, otherwise those of AWS's default chain (profiles, SSO, roles). */
 import {
   createRenewed,
   type Credential,
@@ -24,27 +24,27 @@ interface AwsChain {
 /** The error of a package that cannot be loaded. */
 type MissingPackage = (cause: unknown) => Error;
 
-/** What the process gives. `chain` is the package of AWS's default chain. */
+/** The environment and the clock of the process. `chain` loads the package of AWS's default chain. */
 export interface ChainOptions {
   env: Record<string, string | undefined>;
   now: () => Date;
   chain?: (missing: MissingPackage) => Promise<AwsChain>;
 }
 
-/** For channels without a key, where the environment holds none either. The chain is the process's: one for all of them. */
+/** Creates the credential of channels without a key. All channels share the credentials of the default chain. */
 export function createAwsCredential({
   env,
   now,
   chain,
 }: ChainOptions): NonNullable<WireProvider["credential"]> {
   const load = chain ?? ((missing: MissingPackage) => optionalPackage<AwsChain>(PACKAGE, missing));
-  const fetched = createRenewed<Credential, Target>(
+  const fetchFromChain = createRenewed<Credential, Target>(
     async ({ channel }) => {
       const { defaultProvider } = await load((cause) =>
         errors.packageMissing({ channel, package: PACKAGE }, { cause }),
       );
       const { accessKeyId, secretAccessKey, sessionToken, expiration } =
-        await defaultProvider()().catch((error) => refuse(channel, error));
+        await defaultProvider()().catch((error) => throwChainFailed(channel, error));
       const value = { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
       return { value, expiresAt: expiration?.getTime() };
     },
@@ -52,12 +52,12 @@ export function createAwsCredential({
   );
 
   return (target) => {
-    // The channel has its own key: no credentials of AWS are looked up or sent.
+    // If the channel sends its own key, no AWS credentials are looked up or sent.
     if (Object.keys(target.headers).some((name) => name.toLowerCase() === "authorization"))
       return undefined;
     if (env.AWS_ACCESS_KEY_ID && env.AWS_SECRET_ACCESS_KEY) return environmentKeys(env);
     if (env.AWS_BEARER_TOKEN_BEDROCK) return undefined;
-    return fetched(target);
+    return fetchFromChain(target);
   };
 }
 
@@ -67,6 +67,6 @@ function environmentKeys(env: ChainOptions["env"]): Credential {
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
 }
 
-function refuse(channel: string, cause: unknown): never {
+function throwChainFailed(channel: string, cause: unknown): never {
   throw errors.chainFailed({ channel, reason: packageReason(cause) }, { cause });
 }

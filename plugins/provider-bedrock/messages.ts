@@ -14,14 +14,14 @@ import {
   type UserTurn,
 } from "portico/provider";
 
-/** One block of Converse's content; its only member names its kind. */
+/** One block of Converse's content. The name of its only member is its kind. */
 export type Block = Record<string, unknown>;
 interface Message {
   role: "user" | "assistant";
   content: Block[];
 }
 
-/** Turns in Converse's form. */
+/** Encodes turns in Converse's form. */
 export async function encodeTurns(
   turns: readonly (UserTurn | AssistantTurn)[],
   target: Target,
@@ -30,7 +30,7 @@ export async function encodeTurns(
   const messages: Message[] = [];
   for (const turn of turns) {
     if (turn.role === "user") {
-      messages.push({ role: "user", content: await userContent(turn, target) });
+      messages.push({ role: "user", content: await encodeUserContent(turn, target) });
       continue;
     }
     const calls = turn.calls.flatMap((call) => [
@@ -39,7 +39,7 @@ export async function encodeTurns(
     ]);
     const content = [
       ...reasoningBlocks(turn, origin),
-      ...(await blocks(turn.parts, target)),
+      ...(await encodeParts(turn.parts, target)),
       ...calls,
     ];
     messages.push({ role: "assistant", content });
@@ -47,34 +47,35 @@ export async function encodeTurns(
   return messages;
 }
 
-/** System texts, each with the cache point that its mark asks for. */
+/** Encodes system texts. A text with a cache mark is followed by a cache point. */
 export function encodeSystem(system: readonly { text: string; cache?: unknown }[]): Block[] {
   return system.flatMap(({ text, cache }) => [{ text }, ...cachePoint(cache)]);
 }
 
-/** A mark on a block becomes a point behind it; `ttl` is the lifetime of the cache. */
+/** Converts the cache mark of a block to a cache point, which follows the block. `ttl` is the lifetime of the cache. */
 export function cachePoint(mark: unknown): Block[] {
   if (mark == null) return [];
   const { ttl } = mark as { ttl?: unknown };
   return [{ cachePoint: { type: "default", ...(typeof ttl === "string" && { ttl }) } }];
 }
 
-async function userContent(turn: UserTurn, target: Target): Promise<Block[]> {
+async function encodeUserContent(turn: UserTurn, target: Target): Promise<Block[]> {
   const results: Block[] = [];
   for (const result of turn.results) {
     const parts = result.parts.filter(hasContent);
     results.push({
       toolResult: {
         toolUseId: upstreamCallId(result.callId),
-        content: (await blocks(parts, target)).filter((block) => !("cachePoint" in block)),
+        content: (await encodeParts(parts, target)).filter((block) => !("cachePoint" in block)),
       },
     });
-    // A result holds no points: the last mark within it is one on the result itself.
-    const marked = parts.findLast((part) => "cache" in part && part.cache !== undefined);
-    const within = marked !== undefined && "cache" in marked ? marked.cache : undefined;
-    results.push(...cachePoint(result.cache ?? within));
+    // A result cannot contain cache points, so the last mark within it applies to the result itself.
+    const lastMarked = parts.findLast((part) => "cache" in part && part.cache !== undefined);
+    const innerMark =
+      lastMarked !== undefined && "cache" in lastMarked ? lastMarked.cache : undefined;
+    results.push(...cachePoint(result.cache ?? innerMark));
   }
-  return [...results, ...(await blocks(turn.parts, target))];
+  return [...results, ...(await encodeParts(turn.parts, target))];
 }
 
 function reasoningBlocks(turn: AssistantTurn, origin: string): Block[] {
@@ -86,14 +87,14 @@ function reasoningBlocks(turn: AssistantTurn, origin: string): Block[] {
   }));
 }
 
-/** Parts in order; a cache mark becomes a point behind its part. */
-async function blocks(parts: readonly Part[], target: Target): Promise<Block[]> {
-  const out: Block[] = [];
+/** Encodes parts in order. A cache point follows each part with a cache mark. */
+async function encodeParts(parts: readonly Part[], target: Target): Promise<Block[]> {
+  const blocks: Block[] = [];
   for (const part of parts) {
-    out.push(await encodePart(part, target));
-    if ("cache" in part) out.push(...cachePoint(part.cache));
+    blocks.push(await encodePart(part, target));
+    if ("cache" in part) blocks.push(...cachePoint(part.cache));
   }
-  return out;
+  return blocks;
 }
 
 async function encodePart(part: Part, target: Target): Promise<Block> {
@@ -101,11 +102,11 @@ async function encodePart(part: Part, target: Target): Promise<Block> {
     case "text":
       return { text: part.text };
     case "image":
-      return image(part, target);
+      return encodeImage(part, target);
     case "file":
       return isImageFile(part)
-        ? image({ kind: "image", url: part.data!, path: part.path }, target)
-        : document(part);
+        ? encodeImage({ kind: "image", url: part.data!, path: part.path }, target)
+        : encodeDocument(part);
     default:
       throw refused(part.path, "Bedrock's Converse does not accept audio");
   }
@@ -122,7 +123,7 @@ const IMAGES: Record<string, string> = {
   "image/webp": "webp",
 };
 
-async function image(part: ImagePart, target: Target): Promise<Block> {
+async function encodeImage(part: ImagePart, target: Target): Promise<Block> {
   const { mediaType, base64 } = await readImage(part, target);
   const format = IMAGES[mediaType];
   if (format === undefined)
@@ -142,7 +143,7 @@ const DOCUMENTS: Record<string, string> = {
   "text/markdown": "md",
 };
 
-function document(part: FilePart): Block {
+function encodeDocument(part: FilePart): Block {
   if (part.data === undefined)
     throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
   const file = parseDataUrl(part.data);
@@ -156,7 +157,7 @@ function document(part: FilePart): Block {
   return {
     document: {
       format,
-      // The rules have made the name unique.
+      // The rules have already made the name unique.
       name: documentName(part.filename),
       source: { bytes: file.data.toString("base64") },
     },

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { namedKind, readOpenAiProblem, type UpstreamProblem } from "portico/provider";
 
-/** By the name of the exception, without its `Exception`, in lower case. */
+/** The kinds by the name of the exception, in lower case and without the suffix `Exception`. */
 const KINDS: Record<string, UpstreamProblem["kind"]> = {
   validation: "request",
   resourcenotfound: "request",
@@ -23,22 +23,22 @@ const KINDS: Record<string, UpstreamProblem["kind"]> = {
   internalserver: "upstream",
 };
 
-/** An error response: `{"message"}` and the exception's name in a header. */
+/** Reads an error response: `{"message"}`, and the exception's name in a header or in `__type`. */
 export function readProblem(
   status: number,
   headers: IncomingHttpHeaders,
   body: Buffer,
 ): UpstreamProblem {
   const type = headers["x-amzn-errortype"];
-  return named(typeof type === "string" ? type : textIn(body, "__type"), status, body);
+  return readNamed(typeof type === "string" ? type : textIn(body, "__type"), status, body);
 }
 
-/** An exception inside a stream; its payload is the same as a response's. */
+/** Reads an exception inside a stream, whose payload has the same form as a response. */
 export function readException(type: string | undefined, payload: Buffer): UpstreamProblem {
-  return named(type, 0, payload);
+  return readNamed(type, 0, payload);
 }
 
-function named(type: string | undefined, status: number, body: Buffer): UpstreamProblem {
+function readNamed(type: string | undefined, status: number, body: Buffer): UpstreamProblem {
   // `ThrottlingException:http://internal…`, `com.amazon#ThrottlingException`
   const name = type?.replace(/^.*#/, "").split(":")[0];
   const message =
@@ -48,7 +48,7 @@ function named(type: string | undefined, status: number, body: Buffer): Upstream
   return { message, kind, code: name || undefined };
 }
 
-/** AWS writes some names in two ways. */
+/** Returns a non-empty text member of a JSON body. */
 function textIn(body: Buffer, name: string): string | undefined {
   try {
     const value = (JSON.parse(body.toString("utf8")) as Record<string, unknown> | null)?.[name];

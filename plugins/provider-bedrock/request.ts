@@ -34,21 +34,21 @@ import { authorize, methodUrl } from "./address.ts";
 import { type Block, encodeSystem, encodeTurns } from "./messages.ts";
 import { encodeTools } from "./tools.ts";
 
-/** What `decode` and `decoder` remember of the request. */
+/** The facts about a request that `decode` and `parts` need. */
 export interface Sent extends BlockOptions {
   includeUsage: boolean;
 }
 
-/** Fields that only some models have, beside Converse's own. */
+/** Model-specific fields, which Converse accepts in `additionalModelRequestFields`. */
 type Extra = Record<string, unknown>;
 
-/** The Converse request, signed. Throws 400 with `param` for what it cannot express. */
+/** Encodes and signs the Converse request. Throws 400 with `param` for values that it cannot express. */
 export async function encodeConverse(
-  asked: ChatRequest,
+  chat: ChatRequest,
   target: Target,
   surroundings: Surroundings,
 ): Promise<WireRequest> {
-  const { request, names } = fitToolNames(asked);
+  const { request, names } = fitToolNames(chat);
   const fields = readFields(request);
   onlyOneChoice(fields);
   const claude = isClaude(target.model) ? claudeModel(target.model) : undefined;
@@ -61,7 +61,7 @@ export async function encodeConverse(
 
   const extra: Extra = { ...fields.object("additionalModelRequestFields") };
   const textFormat = encodeFormat(fields, claude, target.model, systemBlocks);
-  const tools = encodeTools(readTools(request, fields), calledIn(turns), fields, claude, extra);
+  const tools = encodeTools(readTools(request, fields), calledTools(turns), fields, claude, extra);
   const { inference, effort, added }: Settings =
     claude === undefined
       ? { inference: encodePlain(fields, target.model, extra) }
@@ -96,7 +96,7 @@ export async function encodeConverse(
   return { ...sent, headers, additions: added };
 }
 
-function calledIn(turns: readonly Turn[]): string[] {
+function calledTools(turns: readonly Turn[]): string[] {
   return turns.flatMap((turn) =>
     turn.role === "assistant" ? turn.calls.map((call) => call.name) : [],
   );
@@ -115,14 +115,15 @@ function encodeClaude(
   extra: Extra,
   request: { forced: boolean; brokenLoop: boolean; bare: boolean | undefined },
 ): Settings {
-  const asked = fields.maxTokens();
-  const most = asked ?? model.maxOutput;
-  const { thinking, effort, added } = claudeThinking(fields, model, most, request);
+  const requestedMax = fields.maxTokens();
+  const limit = requestedMax ?? model.maxOutput;
+  const { thinking, effort, added } = claudeThinking(fields, model, limit, request);
   if (thinking !== undefined) extra.thinking = thinking;
   const { temperature, topP, topK } = claudeSampling(fields, model, thinking);
   if (topK !== undefined) extra.top_k = topK;
-  // A budget must lie below the limit, which is low where none is named.
-  const maxTokens = asked ?? (thinking?.budget_tokens === undefined ? undefined : model.maxOutput);
+  // A budget must be below the limit, whose default is low.
+  const maxTokens =
+    requestedMax ?? (thinking?.budget_tokens === undefined ? undefined : model.maxOutput);
   return {
     inference: { maxTokens, temperature, topP, stopSequences: filled(claudeStops(fields)) },
     effort,
@@ -150,7 +151,7 @@ function encodePlain(fields: Fields, model: string, extra: Extra): Record<string
   };
 }
 
-/** Models that take no schema get an instruction. */
+/** Encodes `response_format`. Models that do not support a schema get an instruction. */
 function encodeFormat(
   fields: Fields,
   claude: ClaudeModel | undefined,
@@ -159,14 +160,14 @@ function encodeFormat(
 ): unknown {
   const format = readResponseFormat(fields);
   if (format === undefined) return undefined;
-  const able = claude?.schemas ?? !/(amazon|meta|cohere|ai21)\./.test(model);
-  if (format.kind === "json" || !able) {
+  const supportsSchema = claude?.schemas ?? !/(amazon|meta|cohere|ai21)\./.test(model);
+  if (format.kind === "json" || !supportsSchema) {
     system.push({ text: jsonInstruction(format) });
     if (format.kind === "schema") fields.drop("response_format.json_schema");
     return undefined;
   }
   const { name, description, schema } = format;
-  // Converse takes the schema as a text.
+  // Converse expects the schema as a string.
   const text = stringifyExact(claude === undefined ? schema : strictSchema(schema));
   return { type: "json_schema", structure: { jsonSchema: { schema: text, name, description } } };
 }
@@ -179,18 +180,18 @@ function encodeTier(fields: Fields): string | undefined {
   return undefined;
 }
 
-/** `metadata` and the user's id, as far as their characters are allowed. */
+/** Encodes `metadata` and the user's id. Drops entries with characters that are not allowed. */
 function encodeMetadata(fields: Fields): Record<string, string> | undefined {
-  const given: [string, unknown][] = Object.entries(fields.object("metadata") ?? {});
+  const entries: [string, unknown][] = Object.entries(fields.object("metadata") ?? {});
   const user = fields.string("safety_identifier") ?? fields.string("user");
   fields.take("user");
-  if (user !== undefined) given.push(["user", user]);
-  const allowed = /^[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}$/;
-  const kept: [string, string][] = [];
-  for (const [name, value] of given) {
-    if (typeof value === "string" && allowed.test(value) && allowed.test(name))
-      kept.push([name, value]);
+  if (user !== undefined) entries.push(["user", user]);
+  const allowedText = /^[a-zA-Z0-9\s:_@$#=/+,\-.]{0,256}$/;
+  const allowedEntries: [string, string][] = [];
+  for (const [name, value] of entries) {
+    if (typeof value === "string" && allowedText.test(value) && allowedText.test(name))
+      allowedEntries.push([name, value]);
     else fields.drop(name === "user" ? "user" : `metadata.${name}`);
   }
-  return kept.length > 0 ? Object.fromEntries(kept) : undefined;
+  return allowedEntries.length > 0 ? Object.fromEntries(allowedEntries) : undefined;
 }

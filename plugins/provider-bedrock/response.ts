@@ -23,7 +23,7 @@ interface Converse {
 interface ContentBlock {
   text?: string;
   toolUse?: { toolUseId?: string; name?: string; input?: unknown };
-  /** A text with what it is taken from. */
+  /** A text with its sources. */
   citationsContent?: { content?: { text?: string }[] };
   reasoningContent?: {
     reasoningText?: { text?: string; signature?: string };
@@ -65,8 +65,8 @@ function addBlock(
   if (toolUse !== undefined) blocks.call(toolUse.toolUseId, toolUse.name, toolUse.input);
 }
 
-/** Throws where the model broke its own format: such a response is no response. */
-export function finishReason(reason: string | undefined, called: boolean): string {
+/** Converts a stop reason. Throws for a response that is unusable because the model broke its own format. */
+export function finishReason(reason: string | undefined, hasCalls: boolean): string {
   switch (reason) {
     case "max_tokens":
     case "model_context_window_exceeded":
@@ -81,8 +81,8 @@ export function finishReason(reason: string | undefined, called: boolean): strin
         200,
       );
     default:
-      // Some models end their turn with `end_turn` behind a call, too.
-      return called ? "tool_calls" : "stop";
+      // Some models send `end_turn` after a call, too.
+      return hasCalls ? "tool_calls" : "stop";
   }
 }
 

@@ -1,4 +1,4 @@
-/** What Converse demands of a whole request. */
+/** Converse's demands on a whole request. */
 import {
   assistantAfterTool,
   claudeModel,
@@ -24,7 +24,7 @@ import {
 
 const isNova = (model: string) => /amazon\.nova/.test(model);
 
-/** Nova's documentation: the root of a schema holds these members only. */
+/** The only members that Nova allows at the root of a schema, according to its documentation. */
 const NOVA_ROOT = ["type", "properties", "required"];
 
 export const bedrockRules: readonly RequestRule[] = [
@@ -53,7 +53,7 @@ export const bedrockRules: readonly RequestRule[] = [
   noTrailingSpace,
 ];
 
-/** Images in file parts are sent as images. */
+/** True for a file that is sent as a document. Images in file parts are sent as images. */
 function isDocument(file: JsonObject): boolean {
   const data = file["file_data"];
   return !(typeof data === "string" && /^data:image\//i.test(data));

@@ -30,7 +30,7 @@ interface Payload {
   usage?: TokenUsage;
 }
 
-/** Reads one stream of Converse's binary events. */
+/** Decodes one stream of Converse's binary events. */
 export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
   const { origin, names } = sent.state as Sent;
   const { id, created, model } = target;
@@ -39,10 +39,10 @@ export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
     { idOf: clientCallId, nameOf: names.original },
   );
   const blocks = new ContentBlocks(out, origin);
-  let done = false;
+  let isDone = false;
 
   function onFrame({ headers, payload }: Frame): void {
-    if (done) return;
+    if (isDone) return;
     const kind = headers[":message-type"];
     if (kind === "exception" || kind === "error") {
       const type = headers[":exception-type"] ?? headers[":error-code"];
@@ -78,10 +78,10 @@ export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
         return;
       case "metadata":
         if (payload.usage !== undefined) out.tell(readUsage(payload.usage));
-        done = out.finished;
+        isDone = out.finished;
         return;
       default:
-        // Kinds of events that are newer than this file.
+        // Ignores event types that are newer than this file.
         return;
     }
   }
@@ -101,10 +101,10 @@ export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
     out,
     reader: readFrames(onFrame),
     close() {
-      // The usage comes last; without it the response is still whole.
+      // The usage arrives last. Without it the response is still complete.
       if (!out.finished) throw cutShort();
-      done = true;
+      isDone = true;
     },
-    done: () => done,
+    done: () => isDone,
   });
 }

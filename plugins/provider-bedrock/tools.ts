@@ -1,15 +1,15 @@
 import { type Block, cachePoint } from "./messages.ts";
 import { type ClaudeModel, type Fields, strictSchema, type ToolUse } from "portico/provider";
 
-const NOTHING = { type: "object", properties: {} };
+const NO_PARAMETERS = { type: "object", properties: {} };
 
 /**
- * `toolConfig`. Converse knows no "none": tools are left out then, unless the history has calls, for which it wants the
- * tools declared.
+ * Encodes `toolConfig`. Converse has no choice "none": tools are omitted in that case, unless the history has calls, whose
+ * tools Converse requires to be declared.
  */
 export function encodeTools(
   use: ToolUse,
-  called: readonly string[],
+  calledNames: readonly string[],
   fields: Fields,
   claude: ClaudeModel | undefined,
   extra: Record<string, unknown>,
@@ -17,11 +17,11 @@ export function encodeTools(
   const parallel = fields.boolean("parallel_tool_calls");
   const tools = use.tools.flatMap((tool) => toolBlocks(tool, fields, claude));
   if (tools.length === 0 || use.choice?.kind === "none")
-    return { config: withoutCalling(tools, called, fields), forced: false };
-  const choice = takenChoice(use.choice, fields, claude);
+    return { config: withoutCalling(tools, calledNames, fields), forced: false };
+  const choice = supportedChoice(use.choice, fields, claude);
   const forced = isForced(choice);
   if (parallel === false) {
-    // Only Claude has a field for it, and only beside `auto`.
+    // Only Claude has a field for it, and only together with `auto`.
     if (claude === undefined || forced) fields.drop("parallel_tool_calls");
     else extra.tool_choice = { type: "auto", disable_parallel_tool_use: true };
   }
@@ -35,20 +35,20 @@ function toolBlocks(
 ): Block[] {
   const isStrict = tool.strict && claude?.schemas === true;
   if (tool.strict && !isStrict) fields.drop(`${tool.path}.function.strict`);
-  const plain = { type: "object", ...(tool.parameters ?? NOTHING) };
+  const plain = { type: "object", ...(tool.parameters ?? NO_PARAMETERS) };
   const schema = isStrict ? strictSchema(plain) : plain;
   return [toolSpec(tool.name, schema, tool.description, isStrict), ...cachePoint(tool.cache)];
 }
 
-/** The tools of a request whose model may call none; undefined if they can be left out. */
+/** Returns the tools of a request whose model may call none; undefined if they can be omitted. */
 function withoutCalling(
   tools: readonly Block[],
-  called: readonly string[],
+  calledNames: readonly string[],
   fields: Fields,
 ): Record<string, unknown> | undefined {
-  if (called.length === 0) return undefined;
+  if (calledNames.length === 0) return undefined;
   if (tools.length === 0)
-    return { tools: [...new Set(called)].map((name) => toolSpec(name, NOTHING)) };
+    return { tools: [...new Set(calledNames)].map((name) => toolSpec(name, NO_PARAMETERS)) };
   fields.drop("tool_choice");
   return { tools };
 }
@@ -58,8 +58,8 @@ type Choice = ToolUse["choice"];
 const isForced = (choice: Choice): boolean =>
   choice?.kind === "required" || choice?.kind === "named";
 
-/** The choice as far as the model takes it: some models cannot be forced to call a tool. */
-function takenChoice(choice: Choice, fields: Fields, claude: ClaudeModel | undefined): Choice {
+/** Returns the choice, or `auto` for a model that cannot be forced to call a tool. */
+function supportedChoice(choice: Choice, fields: Fields, claude: ClaudeModel | undefined): Choice {
   if (!isForced(choice) || claude?.forcedTools !== false) return choice;
   fields.drop("tool_choice");
   return { kind: "auto" };
@@ -78,11 +78,11 @@ function toolSpec(
   description?: string,
   strict = false,
 ): Block {
-  const shown = description === "" ? undefined : description;
+  const nonEmpty = description === "" ? undefined : description;
   return {
     toolSpec: {
       name,
-      description: shown,
+      description: nonEmpty,
       inputSchema: { json: schema },
       strict: strict || undefined,
     },

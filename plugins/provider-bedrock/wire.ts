@@ -8,7 +8,7 @@ import { encodeConverse } from "./request.ts";
 import { bedrockRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
-/** OpenAI's form to Bedrock's Converse and back. */
+/** Translates between OpenAI's form and Bedrock's Converse. */
 export function createBedrock(surroundings: Surroundings): WireProvider {
   return {
     rules: bedrockRules,
@@ -37,8 +37,8 @@ function decodeModelList(body: Buffer): string[] {
   const parsed = parseResponse(body) as {
     modelSummaries?: { modelId?: unknown; outputModalities?: unknown }[];
   };
-  return (parsed?.modelSummaries ?? []).flatMap((one) => {
-    const writes = !Array.isArray(one.outputModalities) || one.outputModalities.includes("TEXT");
-    return typeof one.modelId === "string" && writes ? [one.modelId] : [];
+  return (parsed?.modelSummaries ?? []).flatMap(({ modelId, outputModalities }) => {
+    const hasText = !Array.isArray(outputModalities) || outputModalities.includes("TEXT");
+    return typeof modelId === "string" && hasText ? [modelId] : [];
   });
 }

@@ -1,11 +1,11 @@
 /** Refuses requests that real models refuse. */
 import { type ChatRequest, readTools, refused } from "portico/provider";
 
-const PARTS = new Set(["text", "image_url", "input_audio", "file", "refusal"]);
+const PART_TYPES = new Set(["text", "image_url", "input_audio", "file", "refusal"]);
 
-/** Throws 400 with `param`. */
+/** Throws `invalid_request_error` (400) with `param`. */
 export function checkRequest(request: ChatRequest): void {
-  // for what it refuses
+  // Called only for the errors that it throws.
   if (request.tools != null || request["tool_choice"] != null) readTools(request);
   checkMessages(request);
 }
@@ -20,7 +20,7 @@ function checkMessages({ messages }: ChatRequest): void {
       );
     if (!Array.isArray(content)) continue;
     for (const [k, part] of content.entries()) {
-      if (!PARTS.has(part?.type)) {
+      if (!PART_TYPES.has(part?.type)) {
         const type = JSON.stringify(part?.type ?? null).slice(0, 100);
         throw refused(`${path}.content[${k}].type`, `echo does not accept content of type ${type}`);
       }

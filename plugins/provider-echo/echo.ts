@@ -1,4 +1,4 @@
-/** What echo answers, whole or word by word. */
+/** The provider `echo`, whose responses are sent whole or word by word. */
 import type {
   ChatChunk,
   ChatCompletion,
@@ -10,10 +10,10 @@ import type {
   Usage,
 } from "portico/provider";
 import { setImmediate } from "node:timers/promises";
-import { choiceCount, type MakeValue, type Said, say, textOf } from "./say.ts";
+import { choiceCount, type EchoResponse, type MakeValue, respond, textOf } from "./say.ts";
 import { wordsOf } from "./words.ts";
 
-/** Words that are sent before other requests get their turn. */
+/** The number of words that are sent before the event loop runs other work. */
 const BURST = 64;
 
 export const echo: ChatProvider = {
@@ -23,11 +23,11 @@ export const echo: ChatProvider = {
   models: () => ["echo"],
 
   async complete(request, target): Promise<ChatCompletion> {
-    const said = say(request, target, await valueMaker(request));
-    if (delayOf(target) > 0) for (const _ of wordsOf(said.text ?? "")) await pause(target);
-    const message: ChatMessage = { role: "assistant", content: said.text ?? null };
-    if (said.call !== undefined) message.tool_calls = [withoutIndex(said.call)];
-    const finish_reason = said.call === undefined ? "stop" : "tool_calls";
+    const response = respond(request, target, await loadValueMaker(request));
+    if (delayOf(target) > 0) for (const _ of wordsOf(response.text ?? "")) await pause(target);
+    const message: ChatMessage = { role: "assistant", content: response.text ?? null };
+    if (response.call !== undefined) message.tool_calls = [withoutIndex(response.call)];
+    const finish_reason = response.call === undefined ? "stop" : "tool_calls";
     const choices = Array.from({ length: choiceCount(request) }, (_, index) => ({
       index,
       message,
@@ -40,12 +40,12 @@ export const echo: ChatProvider = {
       created: target.created,
       model: target.model,
       choices,
-      usage: usageOf(request, said),
+      usage: usageOf(request, response),
     };
   },
 
   async *stream(request, target): AsyncGenerator<ChatChunk> {
-    const said = say(request, target, await valueMaker(request));
+    const response = respond(request, target, await loadValueMaker(request));
     const head = {
       id: target.id,
       object: "chat.completion.chunk" as const,
@@ -60,27 +60,28 @@ export const echo: ChatProvider = {
         ...head,
         choices: [{ index, delta, finish_reason }],
       });
-      yield chunk({ role: "assistant", content: said.call === undefined ? "" : null });
-      if (said.call !== undefined) yield* streamCall(said.call, chunk);
-      for await (const word of pacedWords(said.text ?? "", target)) yield chunk({ content: word });
-      yield chunk({}, said.call === undefined ? "stop" : "tool_calls");
+      yield chunk({ role: "assistant", content: response.call === undefined ? "" : null });
+      if (response.call !== undefined) yield* streamCall(response.call, chunk);
+      for await (const word of pacedWords(response.text ?? "", target))
+        yield chunk({ content: word });
+      yield chunk({}, response.call === undefined ? "stop" : "tool_calls");
     }
-    yield { ...head, choices: [], usage: usageOf(request, said) };
+    yield { ...head, choices: [], usage: usageOf(request, response) };
   },
 };
 
-/** Loaded where a request brings schemas: most do not. */
-async function valueMaker({ tools, response_format: format }: ChatRequest): Promise<MakeValue> {
+/** Loads the module that makes values of schemas, which few requests have. */
+async function loadValueMaker({ tools, response_format: format }: ChatRequest): Promise<MakeValue> {
   if (tools == null && format == null) return () => ({});
   return (await import("./schema-value.ts")).smallestValue;
 }
 
-/** The words, at the pace of the channel's `delayMs`; others get their turn in between. */
+/** Yields the words with the channel's `delayMs` between them, and lets the event loop run other work. */
 async function* pacedWords(text: string, target: Target): AsyncGenerator<string> {
-  let written = 0;
+  let wordCount = 0;
   for (const word of wordsOf(text)) {
     if (delayOf(target) > 0) await pause(target);
-    else if (++written % BURST === 0) await setImmediate();
+    else if (++wordCount % BURST === 0) await setImmediate();
     yield word;
   }
 }
@@ -102,11 +103,12 @@ function withoutIndex(call: ToolCallPart): ToolCallPart {
   return rest;
 }
 
-/** About four characters a token. */
-function usageOf(request: ChatRequest, said: Said): Usage {
+/** Estimates usage with four characters per token. */
+function usageOf(request: ChatRequest, response: EchoResponse): Usage {
   const tokens = (length: number) => Math.ceil(length / 4);
   const prompt = request.messages.reduce((sum, message) => sum + tokens(textOf(message).length), 0);
-  const completion = tokens((said.text ?? JSON.stringify(said.call)).length) * choiceCount(request);
+  const completion =
+    tokens((response.text ?? JSON.stringify(response.call)).length) * choiceCount(request);
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,

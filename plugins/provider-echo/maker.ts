@@ -1,49 +1,55 @@
-/** The making of a value for a JSON Schema, without a check of what it is not made for. */
+/** Makes a value for a JSON Schema, without checking it against the keywords that are ignored here. */
 import { isSchema, listOf, merge, numberOf, type Schema } from "./schema.ts";
 
-/** No value can be made for the schema; the message gives the reason, as the end of a sentence. */
+/** No value can be made for the schema. The message gives the reason, as the end of a sentence. */
 export class Unmet extends Error {
   override name = "Unmet";
 }
 
-/** Makes the value of one schema, down to a depth. */
+/** The amount of work that remains: members and characters that may still be visited or made. */
+export interface WorkBudget {
+  remaining: number;
+}
+
+/** Makes the value of one schema, up to a nesting depth. */
 export class Maker {
   readonly #root: unknown;
   readonly #maxDepth: number;
-  readonly #budget: { left: number };
+  readonly #budget: WorkBudget;
 
-  constructor(root: unknown, maxDepth: number, budget: { left: number }) {
+  constructor(root: unknown, maxDepth: number, budget: WorkBudget) {
     this.#root = root;
     this.#maxDepth = maxDepth;
     this.#budget = budget;
   }
 
-  /** `fallback` is the type where the schema names none. */
+  /** Makes a value. `fallback` is its type if the schema names none. */
   make(schema: unknown, fallback: string, depth = 0): unknown {
     if (schema === false) throw new Unmet("no value matches the schema `false`");
     if (!isSchema(schema)) return fallback === "object" ? {} : null;
     if (depth > this.#maxDepth) throw new Unmet("it is nested too deeply");
-    this.#take(1 + Object.keys(schema).length);
+    this.#spend(1 + Object.keys(schema).length);
     const flat = this.#flatten(schema, 0);
     for (const key of ["anyOf", "oneOf"])
       if (Array.isArray(flat[key])) return this.#firstOf(flat, key, fallback, depth);
-    if ("const" in flat) return this.#copied(flat["const"]);
-    if (Array.isArray(flat["enum"])) return this.#copied(firstOfType(flat["enum"], flat["type"]));
-    return this.#ofType(firstType(flat) ?? fallback, flat, depth);
+    if ("const" in flat) return this.#countValue(flat["const"]);
+    if (Array.isArray(flat["enum"]))
+      return this.#countValue(firstOfType(flat["enum"], flat["type"]));
+    return this.#makeType(firstType(flat) ?? fallback, flat, depth);
   }
 
-  #take(amount: number): void {
-    this.#budget.left -= amount;
-    if (!(this.#budget.left >= 0)) throw new Unmet("it requires a value that is too large");
+  #spend(amount: number): void {
+    this.#budget.remaining -= amount;
+    if (!(this.#budget.remaining >= 0)) throw new Unmet("it requires a value that is too large");
   }
 
-  /** A value that the schema holds may be long, and may be referred to often. */
-  #copied(value: unknown): unknown {
-    this.#take(JSON.stringify(value)?.length ?? 0);
+  /** Counts a value that the schema contains as work, since it may be long and used often. */
+  #countValue(value: unknown): unknown {
+    this.#spend(JSON.stringify(value)?.length ?? 0);
     return value;
   }
 
-  /** The first alternative for which a value is made. */
+  /** Makes a value of the first alternative that allows one. */
   #firstOf(schema: Schema, key: string, fallback: string, depth: number): unknown {
     const { [key]: alternatives, ...rest } = schema;
     let reason: unknown = new Unmet(`its ${key} is empty`);
@@ -54,14 +60,14 @@ export class Maker {
           : alternative && rest;
         return this.make(chosen, fallback, depth + 1);
       } catch (error) {
-        if (!(error instanceof Unmet) || this.#budget.left < 0) throw error;
+        if (!(error instanceof Unmet) || this.#budget.remaining < 0) throw error;
         reason = error;
       }
     }
     throw reason;
   }
 
-  /** The schema with its `$ref` and `allOf` merged into it. */
+  /** Merges `$ref` and `allOf` into the schema. */
   #flatten(schema: Schema, depth: number): Schema {
     const { $ref, allOf, ...rest } = schema;
     if ($ref === undefined && allOf === undefined) return schema;
@@ -72,16 +78,16 @@ export class Maker {
     for (const part of parts) {
       if (part === false) throw new Unmet("no value matches the schema `false`");
       if (!isSchema(part)) continue;
-      this.#take(1 + Object.keys(part).length + Object.keys(flat).length);
+      this.#spend(1 + Object.keys(part).length + Object.keys(flat).length);
       flat = merge(flat, this.#flatten(part, depth + 1));
-      this.#take(isSchema(flat["properties"]) ? Object.keys(flat["properties"]).length : 0);
+      this.#spend(isSchema(flat["properties"]) ? Object.keys(flat["properties"]).length : 0);
     }
     return flat;
   }
 
-  /** A reference within the same schema: `#`, `#/$defs/x`. */
+  /** Looks up a reference within the same schema: `#`, `#/$defs/x`. */
   #follow(reference: string): unknown {
-    this.#take(reference.length);
+    this.#spend(reference.length);
     const steps = reference.startsWith("#") ? reference.slice(1).split("/") : [];
     let target: unknown = reference.startsWith("#") ? this.#root : undefined;
     for (const step of steps.filter((text) => text !== "")) {
@@ -92,26 +98,26 @@ export class Maker {
     return target;
   }
 
-  #ofType(type: unknown, schema: Schema, depth: number): unknown {
-    if (type === "object") return this.#object(schema, depth);
-    if (type === "array") return this.#array(schema, depth);
-    if (type === "string") return this.#string(schema);
+  #makeType(type: unknown, schema: Schema, depth: number): unknown {
+    if (type === "object") return this.#makeObject(schema, depth);
+    if (type === "array") return this.#makeArray(schema, depth);
+    if (type === "string") return this.#makeString(schema);
     if (type === "number" || type === "integer") {
       const number = smallestNumber(schema, type === "integer");
       if (number === undefined) throw new Unmet("no number is within its bounds");
-      return number + 0; // not -0, which JSON does not have
+      return number + 0; // avoids -0, which `JSON.stringify` does not preserve
     }
     return type === "boolean" ? false : null;
   }
 
-  #object(schema: Schema, depth: number): Schema {
+  #makeObject(schema: Schema, depth: number): Schema {
     const properties = isSchema(schema["properties"]) ? schema["properties"] : {};
     const names = new Set(listOf(schema["required"]).filter((name) => typeof name === "string"));
-    const least = numberOf(schema["minProperties"]) ?? 0;
-    this.#take(names.size + least);
-    for (const name of Object.keys(properties)) if (names.size < least) names.add(name);
+    const minimum = numberOf(schema["minProperties"]) ?? 0;
+    this.#spend(names.size + minimum);
+    for (const name of Object.keys(properties)) if (names.size < minimum) names.add(name);
     const entries = [...names].map((name) => {
-      this.#take(name.length);
+      this.#spend(name.length);
       const isDeclared = Object.hasOwn(properties, name);
       const member = isDeclared ? properties[name] : schema["additionalProperties"];
       return [name, this.make(member, "string", depth + 1)];
@@ -119,21 +125,21 @@ export class Maker {
     return Object.fromEntries(entries);
   }
 
-  #array(schema: Schema, depth: number): unknown[] {
-    const least = numberOf(schema["minItems"]) ?? 0;
-    this.#take(least);
+  #makeArray(schema: Schema, depth: number): unknown[] {
+    const minimum = numberOf(schema["minItems"]) ?? 0;
+    this.#spend(minimum);
     const first = listOf(schema["prefixItems"] ?? schema["items"]);
     const further = Array.isArray(schema["items"]) ? undefined : schema["items"];
-    return Array.from({ length: least }, (_, index) =>
+    return Array.from({ length: minimum }, (_, index) =>
       this.make(index < first.length ? first[index] : further, "null", depth + 1),
     );
   }
 
-  #string({ format, minLength }: Schema): string {
-    const least = numberOf(minLength) ?? 0;
-    this.#take(least);
+  #makeString({ format, minLength }: Schema): string {
+    const minimum = numberOf(minLength) ?? 0;
+    this.#spend(minimum);
     const formatted = typeof format === "string" && Object.hasOwn(FORMATS, format);
-    return formatted ? (FORMATS[format] as string) : "a".repeat(least);
+    return formatted ? (FORMATS[format] as string) : "a".repeat(minimum);
   }
 }
 
@@ -154,9 +160,9 @@ const FORMATS: Record<string, string> = {
   "relative-json-pointer": "0",
 };
 
-/** The number nearest to 0 that lies within the bounds; `undefined` if none of the likely ones does. */
+/** Returns the candidate within the bounds that is nearest to 0; `undefined` if no candidate is. */
 function smallestNumber(schema: Schema, isInteger: boolean): number | undefined {
-  const bound = (key: string, otherwise: number) => numberOf(schema[key]) ?? otherwise;
+  const bound = (key: string, fallback: number) => numberOf(schema[key]) ?? fallback;
   const minimum = bound("minimum", Number.NEGATIVE_INFINITY);
   const maximum = bound("maximum", Number.POSITIVE_INFINITY);
   const above = bound("exclusiveMinimum", Number.NEGATIVE_INFINITY);
@@ -167,20 +173,20 @@ function smallestNumber(schema: Schema, isInteger: boolean): number | undefined 
   const low = roundUp(Math.max(minimum, above));
   const high = roundDown(Math.min(maximum, below));
   const unit = step > 0 ? step : 1;
-  const likely = [0, low, low + unit, high, high - unit, (low + high) / 2];
+  const candidates = [0, low, low + unit, high, high - unit, (low + high) / 2];
   const isAllowed = (value: number) =>
     value >= minimum &&
     value <= maximum &&
     value > above &&
     value < below &&
     (!isInteger || Number.isInteger(value));
-  const [nearest] = likely
+  const [nearest] = candidates
     .filter((value) => Number.isFinite(value) && isAllowed(value))
-    .sort((one, other) => Math.abs(one) - Math.abs(other));
+    .sort((a, b) => Math.abs(a) - Math.abs(b));
   return nearest;
 }
 
-/** The type that is named first, or the one that the schema's other keywords are for. */
+/** Returns the first type that the schema names, otherwise the type that its other keywords imply. */
 function firstType(schema: Schema): unknown {
   if (schema["type"] !== undefined) return firstTypeIn(schema["type"]);
   const has = (...keys: string[]) => keys.some((key) => key in schema);

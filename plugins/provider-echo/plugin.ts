@@ -1,4 +1,4 @@
-/** `echo`: a model without a network, to try clients, hooks and tests against. */
+/** `echo`: a model without a network, for trying clients, hooks and tests. */
 import { definePlugin, timerMs, Type } from "portico";
 
 export default definePlugin({
@@ -18,7 +18,7 @@ export default definePlugin({
   async setup(ctx) {
     const { echo } = await import("./echo.ts");
     ctx.add("provider", echo);
-    // The channel's options come with each request: a change needs no reload.
+    // Each request contains the channel's options, so a change requires no reload.
     ctx.onConfig(() => {});
   },
 });

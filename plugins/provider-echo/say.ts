@@ -1,4 +1,4 @@
-/** How echo answers a request. */
+/** Determines echo's response to a request. */
 import {
   type ChatMessage,
   type ChatRequest,
@@ -8,20 +8,24 @@ import {
 } from "portico/provider";
 import { checkRequest } from "./check.ts";
 
-/** The smallest value that a schema accepts; `param` is the place of the schema. */
+/** Returns the smallest value that a schema accepts. `param` is the schema's path in the request. */
 export type MakeValue = (schema: unknown, param: string) => unknown;
 
-export interface Said {
+/** The content of a response: a text or a call. */
+export interface EchoResponse {
   text?: string;
   call?: ToolCallPart;
 }
 
-/** The result of a tool; else a call where one is forced or asked for by name; else JSON where the request has a schema; else the message. */
-export function say(request: ChatRequest, target: Target, makeValue: MakeValue): Said {
+/**
+ * Returns the result of a tool; otherwise a call, if one is forced or the message names a tool; otherwise JSON, if the
+ * request asks for it; otherwise the last user message.
+ */
+export function respond(request: ChatRequest, target: Target, makeValue: MakeValue): EchoResponse {
   checkRequest(request);
   const last = request.messages[request.messages.length - 1];
   if (last?.role === "tool" || last?.role === "function")
-    return { text: repeatable(textOf(last), request) };
+    return { text: requireRepeatable(textOf(last), request) };
   const text = textOf(request.messages.findLast((message) => message.role === "user") ?? last);
   const tool = toolToCall(request, text);
   if (tool !== undefined) {
@@ -48,13 +52,13 @@ export function say(request: ChatRequest, target: Target, makeValue: MakeValue):
       ),
     };
   if (format?.type === "json_object") return { text: "{}" };
-  return { text: repeatable(text, request) };
+  return { text: requireRepeatable(text, request) };
 }
 
-/** Characters of all choices together. */
+/** The limit for the characters of all choices together. */
 const MAX_LENGTH = 16 * 1024 * 1024;
 
-function repeatable(text: string, request: ChatRequest): string {
+function requireRepeatable(text: string, request: ChatRequest): string {
   const n = choiceCount(request);
   if (n > 1 && n * text.length > MAX_LENGTH)
     throw refused("n", "The message is too long to be repeated that often");
@@ -76,7 +80,7 @@ function toolToCall(request: ChatRequest, text: string): Tool | undefined {
   const choice = request["tool_choice"] as Choice;
   if (choice === "none") return undefined;
   let tools = (request.tools ?? []).filter((tool) => tool.type === "function");
-  let forced = choice === "required" || choice === "any";
+  let isForced = choice === "required" || choice === "any";
   if (typeof choice === "object" && choice !== null) {
     if (choice.type === "function")
       return tools.find((tool) => tool.function?.name === choice.function?.name);
@@ -84,22 +88,22 @@ function toolToCall(request: ChatRequest, text: string): Tool | undefined {
     if (allowed?.tools !== undefined) {
       const names = new Set(allowed.tools.map((tool) => tool.function?.name));
       tools = tools.filter((tool) => names.has(tool.function?.name));
-      forced = allowed.mode === "required";
+      isForced = allowed.mode === "required";
     }
   }
-  const start = text.slice(0, SEARCHED);
+  const start = text.slice(0, SEARCHED_CHARACTERS);
   return (
-    tools.slice(0, SEARCHED_TOOLS).find((tool) => names(start, tool.function?.name ?? "")) ??
-    (forced ? tools[0] : undefined)
+    tools.slice(0, SEARCHED_TOOLS).find((tool) => containsName(start, tool.function?.name ?? "")) ??
+    (isForced ? tools[0] : undefined)
   );
 }
 
-/** So much of a message, and so many tools, are looked at for a name. */
-const SEARCHED = 32_768;
+/** The limits of the search for a name: characters of the message, and tools. */
+const SEARCHED_CHARACTERS = 32_768;
 const SEARCHED_TOOLS = 256;
 
-/** The text contains the name as a separate word, in upper or lower case. */
-function names(text: string, name: string): boolean {
+/** True if the text contains the name as a separate word, in any case. */
+function containsName(text: string, name: string): boolean {
   if (name === "" || name.length > text.length) return false;
   const escaped = name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`, "i").test(text);

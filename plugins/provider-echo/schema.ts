@@ -1,4 +1,4 @@
-/** JSON Schemas as clients send them: any JSON, of which objects count. */
+/** Reads and merges JSON Schemas as clients send them. They may be any JSON; only objects have a meaning here. */
 
 export type Schema = Record<string, unknown>;
 
@@ -14,7 +14,7 @@ export function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Bounds of which the higher one holds where two schemas hold together; of the others the lower one does. */
+/** When two schemas are merged, the higher of two lower bounds applies, and the lower of two upper bounds. */
 const LOWER_BOUNDS = new Set([
   "minimum",
   "exclusiveMinimum",
@@ -24,32 +24,32 @@ const LOWER_BOUNDS = new Set([
 ]);
 const UPPER_BOUNDS = new Set(["maximum", "exclusiveMaximum"]);
 
-/** What holds where both schemas hold, as far as a value is made for it. */
-export function merge(one: Schema, other: Schema): Schema {
-  const merged: Schema = { ...one };
-  for (const [key, value] of Object.entries(other))
-    merged[key] = Object.hasOwn(one, key) ? mergeKeyword(key, one[key], value) : value;
+/** Returns a schema for values that both schemas accept, as far as the maker supports their keywords. */
+export function merge(first: Schema, second: Schema): Schema {
+  const merged: Schema = { ...first };
+  for (const [key, value] of Object.entries(second))
+    merged[key] = Object.hasOwn(first, key) ? mergeKeyword(key, first[key], value) : value;
   return merged;
 }
 
-function mergeKeyword(key: string, one: unknown, other: unknown): unknown {
-  if (typeof one === "number" && typeof other === "number") {
-    if (LOWER_BOUNDS.has(key)) return Math.max(one, other);
-    if (UPPER_BOUNDS.has(key)) return Math.min(one, other);
+function mergeKeyword(key: string, first: unknown, second: unknown): unknown {
+  if (typeof first === "number" && typeof second === "number") {
+    if (LOWER_BOUNDS.has(key)) return Math.max(first, second);
+    if (UPPER_BOUNDS.has(key)) return Math.min(first, second);
   }
-  if (key === "required") return [...listOf(one), ...listOf(other)];
-  if (key === "type") return commonTypes([one].flat(), [other].flat());
-  if (key !== "properties" || !isSchema(one) || !isSchema(other)) return other;
-  const shared = Object.keys(other).filter((name) => Object.hasOwn(one, name));
-  const both = shared.map((name) => [name, { allOf: [one[name], other[name]] }]);
-  return { ...one, ...other, ...Object.fromEntries(both) };
+  if (key === "required") return [...listOf(first), ...listOf(second)];
+  if (key === "type") return commonTypes([first].flat(), [second].flat());
+  if (key !== "properties" || !isSchema(first) || !isSchema(second)) return second;
+  const shared = Object.keys(second).filter((name) => Object.hasOwn(first, name));
+  const both = shared.map((name) => [name, { allOf: [first[name], second[name]] }]);
+  return { ...first, ...second, ...Object.fromEntries(both) };
 }
 
-function commonTypes(some: readonly unknown[], others: readonly unknown[]): unknown[] {
-  const allowed = new Set(others);
-  const common = some.filter(
+function commonTypes(firstTypes: readonly unknown[], secondTypes: readonly unknown[]): unknown[] {
+  const allowed = new Set(secondTypes);
+  const common = firstTypes.filter(
     (type) => allowed.has(type) || (type === "integer" && allowed.has("number")),
   );
-  const isNarrowed = some.includes("number") && allowed.has("integer");
+  const isNarrowed = firstTypes.includes("number") && allowed.has("integer");
   return isNarrowed ? [...common, "integer"] : common;
 }

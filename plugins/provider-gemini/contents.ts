@@ -20,10 +20,10 @@ import {
 
 type Content = { role: "user" | "model"; parts: Record<string, unknown>[] };
 
-/** Google's own word for "there is no signature": without one, Gemini 3 refuses calls of the history. */
+/** Google's placeholder for a missing signature. Gemini 3 refuses calls in the history that have none. */
 const NO_SIGNATURE = "skip_thought_signature_validator";
 
-/** Turns in Gemini's form; system messages from anywhere are collected. */
+/** Encodes turns in Gemini's form. Collects system messages from anywhere in the conversation. */
 export async function encodeTurns(
   list: readonly Turn[],
   target: Target,
@@ -68,9 +68,9 @@ async function modelParts(
   const parts: Record<string, unknown>[] = [];
   for (const part of turn.parts) parts.push(await encodePart(part, target));
   for (const [i, call] of turn.calls.entries()) {
-    // Of parallel calls only the first is signed.
-    const none = i === 0 && model.needsSignatures ? NO_SIGNATURE : undefined;
-    const signature = carriedSignature(call.extra, origin) ?? none;
+    // Only the first of parallel calls is signed.
+    const placeholder = i === 0 && model.needsSignatures ? NO_SIGNATURE : undefined;
+    const signature = carriedSignature(call.extra, origin) ?? placeholder;
     parts.push({
       functionCall: { id: upstreamId(call.id), name: call.name, args: call.args },
       thoughtSignature: signature,
@@ -79,12 +79,12 @@ async function modelParts(
   return parts;
 }
 
-/** None for a call that the upstream gave none. */
+/** Returns the upstream's id of a call; undefined if the upstream has not sent one. */
 function upstreamId(id: string): string | undefined {
   return isMintedCallId(id) ? undefined : upstreamCallId(id);
 }
 
-/** A tool's JSON is sent as a value, anything else as text. */
+/** Returns the result of a tool: parsed if it is a JSON object or list, otherwise as text. */
 function outputOf(result: ResultPart): unknown {
   const text = textOf(result.parts);
   if (!/^\s*[[{]/.test(text)) return text;
@@ -100,7 +100,7 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
     case "text":
       return { text: part.text };
     case "image":
-      return image(part, target);
+      return encodeImage(part, target);
     case "audio":
       return {
         inlineData: {
@@ -120,8 +120,8 @@ async function encodePart(part: Part, target: Target): Promise<Record<string, un
   }
 }
 
-async function image(part: ImagePart, target: Target): Promise<Record<string, unknown>> {
-  // Google's own storage is read by Google.
+async function encodeImage(part: ImagePart, target: Target): Promise<Record<string, unknown>> {
+  // Google itself reads files in its own storage.
   if (/^(gs:|https:\/\/generativelanguage\.googleapis\.com\/.*\/files\/)/.test(part.url)) {
     return { fileData: { fileUri: part.url } };
   }

@@ -11,14 +11,14 @@ import {
 import { headersFor, isVertex, methodUrl } from "./address.ts";
 import { readProblem } from "./problem.ts";
 
-/** `POST /v1/embeddings` as `batchEmbedContents` (AI Studio). */
+/** Translates `POST /v1/embeddings` to `batchEmbedContents` (AI Studio). */
 export const embeddings: NonNullable<WireProvider["embeddings"]> = { encode, decode };
 
 function encode(request: Record<string, unknown>, target: Target): WireRequest {
   if (isVertex(target))
     throw refused("model", "Embeddings of Vertex AI are not supported: use AI Studio");
   const input = Array.isArray(request.input) ? request.input : [request.input];
-  if (input.length === 0 || !input.every((one) => typeof one === "string")) {
+  if (input.length === 0 || !input.every((text) => typeof text === "string")) {
     throw refused("input", "input must be a string or a list of strings");
   }
   const model = `models/${target.model.replace(/^models\//, "")}`;

@@ -1,4 +1,4 @@
-/** Vertex AI's access tokens: by a service account's or a user's file, else of the machine's metadata server. */
+/** Fetches access tokens of Vertex AI with a service account's or a user's file, otherwise from the metadata server. */
 import { createSign } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -21,13 +21,13 @@ const TOKEN_URL = "https://oauth2.googleapis.com/token";
 const METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token";
 const METADATA_TIMEOUT_MS = 3_000;
 const METADATA_MAX_BYTES = 64 * 1024;
-/** The library renews them by itself, at times that it does not announce. */
+/** The assumed lifetime of a token of the library, which renews tokens by itself and does not report when they expire. */
 const LIBRARY_FRESH_MS = 60_000;
 
 /** The error of a package that cannot be loaded. */
 type MissingPackage = (cause: unknown) => Error;
 
-/** What the process gives. `library` is the package for the types of files that are rare. */
+/** The environment and the clock of the process. `library` loads the package for rare types of files. */
 export interface Surroundings {
   env: Record<string, string | undefined>;
   now: () => number;
@@ -36,7 +36,7 @@ export interface Surroundings {
 
 type File = Record<string, unknown>;
 
-/** For channels with a `project` and without a key. One token for each channel and file. */
+/** Creates the credential of channels with a `project` and without a key. Each channel and file has its own token. */
 export function createGoogleCredential(
   surroundings: Surroundings,
 ): NonNullable<WireProvider["credential"]> {
@@ -45,20 +45,23 @@ export function createGoogleCredential(
   const tokens = new Map<string, ReturnType<typeof createRenewed<{ token: string }, Target>>>();
 
   return (target) => {
-    if (!isVertex(target) || Object.keys(target.headers).some((name) => OWN.test(name)))
+    if (
+      !isVertex(target) ||
+      Object.keys(target.headers).some((name) => CREDENTIAL_HEADER.test(name))
+    )
       return undefined;
     const { keyFile } = target.options;
     const path =
       typeof keyFile === "string" ? keyFile : env.GOOGLE_APPLICATION_CREDENTIALS || undefined;
-    // A proxy in front of Google under another name may need none.
+    // A proxy in front of Google with another host name may need no credentials.
     const isGoogle =
       target.baseUrl === AI_STUDIO || new URL(target.baseUrl).hostname.endsWith(".googleapis.com");
     if (path === undefined && env.GCE_METADATA_HOST === undefined && !isGoogle) return undefined;
     const id = JSON.stringify([target.channel, path]);
     let token = tokens.get(id);
     if (token === undefined) {
-      token = createRenewed(async (by) => {
-        const { value, expiresAt } = await source.fetch(by, path);
+      token = createRenewed(async (caller) => {
+        const { value, expiresAt } = await source.fetch(caller, path);
         return { value: { token: value }, expiresAt };
       }, now);
       tokens.set(id, token);
@@ -80,13 +83,13 @@ class TokenSource {
   }
 
   async fetch(target: Target, path: string | undefined): Promise<Expiring<string>> {
-    const file = path === undefined ? await this.#userFile() : await readKeyFile(target, path);
+    const file = path === undefined ? await this.#readUserFile() : await readKeyFile(target, path);
     if (file === undefined) return this.#fromMetadata(target);
     const url = typeof file.token_uri === "string" ? file.token_uri : TOKEN_URL;
     if (file.type === "service_account") {
       const form = {
         grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
-        assertion: this.#assertion(file, url, target),
+        assertion: this.#signAssertion(file, url, target),
       };
       return fetchAccessToken(target, url, form, this.#now);
     }
@@ -102,14 +105,14 @@ class TokenSource {
     return this.#fromLibrary(target, file);
   }
 
-  /** Where `gcloud auth application-default login` leaves it. */
-  async #userFile(): Promise<File | undefined> {
+  /** Reads the file that `gcloud auth application-default login` writes. */
+  async #readUserFile(): Promise<File | undefined> {
     if (this.#env.HOME === undefined) return undefined;
     const path = join(this.#env.HOME, ".config/gcloud/application_default_credentials.json");
-    return readFile(path, "utf8").then(parsed, () => undefined);
+    return readFile(path, "utf8").then(parseFile, () => undefined);
   }
 
-  #assertion(
+  #signAssertion(
     { client_email, private_key, private_key_id }: File,
     url: string,
     target: Target,
@@ -127,7 +130,7 @@ class TokenSource {
     }
   }
 
-  /** Never through a proxy: it is the machine's own. */
+  /** Asks the machine's own metadata server, and therefore never through a proxy. */
   async #fromMetadata(target: Target): Promise<Expiring<string>> {
     const host = this.#env.GCE_METADATA_HOST ?? "metadata.google.internal";
     const url = `http://${host}${METADATA_PATH}`;
@@ -151,15 +154,15 @@ class TokenSource {
       const value = await new GoogleAuth({ credentials: file, scopes: [SCOPE] }).getAccessToken();
       if (typeof value === "string") return { value, expiresAt: this.#now() + LIBRARY_FRESH_MS };
     } catch (error) {
-      // with the status of the token server, which is nobody's request here
+      // The status of the token server is omitted, because it does not belong to the client's request.
       throw errors.tokenFailed({ channel, reason: packageReason(error) }, { cause: error });
     }
     throw errors.noToken({ channel });
   }
 }
 
-/** Headers that a channel brings its own credentials in. */
-const OWN = /^(authorization|x-goog-api-key)$/i;
+/** Headers in which a channel sends its own credentials. */
+const CREDENTIAL_HEADER = /^(authorization|x-goog-api-key)$/i;
 
 interface GoogleLibrary {
   GoogleAuth: new (options: object) => { getAccessToken(): Promise<string | null | undefined> };
@@ -172,12 +175,12 @@ async function readKeyFile({ channel }: Target, path: string): Promise<File> {
   } catch (error) {
     throw errors.keyFileUnreadable({ channel, file: basename(path) }, { cause: error });
   }
-  const file = parsed(text);
+  const file = parseFile(text);
   if (file === undefined) throw errors.keyFileNotJson({ channel, file: basename(path) });
   return file;
 }
 
-function parsed(text: string): File | undefined {
+function parseFile(text: string): File | undefined {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as File) : undefined;

@@ -43,18 +43,18 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
 
 function kindOf(error: GoogleError, status: number, message: string): UpstreamProblem["kind"] {
   // A bad key is a plain 400 INVALID_ARGUMENT; only its details (or text) distinguish it from a bad request.
-  const badKey = detail(error, "reason")?.startsWith("API_KEY_");
-  if (badKey || /API key (not valid|expired|not found)/i.test(message)) return "auth";
-  const known = error.status === undefined ? undefined : KINDS[error.status];
-  return namedKind(known, status >= 400 ? status : (error.code ?? 0));
+  const isBadKey = detail(error, "reason")?.startsWith("API_KEY_");
+  if (isBadKey || /API key (not valid|expired|not found)/i.test(message)) return "auth";
+  const namedByStatus = error.status === undefined ? undefined : KINDS[error.status];
+  return namedKind(namedByStatus, status >= 400 ? status : (error.code ?? 0));
 }
 
-/** The first detail that has this member. */
+/** Returns the member from the first detail in which it is a text. */
 function detail({ details }: GoogleError, name: string): string | undefined {
   if (!Array.isArray(details)) return undefined;
   return details
-    .map((one: Record<string, unknown> | null) => one?.[name])
-    .find((one) => typeof one === "string");
+    .map((entry: Record<string, unknown> | null) => entry?.[name])
+    .find((value) => typeof value === "string");
 }
 
 function googleError(body: Buffer): GoogleError | undefined {

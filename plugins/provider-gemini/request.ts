@@ -25,17 +25,17 @@ import { headersFor, methodUrl } from "./address.ts";
 import { encodeTurns } from "./contents.ts";
 import { encodeThinking, INCLUDE_THOUGHTS } from "./thinking.ts";
 
-/** What `decode` and `decoder` remember of the request. */
+/** The facts about a request that `decode` and `parts` need. */
 export interface Sent extends BlockOptions {
   includeUsage: boolean;
 }
 
-/** As Google writes it; one pattern for AI Studio and Vertex, whose lists of further characters differ. */
+/** The names that both AI Studio and Vertex AI allow. Their lists of further characters differ. */
 const TOOL_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 
-/** The `generateContent` request. Throws 400 with `param` for what it cannot express. */
-export async function encodeGenerate(asked: ChatRequest, target: Target): Promise<WireRequest> {
-  const { request, names } = fitToolNames(asked, TOOL_NAME);
+/** Encodes the `generateContent` request. Throws 400 with `param` for values that it cannot express. */
+export async function encodeGenerate(chat: ChatRequest, target: Target): Promise<WireRequest> {
+  const { request, names } = fitToolNames(chat, TOOL_NAME);
   const fields = readFields(request);
   const model = geminiModel(target.model);
   const origin = originOf(target);
@@ -50,7 +50,7 @@ export async function encodeGenerate(asked: ChatRequest, target: Target): Promis
   const format = readResponseFormat(fields);
   const json = encodeFormat(format, use, model, fields, system);
   const thinkingConfig = encodeThinking(fields, model, target.bare);
-  const isAdded = thinkingConfig?.includeThoughts === true && asked["thinking_config"] == null;
+  const isAdded = thinkingConfig?.includeThoughts === true && chat["thinking_config"] == null;
   const body = {
     systemInstruction: system.length > 0 ? { parts: system.map((text) => ({ text })) } : undefined,
     contents,
@@ -114,13 +114,15 @@ function encodeTools(use: ToolUse, fields: Fields): Record<string, unknown> {
   return { tools, toolConfig: { functionCallingConfig: { mode, ...names } } };
 }
 
-/** An object schema without properties is refused: such a tool is declared without parameters. */
+/** False for an object schema without properties. Gemini refuses it, so such a tool is declared without parameters. */
 function hasProperties(schema: Record<string, unknown> | undefined): boolean {
   if (schema === undefined) return false;
   const { type, properties, ...rest } = schema;
-  const empty =
+  const isEmpty =
     typeof properties !== "object" || properties === null || Object.keys(properties).length === 0;
-  const open = ["$ref", "anyOf", "allOf", "oneOf", "patternProperties"].some((key) => key in rest);
-  const map = typeof rest.additionalProperties === "object";
-  return type !== "object" || !empty || open || map;
+  const hasAlternatives = ["$ref", "anyOf", "allOf", "oneOf", "patternProperties"].some(
+    (key) => key in rest,
+  );
+  const hasMap = typeof rest.additionalProperties === "object";
+  return type !== "object" || !isEmpty || hasAlternatives || hasMap;
 }

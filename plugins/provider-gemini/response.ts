@@ -56,29 +56,29 @@ export interface UsageMetadata {
   totalTokenCount?: number;
 }
 
-/** Errors come in a list too, and so does a stream whose `alt=sse` was lost on the way. */
+/** Reads a response. An error may be in a list, and so is a stream if a proxy has removed `alt=sse`. */
 export function readGenerated(body: Buffer): Generated | undefined {
   const value: unknown = parseResponse(body);
   return Array.isArray(value)
-    ? joined(value as (Generated | null)[])
+    ? mergeEvents(value as (Generated | null)[])
     : (value as Generated | undefined);
 }
 
-/** The combined content of the events of a stream. */
-function joined(events: (Generated | null)[]): Generated {
-  const all: Generated = {};
+/** Merges the events of a stream into one response. */
+function mergeEvents(events: (Generated | null)[]): Generated {
+  const merged: Generated = {};
   const byIndex = new Map<number, Candidate>();
   for (const event of events) {
-    const { candidates = [], ...said } = event ?? {};
-    Object.assign(all, said);
-    for (const [i, { content, ...more }] of candidates.entries()) {
-      const index = readIndex(more.index, i);
+    const { candidates = [], ...members } = event ?? {};
+    Object.assign(merged, members);
+    for (const [i, { content, ...candidateMembers }] of candidates.entries()) {
+      const index = readIndex(candidateMembers.index, i);
       const candidate = byIndex.get(index) ?? { index, content: { parts: [] } };
-      byIndex.set(index, Object.assign(candidate, more));
+      byIndex.set(index, Object.assign(candidate, candidateMembers));
       for (const part of content?.parts ?? []) candidate.content?.parts?.push(part);
     }
   }
-  return byIndex.size === 0 ? all : { ...all, candidates: [...byIndex.values()] };
+  return byIndex.size === 0 ? merged : { ...merged, candidates: [...byIndex.values()] };
 }
 
 /** Converts a whole response to OpenAI's form. Throws `upstreamError` for an error of status 200. */
@@ -133,7 +133,7 @@ function readCandidate(candidate: Candidate, options: BlockOptions): Choice {
   return { index: candidate.index, message: { ...message, images: filled(images) }, finish };
 }
 
-/** A function call with whole arguments; its signature rides along. */
+/** Reads a function call, which has complete arguments, and its signature. */
 function readCall(part: GeneratedPart, { origin, names }: BlockOptions): ToolCallPart {
   const call = part.functionCall ?? {};
   return {
@@ -146,13 +146,13 @@ function readCall(part: GeneratedPart, { origin, names }: BlockOptions): ToolCal
   };
 }
 
-/** A picture that the model drew, as OpenRouter passes it on. */
+/** Converts an image from the model to the form of OpenRouter. */
 export function imagePart(image: { mimeType?: string; data?: string }): Record<string, unknown> {
   return { type: "image_url", image_url: { url: `data:${image.mimeType};base64,${image.data}` } };
 }
 
-/** Throws where the model broke its own format: such a response is no response. */
-export function finishReason(candidate: Candidate, called: boolean): string {
+/** Converts a finish reason. Throws for a response that is unusable because the model broke its own format. */
+export function finishReason(candidate: Candidate, hasCalls: boolean): string {
   const reason = candidate.finishReason;
   switch (reason) {
     case "MAX_TOKENS":
@@ -173,7 +173,7 @@ export function finishReason(candidate: Candidate, called: boolean): string {
     default:
       if (reason?.startsWith("MALFORMED_")) throw malformed(reason, candidate.finishMessage);
       if (reason?.startsWith("IMAGE_") && reason !== "IMAGE_OTHER") return "content_filter";
-      return called ? "tool_calls" : "stop";
+      return hasCalls ? "tool_calls" : "stop";
   }
 }
 
@@ -182,7 +182,7 @@ function malformed(reason: string, detail: string | undefined): Error {
   return upstreamError({ kind: "upstream", message, code: reason }, 200);
 }
 
-/** OpenAI counts thinking as completion; Gemini counts it apart. */
+/** Converts usage. OpenAI counts thinking as completion, Gemini counts it separately. */
 export function readUsage(usage: UsageMetadata): Usage {
   const prompt =
     readCountOrZero(usage.promptTokenCount) + readCountOrZero(usage.toolUsePromptTokenCount);

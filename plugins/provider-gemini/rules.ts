@@ -1,4 +1,4 @@
-/** What Gemini demands of a whole request. */
+/** Gemini's demands on a whole request. */
 import {
   functionCallsAsTools,
   imageTypes,

@@ -19,7 +19,7 @@ import { finishReason, imagePart, readGenerated, readUsage } from "./response.ts
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
-/** Reads one stream of `streamGenerateContent?alt=sse`. */
+/** Decodes one stream of `streamGenerateContent?alt=sse`. */
 export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
   const reader = new EventReader(sent.state as Sent, target);
   return createPartDecoder({
@@ -36,9 +36,9 @@ class EventReader {
   isClosed = false;
   readonly #target: Target;
   readonly #origin: string;
-  /** Candidates that have begun, and the reasons of those that ended. */
-  readonly #begun = new Set<number>();
-  readonly #reasons = new Map<number, string>();
+  /** The candidates that have begun, and the finish reasons of those that have ended. */
+  readonly #startedChoices = new Set<number>();
+  readonly #finishReasons = new Map<number, string>();
   #isBlocked = false;
 
   constructor({ origin, names }: Sent, target: Target) {
@@ -51,15 +51,15 @@ class EventReader {
     );
   }
 
-  /** What is cut off behind the end of all candidates is no loss. */
+  /** True once all candidates have ended. An event that is cut off later loses nothing. */
   get isFinished(): boolean {
-    return this.#reasons.size > 0 && this.#reasons.size >= this.#begun.size;
+    return this.#finishReasons.size > 0 && this.#finishReasons.size >= this.#startedChoices.size;
   }
 
   event(data: Buffer): void {
     const event = readGenerated(data);
     if (event === undefined) {
-      // Some proxies end the stream as OpenAI does.
+      // Some proxies end the stream with OpenAI's `[DONE]`.
       if (this.isFinished || data.toString("latin1").trim() === "[DONE]") return;
       throw notJson();
     }
@@ -68,16 +68,18 @@ class EventReader {
     if (event.usageMetadata !== undefined) this.out.tell(readUsage(event.usageMetadata));
     if (event.promptFeedback?.blockReason !== undefined) this.#isBlocked = true;
     for (const [i, candidate] of (event.candidates ?? []).entries())
-      this.#candidate(candidate, readIndex(candidate.index, i));
+      this.#readCandidate(candidate, readIndex(candidate.index, i));
   }
 
-  /** The format has no last event: a clean end of the body is the end of the response. */
+  /** Ends the response with the body, because the format has no last event. */
   close(): void {
     if (!this.out.started)
       throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
-    if (this.#isBlocked && this.#reasons.size === 0) this.#reasons.set(0, "content_filter");
-    if (this.#isBlocked || this.#begun.size === 0) this.#begun.add(0);
-    for (const choice of this.#begun) this.out.finish(this.#reasons.get(choice) ?? "stop", choice);
+    if (this.#isBlocked && this.#finishReasons.size === 0)
+      this.#finishReasons.set(0, "content_filter");
+    if (this.#isBlocked || this.#startedChoices.size === 0) this.#startedChoices.add(0);
+    for (const choice of this.#startedChoices)
+      this.out.finish(this.#finishReasons.get(choice) ?? "stop", choice);
     this.isClosed = true;
   }
 
@@ -90,15 +92,15 @@ class EventReader {
     });
   }
 
-  #candidate(candidate: Candidate, choice: number): void {
-    this.#begun.add(choice);
-    for (const part of candidate.content?.parts ?? []) this.#part(part, choice);
+  #readCandidate(candidate: Candidate, choice: number): void {
+    this.#startedChoices.add(choice);
+    for (const part of candidate.content?.parts ?? []) this.#readPart(part, choice);
     if (candidate.finishReason === undefined) return;
-    // Older models send a reason with every event, so that only the last one counts.
-    this.#reasons.set(choice, finishReason(candidate, this.out.calls(choice).any));
+    // Older models send a reason with every event, so only the last one counts.
+    this.#finishReasons.set(choice, finishReason(candidate, this.out.calls(choice).any));
   }
 
-  #part(part: GeneratedPart, choice: number): void {
+  #readPart(part: GeneratedPart, choice: number): void {
     const { functionCall: call, inlineData, text, thoughtSignature } = part;
     if (call !== undefined) {
       const extra = thoughtSignature ? carrySignature(this.#origin, thoughtSignature) : undefined;

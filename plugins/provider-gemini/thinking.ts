@@ -1,6 +1,6 @@
 import { type Effort, type Fields, type GeminiModel, readEffort } from "portico/provider";
 
-/** Tokens for Gemini 2.5, as Google's own OpenAI endpoint gives them. */
+/** The number of tokens of each effort for Gemini 2.5, as in Google's own OpenAI endpoint. */
 const BUDGET: Record<Effort, number> = {
   none: 0,
   minimal: 1024,
@@ -10,14 +10,15 @@ const BUDGET: Record<Effort, number> = {
   xhigh: 24_576,
   max: 24_576,
 };
-/** The least that 2.5 Pro thinks. */
-const PRO_LEAST = 128;
+/** The minimum thinking budget of 2.5 Pro. */
+const PRO_MIN_BUDGET = 128;
 
-/** The path of what the gateway adds, so that clients see the thoughts that they asked a model to have. */
+/** The path of a member that the gateway adds, because a client that asks for reasoning also expects to see it. */
 export const INCLUDE_THOUGHTS = "generationConfig.thinkingConfig.includeThoughts";
 
 /**
- * `reasoning_effort` as `thinkingConfig`. A `thinking_config` in the request is sent unchanged. `bare`: nothing is added.
+ * Converts `reasoning_effort` to `thinkingConfig`. A `thinking_config` in the request is sent unchanged. With `bare`, nothing
+ * is added.
  */
 export function encodeThinking(
   fields: Fields,
@@ -28,22 +29,22 @@ export function encodeThinking(
   const effort = readEffort(fields);
   if (own !== undefined) return own;
   if (effort === undefined) return undefined;
-  const off = effort === "none";
+  const isOff = effort === "none";
   if (model.thinking === "none") {
-    if (!off) fields.drop("reasoning_effort");
+    if (!isOff) fields.drop("reasoning_effort");
     return undefined;
   }
-  const cannotStop = off && (model.pro || model.thinking === "level");
+  const cannotStop = isOff && (model.pro || model.thinking === "level");
   if (cannotStop) fields.drop("reasoning_effort");
-  const thoughts = off || bare ? {} : { includeThoughts: true };
+  const visibility = isOff || bare ? {} : { includeThoughts: true };
   if (model.thinking === "level")
-    return { ...thoughts, thinkingLevel: level(effort, model.levels) };
-  return { ...thoughts, thinkingBudget: cannotStop ? PRO_LEAST : BUDGET[effort] };
+    return { ...visibility, thinkingLevel: nearestLevel(effort, model.levels) };
+  return { ...visibility, thinkingBudget: cannotStop ? PRO_MIN_BUDGET : BUDGET[effort] };
 }
 
-/** The named level, or the nearest stronger one that the model has. */
-function level(effort: Effort, levels: readonly string[]): string {
+/** Returns the level of the effort, or the nearest stronger one that the model has. */
+function nearestLevel(effort: Effort, levels: readonly string[]): string {
   const order = ["MINIMAL", "LOW", "MEDIUM", "HIGH"];
-  const wanted = { none: 0, minimal: 0, low: 1, medium: 2, high: 3, xhigh: 3, max: 3 }[effort];
-  return order.slice(wanted).find((one) => levels.includes(one)) ?? "HIGH";
+  const firstIndex = { none: 0, minimal: 0, low: 1, medium: 2, high: 3, xhigh: 3, max: 3 }[effort];
+  return order.slice(firstIndex).find((level) => levels.includes(level)) ?? "HIGH";
 }

@@ -16,7 +16,7 @@ import { decodeStream } from "./stream.ts";
 
 export { AI_STUDIO } from "./address.ts";
 
-/** OpenAI's form to `generateContent` and back. */
+/** Translates between OpenAI's form and `generateContent`. */
 export const gemini: WireProvider = {
   signsReasoning: () => true,
   rules: geminiRules,
@@ -27,7 +27,7 @@ export const gemini: WireProvider = {
   countTokens: { encode: encodeCount, decode: decodeCount },
   listModels: { encode: encodeModelList, decode: decodeModelList },
   embeddings,
-  // Google's own endpoint of OpenAI's format.
+  // This is Google's own endpoint of OpenAI's format.
   routes: forwardRoutes(["images/generations"], (route, target) => ({
     url: `${target.baseUrl}/v1beta/openai/${route}`,
     headers: bearerHeaders(target),
@@ -43,12 +43,11 @@ function decodeModelList(body: Buffer): string[] {
     models?: { name?: unknown; supportedGenerationMethods?: unknown }[];
     publisherModels?: { name?: unknown }[];
   };
-  const chat = (parsed.models ?? []).filter(
-    (one) =>
-      !Array.isArray(one.supportedGenerationMethods) ||
-      one.supportedGenerationMethods.includes("generateContent"),
+  const chatModels = (parsed.models ?? []).filter(
+    ({ supportedGenerationMethods: methods }) =>
+      !Array.isArray(methods) || methods.includes("generateContent"),
   );
-  return [...chat, ...(parsed.publisherModels ?? [])].flatMap((one) =>
-    typeof one.name === "string" ? [one.name.replace(/^.*models\//, "")] : [],
+  return [...chatModels, ...(parsed.publisherModels ?? [])].flatMap(({ name }) =>
+    typeof name === "string" ? [name.replace(/^.*models\//, "")] : [],
   );
 }

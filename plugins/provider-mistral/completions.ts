@@ -1,4 +1,4 @@
-/** `POST /v1/completions` (with `suffix`, as editors ask) by Mistral's fill-in-the-middle route. */
+/** Translates `POST /v1/completions` (with `suffix`, as editors send it) to Mistral's fill-in-the-middle route. */
 import type { PorticoError } from "portico";
 import {
   bearerHeaders,
@@ -21,7 +21,7 @@ import { createDecoder } from "portico/models";
 import { readProblem } from "./problem.ts";
 import { type ChatResponse, failureIn, finishReason, readContent, readUsage } from "./response.ts";
 
-/** A whole one, or an event of a stream. */
+/** A whole response, or an event of a stream, with its choices. */
 type Response = ChatResponse & Required<Pick<ChatResponse, "choices">>;
 
 export const completions: RouteForm = {
@@ -49,7 +49,7 @@ export const completions: RouteForm = {
       throw refused("echo", "This channel cannot repeat the prompt: leave echo out");
     const body = {
       model,
-      prompt: onePrompt(prompt),
+      prompt: singlePrompt(prompt),
       suffix,
       max_tokens,
       temperature,
@@ -78,29 +78,29 @@ export const completions: RouteForm = {
   decoder: (sent, target) => decodeStream(sent.state === true, target),
 };
 
-/** Of a list of one, that one. */
-function onePrompt(prompt: unknown): string {
+/** Returns the prompt, which may be a list with one text. */
+function singlePrompt(prompt: unknown): string {
   const only = Array.isArray(prompt) && prompt.length === 1 ? (prompt[0] as unknown) : prompt;
   if (typeof only === "string") return only;
   throw refused("prompt", "This channel completes one prompt: send `prompt` as a string");
 }
 
-/** Each event of the upstream is one of ours. */
+/** Creates the decoder of a stream. It writes one event for each event of the upstream. */
 function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
   let out = "";
   let head: object | undefined;
   let usage: Usage | undefined;
   let finish: string | undefined;
-  let done = false;
+  let isDone = false;
   let failure: PorticoError | undefined;
-  const open = new Set<number>();
+  const unfinished = new Set<number>();
 
   function write(members: object): void {
     out += `data: ${JSON.stringify({ ...head, ...members })}\n\n`;
   }
 
   function onEvent(data: Buffer): void {
-    if (failure !== undefined || done) return;
+    if (failure !== undefined || isDone) return;
     try {
       if (data.toString("latin1").trim() === "[DONE]") close();
       else onChunk(readResponse(data, 0));
@@ -114,23 +114,25 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
     if (response.usage) usage = laterUsage(usage, readUsage(response.usage));
     const choices = choicesOf(response);
     for (const { index, finish: reason } of choices) {
-      if (reason === undefined) open.add(index);
-      else open.delete(index);
+      if (reason === undefined) unfinished.add(index);
+      else unfinished.delete(index);
       finish ??= reason;
     }
     if (choices.length > 0)
-      write({ choices: choices.map((one) => choiceOf(one.index, one.text, one.finish)) });
+      write({
+        choices: choices.map(({ index, text, finish: reason }) => choiceOf(index, text, reason)),
+      });
   }
 
-  /** A choice that was never finished ends with what fits; there is no response where nothing came. */
+  /** Ends the stream, and each unfinished choice with `stop`. Throws if nothing has arrived. */
   function close(): void {
     if (head === undefined)
       throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
-    for (const index of open) write({ choices: [choiceOf(index, "", "stop")] });
+    for (const index of unfinished) write({ choices: [choiceOf(index, "", "stop")] });
     finish ??= "stop";
     if (includeUsage && usage !== undefined) write({ choices: [], usage });
     out += "data: [DONE]\n\n";
-    done = true;
+    isDone = true;
   }
 
   const parser = createSseParser(onEvent);
@@ -146,11 +148,11 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
     usage: () => usage,
     finishReason: () => finish,
     failure: () => failure,
-    done: () => done,
+    done: () => isDone,
   });
 }
 
-/** Throws for an error of status 200. */
+/** Reads a response or an event. Throws `upstreamError` for an error. */
 function readResponse(body: Buffer, status: number): Response {
   const response = parseResponse(body) as ChatResponse | undefined;
   if (!Array.isArray(response?.choices)) throw errorInResponse(readProblem(status, body));
@@ -159,12 +161,12 @@ function readResponse(body: Buffer, status: number): Response {
   return response as Response;
 }
 
-function headOf({ model }: Response, { id, created, model: asked }: Target) {
+function headOf({ model }: Response, { id, created, model: requestedModel }: Target) {
   return {
     id: id.replace(/^chatcmpl-/, "cmpl-"),
     object: "text_completion",
     created,
-    model: readText(model, asked),
+    model: readText(model, requestedModel),
   };
 }
 

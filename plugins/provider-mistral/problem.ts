@@ -8,7 +8,7 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
   const plain = readOpenAiProblem(status, body);
   const detail = firstDetail(body);
   if (detail === undefined) return plain;
-  const param = detail.loc?.filter((one) => one !== "body").join(".");
+  const param = detail.loc?.filter((step) => step !== "body").join(".");
   return { ...plain, message: detail.msg, param: param || plain.param };
 }
 

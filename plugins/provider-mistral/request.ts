@@ -27,15 +27,15 @@ import {
 } from "portico/provider";
 import { ID_LENGTH } from "./rules.ts";
 
-/** What `decoder` remembers of the request. */
+/** The facts about a request that `decode` and `parts` need. */
 export interface Sent {
   includeUsage: boolean;
   names: ToolNames;
 }
 
-/** The chat completions request. Fields that Mistral does not know are refused by it, so they are dropped here. */
-export async function encodeChat(asked: ChatRequest, target: Target): Promise<WireRequest> {
-  const { request, names } = fitToolNames(asked);
+/** Encodes the chat completions request. Drops unknown fields, because Mistral refuses them. */
+export async function encodeChat(chat: ChatRequest, target: Target): Promise<WireRequest> {
+  const { request, names } = fitToolNames(chat);
   const fields = readFields(request);
   const conversation = readConversation(request.messages);
   for (const path of conversation.dropped) fields.drop(path);
@@ -134,9 +134,9 @@ async function encodeTurn(turn: Turn, target: Target): Promise<Record<string, un
 
 async function encodeParts(parts: readonly Part[], target: Target): Promise<unknown> {
   if (parts.every((part) => part.kind === "text")) return textOf(parts);
-  const out = [];
-  for (const part of parts) out.push(await encodePart(part, target));
-  return out;
+  const encoded = [];
+  for (const part of parts) encoded.push(await encodePart(part, target));
+  return encoded;
 }
 
 async function encodePart(part: Part, target: Target): Promise<Record<string, unknown>> {

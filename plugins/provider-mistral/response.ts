@@ -82,14 +82,14 @@ export function decodeResponse(body: Buffer, sent: WireRequest, target: Target):
   });
 }
 
-/** Content may be a text, or a list with separate parts for thinking. */
+/** Reads content, which may be a text, or a list with separate parts for thinking. */
 export function readContent(content: Message["content"]): { text: string; reasoning: string } {
   if (typeof content === "string") return { text: content, reasoning: "" };
   const text: string[] = [];
   const reasoning: string[] = [];
   for (const chunk of content ?? []) {
     if (chunk.type === "thinking")
-      reasoning.push((chunk.thinking ?? []).map((one) => one.text ?? "").join(""));
+      reasoning.push((chunk.thinking ?? []).map(({ text: thought }) => thought ?? "").join(""));
     else if (typeof chunk.text === "string") text.push(chunk.text);
   }
   return { text: text.join(""), reasoning: reasoning.join("") };
@@ -107,13 +107,13 @@ function readCall(call: MistralCall, names: ToolNames): ToolCallPart {
   };
 }
 
-/** Arguments come as text or as an object. */
+/** Reads arguments, which are a text or an object. */
 export function readArguments(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The error in a response or event that has choices as well. */
+/** Returns the error in a response or event that has choices as well. */
 export function failureIn(response: ChatResponse): UpstreamError | undefined {
   const error = errorValueIn(response);
   return error === undefined
@@ -121,9 +121,9 @@ export function failureIn(response: ChatResponse): UpstreamError | undefined {
     : errorInResponse(readProblem(200, Buffer.from(JSON.stringify({ error }))));
 }
 
-export function finishReason(reason: string | null | undefined, called: boolean): string {
+export function finishReason(reason: string | null | undefined, hasCalls: boolean): string {
   if (reason === "length" || reason === "model_length") return "length";
-  return called ? "tool_calls" : "stop";
+  return hasCalls ? "tool_calls" : "stop";
 }
 
 export function readUsage(usage: MistralUsage): Usage {

@@ -1,4 +1,4 @@
-/** OpenAI's routes beside chat, as far as Mistral has the like. */
+/** The routes of OpenAI's API other than chat for which Mistral has an equivalent. */
 import {
   bearerHeaders,
   errorInResponse,
@@ -11,7 +11,7 @@ import {
 import { completions } from "./completions.ts";
 import { readProblem } from "./problem.ts";
 
-/** Mistral returns each category, but not whether any of them applies. */
+/** Translates moderations. Mistral returns each category, but not whether any of them applies. */
 const moderations: RouteForm = {
   encode: ({ model, input }, target) =>
     postJson(`${target.baseUrl}/v1/moderations`, bearerHeaders(target), { model, input }),
@@ -19,9 +19,9 @@ const moderations: RouteForm = {
     const response = parseResponse(body);
     const results = response?.results as { categories?: Record<string, unknown> }[] | undefined;
     if (!Array.isArray(results)) throw errorInResponse(readProblem(200, body));
-    const flagged = results.map((one) => ({
-      flagged: Object.values(one.categories ?? {}).includes(true),
-      ...one,
+    const flagged = results.map((result) => ({
+      flagged: Object.values(result.categories ?? {}).includes(true),
+      ...result,
     }));
     return { ...response, results: flagged };
   },

@@ -1,4 +1,4 @@
-/** What Mistral demands of a whole request. */
+/** Mistral's demands on a whole request. */
 import {
   assistantAfterTool,
   functionCallsAsTools,
@@ -12,7 +12,7 @@ import {
   wellFormedUnicode,
 } from "portico/provider";
 
-/** Mistral refuses ids of any other length. */
+/** The required length of ids of tool calls. */
 export const ID_LENGTH = 9;
 
 export const mistralRules: readonly RequestRule[] = [

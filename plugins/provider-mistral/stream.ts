@@ -17,7 +17,7 @@ import { failureIn, finishReason, readArguments, readContent, readUsage } from "
 import { readProblem } from "./problem.ts";
 import type { Sent } from "./request.ts";
 
-/** Reads one stream of Mistral's chunks. */
+/** Decodes one stream of Mistral's chunks. */
 export function decodeStream(sent: WireRequest, target: Target): PartDecoder {
   const reader = new ChunkReader(sent.state as Sent, target);
   return createPartDecoder({
@@ -50,15 +50,15 @@ class ChunkReader {
     }
     const event = parseResponse(data) as ChatResponse | undefined;
     if (!Array.isArray(event?.choices)) {
-      if (event === undefined || saysError(event)) throw errorInResponse(readProblem(0, data));
+      if (event === undefined || isErrorEvent(event)) throw errorInResponse(readProblem(0, data));
       return;
     }
     const failure = failureIn(event);
     if (failure !== undefined) throw failure;
-    this.#chunk(event, event.choices);
+    this.#readChunk(event, event.choices);
   }
 
-  /** A choice that was never finished ends with what fits; there is no response where nothing came. */
+  /** Ends the stream, and each unfinished choice with `stop`. Throws if nothing has arrived. */
   close(): void {
     if (!this.out.started)
       throw upstreamError({ kind: "upstream", message: "The upstream's response is empty." }, 0);
@@ -66,7 +66,10 @@ class ChunkReader {
     this.isClosed = true;
   }
 
-  #chunk({ id, model, usage }: ChatResponse, choices: NonNullable<ChatResponse["choices"]>): void {
+  #readChunk(
+    { id, model, usage }: ChatResponse,
+    choices: NonNullable<ChatResponse["choices"]>,
+  ): void {
     this.out.start({
       id: id ? `chatcmpl-${id}` : this.#target.id,
       model: readText(model, this.#target.model),
@@ -74,12 +77,12 @@ class ChunkReader {
     if (usage) this.out.tell(readUsage(usage));
     for (const [i, { index: upstreamIndex, delta, finish_reason: reason }] of choices.entries()) {
       const index = readIndex(upstreamIndex, i);
-      this.#delta(delta ?? {}, index);
+      this.#readDelta(delta ?? {}, index);
       if (reason) this.out.finish(finishReason(reason, false), index);
     }
   }
 
-  #delta(delta: Message, choice: number): void {
+  #readDelta(delta: Message, choice: number): void {
     this.out.begin(choice);
     const { text, reasoning } = readContent(delta.content);
     if (reasoning !== "") this.out.reasoning(reasoning, choice);
@@ -95,6 +98,6 @@ class ChunkReader {
   }
 }
 
-function saysError(event: ChatResponse): boolean {
+function isErrorEvent(event: ChatResponse): boolean {
   return event.error !== undefined || event.object === "error" || "message" in event;
 }

@@ -16,7 +16,7 @@ import { routes } from "./routes.ts";
 import { mistralRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
-/** OpenAI's form to Mistral's, which is near it but strict, and back. */
+/** Translates between OpenAI's form and Mistral's, which is similar but strict. */
 export const mistral: WireProvider = {
   rules: mistralRules,
   encode: encodeChat,

@@ -24,12 +24,12 @@ import {
   type WireRequest,
 } from "portico/provider";
 
-/** What `decoder` remembers of the request. */
+/** The facts about a request that are stored with it. */
 interface Sent {
   includeUsage: boolean;
 }
 
-/** The `/api/chat` request. Throws 400 with `param` for what it cannot express. */
+/** Encodes the `/api/chat` request. Throws 400 with `param` for values that it cannot express. */
 export async function encodeChat(request: ChatRequest, target: Target): Promise<WireRequest> {
   const fields = readFields(request);
   onlyOneChoice(fields);
@@ -95,22 +95,22 @@ async function imagesOf(
   return filled(images);
 }
 
-/** There is no `tool_choice`: without tools none can be called; a forced call cannot be asked for. */
+/** Encodes tools. Ollama has no `tool_choice`: `none` omits the tools, and a call cannot be forced. */
 function encodeTools(use: ToolUse, fields: Fields): unknown[] {
   if (fields.boolean("parallel_tool_calls") === false && use.tools.length > 0)
     fields.drop("parallel_tool_calls");
   const choice = use.choice;
   if (choice?.kind === "none") return [];
   if (choice?.kind === "required" || choice?.kind === "named") fields.drop("tool_choice");
-  const offered =
+  const allowedTools =
     choice?.kind === "named" ? use.tools.filter((tool) => tool.name === choice.name) : use.tools;
-  return offered.map((tool) => {
+  return allowedTools.map((tool) => {
     if (tool.strict) fields.drop(`${tool.path}.function.strict`);
     return functionTool(tool);
   });
 }
 
-/** Models with levels (gpt-oss) get one; the others only think or do not. */
+/** Encodes `think`: a level for models that have levels (gpt-oss), true or false for others. */
 function encodeThink(effort: Effort | undefined, fields: Fields, model: string): unknown {
   const own = fields.take("think");
   if (own !== undefined) return own;
@@ -126,7 +126,7 @@ function encodeThink(effort: Effort | undefined, fields: Fields, model: string):
 }
 
 function encodeOptions(fields: Fields, target: Target): Record<string, unknown> {
-  const asked = {
+  const settings = {
     num_predict: fields.maxTokens(),
     temperature: fields.number("temperature"),
     top_p: fields.number("top_p"),
@@ -139,7 +139,13 @@ function encodeOptions(fields: Fields, target: Target): Record<string, unknown> 
     num_ctx: fields.number("num_ctx"),
     stop: filled(fields.stops()),
   };
-  // The channel's settings are the defaults.
-  const set = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
-  return { ...(target.options.options as object | undefined), ...fields.object("options"), ...set };
+  // The channel's options are the defaults.
+  const requested = Object.fromEntries(
+    Object.entries(settings).filter(([, value]) => value !== undefined),
+  );
+  return {
+    ...(target.options.options as object | undefined),
+    ...fields.object("options"),
+    ...requested,
+  };
 }

@@ -44,7 +44,7 @@ export function decodeResponse(body: Buffer, _sent: WireRequest, target: Target)
   });
 }
 
-/** The upstream gives calls no ids, and arguments as an object. */
+/** Converts a call. The upstream sends no ids, and arguments as an object. */
 function readCall(call: { function?: { name?: string; arguments?: unknown } }): ToolCallPart {
   const { name = "", arguments: args } = call.function ?? {};
   return {
@@ -54,10 +54,10 @@ function readCall(call: { function?: { name?: string; arguments?: unknown } }): 
   };
 }
 
-/** The upstream sends `stop` after calls too. */
-export function finishReason(reason: string | undefined, called: boolean): string {
+/** Converts `done_reason`. The upstream sends `stop` also after calls. */
+export function finishReason(reason: string | undefined, hasCalls: boolean): string {
   if (reason === "length") return "length";
-  return called ? "tool_calls" : "stop";
+  return hasCalls ? "tool_calls" : "stop";
 }
 
 export function readUsage(response: ChatResponse): Usage {
@@ -67,7 +67,7 @@ export function readUsage(response: ChatResponse): Usage {
   });
 }
 
-/** The error for a response (status 200) or a line of a stream (status 0) that is one. */
+/** Returns the error in a response (status 200) or in a line of a stream (status 0). */
 export function failureIn(body: Buffer, status: number): ReturnType<typeof errorInResponse> {
   return errorInResponse(readOpenAiProblem(status, body));
 }

@@ -1,4 +1,4 @@
-/** What Ollama demands of a whole request. */
+/** Ollama's demands on a whole request. */
 import {
   functionCallsAsTools,
   laterSystemToUser,

@@ -14,7 +14,7 @@ import {
 import type { ChatResponse } from "./response.ts";
 import { failureIn, finishReason, readUsage } from "./response.ts";
 
-/** Reads one stream of JSON lines. */
+/** Decodes one stream of JSON lines. */
 export function decodeStream(_sent: WireRequest, target: Target): PartDecoder {
   const { id, created, model } = target;
   const out = new PartWriter({ id, created, model });
@@ -34,7 +34,7 @@ export function decodeStream(_sent: WireRequest, target: Target): PartDecoder {
     if (thinking) out.reasoning(thinking);
     if (content) out.text(content);
     for (const { function: fn } of list) {
-      // The upstream gives calls no ids, and arguments as an object.
+      // The upstream sends no ids of calls, and arguments as an object.
       out.calls().whole(undefined, fn?.name ?? "", completeArguments(fn?.arguments));
     }
     if (response.done !== true) return;

@@ -16,7 +16,7 @@ import { encodeChat } from "./request.ts";
 import { ollamaRules } from "./rules.ts";
 import { decodeStream } from "./stream.ts";
 
-/** OpenAI's form to `/api/chat` and back. */
+/** Translates between OpenAI's form and `/api/chat`. */
 export const ollama: WireProvider = {
   rules: ollamaRules,
   encode: encodeChat,
@@ -41,12 +41,12 @@ export const ollama: WireProvider = {
 
 function decodeModelList(body: Buffer): string[] {
   const parsed = parseResponse(body) as { models?: { name?: unknown }[] } | undefined;
-  return (parsed?.models ?? []).flatMap((one) => (typeof one.name === "string" ? [one.name] : []));
+  return (parsed?.models ?? []).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 }
 
 function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequest {
   const input = Array.isArray(request.input) ? request.input : [request.input];
-  if (!input.every((one) => typeof one === "string")) {
+  if (!input.every((text) => typeof text === "string")) {
     throw refused("input", "input must be a string or a list of strings");
   }
   const dimensions = typeof request.dimensions === "number" ? request.dimensions : undefined;

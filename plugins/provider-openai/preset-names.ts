@@ -1,4 +1,4 @@
-/** The names of all presets, readable without loading what each of them needs. */
+/** The names of all presets, in a separate file so that reading them does not load the presets. */
 export const presetNames: readonly string[] = [
   "openai",
   "openrouter",

@@ -1,4 +1,4 @@
-/** Servers of OpenAI's format: where they are, and what they demand. Facts of 2026-11, from their documentation. */
+/** Servers of OpenAI's format: their addresses and demands, as documented by them in 2026-11. */
 import {
   assistantAfterTool,
   claudeModel,
@@ -24,24 +24,24 @@ import {
 export interface Preset {
   name: string;
   description: string;
-  /** With its `/v1`, as in the configuration. */
+  /** Including `/v1`, as in the configuration. */
   baseUrl: string;
   rules: readonly RequestRule[];
-  /** False: there is no `GET /models`. */
+  /** False if the server has no `GET /models`. */
   lists?: false;
   /** Set if its models sign their reasoning; see `WireProvider`. */
   signs?: true;
 }
 
-/** Of every server: what each demands, or what a translated request would bring along. */
+/** The rules of nearly all servers. Every server demands well-formed Unicode, and translated requests may have cache marks. */
 const COMMON: readonly RequestRule[] = [wellFormedUnicode, noCacheMarks({ translatedOnly: true })];
-/** Servers that know the older names only. */
+/** The rules of servers that accept only the older names. */
 const OLDER_NAMES: readonly RequestRule[] = [developerAsSystem, limitNamed("max_tokens")];
 
 export const OPENAI_URL = "https://api.openai.com/v1";
 
-/** A server of one's own under `openai` is asked nothing that only OpenAI's models need. */
-function atOpenAi(where: string, models = /./): NonNullable<RequestRule["only"]> {
+/** Limits a rule to OpenAI's own address, because a channel of `openai` may have another server. */
+function onlyAtOpenAi(where: string, models = /./): NonNullable<RequestRule["only"]> {
   return {
     where: `OpenAI's own address${where}`,
     test: ({ baseUrl, model }) => baseUrl === OPENAI_URL && models.test(model),
@@ -49,20 +49,20 @@ function atOpenAi(where: string, models = /./): NonNullable<RequestRule["only"]>
 }
 
 const OPENAI: readonly RequestRule[] = [
-  limitNamed("max_completion_tokens", atOpenAi(", o-series and gpt-5", /^(?:o\d|gpt-5)/)),
-  { ...onlyOwnMembers, only: atOpenAi("") },
-  noParameters(["top_k"], atOpenAi("")),
-  noParameters(["reasoning_effort"], atOpenAi(", gpt-4 and older", /^(?:chatgpt|gpt-(?:3|4))/)),
+  limitNamed("max_completion_tokens", onlyAtOpenAi(", o-series and gpt-5", /^(?:o\d|gpt-5)/)),
+  { ...onlyOwnMembers, only: onlyAtOpenAi("") },
+  noParameters(["top_k"], onlyAtOpenAi("")),
+  noParameters(["reasoning_effort"], onlyAtOpenAi(", gpt-4 and older", /^(?:chatgpt|gpt-(?:3|4))/)),
 ];
 
-/** OpenRouter puts the name of a model's maker in front, and passes on that maker's errors. */
-function madeBy(maker: string, name: string): NonNullable<RequestRule["only"]> {
+/** Limits a rule to the models of one maker. OpenRouter prefixes a model with its maker, and passes on the maker's errors. */
+function onlyMadeBy(maker: string, name: string): NonNullable<RequestRule["only"]> {
   const test = ({ model }: RuleTarget) => model.startsWith(maker);
   return { where: name, test };
 }
 
-const OF_ANTHROPIC = madeBy("anthropic/", "Anthropic's models");
-const OF_MISTRAL = madeBy("mistralai/", "Mistral's models");
+const ANTHROPIC_MODELS = onlyMadeBy("anthropic/", "Anthropic's models");
+const MISTRAL_AI_MODELS = onlyMadeBy("mistralai/", "Mistral's models");
 
 const OPENROUTER: readonly RequestRule[] = [
   wellFormedUnicode,
@@ -70,21 +70,21 @@ const OPENROUTER: readonly RequestRule[] = [
     ...uniqueToolIds((id) => id),
     only: {
       where: "Anthropic's and Mistral's models",
-      test: (target) => OF_ANTHROPIC.test(target) || OF_MISTRAL.test(target),
+      test: (target) => ANTHROPIC_MODELS.test(target) || MISTRAL_AI_MODELS.test(target),
     },
   },
-  toolSchemas({ only: OF_ANTHROPIC }),
-  { ...imageTypes, only: OF_ANTHROPIC },
-  { ...laterSystemToUser(["assistant", "tool"]), only: OF_MISTRAL },
-  { ...assistantAfterTool, only: OF_MISTRAL },
-  { ...prefixLastAssistant, only: OF_MISTRAL },
+  toolSchemas({ only: ANTHROPIC_MODELS }),
+  { ...imageTypes, only: ANTHROPIC_MODELS },
+  { ...laterSystemToUser(["assistant", "tool"]), only: MISTRAL_AI_MODELS },
+  { ...assistantAfterTool, only: MISTRAL_AI_MODELS },
+  { ...prefixLastAssistant, only: MISTRAL_AI_MODELS },
   noPrefill((model) => claudeModel(model).prefill),
 ];
 
 /** Mistral's own chat template checks the order of roles as its API does. */
 const LOCAL_MISTRAL: readonly RequestRule[] = [{ ...assistantAfterTool, only: MISTRAL_MODELS }];
 
-/** Not `deepseek-chat`, unless the request turns thinking on. */
+/** `deepseek-chat` thinks only if the request turns thinking on. */
 const thinksByDefault = (model: string) => !/deepseek-chat/.test(model);
 
 export const presets: readonly Preset[] = [

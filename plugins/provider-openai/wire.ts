@@ -1,4 +1,4 @@
-/** The way to a server of OpenAI's format: bytes pass as they are wherever that is right. */
+/** Sends requests to servers of OpenAI's format, unchanged where possible. */
 import { BoundedMap } from "portico";
 import {
   API_ROUTES,
@@ -19,15 +19,15 @@ import { OPENAI_URL, type Preset } from "./presets.ts";
 /** Servers of the format rarely have the Responses API, so a channel has to enable it. */
 const RESPONSES = {
   addressOf(path: string, { baseUrl, options }: Target): string | undefined {
-    const speaks = options.responses ?? baseUrl === OPENAI_URL;
-    return speaks === true ? `${baseUrl}/${path}` : undefined;
+    const isEnabled = options.responses ?? baseUrl === OPENAI_URL;
+    return isEnabled === true ? `${baseUrl}/${path}` : undefined;
   },
   headersOf,
 };
 
 /**
- * Google's own endpoint of the format sends `extra_content` with calls, and refuses them without it. OpenRouter sends
- * `reasoning_details`, whose signatures models want again with their calls.
+ * Hosts whose models sign reasoning. Google's own endpoint of the format sends `extra_content` with calls, and refuses them
+ * without it. OpenRouter sends `reasoning_details`, whose signatures models require again with their calls.
  */
 const SIGNS_REASONING = /(?:^|[/.])(?:googleapis\.com|openrouter\.ai)(?:[:/]|$)/;
 
@@ -89,7 +89,7 @@ function post(target: Target, path: string, body: object): WireRequest {
 
 const chatUrls = new BoundedMap<string>({ maxEntries: 1000 });
 
-/** The same string for the same base: the client finds what it knows of an address without reading it again. */
+/** Returns the same string for the same base, so that the HTTP client need not parse the URL again. */
 function chatUrl(base: string): string {
   let url = chatUrls.get(base);
   if (url !== undefined) return url;
@@ -98,22 +98,23 @@ function chatUrl(base: string): string {
   return url;
 }
 
-/** A channel's own headers → its key → those that are sent. */
-const known = new WeakMap<object, Map<string, Record<string, string>>>();
-const MOST_KEYS = 100;
+/** A channel's own headers → its key → the headers that are sent. */
+const headersByKey = new WeakMap<object, Map<string, Record<string, string>>>();
+/** The limit for the keys of one channel whose headers are cached. */
+const MAX_KEYS = 100;
 
-/** The same object for the same channel and key: frozen, so that the client remembers how they are written. */
+/** Returns the same frozen object for the same channel and key, so that the HTTP client serialises the headers once. */
 function headersOf({ headers: own, apiKey = "" }: Target): Record<string, string> {
-  const byKey = known.get(own) ?? new Map<string, Record<string, string>>();
+  const byKey = headersByKey.get(own) ?? new Map<string, Record<string, string>>();
   let headers = byKey.get(apiKey);
   if (headers !== undefined) return headers;
   headers = Object.freeze(writeHeaders(own, apiKey));
-  if (byKey.size >= MOST_KEYS) byKey.clear();
-  known.set(own, byKey.set(apiKey, headers));
+  if (byKey.size >= MAX_KEYS) byKey.clear();
+  headersByKey.set(own, byKey.set(apiKey, headers));
   return headers;
 }
 
-/** The channel's own headers win, in any spelling. */
+/** Builds the headers. The channel's own headers override the others, in any case. */
 function writeHeaders(own: Record<string, string>, apiKey: string): Record<string, string> {
   const headers: Record<string, string> = {
     "content-type": "application/json",

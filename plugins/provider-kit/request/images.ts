@@ -14,7 +14,7 @@ export interface ImageSource {
 /** The usual form of an image: a `data:` URL of well-formed base64. */
 const BASE64_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 
-/** The registeredType names of types that clients and servers name differently. Providers accept only registeredType names. */
+/** The registered names of types by other common names. Providers accept only registered names. */
 const REGISTERED: Record<string, string> = {
   "image/jpg": "image/jpeg",
   "image/pjpeg": "image/jpeg",
