@@ -33,7 +33,7 @@ export interface Preset {
   signs?: true;
 }
 
-/** The rules of nearly all servers. Every server demands well-formed Unicode, and translated requests may have cache marks. */
+/** The rules of nearly all servers. Every server demands well-formed Unicode; translated requests may have cache marks. */
 const COMMON: readonly RequestRule[] = [wellFormedUnicode, noCacheMarks({ translatedOnly: true })];
 /** The rules of servers that accept only the older names. */
 const OLDER_NAMES: readonly RequestRule[] = [developerAsSystem, limitNamed("max_tokens")];
