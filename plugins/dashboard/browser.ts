@@ -1,25 +1,25 @@
-/** What the page may ask of the browser: looking, starting, stopping. Nothing that steers a page. */
+/** The requests that the console may send to the browser. It can look, start and stop, but not control a page. */
 import { reply } from "portico";
 import type { BrowserService } from "portico/browser";
 
-type UsageQuery = "profiles" | "tabs" | "screenshot" | "start" | "stop";
+type BrowserRequest = "profiles" | "tabs" | "screenshot" | "start" | "stop";
 
-/** Light enough to be taken every second or two. */
-const PICTURE = { type: "jpeg", quality: 60 };
+/** Small enough to be taken every second or two. */
+const SCREENSHOT = { type: "jpeg", quality: 60 };
 
-export async function askBrowser(
+export async function requestBrowser(
   browser: BrowserService,
-  what: UsageQuery,
+  kind: BrowserRequest,
   query: URLSearchParams,
 ): Promise<unknown> {
-  const named = Object.fromEntries(
+  const target = Object.fromEntries(
     ["profile", "targetId"].flatMap((name) => {
       const value = query.get(name);
       return value === null || value === "" ? [] : [[name, value]];
     }),
   );
-  if (what === "screenshot") {
-    const body = { ...named, ...PICTURE };
+  if (kind === "screenshot") {
+    const body = { ...target, ...SCREENSHOT };
     const answer = await browser.request({
       method: "POST",
       route: "/screenshot",
@@ -29,12 +29,12 @@ export async function askBrowser(
     if ("body" in answer) return answer.body;
     return reply(200, answer.bytes, { "content-type": answer.type, "cache-control": "no-store" });
   }
-  const { targetId: _targetId, ...profile } = named;
-  const method = what === "start" || what === "stop" ? "POST" : "GET";
+  const { targetId: _targetId, ...profile } = target;
+  const method = kind === "start" || kind === "stop" ? "POST" : "GET";
   const input = method === "POST" ? { body: profile } : { query: profile };
   const answer = await browser.request({
     method,
-    route: `/${what}`,
+    route: `/${kind}`,
     ...input,
     caller: "dashboard",
   });

@@ -1,31 +1,32 @@
-/** The channels over the last hour, for the plots: the channels themselves only know their present. */
+/** Records the channels' latency and errors of the last hour for the plots, since the channels hold only current values. */
 import type { ChannelStatus } from "portico/models";
 
-/** One step a minute, for an hour. */
+/** The history has one step per minute, for an hour. */
 export const STEP_MS = 60_000;
-const KEEP = 60;
+const STEPS = 60;
 
-/** One value a step, oldest first, the step that is under way last. */
+/** One value per step, oldest first. Where a reader sees it, the last value is that of the current step. */
 interface ChannelHistory {
-  /** Milliseconds; null before the channel was ever used. */
+  /** Milliseconds; null before the first use of the channel. */
   latency: (number | null)[];
-  /** Attempts that failed within the step. */
+  /** The number of attempts that failed within the step. */
   failed: number[];
 }
 
-interface Known extends ChannelHistory {
+interface RecordedChannel extends ChannelHistory {
+  /** The channel's error count at the end of the last step. */
   errors: number;
 }
 
-/** What the route answers. */
-export interface Read {
+/** The response of the route. */
+export interface HistoryReading {
   stepMs: number;
   channels: Record<string, ChannelHistory>;
 }
 
-/** A history as it is kept while the gateway is down. */
+/** A history in the store, which outlives the process. */
 export interface SavedHistory {
-  /** When its last step ended, ms. */
+  /** The end of its last step, in milliseconds since 1970. */
   at: number;
   channels: Record<string, ChannelHistory>;
 }
@@ -33,23 +34,24 @@ export interface SavedHistory {
 export interface History {
   /** Ends a step. */
   sample(): void;
-  /** The steps that have ended. */
+  /** Returns the completed steps. */
   steps(): Record<string, ChannelHistory>;
-  read(): Read;
+  /** Returns the completed steps and the current one. */
+  read(): HistoryReading;
 }
 
 /**
- * The steps of an earlier run of the gateway, followed by one without a value for each step in which it was down. Returns
- * nothing of what is older than the history is long.
+ * Returns the steps of an earlier run of the gateway, followed by an empty step for each one in which the gateway was down.
+ * Steps older than the length of the history are left out.
  */
-export function resumed(
+export function resumeHistory(
   { at, channels }: SavedHistory,
   now: number,
 ): Record<string, ChannelHistory> {
   const missed = Math.max(0, Math.round((now - at) / STEP_MS));
-  if (missed >= KEEP) return {};
+  if (missed >= STEPS) return {};
   const pad = <T>(values: readonly T[], value: T): T[] =>
-    [...values, ...Array.from({ length: missed }, () => value)].slice(-KEEP);
+    [...values, ...Array.from({ length: missed }, () => value)].slice(-STEPS);
   return Object.fromEntries(
     Object.entries(channels).map(([name, { latency, failed }]) => [
       name,
@@ -58,68 +60,75 @@ export function resumed(
   );
 }
 
-/** This worker's with those of the others: failures of all, and the latency that the first one knows of. */
-export function mergeHistories(own: Read, others: readonly Read[]): Read {
+/** Merges this worker's history with those of the others: adds the failures, and takes the first known latency. */
+export function mergeHistories(
+  own: HistoryReading,
+  others: readonly HistoryReading[],
+): HistoryReading {
   const all = [own, ...others];
   const channels = Object.keys(own.channels).map((name): [string, ChannelHistory] => {
-    const each = all.flatMap(({ channels }) => channels[name] ?? []);
-    const steps = Math.max(...each.map(({ failed }) => failed.length));
-    // All end with the step that is under way; one that was replaced begins later.
-    const at = <T>(values: readonly T[], step: number): T | undefined =>
+    const histories = all.flatMap(({ channels }) => channels[name] ?? []);
+    const steps = Math.max(...histories.map(({ failed }) => failed.length));
+    // All histories end with the current step. That of a worker that was replaced begins later.
+    const valueAt = <T>(values: readonly T[], step: number): T | undefined =>
       values[values.length - steps + step];
-    const over = <T>(value: (step: number) => T): T[] =>
+    const forEachStep = <T>(value: (step: number) => T): T[] =>
       Array.from({ length: steps }, (_, step) => value(step));
     return [
       name,
       {
-        latency: over(
-          (step) => each.map(({ latency }) => at(latency, step)).find((one) => one != null) ?? null,
+        latency: forEachStep(
+          (step) =>
+            histories.map(({ latency }) => valueAt(latency, step)).find((value) => value != null) ??
+            null,
         ),
-        failed: over((step) => each.reduce((sum, { failed }) => sum + (at(failed, step) ?? 0), 0)),
+        failed: forEachStep((step) =>
+          histories.reduce((sum, { failed }) => sum + (valueAt(failed, step) ?? 0), 0),
+        ),
       },
     ];
   });
   return { stepMs: own.stepMs, channels: Object.fromEntries(channels) };
 }
 
-/** `earlier`: the steps before this start, as `resumed` returns them. */
+/** `earlier` holds the steps before this start, which `resumeHistory` returns. */
 export function createHistory(
   list: () => readonly ChannelStatus[],
   earlier: Record<string, ChannelHistory> = {},
 ): History {
-  // The channels have been created since, and count their errors from zero.
-  let known = new Map<string, Known>(
+  // The channels were created at this start, so their errors count from zero.
+  let recorded = new Map<string, RecordedChannel>(
     Object.entries(earlier).map(([name, history]) => [name, { ...history, errors: 0 }]),
   );
 
   const failedSince = ({ name, errors }: ChannelStatus): number => {
-    const before = known.get(name)?.errors ?? 0;
-    // Fewer errors than before: the channel was recreated and counts from zero.
+    const before = recorded.get(name)?.errors ?? 0;
+    // A channel with fewer errors than before was recreated, and counts from zero.
     return errors >= before ? errors - before : errors;
   };
 
   return {
     sample() {
-      const next = new Map<string, Known>();
+      const next = new Map<string, RecordedChannel>();
       for (const channel of list()) {
-        const { latency = [], failed = [] } = known.get(channel.name) ?? {};
+        const { latency = [], failed = [] } = recorded.get(channel.name) ?? {};
         latency.push(channel.latencyMs ?? null);
         failed.push(failedSince(channel));
-        if (latency.length > KEEP) {
+        if (latency.length > STEPS) {
           latency.shift();
           failed.shift();
         }
         next.set(channel.name, { latency, failed, errors: channel.errors });
       }
-      known = next;
+      recorded = next;
     },
     steps() {
-      const steps = [...known].map(([name, { latency, failed }]) => [name, { latency, failed }]);
+      const steps = [...recorded].map(([name, { latency, failed }]) => [name, { latency, failed }]);
       return Object.fromEntries(steps) as Record<string, ChannelHistory>;
     },
     read() {
       const channels = list().map((channel): [string, ChannelHistory] => {
-        const { latency = [], failed = [] } = known.get(channel.name) ?? {};
+        const { latency = [], failed = [] } = recorded.get(channel.name) ?? {};
         return [
           channel.name,
           {

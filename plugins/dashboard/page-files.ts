@@ -1,9 +1,9 @@
-/** The files of the page, and those of the libraries that it uses. */
+/** Serves the files of the page, and those of the libraries that it uses. */
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { openStaticFiles, type StaticFiles } from "portico/static-files";
 
-/** Where the page finds each library, below its own files. */
+/** The libraries by the directory under which the page finds them. */
 const LIBRARIES: Readonly<Record<string, (require: NodeJS.Require) => string>> = {
   marked: (require) => require.resolve("marked"),
   uplot: (require) => require.resolve("uplot/dist/uPlot.iife.min.js"),
@@ -14,7 +14,7 @@ interface Directories {
   packageDir: string;
 }
 
-/** uPlot's module is not minified, and its minified script is no module: an export makes it one. */
+/** Only uPlot's script is minified, and it is no module. An added export makes it one. */
 const ENDINGS = { "uPlot.iife.min.js": "\nexport default uPlot;\n" };
 
 /**
@@ -25,14 +25,14 @@ export function openPageFiles({ pluginDir, packageDir }: Directories): StaticFil
   const outdir = join(packageDir, ".build");
   const isBuilt = import.meta.dirname === outdir;
   const page = openStaticFiles(join(isBuilt ? outdir : pluginDir, "page"));
-  // The package is found from the plugin's directory: the running program is bundled elsewhere.
+  // Packages are resolved from the plugin's directory, since the running program is bundled elsewhere.
   const require = createRequire(join(pluginDir, "plugin.ts"));
   const libraries = new Map<string, StaticFiles>();
 
-  /** A library is read when the page first asks for it. */
+  /** Opens a library when the page first requests it. */
   function filesOf(name: string): StaticFiles | undefined {
-    const known = libraries.get(name);
-    if (known !== undefined) return known;
+    const opened = libraries.get(name);
+    if (opened !== undefined) return opened;
     const resolve = Object.hasOwn(LIBRARIES, name) ? LIBRARIES[name] : undefined;
     if (resolve === undefined) return undefined;
     const files = openStaticFiles(dirname(resolve(require)), { endings: ENDINGS });

@@ -1,12 +1,12 @@
-/** The console: one page at `/`, its files, and what the page needs of channels and of the browser. */
+/** The plugin that serves the console: one page at `/`, its files, and its routes for channels and the browser. */
 import type { IncomingHttpHeaders } from "node:http";
 import { definePlugin } from "portico";
 import type { StaticFiles } from "portico/static-files";
-import { type Read, STEP_MS } from "./history.ts";
+import { type HistoryReading, STEP_MS } from "./history.ts";
 import { browserRoutes, dashboardRoutes } from "./routes-schema.ts";
 import type { StoredHistory } from "./stored-history.ts";
 
-/** The topic under which workers ask each other for the last hour of their channels. */
+/** The topic under which workers request each other's history of the last hour. */
 const TOPIC = "channel history";
 
 export default definePlugin({
@@ -15,7 +15,7 @@ export default definePlugin({
     "Serves the console at /, which shows what the gateway does and changes its settings",
   setup(ctx) {
     ctx.add("banner", { name: "dashboard", rows: ({ url }) => [["Dashboard", `${url}/`]] });
-    // The files are read when a reader first opens the page.
+    // The files are opened when the page is first requested.
     let files: Promise<StaticFiles> | undefined;
     const serve = async (name: string, request: IncomingHttpHeaders) => {
       files ??= import("./page-files.ts")
@@ -28,7 +28,7 @@ export default definePlugin({
         });
       return (await files).answer(name, request);
     };
-    // The page and its files hold no data: what they show, they ask for with the token.
+    // The page and its files hold no data. The page requests all data with the token.
     ctx.route("GET", "/", dashboardRoutes.page, ({ req }) => serve("index.html", req.headers));
     ctx.route("GET", "/dashboard/page/*", dashboardRoutes.file, ({ path, req }) =>
       serve(path.slice("/dashboard/page/".length), req.headers),
@@ -36,19 +36,19 @@ export default definePlugin({
 
     // The store and the channels may be loaded after this plugin, so the history is read at its first use.
     let history: Promise<StoredHistory> | undefined;
-    const channels = (): Promise<StoredHistory> =>
+    const openedHistory = (): Promise<StoredHistory> =>
       (history ??= import("./stored-history.ts").then(({ openHistory }) => openHistory(ctx)));
-    ctx.task("channel history", { everyMs: STEP_MS }, async () => (await channels()).sample());
+    ctx.task("channel history", { everyMs: STEP_MS }, async () => (await openedHistory()).sample());
     ctx.defer(async () => (await history)?.close());
-    const read = async (): Promise<Read> => (await channels()).read();
+    const read = async (): Promise<HistoryReading> => (await openedHistory()).read();
     const workers = ctx.find("workers");
     if (workers) ctx.defer(workers.on(TOPIC, read));
     ctx.route("GET", "/dashboard/channels", dashboardRoutes.channels, async () => {
       const { mergeHistories } = await import("./history.ts");
-      return mergeHistories(await read(), (await workers?.askAll<Read>(TOPIC)) ?? []);
+      return mergeHistories(await read(), (await workers?.askAll<HistoryReading>(TOPIC)) ?? []);
     });
 
-    // The browser's control server refuses every web page by design, so the gateway asks it for this one.
+    // The browser's control server refuses requests from web pages by design, so the gateway sends them.
     for (const [method, path] of [
       ["GET", "profiles"],
       ["GET", "tabs"],
@@ -57,8 +57,8 @@ export default definePlugin({
       ["POST", "stop"],
     ] as const) {
       ctx.route(method, `/dashboard/browser/${path}`, browserRoutes[path], async (call) => {
-        const { askBrowser } = await import("./browser.ts");
-        return askBrowser(ctx.use("browser"), path, call.query);
+        const { requestBrowser } = await import("./browser.ts");
+        return requestBrowser(ctx.use("browser"), path, call.query);
       });
     }
   },

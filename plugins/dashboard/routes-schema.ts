@@ -1,4 +1,4 @@
-/** What the dashboard's routes take and answer. */
+/** Requests and responses of the dashboard's routes. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, Binary, contentResponse, fileResponse, jsonResponse } from "portico/openapi";
 
@@ -48,7 +48,7 @@ export const dashboardRoutes = {
   },
 } satisfies Record<string, RouteOptions>;
 
-/** What the page may ask of the browser. */
+/** The routes through which the page reaches the browser. */
 export const browserRoutes = {
   profiles: {
     ...owner,

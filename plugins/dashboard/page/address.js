@@ -1,9 +1,9 @@
-/** The address of what is shown: a page, an entry of it, and filters, as in `#/requests/req_1?key=ci`. */
+/** Addresses of the console: a page, an entry of it, and filters, as in `#/requests/req_1?key=ci`. */
 import { h } from "./elements.js";
 
 const isSet = ([, value]) => value !== undefined && value !== null && value !== "";
 
-/** `query`: an object or `URLSearchParams`; empty values are left out. */
+/** Returns an address. `query` is an object or `URLSearchParams`; empty values are left out. */
 export function href(page, id, query = {}) {
   const entries = query instanceof URLSearchParams ? [...query] : Object.entries(query);
   const search = new URLSearchParams(entries.filter(isSet)).toString();
@@ -11,7 +11,7 @@ export function href(page, id, query = {}) {
   return `#/${path}${search === "" ? "" : `?${search}`}`;
 }
 
-/** `{ page, id, query }` of an address, by default of the current one. */
+/** Parses an address, by default the current one, into `{ page, id, query }`. */
 export function readAddress(hash = location.hash) {
   const [path, search] = hash.replace(/^#\/?/, "").split("?");
   const [page, ...rest] = path.split("/");
@@ -19,7 +19,7 @@ export function readAddress(hash = location.hash) {
   return { page, id, query: new URLSearchParams(search) };
 }
 
-/** A typed address may be malformed. */
+/** Decodes a part of an address. It returns a malformed part unchanged, since readers may type addresses. */
 function decode(text) {
   try {
     return decodeURIComponent(text);
@@ -28,14 +28,14 @@ function decode(text) {
   }
 }
 
-/** Puts filters into the address, without a step in the browser's history, and lets the page load its data again. */
+/** Puts filters into the address without a new entry in the browser's history, and makes the page load its data again. */
 export function setQuery(changes) {
   const { page, id, query } = readAddress();
   history.replaceState(null, "", href(page, id, { ...Object.fromEntries(query), ...changes }));
   dispatchEvent(new Event("portico:changed"));
 }
 
-/** A link to an entry of a page. `isCurrent` marks the entry that is open beside the list. */
+/** Creates a link to an entry of a page. `isCurrent` marks the entry that is open next to the list. */
 export function entryLink(page, id, text, { isCurrent, query } = {}) {
   return h(
     "a",

@@ -1,4 +1,4 @@
-/** The gateway's routes, with the token that the person gave. It is kept for this tab only. */
+/** Requests to the gateway's routes, with the reader's token. The browser keeps the token for this tab only. */
 
 const KEY = "portico.token";
 
@@ -9,22 +9,22 @@ export const forgetToken = () => {
   readings.clear();
 };
 
-/** An answer that is no 2xx; status 0: no answer at all. */
+/** A response whose status is not 2xx; status 0 if there is no response at all. */
 export class ApiError extends Error {
   constructor(status, code, message, details = {}) {
     super(message);
     this.status = status;
     this.code = code;
-    /** The error as the gateway sent it. */
+    /** The error object of the gateway's response. */
     this.details = details;
   }
 }
 
-/** Fetches with the token. Throws `ApiError`; a refused token also tells the page, which asks for another. */
+/** Fetches with the token. Throws `ApiError`. A refused token also dispatches `portico:refused`, so that the page asks again. */
 export async function request(method, path, { body, signal, version, etag } = {}) {
-  let answer;
+  let response;
   try {
-    answer = await fetch(path, {
+    response = await fetch(path, {
       method,
       signal,
       cache: "no-store",
@@ -32,7 +32,7 @@ export async function request(method, path, { body, signal, version, etag } = {}
         authorization: `Bearer ${headerValue(sessionStorage.getItem(KEY) ?? "")}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...(version === undefined ? {} : { "if-match": `"${version}"` }),
-        // The page reads again and again: the log need not have a line for each reading.
+        // The page polls, so this header keeps its readings out of the log.
         ...(method === "GET" ? { "x-portico-poll": "1" } : {}),
         ...(etag === undefined ? {} : { "if-none-match": etag }),
       },
@@ -42,26 +42,26 @@ export async function request(method, path, { body, signal, version, etag } = {}
     if (signal?.aborted) throw error;
     throw new ApiError(0, "unreachable", "The gateway does not respond. Check that it is running.");
   }
-  if (answer.ok || answer.status === 304) return answer;
-  const { error } = await answer.json().catch(() => ({}));
-  if (answer.status === 401) dispatchEvent(new Event("portico:refused"));
+  if (response.ok || response.status === 304) return response;
+  const { error } = await response.json().catch(() => ({}));
+  if (response.status === 401) dispatchEvent(new Event("portico:refused"));
   const failure = new ApiError(
-    answer.status,
+    response.status,
     error?.code ?? "",
-    error?.message ?? `The gateway responded with ${answer.status}.`,
+    error?.message ?? `The gateway responded with ${response.status}.`,
     error,
   );
-  failure.requestId = answer.headers.get("x-request-id");
+  failure.requestId = response.headers.get("x-request-id");
   throw failure;
 }
 
-/** How long the gateway may take to say what is so, ms. What it is asked to do may take as long as it takes. */
-const READ_MS = 20_000;
+/** The longest time that a reading may take, in milliseconds. Actions have no limit. */
+const READ_TIMEOUT_MS = 20_000;
 
-/** What `work` reads until the signal that it gets aborts. Throws `ApiError` where that takes too long or is cut off. */
-export async function inTime(work, signal) {
+/** Runs `work` with a signal that aborts after the timeout. Throws `ApiError` if the reading takes too long or is cut off. */
+export async function withTimeout(work, signal) {
   const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), READ_MS);
+  const timer = setTimeout(() => timeout.abort(), READ_TIMEOUT_MS);
   try {
     return await work(signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal);
   } catch (error) {
@@ -75,30 +75,30 @@ export async function inTime(work, signal) {
   }
 }
 
-/** What was last read of each path, with its ETag: a view that asks again gets the same value while nothing changes. */
+/** The last text of each path with its ETag, so that an unchanged reading need not be transferred again. */
 const readings = new Map();
-const MOST_READINGS = 50;
+const MAX_READINGS = 50;
 
 export const get = (path, { signal } = {}) =>
-  inTime(async (signal) => {
+  withTimeout(async (signal) => {
     const last = readings.get(path);
-    const answer = await request("GET", path, { signal, etag: last?.etag });
-    if (answer.status === 304) return JSON.parse(last.text);
-    const text = await answer.text();
-    const etag = answer.headers.get("etag");
+    const response = await request("GET", path, { signal, etag: last?.etag });
+    if (response.status === 304) return JSON.parse(last.text);
+    const text = await response.text();
+    const etag = response.headers.get("etag");
     readings.delete(path);
     if (etag !== null) readings.set(path, { etag, text });
-    if (readings.size > MOST_READINGS) readings.delete(readings.keys().next().value);
+    if (readings.size > MAX_READINGS) readings.delete(readings.keys().next().value);
     return JSON.parse(text);
   }, signal);
 export const post = async (path, body) => (await request("POST", path, { body })).json();
 
-/** Changes the configuration as it was at a version; a 412 says what has changed since. */
+/** Changes something at a version. The response is 412 if it has changed since, and names the changes. */
 export const change = async (method, path, body, version) =>
   (await request(method, path, { body, version })).json();
 export const del = async (path) => (await request("DELETE", path)).json();
 
-/** The value, or the error: for pages of several parts, of which each may be missing. */
+/** Resolves to `{ value }` or `{ error }`, for pages of several parts, each of which may fail. */
 export async function attempt(promise) {
   try {
     return { value: await promise };
@@ -108,9 +108,9 @@ export async function attempt(promise) {
   }
 }
 
-/** The events of a stream that is under way: `{event, data}`, data as text. */
-export async function* eventsOf(answer) {
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+/** Yields the events of a streamed response as `{ event, data }`, with the data as text. */
+export async function* eventsOf(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { value, done } = await reader.read();
@@ -127,7 +127,7 @@ export async function* eventsOf(answer) {
   }
 }
 
-/** A header takes bytes: a token's UTF-8, a character for each. */
+/** Encodes a text as UTF-8 with one character per byte, since a header consists of bytes. */
 function headerValue(text) {
   return String.fromCharCode(...new TextEncoder().encode(text));
 }

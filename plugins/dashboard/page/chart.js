@@ -1,45 +1,43 @@
-/** Small plots of the last hour: one value a minute, the newest at the right edge. */
+/** Small plots of the last hour: one value per minute, with the newest at the right edge. */
 import { svg } from "./dom.js";
 
 const WIDTH = 120;
 const HEIGHT = 28;
-/** The values of an hour, and the one of the minute that is under way. */
+/** The values of an hour, and that of the current minute. */
 const SLOTS = 61;
 const STEP = WIDTH / SLOTS;
 
-/** Where a value stands: what is not there yet leaves the plot empty at its left. */
-const leftOf = (at, count) => WIDTH - (count - at) * STEP;
+/** Returns the x coordinate of a value. With fewer values than slots, the left part of the plot stays empty. */
+const xOf = (at, count) => WIDTH - (count - at) * STEP;
 
 /**
- * A line through the points, with gaps where a value is null. One value alone is no line: the page writes the newest value
- * beside the plot. `label` is read out.
+ * Draws a line through the values, with gaps where a value is null. A single value between gaps draws nothing: the page
+ * writes the newest value next to the plot. Screen readers read `label`.
  */
-export function line(values, label) {
+export function linePlot(values, label) {
   const top = Math.max(1, ...values.filter((value) => value !== null));
   const y = (value) => HEIGHT - 2 - (value / top) * (HEIGHT - 4);
   const points = values.map((value, at) =>
-    value === null
-      ? null
-      : `${(leftOf(at, values.length) + STEP).toFixed(1)} ${y(value).toFixed(1)}`,
+    value === null ? null : `${(xOf(at, values.length) + STEP).toFixed(1)} ${y(value).toFixed(1)}`,
   );
-  const isKnown = (at) => points[at] !== null && points[at] !== undefined;
+  const hasPoint = (at) => points[at] !== null && points[at] !== undefined;
   const commands = points.flatMap((point, at) => {
     if (point === null) return [];
-    if (isKnown(at - 1)) return [`L${point}`];
-    return isKnown(at + 1) ? [`M${point}`] : [];
+    if (hasPoint(at - 1)) return [`L${point}`];
+    return hasPoint(at + 1) ? [`M${point}`] : [];
   });
   return frame(label, "line", commands.length === 0 ? [] : [svg("path", { d: commands.join("") })]);
 }
 
-/** One bar a minute; of errors in their colour. */
-export function bars(values, label, areErrors = false) {
+/** Draws one bar per minute; `areErrors` gives them the colour of errors. */
+export function barPlot(values, label, areErrors = false) {
   const top = Math.max(1, ...values);
   const shapes = values.flatMap((value, at) => {
     if (value === 0) return [];
     const height = Math.max(3, (value / top) * (HEIGHT - 4));
     return [
       svg("rect", {
-        x: leftOf(at, values.length).toFixed(1),
+        x: xOf(at, values.length).toFixed(1),
         y: (HEIGHT - height).toFixed(1),
         width: STEP.toFixed(1),
         height: height.toFixed(1),

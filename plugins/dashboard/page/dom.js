@@ -1,4 +1,4 @@
-/** Everything that a page is built with. */
+/** Everything that pages are built with. */
 export * from "./address.js";
 export * from "./elements.js";
 export * from "./feedback.js";

@@ -1,23 +1,23 @@
-/** Makes elements from values. Text stays text: nothing here takes markup. */
+/** Creates elements from values. Text stays text: no function here accepts markup. */
 import { whenReleased } from "./press.js";
 
-/** `h("button", { onclick, class: "x", disabled: true }, "text", [nodes])`. It leaves out null, false and undefined. */
+/** Creates an element: `h("button", { onclick, class: "x" }, "text", [nodes])`. It leaves out null, false and undefined. */
 export function h(tag, attributes = {}, ...children) {
-  return dress(document.createElement(tag), attributes, children);
+  return setUp(document.createElement(tag), attributes, children);
 }
 
-/** Does the same for SVG. */
+/** Creates an SVG element, as `h` does. */
 export function svg(tag, attributes = {}, ...children) {
-  return dress(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  return setUp(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
-/** Text whose parts in backticks become code elements. A backtick without a partner stays. */
+/** Returns the text with the parts in backticks as code elements. An unpaired backtick stays. */
 export const withCode = (text) =>
   text.split(/`([^`\n]+)`/).map((part, at) => (at % 2 === 1 ? h("code", {}, part) : part));
 
 const isPresent = (value) => value !== undefined && value !== null && value !== false;
 
-function dress(element, attributes, children) {
+function setUp(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (!isPresent(value)) continue;
     if (typeof value === "function") element.addEventListener(name.slice(2), value);

@@ -1,26 +1,26 @@
-/** The gateway's events as they happen; one connection for all views, and for all tabs that show this page. */
+/** The live feed of the gateway's events: one connection for all views, and for all tabs that show this page. */
 import { eventsOf, request } from "./api.js";
 import { pause } from "./rounds.js";
 
 const KEEP = 300;
-/** Newest first. */
+/** The latest events, newest first. */
 export const events = [];
 export const feed = { state: "connecting" };
 const tabs = new BroadcastChannel("portico.events");
-let running;
+let isRunning = false;
 let isConnected = false;
 
-/** Keeps connected until the signal ends; later calls change nothing. */
+/** Stays connected until the signal aborts. Further calls have no effect. */
 export async function follow(signal) {
-  if (running) return;
-  running = true;
+  if (isRunning) return;
+  isRunning = true;
   signal.addEventListener("abort", () => {
-    running = false;
+    isRunning = false;
     events.length = 0;
   });
-  // A browser has six connections to a server: one for each tab's feed would leave none for what the tabs ask.
+  // A browser opens six connections to a server. One feed per tab would leave none for the tabs' requests.
   if (!navigator.locks) return connect(signal, () => {});
-  tabs.addEventListener("message", ({ data }) => hear(data), { signal });
+  tabs.addEventListener("message", ({ data }) => receive(data), { signal });
   tabs.postMessage({ ask: true });
   const wait = navigator.locks.request("portico.events", { signal }, () =>
     connect(signal, (message) => tabs.postMessage(message)),
@@ -30,32 +30,33 @@ export async function follow(signal) {
   });
 }
 
-function hear({ event, state, ask }) {
+/** Handles a message of another tab. */
+function receive({ event, state, ask }) {
   if (event) add(event);
-  if (state) tell(state);
+  if (state) setState(state);
   if (ask && isConnected) tabs.postMessage({ state: feed.state });
 }
 
 async function connect(signal, share) {
   isConnected = true;
-  const tellAll = (state) => {
-    tell(state);
+  const shareState = (state) => {
+    setState(state);
     share({ state });
   };
   for (let wait = 500; !signal.aborted; wait = Math.min(15_000, wait * 2)) {
     try {
       const answer = await request("GET", "/events", { signal });
       wait = 500;
-      tellAll("live");
+      shareState("live");
       for await (const { data } of eventsOf(answer)) {
         const event = JSON.parse(data);
         add(event);
         share({ event });
       }
-      tellAll("The live feed has ended; reconnecting …");
+      shareState("The live feed has ended; reconnecting …");
     } catch (error) {
       if (signal.aborted) break;
-      tellAll(
+      shareState(
         error.status === 404
           ? `The live feed is not available: ${error.message}`
           : `The live feed was interrupted: ${error.message}`,
@@ -74,7 +75,7 @@ function add(event) {
   dispatchEvent(new Event("portico:event"));
 }
 
-function tell(state) {
+function setState(state) {
   feed.state = state;
   dispatchEvent(new Event("portico:event"));
 }

@@ -1,11 +1,11 @@
-/** What the page says about an action: a toast for success, a banner for an error, a dialog for a decision. */
+/** Feedback on actions: a toast for success, a banner for an error, a dialog for a decision. */
 import { h, withCode } from "./elements.js";
 
 const TOAST_MS = 6000;
 let timer;
 
 /** Shows a message for a few seconds. Errors go to `showError`, which no toast hides. */
-export function say(text) {
+export function showToast(text) {
   const toast = document.getElementById("toast");
   toast.textContent = text;
   clearTimeout(timer);
@@ -29,14 +29,14 @@ export function hideError() {
 }
 
 /**
- * Runs `work`, says what it returns, and lets the page read its data again. `work` returns a sentence, or false where
- * nothing was done. Returns whether it succeeded.
+ * Runs `work`, shows the sentence that it returns, and makes the page load its data again. `work` returns false if it did
+ * nothing. Resolves to whether it succeeded.
  */
 export async function perform(label, work) {
   try {
     const outcome = await work();
     hideError();
-    if (outcome !== false) say(typeof outcome === "string" ? outcome : `${label}: done`);
+    if (outcome !== false) showToast(typeof outcome === "string" ? outcome : `${label}: done`);
     dispatchEvent(new Event("portico:changed"));
     return true;
   } catch (error) {
@@ -45,7 +45,7 @@ export async function perform(label, work) {
   }
 }
 
-/** A button for something slow. It is off while it works, but keeps the focus. `work` is that of `perform`. */
+/** Creates a button that passes `work` to `perform`. While it runs, the button is disabled but keeps the focus. */
 export function action(label, key, work, attributes = {}) {
   const onclick = async ({ currentTarget: button }) => {
     if (button.ariaDisabled) return;
@@ -59,20 +59,20 @@ export function action(label, key, work, attributes = {}) {
 let dialogs = 0;
 
 /**
- * Opens a dialog below its heading and returns it. Signing out closes it, and so does another address unless it `stays`.
- * `closed(returnValue)` runs once it is closed.
+ * Opens a dialog with a heading and returns it. Signing out closes it, and so does another address unless it `stays`.
+ * `closed(returnValue)` runs after it is closed.
  */
 export function openDialog({ title, content, stays, closed = () => {}, ...attributes }) {
   const id = `dialog-${++dialogs}`;
   const heading = h("h2", { id }, title);
   const dialog = h("dialog", { "aria-labelledby": id, ...attributes }, heading, content);
-  const withdraw = () => dialog.close();
-  const listening = new AbortController();
-  const { signal } = listening;
-  addEventListener("portico:signed-out", withdraw, { signal });
-  if (!stays) addEventListener("hashchange", withdraw, { signal });
+  const close = () => dialog.close();
+  const listeners = new AbortController();
+  const { signal } = listeners;
+  addEventListener("portico:signed-out", close, { signal });
+  if (!stays) addEventListener("hashchange", close, { signal });
   dialog.addEventListener("close", () => {
-    listening.abort();
+    listeners.abort();
     dialog.remove();
     closed(dialog.returnValue);
   });
@@ -82,8 +82,8 @@ export function openDialog({ title, content, stays, closed = () => {}, ...attrib
 }
 
 /**
- * Asks before something that cannot be undone. Resolves to true where the reader agrees. The focus starts on Cancel.
- * `content` is text or nodes: what happens, to whom.
+ * Asks for confirmation before something that cannot be undone. Resolves to true if the reader agrees. The focus starts on
+ * Cancel. `content` is text or nodes that describe the effect.
  */
 export function confirmDialog({ title, content, confirm }) {
   return new Promise((resolve) => {

@@ -1,11 +1,11 @@
-/** A form of filters above a list. The filters are part of the address, so that a link keeps them. */
+/** A form of filters above a list. The filters are part of the address, so that links contain them. */
 import { h, setQuery } from "./dom.js";
 
 const TYPING_MS = 300;
 
 /**
- * `choices` are `[name, title, values]`, `texts` are `[name, title]`. `form(query)` makes the form, `names` are those of
- * all filters.
+ * Defines filters. `choices` are `[name, title, values]`, `texts` are `[name, title]`. Returns `form(query)`, which creates
+ * the form, and the `names` of all filters.
  */
 export function filters({ choices, texts }) {
   return {

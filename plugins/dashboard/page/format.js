@@ -1,14 +1,14 @@
-/** Writes numbers, amounts of money and times for people. */
+/** Formats numbers, amounts of money and times for readers. */
 import { h } from "./elements.js";
 
-const NOTHING = "–";
+const UNKNOWN = "–";
 const isMissing = (value) => value === undefined || value === null;
 
-export const count = (value) => (isMissing(value) ? NOTHING : Number(value).toLocaleString());
+export const count = (value) => (isMissing(value) ? UNKNOWN : Number(value).toLocaleString());
 
-/** An unknown cost is not zero. */
+/** Formats a cost. An unknown cost is not zero. */
 export function dollars(usd) {
-  if (isMissing(usd)) return NOTHING;
+  if (isMissing(usd)) return UNKNOWN;
   const digits =
     Math.abs(usd) < 1
       ? { maximumSignificantDigits: 4 }
@@ -23,7 +23,7 @@ const SIZES = [
 ];
 
 export function bytes(value) {
-  if (isMissing(value)) return NOTHING;
+  if (isMissing(value)) return UNKNOWN;
   const [unit, size] = SIZES.find(([, size]) => value >= size) ?? ["bytes", 1];
   const digits = unit === "bytes" ? 0 : 1;
   return `${(value / size).toFixed(digits)} ${unit}`;
@@ -35,9 +35,9 @@ const UNITS = [
   ["min", 60],
 ];
 
-/** Milliseconds in one unit: `3 min`, `1.84 s`, `12 ms`. */
+/** Formats milliseconds in one unit: `3 min`, `1.84 s`, `12 ms`. */
 export function duration(ms) {
-  if (isMissing(ms)) return NOTHING;
+  if (isMissing(ms)) return UNKNOWN;
   if (ms < 1000) return `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`;
   const seconds = ms / 1000;
   const unit = UNITS.find(([, size]) => seconds >= size);
@@ -45,15 +45,15 @@ export function duration(ms) {
   return `${seconds < 10 ? Math.round(seconds * 100) / 100 : Math.floor(seconds)} s`;
 }
 
-/** How long ago a time was, with the exact time as its title; `tick` keeps it current. */
+/** Shows how long ago a time was, with the exact time as its title. `tick` updates it. */
 export function ago(iso) {
-  if (isMissing(iso)) return NOTHING;
+  if (isMissing(iso)) return UNKNOWN;
   const date = new Date(iso);
   const attributes = { datetime: date.toISOString(), title: exactTime(date), class: "relative" };
   return h("time", attributes, relative(date));
 }
 
-/** A time of the clock, with the date as its title. */
+/** Shows the time of day, with the date as its title. */
 export function clock(iso) {
   const date = new Date(iso);
   return h(
@@ -67,6 +67,7 @@ export function exactTime(value) {
   return new Date(value).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }
 
+/** Updates all relative times of the page. */
 export function tick() {
   for (const each of document.querySelectorAll("main time.relative")) {
     const text = relative(new Date(each.dateTime));
@@ -81,16 +82,16 @@ function relative(date) {
   return seconds > 0 ? `${text} ago` : `in ${text}`;
 }
 
-/** The beginning of a text, with the whole text as its title. */
-export function beginning(text, most = 200) {
-  if (text.length <= most) return text;
-  return h("span", { title: text.slice(0, 5000) }, `${text.slice(0, most)} …`);
+/** Shortens a text, with the whole text as its title. */
+export function shortened(text, maxLength = 200) {
+  if (text.length <= maxLength) return text;
+  return h("span", { title: text.slice(0, 5000) }, `${text.slice(0, maxLength)} …`);
 }
 
-/** A long id on one line, cut where there is no room for it; its title is the whole id. */
+/** Shows a long id on one line, cut off at the available width, with the whole id as its title. */
 export const idText = (id) => h("span", { class: "id", title: id }, id);
 
 export const json = (value) => h("pre", {}, JSON.stringify(value, null, 2));
 
-/** `1 request`, `2 requests`. */
+/** Formats a number with its noun: `1 request`, `2 requests`. */
 export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;

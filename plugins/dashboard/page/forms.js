@@ -1,4 +1,4 @@
-/** Forms in a dialog, beside whatever the page does meanwhile. */
+/** Forms in a dialog, which stay open while the page below refreshes. */
 import { formRow, h, openDialog, problem } from "./dom.js";
 
 const PREVIEW_MS = 350;
@@ -7,14 +7,14 @@ let forms = 0;
 /**
  * Opens a form. `fields`: `{ name, label, kind?, value?, hint?, options?, required?, rows?, when? }`.
  *
- * - `kind`: `text` (the default), `password`, `number`, `lines` (a list, one a line), `long` (a text of several lines),
+ * - `kind`: `text` (the default), `password`, `number`, `lines` (a list, one per line), `long` (a text of several lines),
  *   `json`, `choice` (of `options`: texts, or `{ value, label }`) or `flag`.
  * - `suggestions`: texts that an input offers.
- * - `when(values)`: whether the field is there for these values.
- * - `submit(values)`: an empty field is `undefined`. What it throws is shown at the field that the error's `param` names,
- *   else above the buttons, and the form stays open.
- * - `preview(values)`: a node that is shown below the fields, or below the one named `previewAfter`; it is made again
- *   after each pause in typing.
+ * - `when(values)`: returns whether the field is visible for these values.
+ * - `submit(values)`: receives the values; an empty field is `undefined`. If it throws, the form stays open and shows the
+ *   error at the field that the error's `param` names, or else above the buttons.
+ * - `preview(values)`: returns nodes to show below the fields, or below the field `previewAfter`. It runs again after each
+ *   pause in typing.
  */
 export function openForm(options) {
   const form = new Form(options);
@@ -27,11 +27,11 @@ class Form {
     this.title = title;
     this.note = note;
     this.submit = submit;
-    /** Counts the previews: one that comes late must not replace a newer one. */
-    this.turn = 0;
+    /** Numbers the previews, so that a late one does not replace a newer one. */
+    this.previewNumber = 0;
     this.previewOf = preview;
     this.fields = fields.map((field) => new Field(`${id}-${field.name}`, field));
-    this.trouble = h("p", { class: "problem", role: "alert" });
+    this.problemText = h("p", { class: "problem", role: "alert" });
     this.preview = h("div", { class: "preview", "aria-live": "polite" });
     this.button = h("button", { type: "submit", class: "primary" }, save);
     const cancel = h("button", { type: "button", onclick: () => this.dialog.close() }, "Cancel");
@@ -40,7 +40,7 @@ class Form {
       { onsubmit: (event) => this.send(event), oninput: () => this.changed(), novalidate: true },
       this.fields.map(({ name, row }) => (name === previewAfter ? [row, this.preview] : row)),
       previewAfter ? null : this.preview,
-      this.trouble,
+      this.problemText,
       h("div", { class: "row end" }, cancel, this.button),
     );
   }
@@ -55,7 +55,7 @@ class Form {
     });
   }
 
-  /** The values of the fields that are there; throws where one cannot be read. */
+  /** Returns the values of the visible fields. Throws if one is missing or malformed. */
   values() {
     const visible = this.fields.filter(({ row }) => !row.hidden);
     return Object.fromEntries(visible.map((field) => [field.name, field.read()]));
@@ -70,22 +70,23 @@ class Form {
   }
 
   async showPreview() {
-    this.turn += 1;
-    const { turn } = this;
+    this.previewNumber += 1;
+    const { previewNumber } = this;
     let content;
     try {
       content = await this.previewOf(this.values());
     } catch (error) {
       content = problem(error.message);
     }
-    if (turn === this.turn) this.preview.replaceChildren(...[content].flat().filter(Boolean));
+    if (previewNumber === this.previewNumber)
+      this.preview.replaceChildren(...[content].flat().filter(Boolean));
   }
 
   async send(event) {
     event.preventDefault();
     if (this.button.disabled) return;
     this.button.disabled = true;
-    this.trouble.textContent = "";
+    this.problemText.textContent = "";
     for (const { row } of this.fields) row.error("");
     try {
       await this.submit(this.values());
@@ -102,7 +103,7 @@ class Form {
     const path = String(param).split(/[.[]/);
     const field = this.fields.find(({ name, row }) => path.includes(name) && !row.hidden);
     if (!field) {
-      this.trouble.textContent = error.message;
+      this.problemText.textContent = error.message;
       return;
     }
     field.row.error(error.message);
@@ -110,7 +111,7 @@ class Form {
   }
 }
 
-/** What is wrong with one field. */
+/** Creates an error that belongs to one field. */
 function fieldError(name, message) {
   return Object.assign(new Error(message), { field: name });
 }
@@ -196,7 +197,7 @@ function controlOf(id, field) {
   });
 }
 
-/** What an input suggests; the reader may write something else. */
+/** Creates the suggestions of an input. The reader may also write something else. */
 function suggestionsOf(id, { suggestions }) {
   if (!suggestions) return null;
   const options = suggestions.map((value) => h("option", { value }));

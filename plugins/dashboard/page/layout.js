@@ -1,20 +1,13 @@
-/** Parts that pages are made of: sections, states, facts and form rows. */
+/** The building blocks of pages: sections, states, facts and form rows. */
 import { h, svg, withCode } from "./elements.js";
 
-/** A titled part of a page. `result` is what `attempt` returned; its error is shown in place of the content. */
+/** Creates a titledSection section. `result` comes from `attempt`; its error is shown in place of the content. */
 export function section(title, result, render, ...aside) {
   const { error } = result;
-  return titled(title, aside, error === undefined ? render(result.value) : notice(error));
+  return titledSection(title, aside, error === undefined ? render(result.value) : notice(error));
 }
 
-/** The same for one entry, which may not exist. */
-export function opened(title, result, render, ...aside) {
-  if (result.error?.status === 404)
-    return titled(title, aside, h("p", { class: "notice" }, withCode(result.error.message)));
-  return section(title, result, render, ...aside);
-}
-
-const titled = (title, aside, body) =>
+const titledSection = (title, aside, body) =>
   h(
     "section",
     {},
@@ -32,7 +25,7 @@ export function notice(error) {
 
 export const emptyText = (text) => h("p", { class: "empty" }, withCode(text ?? ""));
 
-/** How many characters fit beside another fact on a narrow screen. */
+/** The number of characters that fit next to another fact on a narrow screen. */
 const LONG_FACT = 24;
 
 const GOOD = /^(ok|active|done|enabled|accepted|running|ready|changed|baseline|unchanged|200)$/;
@@ -44,7 +37,7 @@ function kindOf(state) {
   return BAD.test(state) ? "bad" : "dull";
 }
 
-/** A word for a state. Its colour helps, but nothing depends on it. */
+/** Shows a state as a word. Its colour only supports the word. */
 export function badge(state, kind = kindOf(state)) {
   return h("span", { class: `badge ${kind}` }, String(state));
 }
@@ -53,7 +46,7 @@ export function problem(text) {
   return text ? h("p", { class: "problem" }, withCode(String(text))) : null;
 }
 
-/** How much of a limit is used, as a bar; `label` is read out. */
+/** Shows the used share of a limit as a bar. Screen readers read `label`. */
 export function meter(value, limit, label) {
   const share = limit > 0 ? Math.min(100, (100 * value) / limit) : 100;
   const kind = share >= 90 ? "bad" : "good";
@@ -65,25 +58,25 @@ export function meter(value, limit, label) {
   );
 }
 
-/** A path or an address has the width of two facts, so that it need not be broken. */
+/** Returns true for a path or an address that needs the width of two facts. */
 const isLong = (value) => typeof value === "string" && value.length > LONG_FACT;
 
-/** Names and values. Rows without a value are left out. `rows`: `[name, value]`. */
+/** Lists names with their values. `rows` are `[name, value]`; those without a value are left out. */
 export function facts(rows) {
-  const isKnown = ([, value]) => value !== undefined && value !== null && value !== "";
+  const hasValue = ([, value]) => value !== undefined && value !== null && value !== "";
   const fact = ([name, value]) =>
     h("div", { class: isLong(value) && "wide" }, h("dt", {}, name), h("dd", {}, value));
-  return h("dl", { class: "facts" }, rows.filter(isKnown).map(fact));
+  return h("dl", { class: "facts" }, rows.filter(hasValue).map(fact));
 }
 
 /**
- * One row of a form. `control` is the input, with an id. The hint and the error are read out with it; an error stays
- * until `error` is called again: `const row = formRow(…); row.error("The name is taken.")`.
+ * Creates one row of a form. `control` is the input, with an id. Screen readers read the hint and the error with it. An error
+ * stays until `error` is called again: `const row = formRow(…); row.error("The name is taken.")`.
  */
 export function formRow({ label, control, hint, buttons }) {
   const hintId = `${control.id}-hint`;
   const errorId = `${control.id}-error`;
-  const trouble = h("p", { id: errorId, class: "problem", role: "alert" });
+  const problemText = h("p", { id: errorId, class: "problem", role: "alert" });
   control.setAttribute("aria-describedby", hint ? `${hintId} ${errorId}` : errorId);
   const element = h(
     "div",
@@ -91,10 +84,10 @@ export function formRow({ label, control, hint, buttons }) {
     h("label", { for: control.id }, label),
     h("div", { class: "row" }, control, buttons),
     hint ? h("p", { id: hintId, class: "hint" }, hint) : null,
-    trouble,
+    problemText,
   );
   element.error = (text) => {
-    trouble.textContent = text ?? "";
+    problemText.textContent = text ?? "";
     control.setAttribute("aria-invalid", String(Boolean(text)));
   };
   return element;

@@ -1,18 +1,18 @@
-/** Lists that go on: the newest of them first, and more where somebody asks. */
+/** Lists that show their newest entries first, and more on demand. */
 import { action, h } from "./dom.js";
 
-/** What routes give at once. */
-const MOST = 1000;
+/** The number of entries that a route returns at most. */
+const MAX_LENGTH = 1000;
 const lengths = new Map();
 
-/** How many entries of a list to request: `first`, until the reader asks for more. */
-export const lengthOf = (list, first) => Math.min(lengths.get(list) ?? first, MOST);
+/** Returns the number of entries to request: `first`, until the reader asks for more. */
+export const lengthOf = (list, first) => Math.min(lengths.get(list) ?? first, MAX_LENGTH);
 
-/** To stand at the end of a list of so many: what is shown of it, and a button for more. Null where that is all. */
-export function more(list, first, count) {
+/** Creates the end of a list that shows `count` entries, with a button for more; null if there are no more. */
+export function listEnd(list, first, count) {
   const length = lengthOf(list, first);
   if (count < length) return null;
-  const widen = () => {
+  const showMore = () => {
     lengths.set(list, length * 2);
     return "More rows are shown";
   };
@@ -20,6 +20,6 @@ export function more(list, first, count) {
     "p",
     { class: "muted" },
     `The newest ${count} are shown. `,
-    length < MOST ? action("Show more", `more-${list}`, widen) : null,
+    length < MAX_LENGTH ? action("Show more", `more-${list}`, showMore) : null,
   );
 }

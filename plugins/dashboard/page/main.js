@@ -1,5 +1,5 @@
-/** Signing in and out, the page that the address names, and its refreshing. */
-import { ApiError, forgetToken, hasToken, inTime } from "./api.js";
+/** Signs readers in and out, shows the page that the address names, and refreshes it. */
+import { ApiError, forgetToken, hasToken, withTimeout } from "./api.js";
 import { emptyText, fill, h, hideError, href, notice, readAddress, tick, withCode } from "./dom.js";
 import { follow } from "./feed.js";
 import { hideNavigation, markPage, showNavigation } from "./navigation.js";
@@ -13,9 +13,9 @@ const main = document.getElementById("main");
 const content = document.getElementById("content");
 const health = document.getElementById("health");
 const signOut = document.getElementById("sign-out");
-/** Aborts when the reader signs out. */
+/** The controller of the session, which aborts when the reader signs out. */
 let session;
-/** The page that is shown: `{ page, controller, body, list, redraw, entry }`. */
+/** The current page: `{ page, controller, body, list, redraw, entry }`. */
 let current;
 
 function showSignIn(message) {
@@ -53,7 +53,7 @@ function startSession() {
 
 async function readReadiness() {
   try {
-    const { plugins } = await inTime(async (signal) => {
+    const { plugins } = await withTimeout(async (signal) => {
       const answer = await fetch("/ready", {
         cache: "no-store",
         signal,
@@ -68,7 +68,7 @@ async function readReadiness() {
   }
 }
 
-/** Shows the page of the address. On the same page, only the open entry changes: the list stays as it is. */
+/** Shows the page of the address. Within the same page, only the open entry changes; the list stays. */
 function showAddress(previous) {
   if (!session) return;
   const { page: pageId, id, query } = readAddress();
@@ -95,7 +95,7 @@ function showPage(page, id, query) {
   if (page.detail && id !== undefined) openEntry(id);
 }
 
-/** Opens another entry of the page, or closes the open one, where `id` is undefined. */
+/** Opens another entry of the page, or closes the open one if `id` is undefined. */
 function showEntry(id, previousId) {
   current.entry?.abort();
   current.body.querySelector(":scope > .detail")?.remove();
@@ -136,25 +136,25 @@ function openEntry(id) {
   });
 }
 
-/** An entry whose address is an id of the gateway's has a name for its readers. */
+/** Replaces the id in the heading by a name for readers, if the page has one. */
 function nameEntry({ detail }, heading, data) {
   const name = detail.name?.(data);
   if (name !== undefined && heading.textContent !== name) heading.textContent = name;
 }
 
-/** An entry that does not exist says so: the page itself is there. */
+/** Shows the error of an entry. For an entry that does not exist, it shows only the message. */
 function entryNotice(error) {
   if (error.status !== 404) return notice(error);
   return h("p", { class: "notice" }, withCode(error.message));
 }
 
 /**
- * Lets a page, or the detail of one with its `id`, draw itself into `root` until the signal aborts. Returns how to draw it
- * again.
+ * Lets a page, or its detail for the entry `id`, draw itself into `root` until the signal aborts. Returns a function that
+ * draws it again, or undefined for a view that draws itself.
  */
 function start(view, root, signal, { id: entryId, errorNotice = notice } = {}) {
   const { page, id, query } = readAddress();
-  /** Undefined if the address already names another page, which the browser reports a moment later. */
+  /** Returns undefined if the address already names another page, which the browser reports a moment later. */
   const ownAddress = () => {
     const address = readAddress();
     return address.page === page ? { ...address, id: entryId ?? address.id } : undefined;
@@ -170,7 +170,7 @@ function start(view, root, signal, { id: entryId, errorNotice = notice } = {}) {
     const address = ownAddress();
     if (data === undefined || address === undefined) return;
     const text = JSON.stringify([data, address.id, String(address.query)]);
-    // Drawing the same again would lose a selection or a scroll position.
+    // To draw the same content again would lose a selection or a scroll position.
     if (text === drawnState) return;
     drawnState = text;
     fill(root, view.render(data, address.id, address.query));
@@ -180,9 +180,9 @@ function start(view, root, signal, { id: entryId, errorNotice = notice } = {}) {
     const address = ownAddress();
     if (address === undefined) return;
     try {
-      const read = await view.load(address.id, address.query);
+      const loaded = await view.load(address.id, address.query);
       if (signal.aborted) return;
-      data = read;
+      data = loaded;
       draw();
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;

@@ -1,12 +1,12 @@
 /**
- * Markdown as elements. The text comes from models and from outside: it never becomes markup, a link leads to a web
- * address only, and a picture is a link.
+ * Renders Markdown as elements. The text comes from models and from outside, so it never becomes markup, links lead only to
+ * web and mail addresses, and an image becomes a link.
  */
 import { h } from "./dom.js";
 
 let library;
 
-/** The library is loaded when the first text is shown; until then the text stands there as it is. */
+/** Loads the library when the first text is shown. Until then, the page shows the source text. */
 function loadLibrary() {
   library ??= import("./marked/marked.esm.js").then((loaded) => {
     library = loaded;
@@ -21,7 +21,7 @@ export function markdown(text) {
   return root;
 }
 
-/** A Markdown text as one line of plain text, for a list. */
+/** Returns a Markdown text as one line of plain text, for a list. */
 export const plainText = (text) =>
   text
     .slice(0, 500)
@@ -30,7 +30,7 @@ export const plainText = (text) =>
     .replace(/\s+/g, " ")
     .trim();
 
-/** Replaces what `root` shows. */
+/** Replaces the content of `root` by a Markdown text. */
 export function showMarkdown(root, text) {
   root.source = text;
   const loaded = loadLibrary();
@@ -50,14 +50,15 @@ function blockOf(token) {
   return BLOCKS[token.type]?.(token) ?? paragraphOf(token);
 }
 
-const paragraphOf = (token) => h("p", {}, token.tokens ? inline(token.tokens) : decoded(token.raw));
+const paragraphOf = (token) =>
+  h("p", {}, token.tokens ? inline(token.tokens) : decodeEntities(token.raw));
 
 const BLOCKS = {
   space: () => " ",
   def: () => " ",
   heading: ({ depth, tokens }) => h(`h${Math.min(6, depth + 3)}`, {}, inline(tokens)),
-  // A text with a block of its own, such as an item of a list without empty lines.
-  text: (token) => h("span", {}, token.tokens ? inline(token.tokens) : decoded(token.text)),
+  // A text without a paragraph, such as an item of a list without empty lines.
+  text: (token) => h("span", {}, token.tokens ? inline(token.tokens) : decodeEntities(token.text)),
   code: ({ text, lang }) => h("pre", { tabindex: "0", "data-language": lang || null }, text),
   blockquote: ({ tokens }) => h("blockquote", {}, blocksOf(tokens)),
   hr: () => h("hr"),
@@ -82,8 +83,8 @@ function itemOf({ task, checked, tokens }) {
 const inline = (tokens = []) => tokens.map((token) => INLINES[token.type]?.(token) ?? token.raw);
 
 const INLINES = {
-  text: ({ text, tokens }) => (tokens ? h("span", {}, inline(tokens)) : decoded(text)),
-  escape: ({ text }) => decoded(text),
+  text: ({ text, tokens }) => (tokens ? h("span", {}, inline(tokens)) : decodeEntities(text)),
+  escape: ({ text }) => decodeEntities(text),
   strong: ({ tokens }) => h("strong", {}, inline(tokens)),
   em: ({ tokens }) => h("em", {}, inline(tokens)),
   del: ({ tokens }) => h("del", {}, inline(tokens)),
@@ -108,8 +109,8 @@ function isWebAddress(text) {
 
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
 
-/** The library leaves entities as they are written. */
-function decoded(text) {
+/** Decodes entities, which the library leaves unchanged. */
+function decodeEntities(text) {
   return text.replace(
     /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(\w{2,6}));/gi,
     (whole, decimal, hex, name) => {

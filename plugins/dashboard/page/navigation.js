@@ -1,4 +1,4 @@
-/** The navigation: three groups of pages, beside the content or, on a narrow screen, behind a button. */
+/** The navigation: three groups of pages, next to the content or, on a narrow screen, behind a button. */
 import { h, href } from "./dom.js";
 import { groups } from "./pages.js";
 
@@ -29,7 +29,7 @@ function groupOf({ title, pages }) {
   );
 }
 
-/** Marks the page that is shown. */
+/** Marks the current page. */
 export function markPage(id) {
   for (const link of nav.querySelectorAll("a")) {
     if (link.hash === href(id)) link.setAttribute("aria-current", "page");

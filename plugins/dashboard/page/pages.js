@@ -22,17 +22,17 @@ import { usage } from "./views/usage.js";
 import { webhooks } from "./views/webhooks.js";
 
 /**
- * Each page has an `id`, which is its address, a `title`, and one of two ways to show itself:
+ * Each page has an `id`, which is its address, a `title`, and one of two ways to render:
  *
- * - `load(id, query)` and `render(data, id, query)`: loaded again every `everyMs` and after each change, and drawn again
- *   only if the data differs;
- * - `mount(root, signal, id, query)`: draws by itself until the signal aborts.
+ * - `load(id, query)` and `render(data, id, query)`: the console loads the data every `everyMs` and after each change, and
+ *   draws it again only if it differs;
+ * - `mount(root, signal, id, query)`: the page draws itself until the signal aborts.
  *
  * `id` is the open entry (`#/requests/req_1`), `query` the `URLSearchParams` of the address (`#/requests?key=ci`).
  *
- * A page with `detail`, which shows itself in the same two ways, has the open entry beside its list; `detail.title(id)`
- * is the heading there, until `detail.name(data)` gives a name. `tools(query)` makes an element above the list that is
- * drawn once, such as a form of filters that calls `setQuery`. A page `of` another is not in the navigation.
+ * A page with `detail`, which renders in the same two ways, shows the open entry next to its list. Its heading is
+ * `detail.title(id)` until `detail.name(data)` returns a name. `tools(query)` creates an element above the list that is drawn
+ * once, such as a form of filters that calls `setQuery`. A page `of` another one is not in the navigation.
  */
 export const groups = [
   { title: "Observe", pages: [overview, requests, usage, events, logs] },

@@ -1,13 +1,13 @@
 /**
- * What a visitor is pressing: with the main button of a mouse, a finger, or the space bar.
+ * Tracks the element that a visitor presses, with the main button of a mouse, a finger, or the space bar.
  *
- * The browser makes a click only where the press ends on the element on which it began. If a page replaced that element
- * in between, because an event arrived or a round of polling ended, the click would be lost without a sign.
+ * The browser dispatches a click only if the press ends on the element on which it began. If a page replaced that element in
+ * between, because an event arrived or a round of polling ended, the click would be lost silently.
  */
 
-/** The element that is pressed now. */
+/** The element that the visitor presses now. */
 let pressed;
-/** The newest work for each root, which waits until the visitor lets go. */
+/** The latest work for each root, which waits until the visitor releases the element. */
 const waiting = new Map();
 
 /** Runs `work`, which replaces the content of `root`, now or as soon as the visitor no longer presses anything in it. */

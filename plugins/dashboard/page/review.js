@@ -1,23 +1,23 @@
 /**
- * Writing the configuration from a page: what would change is shown first, nothing is written unless it is still as it
- * was read, and the change can be undone.
+ * Writes the configuration from a page. It shows the changes first, writes only if the configuration is still at the version
+ * that the page has read, and offers to undo the change.
  */
 import { change, get } from "./api.js";
-import { h, openDialog, problem, say } from "./dom.js";
+import { h, openDialog, problem, showToast } from "./dom.js";
 import { closeUndoBar, offerUndo } from "./undo-bar.js";
 import { differences } from "./views/configuration-changes.js";
 
 const PATH = "/kernel/config";
 
 /**
- * Shows what `edits` would change of the configuration as it was at `version`, and writes them where the reader agrees.
- * `edits`: `{ path, value }` or `{ path, remove: true }`. Runs `written` once they are, before pages read the
- * configuration again. Resolves to whether they were written.
+ * Shows what `edits` would change in the configuration at `version`, and writes them if the reader agrees. Edits are
+ * `{ path, value }` or `{ path, remove: true }`. After the write, it runs `written` before pages load the configuration
+ * again. Resolves to whether the edits were written.
  */
 export const reviewEdits = ({ title, edits, version, written }) =>
   review(title, { method: "PATCH", path: PATH, body: { edits } }, version, written);
 
-/** The same for going back to an earlier version, by its number. */
+/** Reviews the return to an earlier version, by its number. */
 export const reviewRestore = ({ id, version }) =>
   review(
     `Restore version ${id}`,
@@ -91,13 +91,13 @@ class Review {
     this.show(problem(error.message), h("div", { class: "row end" }, this.cancel()));
   }
 
-  /** Somebody else saved first: their change is shown, and this one can be reviewed on top of it. */
+  /** Shows the change that somebody else saved first, and offers to review this change on top of it. */
   showConflict({ details, message }) {
     const { latest, changes } = details;
     const who = latest
       ? `Changed meanwhile by ${latest.principal} (${latest.via}), ${new Date(latest.at).toLocaleString()}:`
       : message;
-    const again = async () => {
+    const reviewAgain = async () => {
       ({ version: this.version } = await get(PATH));
       await this.preview();
     };
@@ -109,39 +109,39 @@ class Review {
         "div",
         { class: "row end" },
         this.cancel(),
-        button("Review my changes on top of it", again, { class: "primary" }),
+        button("Review my changes on top of it", reviewAgain, { class: "primary" }),
       ),
     );
   }
 }
 
-/** Which of the keys take effect at the next start of the gateway. */
+/** Says that these keys take effect at the next start of the gateway. */
 export const nextStart = (keys) =>
   `${keys.join(", ")} ${keys.length === 1 ? "takes" : "take"} effect at the next start.`;
 
 const startNotice = (keys = []) =>
   keys.length === 0 ? null : h("p", { class: "notice" }, nextStart(keys));
 
-/** Writes edits that need no review, such as a switch, and offers to take them back. `done` says what was done. */
-export async function writeEdits({ edits, version, done }) {
-  offerUndoOf(version, await change("PATCH", PATH, { edits }, version), done);
+/** Writes edits that need no review, such as a switch, and offers to undo them. `message` describes the change. */
+export async function writeEdits({ edits, version, message }) {
+  offerUndoOf(version, await change("PATCH", PATH, { edits }, version), message);
 }
 
 /** Switches a part of the configuration on or off. `path` leads to its setting `enabled`. */
 export async function writeSwitch(path, name, isOn) {
   const { version } = await readConfig();
-  const done = `${name} is ${isOn ? "enabled" : "disabled"}.`;
-  await writeEdits({ edits: [{ path, value: isOn }], version, done });
+  const message = `${name} is ${isOn ? "enabled" : "disabled"}.`;
+  await writeEdits({ edits: [{ path, value: isOn }], version, message });
 }
 
 /**
- * The undo names the version that it restores. The version before the latest may contain somebody else's change, even if
- * the file has the same content again. If nothing was written, there is nothing to undo.
+ * Offers to undo a write. The undo names the version that it restores, since the version before the latest one may contain
+ * somebody else's change. If nothing was written, there is nothing to undo.
  */
-function offerUndoOf(before, { changes, version, atNextStart }, done) {
+function offerUndoOf(before, { changes, version, atNextStart }, message) {
   const keys = changes.map(({ key }) => key).join(", ") || "no values changed";
-  const text = done ?? `Saved: ${keys}.`;
-  if (version === before) return say(text);
+  const text = message ?? `Saved: ${keys}.`;
+  if (version === before) return showToast(text);
   const undo = async () => {
     const { versions } = await get(`${PATH}/history`);
     const to = versions.find((each) => each.version === before)?.id;
@@ -150,7 +150,7 @@ function offerUndoOf(before, { changes, version, atNextStart }, done) {
   offerUndo({ undo }, h("span", {}, text), startNotice(atNextStart));
 }
 
-/** Off while it works, so that nothing is done twice. */
+/** Creates a button that is disabled while its work runs, so that the work does not run twice. */
 function button(label, work, attributes = {}) {
   const onclick = async ({ currentTarget }) => {
     currentTarget.disabled = true;
@@ -163,13 +163,13 @@ function button(label, work, attributes = {}) {
   return h("button", { type: "button", ...attributes, onclick }, label);
 }
 
-/** The configuration as written, and the version to save at: read when a form opens. */
+/** Reads the configuration, its text form in the file, and its version, for a form that opens. */
 export async function readConfig() {
   const { version, written, value } = await get(PATH);
   return { version, written, value };
 }
 
-/** The edits that turn the members of an object into others; `undefined` takes one away. */
+/** Returns the edits that change the members of an object; `undefined` removes a member. */
 export function memberEdits(path, before, after) {
   return Object.entries(after)
     .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]))

@@ -1,8 +1,8 @@
-/** Work that is done again and again while a page is shown. */
+/** Work that runs periodically while a page is shown. */
 
 /**
- * Runs `work` now and then again every `ms` until the signal aborts: one run at a time, and none while the tab is hidden.
- * A run that fails is reported to the browser's console and does not end the later ones.
+ * Runs `work` at once, and again `ms` after the end of each run, until the signal aborts. It skips runs while the tab is
+ * hidden. It reports a run that fails in the browser's console, and continues.
  */
 export async function every(ms, signal, work) {
   while (!signal.aborted) {
@@ -15,7 +15,7 @@ export async function every(ms, signal, work) {
   }
 }
 
-/** Resolves after `ms`, or at once where the signal aborts. */
+/** Resolves after `ms`, or as soon as the signal aborts. */
 export function pause(ms, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(finish, ms);

@@ -2,8 +2,8 @@
 import { attempt, forgetToken, get, keepToken } from "./api.js";
 import { h } from "./dom.js";
 
-/** `message` says why the reader must sign in again; `done` runs once the gateway has accepted a token. */
-export function signInForm(message, done) {
+/** Creates the form. `message` says why the reader must sign in again; `onSignIn` runs when the gateway has accepted a token. */
+export function signInForm(message, onSignIn) {
   const input = h("input", {
     id: "token",
     type: "password",
@@ -20,7 +20,7 @@ export function signInForm(message, done) {
     button.disabled = true;
     const refusal = await trySignIn(input.value.trim());
     button.disabled = false;
-    if (refusal === undefined) return done();
+    if (refusal === undefined) return onSignIn();
     problem.textContent = refusal;
     input.select();
   };
@@ -42,9 +42,9 @@ export function signInForm(message, done) {
   );
 }
 
-/** Keeps the token if the gateway accepts it; otherwise returns why it does not. */
+/** Stores the token if the gateway accepts it; otherwise returns the reason why it does not. */
 async function trySignIn(token) {
-  // A header cannot carry other characters: the request would fail as if the gateway did not answer.
+  // A header cannot carry other characters: the request would fail as if the gateway did not respond.
   if (/[^\x20-\xff]/.test(token))
     return "That token is wrong: it has characters that a browser cannot send.";
   keepToken(token);

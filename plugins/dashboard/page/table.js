@@ -3,12 +3,12 @@ import { h } from "./elements.js";
 import { count } from "./format.js";
 import { emptyText } from "./layout.js";
 
-/** From how many rows on a table has a search field of its own. */
+/** The number of rows from which a table has a search field. */
 const SEARCH_FROM = 8;
-/** From how many rows on a narrow screen offers orders. */
+/** The number of rows from which a table offers a sort order on a narrow screen. */
 const SORT_FROM = 3;
 
-/** How the reader sorted and searched each table, while the page is open. */
+/** The reader's sort order and search text of each table, until the console is closed or the reader signs out. */
 const states = new Map();
 addEventListener("portico:signed-out", () => states.clear());
 
@@ -18,12 +18,14 @@ function stateOf(key, sort) {
 }
 
 /**
- * A table that a reader sorts and searches. `key` names it on this page, so that a later rendering keeps the reader's
- * choice. `columns`: `{ title, cell?: row => node, kind?: "number" | "word" | "plot" | "text" | "actions", value?: row =>
- * number | string }`; a column with `value` can be sorted by it, and shows it where there is no `cell`; one of the kind
- * `text` has a line of its own in a card. `sort`: `{ column: title, down: true }`, the initial order;
- * without it the rows stay in the given order. `groupOf(row)`: the title that a row stands below, one of `groups`, which
- * are in their order. The arrow keys move through the links of the first column.
+ * Creates a table that a reader can sort and search. The arrow keys move through the links of the first column.
+ *
+ * - `key`: identifies the table, so that a later rendering keeps the reader's choice.
+ * - `columns`: `{ title, cell?: row => node, kind?: "number" | "word" | "plot" | "text" | "actions", value?: row => number |
+ *   string }`. A column with `value` can be sorted by it, and shows it if there is no `cell`. A column of the kind `text` has
+ *   a separate line in a card.
+ * - `sort`: `{ column: title, down: true }`, the initial order. Without it, the rows keep their order.
+ * - `groupOf(row)`: returns the title of the row's group, one of `groups`, which are in display order.
  */
 export function dataTable({ key, columns, rows, empty, sort, caption, groups = [""], groupOf }) {
   const state = stateOf(key, sort);
@@ -38,7 +40,7 @@ export function dataTable({ key, columns, rows, empty, sort, caption, groups = [
     draw();
   };
   const draw = () => {
-    const visible = sorted(lines, columns, state).filter((line) => isMatch(line, state.text));
+    const visible = sortLines(lines, columns, state).filter((line) => isMatch(line, state.text));
     for (const { title, body, head } of bodies) {
       const members = groupOf ? visible.filter(({ row }) => groupOf(row) === title) : visible;
       body.replaceChildren(...(head && members.length > 0 ? [head] : []));
@@ -73,7 +75,7 @@ export function dataTable({ key, columns, rows, empty, sort, caption, groups = [
   );
 }
 
-/** Leaves out the titles of groups without rows. */
+/** Creates the body of one group. Its title is shown only if the group has rows. */
 function groupBody(title, width) {
   const head =
     title && h("tr", { class: "group" }, h("th", { colspan: width, scope: "rowgroup" }, title));
@@ -90,7 +92,7 @@ function lineOf(columns, row) {
   );
 }
 
-/** A column of numbers, each written by `format`. */
+/** Defines a column of numbers that `format` formats. */
 export const numberColumn = (title, value, format = count) => ({
   title,
   kind: "number",
@@ -125,7 +127,7 @@ function searchField(key, state, draw) {
   });
 }
 
-/** On a narrow screen no headings are visible, so this takes their place. */
+/** Creates the choice of the sort order for narrow screens, on which the headings are hidden. */
 function sortField(key, columns, state, draw) {
   const orders = columns
     .filter(({ value }) => value)
@@ -149,7 +151,7 @@ function sortField(key, columns, state, draw) {
   );
 }
 
-/** A row matches where it holds every word of the search. */
+/** Returns true if the row contains every word of the search. */
 function isMatch({ element }, text) {
   const content = element.textContent.toLowerCase();
   return text
@@ -158,14 +160,14 @@ function isMatch({ element }, text) {
     .every((word) => content.includes(word));
 }
 
-function sorted(lines, columns, { column, down }) {
+function sortLines(lines, columns, { column, down }) {
   const value = columns.find(({ title }) => title === column)?.value;
   if (!value) return lines;
   const direction = down ? -1 : 1;
   return [...lines].sort((a, b) => compare(value(a.row), value(b.row), direction));
 }
 
-/** Missing values come last in either direction. */
+/** Compares two values. Missing values come last in either direction. */
 function compare(a, b, direction) {
   const isMissing = (value) => value === undefined || value === null;
   if (isMissing(a) || isMissing(b)) return Number(isMissing(a)) - Number(isMissing(b));
@@ -183,18 +185,18 @@ function moveByKeys(event) {
   next.focus();
 }
 
-/** A plain table. `columns`: `[title, row => node, kind?]`. */
+/** Creates a plain table. `columns` are `[title, row => node, kind?]`. */
 export function table(columns, rows, empty) {
   if (rows.length === 0) return emptyText(empty);
-  const named = columns.map(([title, cell, kind]) => ({ title, cell, kind }));
+  const definitions = columns.map(([title, cell, kind]) => ({ title, cell, kind }));
   return h(
     "table",
     {},
-    h("thead", {}, h("tr", {}, named.map(headOf))),
+    h("thead", {}, h("tr", {}, definitions.map(headOf))),
     h(
       "tbody",
       {},
-      rows.map((row) => lineOf(named, row)),
+      rows.map((row) => lineOf(definitions, row)),
     ),
   );
 }

@@ -1,7 +1,7 @@
-/** Offers to take a change back, at the edge of the page. */
-import { h, say, showError } from "./dom.js";
+/** Offers to undo a change, at the edge of the page. */
+import { h, showToast, showError } from "./dom.js";
 
-/** `latest` is the change that came in between, where the gateway names it. */
+/** Creates the error for a change that was made in between. `latest` is that change, if the gateway names it. */
 function conflictOf({ details: { latest } = {} }) {
   const who = latest ? `${latest.principal} (${latest.via}) has` : "someone has";
   return new Error(
@@ -12,20 +12,20 @@ function conflictOf({ details: { latest } = {} }) {
 export const closeUndoBar = () => document.querySelector(".undo-bar")?.remove();
 
 /**
- * Shows what was done, with a button that runs `undo`. Stays until it is used, closed, or another page or offer is
- * opened. `label` is the text of the button, `content` what stands before the buttons. `undo` sends the version that the
- * change has written, so that it takes back nothing that somebody else has done since.
+ * Shows `content` with a button that runs `undo`. The bar stays until the reader uses or closes it, or opens another page or
+ * offer. `label` is the text of the button. `undo` must send the version that the change has written, so that it cannot undo
+ * somebody else's later change.
  */
 export function offerUndo({ undo, label = "Undo" }, ...content) {
   closeUndoBar();
   const close = () => bar.remove();
   const undoButton = h("button", { type: "button" }, label);
   undoButton.addEventListener("click", async () => {
-    // Off while it works, so that nothing is undone twice.
+    // The button is disabled while it works, so that nothing is undone twice.
     undoButton.disabled = true;
     try {
       await undo();
-      say("Undone");
+      showToast("Undone");
     } catch (error) {
       showError(error.status === 412 ? conflictOf(error) : error);
     }

@@ -1,4 +1,4 @@
-/** The chart of usage over time, drawn by uPlot: bars with axes, and the values under the pointer as a legend. */
+/** The chart of usage over time, drawn with uPlot: bars with axes, and a legend with the values at the pointer. */
 import { h } from "./dom.js";
 
 const HEIGHT = 260;
@@ -18,8 +18,8 @@ async function loadLibrary() {
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /**
- * Draws bars into `root`: `times` in seconds since 1970, and one value for each. `format` writes a value, `stepSeconds` is
- * the time between two bars. Draws again where the width or the theme changes, until the signal aborts.
+ * Draws bars into `root`: `times` in seconds since 1970, and one value for each. `format` formats a value, `stepSeconds` is
+ * the time between two bars. It draws again when the width or the theme changes, until the signal aborts.
  */
 export async function drawUsageChart(root, { times, values, title, format, stepSeconds }, signal) {
   const UPlot = await loadLibrary();
@@ -36,10 +36,12 @@ export async function drawUsageChart(root, { times, values, title, format, stepS
   draw();
   const theme = matchMedia("(prefers-color-scheme: dark)");
   theme.addEventListener("change", draw, { signal });
-  const resized = new ResizeObserver(() => plot.setSize({ width: widthOf(root), height: HEIGHT }));
-  resized.observe(root);
+  const resizeObserver = new ResizeObserver(() =>
+    plot.setSize({ width: widthOf(root), height: HEIGHT }),
+  );
+  resizeObserver.observe(root);
   signal.addEventListener("abort", () => {
-    resized.disconnect();
+    resizeObserver.disconnect();
     plot.destroy();
   });
 }
@@ -53,7 +55,7 @@ function optionsOf(UPlot, { title, format, stepSeconds, width }) {
   return {
     width,
     height: HEIGHT,
-    // Sums are by UTC days and hours.
+    // The gateway sums by days and hours in UTC.
     tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
     cursor: { drag: { x: false, y: false } },
     scales: {

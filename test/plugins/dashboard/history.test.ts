@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import {
   createHistory,
   mergeHistories,
-  resumed,
+  resumeHistory,
   STEP_MS,
 } from "../../../plugins/dashboard/history.ts";
 
@@ -48,14 +48,14 @@ test("a channel that was created again counts from its start; a removed one is f
 test("after a start it goes on with what was kept, and with nothing for the minutes between", () => {
   const now = 1_800_000_000_000;
   const saved = { at: now - 2 * STEP_MS, channels: { c: { latency: [3, 4], failed: [0, 1] } } };
-  const history = createHistory(() => [channel(2, 5)], resumed(saved, now));
+  const history = createHistory(() => [channel(2, 5)], resumeHistory(saved, now));
   assert.equal(history.read().channels["c"], {
     latency: [3, 4, null, null, 5],
     failed: [0, 1, 0, 0, 2],
   });
-  assert.equal(resumed({ ...saved, at: now - 61 * STEP_MS }, now), {});
+  assert.equal(resumeHistory({ ...saved, at: now - 61 * STEP_MS }, now), {});
   const whole = { latency: Array(60).fill(1), failed: Array(60).fill(0) };
-  assert.is(resumed({ ...saved, channels: { c: whole } }, now)["c"]?.latency.length, 60);
+  assert.is(resumeHistory({ ...saved, channels: { c: whole } }, now)["c"]?.latency.length, 60);
 });
 
 test("keeps an hour, not more", () => {

@@ -1,11 +1,11 @@
-/** Aliases: the names that clients use for one model or several. */
+/** The section of aliases: names that clients use for one or several models. */
 import { get } from "../api.js";
 import { badge, dataTable, h, section, showError } from "../dom.js";
 import { openForm } from "../forms.js";
 import { memberEdits, readConfig, reviewEdits } from "../review.js";
 import { channelBadge } from "./channel-state.js";
 
-/** `aliases`: as `attempt` returned them; `channels`: to show how each target does. */
+/** Creates the section. `aliases` comes from `attempt`; `channels` give the state of each target. */
 export function aliasSection(aliases, channels) {
   return section(
     "Aliases",
@@ -21,7 +21,7 @@ export function aliasSection(aliases, channels) {
   );
 }
 
-/** An alias may be written as the name of its only target. */
+/** Returns an alias as an object: it may be written as the name of its only target. */
 const shapeOf = (alias) => (typeof alias === "string" ? { targets: [alias] } : alias);
 
 function columnsOf(channels) {
@@ -49,7 +49,7 @@ function columnsOf(channels) {
   ];
 }
 
-/** Only where a target names its channel: others may go to several. */
+/** Returns the state of a target that names its channel. Other targets may go to several channels. */
 function stateOf(target, channels) {
   const channel = channels.find(({ name }) => target.startsWith(`${name}/`));
   if (!channel) return null;
@@ -141,7 +141,7 @@ const fieldsOf = ({ targets, strategy, system, params = {} }) => [
   },
 ];
 
-/** What the form does not show stays as it is. */
+/** Builds the alias from the form. Members that the form does not show stay unchanged. */
 function aliasOf({ targets, strategy, system, ...values }, before) {
   const params = { ...before.params, default: values.default, max: values.max };
   const isPlain = Object.values(params).every((value) => value === undefined);
@@ -163,10 +163,10 @@ function editsOf(name, written, before, after) {
 
 function unknownTargets(targets, models) {
   const ids = models.map(({ id }) => id);
-  const isKnown = (target) => ids.some((id) => id === target || id.endsWith(`/${target}`));
-  const unknown = targets.filter((target) => !isKnown(target));
-  if (unknown.length === 0) return null;
-  return h("p", { class: "hint" }, `No channel lists ${unknown.join(", ")} at the moment.`);
+  const isListed = (target) => ids.some((id) => id === target || id.endsWith(`/${target}`));
+  const unknownNames = targets.filter((target) => !isListed(target));
+  if (unknownNames.length === 0) return null;
+  return h("p", { class: "hint" }, `No channel lists ${unknownNames.join(", ")} at the moment.`);
 }
 
 async function removeAlias(name) {

@@ -1,4 +1,4 @@
-/** A change as a sentence: `PATCH /keys/:name` of the entry team-a is "Changed key team-a". */
+/** Describes a change in a sentence: `PATCH /keys/:name` of the entry team-a becomes "Changed key team-a". */
 
 const METHODS = { POST: "created", PUT: "changed", PATCH: "changed", DELETE: "deleted" };
 
@@ -43,20 +43,20 @@ const NOUNS = {
   turns: "turn",
 };
 
-/** A route without a sentence is shown as it is. */
+/** Returns the sentence, or the route itself if there is none for it. */
 export function auditSentence({ action, entry, outcome, request }) {
   const [method, path] = action.split(" ");
   const steps = (path ?? "").split("/").filter((step) => step !== "" && !step.startsWith(":"));
   const last = steps.at(-1);
-  const done = STEPS[last] ?? (last === "config" ? "changed" : METHODS[method]);
+  const verb = STEPS[last] ?? (last === "config" ? "changed" : METHODS[method]);
   const isStep = Object.hasOwn(STEPS, last);
   const collection = isStep ? steps.at(-2) : last;
   const name = request?.name ?? entry;
   const noun = NOUNS[collection];
-  if (done === undefined || noun === undefined) return capital(action);
-  const all = isStep && collection.endsWith("s") ? collection : noun;
-  const subject = name === undefined ? all : `${noun} ${name}`;
-  return outcome === "made" ? capital(`${done} ${subject}`) : `Not ${done}: ${subject}`;
+  if (verb === undefined || noun === undefined) return capital(action);
+  const group = isStep && collection.endsWith("s") ? collection : noun;
+  const subject = name === undefined ? group : `${noun} ${name}`;
+  return outcome === "made" ? capital(`${verb} ${subject}`) : `Not ${verb}: ${subject}`;
 }
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

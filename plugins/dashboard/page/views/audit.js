@@ -1,4 +1,4 @@
-/** The audit trail: who changed what, with filters, and one change with what was there before and after. */
+/** The page of the audit trail: who changed what, with filters, and the values before and after one change. */
 import { attempt, get } from "../api.js";
 import {
   ago,
@@ -14,7 +14,7 @@ import {
   problem,
 } from "../dom.js";
 import { filters } from "../filters.js";
-import { lengthOf, more } from "../lists.js";
+import { lengthOf, listEnd } from "../lists.js";
 import { auditSentence } from "./audit-sentence.js";
 
 const FIRST = 50;
@@ -51,17 +51,17 @@ export const audit = {
       "section",
       {},
       dataTable({ key: "audit", columns: columns(id, query), rows: value.entries, empty }),
-      more("audit", FIRST, value.entries.length),
+      listEnd("audit", FIRST, value.entries.length),
     );
   },
   detail: {
     load: (id) => get(`/audit/${encodeURIComponent(id)}`),
     name: auditSentence,
-    render: story,
+    render: renderDetail,
   },
 };
 
-/** Fewer columns where a change is open beside the list. */
+/** Returns the columns; fewer if a change is open next to the list. */
 function columns(openId, query) {
   const change = {
     title: "change",
@@ -90,15 +90,15 @@ function columns(openId, query) {
   return [change, changed, via, outcome];
 }
 
-const MOST_KEYS = 3;
+const MAX_KEYS = 3;
 
-/** Members that every change of an entry changes as well. */
+/** Returns true for members that change along with every change of an entry. */
 const isIncidental = ({ key }) => /^(updatedAt|generation|load(edAt|Ms)|setupMs|state\b)/.test(key);
 
 function keysOf({ changes }) {
   const keys = changes.filter((each) => !isIncidental(each)).map(({ key }) => key);
-  if (keys.length <= MOST_KEYS) return keys.join(", ") || "–";
-  return `${keys.slice(0, MOST_KEYS).join(", ")} and ${keys.length - MOST_KEYS} more`;
+  if (keys.length <= MAX_KEYS) return keys.join(", ") || "–";
+  return `${keys.slice(0, MAX_KEYS).join(", ")} and ${keys.length - MAX_KEYS} more`;
 }
 
 const OUTCOME_KINDS = { made: "good", refused: "dull" };
@@ -111,7 +111,7 @@ function outcomeOf({ outcome, error, count }) {
   ];
 }
 
-function story(entry) {
+function renderDetail(entry) {
   return [
     facts([
       ["outcome", outcomeOf(entry)],

@@ -1,5 +1,5 @@
-/** The browser's tabs, and what one of them shows. */
-import { attempt, get, inTime, post, request } from "../api.js";
+/** The page of the browser: its tabs, and a picture of one of them. */
+import { attempt, get, withTimeout, post, request } from "../api.js";
 import { action, badge, emptyText, h, notice } from "../dom.js";
 import { every } from "../rounds.js";
 
@@ -20,13 +20,13 @@ export const browser = {
 class BrowserPage {
   constructor(signal) {
     this.signal = signal;
-    /** Empty: the default profile. */
+    /** The name of the profile; empty for the default one. */
     this.profile = "";
     this.bar = h("div", { class: "row" });
     this.tabs = h("div", { class: "tabs", role: "group", "aria-label": "Tabs" });
     this.picture = h("img", { class: "picture", alt: "What the tab shows", hidden: true });
-    this.trouble = h("div", {});
-    this.element = h("section", {}, this.bar, this.tabs, this.trouble, this.picture);
+    this.notices = h("div", {});
+    this.element = h("section", {}, this.bar, this.tabs, this.notices, this.picture);
     signal.addEventListener("abort", () => URL.revokeObjectURL(this.address));
   }
 
@@ -44,7 +44,7 @@ class BrowserPage {
     if (signal.aborted || text === this.drawnState) return;
     this.drawnState = text;
     const error = profiles.error ?? open.error;
-    this.trouble.replaceChildren(...(error ? [notice(error)] : []));
+    this.notices.replaceChildren(...(error ? [notice(error)] : []));
     if (error) return this.clear();
     this.draw(profiles.value.profiles, open.value);
   }
@@ -96,14 +96,14 @@ class BrowserPage {
     );
   }
 
-  /** Without a chosen tab it is the last used one, and stays the last used one. */
+  /** Reads a picture of the chosen tab, or else of the tab that was used last, which this does not change. */
   async readPicture() {
     if (this.tabs.querySelector("button") === null) return;
     const path = `/dashboard/browser/screenshot${this.query(this.targetId ? { targetId: this.targetId } : {})}`;
     const read = async (signal) => (await request("GET", path, { signal })).blob();
-    const { value, error } = await attempt(inTime(read, this.signal));
+    const { value, error } = await attempt(withTimeout(read, this.signal));
     if (this.signal.aborted) return;
-    this.trouble.replaceChildren(...(error ? [notice(error)] : []));
+    this.notices.replaceChildren(...(error ? [notice(error)] : []));
     if (error) return this.clearPicture();
     const next = URL.createObjectURL(value);
     this.picture.src = next;

@@ -1,4 +1,4 @@
-/** The budget in a form: an amount, and the time that it holds for. */
+/** The fields of a budget in a form: an amount, and its period. */
 
 export const budgetFields = (budget) => [
   { name: "usd", label: "Budget in US dollars", kind: "number", value: budget?.usd },
@@ -12,7 +12,7 @@ export const budgetFields = (budget) => [
   },
 ];
 
-/** The values of the form without its name, and with the two budget fields as one member. */
+/** Returns the values of the form without the name, and with the two budget fields as one member. */
 export function limitsOf({ usd, per, name: _name, ...limits }) {
   return { ...limits, budget: usd === undefined ? undefined : { usd, per } };
 }

@@ -1,6 +1,6 @@
-/** Adding and editing a channel. */
+/** The forms that add and edit a channel. */
 import { get, post } from "../api.js";
-import { say, showError } from "../dom.js";
+import { showToast, showError } from "../dom.js";
 import { openForm } from "../forms.js";
 import { memberEdits, readConfig, reviewEdits } from "../review.js";
 import { budgetFields, limitsOf } from "./budget-fields.js";
@@ -126,11 +126,11 @@ export async function editChannel(name) {
   });
 }
 
-/** Whether it works is what its owner wants to know next. */
+/** Tests a channel right after it was saved, since its owner wants to know next whether it works. */
 async function testNow(name) {
   try {
     const result = await post(`/channels/${encodeURIComponent(name)}/test`, {});
-    if (result.ok) say(`${name} answered in ${result.ms} ms (${result.model})`);
+    if (result.ok) showToast(`${name} answered in ${result.ms} ms (${result.model})`);
     else showError(new Error(`The channel ${name} is saved, but a test failed: ${result.error}`));
   } catch (error) {
     showError(error);

@@ -1,9 +1,9 @@
-/** How a channel does. What is wrong with it is decided by the gateway, for `portico status` and for each page alike. */
+/** The state of a channel. The gateway decides what is a problem, so that `portico status` and all pages agree. */
 import { ago, badge, problem } from "../dom.js";
 
-/** The state as a word; only a state that the gateway calls a problem looks like one. */
-export function channelBadge({ state, problem: why }) {
-  if (why) return badge(state, "bad");
+/** Shows the state as a word. Only a state that the gateway reports as a problem has the colour of one. */
+export function channelBadge({ state, problem: reason }) {
+  if (reason) return badge(state, "bad");
   return badge(state, state === "ok" ? "good" : "dull");
 }
 
@@ -13,7 +13,7 @@ const LIMITS = {
   tokensPerMinute: "its tokens-per-minute limit",
 };
 
-/** The state, since when and why, and what is wrong. */
+/** Shows the state, the limit that is exceeded, the time of the next attempt, and the problem. */
 export function channelState(channel) {
   const { overLimit, restingUntil } = channel;
   return [

@@ -1,4 +1,4 @@
-/** Channels and models: where requests can go, how each place does, and the names that clients use. */
+/** The page of channels and models: the channels with their state, and the names that clients use. */
 import { attempt, get, post } from "../api.js";
 import {
   action,
@@ -15,7 +15,7 @@ import {
   meter,
   notice,
   problem,
-  say,
+  showToast,
   section,
   showError,
   table,
@@ -62,10 +62,10 @@ export const channels = {
   detail: { load: loadDetail, render: renderDetail },
 };
 
-/** The page is drawn again only where these change, not at every change of the configuration. */
+/** Selects the aliases, so that other changes of the configuration do not draw the page again. */
 const aliasesOf = ({ value, error }) => (error ? { error } : { value: value.value.models ?? {} });
 
-/** Opens a form that needs the gateway's state; an error of reading it is shown above the page. */
+/** Opens a form that reads the gateway's state first. An error is shown above the page. */
 async function openWith(open, ...rest) {
   try {
     await open(...rest);
@@ -178,7 +178,7 @@ function budgetOf(name, { usd, per, spentUsd }) {
   return [meter(spentUsd, usd, `${name}: ${text}`), text];
 }
 
-/** A model that rests without a request in 24 hours is listed too. */
+/** Lists the models with their usage, and resting models without a request in 24 hours. */
 function modelHealth({ restingModels = [] }, rows) {
   const idle = restingModels
     .filter((model) => !rows.some((row) => row.model === model))
@@ -238,5 +238,5 @@ async function removeChannel(name) {
   const edits = [{ path: ["channels", name], remove: true }];
   if (!(await reviewEdits({ title: `Remove the channel ${name}`, edits, version }))) return;
   location.hash = href("channels");
-  say(`${name} is removed`);
+  showToast(`${name} is removed`);
 }

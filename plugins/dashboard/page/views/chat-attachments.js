@@ -1,7 +1,7 @@
-/** Files that go along with a message: pictures, texts and documents, as parts of its content. */
+/** Files that are attached to a message: images, texts and documents, as parts of its content. */
 import { bytes, h, showError } from "../dom.js";
 
-const MOST_BYTES = 20 * 1024 * 1024;
+const MAX_BYTES = 20 * 1024 * 1024;
 
 export class Attachments {
   constructor() {
@@ -21,10 +21,10 @@ export class Attachments {
   }
 
   add(files) {
-    const tooLarge = files.filter(({ size }) => size > MOST_BYTES);
+    const tooLarge = files.filter(({ size }) => size > MAX_BYTES);
     if (tooLarge.length > 0) {
       const names = tooLarge.map(({ name }) => name).join(", ");
-      showError(new Error(`${names}: too large; a file may have at most ${bytes(MOST_BYTES)}.`));
+      showError(new Error(`${names}: too large; a file may have at most ${bytes(MAX_BYTES)}.`));
     }
     this.files.push(...files.filter((file) => !tooLarge.includes(file)));
     this.draw();
@@ -53,7 +53,7 @@ export class Attachments {
   }
 }
 
-/** A message's content: a text alone, or a part for each file before it. `name` is for this page only. */
+/** Returns the content of a message: only the text, or a part for each file before it. Only this page reads `name`. */
 export async function partsOf(text, files) {
   if (files.length === 0) return text;
   const parts = await Promise.all(files.map(partOf));

@@ -1,4 +1,4 @@
-/** The system text and the parameters of a chat. */
+/** The system prompt and the parameters of a chat. */
 import { formRow, h } from "../dom.js";
 
 const NUMBERS = [
@@ -9,7 +9,7 @@ const NUMBERS = [
 ];
 
 export class ChatSettings {
-  /** `values`: what was set before; it is kept up to date. */
+  /** `values` holds the current settings; the form updates it. */
   constructor(values) {
     this.values = values;
     this.rows = new Map();
@@ -55,7 +55,7 @@ export class ChatSettings {
     return h("select", {}, options);
   }
 
-  /** `{ system, parameters }`; undefined where a value cannot be read, which is said at its field. */
+  /** Returns `{ system, parameters }`; undefined, with an error at the field, if a value is malformed. */
   read() {
     for (const { row } of this.rows.values()) row.error("");
     const parameters = {};

@@ -1,11 +1,11 @@
-/** A conversation with any model of the gateway. */
+/** The page of the chat: a conversation with any model of the gateway. */
 import { ApiError, attempt, eventsOf, get, request } from "../api.js";
 import { count, dollars, duration, h, href, notice, problem } from "../dom.js";
 import { showMarkdown } from "../markdown.js";
 import { Attachments, partsOf } from "./chat-attachments.js";
 import { ChatSettings } from "./chat-settings.js";
 
-/** It stays while another page is open, but not for the next reader who signs in. */
+/** The conversation, which survives a change of the page, but not signing out. */
 const conversation = { model: undefined, messages: [], settings: {} };
 addEventListener("portico:signed-out", () => {
   conversation.messages = [];
@@ -92,7 +92,7 @@ class ChatPage {
     await this.ask(question, settings);
   }
 
-  /** The answer takes the place of a failed one, where the reader tries again. */
+  /** Sends a question and shows the response. */
   async ask(question, settings) {
     const answer = { role: "assistant", content: "" };
     const view = this.show(answer);
@@ -121,7 +121,7 @@ class ChatPage {
       stream: true,
       stream_options: { include_usage: true },
       ...settings.parameters,
-      messages: [...settings.system, ...conversation.messages.map(plain), question],
+      messages: [...settings.system, ...conversation.messages.map(withoutNames), question],
     };
     const began = performance.now();
     const { signal } = this.running;
@@ -132,14 +132,14 @@ class ChatPage {
       const chunk = JSON.parse(data);
       if (chunk.error) throw new ApiError(0, chunk.error.code, chunk.error.message);
       usage = chunk.usage ?? usage;
-      this.take(chunk.choices?.[0]?.delta ?? {}, answer, view);
+      this.addDelta(chunk.choices?.[0]?.delta ?? {}, answer, view);
     }
     const ms = Math.round(performance.now() - began);
     await showFoot(view.foot, stream.headers, usage, ms);
     this.scroll();
   }
 
-  take({ content, reasoning_content: thought, tool_calls: calls = [] }, answer, view) {
+  addDelta({ content, reasoning_content: thought, tool_calls: calls = [] }, answer, view) {
     if (thought) view.think(thought);
     for (const { function: call } of calls)
       view.call(`${call?.name ?? ""}${call?.arguments ?? ""}`);
@@ -149,22 +149,22 @@ class ChatPage {
     this.scroll();
   }
 
-  /** Where the answer would stand; what was sent is not lost. */
+  /** Shows the error in place of the response, with a button that sends the question again. */
   showFailure({ article, foot }, error, question, settings) {
     const id = error.requestId;
-    const again = () => {
+    const retry = () => {
       article.remove();
       void this.ask(question, settings);
     };
     foot.replaceChildren(
       h("div", { role: "alert" }, problem(error.message)),
-      button("Try again", again),
+      button("Try again", retry),
       id ? h("a", { href: href("requests", id) }, "request") : "",
     );
     this.scroll();
   }
 
-  /** Once what was written is drawn. */
+  /** Scrolls to the end, after the browser has drawn the new text. */
   scroll() {
     requestAnimationFrame(() => {
       this.log.scrollTop = this.log.scrollHeight;
@@ -199,7 +199,7 @@ class MessageView {
     );
   }
 
-  /** Drawn once a frame at most: a stream may bring hundreds of pieces in a second. */
+  /** Sets the content. It is drawn at most once per frame, since a stream may bring hundreds of pieces per second. */
   write(content) {
     this.content = content;
     if (this.isDue) return;
@@ -230,8 +230,8 @@ function userContent(content) {
   });
 }
 
-/** Without what only this page knows. */
-function plain({ role, content }) {
+/** Returns the message as the gateway expects it, without the members that only this page uses. */
+function withoutNames({ role, content }) {
   if (typeof content === "string") return { role, content };
   return { role, content: content.map(({ name: _name, ...part }) => part) };
 }
@@ -252,7 +252,7 @@ async function showFoot(foot, headers, usage, ms) {
   );
 }
 
-/** The gateway knows it once the response has ended. */
+/** Reads the cost, which the gateway knows once the response has ended. */
 async function costOf(id) {
   if (!id) return null;
   const { value } = await attempt(get(`/requests/${encodeURIComponent(id)}`));

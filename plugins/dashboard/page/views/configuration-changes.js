@@ -2,7 +2,7 @@
 import { attempt, get } from "../api.js";
 import { ago, h, notice, table } from "../dom.js";
 
-/** One block for each key: what went, and what came. */
+/** Shows one block for each key, with the value that was removed and the value that was added. */
 export function differences(changes) {
   if (changes.length === 0) return h("p", { class: "empty" }, "No values changed.");
   return h("div", { class: "differences" }, changes.map(difference));
@@ -26,7 +26,7 @@ function textOf(sign, value) {
     .join("\n");
 }
 
-/** The newest first. */
+/** Lists the versions, newest first. */
 export function versionsTable(versions, restore) {
   const columns = [
     ["#", ({ id }) => String(id)],

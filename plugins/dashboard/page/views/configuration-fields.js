@@ -1,21 +1,21 @@
 /**
- * The fields of the configuration's form, made from its schema. Each change goes into `drafts`, by its key. Every section,
- * group, entry and field names its key in `data-setting`.
+ * The fields of the configuration's form, generated from its schema. Each change goes into `drafts`, by its key. Every
+ * section, group, entry and field has its key in `data-setting`.
  */
 import { h, problem, withCode } from "../dom.js";
 
 const MASKED = "********";
-/** How many names fit beside the name of a section. */
-const MOST_MEMBERS = 6;
+/** The number of member names that are shown next to the name of a section. */
+const MAX_MEMBERS = 6;
 
-/** The names of the sections: those with settings of their own come before a plain value such as `$schema`. */
+/** Returns the names of the sections. Objects come before plain values such as `$schema`. */
 export function sectionNames({ schema }) {
   const sections = Object.entries(schema.properties ?? {});
   const isPlain = ([, { type }]) => type !== "object";
   return sections.sort((a, b) => isPlain(a) - isPlain(b)).map(([name]) => name);
 }
 
-/** One collapsible part of the page for each section. `isOpen(name)` says whether it is open when it is first drawn. */
+/** Creates one collapsible part of the page for each section. `isOpen(name)` decides whether it is open at first. */
 export function sectionsOf(config, { drafts, changed, isOpen }) {
   const form = { ...config, drafts, changed };
   return sectionNames(config).map((name) => {
@@ -40,28 +40,28 @@ export function sectionsOf(config, { drafts, changed, isOpen }) {
   });
 }
 
-/** Without a description a section is known by what it holds: the names of channels, or of settings. */
+/** Describes a section without a description by its members, such as the names of channels. */
 function membersOf({ value }, name) {
   const members = Object.keys(value[name] ?? {});
-  const rest = members.length > MOST_MEMBERS ? ", …" : "";
-  return `${members.slice(0, MOST_MEMBERS).join(", ")}${rest}`;
+  const rest = members.length > MAX_MEMBERS ? ", …" : "";
+  return `${members.slice(0, MAX_MEMBERS).join(", ")}${rest}`;
 }
 
 const muted = (text) => h("span", { class: "muted small" }, withCode(text ?? ""));
 
-/** A section's members, a map's entries, a group of settings, or one field. */
+/** Creates the parts for a schema: a map's entries, a group of settings, or one field. */
 function partsOf(form, schema, path) {
   const entry = entrySchema(schema);
   if (entry) return groupOf(path, mapOf(form, schema, entry, path));
   const inner = schema.type === "object" ? Object.entries(schema.properties ?? {}) : [];
   if (inner.length === 0) return field(form, schema, path);
   const parts = inner.flatMap(([name, below]) => partsOf(form, below, [...path, name]));
-  // What stands below a heading belongs to it, so the settings without a group come first.
+  // Everything below a heading seems to belong to it, so the settings without a group come first.
   const isGroup = (part) => part.matches(".setting-group");
   return groupOf(path, [...parts.filter((part) => !isGroup(part)), ...parts.filter(isGroup)]);
 }
 
-/** Puts parts below a heading. Those of a whole section stand below its summary already. */
+/** Puts parts below a heading. The parts of a whole section are already below its summary. */
 function groupOf(path, parts) {
   if (path.length === 1) return parts;
   const key = keyOf(path);
@@ -69,7 +69,7 @@ function groupOf(path, parts) {
   return h("div", { class: "setting-group", "data-setting": key }, heading, parts);
 }
 
-/** The schema of a map's entries that have members of their own; undefined for anything else. */
+/** Returns the schema of a map's entries if they are objects; undefined for anything else. */
 function entrySchema(schema) {
   if (schema.type !== "object") return undefined;
   const rest = schema.additionalProperties ?? Object.values(schema.patternProperties ?? {})[0];
@@ -79,9 +79,9 @@ function entrySchema(schema) {
 
 const valueAt = (value, path) =>
   path.reduce(
-    (here, step) =>
-      typeof here === "object" && here !== null && Object.hasOwn(here, step)
-        ? here[step]
+    (parent, step) =>
+      typeof parent === "object" && parent !== null && Object.hasOwn(parent, step)
+        ? parent[step]
         : undefined,
     value,
   );
@@ -93,32 +93,34 @@ function keyOf(path) {
     .replace(/^\./, "");
 }
 
-/** Entries are changed and removed one by one: no other entry is ever written along. */
+/** Creates the parts of a map. Entries are changed and removed one by one, so that no other entry is rewritten. */
 function mapOf(form, schema, entry, path) {
   const key = keyOf(path);
-  const named = Object.keys(schema.properties ?? {});
+  const fixedNames = Object.keys(schema.properties ?? {});
   const names = Object.keys(valueAt(form.value, path) ?? {}).filter(
-    (name) => !named.includes(name),
+    (name) => !fixedNames.includes(name),
   );
   const list = h("div", { class: "entries" });
-  const added = [...form.drafts.values()]
+  const newNames = [...form.drafts.values()]
     .filter((draft) => draft.isNew && keyOf(draft.path.slice(0, -1)) === key)
     .map((draft) => draft.path.at(-1));
   list.append(...names.map((name) => entryOf(form, entry, [...path, name])));
-  list.append(...added.map((name) => newEntry(form, entry, [...path, name])));
-  const fixed = named.map((name) => partsOf(form, schema.properties[name], [...path, name]));
-  return [fixed, list, adder(form, entry, path, names, list)].flat();
+  list.append(...newNames.map((name) => newEntry(form, entry, [...path, name])));
+  const fixedParts = fixedNames.map((name) =>
+    partsOf(form, schema.properties[name], [...path, name]),
+  );
+  return [fixedParts, list, rowForNewEntry(form, entry, path, names, list)].flat();
 }
 
-function adder(form, entry, path, names, list) {
+function rowForNewEntry(form, entry, path, names, list) {
   const key = keyOf(path);
   const name = h("input", { "aria-label": `Name of a new entry of ${key}`, placeholder: "name" });
-  const trouble = problem(" ");
-  trouble.textContent = "";
+  const problemText = problem(" ");
+  problemText.textContent = "";
   const add = () => {
     const newName = name.value.trim();
     const isTaken = names.includes(newName) || form.drafts.has(keyOf([...path, newName]));
-    trouble.textContent = isTaken ? `The entry ${newName} already exists.` : "";
+    problemText.textContent = isTaken ? `The entry ${newName} already exists.` : "";
     if (newName === "" || isTaken) return name.focus();
     list.append(newEntry(form, entry, [...path, newName]));
     name.value = "";
@@ -128,7 +130,7 @@ function adder(form, entry, path, names, list) {
     { class: "row adder", "data-setting": key },
     name,
     h("button", { type: "button", onclick: add, "aria-label": `Add to ${key}` }, "Add"),
-    trouble,
+    problemText,
   );
 }
 
@@ -141,10 +143,10 @@ function newEntry(form, schema, path) {
     form.changed();
   };
   if (!draft) remember(initial);
-  const { element, trouble } = jsonControl(`config-${key}`, initial, (value, error) =>
+  const { element, problemText } = jsonControl(`config-${key}`, initial, (value, error) =>
     remember(value ?? {}, error),
   );
-  const drop = h(
+  const discardButton = h(
     "button",
     {
       type: "button",
@@ -162,13 +164,13 @@ function newEntry(form, schema, path) {
     { class: "field entry", "data-key": key, "data-setting": key },
     h("label", { for: `config-${key}` }, `${key} (new)`),
     h("div", { class: "muted small" }, settingsOf(schema)),
-    h("div", { class: "row" }, element, drop),
-    trouble,
+    h("div", { class: "row" }, element, discardButton),
+    problemText,
   );
   return box;
 }
 
-/** What a new entry may hold, for the person who writes it. */
+/** Describes the possible keys of a new entry. */
 function settingsOf(schema) {
   const names = alternatives(schema).flatMap((each) => Object.keys(each.properties ?? {}));
   return names.length === 0 ? "" : `JSON; possible keys: ${names.join(", ")}`;
@@ -180,11 +182,11 @@ function entryOf(form, schema, path) {
   const summary = h("summary", {}, h("strong", {}, key));
   const remove = h("button", { type: "button" });
   const show = () => {
-    const isGone = form.drafts.get(key)?.remove === true;
-    body.hidden = isGone;
-    summary.classList.toggle("gone", isGone);
-    remove.textContent = isGone ? "Keep" : "Remove";
-    remove.ariaLabel = `${isGone ? "Keep" : "Remove"} ${key}`;
+    const isRemoved = form.drafts.get(key)?.remove === true;
+    body.hidden = isRemoved;
+    summary.classList.toggle("gone", isRemoved);
+    remove.textContent = isRemoved ? "Keep" : "Remove";
+    remove.ariaLabel = `${isRemoved ? "Keep" : "Remove"} ${key}`;
   };
   remove.addEventListener("click", () => {
     if (form.drafts.get(key)?.remove) form.drafts.delete(key);
@@ -202,7 +204,7 @@ function entryOf(form, schema, path) {
   );
 }
 
-/** What the entry says, and the other settings on demand. An entry that may also be a text is one field. */
+/** Creates the fields that the entry sets, and the others on demand. An entry that is no object is one field. */
 function entryFields(form, schema, path) {
   const written = valueAt(form.written, path);
   const isObject = typeof written === "object" && written !== null && !Array.isArray(written);
@@ -242,9 +244,9 @@ function field(form, schema, path) {
   const draft = form.drafts.get(key);
   const saved = valueAt(form.value, path);
   const isWritten = valueAt(form.written, path) !== undefined;
-  const trouble = h("p", { class: "problem", role: "alert" }, draft?.error ?? "");
+  const problemText = h("p", { class: "problem", role: "alert" }, draft?.error ?? "");
   const remember = (value, error) => {
-    trouble.textContent = error ?? "";
+    problemText.textContent = error ?? "";
     const isSame = error === undefined && JSON.stringify(value) === JSON.stringify(saved);
     if (isSame) form.drafts.delete(key);
     else if (value === undefined && error === undefined)
@@ -255,7 +257,7 @@ function field(form, schema, path) {
   };
   const value = draft && !draft.remove ? draft.value : saved;
   const { element } = controlFor(`config-${key}`, schema, value, remember);
-  // The form is drawn again after each save, also while somebody types.
+  // The form is drawn again after each save, also while the reader types, so the control keeps the focus by its key.
   element.dataset.key = `control-${key}`;
   const marks = [
     schema.atNextStart ? "takes effect at the next start" : "",
@@ -280,21 +282,21 @@ function field(form, schema, path) {
       "div",
       {},
       h("div", { class: "row" }, element, isWritten && resetButton(key, element, remember)),
-      trouble,
+      problemText,
     ),
   );
   row.classList.toggle("changed", draft !== undefined);
   return row;
 }
 
-/** The whole key, so that it can be searched and copied; its own name stands out. */
+/** Shows the whole key, so that readers can search and copy it, with its last part emphasised. */
 function labelOf(path) {
   const key = keyOf(path);
   const before = keyOf(path.slice(0, -1));
   return [h("span", { class: "muted" }, before), h("strong", {}, key.slice(before.length))];
 }
 
-/** Removes the key from the file. */
+/** Creates the button that removes the key from the file. */
 function resetButton(key, element, remember) {
   const reset = () => {
     element.value = "";
@@ -307,22 +309,23 @@ function resetButton(key, element, remember) {
   );
 }
 
-/** What a value may be: a schema of its own, or several. */
+/** Returns the alternative schemas of a value. */
 const alternatives = (schema) => schema.anyOf ?? [schema];
 const typeOf = (schema) => schema.type ?? typeof schema.const;
 
 function controlFor(id, schema, value, remember) {
   const choices =
     schema.type === "boolean" ? [true, false] : alternatives(schema).map((each) => each.const);
-  if (choices.every((each) => each !== undefined)) return choice(id, choices, value, remember);
+  if (choices.every((each) => each !== undefined))
+    return choiceControl(id, choices, value, remember);
   const types = new Set(alternatives(schema).map(typeOf));
   const isPlain = [...types].every((type) => ["string", "number", "integer"].includes(type));
-  if (isPlain || typeof value === "string") return line(id, schema, types, value, remember);
+  if (isPlain || typeof value === "string") return lineControl(id, schema, types, value, remember);
   if (isTextList(schema, value)) return linesControl(id, value, remember);
   return jsonControl(id, value, remember);
 }
 
-function choice(id, choices, value, remember) {
+function choiceControl(id, choices, value, remember) {
   const options = ["", ...choices].map((each) =>
     h(
       "option",
@@ -337,7 +340,7 @@ function choice(id, choices, value, remember) {
   return { element };
 }
 
-/** True for a list of strings without line breaks. */
+/** Returns true for a list of strings whose entries survive as one line each. */
 function isTextList(schema, value = []) {
   const list = alternatives(schema).find(({ type }) => type === "array");
   const isText = (item) => alternatives(item).every((each) => typeOf(each) === "string");
@@ -351,7 +354,7 @@ const linesOf = (text) =>
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "");
 
-/** Without an entry it is an empty list: the button beside it removes the key. */
+/** Creates a field with one entry per line. An emptied field is an empty list; the button next to it removes the key. */
 function linesControl(id, value, remember) {
   const rows = String(Math.min(12, (value ?? []).length + 2));
   const element = h("textarea", {
@@ -369,26 +372,26 @@ function linesControl(id, value, remember) {
 }
 
 function jsonControl(id, value, remember) {
-  const trouble = h("p", { class: "problem", role: "alert" });
+  const problemText = h("p", { class: "problem", role: "alert" });
   const text = value === undefined ? "" : JSON.stringify(value, null, 2);
   const element = h("textarea", { id, rows: String(Math.min(12, text.split("\n").length + 1)) });
   element.value = text;
   element.addEventListener("input", () => {
-    trouble.textContent = "";
+    problemText.textContent = "";
     if (element.value.trim() === "") return remember(undefined);
     try {
       remember(JSON.parse(element.value));
     } catch (error) {
       const key = id.slice("config-".length);
-      trouble.textContent = `${key}: this is not JSON: ${error.message}`;
-      remember(value, trouble.textContent);
+      problemText.textContent = `${key}: this is not JSON: ${error.message}`;
+      remember(value, problemText.textContent);
     }
   });
-  return { element, trouble };
+  return { element, problemText };
 }
 
-/** A text or a number, or what may be either. */
-function line(id, schema, types, value, remember) {
+/** Creates an input for a text, a number, or a value that may be either. */
+function lineControl(id, schema, types, value, remember) {
   const isMasked = value === MASKED;
   const isSecret = isMasked || alternatives(schema).some(({ secret }) => secret);
   const takesNumber = types.has("number") || types.has("integer");

@@ -1,4 +1,4 @@
-/** Which sections of the configuration are open. The tab remembers it until its reader signs out. */
+/** The open sections of the configuration, which the tab remembers until its reader signs out. */
 const KEY = "portico.configuration.open";
 
 addEventListener("portico:signed-out", () => sessionStorage.removeItem(KEY));

@@ -1,7 +1,7 @@
 /**
- * The configuration as a form made from its schema. Changes are collected, shown as a difference, and saved together,
- * bound to the version that the form was read at; maps are edited entry by entry. The sections are collapsed until the
- * reader opens one, or until an address, a search or a problem names one of its settings.
+ * The page of the configuration: a form generated from its schema. It collects changes, shows them as a difference, and
+ * saves them together at the version that it has read; maps are edited entry by entry. A section is collapsed until the
+ * reader opens it, or until an address, a search or a problem names one of its settings.
  */
 import { attempt, get } from "../api.js";
 import { fill, h, href, notice, problem } from "../dom.js";
@@ -11,10 +11,10 @@ import { sectionNames, sectionsOf } from "./configuration-fields.js";
 import { isSectionOpen, rememberSection } from "./configuration-sections.js";
 
 const PATH = "/kernel/config";
-/** What the list calls the part with the versions. */
+/** The name of the part with the versions in the list. */
 const HISTORY = "history";
 
-/** Edits that are not saved yet, by key: they outlive a look at another page. */
+/** Edits that are not saved yet, by key. They survive a change of the page. */
 const drafts = new Map();
 addEventListener("portico:signed-out", () => drafts.clear());
 addEventListener("beforeunload", (event) => {
@@ -33,7 +33,7 @@ export const configuration = {
   },
 };
 
-/** Whether a key is that of a section, a group or an entry, or stands in it. */
+/** Returns true if a key is that of a section, a group or an entry, or is within it. */
 const isWithin = (key, setting) =>
   key === setting || (key.startsWith(setting) && /^[.[]/.test(key.slice(setting.length)));
 
@@ -105,7 +105,7 @@ class ConfigurationPage {
   listItem(name) {
     const onclick = (event) => {
       event.preventDefault();
-      // Without a step in the browser's history, and without drawing the page again.
+      // This adds no entry to the browser's history, and does not draw the page again.
       history.replaceState(null, "", href("configuration", name));
       rememberSection(name, true);
       this.reveal(name);
@@ -120,24 +120,24 @@ class ConfigurationPage {
     );
   }
 
-  /** A section with a change that is not saved, or with a setting that is wrong in the file. */
+  /** Returns true for a section with an unsaved change, or with a setting that is wrong in the file. */
   needsAttention(name) {
-    const { problem: wrong, leftOut } = this.config;
+    const { problem: fault, leftOut } = this.config;
     const isIgnored = leftOut.some(({ key }) => isWithin(key, name));
-    // The problem of a file names its key within a sentence.
-    const words = wrong?.message.split(/[\s:;,]+/) ?? [];
+    // The message about the file names the key within a sentence.
+    const words = fault?.message.split(/[\s:;,]+/) ?? [];
     const isWrong = words.some((word) => isWithin(word, name) && word !== name);
     return isIgnored || isWrong || [...drafts.values()].some(({ path }) => path[0] === name);
   }
 
-  /** Remembers which sections the reader opens and closes; the state changes after this event. */
+  /** Remembers that the reader opens or closes a section. Its state changes only after this event. */
   rememberOpen({ target }) {
     const section = target.closest("summary")?.parentElement;
     if (section?.matches(".config-section"))
       rememberSection(section.dataset.setting, !section.open);
   }
 
-  /** Opens whatever stands around a setting, an entry or a section, and moves the focus to it. */
+  /** Opens everything that contains a setting, an entry or a section, and moves the focus to it. */
   reveal(key) {
     const element = this.elementOf(key);
     if (element === undefined) return;
@@ -148,14 +148,14 @@ class ConfigurationPage {
     element.querySelector(control)?.focus({ preventScroll: true });
   }
 
-  /** The element of a key; where it has none, that of the entry, group or section that it stands in. */
+  /** Returns the element of a key, or else that of the entry, group or section that contains it. */
   elementOf(key) {
     return [...this.root.querySelectorAll("[data-setting]:not(.adder)")]
       .filter(({ dataset: { setting } }) => isWithin(key, setting))
       .sort((a, b) => b.dataset.setting.length - a.dataset.setting.length)[0];
   }
 
-  /** Hides what does not match; a match is visible. Without a filter the sections are as the reader left them. */
+  /** Hides settings that do not match, and opens the sections of those that do. Without a filter, sections are as before. */
   filter() {
     const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const isFiltered = words.length > 0 || this.onlyWritten.checked;
@@ -191,7 +191,7 @@ class ConfigurationPage {
     this.hits.textContent = this.isFiltered ? `${count === 0 ? "No" : count} ${noun}.` : "";
   }
 
-  /** What is to be done with the changes, and which sections have some. */
+  /** Shows the buttons for unsaved changes, and the number of changes of each section. */
   showChanges() {
     for (const item of this.list.children) {
       const { section } = item.dataset;
@@ -199,17 +199,17 @@ class ConfigurationPage {
       item.querySelector(".count").textContent = changes === 0 ? "" : ` ${changes} changed`;
     }
     if (drafts.size === 0) return fill(this.bar);
-    const wrong = [...drafts.values()].filter(({ error }) => error);
+    const invalid = [...drafts.values()].filter(({ error }) => error);
     const count = drafts.size === 1 ? "1 change" : `${drafts.size} changes`;
     fill(
       this.bar,
       h("span", {}, `${count}, not saved yet`),
       button("Review and save", () => this.review(), {
         class: "primary",
-        disabled: wrong.length > 0,
+        disabled: invalid.length > 0,
       }),
       button("Discard", () => this.discard()),
-      problem(wrong[0]?.error),
+      problem(invalid[0]?.error),
     );
   }
 
@@ -218,17 +218,17 @@ class ConfigurationPage {
     this.show(this.config);
   }
 
-  /** What was typed while the changes were being saved stays a draft. */
+  /** Reviews and saves the drafts. A draft that the reader changes meanwhile stays. */
   async review() {
     const reviewed = new Map(drafts);
     const edits = [...reviewed.values()].map(({ path, value, remove }) =>
       remove ? { path, remove } : { path, value },
     );
     const { version } = this.config;
-    const forget = () => {
+    const removeReviewed = () => {
       for (const [key, draft] of reviewed) if (drafts.get(key) === draft) drafts.delete(key);
     };
-    await reviewEdits({ title: "Review changes", edits, version, written: forget });
+    await reviewEdits({ title: "Review changes", edits, version, written: removeReviewed });
   }
 
   restore({ id }) {
@@ -246,9 +246,9 @@ class ConfigurationPage {
   }
 }
 
-function noticesOf({ problem: wrong, leftOut, awaitingStart }) {
+function noticesOf({ problem: fault, leftOut, awaitingStart }) {
   const lines = [];
-  if (wrong) lines.push(problem(`The file on disk is not active: ${wrong.message}`));
+  if (fault) lines.push(problem(`The file on disk is not active: ${fault.message}`));
   for (const { key, message, line } of leftOut)
     lines.push(
       h(

@@ -1,4 +1,4 @@
-/** Cron jobs: dates, what happens then, and how it went. */
+/** The page of cron jobs: their schedules, their tasks, and their runs. */
 import { change, post } from "../api.js";
 import { h, href } from "../dom.js";
 import { openForm } from "../forms.js";
@@ -9,7 +9,7 @@ import {
   payloadOf,
   schedulePage,
   taskText,
-  without,
+  withoutUndefined,
 } from "./schedules.js";
 
 export const cron = schedulePage({
@@ -59,7 +59,7 @@ function editJob(job) {
     async submit(values) {
       const definition = jobOf(values, job);
       if (!job) {
-        const { id } = await post("/cron/jobs", without(definition));
+        const { id } = await post("/cron/jobs", withoutUndefined(definition));
         location.hash = href("cron", id);
         return;
       }
@@ -117,7 +117,7 @@ const scheduleFields = (schedule) => [
 function scheduleOf({ kind, expr, everyMs, at, tz }) {
   if (kind === "every")
     return { kind, everyMs: everyMs === undefined ? undefined : Math.round(everyMs * 1000) };
-  return without(kind === "cron" ? { kind, expr, tz } : { kind, at, tz });
+  return withoutUndefined(kind === "cron" ? { kind, expr, tz } : { kind, at, tz });
 }
 
 function jobOf(values, job) {

@@ -1,4 +1,4 @@
-/** What came in by webhook and what goes out to URLs; the open delivery stands beside the lists. */
+/** The page of deliveries: those received by webhook, and those sent to URLs, with the open one next to the lists. */
 import { attempt, get, post } from "../api.js";
 import {
   action,
@@ -15,12 +15,12 @@ import {
   problem,
   section,
 } from "../dom.js";
-import { lengthOf, more } from "../lists.js";
+import { lengthOf, listEnd } from "../lists.js";
 
 const FIRST_IN = 100;
 const FIRST_OUT = 50;
 
-/** The kind of a delivery shows in its id. */
+/** Returns true for an outgoing delivery: the prefix of the id gives the direction. */
 const isOutgoing = (id) => id.startsWith("dlv_");
 const pathOf = (id) =>
   `${isOutgoing(id) ? "/deliveries" : "/webhooks/deliveries"}/${encodeURIComponent(id)}`;
@@ -43,7 +43,7 @@ export const deliveries = {
         rows,
         empty: "No webhook has arrived yet.",
       }),
-      more("incoming", FIRST_IN, rows.length),
+      listEnd("incoming", FIRST_IN, rows.length),
     ]),
     section("Sent to URLs", outgoing, ({ deliveries: rows }) => [
       dataTable({
@@ -53,7 +53,7 @@ export const deliveries = {
         empty:
           "There are no deliveries yet. To send results, add `delivery: {url}` to a webhook, a job or a turn.",
       }),
-      more("outgoing", FIRST_OUT, rows.length),
+      listEnd("outgoing", FIRST_OUT, rows.length),
     ]),
   ],
   detail: {
@@ -67,11 +67,11 @@ export const deliveries = {
 const secondLine = (...content) => h("div", { class: "muted small" }, content);
 const errorText = (error) => (typeof error === "object" ? error?.message : error);
 
-/** A turn has a page of its own; an event waits for the heartbeat. */
+/** Shows the id of a turn as a link to its page, and that of an event, which has no page, as text. */
 const itemLink = (id) =>
   id.startsWith("turn_") ? h("a", { href: href("turns", id) }, idText(id)) : idText(id);
 
-/** The columns that also fit beside an open delivery come first. */
+/** Returns the columns; only the first two if a delivery is open next to the list. */
 function incomingColumns(openId) {
   const columns = [
     {
@@ -98,9 +98,9 @@ function incomingColumns(openId) {
     {
       title: "became",
       kind: "text",
-      value: ({ action: what }) => what,
-      cell: ({ action: what, itemId, replayOf }) => [
-        what ?? "–",
+      value: ({ action: name }) => name,
+      cell: ({ action: name, itemId, replayOf }) => [
+        name ?? "–",
         itemId ? secondLine(itemLink(itemId)) : null,
         replayOf ? secondLine("replay of ", idText(replayOf)) : null,
       ],
@@ -143,7 +143,7 @@ function outgoingColumns(openId) {
   ];
 }
 
-/** A request without valid credentials is never replayed. */
+/** Creates the button for a replay. A request without valid credentials cannot be replayed. */
 function replayIncoming({ id, outcome }) {
   if (outcome === "unauthorized") return null;
   return replayButton(id, "Started again as");
@@ -160,13 +160,23 @@ function replayButton(id, outcome) {
 }
 
 function incomingDetail(delivery) {
-  const { id, outcome, status, at, action: what, itemId, replayOf, error, payload } = delivery;
+  const {
+    id,
+    outcome,
+    status,
+    at,
+    action: actionName,
+    itemId,
+    replayOf,
+    error,
+    payload,
+  } = delivery;
   return [
     facts([
       ["id", id],
       ["outcome", [badge(outcome), status ? ` ${status}` : ""]],
       ["received", exactTime(at)],
-      ["became", what],
+      ["became", actionName],
       ["entry", itemId && itemLink(itemId)],
       ["replay of", replayOf && entryLink("deliveries", replayOf, idText(replayOf))],
     ]),

@@ -1,4 +1,4 @@
-/** The gateway's events as they happen. */
+/** The page of events: the gateway's events, live. */
 import { ago, fill, h, json, readAddress } from "../dom.js";
 import { events as received, feed } from "../feed.js";
 import { filters } from "../filters.js";

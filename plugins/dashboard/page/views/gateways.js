@@ -1,4 +1,4 @@
-/** What runs: the gateways that share the store, this one with its workers, memory and load, and its store. */
+/** The page of gateways: those that share the store, and this one with its workers, memory, load and store. */
 import { attempt, get } from "../api.js";
 import {
   ago,
@@ -57,7 +57,7 @@ function gatewayTable({ gateways: rows }) {
   });
 }
 
-/** The machine's name stands below where the gateway has another one. */
+/** Shows the name of the gateway, and below it that of the machine if it differs. */
 function nameCell({ name, host, isThis }) {
   return [
     name,
@@ -66,13 +66,13 @@ function nameCell({ name, host, isThis }) {
   ];
 }
 
-/** The last reading: `{ at, status }`. Load is the difference between two readings. */
+/** The last reading, `{ at, status }`: load is computed from the difference between two readings. */
 let previous;
 addEventListener("portico:signed-out", () => {
   previous = undefined;
 });
 
-/** Processor share and requests a second, of the gateway and by the process id of each worker. */
+/** Returns the CPU share and the requests per second of the gateway, and of each worker by its process id. */
 function loadSinceLast(status) {
   const last = previous;
   previous = { at: performance.now(), status };
@@ -139,7 +139,7 @@ function workerTable(workers, load) {
 
 const rateText = (rate) => (rate === undefined ? "–" : rate.toFixed(1));
 
-function storeFacts({ ok, problem: trouble, engine, bytes: size, schemaVersion, queue }) {
+function storeFacts({ ok, problem: storeProblem, engine, bytes: size, schemaVersion, queue }) {
   const queued = Object.entries(queue?.kinds ?? {}).map(([kind, { queued = 0, dead = 0 }]) => [
     `queued: ${kind}`,
     dead > 0 ? `${count(queued)}, ${count(dead)} dead` : count(queued),
@@ -152,6 +152,6 @@ function storeFacts({ ok, problem: trouble, engine, bytes: size, schemaVersion, 
       ["schema", schemaVersion],
       ...queued,
     ]),
-    problem(trouble),
+    problem(storeProblem),
   ];
 }

@@ -1,4 +1,4 @@
-/** One hook: its state, a trial on a sample, its code and versions, and its lines. */
+/** The detail of one hook: its state, a test with a sample, its code and versions, and its log lines. */
 import { attempt, get, post } from "../api.js";
 import {
   ago,
@@ -30,7 +30,7 @@ export const hookDetail = {
     fill(root, parts.state, parts.trial, parts.code, parts.lines);
     const path = `/kernel/hooks/${encodeURIComponent(name)}`;
     const drawnStates = {};
-    /** Draws a part again only where its data differs: a selection and an open file stay. */
+    /** Draws a part again only if its data differs, so that a selection and an open file stay. */
     const draw = (part, { value, error }, render) => {
       const text = JSON.stringify(value ?? error?.message);
       if (signal.aborted || drawnStates[part] === text) return;
@@ -83,7 +83,7 @@ function stateOf(hook) {
   ];
 }
 
-/** A call by hand: it counts for nothing, and shows what the hook would change. */
+/** Creates the form that runs the hook on a sample. The run is not counted, and shows what the hook would change. */
 function trialForm({ name, events }, declared) {
   const names = events.map((event) => event.name).filter((event) => sampleOf(event, declared));
   if (names.length === 0) return null;
@@ -190,7 +190,7 @@ function codeOf({ files, versions }) {
 const fileOf = (path, content) =>
   h("details", { "data-key": `file-${path}` }, h("summary", {}, path), content);
 
-/** What it changed of the version before. */
+/** Shows a version with its changes from the version before. */
 function versionOf({ hash, loadedAt, files }, before) {
   const head = [ago(loadedAt), h("span", { class: "muted small" }, ` ${hash.slice(0, 12)}`)];
   if (!before) return h("li", {}, head, h("span", { class: "muted" }, " the first"));

@@ -1,14 +1,14 @@
-/** How a hook does, and the buttons that steer it. */
+/** The state of a hook, and the buttons that control it. */
 import { post } from "../api.js";
 import { action, badge, h, problem, withCode } from "../dom.js";
 import { writeSwitch } from "../review.js";
 
-/** Its state, and everything that keeps it from doing what it should. */
+/** Shows the state with all problems. */
 export function hookState(hook) {
   return [badge(hook.state), reasonOf(hook), problemsOf(hook).map(problem)];
 }
 
-/** For a row: the state, and the first problem. */
+/** Shows the state with the first problem, for a row of a table. */
 export function hookSummary(hook) {
   return [badge(hook.state), reasonOf(hook), problem(problemsOf(hook)[0])];
 }
@@ -27,39 +27,40 @@ function problemsOf({ error, shadowedBy, lastError, ignored, warnings, events })
 }
 
 function unknownEvent({ name, didYouMean }) {
-  const near = didYouMean ? `; did you mean ${didYouMean}?` : "";
-  return `${name}: no event has this name${near}`;
+  const suggestion = didYouMean ? `; did you mean ${didYouMean}?` : "";
+  return `${name}: no event has this name${suggestion}`;
 }
 
 function failureText({ message, file, line, at, event }) {
-  const where = file ? file.split("/").slice(-2).join("/") : undefined;
-  const place = where ? ` (${where}${line ? `:${line}` : ""})` : "";
+  const fileName = file ? file.split("/").slice(-2).join("/") : undefined;
+  const place = fileName ? ` (${fileName}${line ? `:${line}` : ""})` : "";
   return `${new Date(at).toLocaleTimeString()} ${event ?? ""}: ${message}${place}`;
 }
 
-const WORDS = { enable: "enabled again", approve: "approved", reload: "reloaded" };
+/** The past participles of the actions, for the message after each. */
+const PARTICIPLES = { enable: "enabled again", approve: "approved", reload: "reloaded" };
 
-/** A button that takes another's place has its key, and so the focus. */
+/** Creates the buttons. The button that replaces another one has the same key, so that it keeps the focus. */
 export function hookButtons({ name, state, enabled, shadowedBy }) {
   if (shadowedBy) return null;
-  const press = (verb) => async () => {
+  const send = (verb) => async () => {
     await post(`/kernel/hooks/${encodeURIComponent(name)}/${verb}`);
-    return `${name}: ${WORDS[verb]}`;
+    return `${name}: ${PARTICIPLES[verb]}`;
   };
-  const turn = (isOn) => async () => {
+  const setEnabled = (isOn) => async () => {
     await writeSwitch(["hooks", "entries", name, "enabled"], name, isOn);
     return false;
   };
   // A resting hook is already enabled in the configuration, so enabling it writes nothing.
-  const enable = enabled ? press("enable") : turn(true);
+  const enable = enabled ? send("enable") : setEnabled(true);
   const isOff = state === "resting" || !enabled;
   const button = (label, key, work) =>
     action(label, `${key}-${name}`, work, { "aria-label": `${label} ${name}` });
   return h(
     "div",
     { class: "row" },
-    isOff ? button("Enable", "toggle", enable) : button("Disable", "toggle", turn(false)),
-    state === "unapproved" && button("Approve", "approve", press("approve")),
-    button("Reload", "reload", press("reload")),
+    isOff ? button("Enable", "toggle", enable) : button("Disable", "toggle", setEnabled(false)),
+    state === "unapproved" && button("Approve", "approve", send("approve")),
+    button("Reload", "reload", send("reload")),
   );
 }

@@ -1,4 +1,4 @@
-/** Hooks: what runs, what does not and why; beside the list one hook with its code and a trial. */
+/** The page of hooks: their states and problems, and one hook with its code and a test next to the list. */
 import { attempt, get, post } from "../api.js";
 import { action, ago, count, dataTable, duration, entryLink, h, section } from "../dom.js";
 import { hookDetail } from "./hook-detail.js";
@@ -30,7 +30,7 @@ async function rescan() {
   return `${count(all.length)} hooks`;
 }
 
-/** One that a hook of the same name in a higher root replaces has no page: names lead to the one that counts. */
+/** Shows the name. A hook that one of the same name replaces has no link, since the name leads to the active one. */
 function nameOf({ name, root, description, emoji, shadowedBy }, openName) {
   const text = `${emoji ? `${emoji} ` : ""}${name}`;
   return [

@@ -1,4 +1,4 @@
-/** The clients' keys: what each may use and has used, and everything that can be done with one. */
+/** The page of client keys: their limits and usage, and the actions on one key. */
 import { attempt, change, del, get, post } from "../api.js";
 import {
   action,
@@ -16,7 +16,7 @@ import {
   notice,
   openDialog,
   problem,
-  say,
+  showToast,
   section,
   table,
 } from "../dom.js";
@@ -144,10 +144,10 @@ function usageOf(days, models) {
 
 function buttonsOf(key) {
   const { name, enabled } = key;
-  const turn = enabled ? "Disable" : "Enable";
+  const switchLabel = enabled ? "Disable" : "Enable";
   const switchKey = async () => {
-    const done = `${name} is ${enabled ? "disabled" : "enabled"}.`;
-    await changeKey(key, { enabled: !enabled }, done);
+    const message = `${name} is ${enabled ? "disabled" : "enabled"}.`;
+    await changeKey(key, { enabled: !enabled }, message);
     return false;
   };
   return h(
@@ -159,7 +159,7 @@ function buttonsOf(key) {
       { type: "button", onclick: () => rotateKey(name), "data-key": "rotate-key" },
       "Rotate",
     ),
-    action(turn, `switch-${name}`, switchKey),
+    action(switchLabel, `switch-${name}`, switchKey),
     action("Revoke", `revoke-${name}`, () => revokeKey(name), { class: "danger" }),
   );
 }
@@ -237,13 +237,13 @@ function createKey() {
   });
 }
 
-/** To undo a creation is to revoke the key, so the button says that. */
+/** Offers to undo a creation. That revokes the key, so the button says so. */
 function offerRevocation({ name, version }) {
   const undo = () => change("DELETE", pathOf(name), undefined, version);
   offerUndo({ undo, label: `Undo: revoke ${name}` }, h("span", {}, `The key ${name} was created.`));
 }
 
-/** Only what differs is sent, bound to the version that the form was made from. */
+/** Edits a key. The form sends only the changes, at the version that it shows. */
 function editKey(key) {
   openForm({
     title: `Edit ${key.name}`,
@@ -259,8 +259,8 @@ function editKey(key) {
   });
 }
 
-/** Changes members of a key and offers to restore them; the undo refuses where somebody changed the key since. */
-async function changeKey(key, changes, done) {
+/** Changes members of a key, and offers to restore them unless somebody has changed the key since. */
+async function changeKey(key, changes, message) {
   const names = Object.keys(changes);
   const path = pathOf(key.name);
   const membersOf = (source) =>
@@ -268,7 +268,7 @@ async function changeKey(key, changes, done) {
   const { version } = await change("PATCH", path, membersOf(changes), key.version);
   dispatchEvent(new Event("portico:changed"));
   const undo = () => change("PATCH", path, membersOf(key), version);
-  offerUndo({ undo }, h("span", {}, done));
+  offerUndo({ undo }, h("span", {}, message));
 }
 
 function rotateKey(name) {
@@ -300,12 +300,12 @@ function rotateKey(name) {
   });
 }
 
-/** The gateway keeps only its hash. Runs `closed` once the reader has closed the dialog. */
+/** Shows a new secret, of which the gateway stores only the hash. Runs `closed` after the reader has closed the dialog. */
 function showSecret({ name, key, warnings = [] }, closed) {
   const secret = h("pre", { class: "secret", tabindex: "0" }, key);
   const copy = async () => {
     await navigator.clipboard.writeText(key);
-    say("Copied");
+    showToast("Copied");
   };
   const dialog = openDialog({
     title: `The secret of ${name}`,

@@ -1,14 +1,15 @@
-/** Which lines of a text went and came, with a few around them. */
+/** Shows the removed and added lines of a text, with a few lines of context. */
 import { h } from "../dom.js";
 
-const AROUND = 2;
-/** Beyond this a text is shown as replaced: comparing takes time with the square of the lines. */
-const MOST_LINES = 600;
+/** The lines of context before and after a change. */
+const CONTEXT = 2;
+/** A longer text is shown as replaced, since the comparison takes quadratic time. */
+const MAX_LINES = 600;
 
 export function lineDifferences(before, after) {
   const lines = compare(before.split("\n"), after.split("\n"));
   const isNear = (index) =>
-    lines.slice(Math.max(0, index - AROUND), index + AROUND + 1).some(({ sign }) => sign !== " ");
+    lines.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1).some(({ sign }) => sign !== " ");
   const visible = lines.filter((_, index) => isNear(index));
   if (visible.length === 0) return h("p", { class: "empty" }, "No lines changed.");
   return h("div", { class: "difference lines" }, visible.map(lineOf));
@@ -18,8 +19,8 @@ const CLASSES = { "-": "removed", "+": "added", " ": "" };
 const lineOf = ({ sign, text }) => h("pre", { class: CLASSES[sign] }, `${sign} ${text}`);
 
 function compare(before, after) {
-  if (before.length > MOST_LINES || after.length > MOST_LINES)
-    return [...marked("-", before), ...marked("+", after)];
+  if (before.length > MAX_LINES || after.length > MAX_LINES)
+    return [...withSign("-", before), ...withSign("+", after)];
   const lengths = commonLengths(before, after);
   const lines = [];
   let i = 0;
@@ -37,12 +38,12 @@ function compare(before, after) {
       j += 1;
     }
   }
-  return [...lines, ...marked("-", before.slice(i)), ...marked("+", after.slice(j))];
+  return [...lines, ...withSign("-", before.slice(i)), ...withSign("+", after.slice(j))];
 }
 
-const marked = (sign, texts) => texts.map((text) => ({ sign, text }));
+const withSign = (sign, texts) => texts.map((text) => ({ sign, text }));
 
-/** `lengths[i][j]`: how many lines the rests from `i` and `j` have in common, in this order. */
+/** Returns the table of longest common subsequences: `lengths[i][j]` is the length for the lines from `i` and `j` on. */
 function commonLengths(before, after) {
   const lengths = Array.from({ length: before.length + 1 }, () =>
     new Array(after.length + 1).fill(0),

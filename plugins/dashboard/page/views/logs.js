@@ -1,10 +1,10 @@
-/** The gateway's log lines as they come, with filters by level, text and request. */
+/** The page of the log: the gateway's log lines, live, with filters by level, text and request. */
 import { eventsOf, request } from "../api.js";
 import { badge, clock, emptyText, entryLink, fill, h, readAddress } from "../dom.js";
 import { filters } from "../filters.js";
 import { pause } from "../rounds.js";
 
-/** Lines that the page asks for at first, keeps, and shows. */
+/** The numbers of lines that the page requests at first, keeps, and shows. */
 const FIRST = 300;
 const KEEP = 2000;
 const SHOW = 300;
@@ -68,7 +68,7 @@ class LogPage {
   }
 
   filtersChanged() {
-    // The gateway selects by level, the page by all else.
+    // The gateway filters by level, the page by everything else.
     if ((readAddress().query.get("level") ?? "") !== this.level) this.connect();
     this.draw();
   }
@@ -81,7 +81,7 @@ class LogPage {
     void this.follow(AbortSignal.any([this.signal, this.connection.signal]));
   }
 
-  /** Reads lines until the signal aborts, and connects again where the stream ends. */
+  /** Reads lines until the signal aborts, and reconnects when the stream ends. */
   async follow(signal) {
     const query = new URLSearchParams({ follow: "true", lines: FIRST });
     if (this.level !== "") query.set("level", this.level);
@@ -138,12 +138,13 @@ const requestOf = ({ id, requestId }) => requestId ?? id;
 function isMatch(line, query) {
   const text = query.get("text") ?? "";
   const requestId = query.get("request") ?? "";
-  const isWanted = requestId === "" || String(requestOf(line) ?? "").includes(requestId);
-  return isWanted && JSON.stringify(line).toLowerCase().includes(text.toLowerCase());
+  const isOfRequest = requestId === "" || String(requestOf(line) ?? "").includes(requestId);
+  return isOfRequest && JSON.stringify(line).toLowerCase().includes(text.toLowerCase());
 }
 
-const KNOWN = ["level", "time", "msg", "id", "requestId", "err", "key"];
-/** What the headline of a request says. */
+/** Fields that have a separate place in the line. */
+const SHOWN_FIELDS = ["level", "time", "msg", "id", "requestId", "err", "key"];
+/** Fields that form the headline of a request. */
 const HEADLINE = ["method", "path", "status"];
 
 const isRequest = ({ method, path }) => method !== undefined && path !== undefined;
@@ -151,7 +152,7 @@ const isRequest = ({ method, path }) => method !== undefined && path !== undefin
 function lineItem(line) {
   const { key, level, time, err } = line;
   const id = requestOf(line);
-  // Only requests for models have a page of their own.
+  // Only requests for models have a page.
   const isModelRequest = id !== undefined && line.model !== undefined;
   return h(
     "li",
@@ -174,16 +175,16 @@ function lineItem(line) {
   );
 }
 
-/** The lines of requests have the same message, so each shows its request instead. */
+/** Returns the message, or the request for lines of requests, which all have the same message. */
 function headlineOf(line) {
   if (!isRequest(line)) return line.msg ?? "";
   return HEADLINE.map((name) => line[name] ?? "").join(" ");
 }
 
 function fieldsOf(line) {
-  const headline = isRequest(line) ? [...KNOWN, ...HEADLINE] : KNOWN;
+  const shown = isRequest(line) ? [...SHOWN_FIELDS, ...HEADLINE] : SHOWN_FIELDS;
   return Object.entries(line)
-    .filter(([name]) => !headline.includes(name))
+    .filter(([name]) => !shown.includes(name))
     .map(([name, value]) => `${name}=${typeof value === "object" ? JSON.stringify(value) : value}`)
     .join(" ");
 }

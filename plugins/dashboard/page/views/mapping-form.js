@@ -1,4 +1,4 @@
-/** Adding a mapping, perhaps for a request that has come in, and the settings that are no templates. */
+/** The forms that add a mapping, possibly for a received request, and that edit its settings other than templates. */
 import { attempt, get } from "../api.js";
 import { exactTime, href } from "../dom.js";
 import { openForm } from "../forms.js";
@@ -69,7 +69,7 @@ function fieldsOf(mapping = {}) {
   ];
 }
 
-/** What the form does not show, such as a transform, stays as it is. */
+/** Builds the mapping from the form. Members that the form does not show, such as a transform, stay unchanged. */
 function mappingOf(values, before = {}) {
   const { scheme, secret, action, model, delivery, url, enabled } = values;
   return {

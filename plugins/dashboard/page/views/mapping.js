@@ -1,6 +1,6 @@
-/** One mapping of the webhooks: its templates, tried on a request before they are saved. */
+/** The page of one webhook mapping: its templates, with a preview on a sample request. */
 import { attempt, get, post } from "../api.js";
-import { action, exactTime, formRow, h, href, json, notice, problem, say } from "../dom.js";
+import { action, exactTime, formRow, h, href, json, notice, problem, showToast } from "../dom.js";
 import { readConfig, reviewEdits } from "../review.js";
 
 const TYPING_MS = 300;
@@ -8,7 +8,7 @@ const TYPING_MS = 300;
 export const mapping = {
   id: "mapping",
   title: "Mapping",
-  /** Reached from the webhooks. */
+  /** The page has no entry in the navigation: the page of webhooks links to it. */
   of: "webhooks",
   async mount(root, signal, name, query) {
     const [config, samples, recent] = await Promise.all([
@@ -41,7 +41,7 @@ class MappingPage {
     this.session = templateField("session", config.session ?? "", 1);
     this.outcome = h("div", { role: "status", "aria-label": "Outcome" });
     this.sample = h("div", {});
-    /** Where a path goes that is chosen. */
+    /** The field into which a chosen path is inserted. */
     this.target = this.message;
     this.trials = 0;
     for (const field of [this.match, this.message, this.session])
@@ -55,7 +55,7 @@ class MappingPage {
     const aside = h("a", { href: href("webhooks") }, "All webhooks");
     const save = action("Save", "save-mapping", () => this.save(), { class: "primary" });
     return [
-      titled(
+      titledSection(
         `Mapping ${this.name}`,
         aside,
         formRow({
@@ -75,8 +75,8 @@ class MappingPage {
         }),
         h("div", { class: "row" }, save),
       ),
-      titled("Sample", this.sampleButtons(), this.deliveryChoice(deliveries), this.sample),
-      titled("Preview", null, this.outcome),
+      titledSection("Sample", this.sampleButtons(), this.deliveryChoice(deliveries), this.sample),
+      titledSection("Preview", null, this.outcome),
     ];
   }
 
@@ -89,7 +89,7 @@ class MappingPage {
     );
   }
 
-  /** Requests that have come in, to this mapping or elsewhere, serve as well. */
+  /** Creates the choice of a received request, to this mapping or another one, as the sample. */
   deliveryChoice(deliveries) {
     if (deliveries.length === 0) return null;
     const select = h(
@@ -133,7 +133,7 @@ class MappingPage {
     if (trial === this.trials) this.outcome.replaceChildren(...content);
   }
 
-  /** Only what differs is written; an empty field takes the member away. */
+  /** Writes only the changes. An empty field removes the member. */
   async save() {
     const { config } = this;
     const values = this.values();
@@ -172,41 +172,41 @@ class MappingPage {
     this.showSample({ sample: this.request, paths: pathsOf(this.request) });
   }
 
-  showSample(caught) {
-    if (!caught) {
+  showSample(captured) {
+    if (!captured) {
       const text = "There is no sample yet. Catch the next request to choose its values here.";
       this.outcome.replaceChildren(
         h("p", { class: "empty" }, "Catch or choose a sample to see the preview."),
       );
       return this.sample.replaceChildren(h("p", { class: "empty" }, text));
     }
-    const buttons = caught.paths.map((path) =>
+    const buttons = captured.paths.map((path) =>
       h("button", { type: "button", onclick: () => this.insert(path) }, `{${path}}`),
     );
     this.sample.replaceChildren(
       h("div", { class: "tabs" }, buttons),
-      h("details", {}, h("summary", {}, "The request"), json(caught.sample)),
+      h("details", {}, h("summary", {}, "The request"), json(captured.sample)),
     );
     void this.tryOut();
   }
 
-  /** `any`: also one that the match, as it is saved, does not take. */
+  /** Waits for the next request. `any` also accepts one that the saved match does not. */
   async catchNext(any) {
-    say(`Waiting for the next request to ${this.name}${any ? "" : " that matches"} …`);
+    showToast(`Waiting for the next request to ${this.name}${any ? "" : " that matches"} …`);
     const path = `/webhooks/samples/${encodeURIComponent(this.name)}${any ? "?any=true" : ""}`;
-    const caught = await post(path);
+    const captured = await post(path);
     this.request = undefined;
-    this.showSample(caught);
+    this.showSample(captured);
     return "Caught";
   }
 }
 
 const templateField = (name, text, rows) => h("textarea", { id: `mapping-${name}`, rows }, text);
 
-const titled = (title, aside, ...content) =>
+const titledSection = (title, aside, ...content) =>
   h("section", {}, h("div", { class: "title" }, h("h2", {}, title), aside), content);
 
-/** A delivery keeps its body as a text. */
+/** Parses the body of a delivery, which is stored as text. */
 function bodyOf(payload) {
   try {
     return JSON.parse(payload ?? "null");
@@ -215,21 +215,21 @@ function bodyOf(payload) {
   }
 }
 
-const MOST_ITEMS = 3;
+const MAX_ITEMS = 3;
 
-/** The paths of all that a request holds, as templates write them. */
+/** Returns the paths of all values of a request, in the syntax of templates. */
 function pathsOf({ body, headers, query }) {
   const paths = [];
   const visit = (value, path) => {
     paths.push(path);
     if (Array.isArray(value))
-      for (const [i, item] of value.slice(0, MOST_ITEMS).entries()) visit(item, `${path}[${i}]`);
+      for (const [i, item] of value.slice(0, MAX_ITEMS).entries()) visit(item, `${path}[${i}]`);
     else if (typeof value === "object" && value !== null)
       for (const [name, item] of Object.entries(value)) visit(item, memberPath(path, name));
   };
   visit(body, "body");
-  const named = (kind, values) => Object.keys(values).map((name) => `${kind}.${name}`);
-  return [...paths, ...named("headers", headers), ...named("query", query)];
+  const pathsIn = (kind, values) => Object.keys(values).map((name) => `${kind}.${name}`);
+  return [...paths, ...pathsIn("headers", headers), ...pathsIn("query", query)];
 }
 
 const memberPath = (path, name) =>
@@ -237,8 +237,8 @@ const memberPath = (path, name) =>
 
 function outcomeOf({ outcome, session, task, text, missing, nearest }) {
   if (outcome === "skipped") {
-    const why = "Skipped: the sample does not match, or a transform drops it.";
-    return [h("p", { class: "notice" }, why)];
+    const reason = "Skipped: the sample does not match, or a transform drops it.";
+    return [h("p", { class: "notice" }, reason)];
   }
   const hint = (path) => (nearest[path] ? `: did you mean {${nearest[path]}}?` : "");
   return [

@@ -1,9 +1,9 @@
-/** Everything that `portico status` calls wrong, each with what to do about it. */
+/** The problems that `portico status` reports, each with its remedy. */
 import { badge, h, href, section, withCode } from "../dom.js";
 
 /**
- * What to do about a notice, by the part of the gateway that gives it: the page, its name, a sentence, and the entry of
- * the page, where it is always the same.
+ * The remedies by the part of the gateway that reports the problem: the page, its title, a sentence, and the entry of the
+ * page if it is always the same one.
  */
 const REMEDIES = {
   agent: [
@@ -53,11 +53,11 @@ export function problemsSection(status) {
   });
 }
 
-function problemItem({ what, text, remedy: [page, title, advice, entry], id = entry }) {
+function problemItem({ subject, text, remedy: [page, title, advice, entry], id = entry }) {
   return h(
     "li",
     {},
-    h("p", {}, h("strong", {}, what), h("span", {}, withCode(` ${text}`))),
+    h("p", {}, h("strong", {}, subject), h("span", {}, withCode(` ${text}`))),
     h("p", { class: "small" }, withCode(`${advice} `), h("a", { href: href(page, id) }, title)),
   );
 }
@@ -66,14 +66,14 @@ function problemsOf({ config, notReady, hooks, plugins, notices }) {
   return [
     ...configurationProblems(config),
     ...notReady.map(({ name, error }) => ({
-      what: `${name} is not ready:`,
+      subject: `${name} is not ready:`,
       text: error,
       remedy: ["plugins", "Plugins", "Correct its settings, or reload the plugin."],
     })),
     ...extensionProblems("Hook", "hooks", hooks),
     ...extensionProblems("Plugin", "plugins", plugins),
     ...notices.map(({ from, text }) => ({
-      what: `${from[0].toUpperCase()}${from.slice(1)}:`,
+      subject: `${from[0].toUpperCase()}${from.slice(1)}:`,
       text,
       remedy: REMEDIES[from] ?? OTHER,
     })),
@@ -84,13 +84,13 @@ function configurationProblems({ problem }) {
   if (!problem) return [];
   const line = problem.line ? ` (line ${problem.line})` : "";
   const remedy = ["configuration", "Configuration", "Correct the file; it is read again at once."];
-  const what = "The changed configuration is not active:";
-  return [{ what, text: `${problem.message ?? problem}${line}`, remedy }];
+  const subject = "The changed configuration is not active:";
+  return [{ subject, text: `${problem.message ?? problem}${line}`, remedy }];
 }
 
 function extensionProblems(kind, page, extensions) {
   const remedy = [page, `${kind}s`, `Correct the ${kind.toLowerCase()}'s code, or disable it.`];
   return extensions
     .filter(({ error, state }) => error && state !== "disabled")
-    .map(({ name, error }) => ({ what: `${kind} ${name}:`, text: error, remedy, id: name }));
+    .map(({ name, error }) => ({ subject: `${kind} ${name}:`, text: error, remedy, id: name }));
 }

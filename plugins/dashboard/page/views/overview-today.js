@@ -1,4 +1,4 @@
-/** Requests, errors, cost and latency of today, against yesterday up to the same time of day. */
+/** Requests, errors, cost and latency of today, compared with yesterday up to the same time of day. */
 import { attempt, get } from "../api.js";
 import { count, dollars, duration, h, section } from "../dom.js";
 
@@ -21,7 +21,7 @@ export async function loadToday() {
 const iso = (ms) => new Date(ms).toISOString();
 
 export function todaySection({ today, yesterday }) {
-  const before = comparable(yesterday.value?.total);
+  const before = totalWithRequests(yesterday.value?.total);
   return section(
     "Today",
     today,
@@ -39,10 +39,10 @@ export function todaySection({ today, yesterday }) {
   );
 }
 
-/** A day without requests has nothing to compare with. */
-const comparable = (total) => (total?.requests > 0 ? total : undefined);
+/** Returns undefined for a day without requests, with which nothing can be compared. */
+const totalWithRequests = (total) => (total?.requests > 0 ? total : undefined);
 
-/** Says once for all figures what they are compared with. */
+/** Says with what all figures are compared. */
 function comparisonText({ value, error }, before) {
   if (error) return "Yesterday is not known";
   const time = new Date(value.to).toLocaleTimeString(undefined, { timeStyle: "short" });
@@ -50,7 +50,7 @@ function comparisonText({ value, error }, before) {
   return `There were no requests yesterday until ${time}`;
 }
 
-/** The sum of a day leaves out its requests whose price is unknown, so it is a lower bound. */
+/** Shows the cost. It is a lower bound if the price of some requests is unknown. */
 function costFigure(today, yesterday) {
   const cost = figure("Cost", today, yesterday, ({ costUsd }) => costUsd, dollars);
   const isPartial = today.costUsd !== null && today.unpriced > 0;
@@ -69,7 +69,7 @@ function figure(name, today, yesterday, select, format) {
   );
 }
 
-/** The median as the figure, and below it the 95th percentile, which shows what slow requests take. */
+/** Shows the median, and below it the 95th percentile, which stands for slow requests. */
 function timeFigure(name, today, yesterday, [p50, p95]) {
   const median = figure(name, today, yesterday, (total) => total[p50], duration);
   const compared = yesterday && comparedText(today[p95], yesterday[p95], duration);

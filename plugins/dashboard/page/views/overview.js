@@ -1,6 +1,6 @@
-/** Today's figures, what is wrong, the channels, and the latest events. */
+/** The page with the overview: today's figures, problems, channels, and the latest events. */
 import { attempt, get, post } from "../api.js";
-import { bars, line } from "../chart.js";
+import { barPlot, linePlot } from "../chart.js";
 import {
   action,
   ago,
@@ -112,7 +112,7 @@ function channelTable(channels, history) {
   });
 }
 
-/** Milliseconds; after a restart the newest of the time before, until the channel has been asked. */
+/** Returns the latency in milliseconds; after a restart, the last one before it until the channel is used. */
 const latencyOf = ({ latencyMs }, { latency }) =>
   latencyMs ?? latency.findLast((value) => value !== null);
 
@@ -122,12 +122,12 @@ function latencyPlot(channel, history) {
   const latency = latencyOf(channel, history);
   if (latency === undefined) return h("span", { class: "muted small" }, "no response yet");
   const text = duration(latency);
-  return [line(history.latency, `Latency of ${channel.name}: ${text}`), h("span", {}, text)];
+  return [linePlot(history.latency, `Latency of ${channel.name}: ${text}`), h("span", {}, text)];
 }
 
 function errorPlot({ name }, history) {
   const text = count(failuresOf(history));
-  return [bars(history.failed, `Errors of ${name}: ${text}`, true), h("span", {}, text)];
+  return [barPlot(history.failed, `Errors of ${name}: ${text}`, true), h("span", {}, text)];
 }
 
 function testButton({ name }) {

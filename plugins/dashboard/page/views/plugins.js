@@ -1,4 +1,4 @@
-/** Plugins: what each adds to the gateway, and what keeps one from running. */
+/** The page of plugins: what each adds to the gateway, and problems that keep one from running. */
 import { attempt, get, post } from "../api.js";
 import {
   action,
@@ -50,7 +50,7 @@ async function rescan() {
 }
 
 const GROUPS = ["Failing", "Surfaces", "Providers", "Internals"];
-/** Plugins that no client, sender or person uses directly, but other plugins and the owner's commands do. */
+/** Plugins that only other plugins and the owner's commands use. */
 const INTERNALS = new Set([
   "audit",
   "cluster",
@@ -94,8 +94,8 @@ function columnsOf(openName) {
 }
 
 function stateOf({ state, error, reason }) {
-  const why = reason ? h("div", { class: "muted small" }, withCode(reason)) : null;
-  return [badge(state), problem(error), why];
+  const reasonText = reason ? h("div", { class: "muted small" }, withCode(reason)) : null;
+  return [badge(state), problem(error), reasonText];
 }
 
 function renderDetail(plugin) {
@@ -156,12 +156,13 @@ async function reload(name) {
 }
 
 async function switchPlugin(name, isOn) {
-  const ask = () =>
+  const confirmDisabling = () =>
     confirmDialog({
       title: `Disable the plugin ${name}?`,
       content: "The routes and everything else that the plugin adds are removed at once.",
       confirm: "Disable",
     });
-  if (isOn || (await ask())) await writeSwitch(["plugins", "entries", name, "enabled"], name, isOn);
+  if (isOn || (await confirmDisabling()))
+    await writeSwitch(["plugins", "entries", name, "enabled"], name, isOn);
   return false;
 }

@@ -1,8 +1,15 @@
-/** Polls: what is looked at, how often, and what was found. */
+/** The page of polls: their sources, their intervals, and the items that they found. */
 import { change, post } from "../api.js";
 import { action, badge, count, facts, h, href, openDialog, problem } from "../dom.js";
 import { openForm } from "../forms.js";
-import { patchOf, payloadFields, payloadOf, schedulePage, taskText, without } from "./schedules.js";
+import {
+  patchOf,
+  payloadFields,
+  payloadOf,
+  schedulePage,
+  taskText,
+  withoutUndefined,
+} from "./schedules.js";
 
 const pathOf = (id) => `/polls/${encodeURIComponent(id)}`;
 const placeOf = ({ source }) => `${source.kind} ${source.url ?? source.path ?? ""}`;
@@ -57,7 +64,7 @@ function editPoll(poll) {
     async submit(values) {
       const definition = pollOf(values, poll);
       if (!poll) {
-        const { id } = await post("/polls", without(definition));
+        const { id } = await post("/polls", withoutUndefined(definition));
         location.hash = href("polls", id);
         return;
       }
@@ -131,14 +138,14 @@ function sourceFields(source = { kind: "feed" }) {
   ];
 }
 
-/** What the form does not show of the source, such as headers, stays as it was. */
+/** Builds the poll from the form. Members of the source that the form does not show, such as headers, stay unchanged. */
 function pollOf(values, poll) {
   const { name, kind, url, path, items, key, selector, browser, every, fireOnFirst } = values;
   const base = poll?.source.kind === kind ? poll.source : {};
   return {
     name,
     every,
-    source: without({
+    source: withoutUndefined({
       ...base,
       kind,
       url,
@@ -153,7 +160,7 @@ function pollOf(values, poll) {
   };
 }
 
-/** What a check would find and send now; it keeps and sends nothing. */
+/** Shows what a check would find and send now. It stores and sends nothing. */
 async function testPoll(id, name) {
   const outcome = await post(`${pathOf(id)}/test`);
   const dialog = openDialog({

@@ -1,4 +1,4 @@
-/** Single requests for models: a table with filters, and one request's story beside it. */
+/** The page of requests: a table of requests to models with filters, and the details of one next to it. */
 import { attempt, get } from "../api.js";
 import {
   ago,
@@ -19,7 +19,7 @@ import {
   numberColumn,
 } from "../dom.js";
 import { filters } from "../filters.js";
-import { lengthOf, more } from "../lists.js";
+import { lengthOf, listEnd } from "../lists.js";
 
 const FIRST = 50;
 
@@ -58,21 +58,21 @@ export const requests = {
       "section",
       {},
       dataTable({ key: "requests", columns: columns(id, query), rows: value.requests, empty }),
-      more("requests", FIRST, value.requests.length),
+      listEnd("requests", FIRST, value.requests.length),
     );
   },
   detail: {
     load: (id) => get(`/requests/${encodeURIComponent(id)}`),
-    render: story,
+    render: renderDetail,
   },
 };
 
-const who = ({ key, principal }) => key ?? principal;
+const clientOf = ({ key, principal }) => key ?? principal;
 
-const tokens = ({ promptTokens, completionTokens }) =>
+const tokensText = ({ promptTokens, completionTokens }) =>
   promptTokens === undefined ? "–" : `${count(promptTokens)} + ${count(completionTokens ?? 0)}`;
 
-/** Fewer columns where a request is open beside the list. */
+/** Returns the columns; fewer if a request is open next to the list. */
 function columns(openId, query) {
   const request = {
     title: "request",
@@ -82,7 +82,7 @@ function columns(openId, query) {
         isCurrent: request.id === openId,
         query,
       }),
-      h("div", { class: "muted small" }, who(request), " · ", ago(request.at)),
+      h("div", { class: "muted small" }, clientOf(request), " · ", ago(request.at)),
     ],
   };
   const answeredBy = {
@@ -99,7 +99,7 @@ function columns(openId, query) {
       ...numberColumn("tokens", ({ promptTokens, completionTokens }) =>
         promptTokens === undefined ? undefined : promptTokens + (completionTokens ?? 0),
       ),
-      cell: tokens,
+      cell: tokensText,
     },
   };
   if (openId !== undefined) return [request, status, numbers.time, numbers.cost];
@@ -116,14 +116,14 @@ function statusOf({ status, outcome, error }) {
   ];
 }
 
-function story(entry) {
+function renderDetail(entry) {
   return [
     summaryOf(entry),
     problem(entry.error?.message),
     h("h3", {}, "What happened"),
     timeline(entry),
-    texts("Prompt", entry.prompt),
-    texts("Response", entry.response),
+    contentDetails("Prompt", entry.prompt),
+    contentDetails("Response", entry.response),
     entry.curl === undefined
       ? null
       : h(
@@ -138,12 +138,12 @@ function story(entry) {
           "details",
           { "data-key": "headers" },
           h("summary", {}, "Headers of the response"),
-          h("pre", {}, lines(entry.headers)),
+          h("pre", {}, headerLines(entry.headers)),
         ),
   ];
 }
 
-const lines = (headers) =>
+const headerLines = (headers) =>
   Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}`)
     .join("\n");
@@ -160,7 +160,7 @@ function summaryOf(entry) {
     ["received", exactTime(entry.at)],
     ["took", duration(entry.ms)],
     ["first byte", entry.firstByteMs && `after ${duration(entry.firstByteMs)}`],
-    ["tokens", promptTokens === undefined ? undefined : `${tokens(entry)} (prompt + response)`],
+    ["tokens", promptTokens === undefined ? undefined : `${tokensText(entry)} (prompt + response)`],
     ["cached tokens", entry.cachedTokens],
     ["cost", costUsd === undefined ? undefined : dollars(costUsd)],
     ["tags", entry.tags?.join(", ")],
@@ -170,7 +170,7 @@ function summaryOf(entry) {
 
 const isBefore = ({ event }) => event === "message:received" || event === "chat:request";
 
-/** In the order in which it happened, as far as that is known: hooks on the request, attempts, hooks on the response. */
+/** Lists hooks on the request, attempts, and hooks on the response: the order in which they happened, as far as it is known. */
 function timeline(entry) {
   const steps = [
     ...entry.hooks.filter(isBefore).map(hookStep),
@@ -186,7 +186,7 @@ function timeline(entry) {
   return h("ol", { class: "timeline" }, steps);
 }
 
-function attemptStep(attempt, whole) {
+function attemptStep(attempt, totalMs) {
   const { channel, model, startMs, ms, firstByteMs, status, code, cause, skipped } = attempt;
   const kind = code === undefined ? "good" : "bad";
   const times = [
@@ -201,14 +201,14 @@ function attemptStep(attempt, whole) {
     h("span", { class: `badge ${skipped ? "dull" : kind}` }, String(name)),
     ` ${channel} / ${model}`,
     h("div", { class: "muted small" }, times.filter(Boolean).join(", ")),
-    skipped || ms === undefined ? null : bar(startMs, ms, whole, kind),
+    skipped || ms === undefined ? null : timeBar(startMs, ms, totalMs, kind),
     problem(cause && [code, cause].filter(Boolean).join(": ")),
   );
 }
 
-/** Where in the request's time the attempt lies. */
-function bar(startMs, ms, whole, kind) {
-  const share = (value) => Math.min(100, (100 * value) / Math.max(whole, startMs + ms, 0.1));
+/** Draws the time of the attempt within that of the request. */
+function timeBar(startMs, ms, totalMs, kind) {
+  const share = (value) => Math.min(100, (100 * value) / Math.max(totalMs, startMs + ms, 0.1));
   return svg(
     "svg",
     {
@@ -222,7 +222,7 @@ function bar(startMs, ms, whole, kind) {
 }
 
 function hookStep({ name, event, runs, ms, fields, effect, failures, error, changes }) {
-  const what = [
+  const details = [
     fields.length > 0 ? `changed ${fields.join(", ")}` : "changed nothing",
     effect === undefined ? null : { reply: "answered", block: "refused" }[effect],
     runs > 1 ? `${runs} runs` : null,
@@ -234,7 +234,7 @@ function hookStep({ name, event, runs, ms, fields, effect, failures, error, chan
     badge("hook", "dull"),
     ` ${name} `,
     h("span", { class: "muted small" }, `on ${event}`),
-    h("div", { class: "small" }, what.filter(Boolean).join(", ")),
+    h("div", { class: "small" }, details.filter(Boolean).join(", ")),
     failures === undefined
       ? null
       : h("p", { class: "problem" }, `failed ${failures} times, most recently with: ${error}`),
@@ -253,7 +253,7 @@ function hookStep({ name, event, runs, ms, fields, effect, failures, error, chan
 const textOf = (value) =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 
-function texts(title, value) {
+function contentDetails(title, value) {
   if (value === undefined || value === null) return null;
   return h(
     "details",

@@ -1,10 +1,10 @@
-/** What cron jobs and polls have in common: a list, one beside it with its runs, and what is done with one. */
+/** The parts that the pages of cron jobs and polls share: the list, one entry with its runs, and the actions on it. */
 import { ApiError, attempt, del, get, post } from "../api.js";
 import {
   action,
   ago,
   badge,
-  beginning,
+  shortened,
   confirmDialog,
   count,
   dataTable,
@@ -19,15 +19,16 @@ import {
   section,
   showError,
 } from "../dom.js";
-import { lengthOf, more } from "../lists.js";
+import { lengthOf, listEnd } from "../lists.js";
 import { markdown, plainText } from "../markdown.js";
 import { offerUndo } from "../undo-bar.js";
 
 const FIRST_RUNS = 50;
 
 /**
- * A page of schedules. `list(value)`: the entries; `stateOf(entry)`: `{ nextAt, lastAt }`; `summary(entry)`: a line of
- * text; `details(entry)`: rows of facts; `edit(entry)` opens its form, without an entry that of a new one.
+ * Creates a page of schedules. Of `kind`, `list(value)` returns the entries, `stateOf(state)` returns `{ nextAt, lastAt }`,
+ * `summary(entry)` returns a line of text, `details(entry)` returns rows of facts, and `edit(entry)` opens the form of an
+ * entry, or of a new one withoutUndefined `entry`.
  */
 export function schedulePage(kind) {
   const { id, title, root } = kind;
@@ -63,7 +64,7 @@ export function schedulePage(kind) {
   };
 }
 
-/** Opens something that reads first; an error is shown above the page. */
+/** Creates a button that opens something. An error is shown above the page. */
 function openButton(label, open, attributes = {}) {
   const onclick = async () => {
     try {
@@ -82,7 +83,7 @@ function columnsOf(kind, pathOf, openId) {
       value: ({ name }) => name,
       cell: (entry) => [
         entryLink(kind.id, entry.id, entry.name, { isCurrent: entry.id === openId }),
-        h("div", { class: "muted small" }, beginning(kind.summary(entry) ?? "", 120)),
+        h("div", { class: "muted small" }, shortened(kind.summary(entry) ?? "", 120)),
       ],
     },
     {
@@ -145,11 +146,11 @@ function runButtons(kind, pathOf, entry) {
 
 const isConfigured = ({ source, origin }) => (origin ?? source) === "config";
 
-/** The members of an entry that a person may have changed, without those that its runs change. */
+/** Returns the members of an entry that readers can change, withoutUndefined those that its runs change. */
 const definitionOf = ({ state: _, nextDates: _dates, updatedAt: _at, ...definition }) =>
   JSON.stringify(definition);
 
-/** These routes take no version, so the undo compares the definition with the one that the switch returned. */
+/** Enables or disables an entry. These routes accept no version, so the undo compares the definition itself. */
 async function switchEntry(path, name, isOn) {
   const [verb, opposite] = isOn ? ["enable", "disable"] : ["disable", "enable"];
   const switched = await post(`${path}/${verb}`);
@@ -164,7 +165,7 @@ async function switchEntry(path, name, isOn) {
 
 function renderDetail(kind, pathOf, { entry, runs }) {
   const { id, name, state, nextDates = [] } = entry;
-  const isOurs = !isConfigured(entry);
+  const isEditable = !isConfigured(entry);
   return [
     facts([
       ["state", [badge(entry.status), problem(state.disabledReason)]],
@@ -178,15 +179,15 @@ function renderDetail(kind, pathOf, { entry, runs }) {
       "div",
       { class: "row" },
       runButtons(kind, pathOf, entry),
-      isOurs ? openButton("Edit", () => kind.edit(entry)) : null,
-      isOurs
+      isEditable ? openButton("Edit", () => kind.edit(entry)) : null,
+      isEditable
         ? action("Delete", `delete-${id}`, () => remove(kind, pathOf(id), name), {
             class: "danger",
           })
         : null,
       kind.buttons?.(entry),
     ),
-    isOurs
+    isEditable
       ? null
       : h(
           "p",
@@ -202,13 +203,13 @@ function renderDetail(kind, pathOf, { entry, runs }) {
       : null,
     h("h3", {}, "Runs"),
     runList(runs),
-    more(`runs-${id}`, FIRST_RUNS, runs.length),
+    listEnd(`runs-${id}`, FIRST_RUNS, runs.length),
   ];
 }
 
 const deliveryText = (delivery) => (typeof delivery === "object" ? delivery.url : delivery);
 
-/** Each in the zone of the schedule, where it has one. */
+/** Lists dates, in the time zone of the schedule if it has one. */
 export function dateList(dates, timeZone) {
   const format = { weekday: "short", day: "numeric", month: "short", year: "numeric" };
   const time = { hour: "numeric", minute: "2-digit", timeZone };
@@ -240,7 +241,7 @@ function runList(runs) {
   return h("ol", { class: "timeline" }, runs.map(runItem));
 }
 
-/** A result is Markdown from a model. Its first words are a line of plain text, until the reader opens it. */
+/** Shows a run. Its result, Markdown from a model, is one line of plain text until the reader opens it. */
 function runItem({ id, startedAt, status, durationMs, trigger, turnId, ...run }) {
   const { error, reason, result, count: newCount } = run;
   const text = reason ?? (newCount === undefined ? null : `${count(newCount)} new`);
@@ -265,7 +266,7 @@ function runItem({ id, startedAt, status, durationMs, trigger, turnId, ...run })
   );
 }
 
-/** The fields of what a job or a poll does, and how they are read. */
+/** Returns the fields for the payload of a job or a poll, which `payloadOf` reads. */
 export const payloadFields = (payload = { kind: "agentTurn" }, hint) => [
   {
     name: "does",
@@ -316,13 +317,14 @@ export const payloadFields = (payload = { kind: "agentTurn" }, hint) => [
   },
 ];
 
-/** What the form does not show, such as where a result is delivered, stays as it was. */
+/** Builds the payload from the form. Members that the form does not show, such as a delivery to a URL, stay unchanged. */
 export function payloadOf({ does, message, event, session, model, announce }, before = {}) {
   const base = before.kind === does ? before : {};
-  if (does === "hook") return without({ ...base, kind: "hook", event });
-  if (does === "systemEvent") return without({ ...base, kind: "systemEvent", text: message });
+  if (does === "hook") return withoutUndefined({ ...base, kind: "hook", event });
+  if (does === "systemEvent")
+    return withoutUndefined({ ...base, kind: "systemEvent", text: message });
   const delivery = typeof base.delivery === "object" ? base.delivery : announce && "announce";
-  return without({
+  return withoutUndefined({
     ...base,
     kind: "agentTurn",
     message,
@@ -332,17 +334,17 @@ export function payloadOf({ does, message, event, session, model, announce }, be
   });
 }
 
-export const without = (value) =>
+export const withoutUndefined = (value) =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined));
 
 export function taskText({ payload = {} }) {
   return payload.message ?? payload.text ?? payload.event ?? JSON.stringify(payload, null, 2);
 }
 
-/** The members that differ, as a merge patch: null takes one away. */
+/** Returns the changed members as a merge patch, in which null removes a member. */
 export function patchOf(before, after) {
-  const differing = Object.entries(after).filter(
+  const changed = Object.entries(after).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]),
   );
-  return Object.fromEntries(differing.map(([name, value]) => [name, value ?? null]));
+  return Object.fromEntries(changed.map(([name, value]) => [name, value ?? null]));
 }

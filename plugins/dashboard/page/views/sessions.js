@@ -1,4 +1,4 @@
-/** Conversations of the agent; beside the list what was said in one, and a way to go on with it. */
+/** The page of sessions: the agent's conversations, and the messages of one, with a form to continue it. */
 import { attempt, del, get, post } from "../api.js";
 import {
   action,
@@ -16,7 +16,7 @@ import {
   numberColumn,
 } from "../dom.js";
 import { openForm } from "../forms.js";
-import { lengthOf, more } from "../lists.js";
+import { lengthOf, listEnd } from "../lists.js";
 import { markdown } from "../markdown.js";
 
 const FIRST = 100;
@@ -35,7 +35,7 @@ export const sessions = {
         rows,
         empty: 'There are no sessions yet. `portico agent "hello"` starts one.',
       }),
-      more("sessions", FIRST, rows.length),
+      listEnd("sessions", FIRST, rows.length),
     ]),
   detail: {
     load: (id) => get(`${pathOf(id)}?last=${lengthOf(`messages-${id}`, FIRST_MESSAGES)}`),
@@ -84,13 +84,13 @@ function renderDetail(session, id) {
       { class: "row" },
       h(
         "button",
-        { type: "button", "data-key": "go-on", onclick: () => goOn(id) },
+        { type: "button", "data-key": "go-on", onclick: () => continueSession(id) },
         "Continue this session",
       ),
       action("Delete", "delete-session", () => remove(id), { class: "danger" }),
     ),
     messages.length === 0 ? emptyText("The session has no messages.") : null,
-    more(`messages-${id}`, FIRST_MESSAGES, messages.length),
+    listEnd(`messages-${id}`, FIRST_MESSAGES, messages.length),
     h("div", { class: "transcript" }, messages.map(messageOf)),
   ];
 }
@@ -107,7 +107,7 @@ async function remove(id) {
   return `${id} is deleted`;
 }
 
-function goOn(session) {
+function continueSession(session) {
   openForm({
     title: `Continue ${session}`,
     fields: [{ name: "message", label: "Message", kind: "long", rows: 5, required: true }],

@@ -1,4 +1,4 @@
-/** One question to one model, with what the gateway made of it. */
+/** A form that sends one question to a model, and shows the response and how the gateway handled it. */
 import { attempt, get, request } from "../api.js";
 import { count, duration, facts, h, href, problem } from "../dom.js";
 

@@ -1,10 +1,10 @@
-/** Turns of the agent: what waits for the owner, what runs and ran, and what happened in one of them, step by step. */
+/** The page of turns: tool calls that wait for the owner, the list of turns, and the steps of one turn. */
 import { attempt, get, post } from "../api.js";
 import {
   action,
   ago,
   badge,
-  beginning,
+  shortened,
   count,
   dataTable,
   dollars,
@@ -21,7 +21,7 @@ import {
   numberColumn,
 } from "../dom.js";
 import { openForm } from "../forms.js";
-import { lengthOf, more } from "../lists.js";
+import { lengthOf, listEnd } from "../lists.js";
 import { markdown } from "../markdown.js";
 
 const FIRST = 100;
@@ -50,7 +50,7 @@ export const turns = {
           rows,
           empty: "There are no turns yet.",
         }),
-        more("turns", FIRST, rows.length),
+        listEnd("turns", FIRST, rows.length),
       ],
       h("button", { type: "button", class: "primary", onclick: startTurn }, "Start a turn"),
     ),
@@ -73,11 +73,11 @@ function waitingCalls(rows) {
   return h("ul", { class: "timeline" }, calls.map(waitingCall));
 }
 
-/** With its arguments in full, because the owner must see what they allow. */
+/** Shows a call with its full arguments, since the owner must see what they allow. */
 function waitingCall({ turn, call }) {
-  const decide = (answer, word) => async () => {
-    await post(`${pathOf(turn.turnId)}/${answer}`, { call: call.callId });
-    return `${call.tool}: ${word}`;
+  const decide = (verb, outcome) => async () => {
+    await post(`${pathOf(turn.turnId)}/${verb}`, { call: call.callId });
+    return `${call.tool}: ${outcome}`;
   };
   return h(
     "li",
@@ -97,7 +97,7 @@ function waitingCall({ turn, call }) {
   );
 }
 
-/** The error is that of the attempt before, as long as another one runs. */
+/** Shows the state. While another attempt runs, the error is that of the attempt before, so it is left out. */
 function stateCell({ state, attempts, error }) {
   if (state === "running" && attempts > 1)
     return [badge(state), h("span", { class: "muted small" }, ` attempt ${attempts}`)];
@@ -135,7 +135,7 @@ function columnsOf(openId) {
   ];
 }
 
-/** From when it was created: what it waited for counts. */
+/** Returns the time since its creation, so that it includes waiting. */
 function tookMs({ createdAt, finishedAt }) {
   return finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(createdAt);
 }
@@ -177,7 +177,7 @@ function factsOf(turn) {
   ];
 }
 
-/** An attempt that another one followed, closed: what counts is the latest one. */
+/** Shows an earlier attempt, collapsed, since the latest one counts. */
 function failedAttempt({ attempt: number, error, trace, omittedSteps }) {
   return h(
     "details",
@@ -227,7 +227,7 @@ function stepOf(step, number, key) {
   );
 }
 
-/** Of what still runs, the time so far. */
+/** Formats the duration, or the time so far of something that still runs. */
 const timeOf = ({ isRunning, ms }) => (isRunning ? `${duration(ms)} so far` : duration(ms));
 
 function callOf(call, key) {
@@ -240,7 +240,7 @@ function callOf(call, key) {
       {},
       badge(callState(call)),
       ` ${tool}, ${timeOf(call)}${decision ? `, ${decision}` : ""} `,
-      h("span", { class: "muted small" }, beginning(input, 80)),
+      h("span", { class: "muted small" }, shortened(input, 80)),
     ),
     h("pre", {}, input),
     outcome === undefined ? null : h("pre", {}, outcome),
@@ -295,7 +295,7 @@ function heartbeat({ nextAt, queued, events: waiting }) {
     table(
       [
         ["event", ({ eventId }) => idText(eventId)],
-        ["text", ({ text }) => beginning(String(text ?? ""), 300)],
+        ["text", ({ text }) => shortened(String(text ?? ""), 300)],
         ["came", ({ createdAt }) => ago(createdAt)],
       ],
       waiting,

@@ -17,7 +17,7 @@ const AMOUNTS = [
   "firstByteP95Ms",
 ];
 
-/** `range` is that of `GET /usage`, `step` is "hour" or "day". Returns what to say. */
+/** Downloads a file. `range` is that of `GET /usage`, `step` is "hour" or "day". Returns a message for the reader. */
 export async function downloadCsv(range, step, by) {
   const query = new URLSearchParams({ ...range, by: `${step},${by}` });
   const { rows, from, to } = await get(`/usage?${query}`);

@@ -1,4 +1,4 @@
-/** What models were used for and what that cost: over time, and by model, channel, key, alias, principal or tag. */
+/** The page of usage: requests, tokens, costs and times, by date and by model, channel, key, alias, principal or tag. */
 import { attempt, get } from "../api.js";
 import {
   action,
@@ -23,9 +23,9 @@ import { downloadCsv } from "./usage-csv.js";
 const ROUND_MS = 10_000;
 const HOUR_S = 3600;
 const DAY_S = 86_400;
-/** With fewer bars, each would be too wide to read as a bar. */
-const FEWEST_BARS = 12;
-/** The name of the value in the address, and what readers see. */
+/** The least number of bars: with fewer ones, each would be too wide to read as a bar. */
+const MIN_BARS = 12;
+/** The values of the range in the address, and their labels. */
 const RANGES = [
   ["24h", "last 24 hours"],
   ["7d", "last 7 days"],
@@ -45,7 +45,7 @@ const MEASURES = [
   ["firstByteP95Ms", "first byte, p95"],
 ];
 const TIMES = new Set(["p50Ms", "p95Ms", "firstByteP95Ms"]);
-/** Which filter of the page "Requests" shows the requests of a group. */
+/** The filters of the page "Requests" by group. */
 const REQUEST_FILTERS = {
   model: "model",
   alias: "model",
@@ -59,8 +59,8 @@ export const usage = {
   title: "Usage",
   tools: filterForm,
   mount(root, signal) {
-    const place = h("div", {});
-    fill(root, place);
+    const container = h("div", {});
+    fill(root, container);
     let drawnState;
     let chart = new AbortController();
     const refresh = async () => {
@@ -71,14 +71,14 @@ export const usage = {
       drawnState = text;
       chart.abort();
       chart = new AbortController();
-      draw(place, choice, data, AbortSignal.any([signal, chart.signal]));
+      draw(container, choice, data, AbortSignal.any([signal, chart.signal]));
     };
     addEventListener("portico:changed", refresh, { signal });
     return every(ROUND_MS, signal, refresh);
   },
 };
 
-/** What the address asks for, with the defaults. */
+/** Reads the choice from the address, with the defaults. */
 function choiceOf(query) {
   const { since, by, show } = { ...DEFAULTS, ...Object.fromEntries(query) };
   const [from, to] = [query.get("from") ?? "", query.get("to") ?? ""];
@@ -130,7 +130,7 @@ async function load({ range, by, step }, signal) {
   return { overTime, byGroup, byHour };
 }
 
-/** One busy day would be a single bar, so a day or two are drawn by the hour. */
+/** Returns the period to draw by hours if all usage is within two days, since a single day would be a single bar. */
 function busyTime({ value }, step) {
   if (step !== "day" || !value?.rows.length) return undefined;
   const { from, to, rows } = value;
@@ -139,15 +139,15 @@ function busyTime({ value }, step) {
   return { from: from.startsWith(first) ? from : first, to: to.startsWith(last) ? to : last };
 }
 
-function draw(place, choice, { overTime, byGroup, byHour }, signal) {
+function draw(container, choice, { overTime, byGroup, byHour }, signal) {
   const error = overTime.error ?? byGroup.error ?? byHour?.error;
-  if (error) return fill(place, h("section", {}, notice(error)));
+  if (error) return fill(container, h("section", {}, notice(error)));
   const { total } = overTime.value;
   const { rows, from, to } = byHour?.value ?? overTime.value;
   const chart = { ...choice, step: byHour ? "hour" : choice.step };
   const plot = h("div", { class: "usage-chart", role: "img", "aria-label": chartLabel(chart) });
   fill(
-    place,
+    container,
     h("section", {}, totals(total)),
     h(
       "section",
@@ -202,30 +202,30 @@ function totals(total) {
   ]);
 }
 
-/** Usage that an older version counted has no times. */
+/** Formats two percentiles. They are unknown for usage that an older version counted. */
 const timesText = (p50, p95) => `${duration(p50)} and ${duration(p95)}`;
 const shareOf = (part, whole) => (part > 0 ? ` (${((100 * part) / whole).toFixed(1)} %)` : "");
 
-/** Requests without a known price are not in the sum: it is unknown, or a lower bound. */
+/** Formats the cost. Requests without a known price are not included, so it is unknown or a lower bound. */
 function costText({ costUsd, unpriced }) {
   if (costUsd === null) return "unknown";
   return `${dollars(costUsd)}${unpriced > 0 ? " or more" : ""}`;
 }
 
 /**
- * Returns one value for each hour or day, beginning with the first that has usage. For a later one without usage, sums are
- * zero and times are unknown.
+ * Returns one value for each hour or day, from the first one with usage on. Without usage, sums are zero and times are
+ * unknown.
  */
 function chartOf({ show, step }, { to, rows }) {
   const stepSeconds = step === "hour" ? HOUR_S : DAY_S;
-  const nothing = TIMES.has(show) ? null : 0;
+  const emptyValue = TIMES.has(show) ? null : 0;
   const secondsOf = (row) => Date.parse(row[step]) / 1000;
-  const valueAt = new Map(rows.map((row) => [secondsOf(row), row[show] ?? nothing]));
+  const valueAt = new Map(rows.map((row) => [secondsOf(row), row[show] ?? emptyValue]));
   const end = Math.floor(Date.parse(to) / 1000 / stepSeconds) * stepSeconds;
-  const start = Math.min(secondsOf(rows[0]), end - (FEWEST_BARS - 1) * stepSeconds);
+  const start = Math.min(secondsOf(rows[0]), end - (MIN_BARS - 1) * stepSeconds);
   const times = [];
   for (let time = start; time <= end; time += stepSeconds) times.push(time);
-  const values = times.map((time) => valueAt.get(time) ?? nothing);
+  const values = times.map((time) => valueAt.get(time) ?? emptyValue);
   return { times, values, title: measureName({ show }), format: formatOf(show), stepSeconds };
 }
 

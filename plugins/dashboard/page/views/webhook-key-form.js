@@ -1,4 +1,4 @@
-/** Adding and editing a named key of webhooks, and turning webhooks on. */
+/** The forms that add and edit a named key of webhooks, and that turn webhooks on. */
 import { openForm } from "../forms.js";
 import { memberEdits, readConfig, reviewEdits } from "../review.js";
 

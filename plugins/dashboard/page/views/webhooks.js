@@ -1,4 +1,4 @@
-/** Webhooks: the endpoints, the mappings that turn a sender's requests into turns, and the named keys of callers. */
+/** The page of webhooks: the endpoints, the mappings that turn requests into turns, and the named keys of callers. */
 import { attempt, get } from "../api.js";
 import { dataTable, h, href, problem, section, showError } from "../dom.js";
 import { readConfig, reviewEdits } from "../review.js";
@@ -161,7 +161,7 @@ async function removeEntry(kind, name) {
   await reviewEdits({ title: `Remove the ${noun} ${name}`, edits, version });
 }
 
-/** Opens something that reads first; an error is shown above the page. */
+/** Creates a button that runs `work`. An error is shown above the page. */
 function button(label, work, attributes = {}) {
   const onclick = () => void work().catch((error) => showError(error));
   return h("button", { type: "button", "data-key": label, ...attributes, onclick }, label);
