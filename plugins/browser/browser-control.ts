@@ -1,17 +1,17 @@
-/** The control API without its HTTP: requests in, answers out. The server, the agent's tool and node hosts all use it. */
+/** The control API without HTTP. The server, the agent's tool and node hosts all use it. */
 import { join } from "node:path";
 import { type Check, compile, type Logger, type Paths, type PorticoError } from "portico";
 import { errors } from "./errors.ts";
 import { within } from "./deadline.ts";
 import { attach, browserGuard, type DriverDeps } from "./drivers/attach.ts";
 import type { OpenDebuggingServer } from "./drivers/debugging/server.ts";
-import { failure, plainText } from "./failures.ts";
-import { Bytes, type Op, type OperationDeps } from "./op.ts";
+import { toPublicError, plainText } from "./failures.ts";
+import { BytesResponse, type Op, type OperationDeps } from "./op.ts";
 import { libraryUnavailable, loadLibrary } from "./drivers/playwright.ts";
 import { type Profile, Profiles } from "./profiles.ts";
 import { prepareRelay } from "./relay/prepare.ts";
 import type { RelayControl } from "./relay-control.ts";
-import { aboutOf, type Route, ROUTES } from "./declarations/routes.ts";
+import { subjectOf, type Route, ROUTES } from "./declarations/routes.ts";
 import type { WhyProtected } from "./files/confine.ts";
 import { operationOf } from "./routes/operations.ts";
 import { type BrowserConfig, isStrict } from "./schema.ts";
@@ -21,49 +21,49 @@ import type { BrowserRequest, BrowserResponse } from "./types.ts";
 export interface ServiceOptions {
   config(): BrowserConfig;
   paths: Paths;
-  /** Default: nothing below the temporary root is protected. */
+  /** Explains why a path must not be written. Default: nothing below the temporary root is protected. */
   whyProtected?: WhyProtected;
-  /** Where `/state/save` puts its files; default: the temporary root. */
+  /** The directory for the files of `/state/save`. Default: the temporary root. */
   statesDir?: string;
   log: Logger;
   env: NodeJS.ProcessEnv;
-  /** Ports of the gateway, and of browsers in its configuration, that no page may reach. */
+  /** Returns the ports of the gateway, and of browsers in its configuration, which no page may reach. */
   ownPorts(): readonly number[];
-  /** Where these ports are too, beside this machine. */
+  /** Returns further addresses at which these ports are, besides this machine. */
   ownAddresses?(): readonly string[];
-  /** Where the extension relay listens. */
+  /** Returns the address of the extension relay. */
   relayUrl(): string;
-  /** The extension relay itself, where it runs in this gateway. */
+  /** The extension relay, if it runs in this gateway. */
   relay?: RelayControl;
   /** Opens the debugging port of a browser that is started here. */
   openDebugging: OpenDebuggingServer;
-  /** Whether the automation library is installed. */
+  /** Returns whether the automation library is installed. */
   libraryPresent(): boolean;
   /** Called for each navigation of a tab's main frame. */
   onNavigated?(event: { profile: string; targetId: string; url: string }): void;
-  /** Default: by the kind of the profile. */
+  /** Attaches to the browser of a profile. Default: `attach`, which chooses by the profile's driver. */
   attach?: typeof attach;
-  /** As `ProfilesOptions` has it. */
+  /** See `ProfilesOptions`. */
   choosePort?(): Promise<number>;
 }
 
-/** 404 for a tab that is not there, on the routes that act on the whole browser too: the caller meant another one. */
-async function checkTab({ session }: Op, path: string, targetId?: string): Promise<void> {
-  if (targetId === undefined || aboutOf(path) !== "page" || !session.running) return;
+/** Throws a 404 for an unknown tab, also on routes that act on the whole browser: the caller meant another one. */
+async function checkTargetId({ session }: Op, path: string, targetId?: string): Promise<void> {
+  if (targetId === undefined || subjectOf(path) !== "page" || !session.isRunning) return;
   await session.tabs.targetId(targetId);
 }
 
-interface Matched {
+interface RouteEntry {
   route: Route;
   check: Check<Record<string, unknown>>;
 }
 
 export class BrowserControl {
   readonly #options: ServiceOptions;
-  readonly #routes = new Map<string, Matched>();
+  readonly #routes = new Map<string, RouteEntry>();
   readonly #sessions = new Map<string, Session>();
   readonly #deps: OperationDeps;
-  #closed = false;
+  #isClosed = false;
 
   constructor(options: ServiceOptions) {
     this.#options = options;
@@ -111,22 +111,22 @@ export class BrowserControl {
   }
 
   #session(profile: Profile, drivers: DriverDeps, library: OperationDeps["library"]): Session {
-    const known = this.#sessions.get(profile.name);
-    // A profile that was changed gets a new session once the old browser is gone.
+    const current = this.#sessions.get(profile.name);
+    // A changed profile gets a new session after its old browser has stopped.
     if (
-      known !== undefined &&
-      (known.running || JSON.stringify(known.profile) === JSON.stringify(profile))
+      current !== undefined &&
+      (current.isRunning || JSON.stringify(current.profile) === JSON.stringify(profile))
     )
-      return known;
+      return current;
     const session = new Session(profile, {
       library,
       guard: drivers.guard,
       log: drivers.log,
       maxTabs: () => drivers.config().maxTabs,
-      strict: () => isStrict(drivers.config()),
-      attach: (which, asked) => {
-        if (this.#closed) throw errors.browserDiscarded();
-        return (this.#options.attach ?? attach)(which, drivers, asked);
+      isStrict: () => isStrict(drivers.config()),
+      attach: (profileToAttach, attachOptions) => {
+        if (this.#isClosed) throw errors.browserDiscarded();
+        return (this.#options.attach ?? attach)(profileToAttach, drivers, attachOptions);
       },
       onNavigated: ({ name }, tab, url) =>
         this.#options.onNavigated?.({ profile: name, targetId: tab.targetId, url }),
@@ -135,11 +135,11 @@ export class BrowserControl {
     return session;
   }
 
-  /** Answers one request. Every failure is a `PorticoError` that may be shown. */
+  /** Handles one request. Rejects only with a `PorticoError` that may be shown to the caller. */
   async request(request: BrowserRequest): Promise<BrowserResponse> {
-    const matched = this.#routes.get(`${request.method} ${request.route}`);
-    if (matched === undefined) throw errors.unknownRoute();
-    const { route, check } = matched;
+    const entry = this.#routes.get(`${request.method} ${request.route}`);
+    if (entry === undefined) throw errors.unknownRoute();
+    const { route, check } = entry;
     const config = this.#options.config();
     if (!config.enabled) {
       throw errors.browserDisabled();
@@ -162,34 +162,34 @@ export class BrowserControl {
     try {
       const run = async (): Promise<object> => {
         if (profile.driver === "extension") await prepareRelay(op, route.path);
-        await checkTab(op, route.path, parsed["targetId"] as string | undefined);
+        await checkTargetId(op, route.path, parsed["targetId"] as string | undefined);
         return operationOf(route.name)(op, input as never);
       };
       const body = await within(limit, route.what, run());
-      return body instanceof Bytes ? { bytes: body.content, type: body.type } : { body };
+      return body instanceof BytesResponse ? { bytes: body.content, type: body.type } : { body };
     } catch (error) {
       throw await this.#explain(error, route, session);
     }
   }
 
-  /** How long a request may take, ms. */
+  /** Returns the time limit of a request in ms. */
   limitMs(request: BrowserRequest): number {
     const matched = this.#routes.get(`${request.method} ${request.route}`);
-    const asked = Number(matched?.check.merge(request)["timeoutMs"]);
+    const requestedMs = Number(matched?.check.merge(request)["timeoutMs"]);
     const limit = matched?.route.limitMs ?? 45_000;
-    return limit + (asked > 0 ? Math.min(asked, 600_000) : 0);
+    return limit + (requestedMs > 0 ? Math.min(requestedMs, 600_000) : 0);
   }
 
-  /** What kind of browser a profile is; undefined for one that is not known. */
+  /** Returns the driver of a profile, or `undefined` if the profile is unknown. */
   async driver(profile: string | undefined): Promise<Profile["driver"] | undefined> {
     return (await this.#deps.profiles.all()).get(profile ?? this.#deps.profiles.defaultName)
       ?.driver;
   }
 
   async #explain(error: unknown, route: Route, session: Session): Promise<PorticoError> {
-    const publicError = failure(error, route.what);
+    const publicError = toPublicError(error, route.what);
     publicError.message = plainText(publicError.message);
-    // Of a browser that dies the tabs go first.
+    // When a browser crashes, its tabs disappear first.
     if (
       publicError.code === "tab_not_found" &&
       route.path !== "/stop" &&
@@ -200,14 +200,14 @@ export class BrowserControl {
     return publicError;
   }
 
-  /** After a change of the policy: what it does not allow any more ends, and what follows is judged by it. */
-  async recheck(): Promise<void> {
-    await Promise.allSettled([...this.#sessions.values()].map((session) => session.recheck()));
+  /** Applies a changed policy: ends connections that it no longer allows, and checks later requests against it. */
+  async applyPolicy(): Promise<void> {
+    await Promise.allSettled([...this.#sessions.values()].map((session) => session.applyPolicy()));
   }
 
-  /** Stops every browser for good: a request that is still on its way starts none. */
+  /** Stops every browser permanently; a pending request cannot start one again. */
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     await Promise.allSettled([...this.#sessions.values()].map((session) => session.stop()));
   }
 }

@@ -1,4 +1,4 @@
-/** Whether there is a browser to drive. */
+/** The health check of the plugin: reports whether a browser is available. */
 import type { GatewayClient, HealthCheck } from "portico/command-line";
 import { findBrowser } from "./drivers/executables.ts";
 import { hasLibrary } from "./drivers/library.ts";

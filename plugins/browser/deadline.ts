@@ -1,24 +1,24 @@
-/** Time limits: whatever a page or a remote browser does, a caller gets an answer in time. */
+/** Time limits, so that a caller gets a response in time whatever a page or a remote browser does. */
 import { errors } from "./errors.ts";
 
 /**
- * The work's result, or 504 `timeout` after `ms`. The work itself cannot be stopped from here; a late failure of it is
- * swallowed, since its caller has gone.
+ * Returns the result of `work`, or rejects with a 504 `timeout` after `ms`. The work itself cannot be stopped from
+ * here; its late failure is ignored, since no caller waits for it any more.
  */
 export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(errors.late({ what, ms })), ms);
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(errors.timedOut({ what, ms })), ms);
   });
   work.catch(() => {});
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** The work's result, or `fallback` when it failed or took longer than `ms`. */
+/** Returns the result of `work`, or `fallback` if it failed or took longer than `ms`. */
 export async function attempt<T>(ms: number, work: Promise<T>, fallback: T): Promise<T> {
   return within(ms, "", work).catch(() => fallback);
 }
@@ -26,6 +26,9 @@ export async function attempt<T>(ms: number, work: Promise<T>, fallback: T): Pro
 export const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Milliseconds left of a budget that began at `start`; never below 1, so that a time-out of 0 is not "none". */
+/**
+ * Returns the remaining milliseconds of a budget that began at `start`, at least 1, because a timeout of 0 means
+ * "none".
+ */
 export const remainingMs = (start: number, budgetMs: number): number =>
   Math.max(1, start + budgetMs - Date.now());

@@ -1,6 +1,6 @@
 /**
- * Every error of the plugin `browser`. The browser also runs on a node that has not loaded the plugin, where no code of
- * it is declared: each entry therefore states its status.
+ * Every error of the plugin `browser`. The browser also runs on nodes, which do not load the plugin and so do not
+ * declare its codes. Each entry therefore states its status.
  */
 import { PorticoError } from "portico";
 
@@ -28,21 +28,21 @@ export const errors = PorticoError.table({
     message: "The browser is disabled. Set browser.enabled to true and restart the gateway.",
   },
   notAHandshake: { ...INVALID, message: "This is not a WebSocket handshake: {problem}." },
-  socketLeft: {
+  socketClosed: {
     code: "client_closed",
     status: 499,
     message: "The socket closed during the handshake.",
   },
 
-  // what may happen to any operation
-  late: { ...TIMEOUT, message: "{what} did not end within {ms} ms." },
-  lateBecause: { ...TIMEOUT, message: "{what} did not end in time: {reason}" },
+  // errors of any operation
+  timedOut: { ...TIMEOUT, message: "{what} did not end within {ms} ms." },
+  timedOutBecause: { ...TIMEOUT, message: "{what} did not end in time: {reason}" },
   pageSilent: {
     ...TIMEOUT,
     message: "{what} did not end within {ms} ms: the page does not respond.",
   },
   failedBecause: { ...FAILED, message: "{what} failed: {reason}" },
-  cutOff: {
+  interruptedByNavigation: {
     ...FAILED,
     message: "{what} was interrupted because the page navigated. Take a new snapshot.",
   },
@@ -61,19 +61,19 @@ export const errors = PorticoError.table({
     code: "storage_full",
     message: "The disk of the gateway is full. Free some space and try again.",
   },
-  ownMistake: {
+  internalError: {
     code: "internal_error",
     status: 500,
     message: "{what} failed because of an error in the gateway. See the gateway's log for details.",
   },
 
-  // starting and reaching a browser
+  // starting a browser and connecting to it
   executableInvalid: {
     ...UNAVAILABLE,
     message:
       "browser.executablePath names no file that can be run. Correct it, or remove it so that the gateway looks for a browser.",
   },
-  runsOtherwise: {
+  runsInOtherMode: {
     ...CONFLICT,
     message:
       "The browser is already running {how}. Stop it first with POST /stop, or leave headless out.",
@@ -238,7 +238,7 @@ export const errors = PorticoError.table({
     message: "No debugging port is free in {first}–{last}. Stop or delete a profile.",
   },
 
-  // sandboxed sessions, and where a browser runs
+  // sandboxed sessions and targets
   sandboxWithoutProfiles: {
     ...INVALID,
     message:
@@ -313,7 +313,7 @@ export const errors = PorticoError.table({
     ...FAILED,
     message: "The address is a download, not a page. Fetch it with POST /wait/download.",
   },
-  wentElsewhere: {
+  interruptedLoad: {
     ...FAILED,
     message: "The page navigated to {url} while it was loading.",
   },
@@ -336,13 +336,13 @@ export const errors = PorticoError.table({
       "The element with ref {ref} ({element}) is no longer on the page. Take a new snapshot.{hint}",
   },
   badSelector: { ...INVALID, message: "{param} is not a selector that the browser understands." },
-  nothingFits: { ...INVALID, message: "No {what} matches {param}." },
+  nothingMatches: { ...INVALID, message: "No {what} matches {param}." },
   notAFrame: { ...INVALID, message: "frame must be an iframe, but this is {tag}." },
   labelsWithoutRefs: {
     ...INVALID,
     message: "labels needs refs, but format=aria has none. Leave one of them out.",
   },
-  snapshotOfDeafPage: {
+  snapshotOfUnresponsivePage: {
     ...TIMEOUT,
     message: "The snapshot was not ready within {ms} ms: the page does not respond.",
   },
@@ -370,7 +370,7 @@ export const errors = PorticoError.table({
   notJavaScript: { ...INVALID, message: "{param} is not JavaScript: {reason}." },
   resultTooLarge: { ...FAILED, message: "The result of fn is too large. Return less data." },
   elementHindered: { ...FAILED, message: "{what} failed: the {element} {reason}." },
-  notItsKind: {
+  valueOfWrongKind: {
     ...FAILED,
     message: "{what} failed: the {element} does not accept the value: {reason}",
   },
@@ -401,7 +401,7 @@ export const errors = PorticoError.table({
   },
 
   // fields, lists and keys
-  valueNotTaken: {
+  valueNotAccepted: {
     ...FAILED,
     message: "The field is of type {type} and does not accept {value}. Use {form}.",
   },
@@ -426,11 +426,11 @@ export const errors = PorticoError.table({
     ...INVALID,
     message: "The value of a checkbox must be true or false.",
   },
-  textTakesOneValue: {
+  textAcceptsOneValue: {
     ...INVALID,
     message: "Only a list accepts several values. This field accepts one text.",
   },
-  listTakesOneValue: {
+  listAcceptsOneValue: {
     ...FAILED,
     message: "The list accepts only one value, but the action has {count}.",
   },
@@ -442,7 +442,7 @@ export const errors = PorticoError.table({
   },
   textNotShown: { ...TIMEOUT, message: "The text {text} did not appear within {ms} ms." },
   textNotGone: { ...TIMEOUT, message: "The text {text} did not disappear within {ms} ms." },
-  waitedInVain: {
+  waitTimedOut: {
     ...TIMEOUT,
     message: "The wait of {ms} ms for {condition} has ended without success.",
   },
@@ -483,7 +483,7 @@ export const errors = PorticoError.table({
     ...INVALID,
     message: "{reason} Files for pages must be in <tmp>/portico/uploads.",
   },
-  takesNoFiles: {
+  acceptsNoFiles: {
     ...FAILED,
     message:
       "The upload failed: the element is not a file input, a click on it opens no file chooser, and it accepts no dropped files.",
@@ -501,7 +501,7 @@ export const errors = PorticoError.table({
       "Downloads in a person's own browser go to the person's own download folder and cannot be fetched through the relay. Use a managed profile.",
   },
 
-  // pictures, traces and what the page did
+  // screenshots, traces and the page's activity
   fullPageWithRef: { ...INVALID, message: "fullPage and ref exclude each other." },
   qualityWithPng: { ...INVALID, message: "quality can only be used with type jpeg." },
   badPaper: {
@@ -553,7 +553,7 @@ export const errors = PorticoError.table({
     message: "The file is not a state that POST /state/save wrote: {reason}",
   },
 
-  // what the browser pretends (POST /set/*)
+  // overrides (POST /set/*)
   overrideRefused: { ...INVALID, message: "The browser refused the value: {reason}" },
   headersMissing: {
     ...INVALID,

@@ -13,8 +13,10 @@ export const events: PluginDefinition["events"] = {
   },
 };
 
-/** Tells those who listen. */
-export function tellNavigated(ctx: PluginContext): (event: Events["browser:navigated"]) => void {
+/** Creates a function that emits the event if a listener exists. */
+export function createNavigatedEmitter(
+  ctx: PluginContext,
+): (event: Events["browser:navigated"]) => void {
   return (event) => {
     if (ctx.hasListeners("browser:navigated")) void ctx.emit("browser:navigated", event);
   };

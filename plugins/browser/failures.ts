@@ -1,30 +1,32 @@
-/** What the automation library throws, said in our words: no terminal codes, no stack, no call log. */
+/** Converts errors of the automation library to messages without terminal codes, stack traces or call logs. */
 import { isPorticoError, type PorticoError } from "portico";
 import { errors } from "./errors.ts";
 
-const TERMINAL =
+const TERMINAL_SEQUENCES =
   /(?:\u001b\[|\u009b)[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
-/** Takes terminal escape sequences and other control characters out of a text. */
-export const plainText = (text: string): string => text.replace(TERMINAL, "");
+/** Removes terminal escape sequences and other control characters from a text. */
+export const plainText = (text: string): string => text.replace(TERMINAL_SEQUENCES, "");
 
 const rawMessage = (error: unknown): string =>
   plainText(error instanceof Error ? error.message : String(error));
 
-/** The first paragraph of a library message, without `locator.click: `, call log and stack lines. */
+/** Returns the first paragraph of a library message, without `locator.click: `, call log and stack lines. */
 export function headline(error: unknown): string {
-  // Line by line: pages throw what they like, and over lines a search for blanks goes back and forth.
-  const all = rawMessage(error).split("\n");
-  const log = all.findIndex((line, at) => at > 0 && /^\s*(?:Call log:|={3,})/.test(line));
-  const lines = all.slice(0, log < 0 ? undefined : log).filter((line) => !/^\s+at /.test(line));
-  const first = lines.join(" ").replace(/\s+/g, " ").trim();
-  return first
+  // Search line by line: pages can throw any text, and a pattern for blanks across lines would backtrack too much.
+  const allLines = rawMessage(error).split("\n");
+  const logStart = allLines.findIndex((line, at) => at > 0 && /^\s*(?:Call log:|={3,})/.test(line));
+  const lines = allLines
+    .slice(0, logStart < 0 ? undefined : logStart)
+    .filter((line) => !/^\s+at /.test(line));
+  const paragraph = lines.join(" ").replace(/\s+/g, " ").trim();
+  return paragraph
     .replace(/^[a-zA-Z]+\.[a-zA-Z]+: /, "")
     .replace(/^(?:Error|TimeoutError): /, "")
     .slice(0, 600);
 }
 
-/** The lines of the call log, newest last. */
+/** Returns the lines of the call log, newest last. */
 export function callLog(error: unknown): string[] {
   const [, log = ""] = rawMessage(error).split("Call log:");
   return log
@@ -42,7 +44,7 @@ export const isGone = (error: unknown): boolean =>
     rawMessage(error),
   );
 
-const NETWORK: Record<string, string> = {
+const NETWORK_ERRORS: Record<string, string> = {
   ERR_CONNECTION_REFUSED: "the connection was refused",
   ERR_CONNECTION_RESET: "the connection was reset",
   ERR_CONNECTION_CLOSED: "the connection was closed",
@@ -61,13 +63,13 @@ const NETWORK: Record<string, string> = {
   ERR_FILE_NO_SPACE: "the disk is full",
 };
 
-/** `net::ERR_…` in words, where the text holds one. */
-export function networkFailure(text: string): string | undefined {
+/** Describes the `net::ERR_…` code in a text, or returns `undefined` if the text contains none. */
+export function describeNetworkError(text: string): string | undefined {
   const code = /net::(ERR_[A-Z_0-9]+)/.exec(text)?.[1];
-  return code === undefined ? undefined : (NETWORK[code] ?? code);
+  return code === undefined ? undefined : (NETWORK_ERRORS[code] ?? code);
 }
 
-/** A full disk is the one file error that callers can do something about. */
+/** True if the disk is full, the one file error that callers can act on. */
 function isDiskFull(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return (
@@ -75,36 +77,38 @@ function isDiskFull(error: unknown): boolean {
   );
 }
 
-/** 507 `storage_full`. */
-export const diskFull = (cause?: unknown): PorticoError => errors.diskFull({ cause });
+/** Creates the error 507 `storage_full`. */
+export const diskFullError = (cause?: unknown): PorticoError => errors.diskFull({ cause });
 
-/** Any error as one that may be shown. `what` names the action: "The click". */
-export function failure(error: unknown, what: string): PorticoError {
+/** Converts any error to one that may be shown to callers. `what` names the action: "The click". */
+export function toPublicError(error: unknown, what: string): PorticoError {
   if (isPorticoError(error)) return error as PorticoError;
   const options = { cause: error };
-  // The library throws plain errors only: these are mistakes of ours.
+  // The library only throws plain errors, so these types are bugs of the gateway.
   if (
     error instanceof TypeError ||
     error instanceof ReferenceError ||
     error instanceof RangeError
   ) {
-    return errors.ownMistake({ what }, options);
+    return errors.internalError({ what }, options);
   }
   if (isGone(error)) {
     return errors.tabEnded({ what }, options);
   }
-  if (isDiskFull(error)) return diskFull(error);
-  // The system's words about a file: `EACCES: permission denied, open '/home/…'`; where it lies is nobody's business.
+  if (isDiskFull(error)) return diskFullError(error);
+  // Only the reason of a system error is shown (`EACCES: permission denied, open '/home/…'`), not the path.
   if ((error as NodeJS.ErrnoException)?.path !== undefined)
     return errors.failedBecause({ what, reason: `${headline(error).split(",")[0]}.` }, options);
-  if (isTimeout(error)) return errors.lateBecause({ what, reason: headline(error) }, options);
-  const text = rawMessage(error);
-  if (/Invalid frame in aria-ref/.test(text)) {
+  if (isTimeout(error)) return errors.timedOutBecause({ what, reason: headline(error) }, options);
+  const message = rawMessage(error);
+  if (/Invalid frame in aria-ref/.test(message)) {
     return errors.frameGone(options);
   }
-  if (/Execution context was destroyed|frame (?:was|got) detached|Frame was detached/i.test(text)) {
-    return errors.cutOff({ what }, options);
+  if (
+    /Execution context was destroyed|frame (?:was|got) detached|Frame was detached/i.test(message)
+  ) {
+    return errors.interruptedByNavigation({ what }, options);
   }
-  const network = networkFailure(text);
-  return errors.failedBecause({ what, reason: network ?? headline(error) }, options);
+  const networkReason = describeNetworkError(message);
+  return errors.failedBecause({ what, reason: networkReason ?? headline(error) }, options);
 }

@@ -1,6 +1,6 @@
 /**
- * `portico/browser`: the service `browser` (the control API without HTTP), and what its plugins share: WebSockets,
- * and files that stay below a root.
+ * `portico/browser`: the service `browser` (the control API without HTTP) and functions that other plugins share with
+ * it: WebSockets, and files confined to a root directory.
  */
 
 /** True if no server listens on that port of 127.0.0.1. */
@@ -9,36 +9,36 @@ export { portFree } from "./net/free-port.ts";
 export {
   /** Completes an upgrade whose credentials were checked. */
   acceptSocket,
-  /** Ends a WebSocket with a code and a reason, and does not wait long for the other side. */
+  /** Closes a WebSocket with a code and a reason, and does not wait long for the peer. */
   closeSocket,
-  /** Begins to connect to a `ws:` URL; no redirect is followed. */
+  /** Begins to connect to a `ws:` URL. Redirects are not followed. */
   dialSocket,
-  /** Hands each message of a WebSocket on; one that cannot be read ends it with 1002. */
+  /** Passes each message of a WebSocket to a handler; an invalid message closes the socket with 1002. */
   readMessages,
 } from "./net/web-socket.ts";
 
 export {
-  /** The real path of a file below a root that may be handed on. 400 `invalid_request_error`. */
+  /** Returns the real path of a file below a root that may be uploaded. Rejects with a 400 `invalid_request_error`. */
   checkUpload,
-  /** The path below a root of a file that a caller named. Throws 400 `invalid_request_error`. */
+  /** Returns the path below a root for a file that a caller named. Rejects with a 400 `invalid_request_error`. */
   confinedPath,
-  /** The real path of any file below a root. 400 `invalid_request_error`. */
+  /** Returns the real path of an existing file below a root. Rejects with a 400 `invalid_request_error`. */
   existingFile,
-  /** Makes the temporary root, private to this user. */
+  /** Creates the temporary root, private to this user. */
   ensureTmpRoot,
-  /** A file below a root that has its name only once it is whole. */
+  /** Opens a file below a root that appears under its name only when it is complete. */
   openConfined,
   type WhyProtected,
 } from "./files/confine.ts";
 
 export {
-  /** A name that a file system takes, whatever a page or another machine suggests. */
+  /** Returns a valid file name, whatever a page or another machine suggests. */
   plainName,
-  /** Removes the oldest files of a directory, down to the 200 newest. */
+  /** Removes the oldest files of a directory and keeps the 200 newest. */
   thinOut,
 } from "./files/own-files.ts";
 
 /** One WebSocket. */
 export type { WebSocket } from "./net/web-socket.ts";
-/** The service `browser`, what it is asked, what it responds, and the policy that a gateway imposes on a node. */
+/** The service `browser`, its requests and responses, and the policy that a gateway imposes on a node. */
 export type { BrowserRequest, BrowserResponse, BrowserService, ImposedPolicy } from "./types.ts";

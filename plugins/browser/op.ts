@@ -1,4 +1,4 @@
-/** What every operation gets, and the checks that many of them share. */
+/** The context of every operation, and the checks that many operations share. */
 import { isPorticoError, type Logger, type Paths } from "portico";
 import type { WhyProtected } from "./files/confine.ts";
 import type { Guard } from "portico/egress";
@@ -11,18 +11,18 @@ import type { BrowserConfig } from "./schema.ts";
 import type { Session } from "./session/session.ts";
 import type { Tab } from "./tab/tab.ts";
 
-/** The parts that outlive a request. */
+/** The dependencies that outlive a request. */
 export interface OperationDeps {
   config(): BrowserConfig;
   profiles: Profiles;
   session(profile: Profile): Session;
-  /** The sessions that were used since the start. */
+  /** Returns the sessions that were used since the start. */
   sessions(): Iterable<Session>;
   guard: Guard;
   library(): Promise<Library>;
-  /** Whether the library is installed; does not load it. */
+  /** Returns whether the library is installed, without loading it. */
   libraryPresent(): boolean;
-  /** The extension relay, where it runs in this gateway. */
+  /** The extension relay, if it runs in this gateway. */
   relay: RelayControl | undefined;
   paths: Paths;
   whyProtected: WhyProtected;
@@ -37,29 +37,32 @@ export interface Op {
   readonly profile: Profile;
   readonly session: Session;
   readonly config: BrowserConfig;
-  /** What the caller accepts, for the routes that can answer bytes. */
+  /** The caller's `Accept` header, for routes that can return bytes. */
   readonly accept: string;
-  /** Who asks, as far as it matters: `diff` compares with the same caller's last snapshot. */
+  /** Identifies the caller: `diff` compares with the same caller's last snapshot. */
   readonly caller: string;
   readonly startedAt: number;
 }
 
-/** Fields that every route takes. */
-export interface Common {
+/** Fields that every route accepts. */
+export interface CommonInput {
   profile?: string;
   targetId?: string;
   timeoutMs?: number;
 }
 
-/** An answer that is not JSON. */
-export class Bytes {
+/** A response that is not JSON. */
+export class BytesResponse {
   constructor(
     readonly content: Buffer,
     readonly type: string,
   ) {}
 }
 
-/** Judges an address before the browser sees it. 403 `navigation_blocked`, 422 where the name does not resolve. */
+/**
+ * Checks an address before the browser receives it, and returns its normalized form. Rejects with a 403
+ * `navigation_blocked`, or with a 422 if the host name does not resolve.
+ */
 export async function checkAddress(op: Op, url: string): Promise<string> {
   try {
     return (await within(10_000, "Resolving the host name", op.deps.guard.checkUrl(url))).url.href;
@@ -71,30 +74,30 @@ export async function checkAddress(op: Op, url: string): Promise<string> {
   }
 }
 
-/** Pages of the browser's own that say nothing of anybody's network. */
-const HARMLESS =
+/** Internal pages of the browser that reveal nothing about any network. */
+const HARMLESS_PAGES =
   /^(about:blank(#.*)?|chrome-error:\/\/chromewebdata\/|chrome:\/\/newtab\/?|chrome:\/\/new-tab-page\/?|)$/;
 
 /**
- * Judges the page that a tab shows now, before anything of it is handed out. Behind our proxy nothing forbidden can
- * have been loaded over the network, so the form of the address is enough; elsewhere names are resolved again.
+ * Checks the current page of a tab before its content is returned. Behind our proxy, no forbidden page can have been
+ * loaded, so the form of the address is enough; without the proxy, host names are resolved again.
  */
-export async function checkShown(op: Op, url: string): Promise<void> {
-  if (HARMLESS.test(url)) return;
+export async function checkCurrentPage(op: Op, url: string): Promise<void> {
+  if (HARMLESS_PAGES.test(url)) return;
   if (op.session.attachment?.egress === "enforced") op.deps.guard.precheck(url);
   else await checkAddress(op, url);
 }
 
-/** The tab that is meant, alive, and on a page that may be read. */
+/** Returns the requested tab, alive and on a page that may be read. */
 export async function readableTab(op: Op, targetId?: string, timeoutMs = 30_000): Promise<Tab> {
   const tab = await op.session.tabs.get(targetId);
   tab.assertAlive();
-  await tab.whileAlive(tab.settled(timeoutMs));
-  await checkShown(op, tab.url);
+  await tab.whileAlive(tab.waitUntilSettled(timeoutMs));
+  await checkCurrentPage(op, tab.url);
   return tab;
 }
 
-/** Takes a page off the screen that should not be there. */
-export async function blank(tab: Tab): Promise<void> {
+/** Replaces a page that must not be shown by an empty one. */
+export async function showBlankPage(tab: Tab): Promise<void> {
   await attempt(3000, tab.page.goto("about:blank", { timeout: 3000 }), null);
 }

@@ -2,23 +2,23 @@
 import { join } from "node:path";
 import { definePlugin, type Mount, type PluginContext } from "portico";
 import { createPolicy } from "./targets/imposed-policy.ts";
-import { answerElsewhere, asksElsewhere } from "./elsewhere.ts";
+import { serveOtherWorkers, delegateToFirstWorker } from "./elsewhere.ts";
 import { errors } from "./errors.ts";
 import { createDebuggingServers } from "./drivers/debugging/server.ts";
 import { hasLibrary } from "./drivers/library.ts";
 import { mountRoutes } from "./routes/mount.ts";
-import { events, tellNavigated } from "./events.ts";
+import { events, createNavigatedEmitter } from "./events.ts";
 import { EXTENSION_ORIGIN } from "./relay/pairing.ts";
 import { openRelay } from "./relay/server.ts";
 import { openSandboxes } from "./targets/open-sandboxes.ts";
-import { BrowserConfig, Credentials, SandboxConfig, tellPrivate } from "./schema.ts";
+import { BrowserConfig, Credentials, SandboxConfig, logPrivateAccess } from "./schema.ts";
 import type { BrowserControl, ServiceOptions } from "./browser-control.ts";
 import type { RelayControl } from "./relay-control.ts";
 import { createTargets } from "./targets/targets.ts";
 import { addTool } from "./tool.ts";
 
-/** From `gateway.port`. */
-const OFFSET = { control: 2, relay: 3 };
+/** The offsets from `gateway.port`. */
+const PORT_OFFSETS = { control: 2, relay: 3 };
 
 export default definePlugin({
   name: "browser",
@@ -33,16 +33,16 @@ export default definePlugin({
   commands: { browser: () => import("./cli.ts") },
   checks: { browser: () => import("./check.ts") },
   async setup(ctx, config) {
-    if (asksElsewhere(ctx)) return;
-    let now = config;
-    const settings = () => now.browser;
-    const sandbox = () => now["agents.defaults.sandbox"];
-    const secret = () => now["gateway.auth"].token ?? now["gateway.auth"].password ?? "";
+    if (delegateToFirstWorker(ctx)) return;
+    let current = config;
+    const settings = () => current.browser;
+    const sandbox = () => current["agents.defaults.sandbox"];
+    const secret = () => current["gateway.auth"].token ?? current["gateway.auth"].password ?? "";
     const policy = createPolicy({ config: settings, sandbox, ports: ctx.ports });
     const libraryPresent = () => hasLibrary(ctx.paths.package, process.env);
-    const server = await ctx.server({ name: "browser", portOffset: OFFSET.control });
+    const server = await ctx.server({ name: "browser", portOffset: PORT_OFFSETS.control });
     const relay = await startRelay(ctx, server, secret, () => settings().enabled);
-    const debugging = createDebuggingServers(ctx, () => Object.values(now["gateway.auth"]));
+    const debugging = createDebuggingServers(ctx, () => Object.values(current["gateway.auth"]));
     const shared = {
       env: process.env,
       libraryPresent,
@@ -50,7 +50,7 @@ export default definePlugin({
       whyProtected: ctx.whyProtected,
     };
     let control: Promise<BrowserControl> | undefined;
-    const open = (): Promise<BrowserControl> => {
+    const openControlOnce = (): Promise<BrowserControl> => {
       control ??= openControl(ctx, relay, { ...policy, ...shared });
       return control;
     };
@@ -60,43 +60,45 @@ export default definePlugin({
       sandbox,
       ownPorts: policy.ownPorts,
     });
-    const recheck = () =>
-      Promise.all([control, sandboxes.opened()].map(async (opened) => (await opened)?.recheck()));
+    const applyPolicy = () =>
+      Promise.all(
+        [control, sandboxes.current()].map(async (opened) => (await opened)?.applyPolicy()),
+      );
     const targets = createTargets({
       ctx,
       env: process.env,
       config: settings,
       sandbox,
-      local: open,
-      relayed: () => relay.isAway || relay.tabs().length > 0,
+      local: openControlOnce,
+      hasRelayedTab: () => relay.isAway || relay.tabs().length > 0,
       sandboxes: sandboxes.get,
     });
     ctx.provide("browser", {
       async request(request) {
-        if (policy.take(request.policy)) await recheck();
+        if (policy.adopt(request.policy)) await applyPolicy();
         return targets.route(request);
       },
     });
     mountRoutes(server, targets);
     addTool(ctx, targets);
-    answerElsewhere(ctx, targets);
+    serveOtherWorkers(ctx, targets);
     ctx.onConfig((next: typeof config) => {
-      const before = secret();
-      now = next;
-      if (secret() !== before) relay.end("The token has changed.");
-      debugging.recheck();
-      void recheck();
+      const previousSecret = secret();
+      current = next;
+      if (secret() !== previousSecret) relay.end("The token has changed.");
+      debugging.disconnectRevoked();
+      void applyPolicy();
     });
     ctx.defer(() => relay.end("The gateway is stopping."));
     ctx.defer(async () => (await control)?.close());
 
     const { endOrphans } = await import("./drivers/orphans.ts");
     await endOrphans(join(ctx.paths.state, "browser"), ctx.log);
-    if (settings().enabled) tellPrivate(settings(), ctx.log);
+    if (settings().enabled) logPrivateAccess(settings(), ctx.log);
   },
 });
 
-/** The extension relay, on a server of its own. */
+/** Starts the extension relay on its own server. */
 async function startRelay(
   ctx: PluginContext,
   control: Mount,
@@ -105,7 +107,7 @@ async function startRelay(
 ): Promise<RelayControl> {
   const server = await ctx.server({
     name: "relay",
-    portOffset: OFFSET.relay,
+    portOffset: PORT_OFFSETS.relay,
     origins: [EXTENSION_ORIGIN],
   });
   return openRelay({
@@ -119,7 +121,7 @@ async function startRelay(
   });
 }
 
-/** Loads what drives the browsers: the first request does, a start does not pay for it. */
+/** Loads the browser control at the first request, so that it does not slow down the start. */
 async function openControl(
   ctx: PluginContext,
   relay: RelayControl,
@@ -132,6 +134,6 @@ async function openControl(
     log: ctx.log,
     relayUrl: () => relay.url,
     relay,
-    onNavigated: tellNavigated(ctx),
+    onNavigated: createNavigatedEmitter(ctx),
   });
 }

@@ -1,4 +1,4 @@
-/** The named browsers: those built in, those of the configuration, and those made over HTTP. */
+/** The named browsers: built-in profiles, configured profiles, and profiles created over HTTP. */
 import { randomUUID } from "node:crypto";
 import { lstat, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -6,7 +6,12 @@ import { parseUrl } from "portico/strings";
 import { errors } from "./errors.ts";
 import { portFree } from "./net/free-port.ts";
 import { debuggingPorts } from "./drivers/debugging-ports.ts";
-import { A_NAME, type BrowserConfig, PROFILE_NAME, type ProfileConfig } from "./schema.ts";
+import {
+  PROFILE_NAME_RULE,
+  type BrowserConfig,
+  PROFILE_NAME,
+  type ProfileConfig,
+} from "./schema.ts";
 
 type DriverKind = "managed" | "remote" | "extension";
 
@@ -14,39 +19,39 @@ export interface Profile {
   readonly name: string;
   readonly driver: DriverKind;
   readonly color: string;
-  /** Of remote and relay profiles; may hold credentials: never shown, see `shownUrl`. */
+  /** The address of a remote or relay profile. It may contain credentials, so it is never shown; see `shownUrl`. */
   readonly cdpUrl?: string;
-  /** Of managed profiles, as the configuration has them. */
+  /** The launch settings of a managed profile, as configured. */
   readonly proxy?: string;
   readonly userAgent?: string;
   readonly args?: readonly string[];
-  /** Set by the configuration; managed profiles without one get theirs from `Profiles.port`. */
+  /** The configured port; managed profiles without one get a port from `Profiles.port`. */
   readonly cdpPort?: number;
   readonly source: "built-in" | "config" | "created";
-  /** Everything that is stored for it: user data, process record, downloads in progress. */
+  /** The directory of the profile's data: user data, process record, downloads in progress. */
   readonly dir: string;
 }
 
-const BUILT_IN = "portico";
-const RELAY = "relay";
+const BUILT_IN_PROFILE = "portico";
+const RELAY_PROFILE = "relay";
 const FIRST_PORT = 18_800;
 const LAST_PORT = 18_899;
-/** Browsers and tools use it by default: a browser of ours there would be taken for somebody else's. */
-const OTHERS_PORT = 9222;
+/** The default port of other browsers and tools, which would mistake a browser of ours on it for their own. */
+const COMMON_DEBUGGING_PORT = 9222;
 
-/** A URL without user, password, query and fragment: what may be shown. */
-export function shownUrl(url: string): string {
+/** Returns a URL without user, password, query and fragment, so that it may be shown. Returns "" for an invalid URL. */
+export function redactUrl(url: string): string {
   const parsed = parseUrl(url);
   if (!parsed) return "";
   const { protocol, host, pathname } = parsed;
   return `${protocol}//${host}${pathname === "/" ? "" : pathname}`;
 }
 
-/** Without what every object has: a profile may be called `constructor`. */
-const bare = <T>(given: Record<string, T> | undefined): Record<string, T> =>
-  Object.assign(Object.create(null) as Record<string, T>, given);
+/** Copies a record to an object without a prototype, because a profile may be called `constructor`. */
+const withoutPrototype = <T>(record: Record<string, T> | undefined): Record<string, T> =>
+  Object.assign(Object.create(null) as Record<string, T>, record);
 
-interface Stored {
+interface StoredProfiles {
   created: Record<string, ProfileConfig>;
   ports: Record<string, number>;
 }
@@ -57,17 +62,17 @@ export interface ProfilesOptions {
   /** `<home>/trash` */
   trash: string;
   config: () => BrowserConfig;
-  /** Where the extension relay listens. */
+  /** Returns the address of the extension relay. */
   relayUrl: () => string;
-  /** Chooses a port without a listener. Default: the first of the range that no other profile has. */
+  /** Chooses a port without a listener. Default: the first port of the range that no other profile has. */
   choosePort?: (() => Promise<number>) | undefined;
 }
 
 export class Profiles {
   readonly #options: ProfilesOptions;
-  #stored: Stored | undefined;
-  #writing: Promise<void> = Promise.resolve();
-  #assigning: Promise<unknown> = Promise.resolve();
+  #stored: StoredProfiles | undefined;
+  #lastWrite: Promise<void> = Promise.resolve();
+  #lastAssignment: Promise<unknown> = Promise.resolve();
 
   constructor(options: ProfilesOptions) {
     this.#options = options;
@@ -77,16 +82,19 @@ export class Profiles {
     return join(this.#options.dir, "profiles.json");
   }
 
-  async #load(): Promise<Stored> {
+  async #load(): Promise<StoredProfiles> {
     if (this.#stored !== undefined) return this.#stored;
     const text = await readFile(this.#file, "utf8").catch(() => "{}");
-    let parsed: Partial<Stored> = {};
+    let parsed: Partial<StoredProfiles> = {};
     try {
-      parsed = JSON.parse(text) as Partial<Stored>;
+      parsed = JSON.parse(text) as Partial<StoredProfiles>;
     } catch {
-      // A torn file: the profiles' own directories are still there, only their settings are lost.
+      // The file is damaged: the profiles' directories still exist, only their settings are lost.
     }
-    this.#stored ??= { created: bare(parsed.created), ports: bare(parsed.ports) };
+    this.#stored ??= {
+      created: withoutPrototype(parsed.created),
+      ports: withoutPrototype(parsed.ports),
+    };
     return this.#stored;
   }
 
@@ -97,55 +105,58 @@ export class Profiles {
       await writeFile(next, JSON.stringify(this.#stored, null, 2), { mode: 0o600 });
       await rename(next, this.#file);
     };
-    this.#writing = this.#writing.then(write, write);
-    return this.#writing;
+    this.#lastWrite = this.#lastWrite.then(write, write);
+    return this.#lastWrite;
   }
 
-  /** The driver of a profile that names none. */
+  /** Returns the driver of a profile that does not specify one. */
   #driverFor(cdpUrl: string | undefined): DriverKind {
     if (cdpUrl === undefined) return "managed";
-    return shownUrl(cdpUrl) === this.#options.relayUrl() ? "extension" : "remote";
+    return redactUrl(cdpUrl) === this.#options.relayUrl() ? "extension" : "remote";
   }
 
-  #make(name: string, given: ProfileConfig, source: Profile["source"]): Profile {
-    const driver = given.driver ?? this.#driverFor(given.cdpUrl);
+  #createProfile(name: string, config: ProfileConfig, source: Profile["source"]): Profile {
+    const driver = config.driver ?? this.#driverFor(config.cdpUrl);
     const cdpUrl =
-      driver === "extension" ? (given.cdpUrl ?? this.#options.relayUrl()) : given.cdpUrl;
+      driver === "extension" ? (config.cdpUrl ?? this.#options.relayUrl()) : config.cdpUrl;
     return {
       name,
       driver,
       source,
-      color: given.color ?? this.#options.config().color,
+      color: config.color ?? this.#options.config().color,
       dir: join(this.#options.dir, name),
       cdpUrl: driver === "managed" ? undefined : cdpUrl,
-      cdpPort: given.cdpPort,
+      cdpPort: config.cdpPort,
       ...(driver === "managed" && {
-        proxy: given.proxy,
-        userAgent: given.userAgent,
-        args: given.args,
+        proxy: config.proxy,
+        userAgent: config.userAgent,
+        args: config.args,
       }),
     };
   }
 
-  /** All profiles by name; those of the configuration override those that were created over HTTP. */
+  /** Returns all profiles by name. Configured profiles override those created over HTTP. */
   async all(): Promise<Map<string, Profile>> {
-    return this.#named(await this.#load());
+    return this.#byName(await this.#load());
   }
 
-  #named({ created }: Stored): Map<string, Profile> {
+  #byName({ created }: StoredProfiles): Map<string, Profile> {
     const config = this.#options.config();
     const profiles = new Map<string, Profile>();
     const legacy: ProfileConfig = { cdpUrl: config.cdpUrl };
-    profiles.set(BUILT_IN, this.#make(BUILT_IN, legacy, "built-in"));
-    profiles.set(RELAY, this.#make(RELAY, { driver: "extension" }, "built-in"));
-    for (const [name, given] of Object.entries(created))
-      profiles.set(name, this.#make(name, given, "created"));
-    for (const [name, given] of Object.entries(config.profiles))
-      profiles.set(name, this.#make(name, given, "config"));
+    profiles.set(BUILT_IN_PROFILE, this.#createProfile(BUILT_IN_PROFILE, legacy, "built-in"));
+    profiles.set(
+      RELAY_PROFILE,
+      this.#createProfile(RELAY_PROFILE, { driver: "extension" }, "built-in"),
+    );
+    for (const [name, profileConfig] of Object.entries(created))
+      profiles.set(name, this.#createProfile(name, profileConfig, "created"));
+    for (const [name, profileConfig] of Object.entries(config.profiles))
+      profiles.set(name, this.#createProfile(name, profileConfig, "config"));
     return profiles;
   }
 
-  /** Debugging ports of profiles that were made over HTTP; those of the configuration are its reader's to know. */
+  /** The debugging ports of profiles created over HTTP. `configuredPorts` returns those of the configuration. */
   get createdPorts(): number[] {
     return debuggingPorts(...Object.values(this.#stored?.created ?? {}));
   }
@@ -154,44 +165,50 @@ export class Profiles {
     return this.#options.config().defaultProfile;
   }
 
-  /** The profile of that name, or the default one. 404 `profile_not_found`. */
+  /** Returns the profile of that name, or the default one. Rejects with a 404 `profile_not_found`. */
   async get(name?: string): Promise<Profile> {
     const all = await this.all();
-    const wanted = name ?? this.defaultName;
-    const profile = all.get(wanted);
+    const profileName = name ?? this.defaultName;
+    const profile = all.get(profileName);
     if (profile !== undefined) return profile;
-    checkName(wanted);
+    checkName(profileName);
     const names = [...all.keys()].join(", ");
-    throw errors.unknownProfile({ profile: JSON.stringify(wanted), known: names });
+    throw errors.unknownProfile({ profile: JSON.stringify(profileName), known: names });
   }
 
-  /** The debugging port of a managed profile, assigned and kept when it has none yet. */
+  /** Returns the debugging port of a managed profile. Assigns and stores one if it has none yet. */
   async port(profile: Profile): Promise<number> {
     if (profile.cdpPort !== undefined) return profile.cdpPort;
     const stored = await this.#load();
-    const known = (): number | undefined => stored.ports[profile.name];
-    return known() ?? this.#inTurn(async () => known() ?? this.#assign(profile, async () => true));
+    const storedPort = (): number | undefined => stored.ports[profile.name];
+    return (
+      storedPort() ??
+      this.#runInTurn(async () => storedPort() ?? this.#assign(profile, async () => true))
+    );
   }
 
-  /** The port to launch on: the profile's own while it is free, else another one of the range. */
+  /** Returns the port to launch on: the profile's own port if it is free, else another one of the range. */
   async launchPort(profile: Profile): Promise<number> {
     const port = await this.port(profile);
-    if (port === OTHERS_PORT) throw errors.toolsPortOfProfile({ port, profile: profile.name });
+    if (port === COMMON_DEBUGGING_PORT)
+      throw errors.toolsPortOfProfile({ port, profile: profile.name });
     if (await portFree(port)) return port;
-    if (profile.cdpPort === undefined) return this.#inTurn(() => this.#assign(profile, portFree));
+    if (profile.cdpPort === undefined)
+      return this.#runInTurn(() => this.#assign(profile, portFree));
     throw errors.portInUse({ port, profile: profile.name });
   }
 
-  /** Ports are given out one after another: two that are chosen at once would be the same. */
-  #inTurn(work: () => Promise<number>): Promise<number> {
-    const turn = this.#assigning.then(work);
-    this.#assigning = turn.catch(() => {});
+  /** Assigns ports one after the other, since two concurrent assignments could choose the same port. */
+  #runInTurn(work: () => Promise<number>): Promise<number> {
+    const turn = this.#lastAssignment.then(work);
+    this.#lastAssignment = turn.catch(() => {});
     return turn;
   }
 
-  async #assign(profile: Profile, fits: (port: number) => Promise<boolean>): Promise<number> {
+  async #assign(profile: Profile, isSuitable: (port: number) => Promise<boolean>): Promise<number> {
     const stored = await this.#load();
-    const port = await (this.#options.choosePort?.() ?? this.#firstPort(profile, stored, fits));
+    const port = await (this.#options.choosePort?.() ??
+      this.#firstPort(profile, stored, isSuitable));
     stored.ports[profile.name] = port;
     await this.#save();
     return port;
@@ -199,8 +216,8 @@ export class Profiles {
 
   async #firstPort(
     profile: Profile,
-    stored: Stored,
-    fits: (port: number) => Promise<boolean>,
+    stored: StoredProfiles,
+    isSuitable: (port: number) => Promise<boolean>,
   ): Promise<number> {
     const usedPorts = new Set(
       Object.entries(stored.ports)
@@ -210,26 +227,26 @@ export class Profiles {
     for (const { cdpPort, name } of (await this.all()).values())
       if (cdpPort !== undefined && name !== profile.name) usedPorts.add(cdpPort);
     for (let port = FIRST_PORT; port <= LAST_PORT; port++) {
-      if (!usedPorts.has(port) && (await fits(port))) return port;
+      if (!usedPorts.has(port) && (await isSuitable(port))) return port;
     }
     throw errors.noProfilePort({ first: FIRST_PORT, last: LAST_PORT });
   }
 
-  /** Makes a profile. 400 for a bad name or URL, 409 `conflict` where it exists. */
-  async create(name: string, given: ProfileConfig): Promise<Profile> {
+  /** Creates a profile. Rejects with a 400 for an invalid name or URL, with a 409 `conflict` if it exists. */
+  async create(name: string, config: ProfileConfig): Promise<Profile> {
     checkName(name);
     const stored = await this.#load();
-    // Their directories are called so too, and not every file system tells `a` from `A`. From here until it is among
-    // them nothing is waited for: another one of the name may be on its way.
-    const existingName = [...this.#named(stored).keys()].find(
-      (one) => one.toLowerCase() === name.toLowerCase(),
+    // The names are also those of directories, and some file systems do not distinguish `a` from `A`. Between this
+    // check and the insertion below, nothing is awaited, because another request may create the same name.
+    const existingName = [...this.#byName(stored).keys()].find(
+      (otherName) => otherName.toLowerCase() === name.toLowerCase(),
     );
     if (existingName !== undefined)
       throw errors.profileExists({ profile: JSON.stringify(existingName) });
-    if (given.driver === "remote" && given.cdpUrl === undefined) {
+    if (config.driver === "remote" && config.cdpUrl === undefined) {
       throw errors.remoteWithoutUrl({ param: "cdpUrl" });
     }
-    if (given.cdpUrl !== undefined && !parseUrl(given.cdpUrl)) {
+    if (config.cdpUrl !== undefined && !parseUrl(config.cdpUrl)) {
       throw errors.badCdpUrl({ param: "cdpUrl" });
     }
     const {
@@ -238,27 +255,36 @@ export class Profiles {
       proxy,
       userAgent,
       args,
-    } = given;
+    } = config;
     if (driver === "managed" && cdpUrl !== undefined)
       throw errors.managedWithUrl({ param: "cdpUrl" });
-    const own = Object.entries({ proxy, userAgent, args }).find(([, value]) => value !== undefined);
-    if (driver !== "managed" && own !== undefined)
-      throw errors.managedOnly({ field: own[0] }, { param: own[0] });
-    // Of a browser that is only attached to, the port is its owner's choice.
-    if (driver === "managed" && given.cdpPort === OTHERS_PORT && !this.#options.config().attachOnly)
-      throw errors.toolsPort({ port: OTHERS_PORT }, { param: "cdpPort" });
-    stored.created[name] = given;
+    const managedSetting = Object.entries({ proxy, userAgent, args }).find(
+      ([, value]) => value !== undefined,
+    );
+    if (driver !== "managed" && managedSetting !== undefined)
+      throw errors.managedOnly({ field: managedSetting[0] }, { param: managedSetting[0] });
+    // In `attachOnly` mode, the owner of the browser chooses the port.
+    if (
+      driver === "managed" &&
+      config.cdpPort === COMMON_DEBUGGING_PORT &&
+      !this.#options.config().attachOnly
+    )
+      throw errors.toolsPort({ port: COMMON_DEBUGGING_PORT }, { param: "cdpPort" });
+    stored.created[name] = config;
     await this.#save().catch((error: unknown) => {
       delete stored.created[name];
       throw error;
     });
-    const profile = this.#make(name, given, "created");
+    const profile = this.#createProfile(name, config, "created");
     await mkdir(profile.dir, { recursive: true, mode: 0o700 });
     return profile;
   }
 
-  /** Forgets a profile; its data are the caller's to move away. 409 for one of the configuration. */
-  async forget(profile: Profile): Promise<void> {
+  /**
+   * Removes a profile but not its data, which the caller moves away. Rejects with a 409 for a built-in or configured
+   * profile.
+   */
+  async remove(profile: Profile): Promise<void> {
     if (profile.source !== "created") {
       const values = { profile: profile.name };
       throw profile.source === "config"
@@ -271,8 +297,8 @@ export class Profiles {
     await this.#save();
   }
 
-  /** Moves a profile's data into `<home>/trash/browser`; its new place, or null where there was nothing. */
-  async trash(profile: Profile): Promise<string | null> {
+  /** Moves a profile's data into `<home>/trash/browser`. Returns its new path, or null if there was no data. */
+  async moveToTrash(profile: Profile): Promise<string | null> {
     if ((await lstat(profile.dir).catch(() => undefined)) === undefined) return null;
     const stamp = new Date().toISOString().replace(/[:.]/g, "-");
     const target = join(this.#options.trash, "browser", `${profile.name}-${stamp}`);
@@ -280,7 +306,7 @@ export class Profiles {
     const isMoved = await rename(profile.dir, target).then(
       () => true,
       (error: NodeJS.ErrnoException) => {
-        // Another request has moved it meanwhile.
+        // Another request has moved the data meanwhile.
         if (error.code === "ENOENT") return false;
         throw error;
       },
@@ -292,7 +318,7 @@ export class Profiles {
 function checkName(name: string): void {
   if (PROFILE_NAME.test(name)) return;
   throw errors.badProfileName(
-    { name: JSON.stringify(name.slice(0, 80)), rule: A_NAME },
+    { name: JSON.stringify(name.slice(0, 80)), rule: PROFILE_NAME_RULE },
     { param: "name" },
   );
 }

@@ -5,20 +5,20 @@ export interface RelayControl {
   readonly url: string;
   readonly port: number;
   readonly connected: boolean;
-  /** What a client's requests must carry. */
+  /** Returns the headers that a client's requests must have. */
   headers(): Record<string, string>;
-  /** None while the extension is away. */
+  /** Returns the attached tabs, or none while the extension is away. */
   tabs(): readonly AttachedTab[];
-  /** The extension has disconnected, perhaps only for a moment. */
+  /** True while the extension is disconnected, perhaps only for a moment. */
   readonly isAway: boolean;
-  /** Waits while the extension is away. */
-  settled(): Promise<void>;
-  /** Goes up with every tab that is handed over. */
-  readonly clicks: number;
-  /** 409 where no tab is attached. Waits until the tabs are free of what the last client has set. */
+  /** Waits while the extension is away, until it returns or its tabs are given up. */
+  waitWhileAway(): Promise<void>;
+  /** The number of tabs that have been attached so far. */
+  readonly attachCount: number;
+  /** Waits until the changes of the last client are reset. Rejects with a 409 if no tab is attached. */
   ready(): Promise<void>;
-  /** 409 if another client controls the tabs. */
+  /** Throws a 409 if another client controls the tabs. */
   checkFree(): void;
-  /** Ends all connections, whose token is no longer right. */
+  /** Closes all connections, because their token is no longer valid. */
   end(reason: string): void;
 }

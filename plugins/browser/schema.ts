@@ -4,12 +4,12 @@ import { refuseNames, SOCKET_ADDRESS } from "portico/strings";
 import { LAUNCH_ARGUMENT } from "./drivers/launch-arguments.ts";
 
 const optional = Type.Optional;
-/** Patterns with the words for what fits them. */
+/** The pattern of a colour, with a description of the expected form for error messages. */
 export const COLOR = { pattern: "^#[0-9a-fA-F]{6}$", expected: "a colour like #3b6ea8" };
 
-/** Of a profile: its directory is called by it. */
+/** The pattern of a profile's name, which is also the name of its directory. */
 export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
-export const A_NAME =
+export const PROFILE_NAME_RULE =
   "letters, digits, '-' and '_' only, at most 63, beginning with a letter or digit";
 
 const color = Type.String({
@@ -17,10 +17,10 @@ const color = Type.String({
   description: "The colour of the profile's window in hexadecimal form, #rrggbb.",
 });
 
-const ALLOWED_ARGUMENT =
+const LAUNCH_ARGUMENT_RULE =
   "a switch (--lang=de) that opens no port, bypasses no proxy, reads or writes no file and removes no protection";
 
-/** Of managed profiles only. */
+/** Launch settings of managed profiles. */
 export const LaunchSettings = {
   proxy: optional(
     Type.String({
@@ -41,7 +41,7 @@ export const LaunchSettings = {
   ),
   args: optional(
     Type.Array(
-      Type.String({ pattern: LAUNCH_ARGUMENT, expected: ALLOWED_ARGUMENT, maxLength: 2000 }),
+      Type.String({ pattern: LAUNCH_ARGUMENT, expected: LAUNCH_ARGUMENT_RULE, maxLength: 2000 }),
       {
         maxItems: 100,
         description:
@@ -133,7 +133,7 @@ export const BrowserConfig = Type.Object(
     executablePath: optional(Type.String()),
     profiles: Type.Record(Type.String(), ProfileConfig, {
       default: {},
-      refuse: refuseNames(PROFILE_NAME, A_NAME),
+      refuse: refuseNames(PROFILE_NAME, PROFILE_NAME_RULE),
     }),
     snapshotDefaults: Type.Object(
       { mode: optional(Type.Literal("efficient")) },
@@ -156,7 +156,7 @@ export const BrowserConfig = Type.Object(
 );
 
 const credential = optional(Type.Unsafe<string>({}));
-/** `gateway.auth`, of which the kernel says what is valid: what the relay's token is derived from. */
+/** `gateway.auth`, which the kernel validates. The relay's token is derived from it. */
 export const Credentials = Type.Object({ token: credential, password: credential });
 
 /** `agents.defaults.sandbox`, as the agent declares it. */
@@ -172,20 +172,20 @@ export type SandboxConfig = Static<typeof SandboxConfig>;
 export type BrowserConfig = Static<typeof BrowserConfig>;
 export type ProfileConfig = Static<typeof ProfileConfig>;
 
-/** True where private addresses may be reached; the older key counts where the newer one is absent. */
+/** True if pages on private addresses may be opened. The older key applies if the newer one is absent. */
 export function allowsPrivate({ ssrfPolicy }: BrowserConfig): boolean {
   return ssrfPolicy.dangerouslyAllowPrivateNetwork ?? ssrfPolicy.allowPrivateNetwork ?? true;
 }
 
-/** Says so; as a warning only where somebody has set it. */
-export function tellPrivate(config: BrowserConfig, log: Logger): void {
+/** Logs that private addresses are allowed, as a warning only if the configuration sets it explicitly. */
+export function logPrivateAccess(config: BrowserConfig, log: Logger): void {
   const { dangerouslyAllowPrivateNetwork, allowPrivateNetwork } = config.ssrfPolicy;
   const isSet = (dangerouslyAllowPrivateNetwork ?? allowPrivateNetwork) !== undefined;
-  const why = `browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true${isSet ? "" : " by default"}`;
+  const reason = `browser.ssrfPolicy.dangerouslyAllowPrivateNetwork is true${isSet ? "" : " by default"}`;
   if (allowsPrivate(config))
-    log[isSet ? "warn" : "info"](`browser: pages on private networks can be opened (${why})`);
+    log[isSet ? "warn" : "info"](`browser: pages on private networks can be opened (${reason})`);
 }
 
-/** True where pages may not go wherever they like. */
+/** True if the policy restricts the addresses that pages may open. */
 export const isStrict = (config: BrowserConfig): boolean =>
   !allowsPrivate(config) || config.ssrfPolicy.hostnameAllowlist.length > 0;

@@ -1,10 +1,10 @@
-/** Work on state that several requests share, one request after the other: none of them checks what another one is changing. */
+/** Runs work on shared state one request at a time, so that no request checks state that another one is changing. */
 
-export class Turns {
+export class TaskQueues {
   readonly #last = new Map<string, Promise<unknown>>();
 
-  /** Runs the work once all earlier work of that name has ended, whatever became of it. */
-  async take<T>(name: string, work: () => Promise<T>): Promise<T> {
+  /** Runs the work after all earlier work of that name has ended, successfully or not. */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const turn = (this.#last.get(name) ?? Promise.resolve()).then(work);
     const end = turn.catch(() => {});
     this.#last.set(name, end);

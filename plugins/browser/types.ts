@@ -1,4 +1,4 @@
-/** What the browser plugin shares with others. Types only: nobody imports this file at run time. */
+/** The types that the browser plugin shares with other plugins. No file imports this one at run time. */
 import type { Method } from "portico";
 
 export interface BrowserRequest {
@@ -6,14 +6,14 @@ export interface BrowserRequest {
   /** The route's pattern: `/tabs/:targetId`. */
   route: string;
   params?: Readonly<Record<string, string>>;
-  /** A list where a name occurs several times. */
+  /** A value is a list if its name occurs several times. */
   query?: Readonly<Record<string, string | readonly string[]>>;
   body?: Record<string, unknown>;
-  /** The caller's `Accept`: `image/*` and `application/pdf` get bytes where a route has them. */
+  /** The caller's `Accept`. For `image/*` and `application/pdf`, a route returns bytes if it can. */
   accept?: string;
-  /** Who asks, for `diff` snapshots; default `http`. */
+  /** Identifies the caller for `diff` snapshots. Default: `http`. */
   caller?: string;
-  /** On a node: the policy of the gateway that it acts for. From then on it holds beside the node's own. */
+  /** On a node: the policy of the gateway that it acts for. It then applies in addition to the node's own policy. */
   policy?: ImposedPolicy;
 }
 
@@ -22,13 +22,13 @@ export interface ImposedPolicy {
   hostnameAllowlist: string[];
   allowedHostnames: string[];
   evaluateEnabled: boolean;
-  /** The gateway's own ports: a tunnel to it may end on this machine. */
+  /** The gateway's own ports. They are blocked because a tunnel to the gateway may end on this machine. */
   ports: number[];
-  /** Where the node reaches the gateway; the node fills it in. */
+  /** The addresses at which the node reaches the gateway; the node sets them. */
   addresses?: string[];
 }
 
-/** JSON, or bytes of that type. */
+/** Either a JSON body, or bytes with their media type. */
 export type BrowserResponse = { body: object } | { bytes: Buffer; type: string };
 
 declare module "portico" {
@@ -41,6 +41,6 @@ declare module "portico" {
 }
 
 export interface BrowserService {
-  /** The control API without HTTP. Rejects with a `PorticoError`. */
+  /** Sends a request to the control API without HTTP. Rejects with a `PorticoError`. */
   request(request: BrowserRequest): Promise<BrowserResponse>;
 }

@@ -1,22 +1,22 @@
-/** Several actions in one call. */
+/** Runs several actions in one call. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { remainingMs, within } from "../deadline.ts";
 import type { Act } from "./types.ts";
 
-/** One entry for each action that was tried; one that failed ends the batch unless `stopOnError` is false. */
+/** Returns one entry for each executed action. A failed action ends the batch unless `stopOnError` is false. */
 export async function batch(act: Act): Promise<unknown> {
   const start = Date.now();
   const results: Record<string, unknown>[] = [];
   for (const [index, action] of (act.input.actions as Record<string, unknown>[]).entries()) {
     try {
       if (action["kind"] === "batch") throw errors.nestedBatch({ param: `actions[${index}].kind` });
-      const limited = within(
+      const run = within(
         remainingMs(start, act.timeoutMs),
         "The batch",
-        act.again(action, `actions[${index}]`),
+        act.runNested(action, `actions[${index}]`),
       );
-      const result = await limited;
+      const result = await run;
       results.push({ ok: true, kind: action["kind"], result });
     } catch (error) {
       const { code, message, param, details } = error as PorticoError;

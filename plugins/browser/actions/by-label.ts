@@ -1,22 +1,22 @@
-/** Boxes that a page hides under their labels to draw its own: what a person clicks there is the label. */
+/** Operates boxes that a page hides under their labels to draw its own: as a user would, by clicking the label. */
 import { errors } from "../errors.ts";
 import type { Locator } from "../drivers/playwright.ts";
-import { labelFor, placeInLabel } from "../tab/page-scripts.ts";
+import { findLabel, positionInLabel } from "../tab/page-scripts.ts";
 import type { Tab } from "../tab/tab.ts";
 import { press } from "./clicking.ts";
 import type { ClickLabel, Limits } from "./trial.ts";
 
-/** How the label of an element is clicked, within the limits. */
-export const labelClick =
+/** Creates a function that clicks the label of an element, within the limits. */
+export const createLabelClick =
   (tab: Tab, locator: Locator, limits: Limits): ClickLabel =>
   async (options) => {
-    const label = (await locator.evaluateHandle(labelFor, undefined, limits)).asElement();
+    const label = (await locator.evaluateHandle(findLabel, undefined, limits)).asElement();
     if (label === null) throw errors.labelGone();
-    const position = await locator.evaluate(placeInLabel, undefined, limits);
+    const position = await locator.evaluate(positionInLabel, undefined, limits);
     await press(tab, limits, (within) => label.click({ ...options, ...within, position }));
   };
 
-/** Checks or unchecks a box by its label; nothing is clicked where it is as wanted. */
+/** Checks or unchecks a box by its label. Clicks nothing if the box already has that state. */
 export async function setByLabel(
   checked: boolean,
   click: ClickLabel,

@@ -1,36 +1,39 @@
-/** Watches an element while an action is tried on it, and breaks the action off where it cannot be done. */
+/** Watches an element during an action, and aborts the action if it cannot succeed. */
 import type { Locator } from "../drivers/playwright.ts";
 import type { Probe } from "../tab/page-scripts.ts";
 import type { Trial } from "./trial.ts";
-import { hindrance } from "./hindrance.ts";
-import { isThere, look } from "./looking.ts";
+import { findObstacle } from "./hindrance.ts";
+import { isPresent, probeLocator } from "./looking.ts";
 
-/** Something in the way gets this long to go (an animation, a spinner) unless the caller set a limit. */
+/** The time in ms that an obstacle (an animation, a spinner) gets to disappear, unless the caller set a timeout. */
 export const PATIENCE_MS = 1_500;
-/** Looking at an element costs as much as a click on it: it waits this long, and most actions are over by then. */
-const UNWATCHED_MS = 100;
-/** An element may go away while it is pressed: the press is over by then. */
+/** The delay in ms before the first probe, since a probe costs as much as a click. Most actions have ended by then. */
+const FIRST_PROBE_MS = 100;
+/** The time in ms within which a press ends that removes its element. */
 const VANISHED_MS = 700;
 
-type Watched = Pick<Trial, "needs" | "timeoutMs" | "explicit" | "byLabel" | "followsRedraw">;
+type WatchedAction = Pick<
+  Trial,
+  "needs" | "timeoutMs" | "isExplicit" | "byLabel" | "followsRedraw"
+>;
 
 export class ElementWatch {
-  /** The element is not on the page any more. */
-  gone = false;
-  /** Its label takes the input in its place. */
-  goesByLabel = false;
+  /** True if the element is no longer on the page. */
+  isGone = false;
+  /** True if the label of the element receives the input instead. */
+  usesLabel = false;
   readonly #stop = new AbortController();
   readonly #locator: Locator;
-  readonly #trial: Watched;
+  readonly #trial: WatchedAction;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(locator: Locator, trial: Watched) {
+  constructor(locator: Locator, trial: WatchedAction) {
     this.#locator = locator;
     this.#trial = trial;
     void this.#watch().catch(() => {});
   }
 
-  /** Aborted where the action is to be broken off, and when the watch has ended. */
+  /** A signal that aborts the action. It is also aborted when the watch ends. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
@@ -45,40 +48,41 @@ export class ElementWatch {
   }
 
   async #watch(): Promise<void> {
-    const { needs, timeoutMs, explicit } = this.#trial;
-    await this.#endWhereGone();
+    const { needs, timeoutMs, isExplicit } = this.#trial;
+    await this.#abortIfGone();
     if (this.signal.aborted) return;
-    await this.#wait(UNWATCHED_MS);
-    const probe = await look(this.#locator, needs, timeoutMs);
+    await this.#wait(FIRST_PROBE_MS);
+    const probe = await probeLocator(this.#locator, needs, timeoutMs);
     if (this.signal.aborted) return;
-    if (probe === undefined) return this.#endWhereVanished();
-    if (this.#endWhereLabelled(probe)) return;
-    const isHindered = hindrance(probe, needs) !== undefined;
-    if (!needs.hit && (explicit || !isHindered)) return;
+    if (probe === undefined) return this.#abortIfVanished();
+    if (this.#abortIfLabelled(probe)) return;
+    const isHindered = findObstacle(probe, needs) !== undefined;
+    if (!needs.hit && (isExplicit || !isHindered)) return;
     await this.#wait(PATIENCE_MS);
     // An obstacle may have disappeared in the meantime, and an element out of view is checked once the action could scroll to it.
-    const again = await look(this.#locator, { ...needs, scroll: true }, timeoutMs);
-    if (again !== undefined && this.#endWhereLabelled(again)) return;
-    const isLost = again === undefined ? isHindered : hindrance(again, needs) !== undefined;
-    if (isLost && !explicit) this.#stop.abort();
+    const laterProbe = await probeLocator(this.#locator, { ...needs, scroll: true }, timeoutMs);
+    if (laterProbe !== undefined && this.#abortIfLabelled(laterProbe)) return;
+    const isHopeless =
+      laterProbe === undefined ? isHindered : findObstacle(laterProbe, needs) !== undefined;
+    if (isHopeless && !isExplicit) this.#stop.abort();
   }
 
-  async #endWhereGone(): Promise<void> {
-    this.gone = !(await isThere(this.#locator));
-    if (this.gone) this.#stop.abort();
+  async #abortIfGone(): Promise<void> {
+    this.isGone = !(await isPresent(this.#locator));
+    if (this.isGone) this.#stop.abort();
   }
 
-  /** The action may have removed the element itself, and is over in a moment then. */
-  async #endWhereVanished(): Promise<void> {
+  /** The action may have removed the element itself; then it ends in a moment. */
+  async #abortIfVanished(): Promise<void> {
     if (!this.#trial.followsRedraw) return;
     await this.#wait(VANISHED_MS);
-    await this.#endWhereGone();
+    await this.#abortIfGone();
   }
 
-  #endWhereLabelled({ label, enabled, inert }: Probe): boolean {
+  #abortIfLabelled({ label, enabled, inert }: Probe): boolean {
     const { byLabel } = this.#trial;
-    this.goesByLabel = byLabel !== undefined && label !== undefined && enabled && !inert;
-    if (this.goesByLabel) this.#stop.abort();
-    return this.goesByLabel;
+    this.usesLabel = byLabel !== undefined && label !== undefined && enabled && !inert;
+    if (this.usesLabel) this.#stop.abort();
+    return this.usesLabel;
   }
 }

@@ -1,4 +1,4 @@
-/** Text into a field, and what the field made of it. */
+/** Enters text into a field, and checks what the field made of it. */
 import { errors } from "../errors.ts";
 import { attempt } from "../deadline.ts";
 import type { Locator } from "../drivers/playwright.ts";
@@ -10,7 +10,7 @@ import {
   readField,
   waitForEditor,
 } from "../tab/field-scripts.ts";
-import { entryOf } from "../tab/page-scripts.ts";
+import { entryModeOf } from "../tab/page-scripts.ts";
 import type { Limits } from "./trial.ts";
 
 const FORMS: Readonly<Record<string, string>> = {
@@ -24,48 +24,51 @@ const FORMS: Readonly<Record<string, string>> = {
   week: "2026-W05",
 };
 
-/** True where the field takes keys; one with a picker is only ever set as a whole. 422 for what it would not hold. */
-async function takesKeys(locator: Locator, text: string, limits: Limits): Promise<boolean> {
-  const entry = await locator.evaluate(entryOf, text, limits);
-  if (FORMS[entry] === undefined) return entry === "typed";
-  throw errors.valueNotTaken({
-    type: entry,
+/**
+ * True if the field accepts keys; a field with a picker is only set as a whole. Rejects with a 422 if the field does
+ * not accept the text.
+ */
+async function acceptsKeys(locator: Locator, text: string, limits: Limits): Promise<boolean> {
+  const mode = await locator.evaluate(entryModeOf, text, limits);
+  if (FORMS[mode] === undefined) return mode === "typed";
+  throw errors.valueNotAccepted({
+    type: mode,
     value: JSON.stringify(text.slice(0, 60)),
-    form: FORMS[entry],
+    form: FORMS[mode],
   });
 }
 
-export interface Entry {
-  /** Milliseconds between two keys; without it the text comes as a whole. */
+export interface EntryOptions {
+  /** The time in ms between two keys. Without it, the text is entered as a whole. */
   delay?: number;
 }
 
 /**
- * Replaces what the field holds. Answers the value that the page made of the text where that is another one. 422 where
- * the field keeps its old text.
+ * Replaces the content of a field. Returns the resulting value if the page changed the text. Rejects with a 422 if the
+ * field keeps its old text.
  */
-export async function enter(
+export async function enterText(
   locator: Locator,
   text: string,
   limits: Limits,
-  { delay }: Entry = {},
+  { delay }: EntryOptions = {},
 ): Promise<string | undefined> {
-  const isTyped = await takesKeys(locator, text, limits);
+  const isTyped = await acceptsKeys(locator, text, limits);
   const before: EditorState = await locator.evaluate(readField, undefined, limits);
   const isKeyed = delay !== undefined && text !== "" && isTyped;
   if (isEditor(before)) {
     await selectAll(locator, limits);
-    const held = await selectedText(locator, limits);
-    if (held !== null) Object.assign(before, { text: held, isExact: true });
+    const content = await selectedText(locator, limits);
+    if (content !== null) Object.assign(before, { text: content, isExact: true });
     if (isKeyed) await typeKeys(locator, text, delay, limits);
     else await replaceInEditor(locator, text, limits);
     await locator.evaluate(waitForEditor, undefined, limits);
   } else if (isKeyed) {
-    // The first key replaces what is selected; emptying the field would press a key of its own.
+    // The first key replaces the selection; clearing the field would cost another key press.
     await locator.selectText(limits);
     await locator.pressSequentially(text, { delay, ...limits });
   } else await locator.fill(text, limits);
-  return outcome(locator, before, text, limits, isTyped);
+  return checkOutcome(locator, before, text, limits, isTyped);
 }
 
 const isEditor = ({ kind }: FieldState): boolean => kind === "host" || kind === "proxy";
@@ -84,56 +87,60 @@ async function typeKeys(
   }
 }
 
-/** An event of its own tells editors of a selection, a moment after it was made. */
+/** Selects the whole content and waits, because editors learn of a selection by a separate event a moment later. */
 async function selectAll(locator: Locator, limits: Limits): Promise<void> {
   await locator.evaluate(focusField, undefined, limits);
   await locator.page().keyboard.press("ControlOrMeta+a");
   await locator.evaluate(readField, undefined, limits);
 }
 
-/** What an editor holds while all of it is selected, as the editor would copy it. Null where it does not say. */
+/**
+ * Returns the selected content of an editor as the editor would copy it, or null if the editor does not handle the
+ * copy.
+ */
 async function selectedText(locator: Locator, limits: Limits): Promise<string | null> {
   const copy = await locator.evaluate(copySelection, undefined, limits);
   return copy === null ? null : copy.replace(/\r\n?/g, "\n").replace(/\n$/, "");
 }
 
 interface EditorState extends FieldState {
-  /** The text is what the editor holds, not only what it shows, which may have line numbers in it. */
+  /** True if the text is the editor's content. The displayed text may be incomplete or include line numbers. */
   isExact?: boolean;
 }
 
-/** A text of digits alone looks like the line numbers of an editor that is empty. */
+/** A text of digits looks like the line numbers of an empty editor. */
 const LIKE_LINE_NUMBERS = /^[\d\s]+$/;
 
 /**
- * Reads what an editor shows, and where that may not be `text`, what it holds; for that it selects all for a moment.
+ * Reads the displayed text of an editor. If that may differ from `text`, selects everything for a moment to read its
+ * content.
  */
 async function readEditor(locator: Locator, text: string, limits: Limits): Promise<EditorState> {
   const state = await locator.evaluate(readField, undefined, limits);
   if (isSame(state.text, text) && !LIKE_LINE_NUMBERS.test(text)) return state;
   await selectAll(locator, limits);
-  const held = await selectedText(locator, limits);
+  const content = await selectedText(locator, limits);
   await locator.page().keyboard.press("ArrowRight");
-  return held === null ? state : { ...state, text: held, isExact: true };
+  return content === null ? state : { ...state, text: content, isExact: true };
 }
 
-/** Writes over the selection, as a person does; pastes what the editor does not take that way. */
+/** Replaces the selection as a user would, and pastes the text if the editor does not accept it that way. */
 async function replaceInEditor(locator: Locator, text: string, limits: Limits): Promise<void> {
   const { keyboard } = locator.page();
   if (text === "") await keyboard.press("Delete");
   else await keyboard.insertText(text);
   await locator.evaluate(waitForEditor, undefined, limits);
-  const { text: shown } = await readEditor(locator, text, limits);
-  if (isSame(shown, text)) return;
+  const { text: displayedText } = await readEditor(locator, text, limits);
+  if (isSame(displayedText, text)) return;
   await selectAll(locator, limits);
   if (text === "") await keyboard.press("Backspace");
   else if (!(await locator.evaluate(pasteText, text, limits))) await keyboard.insertText(text);
 }
 
-/** A field that the page replaces while it takes the text can tell no more than this is waited for. */
+/** The time in ms to read the field afterwards; it may not respond because the page replaced it. */
 const OUTCOME_MS = 1_000;
 
-async function outcome(
+async function checkOutcome(
   locator: Locator,
   before: EditorState,
   text: string,
@@ -151,44 +158,49 @@ async function outcome(
   if (isSame(after.text, text) && after.kind !== "field") return undefined;
   if (isTyped && keepsOldText(before, after, text))
     throw before.text === "" ? errors.fieldStaysEmpty() : errors.fieldKeepsText();
-  // What such an editor shows beside its text is unknown.
+  // The editor may display other things than its text.
   if (after.kind === "proxy" && !after.isExact) return undefined;
   return after.secret ? "•".repeat(after.text.length) : after.text;
 }
 
-/** Whether an editor that draws its text itself has taken nothing: it may still show line numbers. */
+/** True if an editor that draws its text itself accepted nothing; it may still display line numbers. */
 function staysEmpty(before: EditorState, after: EditorState, text: string): boolean {
   if (after.kind !== "proxy" || text === "") return false;
   if (after.isExact) return after.text === "";
   if (!LIKE_LINE_NUMBERS.test(text) || !isSame(after.text, text)) return false;
-  // An editor copies nothing while it is empty: one that did copy before holds nothing now.
+  // An empty editor copies nothing, so one that did copy before is empty now.
   return before.isExact === true || isSame(before.text, after.text);
 }
 
-/** Letters and digits alone: how an editor breaks lines, and how a page formats numbers, makes no difference. */
-const essence = (text: string): string =>
+/** Reduces a text to letters, digits and symbols, so that line breaks and number formats make no difference. */
+const reduceText = (text: string): string =>
   text.toLowerCase().replace(/[^\p{L}\p{N}\p{S}]+/gu, "") || text.replace(/\s+/g, "");
 
 const withoutSpace = (text: string): string => text.replace(/\s+/g, "");
 
-/** Editors show line breaks in several ways. */
-const isSame = (shown: string, text: string): boolean => withoutSpace(shown) === withoutSpace(text);
+/** Compares texts without white space, because editors display line breaks in several ways. */
+const isSame = (displayed: string, text: string): boolean =>
+  withoutSpace(displayed) === withoutSpace(text);
 
-/** Fields that make entries of what is typed are empty after each. */
+/** Separators of tags: fields that turn typed text into tags are empty after each one. */
 const SEPARATORS = /[\n,;]/;
-/** Fewer characters may be alike by chance. */
-const LEAST_REST = 4;
+/** The minimum length of a match; fewer characters may be equal by chance. */
+const MIN_MATCH = 4;
 
 function keepsOldText(before: FieldState, after: FieldState, text: string): boolean {
-  const [old, now, wanted] = [essence(before.text), essence(after.text), essence(text)];
-  if (now === old && now !== wanted) {
-    const isCut = now !== "" && wanted.startsWith(now);
-    const isTaken = now === "" && SEPARATORS.test(text);
-    return !isCut && !isTaken;
+  const [oldText, newText, requestedText] = [
+    reduceText(before.text),
+    reduceText(after.text),
+    reduceText(text),
+  ];
+  if (newText === oldText && newText !== requestedText) {
+    const isShortened = newText !== "" && requestedText.startsWith(newText);
+    const isTagged = newText === "" && SEPARATORS.test(text);
+    return !isShortened && !isTagged;
   }
-  if (old === "" || wanted.includes(old)) return false;
-  if (old.length >= LEAST_REST && now.includes(old)) return true;
-  if (!now.includes(wanted)) return false;
-  const rest = now.replace(wanted, "");
-  return rest === old || (rest.length >= LEAST_REST && old.includes(rest));
+  if (oldText === "" || requestedText.includes(oldText)) return false;
+  if (oldText.length >= MIN_MATCH && newText.includes(oldText)) return true;
+  if (!newText.includes(requestedText)) return false;
+  const rest = newText.replace(requestedText, "");
+  return rest === oldText || (rest.length >= MIN_MATCH && oldText.includes(rest));
 }

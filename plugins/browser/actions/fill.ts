@@ -1,49 +1,59 @@
-/** One field of a form. */
+/** Fills one field of a form. */
 import { errors } from "../errors.ts";
 import { remainingMs } from "../deadline.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Act } from "./types.ts";
 import { setByLabel } from "./by-label.ts";
-import { choose } from "./choose.ts";
-import { enter } from "./entry.ts";
-import { CLICKED, EDITED, findElement, NOTHING, SEEN, tryOn } from "./elements.ts";
+import { selectOptions } from "./choose.ts";
+import { enterText } from "./entry.ts";
+import {
+  NEEDS_CLICKABLE,
+  NEEDS_EDITABLE,
+  findElement,
+  NO_NEEDS,
+  NEEDS_VISIBLE,
+  tryOn,
+} from "./elements.ts";
 
 export interface Field {
   ref: unknown;
-  /** `text` (default), `checkbox`, `radio`, `select`; others (`date`, `range`, …) are filled as text. */
+  /**
+   * `checkbox`, `radio`, `select`, or `text`; other types (`date`, `range`, …) are filled as text. Default: the type of
+   * the field.
+   */
   type?: string;
   value?: unknown;
 }
 
-const inValue = (index: number) => ({ param: `fields[${index}].value` });
+const valueParam = (index: number) => ({ param: `fields[${index}].value` });
 
-/** Whether a box is to be checked: without a value it is. */
-function isYes(value: unknown, index: number): boolean {
+/** Returns whether to check a box. Without a value, it is checked. */
+function parseChecked(value: unknown, index: number): boolean {
   if (value === undefined || /^(true|on|yes|1|checked)$/i.test(String(value))) return true;
   if (/^(false|off|no|0|unchecked|)$/i.test(String(value)) && !Array.isArray(value)) return false;
-  throw errors.boxNeedsBoolean(inValue(index));
+  throw errors.boxNeedsBoolean(valueParam(index));
 }
 
-/** The value that the page made of a text, where that is another one. */
-export async function fillOne(
-  { tab, timeoutMs, explicit }: Act,
+/** Fills a field. Returns the resulting value if the page changed the text. */
+export async function fillField(
+  { tab, timeoutMs, isExplicit }: Act,
   field: Field,
   index: number,
 ): Promise<string | undefined> {
   const start = Date.now();
   const param = `fields[${index}].ref`;
-  const kind = field.type?.toLowerCase() ?? (await naturalKind(tab, field.ref, timeoutMs, param));
+  const kind = field.type?.toLowerCase() ?? (await detectKind(tab, field.ref, timeoutMs, param));
   const shared = {
     tab,
     ref: field.ref,
     param,
     timeoutMs: remainingMs(start, timeoutMs),
-    explicit,
+    isExplicit,
     what: `Filling field ${index + 1}`,
   };
   if (/^(checkbox|radio|switch)$/.test(kind)) {
-    const needs = { ...CLICKED, visible: false };
-    const checked = isYes(field.value, index);
+    const needs = { ...NEEDS_CLICKABLE, visible: false };
+    const checked = parseChecked(field.value, index);
     await tryOn({
       ...shared,
       needs,
@@ -56,26 +66,30 @@ export async function fillOne(
     const values = Array.isArray(field.value)
       ? (field.value as string[])
       : [String(field.value ?? "")];
-    await tryOn({ ...shared, needs: { ...SEEN, enabled: true }, work: choose(values, explicit) });
+    await tryOn({
+      ...shared,
+      needs: { ...NEEDS_VISIBLE, enabled: true },
+      work: selectOptions(values, isExplicit),
+    });
     return undefined;
   }
-  if (Array.isArray(field.value)) throw errors.textTakesOneValue(inValue(index));
+  if (Array.isArray(field.value)) throw errors.textAcceptsOneValue(valueParam(index));
   const text = field.value === undefined ? "" : String(field.value);
   return (await tryOn({
     ...shared,
-    needs: EDITED,
-    work: (locator, limits) => enter(locator, text, limits),
+    needs: NEEDS_EDITABLE,
+    work: (locator, limits) => enterText(locator, text, limits),
   })) as string | undefined;
 }
 
-/** An agent that does not say what kind of field it is means what the field is. */
-async function naturalKind(
+/** Determines the type of a field from its element, for callers that do not specify it. */
+async function detectKind(
   tab: Tab,
   ref: unknown,
   timeoutMs: number,
   param: string,
 ): Promise<string> {
-  const { tag } = (await findElement(tab, ref, NOTHING, timeoutMs, param)).probe;
+  const { tag } = (await findElement(tab, ref, NO_NEEDS, timeoutMs, param)).probe;
   if (tag.startsWith("<select")) return "select";
   return /type="(checkbox|radio)"/.exec(tag)?.[1] ?? "text";
 }

@@ -1,8 +1,8 @@
-/** Why an action cannot be done, in words. */
+/** Explains why an action is not possible. */
 import type { Probe, ProbeNeeds } from "../tab/page-scripts.ts";
 
-/** Describes what prevents an action on an element. */
-export function hindrance(probe: Probe, needs: ProbeNeeds): string | undefined {
+/** Describes what prevents an action on an element, or returns `undefined` if nothing does. */
+export function findObstacle(probe: Probe, needs: ProbeNeeds): string | undefined {
   if (needs.visible && probe.visible === false) return "is not visible";
   if (needs.enabled && probe.enabled === false) return "is disabled";
   if (needs.hit && probe.inert) return "is inert: the page accepts no input there";
@@ -13,8 +13,8 @@ export function hindrance(probe: Probe, needs: ProbeNeeds): string | undefined {
   return undefined;
 }
 
-/** The reason in the library's own log, for what the probe cannot see (frames above, movement). */
-export function hindranceInLog(log: readonly string[]): string | undefined {
+/** Finds the reason in the library's log, for obstacles that the probe cannot detect (covering frames, movement). */
+export function findObstacleInLog(log: readonly string[]): string | undefined {
   const covered = log.findLast((line) => line.includes("intercepts pointer events"));
   if (covered !== undefined)
     return `is covered by ${covered.replace(/^.*?(<.*>).*?intercepts pointer events.*$/, "$1").slice(0, 200)}`;

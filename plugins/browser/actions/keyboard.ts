@@ -1,34 +1,37 @@
-/** Typing into a field, and single keys. */
+/** Types into fields and presses single keys. */
 import { errors } from "../errors.ts";
 import { attempt, remainingMs, within } from "../deadline.ts";
-import { EDITED, findFree, SEEN, trial, tryOn } from "./elements.ts";
-import { enter } from "./entry.ts";
+import { NEEDS_EDITABLE, findUnobstructed, NEEDS_VISIBLE, trialOf, tryOn } from "./elements.ts";
+import { enterText } from "./entry.ts";
 import type { Act } from "./types.ts";
 
-/** Between two keys of a text that is typed slowly. */
+/** The time in ms between two keys of a text that is typed slowly. */
 const KEY_MS = 15;
-/** A frame that is not busy tells its focus within this. */
+/** The time in ms within which an idle frame reports its focus. */
 const FOCUS_MS = 1_000;
-/** Such a text takes its time; the limit is for the element, not for the length of the text. */
-const ROOM_PER_KEY_MS = 60;
+/**
+ * The additional time in ms per key of slow typing, since the timeout applies to the element and not to the length of
+ * the text.
+ */
+const EXTRA_PER_KEY_MS = 60;
 
-/** Replaces what the field holds; without a ref, of the field that has the focus. */
+/** Replaces the content of a field. Without a ref, types into the focused field. */
 export async function type(act: Act): Promise<unknown> {
   const { input } = act;
-  // Each of these would be a press of Enter, and the pair two.
+  // Each of these characters would press Enter, and the pair would press it twice.
   const text = (input.text as string).replace(/\r\n?/g, "\n");
-  const timeoutMs = input.slowly ? act.timeoutMs + text.length * ROOM_PER_KEY_MS : act.timeoutMs;
+  const timeoutMs = input.slowly ? act.timeoutMs + text.length * EXTRA_PER_KEY_MS : act.timeoutMs;
   if (input.ref === undefined) return typeAtFocus(act, text);
   const start = Date.now();
-  const tried = { ...trial(act), timeoutMs, needs: EDITED, what: "The typing" };
-  // Keys go to whatever has the focus: the library asks only for texts as a whole whether they can be entered.
-  if (input.slowly) await findFree(tried);
+  const attemptOptions = { ...trialOf(act), timeoutMs, needs: NEEDS_EDITABLE, what: "The typing" };
+  // Keys go to the focused element. The library checks only for whole texts whether the element accepts them.
+  if (input.slowly) await findUnobstructed(attemptOptions);
   let value: string | undefined;
   await tryOn({
-    ...tried,
+    ...attemptOptions,
     async work(locator, { timeout, signal }) {
       const limits = { timeout, signal };
-      value = await enter(locator, text, limits, input.slowly ? { delay: KEY_MS } : {});
+      value = await enterText(locator, text, limits, input.slowly ? { delay: KEY_MS } : {});
       if (input.submit)
         await locator.press("Enter", { timeout: remainingMs(start, timeoutMs), noWaitAfter: true });
     },
@@ -36,8 +39,8 @@ export async function type(act: Act): Promise<unknown> {
   return value === undefined ? undefined : { value };
 }
 
-/** What has the focus, in frames and shadow roots as well. */
-const FOCUS = `(() => {
+/** Determines what has the focus in a frame, also within shadow roots. */
+const FOCUS_SCRIPT = `(() => {
   let at = document.activeElement;
   while (at && at.shadowRoot && at.shadowRoot.activeElement) at = at.shadowRoot.activeElement;
   if (!at) return "none";
@@ -51,22 +54,22 @@ const FOCUS = `(() => {
 async function typeAtFocus({ tab, input, timeoutMs }: Act, text: string): Promise<undefined> {
   const { keyboard } = tab.page;
   const work = async (): Promise<void> => {
-    const frames = tab.page
+    const frameStates = tab.page
       .frames()
-      .map((frame) => attempt(FOCUS_MS, frame.evaluate(FOCUS), "none"));
-    if (!(await Promise.all(frames)).includes("text"))
+      .map((frame) => attempt(FOCUS_MS, frame.evaluate(FOCUS_SCRIPT), "none"));
+    if (!(await Promise.all(frameStates)).includes("text"))
       throw errors.nothingFocused({ param: "ref" });
     if (input.slowly) await keyboard.type(text, { delay: KEY_MS });
     else await keyboard.insertText(text);
     if (input.submit) await keyboard.press("Enter");
   };
-  const room = input.slowly ? timeoutMs + text.length * ROOM_PER_KEY_MS : timeoutMs;
-  await within(room, "The typing (the page does not respond)", work());
+  const totalMs = input.slowly ? timeoutMs + text.length * EXTRA_PER_KEY_MS : timeoutMs;
+  await within(totalMs, "The typing (the page does not respond)", work());
   return undefined;
 }
 
-/** Presses a key on an element, or where the focus is. */
-export async function pressKey({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
+/** Presses a key on an element, or on the focused element. */
+export async function pressKey({ tab, input, timeoutMs, isExplicit }: Act): Promise<undefined> {
   const key = input.key as string;
   try {
     if (input.ref !== undefined) {
@@ -74,8 +77,8 @@ export async function pressKey({ tab, input, timeoutMs, explicit }: Act): Promis
         tab,
         ref: input.ref,
         timeoutMs,
-        explicit,
-        needs: SEEN,
+        isExplicit,
+        needs: NEEDS_VISIBLE,
         what: "The key press",
         work: (locator, limits) => locator.press(key, limits),
       });

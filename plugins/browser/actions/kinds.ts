@@ -1,27 +1,37 @@
-/** The kinds of `/act`. Each one's fields are those of its schema; time limits are in milliseconds. */
+/** The kinds of `/act`. The schema of each kind declares its fields; timeouts are in milliseconds. */
 import { Type } from "portico";
 import { errors } from "../errors.ts";
 import { remainingMs, pause, within } from "../deadline.ts";
 import { batch } from "./batch.ts";
 import { setByLabel } from "./by-label.ts";
-import { choose } from "./choose.ts";
+import { selectOptions } from "./choose.ts";
 import { press } from "./clicking.ts";
 import { pressKey, type } from "./keyboard.ts";
-import { pageFunction, plainResult } from "./page-function.ts";
+import { compilePageFunction, toJsonResult } from "./page-function.ts";
 import type { Act, Kind } from "./types.ts";
-import { CLICKED, findFree, NOTHING, POINTED, SEEN, trial, tryOn } from "./elements.ts";
+import {
+  NEEDS_CLICKABLE,
+  findUnobstructed,
+  NO_NEEDS,
+  NEEDS_UNCOVERED,
+  NEEDS_VISIBLE,
+  trialOf,
+  tryOn,
+} from "./elements.ts";
 import type { ClickLabel, Limits, Trial } from "./trial.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
-import { type Field, fillOne } from "./fill.ts";
+import { type Field, fillField } from "./fill.ts";
 import { runWait } from "./wait.ts";
 import { uploadTo } from "./uploads.ts";
 
 const ref = Type.Union([Type.Integer({ minimum: 1 }), Type.String({ minLength: 1 })]);
 const modifiers = Type.Array(
   Type.Union(
-    (["Alt", "Control", "ControlOrMeta", "Meta", "Shift"] as const).map((one) => Type.Literal(one)),
+    (["Alt", "Control", "ControlOrMeta", "Meta", "Shift"] as const).map((name) =>
+      Type.Literal(name),
+    ),
   ),
 );
 const button = Type.Union([Type.Literal("left"), Type.Literal("right"), Type.Literal("middle")]);
@@ -35,41 +45,49 @@ interface Size {
 }
 
 const ACTION_MS = 8_000;
-/** Pages that sort by pointer take a drag for one after some pixels, and follow the moves after that. */
+/**
+ * The number of pointer moves. Pages that sort by pointer detect a drag after some pixels and follow the later moves.
+ */
 const DRAG_STEPS = 10;
-/** Lists that can also be scrolled take a drag for one only after the element was held (a quarter of a second, mostly). */
+/**
+ * The time in ms to hold the element. Scrollable lists detect a drag only after a while (a quarter of a second in most
+ * cases).
+ */
 const HOLD_MS = 350;
 
-const needsEvaluate = ({ op }: Act, what: string): void => {
+const requireEvaluate = ({ op }: Act, what: string): void => {
   if (op.config.evaluateEnabled) return;
   throw errors.evaluateDisabled({ what });
 };
 
-/** A person's finger rests on a place before it lets go; pages that sort look where it rests. */
+/**
+ * The pause in ms before the release: a user's finger rests before it is lifted, and sortable lists check where it
+ * rests.
+ */
 const REST_MS = 50;
 
-/** Where the goal is once it is in sight. */
-async function goalBox(to: Locator, limits: Limits): Promise<Size & { x: number; y: number }> {
+/** Scrolls the target of a drag into view and returns its box. */
+async function showTarget(to: Locator, limits: Limits): Promise<Size & { x: number; y: number }> {
   await to.scrollIntoViewIfNeeded(limits);
   const box = await to.boundingBox(limits);
   if (box !== null) return box;
   throw errors.dragGoalHidden();
 }
 
-/** Presses, holds, and moves on: what wants to be held first is dragged by nothing else. */
-async function dragHeld(
+/** Presses, holds, and then moves, since some elements can only be dragged after they have been held. */
+async function dragAfterHold(
   { page }: Tab,
   from: Locator,
   to: Locator,
   holdMs: number,
   limits: Limits,
 ): Promise<void> {
-  // The library judges whether the element can be pressed, as before any other action.
+  // Hovering lets the library check that the element can be pressed, as before any other action.
   await from.hover(limits);
   await page.mouse.down();
   try {
     await pause(holdMs);
-    const { x, y, width, height } = await goalBox(to, limits);
+    const { x, y, width, height } = await showTarget(to, limits);
     await page.mouse.move(x + width / 2, y + height / 2, { steps: DRAG_STEPS });
     await pause(REST_MS);
   } finally {
@@ -77,32 +95,38 @@ async function dragHeld(
   }
 }
 
-/** The field that a click lacks. */
-function missingPlace({ ref: element, x }: Act["input"]): string {
+/** Returns the name of the field that is missing in a click. */
+function missingField({ ref: element, x }: Act["input"]): string {
   if (element === undefined && x === undefined) return "ref";
   return x === undefined ? "x" : "y";
 }
 
-/** At a place of the page where no element is named; relative to the element otherwise. */
+/**
+ * Clicks an element, or at a position of the page if no element is named. With an element, the position is relative to
+ * it.
+ */
 async function click(act: Act): Promise<void> {
   const { tab, input } = act;
-  const { x, y, doubleClick, button: which, modifiers: held = [] } = input;
+  const { x, y, doubleClick, button: mouseButton, modifiers: modifierKeys = [] } = input;
   if ((x === undefined) !== (y === undefined) || (input.ref === undefined && x === undefined))
-    throw errors.clickWithoutPlace({ param: missingPlace(input) });
-  const options = { ...(which && { button: which }), ...(held.length > 0 && { modifiers: held }) };
+    throw errors.clickWithoutPlace({ param: missingField(input) });
+  const options = {
+    ...(mouseButton && { button: mouseButton }),
+    ...(modifierKeys.length > 0 && { modifiers: modifierKeys }),
+  };
   if (input.ref === undefined) return clickAt(act, x, y);
-  const place = x === undefined ? {} : { position: { x, y } };
+  const position = x === undefined ? {} : { position: { x, y } };
   await tryOn({
-    ...trial(act),
-    // The middle of the element may be covered where another place of it is not.
-    needs: x === undefined ? CLICKED : { ...CLICKED, hit: false },
+    ...trialOf(act),
+    // The middle of the element may be covered although this position is not.
+    needs: x === undefined ? NEEDS_CLICKABLE : { ...NEEDS_CLICKABLE, hit: false },
     what: "The click",
     followsRedraw: true,
     work: (locator, limits) =>
       press(tab, limits, (within) =>
         doubleClick
-          ? locator.dblclick({ ...options, ...place, ...within })
-          : locator.click({ ...options, ...place, ...within }),
+          ? locator.dblclick({ ...options, ...position, ...within })
+          : locator.click({ ...options, ...position, ...within }),
       ),
     ...(x === undefined && {
       byLabel: (clickLabel: ClickLabel) =>
@@ -111,29 +135,40 @@ async function click(act: Act): Promise<void> {
   });
 }
 
-/** 422 for a place that is out of sight: nothing would be clicked. */
+/**
+ * Clicks at a position of the viewport. Rejects with a 422 for a position outside it, where a click would have no
+ * effect.
+ */
 async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Promise<void> {
-  const { doubleClick, button: which, modifiers: held = [] } = input;
+  const { doubleClick, button: mouseButton, modifiers: modifierKeys = [] } = input;
   const { page } = tab;
   const work = async (): Promise<void> => {
     const size = (await page.evaluate("({ width: innerWidth, height: innerHeight })")) as Size;
     if (x >= size.width || y >= size.height)
       throw errors.placeOutside({ x, y, ...size }, { param: x >= size.width ? "x" : "y" });
-    for (const key of held) await page.keyboard.down(key);
+    for (const key of modifierKeys) await page.keyboard.down(key);
     try {
-      await page.mouse.click(x, y, { button: which ?? "left", clickCount: doubleClick ? 2 : 1 });
+      await page.mouse.click(x, y, {
+        button: mouseButton ?? "left",
+        clickCount: doubleClick ? 2 : 1,
+      });
     } finally {
-      for (const key of held) await page.keyboard.up(key);
+      for (const key of modifierKeys) await page.keyboard.up(key);
     }
   };
   await within(timeoutMs, "The click (the page does not respond)", work());
 }
 
-async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined> {
+async function drag({ tab, input, timeoutMs, isExplicit }: Act): Promise<undefined> {
   const start = Date.now();
-  const shared = { tab, explicit, needs: POINTED, what: "The drag" };
-  const goal = await findFree({ ...shared, ref: input.endRef, param: "endRef", timeoutMs });
-  // A ref that is stale has been refused by now: the two may be equal because they are from different snapshots.
+  const shared = { tab, isExplicit, needs: NEEDS_UNCOVERED, what: "The drag" };
+  const target = await findUnobstructed({
+    ...shared,
+    ref: input.endRef,
+    param: "endRef",
+    timeoutMs,
+  });
+  // A stale ref has been rejected by now: equal numbers could come from different snapshots.
   if (refNumber(input.startRef) === refNumber(input.endRef))
     throw errors.dragOntoItself({ param: "endRef" });
   await tryOn({
@@ -142,34 +177,39 @@ async function drag({ tab, input, timeoutMs, explicit }: Act): Promise<undefined
     param: "startRef",
     timeoutMs: remainingMs(start, timeoutMs),
     work: (locator, limits) =>
-      dragHeld(tab, locator, goal.locator, input.holdMs ?? HOLD_MS, limits),
+      dragAfterHold(tab, locator, target.locator, input.holdMs ?? HOLD_MS, limits),
   });
   return undefined;
 }
 
-/** Fills fields one after the other; answers those of which the page made another value. */
+/** Fills fields one after the other. Returns those whose value the page changed. */
 async function fill(act: Act): Promise<unknown> {
   const start = Date.now();
   const changed: { ref: unknown; value: string }[] = [];
   for (const [index, field] of (act.input.fields as Field[]).entries()) {
     const timeoutMs = remainingMs(start, act.timeoutMs);
-    const value = await fillOne({ ...act, timeoutMs }, field, index);
+    const value = await fillField({ ...act, timeoutMs }, field, index);
     if (value !== undefined) changed.push({ ref: field.ref, value });
   }
   return changed.length === 0 ? undefined : { fields: changed };
 }
 
 async function select(act: Act): Promise<unknown> {
-  const work = choose(act.input.values as string[], act.explicit);
-  return tryOn({ ...trial(act), needs: { ...SEEN, enabled: true }, what: "The selection", work });
+  const work = selectOptions(act.input.values as string[], act.isExplicit);
+  return tryOn({
+    ...trialOf(act),
+    needs: { ...NEEDS_VISIBLE, enabled: true },
+    what: "The selection",
+    work,
+  });
 }
 
 const setChecked =
   (checked: boolean) =>
   async (act: Act): Promise<undefined> => {
     await tryOn({
-      ...trial(act),
-      needs: { ...CLICKED, visible: false },
+      ...trialOf(act),
+      needs: { ...NEEDS_CLICKABLE, visible: false },
       what: checked ? "The check" : "The uncheck",
       followsRedraw: true,
       work: (locator, limits) => locator.setChecked(checked, limits),
@@ -179,36 +219,36 @@ const setChecked =
   };
 
 async function evaluate(act: Act): Promise<unknown> {
-  needsEvaluate(act, "evaluate");
+  requireEvaluate(act, "evaluate");
   const { tab, input, timeoutMs } = act;
-  const fn = pageFunction(input.fn, "element");
+  const fn = compilePageFunction(input.fn, "element");
   if (input.ref === undefined)
-    return plainResult(await within(timeoutMs, "The evaluation", tab.page.evaluate(fn as never)));
+    return toJsonResult(await within(timeoutMs, "The evaluation", tab.page.evaluate(fn as never)));
   const result = await tryOn({
-    ...trial(act),
-    needs: NOTHING,
+    ...trialOf(act),
+    needs: NO_NEEDS,
     what: "The evaluation",
     work: (locator, limits) => locator.evaluate(fn as never, undefined, limits),
   });
-  return plainResult(result);
+  return toJsonResult(result);
 }
 
-const ok =
+const withoutResult =
   (work: (act: Act) => Promise<unknown>) =>
   async (act: Act): Promise<undefined> => {
     await work(act);
     return undefined;
   };
 
-/** A kind that needs nothing but an element. */
-const onElement = (tried: Pick<Trial, "needs" | "what" | "work">): Kind => ({
+/** Builds a kind whose only field is the element. */
+const onElement = (definition: Pick<Trial, "needs" | "what" | "work">): Kind => ({
   schema: Type.Object({ ref }),
   timeoutMs: ACTION_MS,
-  queued: true,
-  run: ok((act) => tryOn({ ...trial(act), ...tried })),
+  isQueued: true,
+  run: withoutResult((act) => tryOn({ ...trialOf(act), ...definition })),
 });
 
-/** Name → kind, in the order in which help lists them. */
+/** Maps names to kinds, in the order in which help lists them. */
 export const KINDS: Record<string, Kind> = {
   click: {
     schema: Type.Object({
@@ -220,8 +260,8 @@ export const KINDS: Record<string, Kind> = {
       modifiers: optional(modifiers),
     }),
     timeoutMs: ACTION_MS,
-    queued: true,
-    run: ok(click),
+    isQueued: true,
+    run: withoutResult(click),
   },
   type: {
     schema: Type.Object({
@@ -231,7 +271,7 @@ export const KINDS: Record<string, Kind> = {
       slowly: optional(Type.Boolean()),
     }),
     timeoutMs: ACTION_MS,
-    queued: true,
+    isQueued: true,
     run: type,
   },
   fill: {
@@ -248,22 +288,22 @@ export const KINDS: Record<string, Kind> = {
       ),
     }),
     timeoutMs: 20_000,
-    queued: true,
+    isQueued: true,
     run: fill,
   },
   press: {
     schema: Type.Object({ key: Type.String({ minLength: 1 }), ref: optional(ref) }),
     timeoutMs: ACTION_MS,
-    queued: true,
+    isQueued: true,
     run: pressKey,
   },
   hover: onElement({
-    needs: POINTED,
+    needs: NEEDS_UNCOVERED,
     what: "The hover",
     work: (locator, limits) => locator.hover(limits),
   }),
   scrollIntoView: onElement({
-    needs: SEEN,
+    needs: NEEDS_VISIBLE,
     what: "The scroll",
     work: (locator, limits) => locator.scrollIntoViewIfNeeded(limits),
   }),
@@ -274,33 +314,33 @@ export const KINDS: Record<string, Kind> = {
       holdMs: optional(Type.Integer({ minimum: 0, maximum: 5_000 })),
     }),
     timeoutMs: ACTION_MS,
-    queued: true,
+    isQueued: true,
     run: drag,
   },
   select: {
     schema: Type.Object({ ref, values: Type.Array(Type.String(), { maxItems: 1000 }) }),
     timeoutMs: ACTION_MS,
-    queued: true,
+    isQueued: true,
     run: select,
   },
   check: {
     schema: Type.Object({ ref }),
     timeoutMs: ACTION_MS,
-    queued: true,
+    isQueued: true,
     run: setChecked(true),
   },
   uncheck: {
     schema: Type.Object({ ref }),
     timeoutMs: ACTION_MS,
-    queued: true,
+    isQueued: true,
     run: setChecked(false),
   },
   upload: {
     schema: Type.Object({ ref, paths: Type.Array(Type.String(), { minItems: 1, maxItems: 50 }) }),
     timeoutMs: 20_000,
-    queued: true,
-    run: ok((act) =>
-      uploadTo(act.op, act.tab, act.input.ref, act.input.paths, act.timeoutMs, act.explicit),
+    isQueued: true,
+    run: withoutResult((act) =>
+      uploadTo(act.op, act.tab, act.input.ref, act.input.paths, act.timeoutMs, act.isExplicit),
     ),
   },
   resize: {
@@ -309,8 +349,8 @@ export const KINDS: Record<string, Kind> = {
       height: Type.Integer({ minimum: 1, maximum: 10_000 }),
     }),
     timeoutMs: ACTION_MS,
-    queued: true,
-    run: ok(({ tab, input, timeoutMs }) =>
+    isQueued: true,
+    run: withoutResult(({ tab, input, timeoutMs }) =>
       within(
         timeoutMs,
         "The resizing",
@@ -334,14 +374,14 @@ export const KINDS: Record<string, Kind> = {
       timeMs: optional(Type.Integer({ minimum: 0, maximum: 600_000 })),
     }),
     timeoutMs: 20_000,
-    queued: false,
+    isQueued: false,
     async run(act) {
-      if (act.input.fn !== undefined) needsEvaluate(act, "wait.fn");
+      if (act.input.fn !== undefined) requireEvaluate(act, "wait.fn");
       const { timeMs } = act.input;
       await runWait(
         act.tab,
         act.input,
-        timeMs === undefined || act.explicit ? act.timeoutMs : act.timeoutMs + timeMs,
+        timeMs === undefined || act.isExplicit ? act.timeoutMs : act.timeoutMs + timeMs,
       );
       return undefined;
     },
@@ -349,7 +389,7 @@ export const KINDS: Record<string, Kind> = {
   evaluate: {
     schema: Type.Object({ fn: Type.String({ minLength: 1 }), ref: optional(ref) }),
     timeoutMs: 20_000,
-    queued: false,
+    isQueued: false,
     run: evaluate,
   },
   batch: {
@@ -358,20 +398,20 @@ export const KINDS: Record<string, Kind> = {
       stopOnError: optional(Type.Boolean()),
     }),
     timeoutMs: 60_000,
-    queued: true,
+    isQueued: true,
     run: batch,
   },
   close: {
     schema: Type.Object({}),
     timeoutMs: ACTION_MS,
-    queued: false,
-    run: ok(async ({ op, tab, timeoutMs }) => {
+    isQueued: false,
+    run: withoutResult(async ({ op, tab, timeoutMs }) => {
       await within(
         timeoutMs,
         "Closing the tab",
         op.session.cdp.send("Target.closeTarget", { targetId: tab.targetId }),
       );
-      for (let i = 0; i < 50 && !tab.closed; i++) await pause(10);
+      for (let i = 0; i < 50 && !tab.isClosed; i++) await pause(10);
     }),
   },
 };

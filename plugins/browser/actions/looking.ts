@@ -1,4 +1,4 @@
-/** Whether an element is there, and what state it is in. */
+/** Checks whether an element exists, and probes its state. */
 import type { Locator } from "../drivers/playwright.ts";
 import { type Probe, probeElement, type ProbeNeeds } from "../tab/page-scripts.ts";
 
@@ -6,17 +6,17 @@ export const DETACHED =
   /Invalid frame in aria-ref|Frame was detached|Execution context was destroyed|Element is not attached/i;
 
 /**
- * Whether an element fits. The library counts none as well where its question was lost, by a navigation or when a
- * person's browser ends the extension's worker: so none is counted again.
+ * True if an element matches. The library also counts none if its query was lost, by a navigation or when a user's
+ * browser ends the extension's worker, so a count of none is repeated.
  */
-export async function fitsAny(locator: Locator): Promise<boolean> {
+export async function existsAny(locator: Locator): Promise<boolean> {
   return (await locator.count()) > 0 || (await locator.count()) > 0;
 }
 
-/** False at once where there is no such element; nothing waits for one to come. */
-export async function isThere(locator: Locator): Promise<boolean> {
+/** Returns false at once if there is no such element, without waiting for one. */
+export async function isPresent(locator: Locator): Promise<boolean> {
   try {
-    return await fitsAny(locator);
+    return await existsAny(locator);
   } catch (error) {
     if (DETACHED.test(String((error as Error).message))) return false;
     throw error;
@@ -24,27 +24,27 @@ export async function isThere(locator: Locator): Promise<boolean> {
 }
 
 /**
- * The element's state, or `undefined` at once where there is no such element. Counting does not wait, probing would:
- * both are sent together, so that the usual case costs one round trip. A look that is lost is taken again.
+ * Returns the element's state, or `undefined` at once if there is no such element. Counting does not wait but probing
+ * would; both are sent together, so that the usual case costs one round trip. A lost probe is repeated.
  */
-export async function look(
+export async function probeLocator(
   locator: Locator,
   needs: ProbeNeeds,
   timeoutMs: number,
   tries = 2,
 ): Promise<Probe | undefined> {
-  const giveUp = new AbortController();
+  const abort = new AbortController();
   const probing = locator.evaluate(probeElement, needs, {
     timeout: timeoutMs,
-    signal: giveUp.signal,
+    signal: abort.signal,
   });
   probing.catch(() => {});
   try {
-    return (await isThere(locator)) ? await probing : undefined;
+    return (await isPresent(locator)) ? await probing : undefined;
   } catch (error) {
     if (!DETACHED.test(String((error as Error).message))) throw error;
   } finally {
-    giveUp.abort();
+    abort.abort();
   }
-  return tries > 1 ? look(locator, needs, timeoutMs, tries - 1) : undefined;
+  return tries > 1 ? probeLocator(locator, needs, timeoutMs, tries - 1) : undefined;
 }

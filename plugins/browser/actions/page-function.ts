@@ -1,11 +1,11 @@
-/** Source text of a caller, made into a function that a page can run. Nothing of it runs in the gateway. */
+/** Compiles a caller's source text to a function that a page can run. Nothing of it runs in the gateway. */
 import { errors } from "../errors.ts";
 
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor as new (
   ...args: string[]
 ) => (...args: never[]) => Promise<unknown>;
 
-/** `() => document.title;` is an expression but for its end, and as a statement it would have no value. */
+/** Removes the end of a statement: without its semicolon, `() => document.title;` is an expression and has a value. */
 function withoutEnd(source: string): string {
   let end = source.length;
   while (end > 0 && /[\s;]/.test(source[end - 1]!)) end -= 1;
@@ -13,10 +13,10 @@ function withoutEnd(source: string): string {
 }
 
 /**
- * `() => document.title`, `(element) => element.value`, `1 + 1`, or statements with `return`: all are understood.
- * `argument` is the name that an element goes by. 400 where it is none of them.
+ * Compiles `() => document.title`, `(element) => element.value`, `1 + 1`, or statements with `return`. `argument` is
+ * the name of the element in the source. Throws a 400 for anything else.
  */
-export function pageFunction(
+export function compilePageFunction(
   source: string,
   argument: string,
   param = "fn",
@@ -28,7 +28,7 @@ export function pageFunction(
         `const value = (${expression}\n); return typeof value === "function" ? value(${argument}) : value;`,
       );
     } catch {
-      // Not an expression: perhaps one that ends as a statement does, or several statements.
+      // The source is no expression: it may be one that ends with a semicolon, or several statements.
     }
   }
   try {
@@ -38,32 +38,39 @@ export function pageFunction(
   }
 }
 
-/** Deeper than this a result is cut. */
-const DEEPEST = 100;
-/** What a result may cost altogether: an object or number as much as that many characters of text. */
-const MOST = 50_000_000;
-const EACH = 200;
+/** The maximum depth of a result; deeper values are replaced. */
+const MAX_DEPTH = 100;
+/** The maximum cost of a result. Text costs its characters; every other value costs `EACH`. */
+const MAX_COST = 50_000_000;
+const VALUE_COST = 200;
 
-/** What a page returned, as JSON can hold it. 422 for what would grow too large in it. */
-export function plainResult(value: unknown): unknown {
-  return plain(value, [], { left: MOST });
+/** Converts a page's result to a value that JSON can represent. Throws a 422 if it would be too large. */
+export function toJsonResult(value: unknown): unknown {
+  return toJsonValue(value, [], { remaining: MAX_COST });
 }
 
-/** `above`: the objects that contain the value. A value in several places is copied into each, so the copy may grow without end. */
-function plain(value: unknown, above: readonly object[], room: { left: number }): unknown {
-  room.left -= typeof value === "string" ? value.length : EACH;
-  if (room.left < 0) throw errors.resultTooLarge();
+/**
+ * `ancestors` are the objects that contain the value. A value in several places is copied to each, so without a limit
+ * the copy could grow endlessly.
+ */
+function toJsonValue(
+  value: unknown,
+  ancestors: readonly object[],
+  budget: { remaining: number },
+): unknown {
+  budget.remaining -= typeof value === "string" ? value.length : VALUE_COST;
+  if (budget.remaining < 0) throw errors.resultTooLarge();
   if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value)))
     return String(value);
   if (value === undefined || typeof value === "symbol" || typeof value === "function") return null;
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   if (value instanceof RegExp || value instanceof URL || value instanceof Error)
     return String(value);
-  if (above.includes(value)) return "[circular]";
-  if (above.length >= DEEPEST) return "[too deep]";
-  const inside = [...above, value];
+  if (ancestors.includes(value)) return "[circular]";
+  if (ancestors.length >= MAX_DEPTH) return "[too deep]";
+  const path = [...ancestors, value];
   if (Array.isArray(value) || ArrayBuffer.isView(value))
-    return Array.from(value as ArrayLike<unknown>, (item) => plain(item, inside, room));
-  const members = Object.entries(value).filter(([, item]) => item !== undefined);
-  return Object.fromEntries(members.map(([key, item]) => [key, plain(item, inside, room)]));
+    return Array.from(value as ArrayLike<unknown>, (item) => toJsonValue(item, path, budget));
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(entries.map(([key, item]) => [key, toJsonValue(item, path, budget)]));
 }

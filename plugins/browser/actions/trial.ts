@@ -1,4 +1,4 @@
-/** What it takes to try an action on an element. */
+/** The parameters of an attempt at an action on an element. */
 import type { Locator } from "../drivers/playwright.ts";
 import type { ProbeNeeds } from "../tab/page-scripts.ts";
 import type { Tab } from "../tab/tab.ts";
@@ -15,16 +15,16 @@ export interface Trial {
   tab: Tab;
   ref: unknown;
   needs: ProbeNeeds;
-  /** What is done, as it begins a sentence: "The click". */
+  /** The action as the beginning of a sentence: "The click". */
   what: string;
   timeoutMs: number;
-  /** The caller set the limit, so it is used up. */
-  explicit: boolean;
+  /** True if the caller set the timeout, which is then fully used. */
+  isExplicit: boolean;
   param?: string;
-  /** Where the page draws the element again before it could be pressed, the new one is meant. */
+  /** If the page re-renders the element before the action reaches it, the action is tried on the new one. */
   followsRedraw?: boolean;
-  /** The action; it ends when the signal does. */
+  /** Performs the action. It must end when the signal is aborted. */
   work(locator: Locator, limits: Limits): Promise<unknown>;
-  /** The same by the element's label, where the element itself is out of reach. */
+  /** Performs the action by the element's label, if the element itself cannot be reached. */
   byLabel?(click: ClickLabel, locator: Locator, limits: Limits): Promise<unknown>;
 }

@@ -1,4 +1,4 @@
-/** What the kinds of `/act` are made of. */
+/** The types of the kinds of `/act`. */
 import type { TSchema } from "portico";
 import type { Tab } from "../tab/tab.ts";
 import type { Op } from "../op.ts";
@@ -6,22 +6,22 @@ import type { Op } from "../op.ts";
 /** One kind of action. */
 export interface Kind {
   schema: TSchema;
-  /** Default limit, ms. */
+  /** The default timeout in ms. */
   timeoutMs: number;
-  /** Input goes through the tab's queue; waiting and reading do not hold up others. */
-  queued: boolean;
+  /** True for input, which goes through the tab's queue. Waiting and reading do not block other actions. */
+  isQueued: boolean;
   run(act: Act): Promise<unknown>;
 }
 
-/** One action under way. */
+/** One action in progress. */
 export interface Act {
   op: Op;
   tab: Tab;
   // biome-ignore lint/suspicious/noExplicitAny: checked against the kind's own schema, which the table cannot express
   input: any;
   timeoutMs: number;
-  /** The caller set the limit. */
-  explicit: boolean;
-  /** Runs a further action in the same tab; `at` is its place in the input. */
-  again(action: Record<string, unknown>, at: string): Promise<unknown>;
+  /** True if the caller set the timeout. */
+  isExplicit: boolean;
+  /** Runs a nested action in the same tab; `path` is its position in the input. */
+  runNested(action: Record<string, unknown>, path: string): Promise<unknown>;
 }

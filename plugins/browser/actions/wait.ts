@@ -1,11 +1,11 @@
-/** The conditions of `wait`: all that are given must come true within one limit. */
+/** Waits until all given conditions are met, within one timeout. */
 import { setTimeout } from "node:timers/promises";
 import { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { attempt, remainingMs, pause, within } from "../deadline.ts";
 import { isGone, isTimeout } from "../failures.ts";
-import { fitsAny } from "./looking.ts";
-import { pageFunction } from "./page-function.ts";
+import { existsAny } from "./looking.ts";
+import { compilePageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Frame } from "../drivers/playwright.ts";
 import { urlMatcher } from "../tab/url-match.ts";
@@ -19,63 +19,67 @@ interface WaitInput {
   timeMs?: number;
 }
 
-/** Of all conditions together. */
-interface Limit {
+/** The timeout of all conditions together. */
+interface WaitLimit {
   start: number;
   timeoutMs: number;
 }
 
-/** How long the frames are waited for together before one that shows the text counts. */
+/** The time in ms to wait for all frames before a frame that already shows the text counts. */
 const FRAMES_MS = 50;
 
-/** Whether the frame shows the text now; undefined where that cannot be known. */
+/** Returns whether the frame shows the text now, or `undefined` if that is unknown. */
 async function showsText(frame: Frame, text: string): Promise<boolean | undefined> {
   try {
-    return await fitsAny(frame.getByText(text).filter({ visible: true }));
+    return await existsAny(frame.getByText(text).filter({ visible: true }));
   } catch (error) {
     if (isGone(error) && !frame.isDetached()) throw error;
-    // A frame that went away shows nothing; what one shows that is just loading is not known.
+    // A detached frame shows nothing; the content of a loading frame is unknown.
     return frame.isDetached() ? false : undefined;
   }
 }
 
-/** Any frame may contain the text. Frames appear and disappear, so each wait is short. */
-async function textThere(
+/** Waits until any frame shows the text, or none does. Frames appear and disappear, so each wait is short. */
+async function waitForText(
   tab: Tab,
   text: string,
-  wanted: boolean,
-  { start, timeoutMs }: Limit,
+  shouldAppear: boolean,
+  { start, timeoutMs }: WaitLimit,
 ): Promise<void> {
   let isShown = false;
   const pendingFrames = new Map<Frame, Promise<boolean | undefined>>();
-  async function ask(frame: Frame): Promise<boolean | undefined> {
+  async function queryFrame(frame: Frame): Promise<boolean | undefined> {
     const shown = await showsText(frame, text).finally(() => pendingFrames.delete(frame));
     isShown ||= shown === true;
     return shown;
   }
   for (;;) {
-    const unasked = tab.page.frames().filter((frame) => !pendingFrames.has(frame));
-    for (const frame of unasked) pendingFrames.set(frame, ask(frame));
+    const newFrames = tab.page.frames().filter((frame) => !pendingFrames.has(frame));
+    for (const frame of newFrames) pendingFrames.set(frame, queryFrame(frame));
     const waitMs = remainingMs(start, timeoutMs);
-    // One that does not answer holds up no other; only whether it shows the text is not known.
-    const limit = wanted ? Math.min(FRAMES_MS, waitMs) : waitMs;
-    const seen = await attempt(limit, Promise.all(pendingFrames.values()), [undefined]);
+    // An unresponsive frame does not delay the others, but whether it shows the text is unknown.
+    const limit = shouldAppear ? Math.min(FRAMES_MS, waitMs) : waitMs;
+    const states = await attempt(limit, Promise.all(pendingFrames.values()), [undefined]);
     if (tab.signal.aborted || tab.page.isClosed()) throw new Error("Target closed");
-    if (wanted ? isShown : seen.every((shown) => shown === false)) return;
-    if (Date.now() - start >= timeoutMs) throw textMissed(text, wanted, timeoutMs);
+    if (shouldAppear ? isShown : states.every((shown) => shown === false)) return;
+    if (Date.now() - start >= timeoutMs) throw textError(text, shouldAppear, timeoutMs);
     await pause(50);
   }
 }
 
-function textMissed(text: string, wanted: boolean, ms: number): PorticoError {
+function textError(text: string, shouldAppear: boolean, ms: number): PorticoError {
   const values = { text: JSON.stringify(text.slice(0, 80)), ms };
-  return wanted ? errors.textNotShown(values) : errors.textNotGone(values);
+  return shouldAppear ? errors.textNotShown(values) : errors.textNotGone(values);
 }
 
-/** Asks again and again, from outside: a page that navigates meanwhile is asked again. */
-async function functionTrue(tab: Tab, source: string, { start, timeoutMs }: Limit): Promise<void> {
-  const fn = pageFunction(source, "nothing");
-  const ask = async (): Promise<boolean> => {
+/** Polls the page until the function returns a true value. Polling from outside the page survives navigations. */
+async function waitForFunction(
+  tab: Tab,
+  source: string,
+  { start, timeoutMs }: WaitLimit,
+): Promise<void> {
+  const fn = compilePageFunction(source, "nothing");
+  const evaluate = async (): Promise<boolean> => {
     try {
       return Boolean(await tab.page.evaluate(fn as never));
     } catch (error) {
@@ -89,15 +93,15 @@ async function functionTrue(tab: Tab, source: string, { start, timeoutMs }: Limi
     }
   };
   do {
-    const evaluation = within(remainingMs(start, timeoutMs), "The wait for fn", ask());
-    const told = await evaluation.catch((error: unknown) => {
+    const evaluation = within(remainingMs(start, timeoutMs), "The wait for fn", evaluate());
+    const isTrue = await evaluation.catch((error: unknown) => {
       if (isTimeout(error)) return false;
       throw error;
     });
-    if (told) return;
+    if (isTrue) return;
     await pause(40);
   } while (Date.now() - start < timeoutMs);
-  throw errors.waitedInVain({ ms: timeoutMs, condition: "fn to become true" });
+  throw errors.waitTimedOut({ ms: timeoutMs, condition: "fn to become true" });
 }
 
 async function elapse({ signal }: Tab, ms: number): Promise<void> {
@@ -108,31 +112,34 @@ async function elapse({ signal }: Tab, ms: number): Promise<void> {
 
 export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Promise<void> {
   const { text, textGone, url, loadState, fn, timeMs } = input;
-  if ([text, textGone, url, loadState, fn, timeMs].every((one) => one === undefined)) {
+  if ([text, textGone, url, loadState, fn, timeMs].every((value) => value === undefined)) {
     throw errors.nothingToWaitFor({ param: "text" });
   }
   const limit = { start: Date.now(), timeoutMs };
-  const rest = (): number => remainingMs(limit.start, timeoutMs);
-  if (fn !== undefined) pageFunction(fn, "nothing");
+  const remaining = (): number => remainingMs(limit.start, timeoutMs);
+  if (fn !== undefined) compilePageFunction(fn, "nothing");
   try {
     if (timeMs !== undefined) await within(timeoutMs, "The wait", elapse(tab, timeMs));
     if (url !== undefined) {
-      const fits = urlMatcher(url);
-      await tab.page.waitForURL((at) => fits(at.href), { timeout: rest(), waitUntil: "commit" });
+      const matches = urlMatcher(url);
+      await tab.page.waitForURL((address) => matches(address.href), {
+        timeout: remaining(),
+        waitUntil: "commit",
+      });
     }
     if (loadState !== undefined)
       await within(
-        rest() + 200,
+        remaining() + 200,
         `The wait for ${loadState}`,
-        tab.page.waitForLoadState(loadState, { timeout: rest() }),
+        tab.page.waitForLoadState(loadState, { timeout: remaining() }),
       );
-    if (text !== undefined) await textThere(tab, text, true, limit);
-    if (textGone !== undefined) await textThere(tab, textGone, false, limit);
-    if (fn !== undefined) await functionTrue(tab, fn, limit);
+    if (text !== undefined) await waitForText(tab, text, true, limit);
+    if (textGone !== undefined) await waitForText(tab, textGone, false, limit);
+    if (fn !== undefined) await waitForFunction(tab, fn, limit);
   } catch (error) {
     if (error instanceof PorticoError || !isTimeout(error)) throw error;
     const condition =
       loadState === undefined ? `the address ${url?.slice(0, 120)}` : `the load state ${loadState}`;
-    throw errors.waitedInVain({ ms: timeoutMs, condition }, { cause: error });
+    throw errors.waitTimedOut({ ms: timeoutMs, condition }, { cause: error });
   }
 }

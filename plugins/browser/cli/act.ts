@@ -1,4 +1,4 @@
-/** `portico browser`: everything that is done to a page. */
+/** The actions of `portico browser` on a page. */
 import type { Command, CommandIO, RouteArgument, RouteOption } from "portico/command-line";
 import {
   browserCommand,
@@ -22,7 +22,7 @@ interface DownloadView {
   download: { path: string; bytes: number };
 }
 interface Action {
-  /** Default: the name of the command. */
+  /** The kind. Default: the name of the command. */
   kind?: string;
   summary: string;
   args?: readonly RouteArgument[];
@@ -30,7 +30,7 @@ interface Action {
   examples?: readonly string[];
 }
 
-/** A command that is a kind of `/act`. */
+/** Creates a command for a kind of `/act`. */
 function action(name: string, { kind = name, ...definition }: Action): Command {
   return browserCommand<ActView>("POST /act", {
     ...definition,
@@ -48,7 +48,7 @@ function action(name: string, { kind = name, ...definition }: Action): Command {
   });
 }
 
-const typing = { submit: flag("Press Enter afterwards"), slowly: flag("Type key by key") };
+const typingOptions = { submit: flag("Press Enter afterwards"), slowly: flag("Type key by key") };
 
 const click = action("click", {
   summary: "Click an element, or a position on the page",
@@ -169,12 +169,12 @@ export const actCommands: Command[] = [
     kind: "type",
     summary: "Type text into the focused element",
     args: [{ name: "text" }],
-    options: typing,
+    options: typingOptions,
   }),
   action("type", {
     summary: "Replace the content of a field with text",
     args: [REF, { name: "text" }],
-    options: typing,
+    options: typingOptions,
   }),
   action("fill", {
     summary: "Fill several fields",

@@ -1,4 +1,4 @@
-/** Commands of `portico browser`: made from the routes of the control API. */
+/** Creates commands of `portico browser` from routes of the control API. */
 import { Type } from "portico";
 import {
   type Command,
@@ -13,7 +13,7 @@ import { COMMON_TEXTS } from "../declarations/declare.ts";
 import { type RouteName, ROUTES } from "../declarations/routes.ts";
 
 interface BrowserCommand<Result> extends Omit<RouteCommand<Result>, "view"> {
-  /** Default: a line that says "Done." */
+  /** Formats the response. Default: the line "Done." */
   view?: RouteCommand<Result>["view"];
 }
 
@@ -36,7 +36,7 @@ export const TIMEOUT = {
   },
 } satisfies Record<string, RouteOption>;
 
-/** Options of commands that are about one tab. */
+/** The options of commands that concern one tab. */
 export const TAB: Record<string, RouteOption> = {
   "target-id": {
     member: "targetId",
@@ -52,7 +52,7 @@ export const REF: RouteArgument = {
   description: "The ref of the element in a snapshot, such as 12 or e12",
 };
 
-/** Makes a command from a route of the control API. */
+/** Creates a command from a route of the control API. */
 export function browserCommand<Result>(name: RouteName, command: BrowserCommand<Result>): Command {
   const { method, summary, schema, fields } = ROUTES.find((route) => route.name === name)!;
   const input = method === "POST" ? { body: schema } : { query: Type.Object(fields) };
@@ -70,7 +70,7 @@ export function browserCommand<Result>(name: RouteName, command: BrowserCommand<
   );
 }
 
-/** The members that all routes take, for a command that makes the others of several options. */
+/** Returns the fields that all routes accept, for a command that builds the other fields from several options. */
 export function commonMembers({ options }: CommandIO): Record<string, unknown> {
   return {
     profile: options["browser-profile"],
@@ -91,7 +91,7 @@ export const number = (description: string, value = "N"): OptionSpec => ({
 });
 export const flag = (description: string): OptionSpec => ({ type: "boolean", description });
 
-/** An option whose value is JSON. */
+/** Creates an option whose value is JSON. */
 export function jsonOption(name: string, description?: string): RouteOption {
   return {
     type: "string",
@@ -107,7 +107,7 @@ export function jsonOption(name: string, description?: string): RouteOption {
   };
 }
 
-/** An argument that is a number. */
+/** Creates an argument whose value is a number. */
 export function numberArgument(
   name: string,
   argument: Omit<RouteArgument, "name"> = {},

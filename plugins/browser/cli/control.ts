@@ -1,4 +1,4 @@
-/** `portico browser`: status, start and stop, profiles, tabs, navigation. */
+/** The commands of `portico browser` for status, start and stop, profiles, tabs, navigation. */
 import type { Command, CommandIO } from "portico/command-line";
 import { browserCommand, jsonOption, TAB, TIMEOUT } from "./command.ts";
 
@@ -110,7 +110,9 @@ const TAB_TO_CLOSE = { name: "tab", member: "targetId", optional: true };
 const closeTab = browserCommand("DELETE /tabs/:targetId", { name: "close", args: [TAB_TO_CLOSE] });
 const closeLastTab = browserCommand("POST /act", { name: "close", constants: { kind: "close" } });
 
-/** Of two routes: only an action can close the tab that was used last, which no path names. */
+/**
+ * Uses one of two routes, because only the action can close the tab that was used last; the other route needs an id.
+ */
 const close: Command = {
   ...closeTab,
   summary: "Close a tab (default: the tab that was used last)",

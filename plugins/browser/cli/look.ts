@@ -1,4 +1,4 @@
-/** `portico browser`: snapshots, pictures, what a page said and loaded. */
+/** The commands of `portico browser` for snapshots, screenshots, and a page's messages and requests. */
 import type { Command } from "portico/command-line";
 import { browserCommand, flag, REF, TAB } from "./command.ts";
 
@@ -73,8 +73,8 @@ const errors = browserCommand("GET /errors", {
   name: "errors",
   summary: "Show the errors of the page's scripts",
   options: TAB,
-  view: ({ errors: thrown }: { errors: { name: string; message: string }[] }) =>
-    thrown.map(({ name, message }) => `${name}: ${message}`),
+  view: ({ errors: pageErrors }: { errors: { name: string; message: string }[] }) =>
+    pageErrors.map(({ name, message }) => `${name}: ${message}`),
 });
 
 const requests = browserCommand("GET /requests", {

@@ -1,4 +1,4 @@
-/** `portico browser`: cookies, storage, and what the browser pretends. */
+/** The commands of `portico browser` for cookies, storage and overrides. */
 import type { Command, CommandIO } from "portico/command-line";
 import {
   browserCommand,
@@ -218,7 +218,7 @@ export const stateCommands: Command[] = [
   },
 ];
 
-/** The members of a cookie are below one member of the body. */
+/** Builds the body of a cookie, whose fields are nested in one field. */
 function cookieMembers(io: CommandIO): Record<string, unknown> {
   const { args, options } = io;
   return {

@@ -1,4 +1,4 @@
-/** Lifecycle, profiles, tabs. */
+/** Declares the routes for the browser's lifecycle, profiles and tabs. */
 import { Type } from "portico";
 import { SOCKET_ADDRESS } from "portico/strings";
 import { COLOR, LaunchSettings } from "../schema.ts";

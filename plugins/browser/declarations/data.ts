@@ -1,4 +1,4 @@
-/** What a page said, traces, cookies, storage, overrides. */
+/** Declares the routes for a page's messages and requests, traces, cookies, storage and overrides. */
 import { Type } from "portico";
 import { AnyObject } from "portico/openapi";
 import { WEB_ADDRESS } from "portico/strings";
@@ -18,9 +18,9 @@ import {
 } from "./declare.ts";
 
 const kind = choice(["local", "session"]);
-const forget = flag("Delete the listed entries afterwards");
+const clearEntries = flag("Delete the listed entries afterwards");
 const clear = flag("Reset the setting");
-const degrees = (most: number) => optional(Type.Number({ minimum: -most, maximum: most }));
+const degrees = (max: number) => optional(Type.Number({ minimum: -max, maximum: max }));
 const site = (description: string) => optional(Type.String({ ...WEB_ADDRESS, description }));
 const statePath = Type.String({
   minLength: 1,
@@ -42,13 +42,13 @@ const cookie = Type.Object({
 export const data = {
   "GET /console": declare({
     summary: "List the messages of the page's console",
-    fields: { level: filled("Only messages of this level and above"), clear: forget },
+    fields: { level: filled("Only messages of this level and above"), clear: clearEntries },
     what: "Reading the console",
     response: listOfTab("messages"),
   }),
   "GET /errors": declare({
     summary: "List the errors of a page's scripts",
-    fields: { clear: forget },
+    fields: { clear: clearEntries },
     what: "Reading the errors",
     response: listOfTab("errors"),
   }),
@@ -58,7 +58,7 @@ export const data = {
       filter: text(
         "Only requests whose address contains this string, or matches it as a pattern with *",
       ),
-      clear: forget,
+      clear: clearEntries,
     },
     what: "Reading the requests",
     response: listOfTab("requests"),

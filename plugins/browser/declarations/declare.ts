@@ -1,4 +1,4 @@
-/** What a declaration of a route of the control API is made of. */
+/** The building blocks of a route declaration of the control API. */
 import { type ResponseDeclarations, type Static, type TSchema, Type } from "portico";
 import { AnyObject, jsonResponse } from "portico/openapi";
 
@@ -7,38 +7,38 @@ export const optional = Type.Optional;
 export type Fields = Record<string, TSchema>;
 
 /**
- * What a route is about: the list of profiles and their data, the browser as a whole, its tabs as a list, or what a page
- * shows, which takes a tab and as a rule the automation library.
+ * The subject of a route: the profiles and their data, the browser as a whole, its list of tabs, or the content of a
+ * page, which requires a tab and usually the automation library.
  */
-export type About = "profiles" | "browser" | "tabs" | "page";
+export type RouteSubject = "profiles" | "browser" | "tabs" | "page";
 
 export interface Declaration<F extends Fields = Fields> {
-  /** One line for listings. */
+  /** One line that describes the route in listings. */
   summary: string;
-  about: About;
-  /** What the route takes in its path, query or body, beside the fields that all routes take. */
+  about: RouteSubject;
+  /** The fields in path, query or body, in addition to those of all routes. */
   fields: F;
   response: ResponseDeclarations;
-  /** What the route does, as the beginning of a sentence: "The snapshot". */
+  /** The operation as the beginning of a sentence: "The snapshot". */
   what: string;
-  /** The route responds within this time, ms, plus the caller's `timeoutMs`. */
+  /** The time limit of a response in ms, to which the caller's `timeoutMs` is added. */
   limitMs: number;
-  /** The route changes what outlasts the use of a browser. */
+  /** True if the route changes something that outlasts the use of a browser. */
   isLasting: boolean;
 }
 
 type Defaults = "about" | "fields" | "limitMs" | "isLasting";
-type Described<F extends Fields> = Omit<Declaration<F>, Defaults | "response"> &
+type RouteDefinition<F extends Fields> = Omit<Declaration<F>, Defaults | "response"> &
   Partial<Pick<Declaration<F>, Defaults>> & {
-    /** Members of the response beside `ok`, or the whole declaration. */
+    /** The schema of the JSON response, or the whole declaration. */
     response?: TSchema | ResponseDeclarations;
   };
 
 const Ok = Type.Object({ ok: Type.Literal(true) });
 
-/** Fills in what most routes have in common. */
+/** Completes a declaration with the defaults of most routes. */
 export function declare<F extends Fields = Record<never, never>>(
-  route: Described<F>,
+  route: RouteDefinition<F>,
 ): Declaration<F> {
   const { response = Ok } = route;
   return {
@@ -55,14 +55,14 @@ function isSchema(response: TSchema | ResponseDeclarations): response is TSchema
   return Object.hasOwn(response, "type");
 }
 
-/** What the fields of every route are for; the command line says the same of its options. */
+/** Descriptions of the fields of every route. The command line uses them for its options too. */
 export const COMMON_TEXTS = {
   profile: "The name of the browser profile (default: browser.defaultProfile)",
   targetId: "The id of the tab, or the beginning of it (default: the tab that was used last)",
   timeoutMs: "Give up after this many milliseconds",
 };
 
-/** Fields of every route. */
+/** The fields that every route accepts. */
 export const COMMON = {
   profile: optional(Type.String({ minLength: 1, description: COMMON_TEXTS.profile })),
   targetId: optional(Type.String({ minLength: 1, description: COMMON_TEXTS.targetId })),
@@ -71,7 +71,7 @@ export const COMMON = {
   ),
 };
 
-/** What the operation of a route gets. */
+/** The input of a route's operation. */
 export type Input<F extends Fields> = Static<ReturnType<typeof Type.Object<F>>> & {
   profile?: string;
   targetId?: string;
@@ -97,7 +97,7 @@ export const choice = <const T extends string[]>(values: T, options: Description
     options,
   );
 
-/** Responses that several routes have. */
+/** Responses that several routes share. */
 export const OfTab = Type.Object({ ok: Type.Literal(true), targetId: Type.String() });
 export const OfProfile = Type.Object({ ok: Type.Literal(true), profile: Type.String() });
 export const WithPath = Type.Object({

@@ -1,4 +1,4 @@
-/** What is done with a page: looking, acting, files. */
+/** Declares the routes for a page: snapshots, actions, files. */
 import { type ResponseDeclarations, Type } from "portico";
 import {
   choice,
@@ -14,7 +14,7 @@ import {
   text,
 } from "./declare.ts";
 
-/** Pictures come as JSON with a path, or as themselves where the caller accepts images. */
+/** The response is JSON with a path, or the image itself if the caller accepts images. */
 const Picture: ResponseDeclarations = {
   200: {
     description: "The image, or the path of its file.",
@@ -83,7 +83,7 @@ export const page = {
     },
     what: "The PDF",
   }),
-  // each kind has fields of its own: `fields.ts` lists them, and the action checks them
+  // each kind has its own fields: `actions/kinds.ts` declares them, and the action validates them
   "POST /act": declare({
     summary: "Perform an action on a page, such as a click",
     fields: { kind: optional(Type.Unknown()), snapshot: optional(Type.Unknown()) },

@@ -1,23 +1,23 @@
 /**
- * Every route of the control API, declared once: the server, the browser's own checks, OpenAPI and the command line are
- * made from it. What a route does is in `routes/operations.ts`, which is loaded at the first request.
+ * Declares every route of the control API once. The server, the browser's own validation, OpenAPI and the command line
+ * are derived from it. The operations are in `routes/operations.ts`, which is loaded at the first request.
  */
 import { type Method, type TSchema, Type } from "portico";
 import { control } from "./control.ts";
 import { data } from "./data.ts";
-import { type About, COMMON, type Declaration, type Fields } from "./declare.ts";
+import { type RouteSubject, COMMON, type Declaration, type Fields } from "./declare.ts";
 import { page } from "./page.ts";
 
 export const DECLARATIONS = { ...control, ...page, ...data };
 
-/** A route's method and path: `GET /tabs`. */
+/** The method and path of a route: `GET /tabs`. */
 export type RouteName = keyof typeof DECLARATIONS;
 
 export interface Route extends Declaration {
   name: RouteName;
   method: Method;
   path: string;
-  /** All that a request holds: from its path, its query and its body. */
+  /** The schema of all fields of a request, in its path, query and body. */
   schema: TSchema & { properties: Fields };
 }
 
@@ -34,28 +34,31 @@ export const ROUTES: readonly Route[] = Object.entries(DECLARATIONS).map(
   },
 );
 
-const aboutByPath = new Map(ROUTES.map(({ path, about }) => [path, about]));
+const subjectByPath = new Map(ROUTES.map(({ path, about }) => [path, about]));
 
-export function aboutOf(path: string): About {
-  return aboutByPath.get(path) ?? "page";
+export function subjectOf(path: string): RouteSubject {
+  return subjectByPath.get(path) ?? "page";
 }
 
 export interface RouteInput {
   params: TSchema;
   query: TSchema;
-  /** Only of a POST. */
+  /** The schema of the body; null except for POST. */
   body: TSchema | null;
 }
 
-/** Where a request has the fields of a route. Those that every route takes may be in the query beside a body. */
+/**
+ * Returns where a request has the fields of a route. The fields of every route may be in the query even if there is a
+ * body.
+ */
 export function inputOf({ method, path, schema }: Route): RouteInput {
   const isInPath = (name: string): boolean => path.split("/").includes(`:${name}`);
-  const pick = (isWanted: (name: string) => boolean): TSchema =>
+  const pick = (isIncluded: (name: string) => boolean): TSchema =>
     Type.Object(
-      Object.fromEntries(Object.entries(schema.properties).filter(([name]) => isWanted(name))),
+      Object.fromEntries(Object.entries(schema.properties).filter(([name]) => isIncluded(name))),
     );
   const params = pick(isInPath);
-  const others = pick((name) => !isInPath(name));
-  if (method === "POST") return { params, query: Type.Object(COMMON), body: others };
-  return { params, query: others, body: null };
+  const otherFields = pick((name) => !isInPath(name));
+  if (method === "POST") return { params, query: Type.Object(COMMON), body: otherFields };
+  return { params, query: otherFields, body: null };
 }

@@ -1,44 +1,49 @@
-/** How each kind of profile comes to a browser: by starting one, by reaching one, or through the extension relay. */
+/**
+ * Attaches each kind of profile to a browser: by starting one, by connecting to one, or through the extension relay.
+ */
 import { isPorticoError, type Logger } from "portico";
 import { createGuard, type EgressProxy, type Guard, startEgressProxy } from "portico/egress";
 import { errors } from "../errors.ts";
 import { Cdp } from "./cdp.ts";
-import { isHere } from "./debugging-ports.ts";
+import { isOnThisMachine } from "./debugging-ports.ts";
 import { findEndpoint } from "./endpoint.ts";
 import { findBrowser } from "./executables.ts";
 import type { DebuggingServer, OpenDebuggingServer } from "./debugging/server.ts";
 import { launch } from "./launch.ts";
 import type { Multiplexer } from "./debugging/multiplexer.ts";
 import type { RelayControl } from "../relay-control.ts";
-import { createPeerCheck, knowsPeers } from "../net/socket-owner.ts";
+import { createPeerCheck, canIdentifyPeers } from "../net/socket-owner.ts";
 import type { Profile, Profiles } from "../profiles.ts";
 import { allowsPrivate, type BrowserConfig } from "../schema.ts";
 
-/** A browser that can be talked to. */
+/** A browser that is ready for connections. */
 export interface Attachment {
-  /** Of a browser that was started here: its pipe. Any other is reached over `wsUrl`. */
+  /** The clients on the pipe of a browser that was started here. Any other browser is reached over `wsUrl`. */
   clients?: Multiplexer;
-  /** Its debugging socket. */
+  /** The address of the debugging socket. */
   wsUrl?: string;
   headers: Record<string, string>;
-  /** It runs on this machine and sees the same files. */
+  /** True if the browser runs on this machine and sees the same files. */
   isLocal: boolean;
-  /** `enforced`: all its traffic goes through our proxy. */
+  /** `enforced` if all its traffic goes through our proxy. */
   egress: "enforced" | "best-effort";
   proxy?: EgressProxy;
-  /** Not the browser's own windows but a context apart, whose traffic goes through that proxy. */
+  /**
+   * Set if a separate browser context is used instead of the browser's own windows; its traffic goes through that
+   * proxy.
+   */
   ownContext?: { proxyUrl?: string };
   pid?: number;
   port?: number;
   headless?: boolean;
   executablePath?: string;
-  /** The library's overrides (focus, media) are kept away from a person's own browser. */
+  /** True if the library must not apply its default overrides (focus, media), as in a user's own browser. */
   noDefaults: boolean;
-  /** How long connecting may take, ms. */
+  /** The timeout of connecting, in ms. */
   connectTimeoutMs: number;
-  /** Settles when the process has ended. */
+  /** Resolves when the process has ended. */
   exited?: Promise<void>;
-  /** Ends what was started for it. */
+  /** Stops everything that was started for this attachment. */
   release(): Promise<void>;
 }
 
@@ -53,14 +58,14 @@ export interface DriverDeps {
   env: NodeJS.ProcessEnv;
 }
 
-/** Of as many browsers that start at once each still finds a port: every other one may be faster once. */
+/** The number of ports to try, so that as many browsers can start at once: each of the others may take a port first. */
 const PORT_TRIES = 25;
 
-/** Without a display a browser with windows cannot start. */
+/** True if the browser starts headless by default: without a display, a browser with windows cannot start. */
 export const wantsHeadless = (config: BrowserConfig, env: NodeJS.ProcessEnv): boolean =>
   config.headless ?? !hasDisplay(env);
 
-/** Only Linux runs without one as a rule. */
+/** True if a browser can open windows. Only Linux systems commonly lack a display. */
 const hasDisplay = (env: NodeJS.ProcessEnv): boolean =>
   process.platform !== "linux" || Boolean(env["DISPLAY"] || env["WAYLAND_DISPLAY"]);
 
@@ -93,7 +98,7 @@ async function launchManaged(
     guard: deps.guard,
     log: deps.log,
     proxyUrl: profile.proxy,
-    isClient: knowsPeers ? createPeerCheck(() => pid) : undefined,
+    isClient: canIdentifyPeers ? createPeerCheck(() => pid) : undefined,
   });
   const release = async (): Promise<void> =>
     void (await Promise.all([debugging.close(), proxy.close()]));
@@ -137,7 +142,10 @@ async function launchManaged(
   }
 }
 
-/** Another gateway of this machine chooses from the same ports: one that it was faster to take is left to it. */
+/**
+ * Opens the debugging server on a free port. Another gateway on this machine chooses from the same ports, so a port
+ * that it took first is skipped.
+ */
 async function openDebugging(
   profile: Profile,
   { profiles, openDebugging: open }: DriverDeps,
@@ -153,7 +161,7 @@ async function openDebugging(
   }
 }
 
-/** attachOnly: another program started the browser, on the profile's port. */
+/** Attaches to a browser that another program started on the profile's port (`attachOnly`). */
 async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attachment> {
   const port = await deps.profiles.port(profile);
   const endpoint = await findEndpoint(`http://127.0.0.1:${port}`, 3000).catch((error: unknown) => {
@@ -173,7 +181,8 @@ async function attachRunning(profile: Profile, deps: DriverDeps): Promise<Attach
 async function attachRemote(profile: Profile, deps: DriverDeps): Promise<Attachment> {
   const { remoteCdpTimeoutMs, remoteCdpHandshakeTimeoutMs } = deps.config();
   const endpoint = await findEndpoint(profile.cdpUrl!, remoteCdpTimeoutMs);
-  // The library has one time limit for the handshake and all that follows; the handshake alone has a tighter one.
+  // The library has one timeout for the handshake and everything after it; this tests the handshake alone with a
+  // shorter one.
   const trial = await Cdp.connect(endpoint.wsUrl, {
     timeoutMs: remoteCdpHandshakeTimeoutMs,
     headers: endpoint.headers,
@@ -181,7 +190,7 @@ async function attachRemote(profile: Profile, deps: DriverDeps): Promise<Attachm
   trial.close();
   return {
     ...endpoint,
-    isLocal: isHere(endpoint.wsUrl),
+    isLocal: isOnThisMachine(endpoint.wsUrl),
     egress: "best-effort",
     noDefaults: false,
     connectTimeoutMs: 15_000,
@@ -196,7 +205,7 @@ async function attachRelay(profile: Profile, deps: DriverDeps): Promise<Attachme
   const endpoint = await findEndpoint(profile.cdpUrl!, 3000, relay?.headers());
   return {
     ...endpoint,
-    // An extension may not hand files to pages: the library puts their content in.
+    // An extension may not pass files to pages by path, so the library transfers their content.
     isLocal: false,
     egress: "best-effort",
     noDefaults: true,
@@ -205,7 +214,7 @@ async function attachRelay(profile: Profile, deps: DriverDeps): Promise<Attachme
   };
 }
 
-/** The guard of a browser: the configured policy, and ports of ours that no page may reach. */
+/** Creates the guard of a browser: the configured policy, and our own ports, which no page may reach. */
 export function browserGuard(
   config: () => BrowserConfig,
   ownPorts: () => readonly number[],

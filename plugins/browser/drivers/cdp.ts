@@ -1,11 +1,11 @@
-/** Commands of the DevTools protocol, for what must work without the automation library. */
+/** Sends commands of the DevTools protocol, for operations that must work without the automation library. */
 import { errors } from "../errors.ts";
 import { within } from "../deadline.ts";
 import { dialSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 import type { CdpMessage } from "./debugging/message.ts";
 import type { Transport } from "./playwright.ts";
 
-/** Snapshots and pictures of large pages come as one message. */
+/** The limit is high because a snapshot or screenshot of a large page is one message. */
 export const MAX_MESSAGE_BYTES = 256 << 20;
 
 /** Something that answers DevTools commands: a connection of ours, or a session of the automation library. */
@@ -32,7 +32,10 @@ export class Cdp implements CdpSession {
     transport.onclose = () => this.#end();
   }
 
-  /** Connects. 504 `timeout` where the handshake takes longer than `timeoutMs`, 409 where nobody listens. */
+  /**
+   * Connects to a debugging socket. Rejects with a 504 `timeout` if the handshake takes longer than `timeoutMs`, with a
+   * 409 if nothing listens there.
+   */
   static async connect(
     url: string,
     options: { timeoutMs: number; headers?: Record<string, string> },
@@ -70,7 +73,7 @@ export class Cdp implements CdpSession {
     });
   }
 
-  /** A session of one target over this connection. */
+  /** Opens a session of one target over this connection. */
   async attach(targetId: string): Promise<CdpSession & { detach(): Promise<void> }> {
     const { sessionId } = await this.send<{ sessionId: string }>("Target.attachToTarget", {
       targetId,

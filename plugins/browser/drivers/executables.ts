@@ -1,6 +1,6 @@
 /**
- * Which browser is started: `executablePath`, else the system's default browser where it is Chromium-based, else the
- * first of Chrome, Brave, Edge, Chromium, Chrome Canary that is there.
+ * Finds the browser to start: `executablePath`, else the system's default browser if it is Chromium-based, else the
+ * first installed one of Chrome, Brave, Edge, Chromium, Chrome Canary.
  */
 // The spell checker reads what follows a backslash in a path of Windows as a word.
 // cspell:ignore hrome ttps
@@ -12,12 +12,12 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 import { errors } from "../errors.ts";
 
-const run = promisify(execFile);
+const runCommand = promisify(execFile);
 
 type Kind = "chrome" | "brave" | "edge" | "chromium" | "canary";
 const ORDER: readonly Kind[] = ["chrome", "brave", "edge", "chromium", "canary"];
 
-// On Linux the bare binary stands before Debian's wrapper script, which adds flags of its own.
+// On Linux, the bare binary precedes Debian's wrapper script, which adds flags of its own.
 const LINUX: Record<Kind, readonly string[]> = {
   chrome: ["google-chrome", "google-chrome-stable", "/opt/google/chrome/chrome"],
   brave: ["brave-browser", "brave-browser-stable", "brave", "/opt/brave.com/brave/brave"],
@@ -32,23 +32,23 @@ const LINUX: Record<Kind, readonly string[]> = {
   canary: ["google-chrome-unstable", "google-chrome-canary", "/opt/google/chrome-unstable/chrome"],
 };
 
-const app = (name: string): string[] =>
+const appPaths = (name: string): string[] =>
   [`/Applications/${name}.app`, join(homedir(), `Applications/${name}.app`)].map(
     (dir) => `${dir}/Contents/MacOS/${name}`,
   );
 const MAC: Record<Kind, readonly string[]> = {
-  chrome: app("Google Chrome"),
-  brave: app("Brave Browser"),
-  edge: app("Microsoft Edge"),
-  chromium: app("Chromium"),
-  canary: app("Google Chrome Canary"),
+  chrome: appPaths("Google Chrome"),
+  brave: appPaths("Brave Browser"),
+  edge: appPaths("Microsoft Edge"),
+  chromium: appPaths("Chromium"),
+  canary: appPaths("Google Chrome Canary"),
 };
 
 const windowsRoots = (env: NodeJS.ProcessEnv): string[] =>
   [env["PROGRAMFILES"], env["PROGRAMFILES(X86)"], env["LOCALAPPDATA"]].filter(
     (root): root is string => Boolean(root),
   );
-const windows = (env: NodeJS.ProcessEnv, path: string): string[] =>
+const windowsPaths = (env: NodeJS.ProcessEnv, path: string): string[] =>
   windowsRoots(env).map((root) => `${root}\\${path}`);
 
 function candidates(
@@ -58,25 +58,25 @@ function candidates(
   if (platform === "darwin") return MAC;
   if (platform !== "win32") return LINUX;
   return {
-    chrome: windows(env, "Google\\Chrome\\Application\\chrome.exe"),
-    brave: windows(env, "BraveSoftware\\Brave-Browser\\Application\\brave.exe"),
-    edge: windows(env, "Microsoft\\Edge\\Application\\msedge.exe"),
-    chromium: windows(env, "Chromium\\Application\\chrome.exe"),
-    canary: windows(env, "Google\\Chrome SxS\\Application\\chrome.exe"),
+    chrome: windowsPaths(env, "Google\\Chrome\\Application\\chrome.exe"),
+    brave: windowsPaths(env, "BraveSoftware\\Brave-Browser\\Application\\brave.exe"),
+    edge: windowsPaths(env, "Microsoft\\Edge\\Application\\msedge.exe"),
+    chromium: windowsPaths(env, "Chromium\\Application\\chrome.exe"),
+    canary: windowsPaths(env, "Google\\Chrome SxS\\Application\\chrome.exe"),
   };
 }
 
-const executable = (path: string): Promise<boolean> =>
+const isExecutable = (path: string): Promise<boolean> =>
   access(path, constants.X_OK).then(
     () => true,
     () => false,
   );
 
-/** A path, or a command's place in PATH. */
+/** Resolves an absolute path, or a command name in PATH. Returns `undefined` if it is not executable. */
 async function locate(name: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  if (isAbsolute(name)) return (await executable(name)) ? name : undefined;
+  if (isAbsolute(name)) return (await isExecutable(name)) ? name : undefined;
   for (const dir of (env["PATH"] ?? "").split(delimiter)) {
-    if (dir !== "" && (await executable(join(dir, name)))) return join(dir, name);
+    if (dir !== "" && (await isExecutable(join(dir, name)))) return join(dir, name);
   }
   return undefined;
 }
@@ -93,14 +93,14 @@ async function locateKind(
   return undefined;
 }
 
-/** What the name of a desktop file, bundle or ProgId says about the browser behind it. */
+/** Recognizes the browser by the name of a desktop file, bundle or ProgId. */
 export function kindOfDefault(name: string): Kind | undefined {
-  const low = name.toLowerCase();
-  if (/chrome.*(canary|unstable)|chromessh/.test(low)) return "canary";
-  if (low.includes("brave")) return "brave";
-  if (/msedge|microsoft-edge|edgemac/.test(low)) return "edge";
-  if (low.includes("chromium")) return "chromium";
-  if (low.includes("chrome")) return "chrome";
+  const lowerName = name.toLowerCase();
+  if (/chrome.*(canary|unstable)|chromessh/.test(lowerName)) return "canary";
+  if (lowerName.includes("brave")) return "brave";
+  if (/msedge|microsoft-edge|edgemac/.test(lowerName)) return "edge";
+  if (lowerName.includes("chromium")) return "chromium";
+  if (lowerName.includes("chrome")) return "chrome";
   return undefined;
 }
 
@@ -108,11 +108,14 @@ async function systemDefault(
   platform: NodeJS.Platform,
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
-  const ask = async (command: string, args: string[]): Promise<string> =>
-    (await run(command, args, { timeout: 1500, env: { ...env } }).catch(() => ({ stdout: "" })))
-      .stdout;
+  const outputOf = async (command: string, args: string[]): Promise<string> =>
+    (
+      await runCommand(command, args, { timeout: 1500, env: { ...env } }).catch(() => ({
+        stdout: "",
+      }))
+    ).stdout;
   if (platform === "linux")
-    return (await ask("xdg-settings", ["get", "default-web-browser"])).trim();
+    return (await outputOf("xdg-settings", ["get", "default-web-browser"])).trim();
   if (platform === "darwin") {
     const plist = join(
       homedir(),
@@ -125,7 +128,7 @@ async function systemDefault(
       ))
     )
       return undefined;
-    const text = await ask("plutil", ["-convert", "json", "-o", "-", plist]);
+    const text = await outputOf("plutil", ["-convert", "json", "-o", "-", plist]);
     try {
       const { LSHandlers = [] } = JSON.parse(text) as { LSHandlers?: Record<string, string>[] };
       return LSHandlers.find((entry) => entry["LSHandlerURLScheme"] === "https")?.[
@@ -137,10 +140,10 @@ async function systemDefault(
   }
   const key =
     "HKCU\\Software\\Microsoft\\Windows\\Shell\\Associations\\UrlAssociations\\https\\UserChoice";
-  return platform === "win32" ? ask("reg", ["query", key, "/v", "ProgId"]) : undefined;
+  return platform === "win32" ? outputOf("reg", ["query", key, "/v", "ProgId"]) : undefined;
 }
 
-/** The browser to start, as an absolute path. Throws 503 where there is none. */
+/** Returns the absolute path of the browser to start. Rejects with a 503 if none is installed. */
 export async function findBrowser(
   configured: string | undefined,
   platform: NodeJS.Platform = process.platform,

@@ -1,11 +1,11 @@
-/** Browsers that a killed gateway could not stop. */
+/** Stops browsers that a killed gateway left running. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "portico";
 
 /**
- * Ends every browser that a record below `dir` (`<state>/browser`) names and whose gateway is gone. Costs one look where
- * there is none.
+ * Ends every browser that a record below `dir` (`<state>/browser`) names and whose gateway no longer runs. Costs one
+ * directory listing if there is none.
  */
 export async function endOrphans(dir: string, log: Logger): Promise<void> {
   let names: string[];
@@ -17,8 +17,8 @@ export async function endOrphans(dir: string, log: Logger): Promise<void> {
   const { endOrphan } = await import("./process-record.ts");
   await Promise.all(
     names.map(async (name) => {
-      const ended = await endOrphan(join(dir, name, "browser.json")).catch(() => false);
-      if (ended)
+      const wasRunning = await endOrphan(join(dir, name, "browser.json")).catch(() => false);
+      if (wasRunning)
         log.warn(
           { profile: name },
           "a browser of an earlier run was still running and was stopped",

@@ -1,42 +1,44 @@
-/** The DevTools protocol over the pipe of a browser that was started here: messages that end in a NUL. */
+/** Speaks the DevTools protocol over the pipe of a browser that was started here: messages that end in a NUL. */
 import type { Readable, Writable } from "node:stream";
 import type { Transport } from "./playwright.ts";
 
-/** What the library talks through. A round trip takes a third of a millisecond less than over the debugging socket. */
+/**
+ * The transport that the library uses. A round trip takes a third of a millisecond less than over the debugging socket.
+ */
 export class DebuggingPipe implements Transport {
   onmessage?: (message: object) => void;
-  /** Is shown each message first, and keeps those for which it returns true. */
+  /** Receives each message first, and consumes those for which it returns true. */
   intercept?: (message: object) => boolean;
-  /** Called once the browser has exited. */
-  ended?: () => void;
+  /** Called when the browser has exited. */
+  onexit?: () => void;
   readonly #out: Writable;
-  #begun: Buffer[] = [];
+  #partialMessage: Buffer[] = [];
   #onclose: ((reason?: string) => void) | undefined;
-  #ended = false;
+  #hasExited = false;
 
   constructor(out: Writable, incoming: Readable) {
     this.#out = out;
     out.on("error", () => {});
     incoming.on("error", () => {});
-    incoming.on("data", (chunk: Buffer) => this.#take(chunk));
+    incoming.on("data", (chunk: Buffer) => this.#receive(chunk));
     incoming.on("close", () => {
-      this.#ended = true;
-      this.ended?.();
+      this.#hasExited = true;
+      this.onexit?.();
       this.close();
     });
   }
 
-  /** Called once; at once if the browser has already exited. */
+  /** Called at most once; immediately if the browser has already exited. */
   set onclose(listener: (reason?: string) => void) {
     this.#onclose = listener;
-    if (this.#ended) this.close();
+    if (this.#hasExited) this.close();
   }
 
   send(message: object): void {
     if (this.#out.writable) this.#out.write(`${JSON.stringify(message)}\0`);
   }
 
-  /** Ends the conversation, not the browser: that lives for as long as the pipe is open. */
+  /** Ends the conversation but not the browser, which runs as long as the pipe is open. */
   close(): void {
     const listener = this.#onclose;
     this.#onclose = undefined;
@@ -44,18 +46,22 @@ export class DebuggingPipe implements Transport {
     listener?.();
   }
 
-  #take(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
     let from = 0;
     for (let end = chunk.indexOf(0); end !== -1; end = chunk.indexOf(0, from)) {
       const part = chunk.subarray(from, end);
-      this.#deliver(this.#begun.length === 0 ? part : Buffer.concat([...this.#begun, part]));
-      this.#begun = [];
+      this.#deliver(
+        this.#partialMessage.length === 0 ? part : Buffer.concat([...this.#partialMessage, part]),
+      );
+      this.#partialMessage = [];
       from = end + 1;
     }
-    if (from < chunk.length) this.#begun.push(chunk.subarray(from));
+    if (from < chunk.length) this.#partialMessage.push(chunk.subarray(from));
   }
 
-  /** Each in a turn of its own: what waits for one message runs before the next one comes. */
+  /**
+   * Delivers each message in its own turn of the event loop, so that code that awaits one message runs before the next.
+   */
   #deliver(message: Buffer): void {
     setImmediate(() => {
       const parsed = parse(message);

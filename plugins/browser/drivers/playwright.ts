@@ -37,7 +37,7 @@ export type {
 export interface Device {
   userAgent: string;
   viewport: { width: number; height: number };
-  /** Where it is larger than what a page has of it. */
+  /** Set if the screen is larger than the viewport. */
   screen?: { width: number; height: number };
   deviceScaleFactor: number;
   isMobile: boolean;
@@ -47,37 +47,37 @@ export interface Device {
 interface ConnectOptions {
   headers?: Record<string, string>;
   timeoutMs: number;
-  /** The browser sees the same files as we do. */
+  /** True if the browser sees the same files as we do. */
   isLocal: boolean;
-  /** Leaves focus, media and downloads of a browser as they are. */
+  /** Leaves focus, media and downloads of a browser unchanged. */
   noDefaults: boolean;
-  /** Where it keeps downloads and traces until they are fetched. */
+  /** The directory that stores downloads and traces until they are fetched. */
   artifactsDir: string;
 }
 
 export interface Library {
-  /** Over a socket, or over what carries messages instead of one. */
-  connect(way: string | Transport, options: ConnectOptions): Promise<Browser>;
+  /** Connects over a socket address, or over another transport. */
+  connect(address: string | Transport, options: ConnectOptions): Promise<Browser>;
   devices: Readonly<Record<string, Device>>;
 }
 
-/** Loads the library; `library_unavailable` (501) where the installation lacks it. */
+/** Loads the library. Rejects with `library_unavailable` (501) if the installation lacks it. */
 export async function loadLibrary(): Promise<Library> {
   const { chromium, devices } = await import("playwright-core").catch((cause: unknown) => {
     throw libraryUnavailable({ cause });
   });
   return {
     devices,
-    connect(way, { timeoutMs, isLocal, noDefaults, artifactsDir, headers }) {
+    connect(address, { timeoutMs, isLocal, noDefaults, artifactsDir, headers }) {
       const options = { timeout: timeoutMs, isLocal, noDefaults, artifactsDir, headers };
-      return typeof way === "string"
-        ? chromium.connectOverCDP(way, options)
-        : chromium.connectOverCDP(way, options);
+      return typeof address === "string"
+        ? chromium.connectOverCDP(address, options)
+        : chromium.connectOverCDP(address, options);
     },
   };
 }
 
-/** `still`: what can be done all the same. */
+/** Creates the error for a missing library. `still` says what works without it. */
 export function libraryUnavailable({
   cause,
   still = "ARIA snapshots (format=aria) and basic screenshots work without it.",

@@ -1,17 +1,21 @@
-// The tabs that the person has handed over. The list outlives the worker (chrome.storage.session), never the browser.
+// The tabs that the user has attached. The list survives the end of the worker (chrome.storage.session), but not that
+// of the browser.
 
 const ALLOWED = /^(https?:|about:blank$)/;
 const STORES =
   /^https:\/\/(chromewebstore\.google\.com|chrome\.google\.com\/webstore|microsoftedge\.microsoft\.com\/addons)(\/|$)/;
 
-/** Why a page cannot be handed over; undefined where it can. */
+/** Returns the reason why a page cannot be attached, or undefined if it can. */
 export function refusal(url) {
   if (STORES.test(url)) return "pages of the web store cannot be attached.";
   if (ALLOWED.test(url)) return undefined;
   return "only http, https and about:blank pages can be attached, not pages of the browser or of extensions.";
 }
 
-/** tabId → {targetId, attachment}. `attachment` is new whenever the debugger is, and with it all that was set there. */
+/**
+ * Maps a tab id to {targetId, attachment}. `attachment` changes with each attachment of the debugger, which resets
+ * everything that was set on the tab.
+ */
 const tabs = new Map();
 
 const save = () => chrome.storage.session.set({ tabs: [...tabs] });
@@ -20,13 +24,13 @@ const address = (tab) => tab.url || tab.pendingUrl || "";
 export const isAttached = (tabId) => tabs.has(tabId);
 export const attachedIds = () => [...tabs.keys()];
 
-/** What the extension sends to the relay about a tab. */
+/** Returns the description of a tab that the extension sends to the relay. */
 export async function describe(tabId) {
   const tab = await chrome.tabs.get(tabId);
   return { tabId, ...tabs.get(tabId), title: tab.title ?? "", url: address(tab) };
 }
 
-/** Attaches the debugger. Throws where the page refuses it. */
+/** Attaches the debugger. Rejects if the page does not allow it. */
 export async function attach(tabId) {
   const why = refusal(address(await chrome.tabs.get(tabId)));
   if (why !== undefined) throw new Error(why);
@@ -52,13 +56,16 @@ export async function detach(tabId) {
   await chrome.debugger.detach({ tabId }).catch(() => {});
 }
 
-/** Takes away everything that a client has set on the tab (overrides, interceptions), by attaching again. */
+/** Removes everything that a client has set on the tab (overrides, interceptions), by attaching the debugger again. */
 export async function reset(tabId) {
   await chrome.debugger.detach({ tabId }).catch(() => {});
   return attach(tabId);
 }
 
-/** After the worker's death: the debugger is still there as a rule, and is attached again where it is not. Returns what was lost. */
+/**
+ * Restores the list after the worker was ended. The debugger is usually still attached; where it is not, it is attached
+ * again. Returns the ids of the tabs that were lost.
+ */
 export async function restore() {
   const { tabs: stored = [] } = await chrome.storage.session.get("tabs");
   for (const [tabId, tab] of stored) tabs.set(tabId, tab);

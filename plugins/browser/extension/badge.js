@@ -1,4 +1,4 @@
-// What the icon says about a tab. The browser forgets it at each navigation, so it is shown again then.
+// Shows the state of a tab on the icon. The browser resets the icon at each navigation, so it is set again then.
 
 const LOOKS = {
   on: { text: "ON", color: "#2e7d32", title: "Portico controls this tab. Click to release it." },

@@ -1,15 +1,15 @@
-// The socket to the relay. It is open while tabs are attached, and comes back by itself as long as there are any.
+// The socket to the relay. It is open while tabs are attached, and reconnects by itself as long as there are any.
 
 import { checkPairing, readSettings, socketOf } from "./settings.js";
 
 const FIRST_WAIT_MS = 500;
 const LAST_WAIT_MS = 30_000;
-/** What happens in the tabs while the socket is away is kept, up to this many messages. */
+/** The maximum number of messages that are queued while the socket is disconnected. */
 const MOST_QUEUED = 2000;
 
 /**
- * `hello()` makes the first message, `answer(request)` does what the relay asks for, `wanted()` says whether the
- * socket should come back, `onState(open, why)` is called when it opens and closes.
+ * `hello()` returns the first message, `answer(request)` executes a request of the relay, `isNeeded()` returns whether
+ * the socket should reconnect, and `onState(open, why)` is called when it opens and closes.
  */
 export const createLink = (handlers) => new Link(handlers);
 
@@ -26,17 +26,17 @@ class Link {
     this.#handlers = handlers;
   }
 
-  /** One that is still closing is none. */
+  /** True if the socket is open; a closing one is not. */
   get isOpen() {
     return this.#socket?.readyState === WebSocket.OPEN;
   }
 
-  /** How long the socket has been away, ms; 0 while it is there. */
+  /** The time in ms since the socket was lost; 0 while it exists. */
   get downMs() {
     return this.#socket === undefined ? Date.now() - this.#downSince : 0;
   }
 
-  /** Opens the socket, or joins an opening that is under way. Rejects with words for the person. */
+  /** Opens the socket, or joins an opening in progress. Rejects with an Error whose message is written for the user. */
   async connect() {
     if (this.isOpen) return;
     this.#opening ??= this.#open()
@@ -68,7 +68,8 @@ class Link {
     await checkPairing(settings);
     const { url, protocols } = await socketOf(settings);
     const socket = new WebSocket(url, protocols);
-    // All from the start: what came while the greeting is made would be lost, its end too.
+    // Register the handlers before anything else, so that neither messages nor the close event are lost while the
+    // greeting is built.
     socket.onmessage = ({ data }) => void this.#take(socket, JSON.parse(data));
     const opened = new Promise((resolve) => {
       socket.onopen = resolve;
@@ -81,7 +82,7 @@ class Link {
     });
     closed.catch(() => {});
     await Promise.race([opened, closed]);
-    // What was queued lies before the greeting in time, and tabs may have changed since: the relay hears it in order.
+    // The relay receives the greeting first and then the queued messages, some of which the greeting already includes.
     const greeting = await Promise.race([this.#handlers.hello(), closed]);
     socket.send(JSON.stringify({ event: "hello", ...greeting }));
     this.#socket = socket;
@@ -99,7 +100,7 @@ class Link {
 
   async #take(from, { id, ...request }) {
     if (id === undefined) return;
-    // What a worker had not taken when it died is asked again; what it had may have been done.
+    // The relay repeats a request that a worker had not accepted when it died; an accepted one may have been executed.
     from.send(JSON.stringify({ taken: id }));
     let reply;
     try {

@@ -1,5 +1,5 @@
-// A page that nobody sees. It is there while tabs are attached, starts the worker again as soon as it has died, and
-// meanwhile tells the relay that this browser runs, by a socket that is open for as long as the page is there.
+// A hidden page that exists while tabs are attached. It restarts the worker as soon as it has died, and meanwhile shows
+// the relay that this browser runs, by a socket that is open as long as the page exists.
 
 let presence;
 

@@ -29,7 +29,7 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
-// The fields open once they are filled in: what is typed before would mix with what was saved.
+// Enable the fields only after the saved values are filled in, since they would overwrite earlier input.
 try {
   const { port, token } = await readSettings();
   form.elements.port.value = port;

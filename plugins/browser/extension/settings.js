@@ -1,4 +1,5 @@
-// Where the gateway's relay listens and the token that it knows us by: what the options page saves.
+// The settings that the options page saves: the port of the gateway's relay, and the token that identifies this
+// extension.
 
 export const DEFAULT_PORT = 18792;
 
@@ -7,7 +8,9 @@ export async function readSettings() {
   return { port: Number(port) || DEFAULT_PORT, token: typeof token === "string" ? token : "" };
 }
 
-/** Asks the relay whether it would take us. Throws an Error whose message is written for the person. */
+/**
+ * Asks the relay whether it would accept this extension. Rejects with an Error whose message is written for the user.
+ */
 export async function checkPairing({ port, token }) {
   if (token === "")
     throw new Error(
@@ -34,13 +37,16 @@ export async function checkPairing({ port, token }) {
   );
 }
 
-/** The relay's address for a socket, and what to offer there: the only way in which a page can say a token. */
+/**
+ * Returns the address of the relay's socket and the subprotocols to offer, the only way in which a page can send a
+ * token.
+ */
 export async function socketOf({ port, token }) {
   const protocols = ["portico-relay", `token.${token}`, `instance.${await instanceId()}`];
   return { url: `ws://127.0.0.1:${port}/extension`, protocols };
 }
 
-/** Tells this browser from another one with the same extension. */
+/** Returns an id that distinguishes this browser from another one with the same extension. */
 export async function instanceId() {
   const { instance } = await chrome.storage.local.get("instance");
   if (instance) return instance;

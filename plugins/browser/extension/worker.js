@@ -1,17 +1,16 @@
-// The extension's worker: the icon, the debugger's events, and what the relay asks for.
-//
-// A tab is attached by a click on the icon, or because the agent opened it from a tab that was. Everything the relay
-// asks for is checked against the list of attached tabs here, so that the person's click is what counts.
+// The extension's worker: handles the icon, the debugger's events, and the relay's requests.
+// A tab is attached by a click on the icon, or because the agent opened it next to an attached one. Every request of
+// the relay is checked against the list of attached tabs here, so that only the user's clicks grant access.
 
 import * as attached from "./attached.js";
 import { showBadge } from "./badge.js";
 import { createLink } from "./link.js";
 import { readSettings, socketOf } from "./settings.js";
 
-/** A tab whose debugger was thrown out (a navigation can do that) is attached again after these waits. */
+/** The delays in ms after which a tab is attached again whose debugger was detached (a navigation can do that). */
 const AGAIN_MS = [100, 300, 700, 1500, 3000];
 const KEEP_ALIVE = "keep-alive";
-/** A gateway that stays away this long has left its tabs: nothing of what it has set may stay on them. */
+/** The time in ms after which an absent gateway counts as gone; then its settings are removed from the tabs. */
 const LEFT_MS = 60_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -38,11 +37,11 @@ const link = createLink({
 const ready = attached.restore().then(async (lost) => {
   for (const tabId of lost) await showBadge(tabId, "off");
   if (attached.attachedIds().length > 0) await keepAlive().catch(() => {});
-  // The relay may take its time: nobody waits for it here.
+  // Connecting may take a while, and nothing here waits for it.
   if (attached.attachedIds().length > 0) link.connect().catch(() => {});
 });
 
-/** One thing at a time with each tab: clicks come faster than the debugger. */
+/** Runs the operations of each tab one at a time, since clicks can be faster than the debugger. */
 const turns = new Map();
 function inTurn(tabId, work) {
   const turn = (turns.get(tabId) ?? ready).then(work, work);
@@ -52,10 +51,13 @@ function inTurn(tabId, work) {
   return turn;
 }
 
-/** While tabs are attached, a hidden page and an alarm bring the worker back whenever the browser has ended it. */
+/**
+ * Creates a hidden page and an alarm, which restart the worker whenever the browser has ended it while tabs are
+ * attached.
+ */
 async function keepAlive() {
   await chrome.alarms.create(KEEP_ALIVE, { periodInMinutes: 0.5 });
-  // Tabs come faster than the page does, and the browser refuses a second one.
+  // Several tabs may be attached before the page exists, and the browser rejects a second page.
   opening ??= openOffscreen().finally(() => {
     opening = undefined;
   });
@@ -100,7 +102,7 @@ async function handOver(tabId, url) {
     return;
   }
   await showBadge(tabId, "on");
-  // The tab is attached without it, too; only the worker's sleep is then longer.
+  // The tab is attached even if this fails; the worker is then only restarted later.
   await keepAlive().catch(() => {});
 }
 
@@ -129,12 +131,12 @@ chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
   if (tabId === undefined) return;
   void inTurn(tabId, () => {
     if (!attached.isAttached(tabId)) return;
-    // "Cancel" in the browser's own bar is a clear word; everything else is the browser's doing.
+    // "Cancel" in the browser's own bar is the user's decision; other reasons come from the browser.
     return reason === "canceled_by_user" ? letGo(tabId, reason) : attachAgain(tabId, reason);
   });
 });
 
-/** Attaches a tab whose debugger was thrown out, after a few tries at most; lets go of it where none succeeds. */
+/** Attaches a tab again whose debugger was detached. Releases the tab if all attempts fail. */
 async function attachAgain(tabId, reason) {
   let failure;
   for (const ms of AGAIN_MS) {
@@ -176,7 +178,9 @@ chrome.alarms.onAlarm.addListener(() => {
   });
 });
 
-/** The hidden page: being connected to by it starts the worker, and the relay hears from it that the browser runs. */
+/**
+ * The port of the hidden page. Its connection starts the worker, and its socket shows the relay that the browser runs.
+ */
 let hiddenPage;
 chrome.runtime.onConnect.addListener((port) => {
   hiddenPage = port;
@@ -191,7 +195,7 @@ async function showPresence() {
   hiddenPage?.postMessage({ url: `${url}/presence`, protocols });
 }
 
-/** What the relay may ask for: about attached tabs only. */
+/** Executes a request of the relay, for attached tabs only. */
 async function answer({ ask, tabId, sessionId, method, params }) {
   await ready;
   if (ask === "ping") return {};
@@ -213,7 +217,7 @@ async function answer({ ask, tabId, sessionId, method, params }) {
   throw new Error(`This version of the extension does not support "${ask}". Update the extension.`);
 }
 
-/** The browser wraps the protocol's own error into JSON. */
+/** Unwraps an error of the protocol, which the browser passes as JSON. */
 function explain(error) {
   let message;
   try {
@@ -231,7 +235,7 @@ async function reset(tabId) {
   }
 }
 
-/** A new tab beside the attached ones, attached too: the agent has asked for it. */
+/** Opens a new tab next to the attached ones and attaches it too, on behalf of the agent. */
 async function open() {
   const beside = attached.attachedIds().at(-1);
   if (beside === undefined) throw new Error("No tab is attached.");

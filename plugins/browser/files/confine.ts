@@ -1,7 +1,7 @@
 /**
- * Files that callers name stay under a root of ours. A path is checked on what the file system says (real paths), not
- * on its spelling, and a file is written under a random name that is then renamed: no link that stands in its place is
- * followed, and no half-written file is seen.
+ * Confines files that callers name to a root directory. A path is checked by its real path in the file system, not by
+ * its spelling. A file is written under a random name and then renamed, so that no link in its place is followed and no
+ * partial file is visible.
  */
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
@@ -20,8 +20,8 @@ import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "nod
 import { isPorticoError } from "portico";
 import { errors } from "../errors.ts";
 
-/** Where in a request the path stands. */
-const IN_PATH = { param: "path" } as const;
+/** The parameter of the request that contains the path. */
+const PATH_PARAM = { param: "path" } as const;
 const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 function isInside(root: string, path: string): boolean {
@@ -29,74 +29,77 @@ function isInside(root: string, path: string): boolean {
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
 }
 
-/** The limits of file systems; that of a path leaves room for the directories before it. */
-const LONGEST_NAME = 255;
-const LONGEST_PATH = 3000;
+/** The limits of file systems in bytes. The limit of a path leaves room for the directories above the root. */
+const MAX_NAME_BYTES = 255;
+const MAX_PATH_BYTES = 3000;
 
-/** Absolute path below `root` by spelling; a path may be given relative to the root or absolute inside it. */
-function spelledInside(rootPath: string, userPath: string): string {
+/**
+ * Resolves a path, relative to the root or absolute inside it, by its spelling. Throws a 400 if it is not below `root`.
+ */
+function resolveInside(rootPath: string, userPath: string): string {
   const root = resolve(rootPath);
-  if (userPath === "" || userPath.includes("\0")) throw errors.pathEmpty(IN_PATH);
+  if (userPath === "" || userPath.includes("\0")) throw errors.pathEmpty(PATH_PARAM);
   const parts = userPath.split(/[/\\]/);
-  if (parts.includes("..")) throw errors.pathWithDots(IN_PATH);
+  if (parts.includes("..")) throw errors.pathWithDots(PATH_PARAM);
   if (
-    parts.some((part) => Buffer.byteLength(part) > LONGEST_NAME) ||
-    Buffer.byteLength(userPath) > LONGEST_PATH
+    parts.some((part) => Buffer.byteLength(part) > MAX_NAME_BYTES) ||
+    Buffer.byteLength(userPath) > MAX_PATH_BYTES
   )
-    throw errors.pathTooLong({ nameBytes: LONGEST_NAME, pathBytes: LONGEST_PATH }, IN_PATH);
+    throw errors.pathTooLong({ nameBytes: MAX_NAME_BYTES, pathBytes: MAX_PATH_BYTES }, PATH_PARAM);
   const full = resolve(root, userPath);
   if (full === root || !isInside(root, full)) {
-    throw errors.pathOutside(IN_PATH);
+    throw errors.pathOutside(PATH_PARAM);
   }
   return full;
 }
 
-/** Makes the directories from `root` down to `dir`, one by one, and refuses to go through a link. */
-async function makeParents(root: string, dir: string): Promise<void> {
-  let at = root;
+/** Creates the directories from `root` down to `dir` one by one, and refuses to follow a link. */
+async function createParents(root: string, dir: string): Promise<void> {
+  let current = root;
   for (const part of relative(root, dir).split(sep).filter(Boolean)) {
-    at = join(at, part);
-    await mkdir(at, { mode: 0o700 }).catch((error: unknown) => {
+    current = join(current, part);
+    await mkdir(current, { mode: 0o700 }).catch((error: unknown) => {
       if (errno(error) !== "EEXIST") throw error;
     });
-    if (!(await lstat(at)).isDirectory()) throw errors.pathNotDirectory(IN_PATH);
+    if (!(await lstat(current)).isDirectory()) throw errors.pathNotDirectory(PATH_PARAM);
   }
 }
 
 /**
- * Where a file named by a caller will lie: below `root` (made where it is missing), its parent's real path below the
- * root's, no link at the end. Throws 400 `invalid_request_error` with `param: "path"`.
+ * Returns the path for a file that a caller named: below `root` (which is created if missing), with the real path of
+ * its parent below that of the root, and with no link at its end. Rejects with a 400 `invalid_request_error` with
+ * `param: "path"`.
  */
 export async function confinedPath(root: string, userPath: string): Promise<string> {
   await mkdir(root, { recursive: true, mode: 0o700 });
-  const full = spelledInside(root, userPath);
-  await makeParents(resolve(root), dirname(full));
+  const full = resolveInside(root, userPath);
+  await createParents(resolve(root), dirname(full));
   const realRoot = await realpath(root);
   const parent = await realpath(dirname(full));
-  if (!isInside(realRoot, parent)) throw errors.pathLeadsOut(IN_PATH);
+  if (!isInside(realRoot, parent)) throw errors.pathLeadsOut(PATH_PARAM);
   const path = join(parent, basename(full));
   const stats = await lstat(path).catch(() => undefined);
-  if (stats !== undefined && !stats.isFile()) throw errors.pathOccupied(IN_PATH);
+  if (stats !== undefined && !stats.isFile()) throw errors.pathOccupied(PATH_PARAM);
   return path;
 }
 
-/** A file being written under a random name; `commit` puts it in its place in one step, `discard` removes it. */
+/** A file that is written under a random name. `commit` moves it to its path in one step, `discard` removes it. */
 export interface ConfinedFile {
   /** The final path. */
   readonly path: string;
-  /** Where it is written meanwhile, in the same directory. */
+  /** The temporary path, in the same directory. */
   readonly temporary: string;
   readonly handle: FileHandle;
   commit(): Promise<string>;
   discard(): Promise<void>;
 }
 
-/** `ctx.whyProtected`: why nothing may write a file for the agent. */
+/** The type of `ctx.whyProtected`, which returns the reason why a path must not be written for the agent. */
 export type WhyProtected = (path: string, root?: string) => string | undefined;
 
 /**
- * Opens a file below `root` for writing (0600); replaces a regular file that is there when committed. `whyProtected` is
- * asked where a caller named the file: the gateway's own files may lie below the same root.
+ * Opens a file below `root` for writing (mode 0600). `commit` replaces an existing regular file. `whyProtected` is
+ * passed if a caller named the file, since the gateway's own files may be below the same root.
  */
 export async function openConfined(
   root: string,
@@ -104,16 +107,16 @@ export async function openConfined(
   whyProtected: WhyProtected = () => undefined,
 ): Promise<ConfinedFile> {
   const path = await confinedPath(root, userPath);
-  const why = whyProtected(path, root);
-  if (why !== undefined) throw errors.pathProtected({ reason: why }, IN_PATH);
+  const reason = whyProtected(path, root);
+  if (reason !== undefined) throw errors.pathProtected({ reason }, PATH_PARAM);
   const temporary = join(dirname(path), `.${randomBytes(12).toString("hex")}.part`);
   const flags =
     constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | (constants.O_NOFOLLOW ?? 0);
   const handle = await open(temporary, flags, 0o600);
-  let ended = false;
-  const end = async (): Promise<boolean> => {
-    if (ended) return false;
-    ended = true;
+  let hasEnded = false;
+  const closeOnce = async (): Promise<boolean> => {
+    if (hasEnded) return false;
+    hasEnded = true;
     await handle.close();
     return true;
   };
@@ -122,16 +125,16 @@ export async function openConfined(
     temporary,
     handle,
     async commit() {
-      if (await end()) await rename(temporary, path);
+      if (await closeOnce()) await rename(temporary, path);
       return path;
     },
     async discard() {
-      if (await end()) await unlink(temporary).catch(() => {});
+      if (await closeOnce()) await unlink(temporary).catch(() => {});
     },
   };
 }
 
-/** Writes a whole file below `root` and answers its path. */
+/** Writes a file below `root` and returns its path. */
 export async function writeConfined(
   root: string,
   userPath: string,
@@ -148,8 +151,8 @@ export async function writeConfined(
 }
 
 /**
- * The real path of an existing file below `root` (the upload directory) that may be handed on. Throws 400 with `param`:
- * where in the request the path stands.
+ * Returns the real path of an existing file below `root` (the upload directory) that may be uploaded. Rejects with a
+ * 400 with `param`, which names the request's parameter of the path.
  */
 export async function checkUpload(root: string, userPath: string, param = "path"): Promise<string> {
   try {
@@ -161,24 +164,26 @@ export async function checkUpload(root: string, userPath: string, param = "path"
 }
 
 /**
- * The real path of a file below `root`: a regular one, with one name only (a second hard link could be somebody else's
- * file), reached without leaving the root. Throws 400 `invalid_request_error` with `param: "path"`.
+ * Returns the real path of a file below `root`. It must be a regular file with a single hard link (another one could be
+ * a different user's file), reached without leaving the root. Rejects with a 400 `invalid_request_error` with `param:
+ * "path"`.
  */
 export async function existingFile(root: string, userPath: string): Promise<string> {
-  const full = spelledInside(root, userPath);
-  const missing = errors.fileMissing(IN_PATH);
+  const full = resolveInside(root, userPath);
+  const missing = errors.fileMissing(PATH_PARAM);
   const realRoot = await realpath(root).catch(() => Promise.reject(missing));
   const path = await realpath(full).catch(() => Promise.reject(missing));
-  if (!isInside(realRoot, path)) throw errors.pathLeadsOut(IN_PATH);
-  // What was judged is what is opened: the last step follows no link, and the open file itself is looked at.
+  if (!isInside(realRoot, path)) throw errors.pathLeadsOut(PATH_PARAM);
+  // To check the very file that will be opened, the last path segment follows no link and the open file itself is
+  // examined.
   const handle = await open(
     path,
     constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0),
-  ).catch(() => Promise.reject(errors.fileUnreadable(IN_PATH)));
+  ).catch(() => Promise.reject(errors.fileUnreadable(PATH_PARAM)));
   try {
     const stats = await handle.stat();
-    if (!stats.isFile()) throw errors.fileNotRegular(IN_PATH);
-    if (stats.nlink !== 1) throw errors.fileWithLinks(IN_PATH);
+    if (!stats.isFile()) throw errors.fileNotRegular(PATH_PARAM);
+    if (stats.nlink !== 1) throw errors.fileWithLinks(PATH_PARAM);
   } finally {
     await handle.close();
   }
@@ -190,9 +195,9 @@ function isOurs(stats: Stats): boolean {
 }
 
 /**
- * The temporary root, private to this user: `path` (normally `<os tmp>/portico`) made with mode 0700. The name can be
- * guessed, so another user may have made it first: then, or where it is a link, a fresh private directory beside it
- * (`<path>-XXXXXX`) is used instead and `fallback` is true.
+ * Creates the temporary root, private to this user: `path` (normally `<os tmp>/portico`) with mode 0700. Its name is
+ * predictable, so another user may have created it first. In that case, or if it is a link, a new private directory
+ * beside it (`<path>-XXXXXX`) is used and `fallback` is true.
  */
 export async function ensureTmpRoot(path: string): Promise<{ path: string; fallback: boolean }> {
   await mkdir(dirname(path), { recursive: true });

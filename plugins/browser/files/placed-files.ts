@@ -1,31 +1,31 @@
-/** Where files of ours are put: under the temporary root, under names of ours or confined ones of the caller. */
+/** Stores files below the temporary root, under generated names or confined names of the caller. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { ensureTmpRoot, openConfined, writeConfined } from "./confine.ts";
 import { thinOut } from "./own-files.ts";
-import { failure } from "../failures.ts";
+import { toPublicError } from "../failures.ts";
 import type { Op } from "../op.ts";
 
-/** A directory below the temporary root (`downloads`, `uploads`, …), or the root itself. */
+/** Returns a directory below the temporary root (`downloads`, `uploads`, …), or the root itself. */
 export async function tmpDir(op: Op, name = ""): Promise<string> {
   const { path } = await ensureTmpRoot(op.deps.paths.tmp);
   return join(path, name);
 }
 
-/** Refuses a path that nothing may be written to, before anything is asked of the browser. */
+/** Rejects a path that must not be written, before the browser receives any command. */
 export async function checkPath(op: Op, dir: string, path: string | undefined): Promise<void> {
   if (path === undefined) return;
   const probe = await openConfined(await tmpDir(op, dir), path, op.deps.whyProtected);
   await probe.discard();
 }
 
-/** `20261121-103000-1a2b` */
-function stamp(): string {
+/** Creates a unique time stamp, such as `20261121-103000-1a2b3c`. */
+function createTimestamp(): string {
   return `${new Date().toISOString().replace(/[-:]/g, "").replace("T", "-").slice(0, 15)}-${randomBytes(3).toString("hex")}`;
 }
 
-/** Writes a file of ours and answers its path. A full disk is 507 `storage_full`. */
-export async function keepFile(
+/** Writes a file under a generated name and returns its path. Rejects with a 507 `storage_full` if the disk is full. */
+export async function storeFile(
   op: Op,
   dir: string,
   suffix: string,
@@ -33,10 +33,14 @@ export async function keepFile(
 ): Promise<string> {
   const root = await tmpDir(op, dir);
   try {
-    const path = await writeConfined(root, `${op.profile.name}-${stamp()}.${suffix}`, content);
+    const path = await writeConfined(
+      root,
+      `${op.profile.name}-${createTimestamp()}.${suffix}`,
+      content,
+    );
     void thinOut(root).catch(() => {});
     return path;
   } catch (error) {
-    throw failure(error, "Writing the file");
+    throw toPublicError(error, "Writing the file");
   }
 }

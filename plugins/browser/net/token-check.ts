@@ -1,30 +1,34 @@
-/** Servers of ours that ask for a token by themselves: one check, with a limit to guessing. */
+/** The token check of our servers that authenticate by themselves. It limits guessing. */
 import type { IncomingMessage } from "node:http";
 import { bearerOf, createThrottle, occursTwice, type PorticoError } from "portico";
 
 export interface TokenCheckOptions {
   /** Compares in constant time. */
-  accepts(given: string): boolean;
+  accepts(candidate: string): boolean;
   /** The error for a request without the right token. */
   refusal(options: { headers: Record<string, string> }): PorticoError;
   /** `WWW-Authenticate` */
   challenge: string;
 }
 
-/** 401 `unauthorized` unless it is the token; 429 `too_many_attempts` for an address that has guessed too often. */
-export type TokenCheck = (req: IncomingMessage, given: string | undefined) => void;
+/**
+ * Throws a 401 `unauthorized` for a wrong token, a 429 `too_many_attempts` for an address that has guessed too often.
+ */
+export type TokenCheck = (req: IncomingMessage, token: string | undefined) => void;
 
 export function createTokenCheck({ accepts, refusal, challenge }: TokenCheckOptions): TokenCheck {
   const failures = createThrottle();
-  return (req, given) => {
+  return (req, token) => {
     const isAmbiguous = occursTwice(req.rawHeaders, "authorization");
-    if (given && !isAmbiguous && accepts(given)) return;
-    const tooMany = given ? failures.fail(req.socket.remoteAddress ?? "") : undefined;
-    throw tooMany ?? refusal({ headers: { "www-authenticate": challenge } });
+    if (token && !isAmbiguous && accepts(token)) return;
+    const throttleError = token ? failures.fail(req.socket.remoteAddress ?? "") : undefined;
+    throw throttleError ?? refusal({ headers: { "www-authenticate": challenge } });
   };
 }
 
-/** The token of a request: as bearer, as the password of any user, or (where there is no such header) as `?token=`. */
+/**
+ * Returns the token of a request: the bearer token, the password of any Basic user, or (without that header) `?token=`.
+ */
 export function tokenOf(req: IncomingMessage): string | undefined {
   const { authorization } = req.headers;
   if (authorization !== undefined) return bearerOf(authorization) ?? basicPasswordOf(authorization);

@@ -1,4 +1,7 @@
-/** WebSockets for plugins, either end. The library is loaded with the first of them: a start does not pay for it. */
+/**
+ * Server and client WebSockets for plugins. The library is loaded at first use, so that it does not slow down the
+ * start.
+ */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { errors } from "../errors.ts";
@@ -6,27 +9,27 @@ import type { WebSocket } from "ws";
 
 export type { WebSocket };
 
-/** A side that does not answer the farewell is cut off after this, ms. */
-const FAREWELL_MS = 1000;
+/** The time in ms after which a peer that does not answer the close frame is disconnected. */
+const CLOSE_TIMEOUT_MS = 1000;
 
 export interface AcceptOptions {
-  /** A larger message ends the connection with 1009; bytes. */
+  /** The maximum message size in bytes. A larger message closes the connection with 1009. */
   maxMessageBytes: number;
-  /** Of the subprotocols that are offered, the one that is taken. */
+  /** The subprotocol to select if the client offers it. */
   protocol?: string;
 }
 
 /**
- * Completes an upgrade whose credentials were checked. `taken` gets the socket before anything is read from it; what it
- * returns is the answer. Rejects, for the upgrade's handler to be the refusal, with 400 `invalid_request_error` where the
- * handshake is none, and with 499 `client_closed` where the other side left during it.
+ * Completes an upgrade whose credentials were checked. `onAccept` receives the socket before anything is read from it;
+ * its result is returned. Rejects with a 400 `invalid_request_error` if the handshake is invalid, and with a 499
+ * `client_closed` if the client disconnected during it; the upgrade handler turns the error into the refusal.
  */
 export async function acceptSocket<T>(
   req: IncomingMessage,
   socket: Duplex,
   head: Buffer,
   { maxMessageBytes, protocol }: AcceptOptions,
-  taken: (ws: WebSocket) => T,
+  onAccept: (ws: WebSocket) => T,
 ): Promise<T> {
   const { WebSocketServer } = await import("ws");
   const server = new WebSocketServer({
@@ -34,22 +37,22 @@ export async function acceptSocket<T>(
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
-    // One that was not offered must not be named: a browser would refuse it.
-    handleProtocols: (offered) =>
-      protocol !== undefined && offered.has(protocol) ? protocol : false,
+    // A browser rejects a subprotocol that it did not offer.
+    handleProtocols: (offeredProtocols) =>
+      protocol !== undefined && offeredProtocols.has(protocol) ? protocol : false,
   });
   return new Promise((resolve, reject) => {
-    const left = (): void => reject(errors.socketLeft());
+    const onDisconnect = (): void => reject(errors.socketClosed());
     server.once("wsClientError", ({ message }) => {
       reject(
         errors.notAHandshake({ problem: message }, { headers: { "sec-websocket-version": "13" } }),
       );
     });
-    if (socket.destroyed) return left();
-    socket.once("close", left);
+    if (socket.destroyed) return onDisconnect();
+    socket.once("close", onDisconnect);
     server.handleUpgrade(req, socket, head, (ws) => {
-      tolerate(ws);
-      resolve(taken(ws));
+      ignoreErrors(ws);
+      resolve(onAccept(ws));
     });
   });
 }
@@ -61,7 +64,10 @@ export interface DialOptions {
   handshakeMs?: number;
 }
 
-/** A socket that begins to connect: it tells by `open`, `unexpected-response` or `error`. No redirect is followed. */
+/**
+ * Begins to connect a socket. It reports the result with `open`, `unexpected-response` or `error`. Redirects are not
+ * followed.
+ */
 export async function dialSocket(
   url: string,
   { maxMessageBytes, headers = {}, handshakeMs }: DialOptions,
@@ -73,32 +79,35 @@ export async function dialSocket(
     maxPayload: maxMessageBytes,
     handshakeTimeout: handshakeMs,
   });
-  tolerate(socket);
+  ignoreErrors(socket);
   return socket;
 }
 
-/** Hands each message on. One that cannot be read, or whose taker throws, ends the connection with 1002. */
+/**
+ * Passes each message to a handler. A message that cannot be parsed, or whose handler throws, closes the connection
+ * with 1002.
+ */
 export function readMessages(
   socket: WebSocket,
-  take: { json(message: unknown): void; binary?(content: Buffer): void },
+  handlers: { json(message: unknown): void; binary?(content: Buffer): void },
 ): void {
   socket.on("message", (data: Buffer, isBinary: boolean) => {
     try {
-      if (isBinary && take.binary !== undefined) take.binary(data);
-      else take.json(JSON.parse(data.toString("utf8")));
+      if (isBinary && handlers.binary !== undefined) handlers.binary(data);
+      else handlers.json(JSON.parse(data.toString("utf8")));
     } catch {
       closeSocket(socket, 1002, "The frame is not valid.");
     }
   });
 }
 
-/** Takes leave, and does not wait long for the other side's farewell. */
+/** Closes a socket, and does not wait long for the peer's close frame. */
 export function closeSocket(socket: WebSocket, code: number, reason: string): void {
   socket.close(code, reason);
-  setTimeout(() => socket.terminate(), FAREWELL_MS).unref();
+  setTimeout(() => socket.terminate(), CLOSE_TIMEOUT_MS).unref();
 }
 
-/** An error without a listener would end the process; the library closes the socket by itself. */
-function tolerate(socket: WebSocket): void {
+/** Ignores errors: without a listener they would end the process, and the library closes the socket by itself. */
+function ignoreErrors(socket: WebSocket): void {
   socket.on("error", () => {});
 }

@@ -1,17 +1,17 @@
-/** POST /act: one action, or several, on a tab. */
+/** POST /act: runs one action, or a batch of them, on a tab. */
 import { compile, didYouMean, PorticoError, Type } from "portico";
 import { errors } from "../errors.ts";
 import { attempt, remainingMs } from "../deadline.ts";
 import { COMMON } from "../declarations/declare.ts";
-import { failure, isGone } from "../failures.ts";
+import { toPublicError, isGone } from "../failures.ts";
 import type { Page } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { KINDS } from "../actions/kinds.ts";
 import type { Kind } from "../actions/types.ts";
-import { checkShown, type Common, type Op, readableTab } from "../op.ts";
+import { checkCurrentPage, type CommonInput, type Op, readableTab } from "../op.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
-interface ActInput extends Common {
+interface ActInput extends CommonInput {
   kind?: unknown;
   snapshot?: unknown;
   [field: string]: unknown;
@@ -19,22 +19,27 @@ interface ActInput extends Common {
 
 const checks = new Map<string, ReturnType<typeof compile>>();
 
-/** The action's kind, and its fields checked. 400 with the nearest kind; `selector` is refused with the reason. */
+/**
+ * Returns the action's kind and its validated fields. Throws a 400 that suggests the nearest kind; for `selector`, it
+ * explains why selectors are not supported.
+ */
 function checkAction(
-  given: Record<string, unknown>,
-  at = "",
+  action: Record<string, unknown>,
+  path = "",
 ): { kind: Kind; name: string; input: unknown } {
-  const param = (name: string): string => (at === "" ? name : `${at}.${name}`);
-  const name = given["kind"];
+  const param = (name: string): string => (path === "" ? name : `${path}.${name}`);
+  const name = action["kind"];
   if (typeof name !== "string" || !Object.hasOwn(KINDS, name)) {
-    const near = typeof name === "string" ? didYouMean(name, Object.keys(KINDS)) : undefined;
+    const suggestion = typeof name === "string" ? didYouMean(name, Object.keys(KINDS)) : undefined;
     const hint =
-      near === undefined ? `One of: ${Object.keys(KINDS).join(", ")}.` : `Did you mean ${near}?`;
+      suggestion === undefined
+        ? `One of: ${Object.keys(KINDS).join(", ")}.`
+        : `Did you mean ${suggestion}?`;
     throw name === undefined
       ? errors.kindMissing({ hint }, { param: param("kind") })
       : errors.unknownKind({ kind: JSON.stringify(name), hint }, { param: param("kind") });
   }
-  if (given["selector"] !== undefined) {
+  if (action["selector"] !== undefined) {
     throw errors.selectorInAction({ param: param("selector") });
   }
   const kind = KINDS[name]!;
@@ -43,151 +48,169 @@ function checkAction(
     check = compile(Type.Object({ ...kind.schema["properties"], timeoutMs: COMMON.timeoutMs }));
     checks.set(name, check);
   }
-  const members = check.merge({ body: given }, at);
+  const fields = check.merge({ body: action }, path);
   try {
-    return { kind, name, input: check.parse(members) };
+    return { kind, name, input: check.parse(fields) };
   } catch (error) {
-    if (at === "" || !(error instanceof PorticoError)) throw error;
+    if (path === "" || !(error instanceof PorticoError)) throw error;
     throw new PorticoError(error.code, error.message, { param: param(error.param ?? "") });
   }
 }
 
-/** By then the browser has reported a file chooser that the action opened; an armed one may be meant for a later action. */
+/**
+ * The time in ms within which the browser reports a file chooser that the action opened. An armed chooser may be meant
+ * for a later action.
+ */
 const CHOOSER_MS = 1_000;
 
-/** Runs one action in its tab; used for batches too. */
+/** Runs one action in its tab, also each action of a batch. */
 async function runAction(
   op: Op,
   tab: Tab,
-  given: Record<string, unknown>,
-  at = "",
+  action: Record<string, unknown>,
+  path = "",
 ): Promise<unknown> {
-  const { kind, name, input } = checkAction(given, at);
-  const explicit = typeof given["timeoutMs"] === "number";
-  const timeoutMs = explicit ? (given["timeoutMs"] as number) : kind.timeoutMs;
+  const { kind, name, input } = checkAction(action, path);
+  const isExplicit = typeof action["timeoutMs"] === "number";
+  const timeoutMs = isExplicit ? (action["timeoutMs"] as number) : kind.timeoutMs;
   try {
-    const again = (next: Record<string, unknown>, place: string): Promise<unknown> =>
+    const runNested = (next: Record<string, unknown>, place: string): Promise<unknown> =>
       runAction(op, tab, next, place);
     const chooser = name === "click" || name === "press" ? tab.armedChooser : undefined;
     const start = Date.now();
-    const work = kind.run({ op, tab, input, timeoutMs, explicit, again });
-    // A batch tells of each of its actions; to close a tab is to see it end.
+    const work = kind.run({
+      op,
+      tab,
+      input,
+      timeoutMs,
+      isExplicit,
+      runNested,
+    });
+    // A batch reports the failure of each action itself, and a closing tab is expected to end.
     const result = await (name === "batch" || name === "close" ? work : tab.whileAlive(work));
-    // What the action opened has its files before the next one looks at them.
-    const opened = chooser && (await attempt(CHOOSER_MS, chooser, undefined));
-    if (opened) await attempt(remainingMs(start, timeoutMs), opened.over, undefined);
+    // Wait until an opened file chooser has its files, so that the next action sees them.
+    const openedChooser = chooser && (await attempt(CHOOSER_MS, chooser, undefined));
+    if (openedChooser) await attempt(remainingMs(start, timeoutMs), openedChooser.done, undefined);
     return result;
   } catch (error) {
-    throw failure(error, `The action ${name}`);
+    throw toPublicError(error, `The action ${name}`);
   }
 }
 
-/** How long an answer waits for the page that an action led to. */
-const ARRIVAL_MS = 5_000;
-/** And for a window that the page asked for, on a busy machine too; the browser may have refused it. */
-const WINDOW_MS = 3_000;
+/** The time in ms that a response waits for the page that an action navigated to. */
+const NAVIGATION_WAIT_MS = 5_000;
+/**
+ * The time in ms that a response waits for a window that the page requested, even on a busy machine. The browser may
+ * have blocked it.
+ */
+const POPUP_WAIT_MS = 3_000;
 
-export async function act(op: Op, given: ActInput): Promise<object> {
-  const { kind, name } = checkAction(given);
-  checkSnapshotMode(given);
+export async function act(op: Op, action: ActInput): Promise<object> {
+  const { kind, name } = checkAction(action);
+  checkSnapshotMode(action);
   // A page that may not be read may still be closed.
   const tab =
     name === "close"
-      ? await op.session.tabs.get(given.targetId)
-      : await readableTab(op, given.targetId, given.timeoutMs);
+      ? await op.session.tabs.get(action.targetId)
+      : await readableTab(op, action.targetId, action.timeoutMs);
   const start = Date.now();
-  const { result, opened } = await perform(op, tab, kind, name, given);
+  const { result, popups } = await performAction(op, tab, kind, name, action);
   const isClosed = tab.page.isClosed();
-  // What an action led to is judged before the response shows anything of it.
-  if (!isClosed) await checkShown(op, tab.url);
-  const answer: Record<string, unknown> = {
+  // The page that the action led to is checked before the response contains anything of it.
+  if (!isClosed) await checkCurrentPage(op, tab.url);
+  const response: Record<string, unknown> = {
     ok: true,
     targetId: tab.targetId,
     url: tab.url,
-    ...outcome(name, result),
+    ...resultFields(name, result),
   };
-  if (isClosed) answer["closed"] = true;
+  if (isClosed) response["closed"] = true;
   const dialogs = tab.dialogs.since(start);
-  if (dialogs.length > 0) answer["dialogs"] = dialogs.slice(-20);
-  if (opened.length > 0) answer["newTabs"] = await newTabs(op, opened);
-  if (given.snapshot !== undefined && !isClosed)
-    Object.assign(answer, await freshSnapshot(op, tab, given.snapshot));
-  return answer;
+  if (dialogs.length > 0) response["dialogs"] = dialogs.slice(-20);
+  if (popups.length > 0) response["newTabs"] = await listNewTabs(op, popups);
+  if (action.snapshot !== undefined && !isClosed)
+    Object.assign(response, await takeFreshSnapshot(op, tab, action.snapshot));
+  return response;
 }
 
 function checkSnapshotMode(
-  given: ActInput,
-): asserts given is ActInput & { snapshot?: "efficient" | "ai" | undefined } {
-  const { snapshot } = given;
+  action: ActInput,
+): asserts action is ActInput & { snapshot?: "efficient" | "ai" | undefined } {
+  const { snapshot } = action;
   if (snapshot === undefined || snapshot === "efficient" || snapshot === "ai") return;
   throw errors.badSnapshotMode({ param: "snapshot" });
 }
 
-/** Runs the action and waits for what it led to: its result, and the windows that it opened. */
-async function perform(
+/** Runs the action and waits for its consequences. Returns its result and the windows that it opened. */
+async function performAction(
   op: Op,
   tab: Tab,
   kind: Kind,
   name: string,
   given: ActInput,
-): Promise<{ result: unknown; opened: readonly Page[] }> {
+): Promise<{ result: unknown; popups: readonly Page[] }> {
   const start = Date.now();
   const timeoutMs = typeof given.timeoutMs === "number" ? given.timeoutMs : kind.timeoutMs;
-  const opened: Page[] = [];
-  const onPopup = (popup: Page): void => void opened.push(popup);
+  const popups: Page[] = [];
+  const onPopup = (popup: Page): void => void popups.push(popup);
   tab.popupListeners.add(onPopup);
-  const { moves, windows } = tab;
+  const { navigationCount, windowRequestCount } = tab;
   let result: unknown;
   try {
     const work = (): Promise<unknown> => runAction(op, tab, given);
-    result = kind.queued
-      ? await tab.exclusive(timeoutMs, `the action ${name}`, work)
+    result = kind.isQueued
+      ? await tab.runExclusively(timeoutMs, `the action ${name}`, work)
       : await work();
-    await tab.arrived(
-      moves,
-      Math.min(ARRIVAL_MS, remainingMs(start, timeoutMs + 1_000)),
-      kind.queued,
+    await tab.waitForArrival(
+      navigationCount,
+      Math.min(NAVIGATION_WAIT_MS, remainingMs(start, timeoutMs + 1_000)),
+      kind.isQueued,
     );
-    if (tab.windows !== windows && opened.length === 0 && !tab.closed) {
-      await attempt(WINDOW_MS, tab.page.waitForEvent("popup", { timeout: WINDOW_MS }), undefined);
+    if (tab.windowRequestCount !== windowRequestCount && popups.length === 0 && !tab.isClosed) {
+      await attempt(
+        POPUP_WAIT_MS,
+        tab.page.waitForEvent("popup", { timeout: POPUP_WAIT_MS }),
+        undefined,
+      );
     }
   } catch (error) {
-    if (!kind.queued || !closedItself(tab, error)) throw withDialogs(error, tab, start);
+    if (!kind.isQueued || !isSelfClosed(tab, error)) throw addDialogs(error, tab, start);
   } finally {
     tab.popupListeners.delete(onPopup);
   }
-  return { result, opened };
+  return { result, popups };
 }
 
-/** A page that closes itself on a click did what was asked. */
-const closedItself = (tab: Tab, error: unknown): boolean =>
-  (tab.closed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
+/** True if the page closed itself, which counts as success of the action. */
+const isSelfClosed = (tab: Tab, error: unknown): boolean =>
+  (tab.isClosed || tab.page.isClosed()) && isGone((error as { cause?: unknown }).cause ?? error);
 
-/** What an action returned, as the response shows it. */
-function outcome(name: string, result: unknown): Record<string, unknown> {
-  const shown: Record<string, unknown> = {};
-  if (result !== undefined) shown["result"] = result;
-  if (name === "type" && result !== undefined) shown["value"] = (result as { value: string }).value;
-  if (name === "batch") shown["ok"] = (result as { ok: boolean }[]).every(({ ok }) => ok);
-  return shown;
+/** Converts the result of an action to fields of the response. */
+function resultFields(name: string, result: unknown): Record<string, unknown> {
+  const fields: Record<string, unknown> = {};
+  if (result !== undefined) fields["result"] = result;
+  if (name === "type" && result !== undefined)
+    fields["value"] = (result as { value: string }).value;
+  if (name === "batch") fields["ok"] = (result as { ok: boolean }[]).every(({ ok }) => ok);
+  return fields;
 }
 
-/** The windows that the action opened, once they are under control. */
-async function newTabs(op: Op, opened: readonly Page[]): Promise<object[]> {
+/** Lists the windows that the action opened, once they are under control. */
+async function listNewTabs(op: Op, opened: readonly Page[]): Promise<object[]> {
   await attempt(2000, op.session.tabs.list(), []);
   return op.session.tabs.all
     .filter(({ page }) => opened.includes(page))
     .map(({ targetId, url }) => ({ targetId, url }));
 }
 
-async function freshSnapshot(op: Op, tab: Tab, mode: "efficient" | "ai"): Promise<object> {
-  await tab.settled(20_000);
+async function takeFreshSnapshot(op: Op, tab: Tab, mode: "efficient" | "ai"): Promise<object> {
+  await tab.waitUntilSettled(20_000);
   const { ok: _ok, ...rest } = await takeSnapshot(op, tab, mode === "efficient" ? { mode } : {});
   return rest;
 }
 
-/** An action that failed while the page was asking something says so. */
-function withDialogs(error: unknown, tab: Tab, since: number): unknown {
+/** Adds the dialogs that the page opened meanwhile to the error of a failed action. */
+function addDialogs(error: unknown, tab: Tab, since: number): unknown {
   const dialogs = tab.dialogs.since(since);
   if (dialogs.length === 0 || !(error instanceof PorticoError)) return error;
   return new PorticoError(error.code, error.message, {

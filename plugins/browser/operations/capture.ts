@@ -2,22 +2,22 @@
 import { errors } from "../errors.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { remainingMs, within } from "../deadline.ts";
-import { failure } from "../failures.ts";
+import { toPublicError } from "../failures.ts";
 import { imageSize } from "../files/image-size.ts";
 import { drawLabels } from "../tab/page-scripts.ts";
-import { findElement, SEEN, tryOn } from "../actions/elements.ts";
+import { findElement, NEEDS_VISIBLE, tryOn } from "../actions/elements.ts";
 import type { Trial } from "../actions/trial.ts";
-import { keepFile } from "../files/placed-files.ts";
-import { Bytes, checkShown, type Common, type Op, readableTab } from "../op.ts";
+import { storeFile } from "../files/placed-files.ts";
+import { BytesResponse, checkCurrentPage, type CommonInput, type Op, readableTab } from "../op.ts";
 
-interface ScreenshotInput extends Common {
+interface ScreenshotInput extends CommonInput {
   fullPage?: boolean;
   ref?: string | number;
   type?: "png" | "jpeg";
   quality?: number;
 }
 
-/** True where the caller prefers that type to JSON. */
+/** True if the caller prefers that media type to JSON. */
 const accepts = (op: Op, type: RegExp): boolean =>
   type.test(op.accept) && !/application\/json/.test(op.accept);
 
@@ -31,17 +31,17 @@ export async function screenshot(op: Op, input: ScreenshotInput): Promise<object
   if (input.quality !== undefined && type === "png") {
     throw errors.qualityWithPng({ param: "quality" });
   }
-  const plain = input.ref === undefined && !input.fullPage && !op.deps.libraryPresent();
+  const isPlain = input.ref === undefined && !input.fullPage && !op.deps.libraryPresent();
   const { targetId, image } =
-    plain || !op.deps.libraryPresent()
-      ? await plainScreenshot(op, input, type)
-      : await libraryScreenshot(op, input, type);
-  if (accepts(op, /image\/(\*|png|jpeg)/)) return new Bytes(image, `image/${type}`);
-  const path = await keepFile(op, "screenshots", type === "jpeg" ? "jpg" : "png", image);
+    isPlain || !op.deps.libraryPresent()
+      ? await takePlainScreenshot(op, input, type)
+      : await takeLibraryScreenshot(op, input, type);
+  if (accepts(op, /image\/(\*|png|jpeg)/)) return new BytesResponse(image, `image/${type}`);
+  const path = await storeFile(op, "screenshots", type === "jpeg" ? "jpg" : "png", image);
   return { ok: true, targetId, path, type, ...imageSize(image) };
 }
 
-async function libraryScreenshot(
+async function takeLibraryScreenshot(
   op: Op,
   input: ScreenshotInput,
   type: "png" | "jpeg",
@@ -55,47 +55,47 @@ async function libraryScreenshot(
     const image = await tryOn({
       tab,
       ref: input.ref,
-      needs: SEEN,
+      needs: NEEDS_VISIBLE,
       what,
       timeoutMs,
-      explicit: input.timeoutMs !== undefined,
+      isExplicit: input.timeoutMs !== undefined,
       work,
     });
     return { targetId: tab.targetId, image: image as Buffer };
   }
-  // What is in view is taken as it stands; the library would measure the page first, which takes as long again.
-  const taking = input.fullPage
+  // The viewport is captured directly, since the library would measure the page first, which doubles the time.
+  const capturing = input.fullPage
     ? tab.page.screenshot({ ...options, fullPage: true, timeout: timeoutMs })
     : capture(tab.cdp as unknown as CdpSession, type, input);
-  const image = await within(timeoutMs + 500, what, taking).catch((error: unknown) => {
-    throw failure(error, what);
+  const image = await within(timeoutMs + 500, what, capturing).catch((error: unknown) => {
+    throw toPublicError(error, what);
   });
   return { targetId: tab.targetId, image };
 }
 
-/** Over plain DevTools: the viewport or the whole page. An element needs the library (501). */
-async function plainScreenshot(
+/** Captures the viewport or the whole page without the library. An element needs the library (501). */
+async function takePlainScreenshot(
   op: Op,
   input: ScreenshotInput,
   type: "png" | "jpeg",
 ): Promise<{ targetId: string; image: Buffer }> {
   if (input.ref !== undefined) await op.session.tabs.get(input.targetId);
   const targetId = await op.session.tabs.targetId(input.targetId);
-  op.session.tabs.use(targetId);
+  op.session.tabs.markUsed(targetId);
   const info = (await op.session.tabs.list()).find((tab) => tab.targetId === targetId);
-  await checkShown(op, info?.url ?? "");
+  await checkCurrentPage(op, info?.url ?? "");
   const tab = await op.session.rawTab(targetId);
   try {
     const work = capture(tab, type, input);
     return { targetId, image: await within(input.timeoutMs ?? 15_000, "The screenshot", work) };
   } catch (error) {
-    throw failure(error, "The screenshot");
+    throw toPublicError(error, "The screenshot");
   } finally {
     await tab.detach();
   }
 }
 
-async function wholePage(tab: CdpSession): Promise<object> {
+async function fullPageClip(tab: CdpSession): Promise<object> {
   type Metrics = { cssContentSize: { width: number; height: number } };
   const { cssContentSize } = await tab.send<Metrics>("Page.getLayoutMetrics");
   return { x: 0, y: 0, width: cssContentSize.width, height: cssContentSize.height, scale: 1 };
@@ -110,48 +110,51 @@ async function capture(
     format: type,
     optimizeForSpeed: true,
     quality: input.quality,
-    ...(input.fullPage ? { captureBeyondViewport: true, clip: await wholePage(tab) } : {}),
+    ...(input.fullPage ? { captureBeyondViewport: true, clip: await fullPageClip(tab) } : {}),
   });
   return Buffer.from(data, "base64");
 }
 
-interface PdfInput extends Common {
+interface PdfInput extends CommonInput {
   format?: string;
   landscape?: boolean;
 }
 
-const PAPER = /^(a[0-6]|letter|legal|tabloid|ledger)$/i;
+const PAPER_FORMAT = /^(a[0-6]|letter|legal|tabloid|ledger)$/i;
 
 export async function pdf(op: Op, input: PdfInput): Promise<object> {
   const { format = "A4", landscape = false, timeoutMs = 30_000 } = input;
-  if (!PAPER.test(format))
+  if (!PAPER_FORMAT.test(format))
     throw errors.badPaper({ format: JSON.stringify(format) }, { param: "format" });
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const printing = tab.page.pdf({ format, landscape, printBackground: true });
   const content = await within(timeoutMs, "The PDF", printing).catch((error: unknown) => {
-    throw failure(error, "The PDF");
+    throw toPublicError(error, "The PDF");
   });
-  if (accepts(op, /application\/pdf/)) return new Bytes(content, "application/pdf");
+  if (accepts(op, /application\/pdf/)) return new BytesResponse(content, "application/pdf");
   return {
     ok: true,
     targetId: tab.targetId,
-    path: await keepFile(op, "pdf", "pdf", content),
+    path: await storeFile(op, "pdf", "pdf", content),
     bytes: content.length,
   };
 }
 
 /** Draws a box around an element for a few seconds. */
-export async function highlight(op: Op, input: Common & { ref: string | number }): Promise<object> {
+export async function highlight(
+  op: Op,
+  input: CommonInput & { ref: string | number },
+): Promise<object> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? 5_000;
-  const { locator, entry } = await findElement(tab, input.ref, SEEN, timeoutMs);
+  const { locator, entry } = await findElement(tab, input.ref, NEEDS_VISIBLE, timeoutMs);
   await within(
     remainingMs(start, timeoutMs),
     "Scrolling to the element",
     locator.scrollIntoViewIfNeeded({ timeout: remainingMs(start, timeoutMs) }),
   ).catch((error: unknown) => {
-    throw failure(error, "The highlight");
+    throw toPublicError(error, "The highlight");
   });
   const box = await within(
     timeoutMs,

@@ -1,15 +1,15 @@
-/** What a page said and asked for: console, errors, requests, response bodies; and traces. */
+/** Debugging data of a page: console, errors, requests, response bodies; and traces. */
 import { stat } from "node:fs/promises";
 import { isPorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { openConfined } from "../files/confine.ts";
 import { remainingMs, within } from "../deadline.ts";
-import { failure } from "../failures.ts";
+import { toPublicError } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { ConsoleEntry } from "../tab/watch.ts";
 import { urlMatcher } from "../tab/url-match.ts";
 import { checkPath, tmpDir } from "../files/placed-files.ts";
-import { type Common, type Op, readableTab } from "../op.ts";
+import { type CommonInput, type Op, readableTab } from "../op.ts";
 
 const SEVERITY: readonly ConsoleEntry["level"][] = ["debug", "info", "warning", "error"];
 const LEVEL_NAMES = new Map<string, ConsoleEntry["level"]>([
@@ -21,10 +21,10 @@ const LEVEL_NAMES = new Map<string, ConsoleEntry["level"]>([
   ["error", "error"],
 ]);
 
-/** Messages of at least that level. */
+/** Returns the console messages of at least a level. */
 export async function consoleMessages(
   op: Op,
-  input: Common & { level?: string; clear?: boolean },
+  input: CommonInput & { level?: string; clear?: boolean },
 ): Promise<object> {
   const level = input.level === undefined ? "debug" : LEVEL_NAMES.get(input.level);
   if (level === undefined) throw errors.badLevel({ param: "level" });
@@ -36,111 +36,118 @@ export async function consoleMessages(
   return { ok: true, targetId: tab.targetId, messages };
 }
 
-export async function pageErrors(op: Op, input: Common & { clear?: boolean }): Promise<object> {
+export async function pageErrors(
+  op: Op,
+  input: CommonInput & { clear?: boolean },
+): Promise<object> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const errors = tab.watch.errors.list();
   if (input.clear) tab.watch.errors.clear();
   return { ok: true, targetId: tab.targetId, errors };
 }
 
-/** Requests whose address holds `filter` (or fits it as a glob). */
+/** Returns the requests whose address contains `filter` or matches it as a glob. */
 export async function requests(
   op: Op,
-  input: Common & { filter?: string; clear?: boolean },
+  input: CommonInput & { filter?: string; clear?: boolean },
 ): Promise<object> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
-  const fits =
+  const matches =
     input.filter === undefined || input.filter === "" ? () => true : urlMatcher(input.filter);
-  const requests = tab.watch.requests.list().filter(({ url }) => fits(url));
+  const requests = tab.watch.requests.list().filter(({ url }) => matches(url));
   if (input.clear) tab.watch.requests.clear();
   return { ok: true, targetId: tab.targetId, requests };
 }
 
-interface ResponseBodyInput extends Common {
+interface ResponseBodyInput extends CommonInput {
   url: string;
   maxChars?: number;
-  /** Waits for a new response instead of taking one that has come already. */
+  /** Waits for a new response instead of returning an earlier one. */
   next?: boolean;
 }
 
-const BODY_MS = 20_000;
-const BODY_CHARS = 200_000;
-/** A body is read as a whole: a larger one would only fill the memory. */
-const BODY_BYTES = 50 << 20;
+const BODY_TIMEOUT_MS = 20_000;
+const DEFAULT_BODY_CHARS = 200_000;
+/** The maximum size of a body in bytes, since a body is read into memory as a whole. */
+const MAX_BODY_BYTES = 50 << 20;
 
 async function readBody(response: Response, maxChars: number, timeoutMs: number): Promise<object> {
   const headers = await response.allHeaders();
-  if (Number(headers["content-length"]) > BODY_BYTES) {
+  if (Number(headers["content-length"]) > MAX_BODY_BYTES) {
     throw errors.bodyTooLarge({ bytes: Number(headers["content-length"]) });
   }
   const body = await within(timeoutMs, "Reading the body", response.body());
-  const texts =
+  const isText =
     /^(text\/|application\/(.*json|.*xml|javascript|x-www-form-urlencoded|graphql))/i.test(
       headers["content-type"] ?? "text/plain",
     );
-  const whole = texts ? body.toString("utf8") : body.toString("base64");
-  const truncated = whole.length > maxChars;
+  const text = isText ? body.toString("utf8") : body.toString("base64");
+  const truncated = text.length > maxChars;
   return {
     url: response.url(),
     status: response.status(),
     headers,
-    body: truncated ? whole.slice(0, maxChars) : whole,
-    ...(texts ? {} : { encoding: "base64" }),
+    body: truncated ? text.slice(0, maxChars) : text,
+    ...(isText ? {} : { encoding: "base64" }),
     truncated,
   };
 }
 
-/** The body of a response: the newest that the tab has seen, else the next one that comes. */
+/** Returns the body of the newest matching response of the tab, else of the next one. */
 export async function responseBody(op: Op, input: ResponseBodyInput): Promise<object> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
-  const { timeoutMs = BODY_MS, maxChars = BODY_CHARS } = input;
+  const { timeoutMs = BODY_TIMEOUT_MS, maxChars = DEFAULT_BODY_CHARS } = input;
   const what = `Waiting for a response of ${input.url.slice(0, 200)}`;
-  const fits = urlMatcher(input.url);
-  const earlierResponse = input.next ? undefined : tab.watch.lastResponse(fits);
+  const matches = urlMatcher(input.url);
+  const earlierResponse = input.next ? undefined : tab.watch.lastResponse(matches);
   const read = (response: Response) => readBody(response, maxChars, remainingMs(start, timeoutMs));
-  let takeResponse = (_response: Response): void => {};
-  const next = new Promise<Response>((resolve) => {
-    takeResponse = resolve;
+  let resolveNext = (_response: Response): void => {};
+  const nextBody = new Promise<Response>((resolve) => {
+    resolveNext = resolve;
   }).then(read);
-  const look = (response: Response): void => {
-    if (fits(response.url())) takeResponse(response);
+  const onResponse = (response: Response): void => {
+    if (matches(response.url())) resolveNext(response);
   };
-  // The browser may have dropped the body of the seen one. The one that comes while it is asked for it is not missed.
-  const last =
+  // The browser may have discarded the body of the earlier response. A response that arrives meanwhile is not missed.
+  const earlierBody =
     earlierResponse &&
-    read(earlierResponse).catch((error) => (isPorticoError(error) ? Promise.reject(error) : next));
-  tab.page.on("response", look);
+    read(earlierResponse).catch((error) =>
+      isPorticoError(error) ? Promise.reject(error) : nextBody,
+    );
+  tab.page.on("response", onResponse);
   try {
     const response = await within(
       timeoutMs,
       what,
-      tab.whileAlive(Promise.race([last ?? next, next])),
+      tab.whileAlive(Promise.race([earlierBody ?? nextBody, nextBody])),
     );
     return { ok: true, targetId: tab.targetId, response };
   } catch (error) {
-    throw failure(error, what);
+    throw toPublicError(error, what);
   } finally {
-    tab.page.off("response", look);
+    tab.page.off("response", onResponse);
   }
 }
 
-interface TraceStartInput extends Common {
+interface TraceStartInput extends CommonInput {
   screenshots?: boolean;
   snapshots?: boolean;
   sources?: boolean;
 }
 
-/** Records all tabs of the profile. 409 `trace_running` where one is recorded already. */
+/**
+ * Starts to record all tabs of the profile. Rejects with a 409 `trace_running` if a trace is already being recorded.
+ */
 export function traceStart(op: Op, input: TraceStartInput): Promise<object> {
-  return op.session.turns.take("trace", () => startTrace(op, input));
+  return op.session.queues.run("trace", () => startTrace(op, input));
 }
 
 async function startTrace(op: Op, input: TraceStartInput): Promise<object> {
   const { session } = op;
   const { context } = session;
-  if (session.tracing) throw errors.traceRunning();
-  session.tracing = true;
+  if (session.isTracing) throw errors.traceRunning();
+  session.isTracing = true;
   try {
     const { screenshots = true, snapshots = true, sources = false } = input;
     await within(
@@ -149,26 +156,26 @@ async function startTrace(op: Op, input: TraceStartInput): Promise<object> {
       context.tracing.start({ screenshots, snapshots, sources }),
     );
   } catch (error) {
-    session.tracing = false;
-    throw failure(error, "Starting the trace");
+    session.isTracing = false;
+    throw toPublicError(error, "Starting the trace");
   }
   return { ok: true };
 }
 
-interface TraceStopInput extends Common {
+interface TraceStopInput extends CommonInput {
   path?: string;
 }
 
-/** Ends the trace and answers the zip file's path, under the temporary root. */
+/** Ends the trace and returns the path of its zip file below the temporary root. */
 export function traceStop(op: Op, input: TraceStopInput): Promise<object> {
-  return op.session.turns.take("trace", () => stopTrace(op, input));
+  return op.session.queues.run("trace", () => stopTrace(op, input));
 }
 
 async function stopTrace(op: Op, input: TraceStopInput): Promise<object> {
   await checkPath(op, "", input.path);
   const { session } = op;
   const { context } = session;
-  if (!session.tracing) throw errors.traceNotRunning();
+  if (!session.isTracing) throw errors.traceNotRunning();
   const root = await tmpDir(op);
   const name = input.path ?? `trace-${op.profile.name}-${Date.now()}.zip`;
   const file = await openConfined(root, name, op.deps.whyProtected);
@@ -178,12 +185,12 @@ async function stopTrace(op: Op, input: TraceStopInput): Promise<object> {
       "Writing the trace",
       context.tracing.stop({ path: file.temporary }),
     );
-    session.tracing = false;
+    session.isTracing = false;
     const { size } = await stat(file.temporary);
     return { ok: true, path: await file.commit(), bytes: size };
   } catch (error) {
-    session.tracing = false;
+    session.isTracing = false;
     await file.discard();
-    throw failure(error, "Writing the trace");
+    throw toPublicError(error, "Writing the trace");
   }
 }

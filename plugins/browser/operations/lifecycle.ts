@@ -1,49 +1,50 @@
-/** Status, start, stop. */
+/** Status, start and stop of a profile's browser. */
 import { findBrowser } from "../drivers/executables.ts";
 import { userDataDir } from "../drivers/launch.ts";
 import { wantsHeadless } from "../drivers/attach.ts";
 import { errors } from "../errors.ts";
-import { shownUrl } from "../profiles.ts";
+import { redactUrl } from "../profiles.ts";
 import { isReachable, relayStatus } from "../relay/prepare.ts";
 import type { Op } from "../op.ts";
 
 export async function status(op: Op): Promise<object> {
   const { profile, session, config, deps } = op;
   const attachment = session.attachment;
-  const managed = profile.driver === "managed";
-  const cdpPort = attachment?.port ?? (managed ? await deps.profiles.port(profile) : null);
-  const enforced =
-    attachment?.egress ?? (managed && !config.attachOnly ? "enforced" : "best-effort");
+  const isManaged = profile.driver === "managed";
+  const cdpPort = attachment?.port ?? (isManaged ? await deps.profiles.port(profile) : null);
+  const egress =
+    attachment?.egress ?? (isManaged && !config.attachOnly ? "enforced" : "best-effort");
   return {
     enabled: config.enabled,
     profile: profile.name,
-    running: session.running || isReachable(op),
+    running: session.isRunning || isReachable(op),
     driver: profile.driver,
     pid: attachment?.pid ?? null,
     cdpPort,
-    cdpUrl: profile.cdpUrl === undefined ? `http://127.0.0.1:${cdpPort}` : shownUrl(profile.cdpUrl),
+    cdpUrl:
+      profile.cdpUrl === undefined ? `http://127.0.0.1:${cdpPort}` : redactUrl(profile.cdpUrl),
     executablePath:
       attachment?.executablePath ??
-      (managed
+      (isManaged
         ? await findBrowser(config.executablePath, process.platform, deps.env).catch(() => null)
         : null),
-    userDataDir: managed ? userDataDir(profile.dir) : null,
-    headless: attachment?.headless ?? (managed ? wantsHeadless(config, deps.env) : null),
+    userDataDir: isManaged ? userDataDir(profile.dir) : null,
+    headless: attachment?.headless ?? (isManaged ? wantsHeadless(config, deps.env) : null),
     color: profile.color,
     attachOnly: config.attachOnly,
-    egress: enforced,
+    egress,
     library: deps.libraryPresent(),
     snapshotDefaults: config.snapshotDefaults,
     ...relayStatus(op),
   };
 }
 
-/** Starts the browser, or leaves the one that runs. 409 where that one is not as `headless` asks for it. */
+/** Starts the browser unless it runs. Rejects with a 409 if it runs with another value of `headless`. */
 export async function start(op: Op, input: { headless?: boolean }): Promise<object> {
   const attachment = await op.session.start(input);
   const { headless = input.headless } = attachment;
   if (headless !== input.headless && input.headless !== undefined)
-    throw errors.runsOtherwise({ how: headless ? "without a window" : "with a window" });
+    throw errors.runsInOtherMode({ how: headless ? "without a window" : "with a window" });
   return { ok: true, profile: op.profile.name, pid: attachment.pid ?? null };
 }
 

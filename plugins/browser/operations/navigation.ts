@@ -2,46 +2,51 @@
 import { isPorticoError, type PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { attempt, remainingMs, pause, within } from "../deadline.ts";
-import { failure, isTimeout, networkFailure } from "../failures.ts";
+import { toPublicError, isTimeout, describeNetworkError } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { TabInfo } from "../session/open-tabs.ts";
-import { goTo, LOAD_GRACE_MS, overChanges, type WaitUntil } from "../tab/loading.ts";
-import { endScript } from "../tab/runaway.ts";
+import { goTo, LOAD_GRACE_MS, retryOnNetworkChange, type WaitUntil } from "../tab/loading.ts";
+import { endEndlessScripts } from "../tab/runaway.ts";
 import type { Tab } from "../tab/tab.ts";
-import { blank, checkAddress, checkShown, type Common, type Op } from "../op.ts";
+import { showBlankPage, checkAddress, checkCurrentPage, type CommonInput, type Op } from "../op.ts";
 
-interface NavigateInput extends Common {
+interface NavigateInput extends CommonInput {
   url: string;
   waitUntil?: WaitUntil;
 }
 
 export async function listTabs(op: Op): Promise<object> {
-  if (!op.session.running) return { running: false, tabs: [] };
+  if (!op.session.isRunning) return { running: false, tabs: [] };
   return { running: true, tabs: await op.session.tabs.list() };
 }
 
-/** The browser's words for a connection that our proxy did not make. */
-const NOT_CONNECTED = /ERR_SOCKS_CONNECTION_FAILED/;
-const UNREACHABLE: ReadonlySet<string> = new Set(["unreachable", "name_not_resolved", "invalid"]);
+/** The browser's error for a connection that our proxy refused. */
+const PROXY_REFUSAL = /ERR_SOCKS_CONNECTION_FAILED/;
+const UNREACHABLE_REASONS: ReadonlySet<string> = new Set([
+  "unreachable",
+  "name_not_resolved",
+  "invalid",
+]);
 
 /**
- * Why our proxy made no connection to that host since then: 403 where it may not be made, 422 where it cannot. Where it
- * knows nothing of that host, what it refused last: a redirect may have led there.
+ * Returns the error for a connection that our proxy refused since then: a 403 if the policy forbids it, a 422 if it
+ * failed. Without a refusal for that host, it reports the last forbidden one, since a redirect may have led there.
  */
-function refused(op: Op, since: number, host?: string): PorticoError | undefined {
+function findProxyRefusal(op: Op, since: number, host?: string): PorticoError | undefined {
   const denials = op.session.attachment?.proxy?.denied(since) ?? [];
   const name = host?.replace(/^\[|\]$/g, "");
   const denial =
-    denials.findLast((one) => one.host === name) ??
-    denials.findLast(({ reason }) => !UNREACHABLE.has(reason));
+    denials.findLast((entry) => entry.host === name) ??
+    denials.findLast(({ reason }) => !UNREACHABLE_REASONS.has(reason));
   if (denial === undefined) return undefined;
   const { reason, message } = denial;
-  if (UNREACHABLE.has(reason)) return errors.pageNotLoaded({ reason: message }, { param: "url" });
+  if (UNREACHABLE_REASONS.has(reason))
+    return errors.pageNotLoaded({ reason: message }, { param: "url" });
   return errors.navigationBlocked({ reason: message }, { details: { reason, host: denial.host } });
 }
 
-/** Loads an address into a tab and says how it went. */
-async function load(
+/** Loads an address into a tab and returns the result. */
+async function loadAddress(
   op: Op,
   tab: Tab,
   input: NavigateInput,
@@ -53,29 +58,29 @@ async function load(
   try {
     response = await tab.whileAlive(goTo(tab, url, input.waitUntil, timeoutMs));
   } catch (error) {
-    throw await explain(op, tab, error, since, url, timeoutMs);
+    throw await explainFailure(op, tab, error, since, url, timeoutMs);
   }
   try {
-    await checkShown(op, tab.url);
+    await checkCurrentPage(op, tab.url);
   } catch (error) {
-    await blank(tab);
+    await showBlankPage(tab);
     throw error;
   }
   return { ok: true, targetId: tab.targetId, url: tab.url, status: response?.status() ?? null };
 }
 
-/** By then, a closing tab no longer exists. */
+/** The time in ms within which a closing tab disappears. */
 const CLOSING_MS = 300;
 
-/** Why what the tab shows now may not be shown. */
-async function forbidden(op: Op, tab: Tab): Promise<unknown> {
-  return checkShown(op, tab.url).then(
+/** Returns the error if the tab's current page must not be shown, else `undefined`. */
+async function findPageRefusal(op: Op, tab: Tab): Promise<unknown> {
+  return checkCurrentPage(op, tab.url).then(
     () => undefined,
     (error: unknown) => error,
   );
 }
 
-async function explain(
+async function explainFailure(
   op: Op,
   tab: Tab,
   error: unknown,
@@ -84,103 +89,117 @@ async function explain(
   timeoutMs: number,
 ): Promise<unknown> {
   const text = String((error as Error).message);
-  // A tab that closes ends its navigation first.
+  // A closing tab aborts its navigation first.
   if (/ERR_ABORTED/.test(text))
     await attempt(CLOSING_MS, tab.whileAlive(pause(CLOSING_MS)), undefined);
-  if (tab.closed || tab.page.isClosed()) return errors.closedWhileLoading({ cause: error });
-  // A redirect may have led it elsewhere.
-  const end = tab.failed !== undefined && tab.failed.at >= since ? tab.failed.url : url;
-  const blocked = NOT_CONNECTED.test(text) ? refused(op, since, new URL(end).hostname) : undefined;
+  if (tab.isClosed || tab.page.isClosed()) return errors.closedWhileLoading({ cause: error });
+  // A redirect may have led to another address.
+  const finalUrl =
+    tab.failedNavigation !== undefined && tab.failedNavigation.at >= since
+      ? tab.failedNavigation.url
+      : url;
+  const blocked = PROXY_REFUSAL.test(text)
+    ? findProxyRefusal(op, since, new URL(finalUrl).hostname)
+    : undefined;
   if (blocked !== undefined) {
-    if (blocked.code === "navigation_blocked") await blank(tab);
+    if (blocked.code === "navigation_blocked") await showBlankPage(tab);
     return blocked;
   }
   if (isTimeout(error)) return errors.pageSlow({ ms: timeoutMs }, { cause: error });
   if (/Download is starting/i.test(text))
     return errors.addressIsDownload({ param: "url", cause: error });
-  if (/is interrupted by another navigation/i.test(text)) return interrupted(op, tab, error, since);
-  const network = networkFailure(text);
-  if (network !== undefined)
-    return errors.pageNotLoaded({ reason: `${network}.` }, { param: "url", cause: error });
-  return failure(error, `Navigating to ${new URL(url).host || url}`);
+  if (/is interrupted by another navigation/i.test(text))
+    return explainInterruption(op, tab, error, since);
+  const networkReason = describeNetworkError(text);
+  if (networkReason !== undefined)
+    return errors.pageNotLoaded({ reason: `${networkReason}.` }, { param: "url", cause: error });
+  return toPublicError(error, `Navigating to ${new URL(url).host || url}`);
 }
 
-/** A page that sends the tab to where it may not go is refused like one that redirects there. */
-async function interrupted(op: Op, tab: Tab, cause: unknown, since: number): Promise<unknown> {
-  const elsewhere = (await forbidden(op, tab)) ?? refused(op, since);
-  if (elsewhere === undefined) return errors.wentElsewhere({ url: tab.url }, { cause });
-  await blank(tab);
-  return elsewhere;
+/**
+ * Explains a navigation that the page interrupted by another one. If the other address is forbidden, the error is the
+ * same as for a redirect to it.
+ */
+async function explainInterruption(
+  op: Op,
+  tab: Tab,
+  cause: unknown,
+  since: number,
+): Promise<unknown> {
+  const refusal = (await findPageRefusal(op, tab)) ?? findProxyRefusal(op, since);
+  if (refusal === undefined) return errors.interruptedLoad({ url: tab.url }, { cause });
+  await showBlankPage(tab);
+  return refusal;
 }
 
-/** The tab that is meant; one of its own for each of several calls that find the browser stopped. */
-async function tabFor(op: Op, targetId: string | undefined, cold: boolean): Promise<Tab> {
+/** Returns the requested tab. Concurrent calls that start the browser each get their own tab. */
+async function tabFor(op: Op, targetId: string | undefined, isColdStart: boolean): Promise<Tab> {
   const { context, tabs } = op.session;
   if (targetId !== undefined || context === undefined) return tabs.get(targetId);
-  if (cold) return tabs.takeFirst() ?? tabs.open();
+  if (isColdStart) return tabs.takeFirst() ?? tabs.open();
   return (await tabs.list()).length === 0 ? tabs.open() : tabs.get();
 }
 
 export async function navigate(op: Op, input: NavigateInput): Promise<object> {
   await checkAddress(op, input.url);
-  const cold = !op.session.running;
+  const isColdStart = !op.session.isRunning;
   await op.session.start();
-  const tab = await tabFor(op, input.targetId, cold);
-  if (!tab.crashed) {
-    await endScript(tab.cdp);
-    return load(op, tab, input);
+  const tab = await tabFor(op, input.targetId, isColdStart);
+  if (!tab.isCrashed) {
+    await endEndlessScripts(tab.cdp);
+    return loadAddress(op, tab, input);
   }
-  // Nothing brings a crashed tab back: a new one takes its place.
+  // A crashed tab cannot be revived, so a new one replaces it.
   await attempt(2000, tab.page.close(), undefined);
-  return load(op, await op.session.tabs.open(), input);
+  return loadAddress(op, await op.session.tabs.open(), input);
 }
 
-export async function openTab(op: Op, input: Common & { url: string }): Promise<object> {
+export async function openTab(op: Op, input: CommonInput & { url: string }): Promise<object> {
   const { session } = op;
   const { url } = input;
   await checkAddress(op, url);
-  const cold = !session.running;
+  const isColdStart = !session.isRunning;
   await session.start();
-  if (!op.deps.libraryPresent()) return openRaw(op, url, input.timeoutMs ?? 30_000);
-  const tab = (cold ? session.tabs.takeFirst() : undefined) ?? (await session.tabs.open());
+  if (!op.deps.libraryPresent()) return openRawTab(op, url, input.timeoutMs ?? 30_000);
+  const tab = (isColdStart ? session.tabs.takeFirst() : undefined) ?? (await session.tabs.open());
   if (url !== "about:blank") {
     try {
-      await load(op, tab, { ...input, url });
+      await loadAddress(op, tab, { ...input, url });
     } catch (error) {
-      // A slow page may still come; a refused one must not stay.
+      // A slow page may still load, but a refused one must not stay open.
       if (!isTimeout(error)) await attempt(2000, tab.page.close(), undefined);
       throw error;
     }
   }
-  return { ok: true, ...(await describe(op, tab)) };
+  return { ok: true, ...(await describeTab(op, tab)) };
 }
 
-async function describe(op: Op, tab: Tab): Promise<TabInfo> {
-  const listed = (await attempt(2000, op.session.tabs.list(), [])).find(
+async function describeTab(op: Op, tab: Tab): Promise<TabInfo> {
+  const tabInfo = (await attempt(2000, op.session.tabs.list(), [])).find(
     ({ targetId }) => targetId === tab.targetId,
   );
-  return listed ?? { targetId: tab.targetId, title: "", url: tab.url, type: "page" };
+  return tabInfo ?? { targetId: tab.targetId, title: "", url: tab.url, type: "page" };
 }
 
-function explainRaw(op: Op, error: Error, since: number, url: string): PorticoError {
+function explainRawFailure(op: Op, error: Error, since: number, url: string): PorticoError {
   if (isPorticoError(error)) return error;
-  const blocked = NOT_CONNECTED.test(error.message)
-    ? refused(op, since, new URL(url).hostname)
+  const blocked = PROXY_REFUSAL.test(error.message)
+    ? findProxyRefusal(op, since, new URL(url).hostname)
     : undefined;
   if (blocked !== undefined) return blocked;
-  const network = networkFailure(error.message) ?? error.message;
-  return errors.pageNotLoaded({ reason: `${network}.` }, { param: "url", cause: error });
+  const networkReason = describeNetworkError(error.message) ?? error.message;
+  return errors.pageNotLoaded({ reason: `${networkReason}.` }, { param: "url", cause: error });
 }
 
-/** Without the library: over plain DevTools. */
-async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> {
+/** Opens a tab with plain DevTools commands, without the library. */
+async function openRawTab(op: Op, url: string, timeoutMs: number): Promise<object> {
   const { cdp } = op.session;
   const since = Date.now();
   const creating = cdp.send<{ targetId: string }>("Target.createTarget", { url: "about:blank" });
   const { targetId } = await within(10_000, "Opening a tab", creating);
   const tab = await op.session.rawTab(targetId);
   try {
-    await overChanges(since + timeoutMs, async () => {
+    await retryOnNetworkChange(since + timeoutMs, async () => {
       const navigating = tab.send<{ errorText?: string }>("Page.navigate", { url });
       const { errorText } = await within(
         remainingMs(since, timeoutMs),
@@ -189,14 +208,17 @@ async function openRaw(op: Op, url: string, timeoutMs: number): Promise<object> 
       );
       if (errorText) throw new Error(errorText);
     }).catch((error: Error) => {
-      throw explainRaw(op, error, since, url);
+      throw explainRawFailure(op, error, since, url);
     });
-    const loaded = `new Promise((done) => { if (document.readyState === "complete") done(); else addEventListener("load", done, { once: true }); })`;
-    const loading = tab.send("Runtime.evaluate", { expression: loaded, awaitPromise: true });
+    const loadExpression = `new Promise((done) => { if (document.readyState === "complete") done(); else addEventListener("load", done, { once: true }); })`;
+    const loading = tab.send("Runtime.evaluate", {
+      expression: loadExpression,
+      awaitPromise: true,
+    });
     await attempt(Math.min(LOAD_GRACE_MS, remainingMs(since, timeoutMs)), loading, {});
-    const info = (await op.session.tabs.list()).find((one) => one.targetId === targetId);
-    await checkShown(op, info?.url ?? "");
-    op.session.tabs.use(targetId);
+    const info = (await op.session.tabs.list()).find((entry) => entry.targetId === targetId);
+    await checkCurrentPage(op, info?.url ?? "");
+    op.session.tabs.markUsed(targetId);
     return { ok: true, ...(info ?? { targetId, title: "", url, type: "page" }) };
   } catch (error) {
     await attempt(2000, cdp.send("Target.closeTarget", { targetId }), {});
@@ -213,11 +235,11 @@ export async function focusTab(op: Op, input: { targetId: string }): Promise<obj
     "Bringing the tab to the front",
     op.session.cdp.send("Target.activateTarget", { targetId }),
   );
-  op.session.tabs.use(targetId);
+  op.session.tabs.markUsed(targetId);
   return { ok: true, targetId };
 }
 
-/** Closes a tab from the browser's side: a page that hangs cannot object. */
+/** Closes a tab with a command to the browser, so that a page that hangs cannot prevent it. */
 export async function closeTab(op: Op, input: { targetId?: string }): Promise<object> {
   const targetId = await op.session.tabs.targetId(input.targetId);
   await within(5000, "Closing the tab", op.session.cdp.send("Target.closeTarget", { targetId }));

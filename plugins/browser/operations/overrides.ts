@@ -1,4 +1,4 @@
-/** POST /set/*: what the browser pretends. Each holds until it is cleared or the browser is stopped. */
+/** POST /set/*: sets overrides. Each one applies until it is cleared or the browser is stopped. */
 import { didYouMean, PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
 import { errors } from "../errors.ts";
@@ -6,14 +6,14 @@ import type { Overrides } from "../tab/emulation.ts";
 import { headline, isGone } from "../failures.ts";
 import type { Op } from "../op.ts";
 
-async function set<K extends keyof Overrides>(
+async function setOverride<K extends keyof Overrides>(
   op: Op,
   key: K,
   value: Overrides[K] | undefined,
   param: string = key,
 ): Promise<{ ok: true }> {
   try {
-    await op.session.override(key, value);
+    await op.session.setOverride(key, value);
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
     throw errors.overrideRefused({ reason: headline(error) }, { param, cause: error });
@@ -22,11 +22,11 @@ async function set<K extends keyof Overrides>(
 }
 
 export const setOffline = (op: Op, input: { offline: boolean }): Promise<object> =>
-  set(op, "offline", input.offline || undefined);
+  setOverride(op, "offline", input.offline || undefined);
 
-const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
-/** The connection's own: with one of these the browser would load nothing at all. */
-const OF_CONNECTION =
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
+/** Headers that belong to the connection. If one of them is set, the browser cannot load anything. */
+const CONNECTION_HEADERS =
   /^(connection|content-length|cookie2|expect|host|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
 
 export async function setHeaders(
@@ -37,14 +37,14 @@ export async function setHeaders(
     throw errors.headersMissing({ param: "headers" });
   const headers = input.clear ? {} : (input.headers ?? {});
   for (const [name, value] of Object.entries(headers)) {
-    if (!TOKEN.test(name))
+    if (!HEADER_NAME.test(name))
       throw errors.badHeaderName({ name: JSON.stringify(name) }, { param: `headers.${name}` });
-    if (OF_CONNECTION.test(name))
+    if (CONNECTION_HEADERS.test(name))
       throw errors.connectionHeader({ name }, { param: `headers.${name}` });
     if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value))
       throw errors.badHeaderValue({ name }, { param: `headers.${name}` });
   }
-  return set(op, "headers", Object.keys(headers).length === 0 ? undefined : headers);
+  return setOverride(op, "headers", Object.keys(headers).length === 0 ? undefined : headers);
 }
 
 export async function setCredentials(
@@ -52,11 +52,11 @@ export async function setCredentials(
   input: { username?: string; password?: string; clear?: boolean },
 ): Promise<object> {
   const { username, password, clear } = input;
-  if (clear) return set(op, "credentials", undefined);
+  if (clear) return setOverride(op, "credentials", undefined);
   if (username === undefined || password === undefined) {
     throw errors.credentialsMissing({ param: username === undefined ? "username" : "password" });
   }
-  return set(op, "credentials", { username, password });
+  return setOverride(op, "credentials", { username, password });
 }
 
 interface GeolocationInput {
@@ -69,13 +69,13 @@ interface GeolocationInput {
 
 export async function setGeolocation(op: Op, input: GeolocationInput): Promise<object> {
   const { latitude, longitude, accuracy, origin, clear } = input;
-  if (clear) return set(op, "geolocation", undefined);
+  if (clear) return setOverride(op, "geolocation", undefined);
   if (latitude === undefined || longitude === undefined) {
     throw errors.positionMissing({ param: latitude === undefined ? "latitude" : "longitude" });
   }
   if (origin !== undefined && !/^https?:$/.test(parseUrl(origin)?.protocol ?? ""))
     throw errors.badOrigin({ param: "origin" });
-  return set(op, "geolocation", {
+  return setOverride(op, "geolocation", {
     latitude,
     longitude,
     accuracy,
@@ -92,21 +92,24 @@ export async function setPermissions(
     throw errors.permissionsMissing({ param: "permissions" });
   if (origin !== undefined && !/^https?:$/.test(parseUrl(origin)?.protocol ?? ""))
     throw errors.badOrigin({ param: "origin" });
-  if (clear || permissions.length === 0) return set(op, "permissions", undefined);
-  return set(op, "permissions", { names: permissions, origin: origin && new URL(origin).origin });
+  if (clear || permissions.length === 0) return setOverride(op, "permissions", undefined);
+  return setOverride(op, "permissions", {
+    names: permissions,
+    origin: origin && new URL(origin).origin,
+  });
 }
 
 export function setMedia(
   op: Op,
   input: { colorScheme?: string | null; clear?: boolean },
 ): Promise<object> {
-  const none = input.clear || input.colorScheme === null || input.colorScheme === "none";
-  if (!none && input.colorScheme === undefined)
+  const isCleared = input.clear || input.colorScheme === null || input.colorScheme === "none";
+  if (!isCleared && input.colorScheme === undefined)
     throw errors.colorSchemeMissing({ param: "colorScheme" });
-  return set(
+  return setOverride(
     op,
     "colorScheme",
-    none ? undefined : (input.colorScheme as "light" | "dark" | "no-preference"),
+    isCleared ? undefined : (input.colorScheme as "light" | "dark" | "no-preference"),
   );
 }
 
@@ -115,12 +118,12 @@ export async function setTimezone(
   input: { timezoneId?: string; clear?: boolean },
 ): Promise<object> {
   const { timezoneId } = input;
-  if (input.clear || timezoneId === "") return set(op, "timezoneId", undefined);
+  if (input.clear || timezoneId === "") return setOverride(op, "timezoneId", undefined);
   if (timezoneId === undefined) throw errors.timezoneMissing({ param: "timezoneId" });
   let zone = timezoneId;
   try {
     const { timeZone } = new Intl.DateTimeFormat("en", { timeZone: timezoneId }).resolvedOptions();
-    // The browser minds capitals. An older name of a zone (US/Pacific) is passed on as it is.
+    // The browser is case-sensitive here. An older name of a zone (US/Pacific) is passed on unchanged.
     if (timeZone.toLowerCase() === timezoneId.toLowerCase()) zone = timeZone;
   } catch (error) {
     throw errors.unknownTimezone(
@@ -128,7 +131,7 @@ export async function setTimezone(
       { param: "timezoneId", cause: error },
     );
   }
-  return set(op, "timezoneId", zone);
+  return setOverride(op, "timezoneId", zone);
 }
 
 export async function setLocale(
@@ -136,7 +139,7 @@ export async function setLocale(
   input: { locale?: string; clear?: boolean },
 ): Promise<object> {
   const { locale } = input;
-  if (input.clear || locale === "") return set(op, "locale", undefined);
+  if (input.clear || locale === "") return setOverride(op, "locale", undefined);
   if (locale === undefined) throw errors.localeMissing({ param: "locale" });
   let canonical: string | undefined;
   try {
@@ -147,7 +150,7 @@ export async function setLocale(
       { param: "locale", cause: error },
     );
   }
-  return set(op, "locale", canonical);
+  return setOverride(op, "locale", canonical);
 }
 
 export async function setDevice(
@@ -155,21 +158,21 @@ export async function setDevice(
   input: { name?: string | null; clear?: boolean },
 ): Promise<object> {
   const { name } = input;
-  if (input.clear || name === "" || name === null) return set(op, "device", undefined);
+  if (input.clear || name === "" || name === null) return setOverride(op, "device", undefined);
   if (name === undefined) throw errors.deviceMissing({ param: "name" });
   const { devices } = await op.deps.library();
   const names = Object.keys(devices);
-  const found = names.find((one) => one.toLowerCase() === name.toLowerCase());
-  if (found === undefined) {
-    const near = didYouMean(name, names);
+  const deviceName = names.find((candidate) => candidate.toLowerCase() === name.toLowerCase());
+  if (deviceName === undefined) {
+    const suggestion = didYouMean(name, names);
     const hint =
-      near === undefined
+      suggestion === undefined
         ? " Names are like iPhone 14, Pixel 7, Desktop Chrome."
-        : ` Did you mean ${near}?`;
+        : ` Did you mean ${suggestion}?`;
     throw errors.unknownDevice(
       { device: JSON.stringify(name.slice(0, 80)), hint },
       { param: "name" },
     );
   }
-  return set(op, "device", devices[found]!, "name");
+  return setOverride(op, "device", devices[deviceName]!, "name");
 }

@@ -1,14 +1,14 @@
-/** GET /snapshot: what is on a page, as text with refs. */
+/** GET /snapshot: returns the content of a page as text with refs. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { sanitizeText } from "../snapshot/text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import { attempt, remainingMs, within } from "../deadline.ts";
-import { failure, isTimeout } from "../failures.ts";
-import { findElement, NOTHING } from "../actions/elements.ts";
-import { fitsAny } from "../actions/looking.ts";
+import { toPublicError, isTimeout } from "../failures.ts";
+import { findElement, NO_NEEDS } from "../actions/elements.ts";
+import { existsAny } from "../actions/looking.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
-import { questionAbout, type About } from "../tab/about.ts";
+import { createPageQuery, type PageAbout } from "../tab/about.ts";
 import { probeElement } from "../tab/page-scripts.ts";
 import type { CDPSession, Locator } from "../drivers/playwright.ts";
 import { refNumber } from "../snapshot/refs.ts";
@@ -18,13 +18,13 @@ import { addAreas, markBehind, readMarked } from "../snapshot/operable.ts";
 import { hidePasswords } from "../snapshot/passwords.ts";
 import { isInteractive, render, type Rendered, type View } from "../snapshot/render.ts";
 import { diffLines } from "../snapshot/diff.ts";
-import type { Shown, Tab } from "../tab/tab.ts";
-import { drawnScreenshot } from "./labels.ts";
-import { checkShown, type Common, type Op, readableTab } from "../op.ts";
+import type { SnapshotRecord, Tab } from "../tab/tab.ts";
+import { takeLabelledScreenshot } from "./labels.ts";
+import { checkCurrentPage, type CommonInput, type Op, readableTab } from "../op.ts";
 
-interface SnapshotInput extends Common {
+interface SnapshotInput extends CommonInput {
   format?: "ai" | "aria";
-  /** `default`: what `browser.snapshotDefaults.mode` says (command line and agent tool). */
+  /** `default` selects the mode in `browser.snapshotDefaults.mode` (command line and agent tool). */
   mode?: "efficient" | "full" | "default";
   interactive?: boolean;
   compact?: boolean;
@@ -38,36 +38,36 @@ interface SnapshotInput extends Common {
 }
 
 const SNAPSHOT_MS = 45_000;
-/** A whole snapshot that took longer than this is not repeated for the sake of a partial one. */
-const REARM_MS = 2_000;
-/** From this many elements on it is the page's size that takes the time. */
-const LARGE = 5_000;
+/** The time in ms of a whole snapshot above which it is not repeated after a partial one. */
+const MAX_REPEAT_MS = 2_000;
+/** The number of elements from which on the page's size explains a slow snapshot. */
+const LARGE_PAGE_ELEMENTS = 5_000;
 const MAX_CHARS = 80_000;
-const EFFICIENT = { maxChars: 10_000, depth: 6 } as const;
+const EFFICIENT_LIMITS = { maxChars: 10_000, depth: 6 } as const;
 const ARIA_LIMIT = 500;
 
-/** A role option forces a role snapshot, whatever the format; what is set by default does so only where no format is. */
+/** True for the efficient mode, set by the caller or by default. The default applies only if no format is given. */
 function isEfficient(op: Op, { mode, format }: SnapshotInput): boolean {
-  const byDefault = mode === "default" && format === undefined;
-  return mode === "efficient" || (byDefault && op.config.snapshotDefaults.mode === "efficient");
+  const usesDefault = mode === "default" && format === undefined;
+  return mode === "efficient" || (usesDefault && op.config.snapshotDefaults.mode === "efficient");
 }
 
-const asksForRoles = ({ interactive, compact, depth, selector, frame }: SnapshotInput): boolean =>
+const hasRoleOption = ({ interactive, compact, depth, selector, frame }: SnapshotInput): boolean =>
   Boolean(interactive || compact) ||
   depth !== undefined ||
   selector !== undefined ||
   frame !== undefined;
 
-/** The view that the options describe. */
+/** Builds the view from the options. A role option forces a role snapshot, whatever the format. */
 function viewOf(op: Op, input: SnapshotInput): View {
-  const efficient = isEfficient(op, input);
+  const useEfficient = isEfficient(op, input);
   return {
-    style: efficient || asksForRoles(input) ? "role" : "ai",
-    interactive: input.interactive ?? efficient,
-    compact: input.compact ?? efficient,
-    depth: input.depth ?? (efficient ? EFFICIENT.depth : undefined),
+    style: useEfficient || hasRoleOption(input) ? "role" : "ai",
+    interactive: input.interactive ?? useEfficient,
+    compact: input.compact ?? useEfficient,
+    depth: input.depth ?? (useEfficient ? EFFICIENT_LIMITS.depth : undefined),
     limit: input.limit,
-    maxChars: input.maxChars ?? (efficient ? EFFICIENT.maxChars : MAX_CHARS),
+    maxChars: input.maxChars ?? (useEfficient ? EFFICIENT_LIMITS.maxChars : MAX_CHARS),
   };
 }
 
@@ -75,101 +75,110 @@ type Tree = (AriaNode | string)[];
 const treeOf = (value: unknown): Tree =>
   Array.isArray(value) ? (value as Tree) : [value as AriaNode];
 
-/** The document that a tree is of: the library's refs begin with the document's number. */
+/** Identifies the document of a tree by the prefix of the library's refs, which is the document's number. */
 function documentOf(roots: Tree): string {
   for (const { ref } of everyNode(roots))
     if (ref !== undefined) return /^(f\d+)?e/.exec(ref)?.[1] ?? "";
   return "";
 }
 
-async function one(locator: Locator, what: string, param: string): Promise<Locator> {
-  let fits: boolean;
+async function findFirst(locator: Locator, what: string, param: string): Promise<Locator> {
+  let exists: boolean;
   try {
-    fits = await fitsAny(locator);
+    exists = await existsAny(locator);
   } catch (cause) {
     throw errors.badSelector({ param }, { param, cause });
   }
-  if (fits) return locator.first();
-  throw errors.nothingFits({ what, param }, { param });
+  if (exists) return locator.first();
+  throw errors.nothingMatches({ what, param }, { param });
 }
 
-/** The frame that a snapshot is limited to: by a ref of the iframe, or by a CSS selector. */
-async function frameBody(tab: Tab, frame: string | number, timeout: number): Promise<Locator> {
+/** Returns the body of the frame that the snapshot is limited to, found by a ref of the iframe or a CSS selector. */
+async function findFrameBody(tab: Tab, frame: string | number, timeout: number): Promise<Locator> {
   const owner =
     refNumber(frame) === undefined
-      ? await one(tab.page.locator(String(frame)), "iframe", "frame")
-      : (await findElement(tab, frame, NOTHING, timeout, "frame")).locator;
-  const { tag } = await owner.evaluate(probeElement, NOTHING, { timeout });
+      ? await findFirst(tab.page.locator(String(frame)), "iframe", "frame")
+      : (await findElement(tab, frame, NO_NEEDS, timeout, "frame")).locator;
+  const { tag } = await owner.evaluate(probeElement, NO_NEEDS, { timeout });
   if (/^<i?frame\b/.test(tag)) return owner.contentFrame().locator("body");
   throw errors.notAFrame({ tag }, { param: "frame" });
 }
 
-/** A frame that answers does so within this. */
+/** The time in ms within which a responsive frame responds. */
 const FRAME_MS = 400;
-/** What a page may take whose frames do not all answer: the library would wait for them to the very end. */
-const DEAF_FRAME_MS = 4_000;
+/** The time in ms for a page with unresponsive frames, for which the library would wait until the whole timeout. */
+const UNRESPONSIVE_FRAME_MS = 4_000;
 
-async function framesAnswer(tab: Tab): Promise<boolean> {
+async function areFramesResponsive(tab: Tab): Promise<boolean> {
   const frames = tab.page.frames().slice(1);
-  const answers = frames.map((frame) => attempt(FRAME_MS, frame.evaluate("true"), false));
-  return (await Promise.all(answers)).every(Boolean);
+  const responses = frames.map((frame) => attempt(FRAME_MS, frame.evaluate("true"), false));
+  return (await Promise.all(responses)).every(Boolean);
 }
 
-/** The tree of the page or a part of it. Frames that do not answer are empty in it. */
-async function patientTree(
+/** Reads the tree of the page or a part of it. Unresponsive frames are empty in it. */
+async function readTreePatiently(
   tab: Tab,
   input: SnapshotInput,
   timeoutMs: number,
-  { root }: Pick<About, "root">,
+  { root }: Pick<PageAbout, "root">,
 ): Promise<Tree> {
   const start = Date.now();
-  const read = (timeout: number): Promise<Tree> => tree(tab, input, timeout, root);
-  if (await framesAnswer(tab)) return read(timeoutMs);
+  const read = (timeout: number): Promise<Tree> => readTree(tab, input, timeout, root);
+  if (await areFramesResponsive(tab)) return read(timeoutMs);
   try {
-    return await read(Math.min(timeoutMs, DEAF_FRAME_MS));
+    return await read(Math.min(timeoutMs, UNRESPONSIVE_FRAME_MS));
   } catch (error) {
     if (!isTimeout(error)) throw error;
     return read(remainingMs(start, timeoutMs));
   }
 }
 
-async function tree(
+async function readTree(
   tab: Tab,
   input: SnapshotInput,
   timeout: number,
-  root: About["root"],
+  root: PageAbout["root"],
 ): Promise<Tree> {
   const options = { mode: "ai" as const, timeout, boxes: input.labels };
-  // The library waits for a body, and would do so for ever where none comes.
-  const whole = async (given: { mode: "ai"; timeout: number }): Promise<Tree> => {
+  // The library waits for a body, even forever if the document gets none.
+  const readWhole = async (snapshotOptions: { mode: "ai"; timeout: number }): Promise<Tree> => {
     if (root === "none") return [];
     return treeOf(
-      await (root === "body" ? tab.page : tab.page.locator(root)).ariaSnapshotJSON(given),
+      await (root === "body" ? tab.page : tab.page.locator(root)).ariaSnapshotJSON(snapshotOptions),
     );
   };
-  if (input.frame === undefined && input.selector === undefined) return whole(options);
-  const body = input.frame === undefined ? undefined : await frameBody(tab, input.frame, timeout);
+  if (input.frame === undefined && input.selector === undefined) return readWhole(options);
+  const body =
+    input.frame === undefined ? undefined : await findFrameBody(tab, input.frame, timeout);
   if (input.selector === undefined) return treeOf(await body!.ariaSnapshotJSON(options));
   const scope =
     body === undefined ? tab.page.locator(input.selector) : body.locator(input.selector);
-  const scoped = treeOf(await (await one(scope, "element", "selector")).ariaSnapshotJSON(options));
-  // A snapshot of a part makes the engine forget the refs of the rest: a whole one brings them back, where there was
-  // one. On a page that is too large for that the rest has to be looked at again.
+  const partialTree = treeOf(
+    await (await findFirst(scope, "element", "selector")).ariaSnapshotJSON(options),
+  );
+  // A partial snapshot makes the engine forget the refs of the rest of the page, so a previous whole snapshot is
+  // repeated to restore them. On a page that is too large for that, the rest needs a new snapshot.
   if (body !== undefined) await body.ariaSnapshotJSON({ mode: "ai", timeout });
-  else if (tab.whole?.document === documentOf(scoped) && tab.whole.ms < REARM_MS) {
-    await whole({ mode: "ai", timeout });
+  else if (
+    tab.lastWholeSnapshot?.document === documentOf(partialTree) &&
+    tab.lastWholeSnapshot.ms < MAX_REPEAT_MS
+  ) {
+    await readWhole({ mode: "ai", timeout });
   }
-  return scoped;
+  return partialTree;
 }
 
-/** A snapshot costs the page time with each of its elements, and more than that with each of its form controls. */
-function tooLate(timeoutMs: number, elements: number, cause: unknown): PorticoError {
-  return elements < LARGE
-    ? errors.snapshotOfDeafPage({ ms: timeoutMs }, { cause })
+/**
+ * Explains a timeout. The time of a snapshot grows with the number of elements, and even more with that of form
+ * controls.
+ */
+function timeoutError(timeoutMs: number, elements: number, cause: unknown): PorticoError {
+  return elements < LARGE_PAGE_ELEMENTS
+    ? errors.snapshotOfUnresponsivePage({ ms: timeoutMs }, { cause })
     : errors.snapshotOfLargePage({ ms: timeoutMs, elements }, { cause });
 }
 
-/** A snapshot of a tab in a view; shared with `/act`, which can answer one. */
+/** Takes a snapshot of a tab in a view. Also used by `/act`, whose response can include one. */
 export async function takeSnapshot(
   op: Op,
   tab: Tab,
@@ -178,38 +187,38 @@ export async function takeSnapshot(
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? SNAPSHOT_MS;
   const view = viewOf(op, input);
-  const about = questionAbout(tab.cdp);
-  const asking = about();
-  const reading = asking.then((now) =>
-    readMarked(tab, () => patientTree(tab, input, timeoutMs, now)),
+  const queryPage = createPageQuery(tab.cdp);
+  const initialAbout = queryPage();
+  const reading = initialAbout.then((about) =>
+    readMarked(tab, () => readTreePatiently(tab, input, timeoutMs, about)),
   );
   const { tree: roots, marked } = await within(timeoutMs + 300, "The snapshot", reading).catch(
     async (error: unknown) => {
       throw isTimeout(error)
-        ? tooLate(timeoutMs, (await asking).elements, error)
-        : failure(error, "The snapshot");
+        ? timeoutError(timeoutMs, (await initialAbout).elements, error)
+        : toPublicError(error, "The snapshot");
     },
   );
   const document = documentOf(roots);
   const isWhole = input.frame === undefined && input.selector === undefined;
-  if (isWhole) tab.whole = { document, ms: Date.now() - start };
-  await checkShown(op, tab.url);
+  if (isWhole) tab.lastWholeSnapshot = { document, ms: Date.now() - start };
+  await checkCurrentPage(op, tab.url);
   await hidePasswords(tab.page, roots);
   nameHiddenBoxes(roots);
   if (isWhole) addAreas(roots, marked);
   markBehind(roots, marked);
-  const drawn = render(roots, view, tab.refs);
-  const { title, contentType } = await about();
-  const media = mediaNote(contentType);
-  if (media !== undefined) drawn.lines.unshift(media);
-  tab.printed = drawn.refs;
+  const rendered = render(roots, view, tab.refs);
+  const { title, contentType } = await queryPage();
+  const note = mediaNote(contentType);
+  if (note !== undefined) rendered.lines.unshift(note);
+  tab.printedRefs = rendered.refs;
   const key = JSON.stringify([op.caller, view, input.selector, input.frame]);
-  const before = remember(tab, key, { document, lines: drawn.lines });
+  const previous = storeSnapshot(tab, key, { document, lines: rendered.lines });
   const { lines, refs, interactive, diff } = input.diff
-    ? changed(drawn, before?.document === document ? before.lines : undefined)
-    : { ...drawn, diff: undefined };
+    ? diffWith(rendered, previous?.document === document ? previous.lines : undefined)
+    : { ...rendered, diff: undefined };
   const text = lines.join("\n");
-  const answer = {
+  const response = {
     ok: true,
     format: "ai",
     mode: modeOf(view, input),
@@ -219,26 +228,29 @@ export async function takeSnapshot(
     snapshot: text,
     refs,
     stats: { lines: lines.length, chars: text.length, refs: Object.keys(refs).length, interactive },
-    truncated: drawn.truncated,
+    truncated: rendered.truncated,
     diff,
   };
-  if (!input.labels) return answer;
+  if (!input.labels) return response;
   return {
-    ...answer,
-    ...(await drawnScreenshot(op, tab, drawn.nodes, remainingMs(start, timeoutMs))),
+    ...response,
+    ...(await takeLabelledScreenshot(op, tab, rendered.nodes, remainingMs(start, timeoutMs))),
   };
 }
 
-const MEDIA: Readonly<Record<string, string>> = {
+const MEDIA_NAMES: Readonly<Record<string, string>> = {
   "application/pdf": "a PDF",
   image: "a picture",
 };
 
-/** What a page is that holds no text, in words: its picture is all that there is to see. */
+/**
+ * Describes a page without text (a PDF, an image, …), of which only a screenshot shows the content. Returns `undefined`
+ * for other pages.
+ */
 function mediaNote(contentType: string): string | undefined {
   const [kind] = /^application\/pdf|^(?:image|video|audio)(?=\/(?!svg))/.exec(contentType) ?? [];
   if (kind === undefined) return undefined;
-  return `# This page is ${MEDIA[kind] ?? `a ${kind} file`} (${sanitizeText(contentType)}), which a snapshot cannot show: take a screenshot, or download the page.`;
+  return `# This page is ${MEDIA_NAMES[kind] ?? `a ${kind} file`} (${sanitizeText(contentType)}), which a snapshot cannot show: take a screenshot, or download the page.`;
 }
 
 function modeOf(view: View, input: SnapshotInput): string {
@@ -247,34 +259,37 @@ function modeOf(view: View, input: SnapshotInput): string {
   return isEfficient ? "efficient" : "role";
 }
 
-/** Keeps the lines for the next `diff`, and answers those of the caller's last snapshot of that view. */
-function remember(tab: Tab, key: string, now: Shown): Shown | undefined {
-  const before = tab.shown.get(key);
-  tab.shown.delete(key);
-  tab.shown.set(key, now);
-  if (tab.shown.size > 12) tab.shown.delete(tab.shown.keys().next().value!);
-  return before;
+/** Stores the lines for the next `diff`, and returns the caller's previous snapshot of that view. */
+function storeSnapshot(tab: Tab, key: string, current: SnapshotRecord): SnapshotRecord | undefined {
+  const previous = tab.lastSnapshots.get(key);
+  tab.lastSnapshots.delete(key);
+  tab.lastSnapshots.set(key, current);
+  if (tab.lastSnapshots.size > 12) tab.lastSnapshots.delete(tab.lastSnapshots.keys().next().value!);
+  return previous;
 }
 
-/** What came and went since `before`; all of it where there is none, or of another document: nothing is the same there. */
-function changed(
-  drawn: Rendered,
-  before: readonly string[] | undefined,
+/** Returns the changes since `before`, or everything if there is no earlier snapshot of the same document. */
+function diffWith(
+  rendered: Rendered,
+  previousLines: readonly string[] | undefined,
 ): Pick<Rendered, "lines" | "refs" | "interactive"> & { diff: object } {
-  if (before === undefined) return { ...drawn, diff: { full: true } };
-  const { lines, added, removed } = diffLines(before, drawn.lines);
+  if (previousLines === undefined) return { ...rendered, diff: { full: true } };
+  const { lines, added, removed } = diffLines(previousLines, rendered.lines);
   const text = lines.join("\n");
-  const shownNodes = drawn.nodes.filter(({ key }) => text.includes(`[ref=${key}]`));
+  const shownNodes = rendered.nodes.filter(({ key }) => text.includes(`[ref=${key}]`));
   return {
     lines,
-    refs: Object.fromEntries(shownNodes.map(({ key }) => [key, drawn.refs[key]!])),
+    refs: Object.fromEntries(shownNodes.map(({ key }) => [key, rendered.refs[key]!])),
     interactive: shownNodes.filter(({ node }) => isInteractive(node)).length,
     diff: { full: false, added, removed },
   };
 }
 
-/** Of the frames in processes of their own. The library alone reaches them, and refuses those in their page's process. */
-async function frameSessions(tab: Tab | undefined): Promise<CDPSession[]> {
+/**
+ * Opens sessions of the frames that have their own processes. Only the library can reach these, and it refuses sessions
+ * of frames in the page's process.
+ */
+async function openFrameSessions(tab: Tab | undefined): Promise<CDPSession[]> {
   const frames = tab?.page.frames().filter((frame) => frame.parentFrame() !== null) ?? [];
   const sessions = frames.map((frame) =>
     attempt(1_000, frame.page().context().newCDPSession(frame), undefined),
@@ -282,24 +297,26 @@ async function frameSessions(tab: Tab | undefined): Promise<CDPSession[]> {
   return (await Promise.all(sessions)).filter((session) => session !== undefined);
 }
 
-/** `format=aria`: the browser's own accessibility tree, without refs; needs no library. */
-async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
+/**
+ * Takes a snapshot with `format=aria`: the browser's own accessibility tree, without refs. Works without the library.
+ */
+async function takeAriaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   const targetId = await op.session.tabs.targetId(input.targetId);
-  op.session.tabs.use(targetId);
+  op.session.tabs.markUsed(targetId);
   const info = (await op.session.tabs.list()).find((tab) => tab.targetId === targetId);
-  await checkShown(op, info?.url ?? "");
+  await checkCurrentPage(op, info?.url ?? "");
   const tab = await op.session.rawTab(targetId);
-  const frames = await frameSessions(op.session.tabs.find(targetId));
+  const frames = await openFrameSessions(op.session.tabs.find(targetId));
   const limit = input.limit ?? ARIA_LIMIT;
   try {
-    const found = await within(
+    const axTree = await within(
       input.timeoutMs ?? 15_000,
       "The snapshot (the page does not respond)",
       readAxTree(tab as CdpSession, frames as CdpSession[], limit),
     );
-    const lines = found.nodes.map(({ role, name, value, depth }) => {
-      const shown = value === undefined ? "" : `: ${value}`;
-      return `${"  ".repeat(depth)}- ${role}${name === "" ? "" : ` "${name}"`}${shown}`;
+    const lines = axTree.nodes.map(({ role, name, value, depth }) => {
+      const suffix = value === undefined ? "" : `: ${value}`;
+      return `${"  ".repeat(depth)}- ${role}${name === "" ? "" : ` "${name}"`}${suffix}`;
     });
     const snapshot = lines.join("\n");
     return {
@@ -308,28 +325,28 @@ async function ariaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
       targetId,
       url: info?.url ?? "",
       title: info?.title ?? "",
-      nodes: found.nodes,
+      nodes: axTree.nodes,
       snapshot,
       refs: {},
       stats: {
         lines: lines.length,
         chars: snapshot.length,
         refs: 0,
-        interactive: found.interactive,
+        interactive: axTree.interactive,
       },
-      truncated: found.truncated,
+      truncated: axTree.truncated,
     };
   } catch (error) {
-    throw failure(error, "The snapshot");
+    throw toPublicError(error, "The snapshot");
   } finally {
     for (const frame of frames) frame.detach().catch(() => {});
     await tab.detach();
   }
 }
 
-/** True for the bare accessibility tree: it was asked for, or nothing was and there is no library for more. */
-function isAria(op: Op, input: SnapshotInput): boolean {
-  if (asksForRoles(input) || input.mode === "efficient") return false;
+/** True if the bare accessibility tree is requested, or if no format is requested and the library is missing. */
+function isAriaRequested(op: Op, input: SnapshotInput): boolean {
+  if (hasRoleOption(input) || input.mode === "efficient") return false;
   return (
     input.format === "aria" ||
     (input.format === undefined && !input.labels && !op.deps.libraryPresent())
@@ -340,6 +357,6 @@ export async function snapshot(op: Op, input: SnapshotInput): Promise<object> {
   if (input.format === "aria" && input.labels) {
     throw errors.labelsWithoutRefs({ param: "labels" });
   }
-  if (isAria(op, input)) return ariaSnapshot(op, input);
+  if (isAriaRequested(op, input)) return takeAriaSnapshot(op, input);
   return takeSnapshot(op, await readableTab(op, input.targetId, input.timeoutMs), input);
 }

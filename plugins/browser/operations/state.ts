@@ -2,11 +2,11 @@
 import { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { within } from "../deadline.ts";
-import { failure, headline, isGone } from "../failures.ts";
+import { toPublicError, headline, isGone } from "../failures.ts";
 import { readStorage, writeStorage } from "../tab/page-scripts.ts";
-import { type Common, type Op, readableTab } from "../op.ts";
+import { type CommonInput, type Op, readableTab } from "../op.ts";
 
-const STATE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 interface CookieInput {
   name: string;
@@ -20,49 +20,55 @@ interface CookieInput {
   sameSite?: "Strict" | "Lax" | "None";
 }
 
-/** All cookies of the profile, or those that a request to `url` would carry. */
-export async function cookies(op: Op, input: Common & { url?: string }): Promise<object> {
-  const found = await within(
-    STATE_MS,
+/** Returns all cookies of the profile, or those that a request to `url` would send. */
+export async function cookies(op: Op, input: CommonInput & { url?: string }): Promise<object> {
+  const cookieList = await within(
+    TIMEOUT_MS,
     "Reading the cookies",
     op.session.context.cookies(input.url === undefined ? undefined : [input.url]),
   ).catch((error: unknown) => {
-    throw failure(error, "Reading the cookies");
+    throw toPublicError(error, "Reading the cookies");
   });
-  return { ok: true, cookies: found };
+  return { ok: true, cookies: cookieList };
 }
 
-export async function setCookie(op: Op, input: Common & { cookie: CookieInput }): Promise<object> {
+export async function setCookie(
+  op: Op,
+  input: CommonInput & { cookie: CookieInput },
+): Promise<object> {
   const { cookie } = input;
   const { context } = op.session;
-  const given: CookieInput = { ...cookie };
-  if (given.url === undefined && given.domain === undefined) {
-    // Without a place the cookie belongs to the page that the tab shows.
+  const cookieToSet: CookieInput = { ...cookie };
+  if (cookieToSet.url === undefined && cookieToSet.domain === undefined) {
+    // A cookie without url and domain belongs to the tab's current page.
     const tab = await readableTab(op, input.targetId, input.timeoutMs);
     if (!/^https?:/.test(tab.url)) throw errors.cookieWithoutPlace({ param: "cookie.url" });
-    given.url = tab.url;
+    cookieToSet.url = tab.url;
   }
-  if (given.url !== undefined && given.domain !== undefined) {
+  if (cookieToSet.url !== undefined && cookieToSet.domain !== undefined) {
     throw errors.cookieWithBoth({ param: "cookie.url" });
   }
-  const placed = inItsPlace(given);
+  const browserCookie = toBrowserCookie(cookieToSet);
   try {
-    await within(STATE_MS, "Setting the cookie", context.addCookies([placed]));
+    await within(TIMEOUT_MS, "Setting the cookie", context.addCookies([browserCookie]));
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
-    throw refusedCookie(headline(error), error);
+    throw cookieError(headline(error), error);
   }
   return { ok: true };
 }
 
-const refusedCookie = (reason: string, cause?: unknown): PorticoError =>
+const cookieError = (reason: string, cause?: unknown): PorticoError =>
   errors.cookieRefused({ reason }, { param: "cookie", cause });
 
-/** By domain and path: of a cookie with an address the library takes both, and `secure`, from that alone. */
-function inItsPlace({ url, ...cookie }: CookieInput): CookieInput {
-  // The browser leaves it out without a word.
+/**
+ * Converts a cookie with a URL to one with domain and path, because the library would derive path and `secure` from the
+ * URL alone.
+ */
+function toBrowserCookie({ url, ...cookie }: CookieInput): CookieInput {
+  // The browser silently drops such a cookie.
   if (cookie.sameSite === "None" && !(cookie.secure ?? url?.startsWith("https:")))
-    throw refusedCookie("with sameSite None it must be secure.");
+    throw cookieError("with sameSite None it must be secure.");
   if (url === undefined) return { ...cookie, path: cookie.path ?? "/" };
   const { hostname, pathname, protocol } = new URL(url);
   const path = cookie.path ?? pathname.slice(0, pathname.lastIndexOf("/") + 1);
@@ -70,22 +76,22 @@ function inItsPlace({ url, ...cookie }: CookieInput): CookieInput {
 }
 
 export async function clearCookies(op: Op): Promise<object> {
-  await within(STATE_MS, "Clearing the cookies", op.session.context.clearCookies());
+  await within(TIMEOUT_MS, "Clearing the cookies", op.session.context.clearCookies());
   return { ok: true };
 }
 
 type StorageKind = "local" | "session";
 
-/** Web storage belongs to a site: a page of it must be open. */
-async function inPage<T>(
+/** Runs an access to web storage in the tab's page. Storage belongs to a site, so a page of that site must be open. */
+async function accessStorage<T>(
   op: Op,
-  input: Common,
+  input: CommonInput,
   work: (tab: Awaited<ReturnType<typeof readableTab>>) => Promise<T>,
 ): Promise<T> {
   const tab = await readableTab(op, input.targetId, input.timeoutMs);
   try {
     return await within(
-      input.timeoutMs ?? STATE_MS,
+      input.timeoutMs ?? TIMEOUT_MS,
       "The storage access (the page does not respond)",
       work(tab),
     );
@@ -100,33 +106,36 @@ async function inPage<T>(
     if (/QuotaExceeded|exceeded the quota/i.test(String((error as Error).message))) {
       throw errors.webStorageFull({ cause: error });
     }
-    throw failure(error, "The storage access");
+    throw toPublicError(error, "The storage access");
   }
 }
 
 export async function storage(
   op: Op,
-  input: Common & { kind: StorageKind; key?: string },
+  input: CommonInput & { kind: StorageKind; key?: string },
 ): Promise<object> {
-  const all = await inPage(op, input, ({ page }) => page.evaluate(readStorage, input.kind));
+  const all = await accessStorage(op, input, ({ page }) => page.evaluate(readStorage, input.kind));
   const { key } = input;
   return {
     ok: true,
-    values: Object.fromEntries(all.filter(([one]) => key === undefined || one === key)),
+    values: Object.fromEntries(all.filter(([name]) => key === undefined || name === key)),
   };
 }
 
 export async function setStorage(
   op: Op,
-  input: Common & { kind: StorageKind; key: string; value: string },
+  input: CommonInput & { kind: StorageKind; key: string; value: string },
 ): Promise<object> {
   const { kind, key, value } = input;
-  await inPage(op, input, ({ page }) => page.evaluate(writeStorage, { kind, key, value }));
+  await accessStorage(op, input, ({ page }) => page.evaluate(writeStorage, { kind, key, value }));
   return { ok: true };
 }
 
-export async function clearStorage(op: Op, input: Common & { kind: StorageKind }): Promise<object> {
-  await inPage(op, input, ({ page }) =>
+export async function clearStorage(
+  op: Op,
+  input: CommonInput & { kind: StorageKind },
+): Promise<object> {
+  await accessStorage(op, input, ({ page }) =>
     page.evaluate(writeStorage, { kind: input.kind, clear: true }),
   );
   return { ok: true };

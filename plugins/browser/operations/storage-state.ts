@@ -1,21 +1,23 @@
-/** POST /state/save and /state/load: cookies and storage of a profile, kept in a file and brought back from it. */
+/**
+ * POST /state/save and /state/load: saves the cookies and storage of a profile in a file, and restores them from it.
+ */
 import { readFile, stat } from "node:fs/promises";
 import { compile, PorticoError, type Static, Type } from "portico";
 import { WEB_ADDRESS } from "portico/strings";
 import { errors } from "../errors.ts";
 import { within } from "../deadline.ts";
-import { failure, headline, isGone } from "../failures.ts";
+import { toPublicError, headline, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
 import { tmpDir } from "../files/placed-files.ts";
-import type { Common, Op } from "../op.ts";
+import type { CommonInput, Op } from "../op.ts";
 
-interface StateInput extends Common {
-  /** Below the directory of states. */
+interface StateInput extends CommonInput {
+  /** The path of the file, relative to the directory of states. */
   path: string;
 }
 
-const STATE_MS = 30_000;
-const MOST_BYTES = 64 << 20;
+const TIMEOUT_MS = 30_000;
+const MAX_BYTES = 64 << 20;
 
 const optional = Type.Optional;
 const Origin = Type.Object({
@@ -33,32 +35,32 @@ const Cookie = Type.Object({
   secure: Type.Boolean(),
   sameSite: Type.Union([Type.Literal("Strict"), Type.Literal("Lax"), Type.Literal("None")]),
 });
-/** The library's own form. */
+/** The format of the library. */
 const State = Type.Object({ cookies: Type.Array(Cookie), origins: Type.Array(Origin) });
 
-const check = compile(State);
+const stateCheck = compile(State);
 
-/** 501: what a person's own browser keeps is the person's. */
-function refuseOfRelay({ profile }: Op): void {
+/** Throws a 501 for a relay profile: the state of a user's own browser belongs to the user. */
+function rejectRelay({ profile }: Op): void {
   if (profile.driver !== "extension") return;
   throw errors.stateOverRelay();
 }
 
-/** Where states lie: what one browser has saved is as good as its passwords, and not for a sandbox beside it. */
-const statesDir = async (op: Op): Promise<string> => op.deps.statesDir ?? (await tmpDir(op));
+/** Returns the directory of states. A saved state is as sensitive as passwords, so a sandbox has its own directory. */
+const getStatesDir = async (op: Op): Promise<string> => op.deps.statesDir ?? (await tmpDir(op));
 
-/** Writes all cookies, and what the sites that were visited since the browser started keep in the browser. */
+/** Saves all cookies, and the storage of the sites that were visited since the browser started. */
 export async function saveState(op: Op, input: StateInput): Promise<object> {
-  refuseOfRelay(op);
-  return op.session.turns.take("state", () => writeState(op, input));
+  rejectRelay(op);
+  return op.session.queues.run("state", () => writeState(op, input));
 }
 
 async function writeState(op: Op, input: StateInput): Promise<object> {
-  const file = await openConfined(await statesDir(op), input.path, op.deps.whyProtected);
+  const file = await openConfined(await getStatesDir(op), input.path, op.deps.whyProtected);
   try {
     const { context } = op.session;
     const saving = context.storageState({ indexedDB: true });
-    const state = await within(input.timeoutMs ?? STATE_MS, "Saving the state", saving);
+    const state = await within(input.timeoutMs ?? TIMEOUT_MS, "Saving the state", saving);
     const text = JSON.stringify(state);
     await file.handle.writeFile(text);
     const { cookies, origins } = state;
@@ -72,24 +74,24 @@ async function writeState(op: Op, input: StateInput): Promise<object> {
     };
   } catch (error) {
     await file.discard();
-    throw failure(error, "Saving the state");
+    throw toPublicError(error, "Saving the state");
   }
 }
 
-/** Puts what such a file holds in place of all cookies and of what those sites keep. */
+/** Replaces all cookies and the storage of the sites in the file by the saved state. */
 export async function loadState(op: Op, input: StateInput): Promise<object> {
-  refuseOfRelay(op);
-  return op.session.turns.take("state", () => replaceState(op, input));
+  rejectRelay(op);
+  return op.session.queues.run("state", () => replaceState(op, input));
 }
 
 async function replaceState(op: Op, input: StateInput): Promise<object> {
-  const state = await readState(await statesDir(op), input.path);
+  const state = await readState(await getStatesDir(op), input.path);
   const { context } = op.session;
-  // Nothing is fetched for it: the form of an address is enough.
+  // Loading the state fetches nothing, so checking the form of each address is enough.
   for (const { origin } of state.origins) op.deps.guard.precheck(origin);
   const loading = context.setStorageState(state as Parameters<typeof context.setStorageState>[0]);
   try {
-    await within(input.timeoutMs ?? STATE_MS, "Loading the state", loading);
+    await within(input.timeoutMs ?? TIMEOUT_MS, "Loading the state", loading);
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
     throw errors.stateRefused({ reason: headline(error) }, { param: "path", cause: error });
@@ -99,8 +101,8 @@ async function replaceState(op: Op, input: StateInput): Promise<object> {
 
 async function readState(root: string, path: string): Promise<Static<typeof State>> {
   const file = await existingFile(root, path);
-  if ((await stat(file)).size > MOST_BYTES)
-    throw errors.stateTooLarge({ bytes: MOST_BYTES }, { param: "path" });
+  if ((await stat(file)).size > MAX_BYTES)
+    throw errors.stateTooLarge({ bytes: MAX_BYTES }, { param: "path" });
   let value: unknown;
   try {
     value = JSON.parse(await readFile(file, "utf8"));
@@ -108,7 +110,7 @@ async function readState(root: string, path: string): Promise<Static<typeof Stat
     throw errors.stateNotJson({ param: "path", cause: error });
   }
   try {
-    return check.parse(value);
+    return stateCheck.parse(value);
   } catch (error) {
     throw errors.notAState({ reason: (error as Error).message }, { param: "path", cause: error });
   }

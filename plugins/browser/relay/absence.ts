@@ -1,25 +1,26 @@
 /**
- * The time in which the extension is away. Its browser may end the extension's worker at any time; it is back within
- * moments, and its tabs are still attached: nothing shows them, and commands wait. A page of the extension's outlives
- * the worker: the socket that it holds (its presence) says that the browser runs, however slow the machine is.
+ * Tracks the time in which the extension is disconnected. The browser may end the extension's worker at any time. The
+ * worker returns within moments and its tabs remain attached, so the tabs are hidden and commands wait meanwhile. A
+ * page of the extension outlives the worker: while its socket (the presence) is open, the browser runs, however slow
+ * the machine is.
  */
 import { closeSocket, type WebSocket } from "../net/web-socket.ts";
 
-/** How long the worker may be away: with a presence, and without one; ms. */
+/** The time in ms that the worker may be away, with an open presence socket and without one. */
 const AWAY_MS = { present: 30_000, unknown: 3_000 };
 export type AwayMs = typeof AWAY_MS;
 
 export class Absence {
-  readonly #gaveUp: () => void;
+  readonly #onGiveUp: () => void;
   readonly #ms: AwayMs;
   #presence: WebSocket | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isOn = false;
   #waiters: (() => void)[] = [];
 
-  /** `gaveUp` is called where the extension did not come back. */
-  constructor(gaveUp: () => void, ms = AWAY_MS) {
-    this.#gaveUp = gaveUp;
+  /** Calls `onGiveUp` if the extension does not return in time. */
+  constructor(onGiveUp: () => void, ms = AWAY_MS) {
+    this.#onGiveUp = onGiveUp;
     this.#ms = ms;
   }
 
@@ -29,45 +30,45 @@ export class Absence {
 
   begin(): void {
     this.#isOn = true;
-    this.#wait();
+    this.#restartTimer();
   }
 
-  over(): void {
+  end(): void {
     this.#isOn = false;
     clearTimeout(this.#timer);
-    for (const go of this.#waiters.splice(0)) go();
+    for (const resume of this.#waiters.splice(0)) resume();
   }
 
-  /** Settles when the extension is back, or given up. */
-  async ended(): Promise<void> {
+  /** Resolves when the extension is back or its tabs are given up. */
+  async waitUntilEnded(): Promise<void> {
     if (this.#isOn) await new Promise<void>((resolve) => this.#waiters.push(resolve));
   }
 
-  /** The latest presence counts. */
-  takePresence(socket: WebSocket): void {
-    const before = this.#presence;
+  /** Adopts the socket as the presence and closes the previous one. */
+  adoptPresence(socket: WebSocket): void {
+    const previous = this.#presence;
     this.#presence = socket;
-    if (before !== undefined) closeSocket(before, 1000, "The page has connected again.");
+    if (previous !== undefined) closeSocket(previous, 1000, "The page has connected again.");
     socket.once("close", () => {
       if (this.#presence !== socket) return;
       this.#presence = undefined;
-      if (this.#isOn) this.#wait();
+      if (this.#isOn) this.#restartTimer();
     });
-    if (this.#isOn) this.#wait();
+    if (this.#isOn) this.#restartTimer();
   }
 
-  #wait(): void {
+  #restartTimer(): void {
     clearTimeout(this.#timer);
     const ms = this.#presence === undefined ? this.#ms.unknown : this.#ms.present;
     this.#timer = setTimeout(() => {
-      this.#gaveUp();
-      this.over();
+      this.#onGiveUp();
+      this.end();
     }, ms).unref();
   }
 
-  /** The gateway stops, or its secret has changed. */
-  leave(reason: string): void {
-    this.over();
+  /** Closes the presence and resumes all waiters, because the gateway stops or its secret has changed. */
+  close(reason: string): void {
+    this.end();
     if (this.#presence !== undefined) closeSocket(this.#presence, 1001, reason);
   }
 }

@@ -1,19 +1,20 @@
 /**
- * The one DevTools client of the relay. A tab has a single debugging session in the person's browser; this makes a
- * whole browser of it: a root session, one session for each tab, and further ones (aliases) that share a tab's.
+ * Serves the one DevTools client of the relay. The user's browser allows a single debugging session per tab; this class
+ * presents them as a whole browser: a root session, one session for each tab, and further sessions (aliases) that share
+ * a tab's.
  */
 import { randomUUID } from "node:crypto";
 import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
-import { refusalOf } from "../drivers/debugging/rules.ts";
+import { checkMessage } from "../drivers/debugging/rules.ts";
 import { closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 import type { AttachedTab, Hello } from "./link.ts";
 
-/** What the client needs of the relay. */
-export interface Tabs {
-  all(): AttachedTab[];
+/** The operations of the relay that the client uses. */
+export interface RelayTabs {
+  allTabs(): AttachedTab[];
   browser(): Hello;
-  /** Titles and addresses as the browser has them now. */
-  fresh(): Promise<AttachedTab[]>;
+  /** Fetches the current titles and addresses from the browser. */
+  refresh(): Promise<AttachedTab[]>;
   open(): Promise<AttachedTab>;
   close(tab: AttachedTab): Promise<unknown>;
   focus(tab: AttachedTab): Promise<unknown>;
@@ -34,19 +35,19 @@ interface Request {
 
 interface Alias {
   tabId: number;
-  /** Domains that were enabled here: only their events are wanted. */
+  /** The domains enabled in this session. It receives only their events. */
   domains: Set<string>;
 }
 
-/** One name for the person's own profile; the library skips targets without one. */
-const CONTEXT = "portico-relay";
-const BROWSER_TARGET = "portico-relay-browser";
-/** Commands that the person's browser does not take from an extension, and that do no harm when they count as done. */
-const IGNORED = new Set([
+/** The browser context id of the user's own profile. The library ignores targets without one. */
+const BROWSER_CONTEXT_ID = "portico-relay";
+const BROWSER_TARGET_ID = "portico-relay-browser";
+/** Commands that the browser does not accept from an extension. They are reported as successful, which does no harm. */
+const IGNORED_METHODS = new Set([
   "Target.setDiscoverTargets",
   "Browser.setDownloadBehavior",
   "Page.setDownloadBehavior",
-  // The browser asks the person instead.
+  // The browser asks its user instead.
   "Browser.grantPermissions",
   "Browser.resetPermissions",
 ]);
@@ -55,82 +56,83 @@ const domainOf = (method: string): string => method.slice(0, method.indexOf(".")
 
 export class CdpClient {
   readonly #socket: WebSocket;
-  readonly #tabs: Tabs;
-  /** tabId → the tab's session and the attachment that it is of. */
-  readonly #main = new Map<number, { sessionId: string; tab: AttachedTab }>();
+  readonly #tabs: RelayTabs;
+  /** Maps a tab id to the tab's session and to the attachment that the session belongs to. */
+  readonly #tabSessions = new Map<number, { sessionId: string; tab: AttachedTab }>();
   readonly #aliases = new Map<string, Alias>();
   readonly #browserSessions = new Set<string>();
-  /** Sessions of frames and workers, which the person's browser has named. */
-  readonly #children = new Map<string, number>();
-  /** Events of sessions whose frame tree was requested and has not arrived yet. */
-  readonly #held = new Map<string, { method: string; params: object }[]>();
-  #attaching = false;
+  /** Maps the browser's session ids of frames and workers to the ids of their tabs. */
+  readonly #childSessions = new Map<string, number>();
+  /** Buffers the events of sessions whose requested frame tree has not arrived yet. */
+  readonly #bufferedEvents = new Map<string, { method: string; params: object }[]>();
+  #isAutoAttaching = false;
 
-  constructor(socket: WebSocket, tabs: Tabs) {
+  constructor(socket: WebSocket, tabs: RelayTabs) {
     this.#socket = socket;
     this.#tabs = tabs;
     readMessages(socket, {
       json: (message) => {
         const request = message as Request;
         if (typeof request.method !== "string") throw new TypeError("not a request");
-        void this.#take(request);
+        void this.#handleRequest(request);
       },
     });
   }
 
-  /** A tab came, or came back with a new debugger: then it is another session. */
-  attached(tab: AttachedTab): void {
-    const known = this.#main.get(tab.tabId);
-    if (known?.tab.attachment === tab.attachment) {
-      known.tab = tab;
+  /** Announces a tab. If its debugger was attached again, the old session ends and a new one begins. */
+  announceTab(tab: AttachedTab): void {
+    const entry = this.#tabSessions.get(tab.tabId);
+    if (entry?.tab.attachment === tab.attachment) {
+      entry.tab = tab;
       return;
     }
-    if (known !== undefined) this.detached(tab.tabId);
-    if (!this.#attaching) return;
+    if (entry !== undefined) this.announceDetached(tab.tabId);
+    if (!this.#isAutoAttaching) return;
     const sessionId = `tab-${tab.tabId}-${randomUUID().slice(0, 8)}`;
-    this.#main.set(tab.tabId, { sessionId, tab });
-    this.#event(undefined, "Target.attachedToTarget", {
+    this.#tabSessions.set(tab.tabId, { sessionId, tab });
+    this.#sendEvent(undefined, "Target.attachedToTarget", {
       sessionId,
-      targetInfo: this.#info(tab),
+      targetInfo: this.#targetInfo(tab),
       waitingForDebugger: false,
     });
-    // A tab behind others draws nothing, and actions would wait for it for ever.
+    // A background tab does not render, so actions would wait for it forever.
     const focus = this.#tabs.command(tab, undefined, "Emulation.setFocusEmulationEnabled", {
       enabled: true,
     });
     focus.catch(() => {});
   }
 
-  detached(tabId: number): void {
-    const known = this.#main.get(tabId);
-    if (known === undefined) return;
-    this.#main.delete(tabId);
+  announceDetached(tabId: number): void {
+    const entry = this.#tabSessions.get(tabId);
+    if (entry === undefined) return;
+    this.#tabSessions.delete(tabId);
     for (const [session, alias] of this.#aliases)
       if (alias.tabId === tabId) this.#aliases.delete(session);
-    for (const [session, owner] of this.#children)
-      if (owner === tabId) this.#children.delete(session);
-    const { sessionId, tab } = known;
-    this.#event(undefined, "Target.detachedFromTarget", { sessionId, targetId: tab.targetId });
+    for (const [session, owner] of this.#childSessions)
+      if (owner === tabId) this.#childSessions.delete(session);
+    const { sessionId, tab } = entry;
+    this.#sendEvent(undefined, "Target.detachedFromTarget", { sessionId, targetId: tab.targetId });
   }
 
-  /** Something happened in a tab, or in a frame or worker of it. */
-  happened(
+  /** Forwards an event of a tab, or of a frame or worker in it (`child` is its session). */
+  forwardEvent(
     tabId: number,
     child: string | undefined,
     method: string,
     params: Record<string, unknown>,
   ): void {
     if (method === "Target.attachedToTarget")
-      this.#children.set(String(params["sessionId"]), tabId);
-    if (method === "Target.detachedFromTarget") this.#children.delete(String(params["sessionId"]));
-    const own = child ?? this.#main.get(tabId)?.sessionId;
-    const events = own === undefined ? undefined : this.#held.get(own);
+      this.#childSessions.set(String(params["sessionId"]), tabId);
+    if (method === "Target.detachedFromTarget")
+      this.#childSessions.delete(String(params["sessionId"]));
+    const sessionId = child ?? this.#tabSessions.get(tabId)?.sessionId;
+    const events = sessionId === undefined ? undefined : this.#bufferedEvents.get(sessionId);
     if (events !== undefined) events.push({ method, params });
-    else if (own !== undefined) this.#event(own, method, params);
+    else if (sessionId !== undefined) this.#sendEvent(sessionId, method, params);
     if (child !== undefined) return;
     for (const [session, alias] of this.#aliases) {
       if (alias.tabId === tabId && alias.domains.has(domainOf(method)))
-        this.#event(session, method, params);
+        this.#sendEvent(session, method, params);
     }
   }
 
@@ -138,53 +140,56 @@ export class CdpClient {
     closeSocket(this.#socket, 1001, reason);
   }
 
-  async #take({ id, method, params = {}, sessionId }: Request): Promise<void> {
-    let answer: object;
-    // In the extension, events can overtake answers. The library drops what it hears of frames that it does not know.
-    const holding =
-      method === "Page.getFrameTree" && sessionId !== undefined && !this.#held.has(sessionId);
-    if (holding) this.#held.set(sessionId, []);
+  async #handleRequest({ id, method, params = {}, sessionId }: Request): Promise<void> {
+    let response: object;
+    // Events of the extension can overtake responses, and the library drops events of frames that it does not know yet.
+    const isBuffering =
+      method === "Page.getFrameTree" &&
+      sessionId !== undefined &&
+      !this.#bufferedEvents.has(sessionId);
+    if (isBuffering) this.#bufferedEvents.set(sessionId, []);
     try {
-      const error = refusalOf(id, method, params);
-      answer =
+      const error = checkMessage(id, method, params);
+      response =
         error === undefined
-          ? { result: (await this.#run(method, params, sessionId)) ?? {} }
+          ? { result: (await this.#execute(method, params, sessionId)) ?? {} }
           : { error };
     } catch (error) {
-      answer = { error: { code: -32000, message: (error as Error).message } };
+      response = { error: { code: -32000, message: (error as Error).message } };
     }
-    this.#send({ id, ...answer, sessionId });
-    if (!holding) return;
-    const events = this.#held.get(sessionId) ?? [];
-    this.#held.delete(sessionId);
-    for (const event of events) this.#event(sessionId, event.method, event.params);
+    this.#send({ id, ...response, sessionId });
+    if (!isBuffering) return;
+    const events = this.#bufferedEvents.get(sessionId) ?? [];
+    this.#bufferedEvents.delete(sessionId);
+    for (const event of events) this.#sendEvent(sessionId, event.method, event.params);
   }
 
-  async #run(
+  async #execute(
     method: string,
     params: Record<string, unknown>,
     sessionId: string | undefined,
   ): Promise<unknown> {
     if (method === "Browser.getVersion") return this.#version();
-    if (IGNORED.has(method)) return {};
+    if (IGNORED_METHODS.has(method)) return {};
     if (sessionId === undefined || this.#browserSessions.has(sessionId))
-      return this.#onBrowser(method, params);
+      return this.#executeOnBrowser(method, params);
     const alias = this.#aliases.get(sessionId);
-    if (alias !== undefined) return this.#onAlias(alias, sessionId, method, params);
-    const child = this.#children.get(sessionId);
-    if (child !== undefined) return this.#tabs.command(this.#tab(child), sessionId, method, params);
-    for (const { sessionId: own, tab } of this.#main.values()) {
-      if (own === sessionId) return this.#onTab(tab, method, params);
+    if (alias !== undefined) return this.#executeOnAlias(alias, sessionId, method, params);
+    const child = this.#childSessions.get(sessionId);
+    if (child !== undefined)
+      return this.#tabs.command(this.#findTab(child), sessionId, method, params);
+    for (const { sessionId: tabSessionId, tab } of this.#tabSessions.values()) {
+      if (tabSessionId === sessionId) return this.#executeOnTab(tab, method, params);
     }
     throw new Error("Session with given id not found.");
   }
 
-  #onTab(tab: AttachedTab, method: string, params: Record<string, unknown>): unknown {
-    if (method === "Target.getTargetInfo") return { targetInfo: this.#info(tab) };
+  #executeOnTab(tab: AttachedTab, method: string, params: Record<string, unknown>): unknown {
+    if (method === "Target.getTargetInfo") return { targetInfo: this.#targetInfo(tab) };
     return this.#tabs.command(tab, undefined, method, params);
   }
 
-  #onAlias(
+  #executeOnAlias(
     alias: Alias,
     sessionId: string,
     method: string,
@@ -193,22 +198,25 @@ export class CdpClient {
     const domain = domainOf(method);
     if (method === "Target.detachFromTarget") return void this.#aliases.delete(sessionId);
     if (method.endsWith(".enable")) alias.domains.add(domain);
-    // The tab's own session may still want the domain.
+    // The tab's own session may still need the domain.
     if (method.endsWith(".disable")) return void alias.domains.delete(domain);
-    return this.#onTab(this.#tab(alias.tabId), method, params);
+    return this.#executeOnTab(this.#findTab(alias.tabId), method, params);
   }
 
-  async #onBrowser(method: string, params: Record<string, unknown>): Promise<unknown> {
+  async #executeOnBrowser(method: string, params: Record<string, unknown>): Promise<unknown> {
     switch (method) {
       case "Target.setAutoAttach":
-        this.#attaching = params["autoAttach"] === true;
-        for (const tab of this.#tabs.all()) this.attached(tab);
+        this.#isAutoAttaching = params["autoAttach"] === true;
+        for (const tab of this.#tabs.allTabs()) this.announceTab(tab);
         return {};
       case "Target.getTargets":
-        return { targetInfos: (await this.#tabs.fresh()).map((tab) => this.#info(tab)) };
+        return { targetInfos: (await this.#tabs.refresh()).map((tab) => this.#targetInfo(tab)) };
       case "Target.getTargetInfo":
         return {
-          targetInfo: params["targetId"] === undefined ? BROWSER : this.#info(this.#target(params)),
+          targetInfo:
+            params["targetId"] === undefined
+              ? BROWSER_TARGET_INFO
+              : this.#targetInfo(this.#findTarget(params)),
         };
       case "Target.attachToBrowserTarget": {
         const sessionId = `browser-${randomUUID()}`;
@@ -217,7 +225,7 @@ export class CdpClient {
       }
       case "Target.attachToTarget": {
         const sessionId = `alias-${randomUUID()}`;
-        this.#aliases.set(sessionId, { tabId: this.#target(params).tabId, domains: new Set() });
+        this.#aliases.set(sessionId, { tabId: this.#findTarget(params).tabId, domains: new Set() });
         return { sessionId };
       }
       case "Target.detachFromTarget": {
@@ -234,37 +242,37 @@ export class CdpClient {
         return { targetId: tab.targetId };
       }
       case "Target.closeTarget":
-        await this.#tabs.close(this.#target(params));
+        await this.#tabs.close(this.#findTarget(params));
         return { success: true };
       case "Target.activateTarget":
-        await this.#tabs.focus(this.#target(params));
+        await this.#tabs.focus(this.#findTarget(params));
         return {};
     }
-    if (domainOf(method) === "Storage") return this.#storage(method, params);
+    if (domainOf(method) === "Storage") return this.#executeStorageCommand(method, params);
     throw new Error(`${method} is not possible in a person's own browser, through its extension.`);
   }
 
-  /** Cookies are the browser's, and any of its tabs can speak of them. */
-  #storage(method: string, params: Record<string, unknown>): unknown {
-    const tab = this.#tabs.all()[0];
+  /** Sends a storage command to any tab: cookies belong to the whole browser. */
+  #executeStorageCommand(method: string, params: Record<string, unknown>): unknown {
+    const tab = this.#tabs.allTabs()[0];
     if (tab === undefined) throw new Error("No tab is attached.");
     const { browserContextId: _ours, ...rest } = params;
     return this.#tabs.command(tab, undefined, method, rest);
   }
 
-  #tab(tabId: number): AttachedTab {
-    const tab = this.#tabs.all().find((one) => one.tabId === tabId);
+  #findTab(tabId: number): AttachedTab {
+    const tab = this.#tabs.allTabs().find((candidate) => candidate.tabId === tabId);
     if (tab === undefined) throw new Error("Target closed");
     return tab;
   }
 
-  #target(params: Record<string, unknown>): AttachedTab {
-    const tab = this.#tabs.all().find(({ targetId }) => targetId === params["targetId"]);
+  #findTarget(params: Record<string, unknown>): AttachedTab {
+    const tab = this.#tabs.allTabs().find(({ targetId }) => targetId === params["targetId"]);
     if (tab === undefined) throw new Error("No target with given id found");
     return tab;
   }
 
-  #info(tab: AttachedTab): object {
+  #targetInfo(tab: AttachedTab): object {
     const { targetId, title, url } = tab;
     return {
       targetId,
@@ -273,7 +281,7 @@ export class CdpClient {
       url,
       attached: true,
       canAccessOpener: false,
-      browserContextId: CONTEXT,
+      browserContextId: BROWSER_CONTEXT_ID,
     };
   }
 
@@ -283,11 +291,11 @@ export class CdpClient {
     return { protocolVersion: "1.3", product, revision: "", userAgent, jsVersion: "" };
   }
 
-  #event(sessionId: string | undefined, method: string, params: object): void {
+  #sendEvent(sessionId: string | undefined, method: string, params: object): void {
     this.#send({ method, params, sessionId });
   }
 
-  /** A client that does not read is cut off before what it asked for fills the memory. */
+  /** Disconnects a client that does not read before the buffered messages fill the memory. */
   #send(message: object): void {
     if (this.#socket.bufferedAmount > MAX_MESSAGE_BYTES) this.#socket.terminate();
     else if (this.#socket.readyState === this.#socket.OPEN)
@@ -295,8 +303,8 @@ export class CdpClient {
   }
 }
 
-const BROWSER = {
-  targetId: BROWSER_TARGET,
+const BROWSER_TARGET_INFO = {
+  targetId: BROWSER_TARGET_ID,
   type: "browser",
   title: "",
   url: "",

@@ -1,4 +1,4 @@
-/** The relay's side of the extension's socket: questions with answers, events, and a heartbeat. */
+/** The relay's side of the extension's socket: requests with responses, events, and a heartbeat. */
 import { compile, type Static, Type } from "portico";
 import { closeSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 
@@ -12,7 +12,7 @@ const AttachedTab = Type.Object({
   title: Text,
   url: Text,
 });
-/** A tab as the extension reports it. `attachment` is new after each attachment of the debugger. */
+/** A tab as the extension reports it. `attachment` changes each time the debugger is attached. */
 export type AttachedTab = Static<typeof AttachedTab>;
 
 const Hello = Type.Object({ version: Text, userAgent: Text, tabs: Type.Array(AttachedTab) });
@@ -50,27 +50,29 @@ const checkMessage = compile(
 );
 type ExtensionMessage = ReturnType<typeof checkMessage.parse>;
 
-/** A tab in an answer of the extension's. */
+/** Validates a tab in a response of the extension. */
 export const checkTab = compile(AttachedTab);
-/** Those that it lists; null for one that has just gone. */
+/** Validates the list of tabs; `null` stands for a tab that has just been closed. */
 export const checkTabs = compile(Type.Array(Type.Union([AttachedTab, Type.Null()])));
 
-/** What the extension can be asked for. */
-export type Ask =
+/** The requests that the extension accepts. */
+export type ExtensionRequest =
   | { ask: "ping" | "list" | "open" }
   | { ask: "close" | "focus" | "reset"; tabId: number }
   | { ask: "command"; tabId: number; sessionId?: string; method: string; params: object };
 
-/** The extension went, and can be asked again: it had not taken the question, or has no harm from doing it twice. */
-export class NotTaken extends Error {}
+/**
+ * The extension disconnected, and the request may be sent again: it was not accepted yet, or repeating it does no harm.
+ */
+export class NotAcceptedError extends Error {}
 
 /**
- * What the automation library puts into a page before it asks it anything, and then calls by reference. Where that fails
- * once, it asks no more: the page could not be worked with until it is loaded again.
+ * Matches the script that the automation library injects into a page before its first request and then calls by
+ * reference. If the injection fails once, the library does not retry it, and the page is unusable until it is reloaded.
  */
 const LIBRARY_SCRIPT = /^\s*\(\(\) => \{\s*const module = \{\};/;
 
-function isRepeatable(request: Ask): boolean {
+function isRepeatable(request: ExtensionRequest): boolean {
   if (request.ask !== "command") return request.ask === "list";
   const { expression } = request.params as { expression?: unknown };
   return (
@@ -80,65 +82,73 @@ function isRepeatable(request: Ask): boolean {
   );
 }
 
-interface Waiting {
-  /** A caller that asks again may cause it to be done twice. */
-  taken: boolean;
+interface PendingRequest {
+  /** The extension has accepted the request, so repeating it might execute it twice. */
+  isAccepted: boolean;
   isRepeatable: boolean;
-  /** A command may take as long as the page does, once the extension has it; everything else is done soon. */
+  /** An accepted command may take as long as the page needs. All other requests finish soon. */
   isCommand: boolean;
   timer: NodeJS.Timeout;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
 
-/** The browser ends a worker after 30 s without a message; a socket that misses one beat is dead. */
-const BEAT_MS = 15_000;
-/** For an answer; for a command, until the extension has taken it. */
-const ASK_MS = 15_000;
+/**
+ * The interval of pings in ms. The browser ends a worker after 30 s without a message; a socket that misses one ping is
+ * dead.
+ */
+const PING_INTERVAL_MS = 15_000;
+/** The timeout in ms of a response; of a command, until the extension has accepted it. */
+const REQUEST_TIMEOUT_MS = 15_000;
 
 export class ExtensionLink {
   readonly #socket: WebSocket;
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #beat: NodeJS.Timeout;
-  readonly #askMs: number;
+  readonly #pending = new Map<number, PendingRequest>();
+  readonly #pingTimer: NodeJS.Timeout;
+  readonly #timeoutMs: number;
   #id = 0;
 
   constructor(
     socket: WebSocket,
     handlers: { onEvent(event: ExtensionEvent): void; onClose(): void },
-    { askMs = ASK_MS }: { askMs?: number } = {},
+    { askMs: timeoutMs = REQUEST_TIMEOUT_MS }: { askMs?: number } = {},
   ) {
     this.#socket = socket;
-    this.#askMs = askMs;
-    this.#beat = setInterval(() => this.#ping(), BEAT_MS).unref();
+    this.#timeoutMs = timeoutMs;
+    this.#pingTimer = setInterval(() => this.#ping(), PING_INTERVAL_MS).unref();
     readMessages(socket, {
-      json: (message) => this.#take(checkMessage.parse(message), handlers.onEvent),
+      json: (message) => this.#dispatch(checkMessage.parse(message), handlers.onEvent),
     });
     socket.on("close", () => {
-      clearInterval(this.#beat);
+      clearInterval(this.#pingTimer);
       const interrupted = new Error("The extension was interrupted by its browser: try again.");
-      for (const [id, { taken, isRepeatable }] of this.#waiting)
-        this.#settled(id)?.reject(taken && !isRepeatable ? interrupted : new NotTaken());
+      for (const [id, { isAccepted, isRepeatable }] of this.#pending)
+        this.#removePending(id)?.reject(
+          isAccepted && !isRepeatable ? interrupted : new NotAcceptedError(),
+        );
       handlers.onClose();
     });
   }
 
-  /** The answer. Rejects with `NotTaken` where the extension went and can be asked again, else with its words. */
-  ask<T = Record<string, unknown>>(request: Ask): Promise<T> {
+  /**
+   * Sends a request and returns the response. Rejects with `NotAcceptedError` if the extension disconnected and the
+   * request may be repeated, else with the extension's message.
+   */
+  request<T = Record<string, unknown>>(request: ExtensionRequest): Promise<T> {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
-      const late = (): void =>
-        this.#settled(id)?.reject(new Error("The extension did not answer in time."));
-      this.#waiting.set(id, {
-        taken: false,
+      const onTimeout = (): void =>
+        this.#removePending(id)?.reject(new Error("The extension did not answer in time."));
+      this.#pending.set(id, {
+        isAccepted: false,
         isRepeatable: isRepeatable(request),
         isCommand: request.ask === "command",
-        timer: setTimeout(late, this.#askMs).unref(),
+        timer: setTimeout(onTimeout, this.#timeoutMs).unref(),
         resolve: resolve as (value: unknown) => void,
         reject,
       });
       this.#socket.send(JSON.stringify({ id, ...request }), (error) => {
-        if (error) this.#settled(id)?.reject(new NotTaken());
+        if (error) this.#removePending(id)?.reject(new NotAcceptedError());
       });
     });
   }
@@ -147,38 +157,38 @@ export class ExtensionLink {
     closeSocket(this.#socket, code, reason);
   }
 
-  #take(message: ExtensionMessage, onEvent: (event: ExtensionEvent) => void): void {
+  #dispatch(message: ExtensionMessage, onEvent: (event: ExtensionEvent) => void): void {
     if ("event" in message) onEvent(message);
-    else if ("taken" in message) this.#taken(message.taken);
+    else if ("taken" in message) this.#markAccepted(message.taken);
     else this.#settle(message);
   }
 
-  /** Takes a question off the list; undefined where it was settled before. */
-  #settled(id: number): Waiting | undefined {
-    const waiting = this.#waiting.get(id);
-    clearTimeout(waiting?.timer);
-    this.#waiting.delete(id);
-    return waiting;
+  /** Removes a pending request and returns it, or `undefined` if it was settled before. */
+  #removePending(id: number): PendingRequest | undefined {
+    const entry = this.#pending.get(id);
+    clearTimeout(entry?.timer);
+    this.#pending.delete(id);
+    return entry;
   }
 
-  #taken(id: number): void {
-    const waiting = this.#waiting.get(id);
-    if (waiting === undefined) return;
-    waiting.taken = true;
-    if (waiting.isCommand) clearTimeout(waiting.timer);
+  #markAccepted(id: number): void {
+    const entry = this.#pending.get(id);
+    if (entry === undefined) return;
+    entry.isAccepted = true;
+    if (entry.isCommand) clearTimeout(entry.timer);
   }
 
   #settle({ id, result, error }: { id: number; result?: unknown; error?: string }): void {
-    const waiting = this.#settled(id);
-    if (error === undefined) waiting?.resolve(result);
-    else waiting?.reject(new Error(error));
+    const entry = this.#removePending(id);
+    if (error === undefined) entry?.resolve(result);
+    else entry?.reject(new Error(error));
   }
 
   #ping(): void {
-    const late = setTimeout(() => this.#socket.terminate(), BEAT_MS - 1000).unref();
-    this.ask({ ask: "ping" }).then(
-      () => clearTimeout(late),
-      () => clearTimeout(late),
+    const timeout = setTimeout(() => this.#socket.terminate(), PING_INTERVAL_MS - 1000).unref();
+    this.request({ ask: "ping" }).then(
+      () => clearTimeout(timeout),
+      () => clearTimeout(timeout),
     );
   }
 }

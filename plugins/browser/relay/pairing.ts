@@ -1,11 +1,19 @@
-/** Who may connect to the relay: one extension, identified by its origin, and clients that know the pairing token. */
+/**
+ * Decides who may connect to the relay: one extension, identified by its origin, and clients that have the pairing
+ * token.
+ */
 import { createHmac } from "node:crypto";
 
-/** Follows from `key` in the extension's manifest: SHA-256 of the key, its first 16 bytes written with a–p. */
+/**
+ * Derived from `key` in the extension's manifest: the first 16 bytes of the key's SHA-256, written with the letters
+ * a–p.
+ */
 export const EXTENSION_ID = "jjgjhlpjadmckojocchkdonppogndjhh";
 export const EXTENSION_ORIGIN = `chrome-extension://${EXTENSION_ID}`;
 
-/** The subprotocol of the extension; its token comes as a second one (`token.…`), for a page can set no header. */
+/**
+ * The subprotocol of the extension. The token is a second subprotocol (`token.…`), because a page cannot set headers.
+ */
 export const PROTOCOL = "portico-relay";
 
 /**

@@ -1,30 +1,33 @@
-/** What browser control does before it acts on tabs of the relay. */
+/** Prepares the relay before browser control acts on its tabs. */
 import type { Op } from "../op.ts";
-import { aboutOf } from "../declarations/routes.ts";
+import { subjectOf } from "../declarations/routes.ts";
 import { libraryUnavailable } from "../drivers/playwright.ts";
 import type { Session } from "../session/session.ts";
 import type { RelayControl } from "../relay-control.ts";
 
-type Asked = Pick<Op, "profile" | "session" | "deps">;
+type RelayOp = Pick<Op, "profile" | "session" | "deps">;
 
-/** Sessions that were stopped, and how many tabs had been handed over by then: a further one takes the stop back. */
-const stopped = new WeakMap<Session, number>();
+/**
+ * Maps each stopped session to the number of tabs that had been attached by then. A further attached tab revokes the
+ * stop.
+ */
+const stoppedSessions = new WeakMap<Session, number>();
 
-const ours = ({ profile, deps }: Asked): RelayControl | undefined =>
+const ownRelay = ({ profile, deps }: RelayOp): RelayControl | undefined =>
   profile.driver === "extension" && profile.cdpUrl === deps.relay?.url ? deps.relay : undefined;
 
 const isStopped = (session: Session, relay: RelayControl): boolean =>
-  stopped.get(session) === relay.clicks;
+  stoppedSessions.get(session) === relay.attachCount;
 
-/** True where tabs are attached and may be used, though nothing has connected to them yet. */
-export function isReachable(op: Asked): boolean {
-  const relay = ours(op);
+/** True if tabs are attached and may be used, even if the session has not connected to them yet. */
+export function isReachable(op: RelayOp): boolean {
+  const relay = ownRelay(op);
   return relay !== undefined && relay.tabs().length > 0 && !isStopped(op.session, relay);
 }
 
-/** What the status says of a relay profile beside the rest. */
-export function relayStatus(op: Asked): object {
-  const relay = ours(op);
+/** Returns the additional status fields of a relay profile. */
+export function relayStatus(op: RelayOp): object {
+  const relay = ownRelay(op);
   if (relay === undefined) return {};
   const tabs = relay
     .tabs()
@@ -32,32 +35,33 @@ export function relayStatus(op: Asked): object {
   return { relay: { port: relay.port, connected: relay.connected }, tabs };
 }
 
-const STARTS: ReadonlySet<string> = new Set(["/start", "/navigate", "/tabs/open"]);
+const STARTING_PATHS: ReadonlySet<string> = new Set(["/start", "/navigate", "/tabs/open"]);
 
-function noteStop(session: Session, relay: RelayControl, path: string): void {
-  if (path === "/stop") stopped.set(session, relay.clicks);
-  if (STARTS.has(path)) stopped.delete(session);
+function recordStop(session: Session, relay: RelayControl, path: string): void {
+  if (path === "/stop") stoppedSessions.set(session, relay.attachCount);
+  if (STARTING_PATHS.has(path)) stoppedSessions.delete(session);
 }
 
 /**
- * The person's browser runs anyway: where a tab is attached, the first request connects to it. Where none is, nothing
- * stays connected, and routes that need one answer 409. 501 for what needs the library where it is absent.
+ * Connects the session at the first request if a tab is attached: the user's browser runs anyway. Without an attached
+ * tab, the session is disconnected and routes that need a tab fail with 409. Fails with 501 if the operation needs the
+ * library and it is not installed.
  */
 export async function prepareRelay(op: Op, path: string): Promise<void> {
-  const relay = ours(op);
-  const about = aboutOf(path);
-  const needsNoTab = about === "browser" || about === "profiles";
-  if (!op.deps.libraryPresent() && about === "page") {
+  const relay = ownRelay(op);
+  const subject = subjectOf(path);
+  const needsNoTab = subject === "browser" || subject === "profiles";
+  if (!op.deps.libraryPresent() && subject === "page") {
     throw libraryUnavailable({
       still: "Without it, the tabs of the extension relay can only be listed.",
     });
   }
   if (relay === undefined) return;
   const { session } = op;
-  noteStop(session, relay, path);
-  if (!needsNoTab) await relay.settled();
+  recordStop(session, relay, path);
+  if (!needsNoTab) await relay.waitWhileAway();
   if (relay.tabs().length === 0) {
-    if (session.running && !relay.isAway) await session.stop();
+    if (session.isRunning && !relay.isAway) await session.stop();
     if (path !== "/tabs" && !needsNoTab) await relay.ready();
     return;
   }

@@ -1,41 +1,43 @@
-/** What the relay knows: the extension (or that it is away for a moment), the attached tabs, and the one client. */
+/** The state of the relay: the extension (or that it is away for a moment), the attached tabs, and the one client. */
 import type { Logger } from "portico";
 import { errors } from "../errors.ts";
 import { closeSocket, type WebSocket } from "../net/web-socket.ts";
 import { Absence, type AwayMs } from "./absence.ts";
-import { CdpClient, type Tabs } from "./client.ts";
+import { CdpClient, type RelayTabs } from "./client.ts";
 import {
-  type Ask,
+  type ExtensionRequest,
   type AttachedTab,
   type ExtensionEvent,
   checkTab,
   checkTabs,
   ExtensionLink,
   type Hello,
-  NotTaken,
+  NotAcceptedError,
 } from "./link.ts";
 
-/** The last tab may be about to come back (a navigation can throw the debugger out). */
-const EMPTY_MS = 1_000;
+/**
+ * The delay in ms before the client is closed after the last tab: a navigation can detach the debugger for a moment.
+ */
+const NO_TABS_DELAY_MS = 1_000;
 
-export class Relay implements Tabs {
+export class Relay implements RelayTabs {
   readonly #log: Logger;
   readonly #tabs = new Map<number, AttachedTab>();
-  /** Tabs on which a client may have left something (overrides, interceptions). */
-  readonly #used = new Set<number>();
+  /** Tabs on which a client may have left overrides or interceptions. */
+  readonly #changedTabs = new Set<number>();
   #link: ExtensionLink | undefined;
-  /** It has said hello: before that it is asked for nothing. */
-  #greeted = false;
+  /** True once the extension has sent its hello; no requests are sent before that. */
+  #hasHello = false;
   #instance = "";
   #hello: Hello | undefined;
   #client: CdpClient | undefined;
-  #clientComing = false;
-  /** The client that waits until the tabs are clean. */
-  #waiting: WebSocket | undefined;
+  #isClientReserved = false;
+  /** The socket of a client that waits until the tabs are clean. */
+  #waitingClient: WebSocket | undefined;
   #cleaning: Promise<unknown> = Promise.resolve();
   readonly #absence: Absence;
-  #empty: NodeJS.Timeout | undefined;
-  #clicks = 0;
+  #noTabsTimer: NodeJS.Timeout | undefined;
+  #attachCount = 0;
 
   constructor(log: Logger, awayMs?: AwayMs) {
     this.#log = log;
@@ -49,121 +51,122 @@ export class Relay implements Tabs {
     return this.#link !== undefined;
   }
 
-  /** Goes up with every tab that is handed over. */
-  get clicks(): number {
-    return this.#clicks;
+  /** The number of tabs that have been attached so far. */
+  get attachCount(): number {
+    return this.#attachCount;
   }
 
-  /** Those of an extension that is away for a moment included. */
-  all(): AttachedTab[] {
+  /** Returns all tabs, including those of an extension that is away for a moment. */
+  allTabs(): AttachedTab[] {
     return [...this.#tabs.values()];
   }
 
-  /** Those that are known to be there. */
-  present(): AttachedTab[] {
-    return this.#greeted ? this.all() : [];
+  /** Returns the attached tabs, or none while the extension is away. */
+  availableTabs(): AttachedTab[] {
+    return this.#hasHello ? this.allTabs() : [];
   }
 
   browser(): Hello {
     return this.#hello ?? { version: "", userAgent: "", tabs: [] };
   }
 
-  /** 409 where another browser's extension is connected already. */
+  /** Throws a 409 if another browser's extension is connected. */
   checkExtension(instance: string): void {
-    if (!this.#isTaken(instance)) return;
+    if (!this.#isOtherExtension(instance)) return;
     throw errors.otherExtension();
   }
 
-  #isTaken(instance: string): boolean {
+  #isOtherExtension(instance: string): boolean {
     return this.#link !== undefined && (instance === "" || instance !== this.#instance);
   }
 
-  /** A page of the connected extension's says that its browser runs. */
-  takePresence(socket: WebSocket): void {
-    this.#absence.takePresence(socket);
+  /** Adopts the socket by which a page of the extension shows that its browser runs. */
+  adoptPresence(socket: WebSocket): void {
+    this.#absence.adoptPresence(socket);
   }
 
-  takeExtension(socket: WebSocket, instance: string): void {
-    // Another one may have come since this one was checked.
-    if (this.#isTaken(instance)) {
+  adoptExtension(socket: WebSocket, instance: string): void {
+    // Another extension may have connected since `checkExtension`.
+    if (this.#isOtherExtension(instance)) {
       closeSocket(socket, 4409, "Another browser's extension is connected.");
       return;
     }
-    // The same browser again: its old worker has died, whether or not its socket has noticed.
+    // The same browser reconnects: its old worker has died, even if its socket does not show that yet.
     this.#link?.close(4409, "The extension has connected again.");
     const link = new ExtensionLink(socket, {
       onEvent: (event) => {
-        if (this.#link === link) this.#happened(event);
+        if (this.#link === link) this.#handleEvent(event);
       },
       onClose: () => {
-        if (this.#link === link) this.#lost();
+        if (this.#link === link) this.#handleDisconnect();
       },
     });
     this.#link = link;
     this.#instance = instance;
-    this.#absent();
+    this.#markAway();
   }
 
-  #lost(): void {
+  #handleDisconnect(): void {
     this.#link = undefined;
-    this.#absent();
+    this.#markAway();
   }
 
-  /** Until it has said hello, which it does soon or not at all. */
-  #absent(): void {
-    this.#greeted = false;
+  /** Marks the extension as away until its hello arrives. */
+  #markAway(): void {
+    this.#hasHello = false;
     if (this.#tabs.size === 0) return;
     this.#log.debug("the extension has disconnected");
     this.#absence.begin();
   }
 
-  #happened(event: ExtensionEvent): void {
-    if (event.event === "hello") this.#greet(event);
+  #handleEvent(event: ExtensionEvent): void {
+    if (event.event === "hello") this.#handleHello(event);
     else if (event.event === "attached") this.#add(event.tab);
     else if (event.event === "detached") this.#forget(event.tabId);
-    else this.#inTab(event.tabId, event.sessionId, event.method, event.params ?? {});
+    else this.#handleTabEvent(event.tabId, event.sessionId, event.method, event.params ?? {});
   }
 
-  #greet(hello: Hello): void {
-    const still = new Set(hello.tabs.map(({ tabId }) => tabId));
+  #handleHello(hello: Hello): void {
+    const currentIds = new Set(hello.tabs.map(({ tabId }) => tabId));
     this.#hello = hello;
-    this.#greeted = true;
-    for (const tabId of [...this.#tabs.keys()]) if (!still.has(tabId)) this.#forget(tabId);
+    this.#hasHello = true;
+    for (const tabId of [...this.#tabs.keys()]) if (!currentIds.has(tabId)) this.#forget(tabId);
     for (const tab of hello.tabs) {
-      // A gateway that was restarted does not know what the one before it has left there.
-      if (!this.#tabs.has(tab.tabId)) this.#used.add(tab.tabId);
+      // A restarted gateway does not know what the previous one left in the tab.
+      if (!this.#tabs.has(tab.tabId)) this.#changedTabs.add(tab.tabId);
       this.#add(tab);
     }
-    this.#absence.over();
+    this.#absence.end();
     if (this.#client === undefined) this.#clean();
   }
 
   #add(tab: AttachedTab): void {
-    const known = this.#tabs.get(tab.tabId);
-    if (known === undefined) {
-      this.#clicks += 1;
+    const previous = this.#tabs.get(tab.tabId);
+    if (previous === undefined) {
+      this.#attachCount += 1;
       this.#log.info({ tabs: this.#tabs.size + 1 }, "a tab was attached to the relay");
     }
-    if (known?.attachment !== tab.attachment && known !== undefined) this.#used.delete(tab.tabId);
-    clearTimeout(this.#empty);
+    if (previous?.attachment !== tab.attachment && previous !== undefined)
+      this.#changedTabs.delete(tab.tabId);
+    clearTimeout(this.#noTabsTimer);
     this.#tabs.set(tab.tabId, tab);
-    this.#client?.attached(tab);
+    this.#client?.announceTab(tab);
   }
 
   #forget(tabId: number): void {
     if (!this.#tabs.delete(tabId)) return;
-    this.#used.delete(tabId);
+    this.#changedTabs.delete(tabId);
     this.#log.info({ tabs: this.#tabs.size }, "a tab was detached from the relay");
-    this.#client?.detached(tabId);
+    this.#client?.announceDetached(tabId);
     if (this.#tabs.size > 0) return;
-    clearTimeout(this.#empty);
-    this.#empty = setTimeout(
+    clearTimeout(this.#noTabsTimer);
+    this.#noTabsTimer = setTimeout(
       () => this.#client?.close(errors.nothingAttached().message.slice(0, 120)),
-      EMPTY_MS,
+      NO_TABS_DELAY_MS,
     ).unref();
   }
 
-  #inTab(
+  #handleTabEvent(
     tabId: number,
     sessionId: string | undefined,
     method: string,
@@ -178,58 +181,58 @@ export class Relay implements Tabs {
       frame?.id === tab.targetId
     )
       tab.url = frame.url;
-    this.#client?.happened(tabId, sessionId, method, params);
+    this.#client?.forwardEvent(tabId, sessionId, method, params);
   }
 
-  /** Asks the extension; waits for it where it is away for a moment, and asks again what it had not taken. */
-  async #ask<T>(request: Ask): Promise<T> {
+  /** Sends a request to the extension. Waits while it is away, and repeats a request that it had not accepted. */
+  async #request<T>(request: ExtensionRequest): Promise<T> {
     for (;;) {
-      await this.settled();
-      const link = this.#greeted ? this.#link : undefined;
+      await this.waitWhileAway();
+      const link = this.#hasHello ? this.#link : undefined;
       if (link === undefined) throw new Error("Target closed: the extension is not connected.");
       try {
-        return await link.ask<T>(request);
+        return await link.request<T>(request);
       } catch (error) {
-        if (!(error instanceof NotTaken)) throw error;
-        if (this.#link === link) this.#lost();
+        if (!(error instanceof NotAcceptedError)) throw error;
+        if (this.#link === link) this.#handleDisconnect();
       }
     }
   }
 
-  /** Its browser may have exited, or only its worker. */
+  /** True while the extension is disconnected: its browser may have exited, or only its worker. */
   get isAway(): boolean {
     return this.#absence.isOn;
   }
 
-  /** Waits while the extension is disconnected, until it is back or its tabs are given up. */
-  settled(): Promise<void> {
-    return this.#absence.ended();
+  /** Waits while the extension is disconnected, until it returns or its tabs are given up. */
+  waitWhileAway(): Promise<void> {
+    return this.#absence.waitUntilEnded();
   }
 
-  async fresh(): Promise<AttachedTab[]> {
+  async refresh(): Promise<AttachedTab[]> {
     if (this.#tabs.size === 0) return [];
-    const told = checkTabs.parse(await this.#ask({ ask: "list" }));
-    for (const one of told) {
-      const known = one === null ? undefined : this.#tabs.get(one.tabId);
-      if (known !== undefined && one !== null)
-        Object.assign(known, { title: one.title, url: one.url });
+    const listedTabs = checkTabs.parse(await this.#request({ ask: "list" }));
+    for (const listedTab of listedTabs) {
+      const tab = listedTab === null ? undefined : this.#tabs.get(listedTab.tabId);
+      if (tab !== undefined && listedTab !== null)
+        Object.assign(tab, { title: listedTab.title, url: listedTab.url });
     }
-    return this.all();
+    return this.allTabs();
   }
 
   async open(): Promise<AttachedTab> {
-    const tab = checkTab.parse(await this.#ask({ ask: "open" }));
+    const tab = checkTab.parse(await this.#request({ ask: "open" }));
     this.#add(tab);
     return this.#tabs.get(tab.tabId) ?? tab;
   }
 
   async close({ tabId }: AttachedTab): Promise<void> {
-    await this.#ask({ ask: "close", tabId });
+    await this.#request({ ask: "close", tabId });
     this.#forget(tabId);
   }
 
   focus({ tabId }: AttachedTab): Promise<unknown> {
-    return this.#ask({ ask: "focus", tabId });
+    return this.#request({ ask: "focus", tabId });
   }
 
   command(
@@ -238,30 +241,33 @@ export class Relay implements Tabs {
     method: string,
     params: object,
   ): Promise<unknown> {
-    this.#used.add(tabId);
-    return this.#ask({ ask: "command", tabId, method, params, sessionId });
+    this.#changedTabs.add(tabId);
+    return this.#request({ ask: "command", tabId, method, params, sessionId });
   }
 
-  /** 409 where no tab is attached, or another client controls them. Keeps the place for the one that comes now. */
+  /**
+   * Reserves the relay for the client that connects now, and returns a function that releases it. Throws a 409 if no
+   * tab is attached or another client controls the tabs.
+   */
   reserveClient(): () => void {
-    if (this.#client !== undefined || this.#clientComing) {
+    if (this.#client !== undefined || this.#isClientReserved) {
       throw errors.otherClient();
     }
     if (this.#tabs.size === 0) throw errors.nothingAttached();
-    this.#clientComing = true;
-    return () => (this.#clientComing = false);
+    this.#isClientReserved = true;
+    return () => (this.#isClientReserved = false);
   }
 
-  async takeClient(socket: WebSocket): Promise<void> {
-    const early: string[] = [];
-    const keep = (data: unknown): void => void early.push(String(data));
-    socket.on("message", keep);
-    this.#waiting = socket;
+  async adoptClient(socket: WebSocket): Promise<void> {
+    const earlyMessages: string[] = [];
+    const bufferMessage = (data: unknown): void => void earlyMessages.push(String(data));
+    socket.on("message", bufferMessage);
+    this.#waitingClient = socket;
     this.#clean();
     await this.#cleaning;
-    this.#waiting = undefined;
-    socket.off("message", keep);
-    this.#clientComing = false;
+    this.#waitingClient = undefined;
+    socket.off("message", bufferMessage);
+    this.#isClientReserved = false;
     if (socket.readyState !== socket.OPEN) return;
     const client = new CdpClient(socket, this);
     this.#client = client;
@@ -270,37 +276,37 @@ export class Relay implements Tabs {
       this.#client = undefined;
       this.#clean();
     });
-    for (const text of early) socket.emit("message", text);
+    for (const text of earlyMessages) socket.emit("message", text);
   }
 
-  /** Takes away what a client has left on the tabs, so that the person gets them back as they were. */
+  /** Resets the tabs that a client has changed, so that the user gets them back in their original state. */
   #clean(): void {
-    const tabs = this.all().filter(({ tabId }) => this.#used.has(tabId));
+    const tabs = this.allTabs().filter(({ tabId }) => this.#changedTabs.has(tabId));
     this.#cleaning = this.#cleaning.then(() =>
       Promise.allSettled(tabs.map((tab) => this.#cleanTab(tab))),
     );
   }
 
   async #cleanTab({ tabId }: AttachedTab): Promise<void> {
-    const fresh = checkTab.parse(await this.#ask({ ask: "reset", tabId }));
-    this.#used.delete(tabId);
-    this.#add(fresh);
+    const cleanTab = checkTab.parse(await this.#request({ ask: "reset", tabId }));
+    this.#changedTabs.delete(tabId);
+    this.#add(cleanTab);
   }
 
-  /** Settles when the tabs are as the last client found them. */
-  async idle(): Promise<void> {
+  /** Resolves when the changes of the last client have been reset. */
+  async waitUntilClean(): Promise<void> {
     await this.#cleaning;
   }
 
   get hasClient(): boolean {
-    return this.#client !== undefined || this.#clientComing;
+    return this.#client !== undefined || this.#isClientReserved;
   }
 
-  /** Ends both connections: the gateway stops, or its secret has changed. */
+  /** Closes all connections, because the gateway stops or its secret has changed. */
   end(reason: string): void {
-    clearTimeout(this.#empty);
-    this.#absence.leave(reason);
-    if (this.#waiting !== undefined) closeSocket(this.#waiting, 1001, reason);
+    clearTimeout(this.#noTabsTimer);
+    this.#absence.close(reason);
+    if (this.#waitingClient !== undefined) closeSocket(this.#waitingClient, 1001, reason);
     this.#client?.close(reason);
     this.#link?.close(1001, reason);
   }

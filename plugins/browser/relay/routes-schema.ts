@@ -1,4 +1,4 @@
-/** What the relay's routes for the extension take and answer. */
+/** Schemas of the relay's routes for the extension. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, jsonResponse } from "portico/openapi";
 

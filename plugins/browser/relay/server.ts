@@ -1,7 +1,4 @@
-/**
- * The relay's server on `gateway.port` + 3: the extension comes in at `/extension`, one DevTools client at `/cdp`.
- * It listens from the start; what is heavy is loaded when the first of them comes.
- */
+/** The relay's server on `gateway.port` + 3. The extension connects to `/extension`, one DevTools client to `/cdp`. */
 import type { IncomingMessage } from "node:http";
 import { bearerOf, type Call, type Logger, type Mount, secretOf, type ServerHandle } from "portico";
 import { errors } from "../errors.ts";
@@ -16,7 +13,7 @@ import { extensionRoutes } from "./routes-schema.ts";
 
 interface RelayOptions {
   server: ServerHandle;
-  /** The control server: it tells its owner how to pair. */
+  /** The control server, which shows the owner how to pair the extension. */
   control: Mount;
   /** The gateway's token, or its password. */
   secret(): string;
@@ -27,7 +24,7 @@ interface RelayOptions {
   log: Logger;
 }
 
-const bearer = (req: IncomingMessage): string | undefined =>
+const bearerTokenOf = (req: IncomingMessage): string | undefined =>
   bearerOf(req.headers.authorization ?? "");
 
 export function openRelay(options: RelayOptions): RelayControl {
@@ -45,19 +42,19 @@ export function openRelay(options: RelayOptions): RelayControl {
     get connected() {
       return relay.connected;
     },
-    get clicks() {
-      return relay.clicks;
+    get attachCount() {
+      return relay.attachCount;
     },
     headers: () => ({ authorization: `Bearer ${token()}` }),
-    tabs: () => relay.present(),
+    tabs: () => relay.availableTabs(),
     get isAway() {
       return relay.isAway;
     },
-    settled: () => relay.settled(),
+    waitWhileAway: () => relay.waitWhileAway(),
     async ready() {
-      await relay.settled();
-      await relay.idle();
-      if (relay.present().length === 0) throw errors.nothingAttached();
+      await relay.waitWhileAway();
+      await relay.waitUntilClean();
+      if (relay.availableTabs().length === 0) throw errors.nothingAttached();
     },
     checkFree() {
       if (relay.hasClient) throw errors.otherClientBusy();
@@ -66,31 +63,31 @@ export function openRelay(options: RelayOptions): RelayControl {
   };
 }
 
-/** Who may connect to the relay. */
+/** The access checks of the relay's connections. They throw if a request is refused. */
 interface Checks {
-  /** The extension: that very one, with the token of this relay. */
-  extension(req: IncomingMessage, given: string | undefined): void;
+  /** Accepts only our extension, with the token of this relay. */
+  extension(req: IncomingMessage, token: string | undefined): void;
   /**
-   * A DevTools client: a program of the owner's, never a page and never the extension. Some can say the token in the
-   * address only, and addresses are logged: the gateway's own secret is therefore not taken.
+   * Accepts a DevTools client: a program of the owner, never a page and never the extension. Some clients can pass the
+   * token only in the address, and addresses are logged, so the gateway's own secret is not accepted.
    */
   client(req: IncomingMessage): void;
 }
 
 function createChecks({ enabled }: RelayOptions, token: () => string): Checks {
   const checkSecret = createTokenCheck({
-    accepts: (given) => secretOf(token()).equals(given),
+    accepts: (candidate) => secretOf(token()).equals(candidate),
     refusal: errors.relayTokenWrong,
     challenge: 'Bearer realm="portico-relay"',
   });
-  function checkToken(req: IncomingMessage, given: string | undefined): void {
+  function checkToken(req: IncomingMessage, candidate: string | undefined): void {
     if (!enabled()) throw errors.browserDisabled();
-    checkSecret(req, given);
+    checkSecret(req, candidate);
   }
   return {
-    extension(req, given) {
+    extension(req, candidate) {
       if (req.headers.origin !== EXTENSION_ORIGIN) throw errors.extensionOnly();
-      checkToken(req, given);
+      checkToken(req, candidate);
     },
     client(req) {
       if (req.headers.origin !== undefined) throw errors.noPages();
@@ -99,51 +96,53 @@ function createChecks({ enabled }: RelayOptions, token: () => string): Checks {
   };
 }
 
-/** What the extension connects to: its check of the pairing, and its two sockets. */
+/** Mounts the extension's routes: the check of the pairing, and its two sockets. */
 function mountExtension({ server, version }: RelayOptions, relay: Relay, checks: Checks): void {
   server.route("POST", "/extension/check", extensionRoutes.check, async (call: Call) => {
-    checks.extension(call.req, bearer(call.req));
+    checks.extension(call.req, bearerTokenOf(call.req));
     const { instance } = await call.json<{ instance: string }>();
     relay.checkExtension(instance);
     return { ok: true, version };
   });
-  /** A socket of the extension's. It can say its token and instance in subprotocols that it offers, and nowhere else. */
+  /** Mounts one socket. The extension can pass its token and instance only as subprotocols. */
   function acceptExtension(
     path: string,
-    take: (socket: WebSocket, instance: string) => void,
+    onAccept: (socket: WebSocket, instance: string) => void,
   ): void {
     server.upgrade(path, { access: "own" }, (req, socket, head) => {
-      checks.extension(req, offered(req, "token."));
-      const instance = offered(req, "instance.") ?? "";
+      checks.extension(req, offeredProtocol(req, "token."));
+      const instance = offeredProtocol(req, "instance.") ?? "";
       relay.checkExtension(instance);
-      const accepting = { maxMessageBytes: MAX_MESSAGE_BYTES, protocol: PROTOCOL };
-      return acceptSocket(req, socket, head, accepting, (accepted) => take(accepted, instance));
+      const acceptOptions = { maxMessageBytes: MAX_MESSAGE_BYTES, protocol: PROTOCOL };
+      return acceptSocket(req, socket, head, acceptOptions, (accepted) =>
+        onAccept(accepted, instance),
+      );
     });
   }
-  acceptExtension("/extension", (socket, instance) => relay.takeExtension(socket, instance));
-  acceptExtension("/extension/presence", (socket) => relay.takePresence(socket));
+  acceptExtension("/extension", (socket, instance) => relay.adoptExtension(socket, instance));
+  acceptExtension("/extension/presence", (socket) => relay.adoptPresence(socket));
 }
 
-/** What follows a prefix in the subprotocols that a socket offers. */
-function offered({ headers }: IncomingMessage, prefix: string): string | undefined {
-  const protocols = (headers["sec-websocket-protocol"] ?? "").split(",").map((one) => one.trim());
-  return protocols.find((one) => one.startsWith(prefix))?.slice(prefix.length);
+/** Returns the rest of the offered subprotocol that begins with a prefix. */
+function offeredProtocol({ headers }: IncomingMessage, prefix: string): string | undefined {
+  const protocols = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
+  return protocols.find((name) => name.startsWith(prefix))?.slice(prefix.length);
 }
 
-/** What a DevTools client connects to: the lists, and the socket that they name. */
+/** Mounts the routes of DevTools clients: the lists of targets, and the socket that they name. */
 function mountDevtools({ server, version }: RelayOptions, relay: Relay, checks: Checks): void {
   const webSocketDebuggerUrl = `ws://127.0.0.1:${server.port}/cdp`;
   server.route("GET", "/json/version", devtoolsRoutes.version, (call: Call) => {
     checks.client(call.req);
     const about = { Browser: `Portico-relay/${version}`, "Protocol-Version": "1.3" };
-    if (relay.present().length > 0) return { ...about, webSocketDebuggerUrl };
+    if (relay.availableTabs().length > 0) return { ...about, webSocketDebuggerUrl };
     const { code, message } = errors.nothingAttached();
     return { ...about, error: { code, message } };
   });
   const list = (call: Call): object => {
     checks.client(call.req);
-    if (relay.present().length === 0) throw errors.nothingAttached();
-    return relay.present().map(({ targetId, title, url }) => ({
+    if (relay.availableTabs().length === 0) throw errors.nothingAttached();
+    return relay.availableTabs().map(({ targetId, title, url }) => ({
       id: targetId,
       type: "page",
       title,
@@ -155,19 +154,19 @@ function mountDevtools({ server, version }: RelayOptions, relay: Relay, checks: 
   server.route("GET", "/json", devtoolsRoutes.targets, list);
   server.upgrade("/cdp", { access: "own" }, (req, socket, head) => {
     checks.client(req);
-    const giveBack = relay.reserveClient();
+    const release = relay.reserveClient();
     const limits = { maxMessageBytes: MAX_MESSAGE_BYTES };
     const accepting = acceptSocket(req, socket, head, limits, (accepted) => {
-      void relay.takeClient(accepted);
+      void relay.adoptClient(accepted);
     });
     return accepting.catch((error: unknown) => {
-      giveBack();
+      release();
       throw error;
     });
   });
 }
 
-/** What tells the owner, on the control server, how to pair the extension. */
+/** Mounts the routes of the control server that show the owner how to pair the extension. */
 function mountPairing(options: RelayOptions, relay: Relay, token: () => string): void {
   const { control, server, extensionDir } = options;
   control.route("GET", "/extension", extensionRoutes.show, () => ({
@@ -176,7 +175,7 @@ function mountPairing(options: RelayOptions, relay: Relay, token: () => string):
     port: server.port,
     connected: relay.connected,
     tabs: relay
-      .present()
+      .availableTabs()
       .map(({ targetId, title, url }) => ({ targetId, title, url, type: "page" })),
   }));
   control.route("GET", "/extension/pair", extensionRoutes.pair, () => ({

@@ -1,4 +1,4 @@
-/** The control API on its server: one thin handler for all routes. */
+/** Mounts the control API on its server, with one thin handler for all routes. */
 import {
   type Call,
   type Method,
@@ -22,7 +22,7 @@ export function mountRoutes(server: Mount, targets: Pick<Targets, "route">): voi
       ...(name === "POST /act" && { body: loadActionBody }),
       optionalBody: true,
       response,
-      // the process that has the browser checks: this one, a node or another process
+      // the process that has the browser validates the input: this one, a node or another worker
       checkedBy: "handler",
       ...(isLasting ? {} : { changes: false as const }),
     };
@@ -45,7 +45,7 @@ async function respond(
     method,
     route,
     params: call.params,
-    query: textsOf(call.query),
+    query: queryRecordOf(call.query),
     accept: call.req.headers.accept ?? "",
     body,
   });
@@ -53,8 +53,11 @@ async function respond(
   return reply(200, response.bytes, { "content-type": response.type });
 }
 
-/** A name that occurs several times has a list, of which a route that takes no list takes the first. */
-function textsOf(query: URLSearchParams): NonNullable<BrowserRequest["query"]> {
+/**
+ * Converts the query to a record. A name that occurs several times has a list; a route that accepts no list uses the
+ * first value.
+ */
+function queryRecordOf(query: URLSearchParams): NonNullable<BrowserRequest["query"]> {
   const entries = [...new Set(query.keys())].map((name) => {
     const [first = "", ...more] = query.getAll(name);
     return [name, more.length > 0 ? [first, ...more] : first] as const;
@@ -62,7 +65,7 @@ function textsOf(query: URLSearchParams): NonNullable<BrowserRequest["query"]> {
   return Object.fromEntries(entries);
 }
 
-/** A JSON object; nothing at all counts as an empty one. */
+/** Reads the body as a JSON object. An empty body counts as an empty object. */
 async function bodyOf(call: Call): Promise<Record<string, unknown>> {
   const value = await call.json();
   if (typeof value === "object" && value !== null && !Array.isArray(value))

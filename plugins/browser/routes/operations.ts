@@ -1,4 +1,4 @@
-/** What each route of the control API does. Loaded at the first request. */
+/** Maps each route of the control API to its operation. Loaded at the first request. */
 import { armDialog, armFileChooser } from "../actions/uploads.ts";
 import type { Input } from "../declarations/declare.ts";
 import type { DECLARATIONS, RouteName } from "../declarations/routes.ts";
@@ -88,7 +88,7 @@ const operations: Operations = {
   "POST /set/device": overrides.setDevice,
 };
 
-/** The input is what the declaration of this route has checked. */
+/** Returns the operation of a route. Its input must have been validated by the route's declaration. */
 export function operationOf(name: RouteName): (op: Op, input: never) => Promise<object> {
   return operations[name];
 }

@@ -1,4 +1,6 @@
-/** The tabs of a running browser: which there are, which one is meant, and how each comes under control. */
+/**
+ * The tabs of a running browser: lists them, selects the one that a caller means, and brings new ones under control.
+ */
 import type { Logger, PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
@@ -19,20 +21,20 @@ export interface TabInfo {
   type: string;
 }
 
-/** What outlives a browser that dies. */
+/** The data about tabs that survives a crash of the browser. */
 export interface TabMemory {
-  /** Goes on, so that a remembered ref can never hit. */
+  /** Continues across restarts, so that an old ref can never match a new element. */
   readonly refs: RefCounter;
-  /** Target ids, the last used last. */
-  used: string[];
+  /** Target ids, the most recently used last. */
+  usedIds: string[];
 }
 
 export interface OpenTabsOptions {
   profile: Profile;
   attachment: Attachment;
-  /** Commands to the browser as a whole. */
+  /** Sends commands to the browser as a whole. */
   cdp: CdpSession;
-  /** Absent without the library: then tabs can be listed, and nothing else. */
+  /** Absent without the library; then tabs can only be listed. */
   context?: BrowserContext;
   memory: TabMemory;
   overrides(): Overrides;
@@ -44,17 +46,17 @@ export interface OpenTabsOptions {
 export class OpenTabs {
   readonly #options: OpenTabsOptions;
   readonly #tabs = new Map<string, Tab>();
-  #firstIsTaken = false;
-  /** Those whose registration is under way. */
-  readonly #coming = new Map<Page, Promise<Tab | undefined>>();
-  /** Those that were closed because they were one too many. */
-  readonly #surplus = new WeakSet<Page>();
+  #isFirstTaken = false;
+  /** Pages whose registration is in progress. */
+  readonly #registrations = new Map<Page, Promise<Tab | undefined>>();
+  /** Pages that were closed because they exceeded the limit. */
+  readonly #surplusPages = new WeakSet<Page>();
 
   constructor(options: OpenTabsOptions) {
     this.#options = options;
   }
 
-  /** Takes over what is open, and what opens from now on. */
+  /** Brings the open pages under control, and those that open from now on. */
   async takeOver(): Promise<void> {
     const { context } = this.#options;
     if (context === undefined) return;
@@ -62,25 +64,25 @@ export class OpenTabs {
     await Promise.all(context.pages().map((page) => this.#register(page, true)));
   }
 
-  #register(page: Page, wasThere: boolean): Promise<Tab | undefined> {
-    const under = this.#coming.get(page);
-    if (under !== undefined) return under;
+  #register(page: Page, isExisting: boolean): Promise<Tab | undefined> {
+    const registration = this.#registrations.get(page);
+    if (registration !== undefined) return registration;
     const { log, profile } = this.#options;
-    const work = this.#add(page, wasThere)
+    const newRegistration = this.#add(page, isExisting)
       .catch((error: unknown) => {
         if (!isGone(error))
           log.warn({ err: error, profile: profile.name }, "a tab could not be taken over");
         return undefined;
       })
-      .finally(() => setTimeout(() => this.#coming.delete(page), 0));
-    this.#coming.set(page, work);
-    return work;
+      .finally(() => setTimeout(() => this.#registrations.delete(page), 0));
+    this.#registrations.set(page, newRegistration);
+    return newRegistration;
   }
 
-  async #add(page: Page, wasThere: boolean): Promise<Tab | undefined> {
+  async #add(page: Page, isExisting: boolean): Promise<Tab | undefined> {
     const { context, memory, profile, onNavigated, overrides } = this.#options;
-    if (await this.#isSurplus(page, wasThere)) {
-      this.#surplus.add(page);
+    if (await this.#isSurplus(page, isExisting)) {
+      this.#surplusPages.add(page);
       await attempt(3000, page.close(), undefined);
       return undefined;
     }
@@ -93,7 +95,7 @@ export class OpenTabs {
       cdp,
       refCounter: memory.refs,
       onClose: () => this.#forget(targetId),
-      onNavigated: (moved, url) => onNavigated(profile, moved, url),
+      onNavigated: (navigatedTab, url) => onNavigated(profile, navigatedTab, url),
     });
     if (page.isClosed()) return undefined;
     this.#tabs.set(targetId, tab);
@@ -104,28 +106,33 @@ export class OpenTabs {
     return tab;
   }
 
-  /** All tabs, those on their way included; one that waits for its overrides is in both lists. */
-  get #count(): number {
-    const pages = new Set(this.#coming.keys());
+  /** Counts all tabs, including those being registered; a tab that waits for its overrides is in both collections. */
+  get #tabCount(): number {
+    const pages = new Set(this.#registrations.keys());
     for (const { page } of this.#tabs.values()) pages.add(page);
     return pages.size;
   }
 
-  /** True for a tab beyond the limit that may be closed: in a browser that others use, only a window of a page. */
-  async #isSurplus(page: Page, wasThere: boolean): Promise<boolean> {
+  /**
+   * True for a tab beyond the limit that may be closed. In a browser that others use too, only a window that a page
+   * opened may be closed.
+   */
+  async #isSurplus(page: Page, isExisting: boolean): Promise<boolean> {
     const { attachment, maxTabs, profile } = this.#options;
-    if (this.#count < maxTabs()) return false;
+    if (this.#tabCount < maxTabs()) return false;
     if (attachment.pid !== undefined || attachment.ownContext !== undefined) return true;
-    return profile.driver !== "extension" && !wasThere && (await page.opener()) !== null;
+    return profile.driver !== "extension" && !isExisting && (await page.opener()) !== null;
   }
 
   #forget(targetId: string): void {
     const { memory } = this.#options;
     this.#tabs.delete(targetId);
-    memory.used = memory.used.filter((id) => id !== targetId);
+    memory.usedIds = memory.usedIds.filter((id) => id !== targetId);
   }
 
-  /** All that are under control, with what the browser itself says of them: a page that hangs does not matter. */
+  /**
+   * Lists all tabs under control, with the browser's own data about them, so that a page that hangs does not matter.
+   */
   async list(): Promise<TabInfo[]> {
     const { cdp, context } = this.#options;
     const { targetInfos } = await within(
@@ -137,10 +144,10 @@ export class OpenTabs {
       ({ type, url }) => type === "page" && !url.startsWith("devtools://"),
     );
     if (context !== undefined) {
-      // A window that has just opened is known to the browser a moment before it is known to us.
+      // The browser lists a window that has just opened a moment before we have registered it.
       for (let i = 0; i < 20 && pages.some(({ targetId }) => !this.#tabs.has(targetId)); i++) {
-        if (this.#coming.size === 0 && i > 2) break;
-        await attempt(500, Promise.all([...this.#coming.values(), pause(15)]), undefined);
+        if (this.#registrations.size === 0 && i > 2) break;
+        await attempt(500, Promise.all([...this.#registrations.values(), pause(15)]), undefined);
       }
     }
     const order = [...this.#tabs.keys()];
@@ -155,7 +162,7 @@ export class OpenTabs {
       }));
   }
 
-  /** Every tab under the library. */
+  /** All tabs that are under control of the library. */
   get all(): Tab[] {
     return [...this.#tabs.values()];
   }
@@ -164,79 +171,79 @@ export class OpenTabs {
     return this.#tabs.get(targetId);
   }
 
-  /** The full id for a unique prefix, or of the last used tab. 404 `tab_not_found`. */
-  async targetId(given?: string): Promise<string> {
-    const { used } = this.#options.memory;
-    const known =
-      given === undefined
-        ? used.findLast((id) => this.#tabs.has(id))
-        : this.#tabs.get(given)?.targetId;
-    if (known !== undefined) return known;
+  /** Returns the full id for a unique prefix, or of the last used tab. Rejects with a 404 `tab_not_found`. */
+  async targetId(idOrPrefix?: string): Promise<string> {
+    const { usedIds } = this.#options.memory;
+    const knownId =
+      idOrPrefix === undefined
+        ? usedIds.findLast((id) => this.#tabs.has(id))
+        : this.#tabs.get(idOrPrefix)?.targetId;
+    if (knownId !== undefined) return knownId;
     const ids = (await this.list()).map(({ targetId }) => targetId);
-    if (given === undefined) {
-      const last = used.findLast((id) => ids.includes(id)) ?? ids[0];
-      if (last !== undefined) return last;
+    if (idOrPrefix === undefined) {
+      const fallbackId = usedIds.findLast((id) => ids.includes(id)) ?? ids[0];
+      if (fallbackId !== undefined) return fallbackId;
       throw errors.noTabOpen();
     }
-    const fitting = ids.filter((id) => id.toLowerCase().startsWith(given.toLowerCase()));
-    if (given !== "" && fitting.length === 1) return fitting[0]!;
-    const isAmbiguous = given !== "" && fitting.length > 1;
+    const matchingIds = ids.filter((id) => id.toLowerCase().startsWith(idOrPrefix.toLowerCase()));
+    if (idOrPrefix !== "" && matchingIds.length === 1) return matchingIds[0]!;
+    const isAmbiguous = idOrPrefix !== "" && matchingIds.length > 1;
     throw isAmbiguous
       ? errors.severalTabs(
-          { count: fitting.length, tab: JSON.stringify(given) },
+          { count: matchingIds.length, tab: JSON.stringify(idOrPrefix) },
           { param: "targetId" },
         )
-      : errors.unknownTab({ tab: JSON.stringify(given.slice(0, 80)) }, { param: "targetId" });
+      : errors.unknownTab({ tab: JSON.stringify(idOrPrefix.slice(0, 80)) }, { param: "targetId" });
   }
 
-  /** The tab that a caller means; it is the last used one from now on. 501 without the library. */
-  async get(given?: string): Promise<Tab> {
+  /** Returns the tab that a caller means, and makes it the last used one. Rejects with a 501 without the library. */
+  async get(idOrPrefix?: string): Promise<Tab> {
     if (this.#options.context === undefined) throw libraryUnavailable();
-    const targetId = await this.targetId(given);
+    const targetId = await this.targetId(idOrPrefix);
     const tab = this.#tabs.get(targetId);
     if (tab === undefined) throw errors.tabJustClosed();
-    this.use(targetId);
+    this.markUsed(targetId);
     return tab;
   }
 
-  /** It is the last used one from now on. */
-  use(targetId: string): void {
+  /** Makes a tab the last used one. */
+  markUsed(targetId: string): void {
     const { memory } = this.#options;
-    if (memory.used.at(-1) === targetId) return;
-    memory.used = [...memory.used.filter((id) => id !== targetId), targetId];
+    if (memory.usedIds.at(-1) === targetId) return;
+    memory.usedIds = [...memory.usedIds.filter((id) => id !== targetId), targetId];
   }
 
-  /** The empty tab that a browser of our own starts with: for the first who asks, and for nobody after that. */
+  /** Returns the empty tab that a browser of our own starts with to the first caller, and `undefined` after that. */
   takeFirst(): Tab | undefined {
     const [only] = this.#tabs.values();
     if (
-      this.#firstIsTaken ||
+      this.#isFirstTaken ||
       this.#options.attachment.pid === undefined ||
       this.#tabs.size !== 1 ||
       only?.url !== "about:blank"
     )
       return undefined;
-    this.#firstIsTaken = true;
-    this.use(only.targetId);
+    this.#isFirstTaken = true;
+    this.markUsed(only.targetId);
     return only;
   }
 
-  /** A new empty tab under the library, with the profile's overrides on it. 409 `conflict` where that is one too many. */
+  /** Opens an empty tab with the profile's overrides. Rejects with a 409 `conflict` if that exceeds the limit. */
   async open(): Promise<Tab> {
     const { context, maxTabs } = this.#options;
     if (context === undefined) throw libraryUnavailable();
-    if (this.#count >= maxTabs()) throw this.#tooMany();
+    if (this.#tabCount >= maxTabs()) throw this.#tooManyTabsError();
     const page = await within(15_000, "Opening a tab", context.newPage());
-    const known = this.all.find((tab) => tab.page === page);
-    const tab = known ?? (await within(10_000, "Opening a tab", this.#register(page, false)));
-    // Another one may have opened at the same time.
-    if (tab === undefined && this.#surplus.has(page)) throw this.#tooMany();
+    const existingTab = this.all.find((tab) => tab.page === page);
+    const tab = existingTab ?? (await within(10_000, "Opening a tab", this.#register(page, false)));
+    // Another tab may have opened at the same time.
+    if (tab === undefined && this.#surplusPages.has(page)) throw this.#tooManyTabsError();
     if (tab === undefined) throw errors.newTabClosed();
-    this.use(tab.targetId);
+    this.markUsed(tab.targetId);
     return tab;
   }
 
-  #tooMany(): PorticoError {
+  #tooManyTabsError(): PorticoError {
     const most = this.#options.maxTabs();
     return errors.tooManyTabs({ most });
   }

@@ -1,36 +1,38 @@
-/** Where no proxy of ours stands between, a strict policy has each request judged before it leaves. */
+/** Checks each request before it leaves, if the policy is strict and no proxy of ours filters the browser's traffic. */
 import type { Guard } from "portico/egress";
 import type { Attachment } from "../drivers/attach.ts";
 import type { BrowserContext, Route } from "../drivers/playwright.ts";
 
-interface RequestJudgeOptions {
+interface RequestCheckOptions {
   attachment: Attachment;
-  /** Absent without the library: then nothing can be judged. */
+  /** Absent without the library; then no request can be checked. */
   context?: BrowserContext | undefined;
   guard: Guard;
-  /** The policy forbids more than our own ports. */
-  strict(): boolean;
+  /** True if the policy forbids more than our own ports. */
+  isStrict(): boolean;
 }
 
-export class RequestJudge {
-  readonly #options: RequestJudgeOptions;
+export class RequestCheck {
+  readonly #options: RequestCheckOptions;
   #isOn = false;
 
-  constructor(options: RequestJudgeOptions) {
+  constructor(options: RequestCheckOptions) {
     this.#options = options;
   }
 
-  /** Begins or ends, as the policy is now. */
-  async follow(): Promise<void> {
-    const { context, attachment, strict } = this.#options;
-    const wanted = attachment.egress === "best-effort" && strict();
-    if (context === undefined || wanted === this.#isOn) return;
-    this.#isOn = wanted;
-    await (wanted ? context.route("**/*", this.#judge) : context.unroute("**/*", this.#judge));
+  /** Begins or ends the interception of requests, as the current policy requires. */
+  async applyPolicy(): Promise<void> {
+    const { context, attachment, isStrict } = this.#options;
+    const shouldBeOn = attachment.egress === "best-effort" && isStrict();
+    if (context === undefined || shouldBeOn === this.#isOn) return;
+    this.#isOn = shouldBeOn;
+    await (shouldBeOn
+      ? context.route("**/*", this.#checkRequest)
+      : context.unroute("**/*", this.#checkRequest));
   }
 
-  /** What a request is redirected to is not seen here, and neither are WebSockets. */
-  readonly #judge = async (route: Route): Promise<void> => {
+  /** Checks one request. Redirects and WebSockets are not intercepted here. */
+  readonly #checkRequest = async (route: Route): Promise<void> => {
     try {
       const url = route.request().url();
       if (/^https?:/.test(url)) await this.#options.guard.checkUrl(url);

@@ -1,4 +1,4 @@
-/** The browser of one profile: whether it runs, and what comes back when it dies. */
+/** The browser of one profile: starts and stops it, and restores its settings after a crash. */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "portico";
@@ -16,70 +16,73 @@ import {
   type Library,
   libraryUnavailable,
 } from "../drivers/playwright.ts";
-import { Turns } from "../turns.ts";
+import { TaskQueues } from "../turns.ts";
 import type { Profile } from "../profiles.ts";
-import { RequestJudge } from "./request-judge.ts";
+import { RequestCheck } from "./request-judge.ts";
 import type { Tab } from "../tab/tab.ts";
 
 interface SessionDeps {
-  attach(profile: Profile, asked: { headless?: boolean }): Promise<Attachment>;
+  attach(profile: Profile, options: { headless?: boolean }): Promise<Attachment>;
   /** The automation library; rejects with `library_unavailable`. */
   library(): Promise<Library>;
   guard: Guard;
   maxTabs(): number;
-  /** The policy forbids more than our own ports. */
-  strict(): boolean;
+  /** True if the policy forbids more than our own ports. */
+  isStrict(): boolean;
   log: Logger;
   onNavigated(profile: Profile, tab: Tab, url: string): void;
 }
 
-/** What is there only while the browser runs. */
-interface Running {
+/** The state that exists only while the browser runs. */
+interface RunningBrowser {
   attachment: Attachment;
-  /** Commands to the browser as a whole. */
+  /** Sends commands to the browser as a whole. */
   cdp: CdpSession;
   raw?: Cdp;
   browser?: Browser;
   context?: BrowserContext;
   tabs: OpenTabs;
-  judge: RequestJudge;
+  requestCheck: RequestCheck;
 }
 
-async function apart(browser: Browser, { ownContext }: Attachment): Promise<BrowserContext> {
+async function createOwnContext(
+  browser: Browser,
+  { ownContext }: Attachment,
+): Promise<BrowserContext> {
   const server = ownContext?.proxyUrl;
   if (server === undefined) return browser.newContext();
   return browser.newContext({ proxy: { server } }).catch((error: Error) => {
-    // The browser of another gateway keeps the proxy that it has: its policy holds, and ours judges each request.
+    // The browser of another gateway keeps its proxy: that gateway's policy applies, and ours checks each request.
     if (/proxyServer/.test(error.message)) return browser.newContext();
     throw error;
   });
 }
 
-/** A browser that lives answers within this. */
-const ANSWER_MS = 1_000;
+/** The time in ms within which a live browser responds. */
+const ALIVE_RESPONSE_MS = 1_000;
 
 export class Session {
   readonly profile: Profile;
-  /** Set by `/set/*`; gone when the browser is stopped, kept when it dies. */
+  /** Set by `/set/*`; discarded when the browser is stopped, kept when it crashes. */
   overrides: Overrides = {};
   /** True while a trace is recorded. */
-  tracing = false;
-  /** Traces and states of the whole browser. */
-  readonly turns = new Turns();
+  isTracing = false;
+  /** Serializes operations on traces and on the state of the whole browser. */
+  readonly queues = new TaskQueues();
   readonly #deps: SessionDeps;
-  #running: Running | undefined;
-  #starting: Promise<Running> | undefined;
-  /** The next browser has the port and the directories of the one before. */
+  #running: RunningBrowser | undefined;
+  #starting: Promise<RunningBrowser> | undefined;
+  /** The next start waits for this, because it uses the same port and directories. */
   #closing: Promise<void> | undefined;
-  #overriding: Promise<unknown> = Promise.resolve();
-  readonly #memory: TabMemory = { refs: { last: 0 }, used: [] };
+  #lastOverride: Promise<unknown> = Promise.resolve();
+  readonly #memory: TabMemory = { refs: { last: 0 }, usedIds: [] };
 
   constructor(profile: Profile, deps: SessionDeps) {
     this.profile = profile;
     this.#deps = deps;
   }
 
-  get running(): boolean {
+  get isRunning(): boolean {
     return this.#running !== undefined;
   }
 
@@ -88,38 +91,38 @@ export class Session {
   }
 
   /**
-   * Asks the browser itself: the system reports a dead browser a moment later, and on a busy machine not before its last
-   * thread has ended. One that hangs is alive.
+   * Asks the browser itself, because the operating system reports a dead browser late: on a busy machine, not before
+   * its last thread has ended. A browser that hangs counts as alive.
    */
   async isAlive(): Promise<boolean> {
     const running = this.#running;
     if (running === undefined) return false;
-    const answered = running.cdp.send("Browser.getVersion").then(
+    const response = running.cdp.send("Browser.getVersion").then(
       () => true,
       () => false,
     );
     const { pid } = running.attachment;
-    const answer = await attempt(ANSWER_MS, answered, undefined);
-    if (!(answer ?? (pid === undefined || (await isRunning(pid))))) this.#lost(running);
+    const isResponsive = await attempt(ALIVE_RESPONSE_MS, response, undefined);
+    if (!(isResponsive ?? (pid === undefined || (await isRunning(pid))))) this.#handleLoss(running);
     return this.#running !== undefined;
   }
 
-  /** Starts the browser, or joins a start that is under way; nothing where it runs. */
-  async start(asked: { headless?: boolean } = {}): Promise<Attachment> {
+  /** Starts the browser, or joins a start in progress. Does nothing if it runs. */
+  async start(options: { headless?: boolean } = {}): Promise<Attachment> {
     if (await this.isAlive()) return this.#running!.attachment;
-    this.#starting ??= this.#open(asked).finally(() => (this.#starting = undefined));
+    this.#starting ??= this.#openBrowser(options).finally(() => (this.#starting = undefined));
     return (await this.#starting).attachment;
   }
 
-  async #open(asked: { headless?: boolean }): Promise<Running> {
+  async #openBrowser(options: { headless?: boolean }): Promise<RunningBrowser> {
     await this.#closing;
-    // Loading the library takes as long as starting the browser: both at once.
+    // Loading the library takes as long as starting the browser, so both run at once.
     const loading = this.#deps.library().catch((error: { code?: string }) => {
       if (error.code === "library_unavailable") return undefined;
       throw error;
     });
     loading.catch(() => {});
-    const attachment = await this.#deps.attach(this.profile, asked);
+    const attachment = await this.#deps.attach(this.profile, options);
     try {
       const library = await loading;
       const running =
@@ -127,8 +130,8 @@ export class Session {
           ? await this.#connectRaw(attachment)
           : await this.#connect(library, attachment);
       this.#running = running;
-      await running.judge.follow();
-      void attachment.exited?.then(() => this.#lost(running));
+      await running.requestCheck.applyPolicy();
+      void attachment.exited?.then(() => this.#handleLoss(running));
       if (running.context !== undefined) await this.#restore(running);
       return running;
     } catch (error) {
@@ -138,24 +141,24 @@ export class Session {
     }
   }
 
-  async #connectRaw(attachment: Attachment): Promise<Running> {
+  async #connectRaw(attachment: Attachment): Promise<RunningBrowser> {
     const { headers, connectTimeoutMs } = attachment;
     const { clients, wsUrl } = attachment;
     const raw = clients
-      ? new Cdp(await clients.browser())
+      ? new Cdp(await clients.openBrowser())
       : await Cdp.connect(wsUrl!, { timeoutMs: connectTimeoutMs, headers });
-    const running: Running = {
+    const running: RunningBrowser = {
       attachment,
       raw,
       cdp: raw,
       tabs: this.#openTabs({ attachment, cdp: raw }),
-      judge: new RequestJudge({ ...this.#deps, attachment }),
+      requestCheck: new RequestCheck({ ...this.#deps, attachment }),
     };
-    raw.onClose(() => this.#lost(running));
+    raw.onClose(() => this.#handleLoss(running));
     return running;
   }
 
-  async #connect(library: Library, attachment: Attachment): Promise<Running> {
+  async #connect(library: Library, attachment: Attachment): Promise<RunningBrowser> {
     const artifactsDir = join(this.profile.dir, "artifacts");
     await rm(artifactsDir, { recursive: true, force: true });
     await mkdir(artifactsDir, { recursive: true, mode: 0o700 });
@@ -170,13 +173,20 @@ export class Session {
     const context =
       attachment.ownContext === undefined
         ? browser.contexts()[0]
-        : await apart(browser, attachment);
+        : await createOwnContext(browser, attachment);
     if (context === undefined) throw errors.noWindow();
     const cdp = (await browser.newBrowserCDPSession()) as unknown as CdpSession;
     const tabs = this.#openTabs({ attachment, cdp, context });
-    const judge = new RequestJudge({ ...this.#deps, attachment, context });
-    const running: Running = { attachment, browser, context, cdp, tabs, judge };
-    browser.on("disconnected", () => this.#lost(running));
+    const requestCheck = new RequestCheck({ ...this.#deps, attachment, context });
+    const running: RunningBrowser = {
+      attachment,
+      browser,
+      context,
+      cdp,
+      tabs,
+      requestCheck,
+    };
+    browser.on("disconnected", () => this.#handleLoss(running));
     await tabs.takeOver();
     return running;
   }
@@ -195,33 +205,36 @@ export class Session {
     });
   }
 
-  /** After a change of the policy: open connections and later requests are judged by it. */
-  async recheck(): Promise<void> {
+  /** Applies a changed policy to open connections and later requests. */
+  async applyPolicy(): Promise<void> {
     const running = this.#running;
     if (running === undefined) return;
-    await Promise.all([running.attachment.proxy?.recheck(), running.judge.follow()]);
+    await Promise.all([running.attachment.proxy?.recheck(), running.requestCheck.applyPolicy()]);
   }
 
-  /** After a browser that died: what was set still holds. */
-  async #restore(running: Running): Promise<void> {
+  /** Applies the overrides that were set before the previous browser crashed. */
+  async #restore(running: RunningBrowser): Promise<void> {
     for (const key of CONTEXT_KEYS) {
       if (this.overrides[key] !== undefined)
         await applyToContext(running.context!, key, this.overrides);
     }
   }
 
-  /** The browser died or the connection broke: everything that hung on it goes, and the next start is a clean one. */
-  #lost(running: Running): void {
+  /**
+   * Handles a crash of the browser or a broken connection: discards the running state, so that the next start is a
+   * clean one.
+   */
+  #handleLoss(running: RunningBrowser): void {
     if (this.#running !== running) return;
     this.#running = undefined;
-    this.tracing = false;
+    this.isTracing = false;
     this.#deps.log.warn({ profile: this.profile.name }, "the browser has exited");
     this.#closing = this.#close(running);
   }
 
-  async #close(running: Running): Promise<void> {
+  async #close(running: RunningBrowser): Promise<void> {
     running.raw?.close();
-    // Only the connection is closed: a browser that we did not start stays as it is.
+    // This closes only the connection; a browser that we did not start continues to run.
     if (running.browser?.isConnected()) await attempt(2000, running.browser.close(), undefined);
     await running.attachment
       .release()
@@ -231,44 +244,44 @@ export class Session {
     await rm(join(this.profile.dir, "artifacts"), { recursive: true, force: true }).catch(() => {});
   }
 
-  /** Stops a browser that was started here, lets go of any other. False where none ran. */
+  /** Stops a browser that was started here and disconnects from any other. Resolves with false if none ran. */
   async stop(): Promise<boolean> {
     await this.#starting?.catch(() => {});
     const running = this.#running;
     this.#running = undefined;
     this.overrides = {};
-    this.tracing = false;
-    this.#memory.used = [];
+    this.isTracing = false;
+    this.#memory.usedIds = [];
     if (running !== undefined) this.#closing = this.#close(running);
-    // One that died by itself may still be on its way out.
+    // A browser that crashed may still be closing.
     await this.#closing;
     return running !== undefined;
   }
 
-  #require(): Running {
+  #requireRunning(): RunningBrowser {
     if (this.#running !== undefined) return this.#running;
     throw errors.notRunning({ profile: this.profile.name });
   }
 
-  /** The library's context; 501 without the library, 409 where nothing runs. */
+  /** The library's context. Throws a 501 without the library, a 409 if the browser does not run. */
   get context(): BrowserContext {
-    const { context } = this.#require();
+    const { context } = this.#requireRunning();
     if (context === undefined) throw libraryUnavailable();
     return context;
   }
 
-  /** Commands to the browser as a whole. */
+  /** Sends commands to the browser as a whole. */
   get cdp(): CdpSession {
-    return this.#require().cdp;
+    return this.#requireRunning().cdp;
   }
 
   get tabs(): OpenTabs {
-    return this.#require().tabs;
+    return this.#requireRunning().tabs;
   }
 
-  /** A session of one tab without the library. */
+  /** Returns a DevTools session of one tab that also works without the library. */
   async rawTab(targetId: string): Promise<CdpSession & { detach(): Promise<void> }> {
-    const running = this.#require();
+    const running = this.#requireRunning();
     const tab = running.tabs.find(targetId);
     if (tab !== undefined) {
       return {
@@ -279,18 +292,18 @@ export class Session {
     return running.raw!.attach(targetId);
   }
 
-  /** Sets an override everywhere, one after the other: each builds upon those before it. */
-  async override<K extends keyof Overrides>(
+  /** Sets an override on all tabs. Calls run one after the other, since each builds on the result of the one before. */
+  async setOverride<K extends keyof Overrides>(
     key: K,
     value: Overrides[K] | undefined,
   ): Promise<void> {
-    const setting = this.#overriding.then(() => this.#override(key, value));
-    this.#overriding = setting.catch(() => {});
-    return setting;
+    const work = this.#lastOverride.then(() => this.#applyOverride(key, value));
+    this.#lastOverride = work.catch(() => {});
+    return work;
   }
 
-  /** A value that the browser refuses leaves everything as it was. */
-  async #override<K extends keyof Overrides>(
+  /** Keeps the previous overrides if the browser refuses the value. */
+  async #applyOverride<K extends keyof Overrides>(
     key: K,
     value: Overrides[K] | undefined,
   ): Promise<void> {
@@ -302,9 +315,9 @@ export class Session {
       await within(10_000, "Setting the override", applyToContext(context, key, next));
     else {
       for (const tab of this.tabs.all) {
-        // A tab that hangs takes it over when it answers again; it must not hold up the others.
-        const trial = within(3000, "Setting the override", applyToTab(tab, key, next));
-        await trial.catch(async (error: { code?: string }) => {
+        // A tab that hangs applies the override when it responds again; it must not delay the others.
+        const work = within(3000, "Setting the override", applyToTab(tab, key, next));
+        await work.catch(async (error: { code?: string }) => {
           if (error.code !== "invalid_request_error") return;
           await attempt(3000, applyToTab(tab, key, this.overrides), undefined);
           throw error;

@@ -1,4 +1,4 @@
-/** What the automation library tells of a page: a tree of roles and names. */
+/** The library's description of a page: a tree of roles and names. */
 
 /** A node of `ariaSnapshotJSON({mode: "ai"})`. */
 export interface AriaNode {
@@ -17,13 +17,13 @@ export interface AriaNode {
   active?: boolean;
   invalid?: boolean | string;
   cursor?: string;
-  /** It is behind an open modal dialog. */
+  /** True if the node is behind an open modal dialog. */
   behind?: boolean;
   box?: { x: number; y: number; width: number; height: number };
   children?: (AriaNode | string)[];
 }
 
-/** All nodes of a tree, depth first, without recursion (pages may nest deeply). */
+/** Yields all nodes of a tree, depth first, without recursion (pages may nest deeply). */
 export function* everyNode(roots: readonly (AriaNode | string)[]): Generator<AriaNode> {
   const stack = [...roots].reverse();
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {

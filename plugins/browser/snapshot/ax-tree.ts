@@ -1,4 +1,4 @@
-/** The browser's accessibility tree over plain DevTools, flattened in reading order. */
+/** Reads the browser's accessibility tree over plain DevTools, flattened in reading order. */
 import { attempt } from "../deadline.ts";
 import { sanitizeText } from "./text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
@@ -27,11 +27,11 @@ interface AxNode {
   backendDOMNodeId?: number;
 }
 
-/** A frame that is not busy tells its tree within this. */
+/** The time in ms within which an idle frame returns its tree. */
 const FRAME_MS = 5_000;
 
-/** Nodes that only repeat the text of their parent, or say nothing. */
-const SILENT = new Set(["none", "InlineTextBox", "LineBreak", "ListMarker"]);
+/** Roles of nodes that only repeat the text of their parent, or have no content. */
+const IGNORED_ROLES = new Set(["none", "InlineTextBox", "LineBreak", "ListMarker"]);
 
 const ROLES: Record<string, string> = {
   RootWebArea: "document",
@@ -39,7 +39,7 @@ const ROLES: Record<string, string> = {
   Iframe: "iframe",
   LabelText: "label",
 };
-const text = (value: AxValue | undefined): string =>
+const textOf = (value: AxValue | undefined): string =>
   value?.value === undefined || value.value === null ? "" : sanitizeText(String(value.value));
 
 interface FrameTree {
@@ -48,20 +48,20 @@ interface FrameTree {
 }
 
 /**
- * Reads the tree of the page and of its frames; at most `limit` nodes. `frames`: sessions of those that live in processes
- * of their own; one that does not answer is left empty.
+ * Reads at most `limit` nodes of the page and its frames. `frames` are sessions of the frames in separate processes; an
+ * unresponsive one is left empty.
  */
 export async function readAxTree(
   tab: CdpSession,
   frames: readonly CdpSession[],
   limit: number,
 ): Promise<{ nodes: AxEntry[]; interactive: number; truncated: boolean }> {
-  const [own, ...others] = await Promise.all([
-    processTrees(tab),
-    ...frames.map((frame) => attempt(FRAME_MS, processTrees(frame), [])),
+  const [pageTrees, ...frameTrees] = await Promise.all([
+    readProcessTrees(tab),
+    ...frames.map((frame) => attempt(FRAME_MS, readProcessTrees(frame), [])),
   ]);
   const entries: AxEntry[] = [];
-  for (const tree of [own, ...others].flat())
+  for (const tree of [pageTrees, ...frameTrees].flat())
     for (const entry of entriesIn(tree)) {
       if (entries.length >= limit) return summaryOf(entries, true);
       entries.push(entry);
@@ -75,16 +75,16 @@ const summaryOf = (nodes: AxEntry[], truncated: boolean) => ({
   truncated,
 });
 
-/** The nodes of a tree that say something, each before those below it. */
+/** Yields the nodes of a tree that have content, each before its descendants. */
 function* entriesIn(tree: AxNode[]): Generator<AxEntry> {
   const byId = new Map(tree.map((node) => [node.nodeId, node]));
   const roots = tree.filter((node) => node.parentId === undefined || !byId.has(node.parentId));
   const stack = roots.reverse().map((node) => ({ node, depth: 0 }));
-  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-    const entry = entryOf(at.node, at.depth);
+  for (let item = stack.pop(); item !== undefined; item = stack.pop()) {
+    const entry = entryOf(item.node, item.depth);
     if (entry !== undefined) yield entry;
-    const depth = entry === undefined ? at.depth : at.depth + 1;
-    for (const id of [...(at.node.childIds ?? [])].reverse()) {
+    const depth = entry === undefined ? item.depth : item.depth + 1;
+    for (const id of [...(item.node.childIds ?? [])].reverse()) {
       const node = byId.get(id);
       if (node !== undefined) stack.push({ node, depth });
     }
@@ -92,16 +92,16 @@ function* entriesIn(tree: AxNode[]): Generator<AxEntry> {
 }
 
 function entryOf(node: AxNode, depth: number): AxEntry | undefined {
-  const raw = text(node.role);
-  const name = text(node.name);
-  const value = text(node.value);
-  if (node.ignored || SILENT.has(raw)) return undefined;
-  if (raw === "generic" && name === "" && value === "") return undefined;
-  return { role: ROLES[raw] ?? raw, name, value: value || undefined, depth };
+  const axRole = textOf(node.role);
+  const name = textOf(node.name);
+  const value = textOf(node.value);
+  if (node.ignored || IGNORED_ROLES.has(axRole)) return undefined;
+  if (axRole === "generic" && name === "" && value === "") return undefined;
+  return { role: ROLES[axRole] ?? axRole, name, value: value || undefined, depth };
 }
 
-/** The trees of a page, or of a frame, and of the frames in it that live in its process. */
-async function processTrees(tab: CdpSession): Promise<AxNode[][]> {
+/** Reads the trees of a page, or of a frame, and of the nested frames in the same process. */
+async function readProcessTrees(tab: CdpSession): Promise<AxNode[][]> {
   const { nodes } = await tab.send<{ nodes: AxNode[] }>("Accessibility.getFullAXTree");
   const { frameTree } = await tab.send<{ frameTree: FrameTree }>("Page.getFrameTree");
   const ids: string[] = [];

@@ -1,10 +1,13 @@
-/** What changed between two snapshots of the same view, line by line. */
+/** Compares two snapshots of the same view line by line. */
 
-/** Beyond this many differing lines on a side the middle is shown as replaced: a finer answer would cost too much. */
-const FINE = 1_500;
+/**
+ * The maximum number of differing lines per side for a detailed comparison. Above it, the middle is reported as
+ * replaced, since a comparison would cost too much.
+ */
+const MAX_COMPARED_LINES = 1_500;
 
-/** Longest common subsequence of two lists of lines, as pairs of indexes. */
-function common(a: readonly string[], b: readonly string[]): [number, number][] {
+/** Returns the longest common subsequence of two lists of lines as pairs of indexes. */
+function findCommonLines(a: readonly string[], b: readonly string[]): [number, number][] {
   const width = b.length + 1;
   const table = new Uint16Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i--) {
@@ -25,7 +28,7 @@ function common(a: readonly string[], b: readonly string[]): [number, number][] 
 }
 
 interface SnapshotDiff {
-  /** `+ line` and `- line`, in the order of the page. Empty where nothing changed. */
+  /** The changes `+ line` and `- line` in the order of the page; empty if nothing changed. */
   lines: string[];
   added: number;
   removed: number;
@@ -43,7 +46,8 @@ export function diffLines(before: readonly string[], after: readonly string[]): 
     end++;
   const a = before.slice(start, before.length - end);
   const b = after.slice(start, after.length - end);
-  const pairs = a.length <= FINE && b.length <= FINE ? common(a, b) : [];
+  const pairs =
+    a.length <= MAX_COMPARED_LINES && b.length <= MAX_COMPARED_LINES ? findCommonLines(a, b) : [];
   const lines: string[] = [];
   let i = 0;
   let j = 0;

@@ -1,50 +1,53 @@
-/** Accessible names that the library leaves to an element's children. */
+/** Computes accessible names that the library leaves to an element's children. */
 import type { AriaNode } from "./aria-node.ts";
 
-/** Roles whose name comes from what they hold, as WAI-ARIA has it, of those that somebody acts on or reads as one. */
+/** Roles that WAI-ARIA names from their content, limited to those that users operate or read as a unit. */
 const NAMED_FROM_CONTENT = new Set(
   (
     "button cell checkbox columnheader gridcell heading link menuitem menuitemcheckbox menuitemradio option radio row " +
     "rowheader switch tab tooltip treeitem"
   ).split(" "),
 );
-const MOST_CHARACTERS = 300;
-/** Nameless elements may lie in one another: each looks at so many nodes at most. */
-const MOST_NODES = 200;
+const MAX_CHARACTERS = 300;
+/** The maximum number of nodes to visit per name, since nameless elements may be nested. */
+const MAX_NODES = 200;
 
-/** The element's own name, else what its children spell. "" where there is neither. */
+/** Returns the element's own name, else the text of its content, else "". */
 export function nameOf(node: AriaNode): string {
   if (node.name) return node.name;
   return NAMED_FROM_CONTENT.has(node.role) ? contentOf(node) : "";
 }
 
-/** What the element and those below it say, in one line. */
+/** Returns the text of an element and its descendants in one line. */
 export function contentOf(node: AriaNode): string {
   let name = "";
-  for (const own of textsIn(node)) {
-    name += name === "" ? own : ` ${own}`;
-    if (name.length >= MOST_CHARACTERS) break;
+  for (const text of textsIn(node)) {
+    name += name === "" ? text : ` ${text}`;
+    if (name.length >= MAX_CHARACTERS) break;
   }
-  const plain = name.replace(/\s+/g, " ").trim();
-  return plain.length > MOST_CHARACTERS ? `${plain.slice(0, MOST_CHARACTERS)}…` : plain;
+  const line = name.replace(/\s+/g, " ").trim();
+  return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS)}…` : line;
 }
 
-/** The texts of a node and of those below it, in order; empty ones are left out. */
+/** Yields the non-empty texts of a node and its descendants, in order. */
 function* textsIn(node: AriaNode): Generator<string> {
   const stack: (AriaNode | string)[] = [node];
-  for (let budget = MOST_NODES; budget > 0; budget -= 1) {
-    const at = stack.pop();
-    if (at === undefined) return;
-    const own = ownText(at);
-    if (own !== "") yield own;
-    stack.push(...childrenOf(at).toReversed());
+  for (let budget = MAX_NODES; budget > 0; budget -= 1) {
+    const current = stack.pop();
+    if (current === undefined) return;
+    const text = ownText(current);
+    if (text !== "") yield text;
+    stack.push(...childrenOf(current).toReversed());
   }
 }
 
 const ownText = (node: AriaNode | string): string =>
   typeof node === "string" ? node : node.name || node.text || "";
 
-/** What has a name of its own is called by it; a frame is another document. */
+/**
+ * Returns the children that contribute to the name: none for a named node, whose name replaces them, or for a frame,
+ * which is another document.
+ */
 function childrenOf(node: AriaNode | string): readonly (AriaNode | string)[] {
   if (typeof node === "string" || node.name || node.role === "iframe") return [];
   return node.children ?? [];

@@ -1,9 +1,9 @@
 /**
- * What runs inside pages so that the library shows what can be operated though its role does not say so. Made with
- * `new Function`, for the reason that `page-scripts.ts` has.
+ * Scripts that run inside pages, so that the library lists elements that can be operated although their role does not
+ * show it. They are made with `new Function`; `page-scripts.ts` explains why.
  */
 
-/** A link of an image map, and the middle of it on the page. */
+/** A link of an image map, with the position of its middle on the page. */
 interface Area {
   name: string;
   url: string;
@@ -11,24 +11,25 @@ interface Area {
   y: number;
 }
 
-export interface Marked {
-  /** A dialog is open that keeps the rest of the page from being used. */
+export interface MarkResult {
+  /** True if an open dialog blocks the rest of the page. */
   modal: boolean;
   areas: Area[];
 }
 
-/** The library lists these elements anyway. */
-const LISTED = `:is(html, body, a[href], button, input, select, textarea, option, label, iframe)`;
-/** An element with more elements inside listens for what is in it. */
-const MOST_INSIDE = 100;
-/** What a page hides behind an editor of its own has this size while the page is read, since the library skips the rest. */
-const SHOWN_SIZE = "1px";
+/** A selector of elements that the library lists anyway. */
+const LISTED_ELEMENTS = `:is(html, body, a[href], button, input, select, textarea, option, label, iframe)`;
+/** The maximum number of descendants: an element with more listens for events of its content. */
+const MAX_DESCENDANTS = 100;
+/** The temporary size of text areas that a page hides behind its own editor, since the library skips empty elements. */
+const MIN_SIZE = "1px";
 
 /**
- * `animate` changes how an element looks to the library without a change of the document. `point` shows the pointer of
- * what can be clicked; `delegate` takes it back from an element that listens for all that is in it, whichever comes first.
+ * `animate` changes the style that the library sees without changing the document. `point` marks a clickable element by
+ * a pointer cursor; `delegate` removes the mark from an element that listens for its whole content. They may be called
+ * in either order.
  */
-const MARKS = `
+const MARKS_SCRIPT = `
   const marks = (window.porticoMarks = window.porticoMarks || { undo: [], pointers: new Map(), delegates: new WeakSet() });
   const animate = (element, property, value) => {
     const animation = element.animate({ [property]: [value, value] }, { duration: 1e9, fill: "both" });
@@ -44,9 +45,9 @@ const MARKS = `
   const isBareText = (element) =>
     element.childNodes.length === 1 && element.firstChild.nodeType === 3 && getComputedStyle(element).display === "inline";
   const point = (element) => {
-    if (element.matches("${LISTED}") || element.hasAttribute("role")) return;
+    if (element.matches("${LISTED_ELEMENTS}") || element.hasAttribute("role")) return;
     if (marks.pointers.has(element) || marks.delegates.has(element)) return;
-    if (element.getElementsByTagName("*").length > ${MOST_INSIDE}) return;
+    if (element.getElementsByTagName("*").length > ${MAX_DESCENDANTS}) return;
     marks.pointers.set(element, animate(element, "cursor", "pointer"));
     if (isBareText(element)) setAttribute(element, "role", "button");
   };
@@ -57,17 +58,19 @@ const MARKS = `
   };
 `;
 
-const onListener = (action: string): string =>
-  `function () { if (this.nodeType !== 1 || !this.isConnected) return; const element = this; ${MARKS} ${action}(element); }`;
+const listenerScript = (action: string): string =>
+  `function () { if (this.nodeType !== 1 || !this.isConnected) return; const element = this; ${MARKS_SCRIPT} ${action}(element); }`;
 
-/** An element that listens for clicks; called on the element itself. */
-export const MARK_LISTENER = onListener("point");
+/** Marks an element that listens for clicks. The script is called on the element. */
+export const MARK_LISTENER = listenerScript("point");
 
-/** An element that listens for all others, such as the root of a framework; called on the element itself. */
-export const MARK_DELEGATE = onListener("delegate");
+/**
+ * Marks an element that listens for all others, such as the root of a framework. The script is called on the element.
+ */
+export const MARK_DELEGATE = listenerScript("delegate");
 
-const MARK = `
-  ${MARKS}
+const MARK_SCRIPT = `
+  ${MARKS_SCRIPT}
   const isEditable = (element) =>
     element.isContentEditable && element.hasAttribute("contenteditable") && !(element.parentElement && element.parentElement.isContentEditable);
   const hintOf = (element) =>
@@ -92,8 +95,8 @@ const MARK = `
   const takesKeys = (element) => element.editContext || element.tagName === "TEXTAREA" && !element.readOnly;
   const showEmpty = (element) => {
     const { width, height } = element.getBoundingClientRect();
-    if (width === 0) animate(element, "minWidth", "${SHOWN_SIZE}");
-    if (height === 0) animate(element, "minHeight", "${SHOWN_SIZE}");
+    if (width === 0) animate(element, "minWidth", "${MIN_SIZE}");
+    if (height === 0) animate(element, "minHeight", "${MIN_SIZE}");
   };
   const roots = [document];
   for (let i = 0; i < roots.length; i++) {
@@ -122,7 +125,7 @@ const MARK = `
   }
   return { modal, areas };
 `;
-export const markOperable = new Function(MARK) as () => Marked;
+export const markOperable = new Function(MARK_SCRIPT) as () => MarkResult;
 
 export const unmarkOperable = new Function(
   "for (const undo of window.porticoMarks ? window.porticoMarks.undo : []) undo(); delete window.porticoMarks;",

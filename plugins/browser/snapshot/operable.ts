@@ -1,10 +1,13 @@
-/** Reads a page's tree with all that can be operated in it: what is editable, has the focus, or listens for clicks. */
+/**
+ * Reads a page's tree with all elements that can be operated: those that are editable, have the focus, or listen for
+ * clicks.
+ */
 import type { CDPSession, Locator, Page } from "../drivers/playwright.ts";
 import { attempt } from "../deadline.ts";
 import {
   MARK_DELEGATE,
   MARK_LISTENER,
-  type Marked,
+  type MarkResult,
   markOperable,
   unmarkOperable,
 } from "./operable-scripts.ts";
@@ -12,49 +15,57 @@ import { type AriaNode, everyNode } from "./aria-node.ts";
 
 type Tree = (AriaNode | string)[];
 
-/** A frame that is not busy is marked within this. */
+/** The time in ms within which an idle frame is marked. */
 const FRAME_MS = 400;
-/** Listeners are looked up in pages of up to so many elements, and so many of them are marked. */
-const MOST_ELEMENTS = 5_000;
-const MOST_LISTENERS = 150;
+/**
+ * Limits for event listeners: the number of elements in a page up to which they are queried, and the number of elements
+ * that are marked.
+ */
+const MAX_ELEMENTS = 5_000;
+const MAX_LISTENERS = 150;
 const LISTENERS_MS = 500;
-/** An element that listens for more kinds of events does so for what is in it, as the roots of frameworks do. */
-const MOST_KINDS = 12;
-const POINTER = /^(click|dblclick|mousedown|mouseup|pointerdown|pointerup|drop)$/;
+/** The number of event types above which an element listens for its content, as the roots of frameworks do. */
+const MAX_EVENT_TYPES = 12;
+const POINTER_EVENT = /^(click|dblclick|mousedown|mouseup|pointerdown|pointerup|drop)$/;
 
-/** One reading of a page at a time: the marks of one must not end with another. */
-const reading = new WeakMap<Page, Promise<unknown>>();
+/** The last reading of each page. Readings run one at a time, because one must not remove the marks of another. */
+const lastReadings = new WeakMap<Page, Promise<unknown>>();
 
-/** What a tree is read from. */
-export interface Readable {
+/** The page that a tree is read from, and its DevTools session. */
+export interface ReadablePage {
   page: Page;
   cdp: CDPSession;
 }
 
 /**
- * Marks the page, reads it, and takes the marks off again. Every reading goes through here: an element whose role
- * changes between two of them would lose its ref.
+ * Marks the page, reads it, and removes the marks. Every reading must go through here: an element whose role changes
+ * between two readings would lose its ref.
  */
 export async function readMarked<T>(
-  tab: Readable,
+  tab: ReadablePage,
   read: () => Promise<T>,
-): Promise<{ tree: T; marked: Marked }> {
-  const before = reading.get(tab.page) ?? Promise.resolve();
-  const mine = before.then(() => markAndRead(tab, read));
-  reading.set(
+): Promise<{ tree: T; marked: MarkResult }> {
+  const previous = lastReadings.get(tab.page) ?? Promise.resolve();
+  const reading = previous.then(() => markAndRead(tab, read));
+  lastReadings.set(
     tab.page,
-    mine.catch(() => {}),
+    reading.catch(() => {}),
   );
-  return mine;
+  return reading;
 }
 
 async function markAndRead<T>(
-  { page, cdp }: Readable,
+  { page, cdp }: ReadablePage,
   read: () => Promise<T>,
-): Promise<{ tree: T; marked: Marked }> {
+): Promise<{ tree: T; marked: MarkResult }> {
   const frames = page.frames();
-  const all = frames.map((frame) => attempt(FRAME_MS, frame.evaluate(markOperable), undefined));
-  const [top] = await Promise.all([...all, attempt(LISTENERS_MS, markListeners(cdp), undefined)]);
+  const markings = frames.map((frame) =>
+    attempt(FRAME_MS, frame.evaluate(markOperable), undefined),
+  );
+  const [top] = await Promise.all([
+    ...markings,
+    attempt(LISTENERS_MS, markListeners(cdp), undefined),
+  ]);
   try {
     return { tree: await read(), marked: top ?? { modal: false, areas: [] } };
   } finally {
@@ -64,10 +75,10 @@ async function markAndRead<T>(
   }
 }
 
-/** Only the debugger knows who listens. */
+/** Marks elements with event listeners, which only the debugger knows. */
 async function markListeners(cdp: CDPSession): Promise<undefined> {
   const { result } = await cdp.send("Runtime.evaluate", {
-    expression: `document.getElementsByTagName("*").length > ${MOST_ELEMENTS} ? null : document`,
+    expression: `document.getElementsByTagName("*").length > ${MAX_ELEMENTS} ? null : document`,
     objectGroup: "portico-listeners",
   });
   if (result.objectId === undefined) return;
@@ -75,7 +86,7 @@ async function markListeners(cdp: CDPSession): Promise<undefined> {
     objectId: result.objectId,
     depth: -1,
   });
-  const marks = marksFor(listeners).slice(0, MOST_LISTENERS);
+  const marks = marksFor(listeners).slice(0, MAX_LISTENERS);
   await Promise.all(
     marks.map(async ({ backendNodeId, functionDeclaration }) => {
       const { object } = await cdp.send("DOM.resolveNode", {
@@ -99,18 +110,22 @@ interface ListenerMark {
   functionDeclaration: string;
 }
 
-/** What each element with listeners is marked as: those that listen for others first, since there are few of them. */
+/**
+ * Determines the mark of each element with listeners. Elements that listen for others come first, since there are few
+ * of them.
+ */
 function marksFor(listeners: readonly Listener[]): ListenerMark[] {
-  const kinds = new Map<number, Set<string>>();
+  const typesByNode = new Map<number, Set<string>>();
   for (const { backendNodeId, type } of listeners) {
     if (backendNodeId === undefined) continue;
-    const known = kinds.get(backendNodeId) ?? new Set();
-    kinds.set(backendNodeId, known.add(type));
+    const types = typesByNode.get(backendNodeId) ?? new Set();
+    typesByNode.set(backendNodeId, types.add(type));
   }
-  const all = [...kinds].map(([backendNodeId, types]) => ({ backendNodeId, types }));
-  const delegates = all.filter(({ types }) => types.size > MOST_KINDS);
-  const clickable = all.filter(
-    ({ types }) => types.size <= MOST_KINDS && [...types].some((type) => POINTER.test(type)),
+  const elements = [...typesByNode].map(([backendNodeId, types]) => ({ backendNodeId, types }));
+  const delegates = elements.filter(({ types }) => types.size > MAX_EVENT_TYPES);
+  const clickable = elements.filter(
+    ({ types }) =>
+      types.size <= MAX_EVENT_TYPES && [...types].some((type) => POINTER_EVENT.test(type)),
   );
   return [
     ...delegates.map(({ backendNodeId }) => ({
@@ -124,9 +139,9 @@ function marksFor(listeners: readonly Listener[]): ListenerMark[] {
   ];
 }
 
-/** The tree of the page, or of a part. */
+/** Reads the tree of the page, or of a part of it. */
 export async function readAria(
-  tab: Readable,
+  tab: ReadablePage,
   options: { mode: "ai"; timeout?: number } = { mode: "ai" },
   root: Page | Locator = tab.page,
 ): Promise<Tree> {
@@ -134,29 +149,29 @@ export async function readAria(
   return Array.isArray(tree) ? (tree as Tree) : [tree as AriaNode];
 }
 
-/** Adds the links of image maps, which no tree has: they are clicked at their place. */
-export function addAreas(roots: Tree, { areas }: Marked): void {
+/** Adds the links of image maps, which the tree lacks. They are clicked by position. */
+export function addAreas(roots: Tree, { areas }: MarkResult): void {
   for (const { name, url, x, y } of areas)
     roots.push({ role: "link", name, url, text: `click x=${x}, y=${y}` });
 }
 
 /** Marks the elements behind an open modal dialog. */
-export function markBehind(roots: Tree, { modal }: Marked): void {
+export function markBehind(roots: Tree, { modal }: MarkResult): void {
   if (!modal) return;
   const dialog = [...everyNode(roots)].findLast(({ role }) => /^(alert)?dialog$/.test(role));
   if (dialog === undefined) return;
-  const spared = new Set([...everyNode([dialog]), ...pathTo(roots, dialog)]);
+  const dialogNodes = new Set([...everyNode([dialog]), ...ancestorsOf(roots, dialog)]);
   for (const node of everyNode(roots))
-    if (node.ref !== undefined && !spared.has(node)) node.behind = true;
+    if (node.ref !== undefined && !dialogNodes.has(node)) node.behind = true;
 }
 
-/** The nodes that hold another one. */
-function pathTo(roots: Tree, goal: AriaNode): AriaNode[] {
+/** Returns the ancestors of a node. */
+function ancestorsOf(roots: Tree, descendant: AriaNode): AriaNode[] {
   const parents = new Map<AriaNode, AriaNode>();
   for (const node of everyNode(roots))
     for (const child of node.children ?? [])
       if (typeof child !== "string") parents.set(child, node);
   const path: AriaNode[] = [];
-  for (let at = parents.get(goal); at !== undefined; at = parents.get(at)) path.push(at);
+  for (let at = parents.get(descendant); at !== undefined; at = parents.get(at)) path.push(at);
   return path;
 }

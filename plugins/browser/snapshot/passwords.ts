@@ -1,13 +1,13 @@
-/** What a page shows as dots is not read out: the library tells the values of password fields as those of any other. */
+/** Masks password fields, whose values the library reports like those of other fields. */
 import type { Frame, Page } from "../drivers/playwright.ts";
 import { attempt } from "../deadline.ts";
 import { type AriaNode, everyNode } from "./aria-node.ts";
 
-/** A frame that is not busy tells its fields within this. */
+/** The time in ms within which an idle frame returns its fields. */
 const FRAME_MS = 1_000;
 
-/** As the library tells a value. */
-const plain = (value: string): string => value.replace(/[\s\u200b\u00ad]+/g, " ").trim();
+/** Normalizes a value as the library does. */
+const normalizeValue = (value: string): string => value.replace(/[\s\u200b\u00ad]+/g, " ").trim();
 
 /** Masks the values of password fields in a tree, in all frames and open shadow roots. */
 export async function hidePasswords(
@@ -16,18 +16,21 @@ export async function hidePasswords(
 ): Promise<void> {
   const fields = [...everyNode(roots)].filter(({ role, text }) => role === "textbox" && text);
   if (fields.length === 0) return;
-  const answers = await Promise.all(
+  const passwordLists = await Promise.all(
     page.frames().map((frame) => attempt(FRAME_MS, passwordsOf(frame), undefined)),
   );
-  // Of a page that does not answer, any field may be one.
-  const [top] = answers;
-  const values = new Set(answers.flat().map((value) => plain(value ?? "")));
+  // If the page does not respond, any field may be a password field.
+  const [mainFrameList] = passwordLists;
+  const values = new Set(passwordLists.flat().map((value) => normalizeValue(value ?? "")));
   for (const field of fields)
-    if (top === undefined || values.has(plain(field.text!)))
+    if (mainFrameList === undefined || values.has(normalizeValue(field.text!)))
       field.text = "•".repeat(field.text!.length);
 }
 
-/** Asked within the page: it can refer to nothing here. */
+/**
+ * Reads the password fields of a frame. The callback runs inside the page, so it must not refer to anything outside
+ * itself.
+ */
 function passwordsOf(frame: Frame): Promise<string[]> {
   return frame
     .locator("input[type=password]")

@@ -1,32 +1,31 @@
 /**
- * The numbers by which callers name elements. One table per tab: the library's own refs (`e10`, `f5e10`) are unique to
- * a document, ours are numbers that are never given twice, so an old one can only ever miss, not hit something else.
- * The tabs of a profile count together: a ref of one tab means nothing in another.
- * AI snapshots print `12`, role snapshots `e12`; both are the same entry.
+ * The numbers by which callers refer to elements, in one table per tab. The library's refs (`e10`, `f5e10`) are unique
+ * only within a document. Our numbers are never reused, so an outdated one can only miss, not match another element.
+ * The tabs of a profile share a counter, so a ref of one tab is unknown in another. AI snapshots print `12`, role
+ * snapshots `e12`; both are the same entry.
  */
 import { errors } from "../errors.ts";
 
 export interface RefEntry {
   readonly n: number;
-  /** The library's name of the element. */
+  /** The library's ref of the element. */
   readonly native: string;
   readonly role: string;
   readonly name: string;
 }
 
-/** Entries beyond this are forgotten, oldest first: they belong to documents that are long gone. */
-const KEPT = 60_000;
+/** The maximum number of entries. The oldest are dropped first, since their documents no longer exist. */
+const MAX_ENTRIES = 60_000;
 
-/** `12`, `"12"`, `"e12"`, `"@e12"`, `"ref=e12"` → 12; `undefined` for anything else. */
-export function refNumber(given: unknown): number | undefined {
-  if (typeof given === "number")
-    return Number.isSafeInteger(given) && given > 0 ? given : undefined;
-  if (typeof given !== "string") return undefined;
-  const digits = /^\s*(?:@|ref=|\[ref=)?e?(\d{1,12})\]?\s*$/.exec(given)?.[1];
+/** Parses a ref: `12`, `"12"`, `"e12"`, `"@e12"` and `"ref=e12"` give 12, anything else `undefined`. */
+export function refNumber(ref: unknown): number | undefined {
+  if (typeof ref === "number") return Number.isSafeInteger(ref) && ref > 0 ? ref : undefined;
+  if (typeof ref !== "string") return undefined;
+  const digits = /^\s*(?:@|ref=|\[ref=)?e?(\d{1,12})\]?\s*$/.exec(ref)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** What the tables of a profile count with: the highest number given so far. */
+/** The counter of a profile's tables: the highest number assigned so far. */
 export interface RefCounter {
   last: number;
 }
@@ -40,19 +39,19 @@ export class RefTable {
     this.#counter = counter;
   }
 
-  /** True for an element that has a number. */
+  /** True if the element has a number. */
   has(native: string): boolean {
     return this.#byNative.has(native);
   }
 
-  /** The number of an element, given now if it has none. */
+  /** Returns the number of an element. Assigns one if it has none. */
   number(native: string, role: string, name: string): number {
-    const known = this.#byNative.get(native);
-    if (known !== undefined) return known.n;
+    const current = this.#byNative.get(native);
+    if (current !== undefined) return current.n;
     const entry = { n: ++this.#counter.last, native, role, name };
     this.#byNative.set(native, entry);
     this.#byNumber.set(entry.n, entry);
-    if (this.#byNumber.size > KEPT) {
+    if (this.#byNumber.size > MAX_ENTRIES) {
       const [oldest] = this.#byNumber.values();
       this.#byNumber.delete(oldest!.n);
       this.#byNative.delete(oldest!.native);
@@ -60,11 +59,11 @@ export class RefTable {
     return entry.n;
   }
 
-  /** The entry that a caller means. 400 for what is not a ref at all, 404 for a number that was never given. */
-  find(given: unknown, param = "ref"): RefEntry {
-    const n = refNumber(given);
+  /** Returns the entry that a caller means. Throws a 400 for an invalid ref, a 404 for an unknown number. */
+  find(ref: unknown, param = "ref"): RefEntry {
+    const n = refNumber(ref);
     if (n === undefined) {
-      const quotedRef = typeof given === "string" ? ` ${JSON.stringify(given.slice(0, 60))}` : "";
+      const quotedRef = typeof ref === "string" ? ` ${JSON.stringify(ref.slice(0, 60))}` : "";
       throw errors.notARef({ given: `${param}${quotedRef}` }, { param });
     }
     const entry = this.#byNumber.get(n);

@@ -1,4 +1,7 @@
-/** From the library's tree of a page to the text that a model reads. Pure: no page is touched here. */
+/**
+ * Renders the library's tree of a page as the text that a model reads. The functions are pure and do not access the
+ * page.
+ */
 import { quoteName, sanitizeText } from "./text.ts";
 import type { RefTable } from "./refs.ts";
 import type { AriaNode } from "./aria-node.ts";
@@ -10,9 +13,9 @@ export interface View {
   style: "ai" | "role";
   interactive: boolean;
   compact: boolean;
-  /** Levels of nodes below the top. */
+  /** The maximum number of levels below the root. */
   depth?: number | undefined;
-  /** Most nodes that are printed. */
+  /** The maximum number of printed nodes. */
   limit?: number | undefined;
   maxChars: number;
 }
@@ -20,9 +23,9 @@ export interface View {
 interface RefInfo {
   role: string;
   name?: string;
-  /** Which of several with this role and name, from 0; absent where there is one. */
+  /** The index among elements with the same role and name, from 0; absent if there is only one. */
   nth?: number;
-  /** The automation library's own name of the element. */
+  /** The library's ref of the element. */
   native: string;
 }
 
@@ -33,8 +36,8 @@ export interface Rendered {
   nodes: { key: string; node: AriaNode }[];
   interactive: number;
   truncated: boolean;
-  /** How many nodes were left out by `limit` or `maxChars`. */
-  leftOut: number;
+  /** The number of nodes that were omitted because of `limit` or `maxChars`. */
+  omittedCount: number;
 }
 
 const STATES = [
@@ -49,7 +52,7 @@ const STATES = [
   "behind",
 ] as const;
 
-function states(node: AriaNode): string {
+function statesOf(node: AriaNode): string {
   let text = "";
   for (const key of STATES) {
     const value = node[key];
@@ -62,63 +65,63 @@ function states(node: AriaNode): string {
 export const isInteractive = (node: AriaNode): boolean =>
   INTERACTIVE.has(node.role) || (node.cursor === "pointer" && node.ref !== undefined);
 
-/** True for a node that a compact view shows in its own right. */
-const tellsSomething = (node: AriaNode): boolean =>
+/** True for a node that has content of its own, so that a compact view shows it. */
+const hasContent = (node: AriaNode): boolean =>
   !STRUCTURAL.has(node.role) || Boolean(node.name) || Boolean(node.text) || isInteractive(node);
 
 const keyOf = (n: number, style: View["style"]): string => (style === "ai" ? String(n) : `e${n}`);
 
-/** What the line needs that says how much was left out. */
+/** The space in characters for the line that says how much was omitted. */
 const NOTE_CHARS = 110;
 
 /**
- * Renders a tree. Nodes are printed whole or not at all; refs are given to what is printed only. Where something is left
- * out, a last line says so, unless `maxChars` hardly has room for anything else.
+ * Renders a tree. Nodes are printed whole or not at all, and only printed nodes get refs. If nodes are omitted, a last
+ * line says so, unless `maxChars` hardly leaves room for anything else.
  */
 export function render(roots: Roots, view: View, table: RefTable): Rendered {
-  const whole = draw(roots, view, table, view.maxChars);
-  if (!whole.truncated || view.maxChars < 2 * NOTE_CHARS) return whole;
-  const cut = draw(roots, view, table, view.maxChars - NOTE_CHARS);
-  cut.lines.push(
-    `# cut here, ${cut.leftOut} more nodes: narrow the snapshot with selector, depth, interactive or compact`,
+  const complete = renderWithin(roots, view, table, view.maxChars);
+  if (!complete.truncated || view.maxChars < 2 * NOTE_CHARS) return complete;
+  const shortened = renderWithin(roots, view, table, view.maxChars - NOTE_CHARS);
+  shortened.lines.push(
+    `# cut here, ${shortened.omittedCount} more nodes: narrow the snapshot with selector, depth, interactive or compact`,
   );
-  return cut;
+  return shortened;
 }
 
 type Roots = readonly (AriaNode | string)[];
 
-function draw(roots: Roots, view: View, table: RefTable, room: number): Rendered {
-  const drawing = new Drawing(view, table, room);
-  for (const root of roots) drawing.walk(root, { level: 0, indent: "", inPointer: false });
-  return drawing.finish();
+function renderWithin(roots: Roots, view: View, table: RefTable, room: number): Rendered {
+  const renderer = new SnapshotRenderer(view, table, room);
+  for (const root of roots) renderer.walk(root, { level: 0, indent: "", inPointer: false });
+  return renderer.finish();
 }
 
-/** Where in the tree a node stands. */
-interface Place {
+/** The position of a node in the tree. */
+interface NodePosition {
   level: number;
   indent: string;
-  /** It is inside of something clickable. */
+  /** True if the node is inside a clickable element. */
   inPointer: boolean;
 }
 
-/** One snapshot in the making: the lines so far, and how much room is left. */
-class Drawing {
+/** Builds one snapshot: collects its lines and tracks the remaining room. */
+class SnapshotRenderer {
   readonly #view: View;
   readonly #table: RefTable;
   readonly #room: number;
   readonly #limit: number;
-  readonly #twins = new Map<string, RefInfo[]>();
+  readonly #infosByName = new Map<string, RefInfo[]>();
   readonly #out: Rendered = {
     lines: [],
     refs: {},
     nodes: [],
     interactive: 0,
     truncated: false,
-    leftOut: 0,
+    omittedCount: 0,
   };
-  /** Of all lines joined: one break less than there are lines. */
+  /** The length of the joined lines, which have one line break less than lines. */
   #chars = -1;
-  #printed = 0;
+  #printedNodes = 0;
 
   constructor(view: View, table: RefTable, room: number) {
     this.#view = view;
@@ -127,30 +130,31 @@ class Drawing {
     this.#limit = view.limit ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Draws a node and those below it. */
-  walk(node: AriaNode | string, place: Place): void {
+  /** Renders a node and its descendants. */
+  walk(node: AriaNode | string, place: NodePosition): void {
     if (typeof node !== "string") this.#walkElement(node, place);
-    else if (!this.#view.interactive) this.#put([`${place.indent}- text: ${sanitizeText(node)}`]);
+    else if (!this.#view.interactive)
+      this.#addLines([`${place.indent}- text: ${sanitizeText(node)}`]);
   }
 
-  #walkElement(node: AriaNode, { level, indent, inPointer }: Place): void {
+  #walkElement(node: AriaNode, { level, indent, inPointer }: NodePosition): void {
     const view = this.#view;
-    const isShown = shows(view, node, inPointer);
+    const isShown = isLineShown(view, node, inPointer);
     if (isShown) this.#print(node, view.interactive ? "" : indent);
-    // Where grouping nodes are left out of the text, they do not count as levels either.
-    const isLevel = !(view.compact || view.interactive) || tellsSomething(node);
-    const below = {
+    // If grouping nodes are omitted, they do not count as levels either.
+    const isLevel = !(view.compact || view.interactive) || hasContent(node);
+    const childPosition = {
       level: isLevel ? level + 1 : level,
       indent: isShown && !view.interactive ? `${indent}  ` : indent,
       inPointer: inPointer || node.cursor === "pointer",
     };
-    if (view.depth !== undefined && below.level > view.depth) return;
-    for (const child of node.children ?? []) this.walk(child, below);
+    if (view.depth !== undefined && childPosition.level > view.depth) return;
+    for (const child of node.children ?? []) this.walk(child, childPosition);
   }
 
-  /** Numbers elements that share role and name, and answers the result. */
+  /** Numbers elements that share role and name, and returns the result. */
   finish(): Rendered {
-    for (const twins of this.#twins.values()) {
+    for (const twins of this.#infosByName.values()) {
       if (twins.length > 1) for (const [nth, info] of twins.entries()) info.nth = nth;
     }
     const out = this.#out;
@@ -160,73 +164,73 @@ class Drawing {
   }
 
   #print(node: AriaNode, indent: string): void {
-    const spelled = nameOf(node);
-    const key = this.#keyFor(node, spelled);
-    if (!this.#put(linesOf(this.#view, node, spelled, key, indent))) return;
+    const fullName = nameOf(node);
+    const key = this.#keyFor(node, fullName);
+    if (!this.#addLines(linesOf(this.#view, node, fullName, key, indent))) return;
     if (isInteractive(node)) this.#out.interactive += 1;
-    if (key !== undefined) this.#register(node, key, spelled);
+    if (key !== undefined) this.#register(node, key, fullName);
   }
 
-  /** A number may be given to a node that then finds no room; that only wastes the number. */
-  #keyFor(node: AriaNode, spelled: string): string | undefined {
+  /** Returns the node's key. If the node then does not fit, its number is wasted, which does no harm. */
+  #keyFor(node: AriaNode, fullName: string): string | undefined {
     if (node.ref === undefined || this.#out.truncated) return undefined;
-    return keyOf(this.#table.number(node.ref, node.role, spelled), this.#view.style);
+    return keyOf(this.#table.number(node.ref, node.role, fullName), this.#view.style);
   }
 
-  /** Adds lines where there is room for them, and says whether there was. */
-  #put(lines: string[]): boolean {
+  /** Adds lines if they fit, and returns whether they did. */
+  #addLines(lines: string[]): boolean {
     const out = this.#out;
     const size = lines.reduce((sum, line) => sum + line.length + 1, 0);
-    if (out.truncated || this.#printed >= this.#limit || this.#chars + size > this.#room) {
+    if (out.truncated || this.#printedNodes >= this.#limit || this.#chars + size > this.#room) {
       out.truncated = true;
-      out.leftOut += 1;
+      out.omittedCount += 1;
       return false;
     }
     out.lines.push(...lines);
     this.#chars += size;
-    this.#printed += 1;
+    this.#printedNodes += 1;
     return true;
   }
 
-  #register(node: AriaNode, key: string, spelled: string): void {
+  #register(node: AriaNode, key: string, fullName: string): void {
     const info: RefInfo = {
       role: node.role,
       native: node.ref!,
-      name: sanitizeText(spelled) || undefined,
+      name: sanitizeText(fullName) || undefined,
     };
-    const kind = `${node.role}\0${spelled}`;
-    const twins = this.#twins.get(kind);
-    if (twins === undefined) this.#twins.set(kind, [info]);
+    const kind = `${node.role}\0${fullName}`;
+    const twins = this.#infosByName.get(kind);
+    if (twins === undefined) this.#infosByName.set(kind, [info]);
     else twins.push(info);
     this.#out.refs[key] = info;
     this.#out.nodes.push({ key, node });
   }
 }
 
-/** True for a node that has a line of its own in the view. */
-function shows(view: View, node: AriaNode, inPointer: boolean): boolean {
-  if (!view.interactive) return !view.compact || (tellsSomething(node) && !isEmptyBranch(node));
+/** True for a node that has its own line in the view. */
+function isLineShown(view: View, node: AriaNode, inPointer: boolean): boolean {
+  if (!view.interactive) return !view.compact || (hasContent(node) && !isEmptyBranch(node));
   if (INTERACTIVE.has(node.role)) return node.ref !== undefined || node.role !== "option";
-  // A pointer is inherited: of a clickable box only the box itself is meant, unless a child is a control too.
+  // Children inherit a pointer cursor: only the clickable box itself is shown, unless a child is a control too.
   return isInteractive(node) && !inPointer;
 }
 
-/** The line of a node, and those of its address and placeholder. */
+/** Returns the line of a node, and those of its address and placeholder. */
 function linesOf(
   view: View,
   node: AriaNode,
-  spelled: string,
+  fullName: string,
   key: string | undefined,
   indent: string,
 ): string[] {
-  // In a tree the children stand below and spell it.
-  const shownName = view.interactive ? spelled : (node.name ?? "");
+  // In a tree view, the children below show the text of the name.
+  const shownName = view.interactive ? fullName : (node.name ?? "");
   const name = shownName === "" ? "" : ` ${quoteName(shownName)}`;
   const ref = key === undefined ? "" : ` [ref=${key}]`;
   const cursor = node.cursor === undefined ? "" : ` [cursor=${sanitizeText(node.cursor)}]`;
   const role = sanitizeText(node.role);
   const text = textOf(view, node, shownName);
-  const lines = [`${indent}- ${role}${name}${states(node)}${ref}${cursor}${text}`];
+  const lines = [`${indent}- ${role}${name}${statesOf(node)}${ref}${cursor}${text}`];
   if (view.style !== "ai" && view.compact) return lines;
   if (node.url !== undefined) lines.push(`${indent}  - /url: ${sanitizeText(node.url)}`);
   if (node.placeholder !== undefined)
@@ -234,14 +238,14 @@ function linesOf(
   return lines;
 }
 
-/** What stands behind the colon of a node's line; nothing that only repeats its name. */
+/** Returns the text after the colon of a node's line; empty if it only repeats the name. */
 function textOf(view: View, node: AriaNode, shownName: string): string {
-  // A clickable box and an editable one have no name as a rule, only what they hold.
-  const isHolder = node.role === "generic" || (node.role === "textbox" && !node.text);
-  const text = view.interactive && isHolder ? contentOf({ ...node, name: "" }) : node.text;
+  // Clickable boxes and editable elements usually have no name, only content.
+  const isContainer = node.role === "generic" || (node.role === "textbox" && !node.text);
+  const text = view.interactive && isContainer ? contentOf({ ...node, name: "" }) : node.text;
   return text === undefined || text === "" || text === shownName ? "" : `: ${sanitizeText(text)}`;
 }
 
-/** A grouping node with neither name, text nor children: nothing a compact view would miss. */
+/** True for a grouping node without name, text and children, which a compact view omits. */
 const isEmptyBranch = (node: AriaNode): boolean =>
   STRUCTURAL.has(node.role) && !node.name && !node.text && (node.children ?? []).length === 0;

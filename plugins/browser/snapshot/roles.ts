@@ -1,4 +1,4 @@
-/** ARIA roles, as far as snapshots care. */
+/** ARIA roles that snapshots distinguish: those of elements that users operate. */
 export const INTERACTIVE: ReadonlySet<string> = new Set([
   "button",
   "checkbox",
@@ -21,7 +21,7 @@ export const INTERACTIVE: ReadonlySet<string> = new Set([
   "treeitem",
 ]);
 
-/** Roles that only group; without a name of their own a compact view leaves them out. */
+/** Roles that only group other nodes. A compact view omits them if they have no name. */
 export const STRUCTURAL: ReadonlySet<string> = new Set([
   "generic",
   "group",

@@ -1,18 +1,21 @@
-/** What a page says of its document. */
+/** Queries a page for properties of its document. */
 import { attempt } from "../deadline.ts";
 import type { CDPSession } from "../drivers/playwright.ts";
 
-export interface About {
+export interface PageAbout {
   title: string;
-  /** How many elements there are. */
+  /** The number of elements. */
   elements: number;
-  /** What holds them all: a document that is no HTML page (an SVG image) has no body, an empty one nothing. */
+  /**
+   * The root to take a snapshot of: a document that is not an HTML page (an SVG image) has no body, an empty document
+   * has nothing.
+   */
   root: "body" | ":root" | "none";
-  /** What kind of document it is: `text/html`, `application/pdf`, `image/png`. */
+  /** The media type of the document: `text/html`, `application/pdf`, `image/png`. */
   contentType: string;
 }
 
-// A page that is still loading gets its body yet.
+// A page that is still loading will get its body later.
 const EXPRESSION = `[
   String(document.title),
   document.getElementsByTagName("*").length,
@@ -20,23 +23,24 @@ const EXPRESSION = `[
   document.contentType,
 ]`;
 
-/** How long it is waited for what a page says of itself. */
-const TELLS_MS = 1_000;
+/** The time in ms to wait for the page's response. */
+const RESPONSE_MS = 1_000;
 
 /**
- * A question to the page, asked with the first call. Each call waits a moment for the response: an empty title, 0 and
- * `body` where the page is too busy, which it may not be any more by the next call. Where the page was left before it
- * responded, the next call asks again.
+ * Creates a function that queries the page at its first call. Each call waits a moment for the response, and returns an
+ * empty title, 0 and `body` if the page is too busy; the next call may get the response. If the page was left before it
+ * responded, the next call repeats the query.
  */
-export function questionAbout(cdp: CDPSession): () => Promise<About> {
-  const ask = () => cdp.send("Runtime.evaluate", { expression: EXPRESSION, returnByValue: true });
-  let asking: ReturnType<typeof ask> | undefined;
+export function createPageQuery(cdp: CDPSession): () => Promise<PageAbout> {
+  const evaluate = () =>
+    cdp.send("Runtime.evaluate", { expression: EXPRESSION, returnByValue: true });
+  let evaluation: ReturnType<typeof evaluate> | undefined;
   return async () => {
-    asking = asking?.catch(ask) ?? ask();
-    const told = (await attempt(TELLS_MS, asking, undefined))?.result.value as
+    evaluation = evaluation?.catch(evaluate) ?? evaluate();
+    const values = (await attempt(RESPONSE_MS, evaluation, undefined))?.result.value as
       | [unknown, unknown, unknown, unknown]
       | undefined;
-    const [title = "", elements = 0, root, contentType = ""] = told ?? [];
+    const [title = "", elements = 0, root, contentType = ""] = values ?? [];
     return {
       title: String(title),
       elements: Number(elements) || 0,

@@ -1,4 +1,4 @@
-/** What a browser with that user agent says of itself beside it: `Sec-CH-UA-*`, `navigator.userAgentData`, `navigator.platform`. */
+/** Derives the client hints that fit a user agent: `Sec-CH-UA-*`, `navigator.userAgentData`, `navigator.platform`. */
 
 interface ClientHints {
   mobile: boolean;
@@ -6,14 +6,14 @@ interface ClientHints {
   platformVersion: string;
   architecture: string;
   model: string;
-  /** Empty for browsers that have no such headers themselves. */
+  /** Empty for browsers that do not send such headers. */
   brands: { brand: string; version: string }[];
   fullVersionList: { brand: string; version: string }[];
 }
 
-/** One row of the table. */
+/** A platform of the table below. */
 interface Platform {
-  /** As client hints call it. */
+  /** The name in client hints. */
   name: string;
   /** `navigator.platform` */
   navigator: string;
@@ -52,7 +52,7 @@ const LINUX: Platform = {
 const platformOf = (userAgent: string): Platform =>
   PLATFORMS.find(([pattern]) => pattern.test(userAgent))?.[1] ?? LINUX;
 
-/** Brands that share Chromium's number, by what they put into the user agent. */
+/** Brands that share Chromium's version number, by their mark in the user agent. */
 const BRANDS: readonly (readonly [RegExp, string])[] = [
   [/HeadlessChrome\//, "HeadlessChrome"],
   [/Edg\//, "Microsoft Edge"],
@@ -60,20 +60,20 @@ const BRANDS: readonly (readonly [RegExp, string])[] = [
 ];
 
 function brandsOf(userAgent: string, isFull: boolean): ClientHints["brands"] {
-  const full = /Chrome\/([\d.]+)/.exec(userAgent)?.[1];
-  const own = BRANDS.find(([pattern]) => pattern.test(userAgent))?.[1];
-  if (full === undefined || own === undefined) return [];
-  const version = isFull ? full : full.split(".")[0]!;
+  const fullVersion = /Chrome\/([\d.]+)/.exec(userAgent)?.[1];
+  const brand = BRANDS.find(([pattern]) => pattern.test(userAgent))?.[1];
+  if (fullVersion === undefined || brand === undefined) return [];
+  const version = isFull ? fullVersion : fullVersion.split(".")[0]!;
   return [
     { brand: "Not=A?Brand", version: isFull ? "24.0.0.0" : "24" },
     { brand: "Chromium", version },
-    { brand: own, version },
+    { brand, version },
   ];
 }
 
 export const navigatorPlatform = (userAgent: string): string => platformOf(userAgent).navigator;
 
-/** The text after the system's version: `Pixel 7`. */
+/** Returns the model, the text after the version of Android: `Pixel 7`. */
 const modelOf = (userAgent: string): string =>
   (/Android [\d.]+; ([^;)]{1,100})/.exec(userAgent)?.[1] ?? "").split(" Build/")[0]!;
 

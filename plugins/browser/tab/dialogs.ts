@@ -1,10 +1,13 @@
-/** Dialogs of a tab (alert, confirm, prompt, beforeunload): answered as armed beforehand, else dismissed and reported. */
+/**
+ * Handles the dialogs of a tab (alert, confirm, prompt, beforeunload): with the response armed in advance, else by
+ * dismissing. All are recorded.
+ */
 import { pause } from "../deadline.ts";
 import { plainText } from "../failures.ts";
 import type { Dialog, Page } from "../drivers/playwright.ts";
 import { Ring } from "./ring.ts";
 
-interface DialogAnswer {
+interface DialogResponse {
   accept: boolean;
   promptText?: string;
 }
@@ -18,12 +21,12 @@ interface DialogRecord {
   at: number;
 }
 
-/** From this many in a row on, a page that asks for ever is slowed down. */
-const PATIENCE = 10;
+/** The number of dialogs in a row after which a page that opens them endlessly is slowed down. */
+const MAX_STREAK = 10;
 
 export class Dialogs {
-  readonly #seen = new Ring<DialogRecord>(50);
-  #armed: { answer: DialogAnswer; until: number } | undefined;
+  readonly #records = new Ring<DialogRecord>(50);
+  #armedResponse: { response: DialogResponse; until: number } | undefined;
   #streak = 0;
   #last = 0;
 
@@ -31,35 +34,37 @@ export class Dialogs {
     page.on("dialog", (dialog) => void this.#handle(dialog).catch(() => {}));
   }
 
-  /** Says what the next dialog gets, within `forMs`. */
-  arm(answer: DialogAnswer, forMs: number): void {
-    this.#armed = { answer, until: Date.now() + forMs };
+  /** Sets the response to the next dialog within `forMs`. */
+  arm(response: DialogResponse, forMs: number): void {
+    this.#armedResponse = { response, until: Date.now() + forMs };
   }
 
   since(at: number): DialogRecord[] {
-    return this.#seen.list().filter((dialog) => dialog.at >= at);
+    return this.#records.list().filter((dialog) => dialog.at >= at);
   }
 
   async #handle(dialog: Dialog): Promise<void> {
     const now = Date.now();
-    const armed =
-      this.#armed !== undefined && this.#armed.until >= now ? this.#armed.answer : undefined;
-    this.#armed = undefined;
-    // A page that asks whether to leave would hold up every navigation: leaving is what was asked for.
-    const accept = armed?.accept ?? dialog.type() === "beforeunload";
+    const response =
+      this.#armedResponse !== undefined && this.#armedResponse.until >= now
+        ? this.#armedResponse.response
+        : undefined;
+    this.#armedResponse = undefined;
+    // A `beforeunload` dialog would block every navigation, and the caller has already asked to leave.
+    const accept = response?.accept ?? dialog.type() === "beforeunload";
     const message = plainText(dialog.message()).slice(0, 2000);
-    this.#seen.push({
+    this.#records.push({
       type: dialog.type(),
       message,
       handled: accept ? "accepted" : "dismissed",
-      armed: armed !== undefined,
+      armed: response !== undefined,
       at: now,
     });
     this.#streak = now - this.#last < 500 ? this.#streak + 1 : 0;
     this.#last = now;
-    if (this.#streak > PATIENCE) await pause(Math.min(400, 20 * (this.#streak - PATIENCE)));
-    // Accepting without a word of one's own is what the page proposes.
-    if (accept) await dialog.accept(armed?.promptText ?? dialog.defaultValue());
+    if (this.#streak > MAX_STREAK) await pause(Math.min(400, 20 * (this.#streak - MAX_STREAK)));
+    // Without a `promptText`, the default value of the page is accepted.
+    if (accept) await dialog.accept(response?.promptText ?? dialog.defaultValue());
     else await dialog.dismiss();
   }
 }

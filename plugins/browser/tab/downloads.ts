@@ -1,13 +1,16 @@
-/** Downloads that a tab begins, until a caller fetches them. */
+/** Keeps the downloads that a tab begins until a caller fetches them. */
 import type { Download, Page } from "../drivers/playwright.ts";
 
-/** Those that nobody asked for are kept for a while, and only so many: a page could fill the disk with them. */
+/**
+ * Limits for downloads that no caller has requested: their age in ms and their number. Without them, a page could fill
+ * the disk.
+ */
 const UNCLAIMED_MS = 30_000;
-const UNCLAIMED = 5;
+const MAX_UNCLAIMED = 5;
 
 interface NextDownload {
   promise: Promise<Download>;
-  /** Waits no longer. */
+  /** Stops waiting. */
   cancel(): void;
 }
 
@@ -16,30 +19,30 @@ export class Downloads {
   #waiters: ((download: Download) => void)[] = [];
 
   constructor(page: Page) {
-    page.on("download", (download) => this.#take(download));
+    page.on("download", (download) => this.#receive(download));
   }
 
-  /** The next one, or one that began in the last seconds and was not fetched. */
+  /** Returns an unclaimed download that began in the last 30 s, or else waits for the next one. */
   next(): NextDownload {
     this.#prune();
-    const waiting = this.#unclaimed.shift();
-    return waiting === undefined
-      ? this.fresh()
-      : { promise: Promise.resolve(waiting.download), cancel() {} };
+    const unclaimed = this.#unclaimed.shift();
+    return unclaimed === undefined
+      ? this.nextFromNow()
+      : { promise: Promise.resolve(unclaimed.download), cancel() {} };
   }
 
-  /** The next one to begin from now on. */
-  fresh(): NextDownload {
+  /** Waits for the next download that begins from now on. */
+  nextFromNow(): NextDownload {
     let waiter: (download: Download) => void = () => {};
     const promise = new Promise<Download>((resolve) => (waiter = resolve));
     this.#waiters.push(waiter);
     const cancel = (): void => {
-      this.#waiters = this.#waiters.filter((one) => one !== waiter);
+      this.#waiters = this.#waiters.filter((other) => other !== waiter);
     };
     return { promise, cancel };
   }
 
-  #take(download: Download): void {
+  #receive(download: Download): void {
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) {
       waiter(download);
@@ -53,7 +56,7 @@ export class Downloads {
   #prune(): void {
     const oldest = Date.now() - UNCLAIMED_MS;
     while (
-      this.#unclaimed.length > UNCLAIMED ||
+      this.#unclaimed.length > MAX_UNCLAIMED ||
       (this.#unclaimed[0]?.at ?? Number.POSITIVE_INFINITY) < oldest
     ) {
       const { download } = this.#unclaimed.shift()!;

@@ -1,4 +1,7 @@
-/** Overrides of a profile: they hold over navigations and new tabs until they are cleared or the browser is stopped. */
+/**
+ * Applies a profile's overrides. They persist across navigations and new tabs until they are cleared or the browser is
+ * stopped.
+ */
 import { errors } from "../errors.ts";
 import type { BrowserContext, Device } from "../drivers/playwright.ts";
 import { isGone } from "../failures.ts";
@@ -12,10 +15,10 @@ interface Geolocation {
   origin?: string;
 }
 
-/** What sites may do without asking. */
+/** Permissions that sites have without asking the user. */
 interface Permissions {
   names: string[];
-  /** Of this site only. */
+  /** The site that has them; by default, all sites. */
   origin?: string;
 }
 
@@ -31,7 +34,7 @@ export interface Overrides {
   device?: Device;
 }
 
-/** What the library sets for all pages of a context, coming ones included. */
+/** Applies an override that the library sets for all pages of a context, including later ones. */
 export async function applyToContext(
   context: BrowserContext,
   key: keyof Overrides,
@@ -40,19 +43,22 @@ export async function applyToContext(
   if (key === "offline") await context.setOffline(overrides.offline ?? false);
   if (key === "headers") await context.setExtraHTTPHeaders(overrides.headers ?? {});
   if (key === "credentials") await context.setHTTPCredentials(overrides.credentials ?? null);
-  if (key === "permissions" || key === "geolocation") await grant(context, overrides);
+  if (key === "permissions" || key === "geolocation") await grantPermissions(context, overrides);
   if (key === "geolocation") {
     const { latitude, longitude, accuracy } = overrides.geolocation ?? {
       latitude: 0,
       longitude: 0,
     };
-    const place = overrides.geolocation && { latitude, longitude, accuracy };
-    await context.setGeolocation(place ?? null);
+    const position = overrides.geolocation && { latitude, longitude, accuracy };
+    await context.setGeolocation(position ?? null);
   }
 }
 
-/** Permissions can only be taken back all at once: those of a place and those that were named are given together. */
-async function grant(
+/**
+ * Grants the permissions of `geolocation` and `permissions` together, because permissions can only be revoked all at
+ * once.
+ */
+async function grantPermissions(
   context: BrowserContext,
   { geolocation, permissions }: Overrides,
 ): Promise<void> {
@@ -60,12 +66,12 @@ async function grant(
   if (geolocation !== undefined)
     await context.grantPermissions(["geolocation"], { origin: geolocation.origin });
   if (permissions === undefined) return;
-  const isSamePlace = geolocation !== undefined && geolocation.origin === permissions.origin;
-  const names = isSamePlace ? [...permissions.names, "geolocation"] : permissions.names;
+  const isSameOrigin = geolocation !== undefined && geolocation.origin === permissions.origin;
+  const names = isSameOrigin ? [...permissions.names, "geolocation"] : permissions.names;
   await context.grantPermissions(names, { origin: permissions.origin });
 }
 
-/** What has to be set on each tab by itself. */
+/** Applies an override that must be set on each tab. */
 export async function applyToTab(
   tab: Tab,
   key: keyof Overrides,
@@ -76,7 +82,7 @@ export async function applyToTab(
     await page.emulateMedia({ colorScheme: overrides.colorScheme ?? null });
   if (key === "timezoneId") await setTimezone(tab, overrides.timezoneId);
   if (key === "locale") {
-    // The engine refuses to replace an override: it is taken away first.
+    // The engine refuses to replace an override, so the old one is removed first.
     await cdp.send("Emulation.setLocaleOverride", {});
     if (overrides.locale !== undefined) {
       await cdp
@@ -89,7 +95,7 @@ export async function applyToTab(
           );
         });
     }
-    await setAgent(tab, overrides);
+    await setUserAgent(tab, overrides);
   }
   if (key === "device") await setDevice(tab, overrides);
 }
@@ -106,9 +112,9 @@ async function setTimezone({ cdp }: Tab, timezoneId: string | undefined): Promis
   });
 }
 
-/** User agent and languages are one override: both are set together. */
-async function setAgent({ cdp }: Tab, { device, locale }: Overrides): Promise<void> {
-  // Without an own one its hints would be left out, too: the browser knows its own best.
+/** Sets user agent and languages together, because they are one override of the engine. */
+async function setUserAgent({ cdp }: Tab, { device, locale }: Overrides): Promise<void> {
+  // An empty user agent restores the browser's own client hints, which an explicit one would replace.
   if (device === undefined && locale === undefined) {
     await cdp.send("Emulation.setUserAgentOverride", { userAgent: "" });
     return;
@@ -125,7 +131,7 @@ async function setAgent({ cdp }: Tab, { device, locale }: Overrides): Promise<vo
 async function setDevice(tab: Tab, overrides: Overrides): Promise<void> {
   const { cdp } = tab;
   const { device } = overrides;
-  await setAgent(tab, overrides);
+  await setUserAgent(tab, overrides);
   if (device === undefined) {
     await cdp.send("Emulation.clearDeviceMetricsOverride");
     await cdp.send("Emulation.setTouchEmulationEnabled", { enabled: false });

@@ -1,22 +1,26 @@
-/** What runs inside pages to read and to write fields. Made with `new Function`, for the reason that `page-scripts.ts` has. */
+/**
+ * Scripts that run inside pages to read and write fields. They are made with `new Function`; `page-scripts.ts` explains
+ * why.
+ */
 
 /**
- * What takes the text: `field` an input or text area; `host` an editable element as a whole; `part` an element within
- * one; `proxy` the tiny text area by which an editor that draws its text itself takes keys; `none` no text at all.
+ * The element that takes the text: `field` is an input or text area; `host` is an editable element as a whole; `part`
+ * is an element within one; `proxy` is the tiny text area by which an editor that draws its text itself receives keys;
+ * `none` takes no text.
  */
 export interface FieldState {
   kind: "field" | "host" | "part" | "proxy" | "none";
-  /** What it holds; of a proxy, what its editor shows. */
+  /** The current text; for a proxy, the text that its editor shows. */
   text: string;
-  /** Shown as dots. */
+  /** True for a password field. */
   secret: boolean;
 }
 
 /**
- * Finds `field`, the element that takes the text: the control of a label, or the proxy of an editor where `element` holds
- * that one and nothing else that takes text.
+ * Declares `field`, the element that takes the text: the control of a label, or the proxy of an editor if `element`
+ * contains that proxy and no other element that takes text.
  */
-export const FIELD = `
+export const FIELD_SCRIPT = `
   const isTiny = (e) => {
     for (let at = e, i = 0; at && i < 3; at = at.parentElement, i++) {
       const box = at.getBoundingClientRect();
@@ -35,7 +39,7 @@ export const FIELD = `
   const field = takesText(labelled) ? labelled : proxyIn(labelled) || labelled;
 `;
 
-const READ = `
+const READ_SCRIPT = `
   const clean = (text) => (text || "").replace(/[\\u200b\\ufeff]/g, "").replace(/\\u00a0/g, " ").replace(/\\r\\n?/g, "\\n").replace(/\\n$/, "");
   const editorOf = (e) => {
     for (let at = e.parentElement; at && at !== document.body; at = at.parentElement)
@@ -52,34 +56,34 @@ const READ = `
   };
 `;
 
-/** The state of the field, once the page has had the time to draw. */
+/** Returns the state of the field after the page has had time to render. */
 export const readField = new Function(
   "element",
-  `${FIELD}${READ}
+  `${FIELD_SCRIPT}${READ_SCRIPT}
   const drawn = new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
   const late = new Promise((done) => setTimeout(done, 100));
   return Promise.race([drawn, late]).then(read);`,
 ) as (element: unknown) => Promise<FieldState>;
 
 /**
- * Waits until an editor has read what was typed into it. Some read their own element a while after the input event
- * (CodeMirror 5 after 80 ms), and mix up a selection that is made before. Timers of one page run in the order of their
- * time, so this one ends after that of the editor on a busy page as well.
+ * Waits until an editor has processed the typed text. Some editors read their own element a while after the input event
+ * (CodeMirror 5 after 80 ms) and would misplace an earlier selection. The timers of a page run in the order of their
+ * due times, so this one ends after the editor's even on a busy page.
  */
 export const waitForEditor = new Function(
   "return new Promise((done) => setTimeout(done, 150));",
 ) as (element: unknown) => Promise<void>;
 
-/** Focuses what takes the text. */
-export const focusField = new Function("element", `${FIELD} field.focus();`) as (
+/** Focuses the element that takes the text. */
+export const focusField = new Function("element", `${FIELD_SCRIPT} field.focus();`) as (
   element: unknown,
 ) => void;
 
-/** Pastes a text where the focus is. False where the page does nothing with it. */
+/** Pastes a text into the focused element. Returns false if the page does not handle the event. */
 export const pasteText = new Function(
   "element",
   "text",
-  `${FIELD}
+  `${FIELD_SCRIPT}
   const data = new DataTransfer();
   data.setData("text/plain", text);
   const paste = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true, composed: true });
@@ -88,12 +92,12 @@ export const pasteText = new Function(
 ) as (element: unknown, text: string) => boolean;
 
 /**
- * The selection as the page would copy it, which is the exact text where an editor shows only a part of it, or line
- * numbers beside it. Nothing is written to the clipboard. Null where the page does not handle the copy.
+ * Returns the selection as the page would copy it, which is the exact text even if an editor renders only a part of it,
+ * or line numbers beside it. The clipboard is not changed. Returns null if the page does not handle the copy.
  */
 export const copySelection = new Function(
   "element",
-  `${FIELD}
+  `${FIELD_SCRIPT}
   const data = new DataTransfer();
   const copy = new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true, composed: true });
   (field.getRootNode().activeElement || field).dispatchEvent(copy);

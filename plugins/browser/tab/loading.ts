@@ -1,28 +1,31 @@
-/** Brings a tab to an address, past what gets in the way of that. */
+/** Navigates a tab to an address and handles interruptions. */
 import { attempt, remainingMs, pause, within } from "../deadline.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { Tab } from "./tab.ts";
 
 export type WaitUntil = "load" | "domcontentloaded" | "networkidle" | "commit";
 
-/** Where the caller names no waitUntil: the document must be there, the rest gets a few seconds more. */
+/** The time in ms that resources get after the document has loaded, if the caller sets no `waitUntil`. */
 export const LOAD_GRACE_MS = 5_000;
 
-/** The browser breaks off what it is connecting as soon as its machine has another address, or one less. */
-const CHANGED = /net::ERR_NETWORK_CHANGED/;
-/** A change seldom comes alone. After a second the browser itself would load its error page again. */
-const CHANGED_PAUSE_MS = 500;
-const MOST_LOADS = 5;
+/** The browser aborts pending connections when an address of its machine is added or removed. */
+const NETWORK_CHANGED = /net::ERR_NETWORK_CHANGED/;
+/**
+ * The pause in ms before another attempt, since network changes seldom come alone. After a second, the browser itself
+ * would reload its error page.
+ */
+const RETRY_PAUSE_MS = 500;
+const MAX_LOADS = 5;
 
-/** Loads a page again where the network changed meanwhile: what may be asked for once (GET) may be asked for twice. */
-export async function overChanges<T>(endsAt: number, load: () => Promise<T>): Promise<T> {
+/** Repeats a load during which the network changed. That is safe because a GET request may be repeated. */
+export async function retryOnNetworkChange<T>(endsAt: number, load: () => Promise<T>): Promise<T> {
   for (let loads = 1; ; loads++) {
     try {
       return await load();
     } catch (error) {
-      const again = CHANGED.test((error as Error).message) && loads < MOST_LOADS;
-      if (!again || Date.now() + CHANGED_PAUSE_MS > endsAt) throw error;
-      await pause(CHANGED_PAUSE_MS);
+      const isRetryable = NETWORK_CHANGED.test((error as Error).message) && loads < MAX_LOADS;
+      if (!isRetryable || Date.now() + RETRY_PAUSE_MS > endsAt) throw error;
+      await pause(RETRY_PAUSE_MS);
     }
   }
 }
@@ -30,7 +33,7 @@ export async function overChanges<T>(endsAt: number, load: () => Promise<T>): Pr
 const INTERRUPTED = /is interrupted by another navigation to "([^"]*)"/;
 
 const ERROR_PAGE_MS = 400;
-const MOST_TRIES = 3;
+const MAX_TRIES = 3;
 
 export async function goTo(
   tab: Tab,
@@ -39,13 +42,13 @@ export async function goTo(
   timeoutMs: number,
 ): Promise<Response | null> {
   const start = Date.now();
-  const before = tab.url;
-  let answered: Response | null = null;
-  const note = (response: Response): void => {
-    if (response.request().isNavigationRequest() && response.url() === url) answered = response;
+  const previousUrl = tab.url;
+  let mainResponse: Response | null = null;
+  const onResponse = (response: Response): void => {
+    if (response.request().isNavigationRequest() && response.url() === url) mainResponse = response;
   };
-  tab.page.on("response", note);
-  const open = (): Promise<Response | null> => {
+  tab.page.on("response", onResponse);
+  const load = (): Promise<Response | null> => {
     const timeout = remainingMs(start, timeoutMs);
     return within(
       timeout + 500,
@@ -53,19 +56,21 @@ export async function goTo(
       tab.page.goto(url, { waitUntil: waitUntil ?? "domcontentloaded", timeout }),
     );
   };
-  const attemptAt = async (tries: number): Promise<Response | null> => {
+  const loadWithRetries = async (tries: number): Promise<Response | null> => {
     try {
-      return await open();
+      return await load();
     } catch (error) {
       const text = (error as Error).message;
-      const other = INTERRUPTED.exec(text)?.[1];
-      // The page is there already, and what it does next is a navigation of its own.
-      if (other === url) return answered;
-      // What an earlier navigation came to (its page, its error page, the blank one) may be late and push this one aside.
-      const late =
-        other !== undefined && (other === before || /^(chrome-error:|about:blank)/.test(other));
-      if (late && tries < MOST_TRIES) return attemptAt(tries + 1);
-      // The browser's own error page follows: what is asked of the tab before it is there would be cut off.
+      const otherUrl = INTERRUPTED.exec(text)?.[1];
+      // The page has loaded, and then began a navigation of its own.
+      if (otherUrl === url) return mainResponse;
+      // The page of an earlier navigation (its own page, its error page, a blank page) may commit late and interrupt
+      // this one.
+      const isLateCommit =
+        otherUrl !== undefined &&
+        (otherUrl === previousUrl || /^(chrome-error:|about:blank)/.test(otherUrl));
+      if (isLateCommit && tries < MAX_TRIES) return loadWithRetries(tries + 1);
+      // The browser's own error page follows; commands sent before it has loaded would be interrupted.
       if (text.includes("net::ERR_") && !text.includes("ERR_ABORTED")) {
         await attempt(
           ERROR_PAGE_MS,
@@ -76,8 +81,8 @@ export async function goTo(
       throw error;
     }
   };
-  const response = await overChanges(start + timeoutMs, () => attemptAt(1)).finally(() =>
-    tab.page.off("response", note),
+  const response = await retryOnNetworkChange(start + timeoutMs, () => loadWithRetries(1)).finally(
+    () => tab.page.off("response", onResponse),
   );
   if (waitUntil === undefined) {
     await attempt(

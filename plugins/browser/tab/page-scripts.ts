@@ -1,37 +1,43 @@
 /**
- * What runs inside pages. Made with `new Function`, not from functions of ours: a bundler may put helpers of its own
- * into a function (`__name`) that no page knows.
+ * Scripts that run inside pages. They are made with `new Function` because a bundler may insert helpers (`__name`) into
+ * our functions that do not exist in pages.
  */
-import { FIELD } from "./field-scripts.ts";
+import { FIELD_SCRIPT } from "./field-scripts.ts";
 
 /** The obstacle between an element and an action. */
 export interface Probe {
   visible: boolean;
   enabled: boolean;
   editable: boolean;
-  /** `<div id="x">` of what lies over the element's middle. */
+  /** The element that covers the middle of the target, such as `<div id="x">`. */
   coveredBy?: string;
-  /** Of a box that the page draws itself: its own label lies over it, or is in reach where the box is not. */
+  /**
+   * Set for a box that the page draws itself: its label covers it (`over`), or its label can be clicked although the
+   * box cannot (`beside`).
+   */
   label?: "over" | "beside";
-  /** Of an element that takes no input, or that no scrolling brings into view. */
+  /** True for an element that is inert (`inert`), or that scrolling cannot bring into view (`outside`). */
   inert?: boolean;
   outside?: boolean;
-  /** `<input type="text">` of the element itself. */
+  /** The element itself, such as `<input type="text">`. */
   tag: string;
 }
 
-/** What an action needs of its element. */
+/** The conditions that an action requires of its element. */
 export interface ProbeNeeds {
   visible: boolean;
   enabled: boolean;
   editable: boolean;
   hit: boolean;
-  /** Scroll to the element first; otherwise it is judged where it is, and not at all where it is out of sight. */
+  /** Scrolls to the element first. Otherwise the element is tested in place, and `hit` only if it is in view. */
   scroll?: boolean;
 }
 
-/** The label that stands for an element: the one over its middle, else (after a scroll) one that can be hit itself. */
-const LABEL = `
+/**
+ * Finds the label that stands for an element: the one that covers its middle, else (after scrolling) one that can be
+ * clicked.
+ */
+const LABEL_SCRIPT = `
   const point = (e) => { const box = e.getBoundingClientRect(); return { x: box.x + box.width / 2, y: box.y + box.height / 2 }; };
   const hit = (e, { x, y }) => { const root = e.getRootNode(); return (root.elementFromPoint ? root : document).elementFromPoint(x, y); };
   const labels = Array.from(element.labels || []);
@@ -46,7 +52,7 @@ const LABEL = `
   });
 `;
 
-const PROBE = `
+const PROBE_SCRIPT = `
   const describe = (e) => {
     let text = "<" + e.tagName.toLowerCase();
     for (const name of ["id", "class", "type", "role", "name"]) {
@@ -94,27 +100,32 @@ const PROBE = `
   }
   return out;
 `;
-export const probeElement = new Function("element", "needs", FIELD + LABEL + PROBE) as (
-  element: unknown,
-  needs: ProbeNeeds,
-) => Probe;
-
-/** The label to click for an element, of which it has none any more where this is null. */
-export const labelFor = new Function("element", `${LABEL} return over || beside() || null;`) as (
-  element: unknown,
-) => object | null;
-
-/** Where to click it, from its corner: in the element's middle, where it lies over that, else in its own. */
-export const placeInLabel = new Function(
+export const probeElement = new Function(
   "element",
-  `${LABEL}
+  "needs",
+  FIELD_SCRIPT + LABEL_SCRIPT + PROBE_SCRIPT,
+) as (element: unknown, needs: ProbeNeeds) => Probe;
+
+/** Returns the label to click for an element, or null if it no longer has one. */
+export const findLabel = new Function(
+  "element",
+  `${LABEL_SCRIPT} return over || beside() || null;`,
+) as (element: unknown) => object | null;
+
+/**
+ * Returns the position to click, relative to the label's corner: the middle of the element if the label covers it, else
+ * the middle of the label.
+ */
+export const positionInLabel = new Function(
+  "element",
+  `${LABEL_SCRIPT}
   const label = over || beside() || element;
   const { x, y } = point(over ? element : label);
   const corner = label.getBoundingClientRect();
   return { x: x - corner.x, y: y - corner.y };`,
 ) as (element: unknown) => { x: number; y: number };
 
-const ENTRY = `
+const ENTRY_SCRIPT = `
   const label = element.closest && element.closest("label");
   const field = element.tagName === "INPUT" ? element : (label && label.control) || element;
   const wanted = text.trim();
@@ -128,16 +139,16 @@ const ENTRY = `
   return trial.value === "" ? field.type : "set";
 `;
 /**
- * How a text comes into a field: `typed`, or `set` as a whole where the browser has a picker for it. The field's type
- * where it would not hold that text: it would be emptied without a word.
+ * Returns how a text is entered into a field: `typed`, or `set` as a whole if the browser has a picker for its type.
+ * Returns the field's type if the field does not accept the text, since the browser would silently clear it.
  */
-export const entryOf = new Function("element", "text", ENTRY) as (
+export const entryModeOf = new Function("element", "text", ENTRY_SCRIPT) as (
   element: unknown,
   text: string,
 ) => string;
 
-/** True for a list that holds one value at a time. */
-export const holdsOne = new Function(
+/** True for a list with a single value. */
+export const isSingleValueList = new Function(
   "element",
   `
   const list = element.tagName === "LABEL" ? element.control : element;
@@ -145,7 +156,7 @@ export const holdsOne = new Function(
 `,
 ) as (element: unknown) => boolean;
 
-/** Boxes with their refs drawn over the page, in a shadow root that the page's own styles do not reach. */
+/** A box to draw over the page with its ref, in a shadow root that the page's styles do not reach. */
 export interface Label {
   text: string;
   x: number;
@@ -154,7 +165,7 @@ export interface Label {
   height: number;
 }
 
-const DRAW = `
+const DRAW_SCRIPT = `
   const html = "http://www.w3.org/1999/xhtml";
   const old = document.querySelector("portico-labels");
   if (old) old.remove();
@@ -176,13 +187,16 @@ const DRAW = `
   document.documentElement.append(host);
   if (input.ms) setTimeout(() => host.remove(), input.ms);
 `;
-export const drawLabels = new Function("input", DRAW) as (input: {
+export const drawLabels = new Function("input", DRAW_SCRIPT) as (input: {
   labels: Label[];
   color: string;
   ms?: number;
 }) => void;
 
-/** Keys and values of `localStorage` or `sessionStorage`; as pairs, since `__proto__` is a key like any other there. */
+/**
+ * Returns the keys and values of `localStorage` or `sessionStorage`. They are pairs, because `__proto__` is a valid
+ * key.
+ */
 export const readStorage = new Function(
   "kind",
   `const s = kind === "local" ? localStorage : sessionStorage; const out = [];

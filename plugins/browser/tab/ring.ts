@@ -1,4 +1,4 @@
-/** The last `size` things, oldest first. */
+/** A buffer of the last `size` items, oldest first. */
 export class Ring<T> {
   readonly #size: number;
   #items: T[] = [];
@@ -9,7 +9,7 @@ export class Ring<T> {
 
   push(item: T): void {
     this.#items.push(item);
-    // Cut in blocks: shifting one by one would cost a copy for each item.
+    // Trim in blocks, because removing items one by one would cost a copy for each.
     if (this.#items.length > this.#size * 2) this.#items = this.#items.slice(-this.#size);
   }
 

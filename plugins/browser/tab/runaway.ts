@@ -1,21 +1,24 @@
-/** A page that is kept by a script of its own which has no end. */
+/** Ends endless scripts that block a page. */
 import { attempt, within } from "../deadline.ts";
 import type { CDPSession } from "../drivers/playwright.ts";
 import { isTimeout } from "../failures.ts";
 
-/** A page that says nothing for so long runs a script that has no end in sight. */
+/** The time in ms after which an unresponsive page counts as blocked by an endless script. */
 const BUSY_MS = 1_000;
 
-/** Input that waits for a busy page, such as the second press of a double click, may start such a script again. */
-const MOST_SCRIPTS = 5;
+/**
+ * The maximum number of scripts to end: pending input, such as the second press of a double click, may start such a
+ * script again.
+ */
+const MAX_SCRIPTS = 5;
 
-/** Ends scripts of the page that do not let it leave. A page that answers is left alone. */
-export async function endScript(cdp: CDPSession): Promise<void> {
-  for (let scripts = 0; scripts < MOST_SCRIPTS; scripts++) {
+/** Ends scripts that prevent the page from navigating. A responsive page is not affected. */
+export async function endEndlessScripts(cdp: CDPSession): Promise<void> {
+  for (let scripts = 0; scripts < MAX_SCRIPTS; scripts++) {
     const echo = cdp.send("Runtime.evaluate", { expression: "0" });
     if (!(await within(BUSY_MS, "", echo).then(() => false, isTimeout))) return;
     await attempt(BUSY_MS, cdp.send("Runtime.terminateExecution"), undefined);
-    // Where nothing ran after all, the echo is what ends, and not the next page's first script.
+    // If no script was running, this lets the termination end the echo and not the next page's first script.
     await attempt(BUSY_MS, echo, undefined);
   }
 }

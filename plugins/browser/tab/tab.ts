@@ -1,4 +1,4 @@
-/** One tab under the automation library: its page, its refs, what it said, and the queue of what is done to it. */
+/** One tab under control of the automation library: its page, its refs, its logs, and the queue of its actions. */
 import { setMaxListeners } from "node:events";
 import { parseUrl } from "portico/strings";
 import { errors } from "../errors.ts";
@@ -9,8 +9,8 @@ import type { CDPSession, FileChooser, Page, Request } from "../drivers/playwrig
 import { type RefCounter, RefTable } from "../snapshot/refs.ts";
 import { TabWatch } from "./watch.ts";
 
-/** A snapshot as it was answered, and which document of the tab it was of. */
-export interface Shown {
+/** The lines of a returned snapshot, and the document that it showed. */
+export interface SnapshotRecord {
   document: string;
   lines: string[];
 }
@@ -19,70 +19,74 @@ interface TabOptions {
   targetId: string;
   page: Page;
   cdp: CDPSession;
-  /** Shared by the tabs of a profile. */
+  /** The counter that all tabs of a profile share. */
   refCounter: RefCounter;
   onClose(tab: Tab): void;
   onNavigated(tab: Tab, url: string): void;
 }
 
-/** A tab on its way to another page. */
-interface Leaving {
+/** A pending navigation of a tab to another page. */
+interface PendingNavigation {
   url: string;
   request: Request | undefined;
   since: number;
-  over: Promise<void>;
+  ended: Promise<void>;
   end(): void;
 }
 
-function leaving(url: string, request: Request | undefined, since: number): Leaving {
+function createPendingNavigation(
+  url: string,
+  request: Request | undefined,
+  since: number,
+): PendingNavigation {
   let end = (): void => {};
-  const over = new Promise<void>((resolve) => {
+  const ended = new Promise<void>((resolve) => {
     end = resolve;
   });
-  return { url, request, since, over, end };
+  return { url, request, since, ended, end };
 }
 
-/** A page that is not busy echoes within this, on a machine that is. */
-const ECHO_MS = 1_000;
-/** A navigation that a page asks for has begun by then, or does not come. */
-const WISH_MS = 1_000;
-/** How long a tab may be on its way to another page before what it shows now is used again. */
-const LEAVING_MS = 10_000;
+/** The time in ms within which an idle page responds, even on a busy machine. */
+const RESPONSE_MS = 1_000;
+/** The time in ms within which a navigation that a page requested begins, if at all. */
+const REQUESTED_NAVIGATION_MS = 1_000;
+/** The time in ms that a navigation may be pending before it is given up and the current page is used again. */
+const MAX_PENDING_MS = 10_000;
 
-/** A file chooser that opened; `over` when it has its files. */
-interface Answered {
-  over: Promise<unknown>;
+/** A file chooser that has opened. `over` settles when it has its files. */
+interface OpenedChooser {
+  done: Promise<unknown>;
 }
 
 export class Tab {
   readonly targetId: string;
   readonly page: Page;
-  /** A session of our own: what is overridden on it holds for as long as the tab lives. */
+  /** A session of our own, whose overrides last as long as the tab. */
   readonly cdp: CDPSession;
   readonly refs: RefTable;
   readonly watch: TabWatch;
   readonly dialogs: Dialogs;
   readonly downloads: Downloads;
-  /** The last snapshot by caller and view, for `diff`. */
-  readonly shown = new Map<string, Shown>();
-  /** What the last whole snapshot of the page was like: which document, how long it took. */
-  whole: { document: string; ms: number } | undefined;
-  /** What the last snapshot printed, by key. */
-  printed: Readonly<Record<string, { role: string; name?: string; native: string }>> = {};
-  /** Where the last navigation that failed was to end. */
-  failed: { url: string; at: number } | undefined;
-  /** How often the main frame has changed its address. */
-  moves = 0;
-  /** Told of each window that the page opens. Not the library's own event: subscribing to that takes messages. */
+  /** The last snapshots by caller and view, for `diff`. */
+  readonly lastSnapshots = new Map<string, SnapshotRecord>();
+  /** The document of the last whole snapshot, and the time that the snapshot took. */
+  lastWholeSnapshot: { document: string; ms: number } | undefined;
+  /** The refs in the last snapshot, by key. */
+  printedRefs: Readonly<Record<string, { role: string; name?: string; native: string }>> = {};
+  /** The target of the last failed navigation. */
+  failedNavigation: { url: string; at: number } | undefined;
+  /** The number of navigations of the main frame. */
+  navigationCount = 0;
+  /** Listeners for windows that the page opens. A subscription to the library's own event would cost messages. */
   readonly popupListeners = new Set<(popup: Page) => void>();
-  /** How often the page has asked for another window. */
-  windows = 0;
-  crashed = false;
-  closed = false;
+  /** The number of windows that the page has requested. */
+  windowRequestCount = 0;
+  isCrashed = false;
+  isClosed = false;
   readonly #ended = new AbortController();
   #queue: Promise<unknown> = Promise.resolve();
-  #leaving: Leaving | undefined;
-  #chooser: { opened: Promise<Answered | undefined>; disarm(): void } | undefined;
+  #pendingNavigation: PendingNavigation | undefined;
+  #chooser: { opened: Promise<OpenedChooser | undefined>; disarm(): void } | undefined;
 
   constructor(options: TabOptions) {
     const { page } = options;
@@ -95,48 +99,48 @@ export class Tab {
     this.dialogs = new Dialogs(page);
     this.downloads = new Downloads(page);
     page.on("crash", () => {
-      this.crashed = true;
+      this.isCrashed = true;
       this.#end();
     });
     page.on("close", () => {
-      this.closed = true;
+      this.isClosed = true;
       options.onClose(this);
       this.#end();
     });
     page.on("framenavigated", (frame) => {
       if (frame !== page.mainFrame()) return;
-      this.moves += 1;
-      this.#endLeaving();
+      this.navigationCount += 1;
+      this.#endNavigation();
       options.onNavigated(this, frame.url());
     });
     page.on("popup", (popup) => {
       for (const listener of this.popupListeners) listener(popup);
     });
-    page.on("request", (request) => this.#beginLeaving(request));
-    // Arrives before the answer to the input that caused it, the request only some time after.
+    page.on("request", (request) => this.#beginNavigation(request));
+    // This event arrives before the response to the input that caused it, the request only some time later.
     this.cdp.on("Page.frameRequestedNavigation", ({ frameId, url, disposition }) => {
-      if (disposition !== "currentTab") this.windows += 1;
-      else if (frameId === this.targetId) this.#expectLeaving(url);
+      if (disposition !== "currentTab") this.windowRequestCount += 1;
+      else if (frameId === this.targetId) this.#expectNavigation(url);
     });
     this.cdp.on("Page.windowOpen", () => {
-      this.windows += 1;
+      this.windowRequestCount += 1;
     });
     this.cdp.send("Page.enable").catch(() => {});
-    page.on("requestfailed", (request) => this.#fail(request));
-    page.on("requestfinished", (request) => this.#endLeaving(request));
+    page.on("requestfailed", (request) => this.#recordFailure(request));
+    page.on("requestfinished", (request) => this.#endNavigation(request));
   }
 
   #end(): void {
-    this.#endLeaving();
+    this.#endNavigation();
     this.#ended.abort();
   }
 
-  /** Aborted when the tab closes or crashes. */
+  /** A signal that is aborted when the tab closes or crashes. */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }
 
-  /** The work's result; rejects as soon as the tab closes or crashes, whatever the work waits for. */
+  /** Returns the result of the work. Rejects as soon as the tab closes or crashes, whatever the work waits for. */
   async whileAlive<T>(work: Promise<T>): Promise<T> {
     work.catch(() => {});
     const { signal } = this.#ended;
@@ -153,67 +157,77 @@ export class Tab {
     }
   }
 
-  /** Its address; of an error page the address that could not be loaded. */
+  /** The tab's address; for an error page, the address that could not be loaded. */
   get url(): string {
     const url = this.page.url();
-    return url.startsWith("chrome-error:") ? (this.failed?.url ?? url) : url;
+    return url.startsWith("chrome-error:") ? (this.failedNavigation?.url ?? url) : url;
   }
 
-  /** The page wants to go elsewhere; the request for it follows, or not (a mail address, a cancelled one). */
-  #expectLeaving(url: string): void {
-    if (this.#leaving !== undefined) return;
-    const expected = leaving(url, undefined, Date.now());
-    this.#leaving = expected;
+  /**
+   * Records that the page requested a navigation. The request may follow or not (a mail address, a cancelled
+   * navigation).
+   */
+  #expectNavigation(url: string): void {
+    if (this.#pendingNavigation !== undefined) return;
+    const expected = createPendingNavigation(url, undefined, Date.now());
+    this.#pendingNavigation = expected;
     setTimeout(() => {
-      if (this.#leaving === expected) this.#endLeaving();
-    }, WISH_MS).unref();
+      if (this.#pendingNavigation === expected) this.#endNavigation();
+    }, REQUESTED_NAVIGATION_MS).unref();
   }
 
-  /** True for a request that is to bring the tab another page. */
-  #leadsElsewhere(request: Request): boolean {
+  /** True for a request that navigates the main frame. */
+  #isMainNavigation(request: Request): boolean {
     if (!request.isNavigationRequest()) return false;
     try {
       return request.frame() === this.page.mainFrame();
     } catch {
-      // A request without a frame of its own (a service worker's) leads nowhere.
+      // A request without a frame (of a service worker) does not navigate.
       return false;
     }
   }
 
-  #fail(request: Request): void {
-    if (this.#leadsElsewhere(request) && request.failure()?.errorText !== "net::ERR_ABORTED")
-      this.failed = { url: request.url(), at: Date.now() };
-    this.#endLeaving(request);
+  #recordFailure(request: Request): void {
+    if (this.#isMainNavigation(request) && request.failure()?.errorText !== "net::ERR_ABORTED")
+      this.failedNavigation = { url: request.url(), at: Date.now() };
+    this.#endNavigation(request);
   }
 
-  #beginLeaving(request: Request): void {
-    if (!this.#leadsElsewhere(request)) return;
-    const before = this.#leaving;
-    this.#leaving = leaving(request.url(), request, before?.since ?? Date.now());
-    before?.end();
+  #beginNavigation(request: Request): void {
+    if (!this.#isMainNavigation(request)) return;
+    const previous = this.#pendingNavigation;
+    this.#pendingNavigation = createPendingNavigation(
+      request.url(),
+      request,
+      previous?.since ?? Date.now(),
+    );
+    previous?.end();
   }
 
-  #endLeaving(request?: Request): void {
-    if (this.#leaving === undefined || (request !== undefined && request !== this.#leaving.request))
+  #endNavigation(request?: Request): void {
+    if (
+      this.#pendingNavigation === undefined ||
+      (request !== undefined && request !== this.#pendingNavigation.request)
+    )
       return;
-    this.#leaving.end();
-    this.#leaving = undefined;
+    this.#pendingNavigation.end();
+    this.#pendingNavigation = undefined;
   }
 
   /**
-   * The library refuses to look at a page that is on its way to another one, even where the server never answers: the
-   * navigation is waited for a while, then given up. 504 where the caller's own time ends first.
+   * Waits until no navigation is pending, because the library does not inspect a page during one, even if the server
+   * never responds. After a while, the navigation is given up. Rejects with a 504 if the caller's timeout ends first.
    */
-  async settled(timeoutMs: number): Promise<void> {
+  async waitUntilSettled(timeoutMs: number): Promise<void> {
     const start = Date.now();
-    while (this.#leaving !== undefined) {
-      const now = this.#leaving;
-      const { since, over, url } = now;
-      const rest = remainingMs(start, timeoutMs);
-      const patience = Math.max(1, since + LEAVING_MS - Date.now());
-      await attempt(Math.min(rest, patience), over, undefined);
-      if (this.#leaving !== now) continue;
-      if (patience > rest) {
+    while (this.#pendingNavigation !== undefined) {
+      const pending = this.#pendingNavigation;
+      const { since, ended, url } = pending;
+      const remaining = remainingMs(start, timeoutMs);
+      const patience = Math.max(1, since + MAX_PENDING_MS - Date.now());
+      await attempt(Math.min(remaining, patience), ended, undefined);
+      if (this.#pendingNavigation !== pending) continue;
+      if (patience > remaining) {
         const host = parseUrl(url)?.host ?? "elsewhere";
         throw errors.tabLeaving({ host });
       }
@@ -221,17 +235,29 @@ export class Tab {
     }
   }
 
-  /** Waits for the page that something has led to since `moves` was read; not at all where it led nowhere. */
-  async arrived(moves: number, limitMs: number, echo: boolean): Promise<void> {
+  /**
+   * Waits for the page of a navigation that began since the caller read `navigationCount`. Returns early if there was
+   * none.
+   */
+  async waitForArrival(
+    navigationCount: number,
+    limitMs: number,
+    needsRoundTrip: boolean,
+  ): Promise<void> {
     const start = Date.now();
-    // One round trip through the page: the events that the action caused have arrived by then.
-    if (echo)
-      await attempt(ECHO_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
-    if (this.#leaving === undefined && this.moves === moves) return;
-    while (this.#leaving !== undefined && Date.now() - start < limitMs) {
-      await attempt(remainingMs(start, limitMs), this.#leaving.over, undefined);
+    // After one round trip to the page, the events that the action caused have arrived.
+    if (needsRoundTrip)
+      await attempt(RESPONSE_MS, this.cdp.send("Runtime.evaluate", { expression: "0" }), undefined);
+    if (this.#pendingNavigation === undefined && this.navigationCount === navigationCount) return;
+    while (this.#pendingNavigation !== undefined && Date.now() - start < limitMs) {
+      await attempt(remainingMs(start, limitMs), this.#pendingNavigation.ended, undefined);
     }
-    if (this.#leaving !== undefined || this.closed || this.moves === moves) return;
+    if (
+      this.#pendingNavigation !== undefined ||
+      this.isClosed ||
+      this.navigationCount === navigationCount
+    )
+      return;
     await attempt(
       remainingMs(start, limitMs),
       this.page.waitForLoadState("domcontentloaded"),
@@ -239,41 +265,45 @@ export class Tab {
     );
   }
 
-  /** Gives up a navigation that is under way; the page before it stays. */
+  /** Gives up a pending navigation; the current page stays. */
   async stopLoading(): Promise<void> {
-    this.#endLeaving();
+    this.#endNavigation();
     await attempt(1000, this.cdp.send("Page.stopLoading"), undefined);
   }
 
-  /** One thing at a time: input of two callers must not mix. The wait counts against the caller's own time. */
-  async exclusive<T>(timeoutMs: number, what: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#queue;
+  /**
+   * Runs work exclusively, because the input of two callers must not mix. The time in the queue counts against
+   * `timeoutMs`.
+   */
+  async runExclusively<T>(timeoutMs: number, what: string, work: () => Promise<T>): Promise<T> {
+    const previous = this.#queue;
     let done = (): void => {};
     this.#queue = new Promise<void>((resolve) => (done = resolve));
     try {
-      await within(timeoutMs, `Waiting for an earlier action in this tab (for ${what})`, before);
+      await within(timeoutMs, `Waiting for an earlier action in this tab (for ${what})`, previous);
       return await work();
     } finally {
-      // The next one starts when this one has ended, and not before the one that this one may have given up on.
-      void before.then(done, done);
+      // The next caller starts after this one has ended, and after the earlier one whose wait this one may have given
+      // up.
+      void previous.then(done, done);
     }
   }
 
-  /** Hands the next file chooser to `take`; a second call replaces the first. */
-  armChooser(take: (chooser: FileChooser) => unknown, forMs: number): void {
+  /** Passes the next file chooser within `forMs` to a handler. A second call replaces the first. */
+  armChooser(handle: (chooser: FileChooser) => unknown, forMs: number): void {
     this.disarmChooser();
-    let tell = (_answered?: Answered): void => {};
-    const opened = new Promise<Answered | undefined>((resolve) => (tell = resolve));
-    const once = (chooser: FileChooser): void => {
-      tell({ over: Promise.resolve(take(chooser)) });
+    let resolveOpened = (_answered?: OpenedChooser): void => {};
+    const opened = new Promise<OpenedChooser | undefined>((resolve) => (resolveOpened = resolve));
+    const onChooser = (chooser: FileChooser): void => {
+      resolveOpened({ done: Promise.resolve(handle(chooser)) });
       this.disarmChooser();
     };
-    const late = setTimeout(() => this.disarmChooser(), forMs).unref();
-    this.page.on("filechooser", once);
+    const timer = setTimeout(() => this.disarmChooser(), forMs).unref();
+    this.page.on("filechooser", onChooser);
     const disarm = (): void => {
-      clearTimeout(late);
-      this.page.off("filechooser", once);
-      tell();
+      clearTimeout(timer);
+      this.page.off("filechooser", onChooser);
+      resolveOpened();
     };
     this.#chooser = { opened, disarm };
   }
@@ -283,14 +313,16 @@ export class Tab {
     this.#chooser = undefined;
   }
 
-  /** Undefined where no file chooser is armed; resolves when it opens, and with undefined when it is disarmed. */
-  get armedChooser(): Promise<Answered | undefined> | undefined {
+  /**
+   * Resolves when the armed file chooser opens, or with `undefined` when it is disarmed. `undefined` if none is armed.
+   */
+  get armedChooser(): Promise<OpenedChooser | undefined> | undefined {
     return this.#chooser?.opened;
   }
 
-  /** 404 for a tab that has crashed: nothing in it answers any more. */
+  /** Throws a 404 if the tab has crashed, because it no longer responds. */
   assertAlive(): void {
-    if (!this.crashed) return;
+    if (!this.isCrashed) return;
     throw errors.tabCrashed();
   }
 }

@@ -1,16 +1,17 @@
-/** Whether an address is the one that a caller means: exactly, as a part of it, or by a glob with `*`. */
+/** Matches addresses against a caller's text: exactly, as a substring, or as a glob with `*`. */
 import { fitsPattern, parseUrl } from "portico/strings";
 
-// A star takes slashes too: people write it for "anywhere". Not a regular expression: a caller's would backtrack.
-export function urlMatcher(wanted: string): (url: string) => boolean {
-  if (!wanted.includes("*")) return (url) => url === wanted || url.includes(wanted);
-  const pattern = wanted.replace(/\*+/g, "*");
-  // One that begins with the path is about any host.
+// A star also matches slashes, since users write it for "anything". This is not a regular expression, because a
+// caller's pattern could backtrack.
+export function urlMatcher(text: string): (url: string) => boolean {
+  if (!text.includes("*")) return (url) => url === text || url.includes(text);
+  const pattern = text.replace(/\*+/g, "*");
+  // A pattern that begins with a path matches any host.
   const isPath = /^\/(?!\/)/.test(pattern);
   return (url) => fitsPattern(pattern, isPath ? pathOf(url) : url);
 }
 
-/** Path, query and fragment. */
+/** Returns path, query and fragment of a URL. */
 function pathOf(url: string): string {
   const { pathname = "", search = "", hash = "" } = parseUrl(url) ?? {};
   return pathname + search + hash;

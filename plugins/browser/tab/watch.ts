@@ -1,4 +1,6 @@
-/** What a tab says while nobody asks: console, errors, requests. Kept in rings, so a chatty page costs no memory. */
+/**
+ * Records the console messages, errors and requests of a tab. The rings bound the memory that a chatty page can use.
+ */
 import { plainText } from "../failures.ts";
 import type { Page, Request, Response } from "../drivers/playwright.ts";
 import { Ring } from "./ring.ts";
@@ -25,7 +27,7 @@ interface RequestEntry {
   url: string;
   resourceType: string;
   status: number | null;
-  /** Why it failed, where it did. */
+  /** The error of a failed request, else null. */
   failure: string | null;
   /** Milliseconds since the epoch. */
   startedAt: number;
@@ -38,8 +40,8 @@ const LEVELS: Record<string, ConsoleEntry["level"]> = {
   warning: "warning",
   debug: "debug",
 };
-const clip = (text: string, most: number): string =>
-  text.length > most ? `${text.slice(0, most)}…` : text;
+const clip = (text: string, maxLength: number): string =>
+  text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 
 export class TabWatch {
   readonly console = new Ring<ConsoleEntry>(500);
@@ -53,12 +55,12 @@ export class TabWatch {
     page.on("console", (message) => {
       const type = message.type();
       const { url, lineNumber } = message.location();
-      const where = url === "" ? {} : { url: clip(url, 500), line: lineNumber };
+      const location = url === "" ? {} : { url: clip(url, 500), line: lineNumber };
       this.console.push({
         level: LEVELS[type] ?? "info",
         type,
         text: clip(plainText(message.text()), 4000),
-        ...where,
+        ...location,
         at: Date.now(),
       });
     });
@@ -94,9 +96,9 @@ export class TabWatch {
     );
   }
 
-  /** The newest response that fits, of those the tab has seen. */
-  lastResponse(fits: (url: string) => boolean): Response | undefined {
-    return this.#responses.list().findLast((response) => fits(response.url()));
+  /** Returns the newest matching response. */
+  lastResponse(matches: (url: string) => boolean): Response | undefined {
+    return this.#responses.list().findLast((response) => matches(response.url()));
   }
 
   #end(request: Request, failure: string | null): void {

@@ -1,10 +1,16 @@
-/** A sandbox in a browser that runs elsewhere: a context of its own there, which goes with the connection. */
+/**
+ * Runs a sandbox in a browser that was started elsewhere: in a separate browser context, which ends with the
+ * connection.
+ */
 import { startEgressProxy } from "portico/egress";
 import { attach, type Attachment, type DriverDeps } from "../drivers/attach.ts";
-import { createPeerCheck, knowsPeers, listenerGroup } from "../net/socket-owner.ts";
+import { createPeerCheck, canIdentifyPeers, listenerGroup } from "../net/socket-owner.ts";
 import type { Profile } from "../profiles.ts";
 
-/** As `attach`, but apart from everything else in that browser. Where it is on this machine, our proxy judges its traffic. */
+/**
+ * Acts like `attach`, but isolates the session in its own browser context. If the browser is on this machine, our proxy
+ * filters its traffic.
+ */
 export async function attachContext(
   profile: Profile,
   deps: DriverDeps,
@@ -25,7 +31,7 @@ export async function attachContext(
   });
   return {
     ...attachment,
-    // Not "enforced": WebRTC of a browser that somebody else started may go past the proxy.
+    // Not "enforced", because WebRTC of a browser that another program started may bypass the proxy.
     proxy,
     ownContext: { proxyUrl: proxy.url },
     async release() {
@@ -35,9 +41,9 @@ export async function attachContext(
   };
 }
 
-/** The group of processes that the browser is; one that we started leads its own. */
+/** Returns the process group of the browser, which leads its own group if we started it. */
 async function groupOf({ pid, wsUrl }: Attachment): Promise<number | undefined> {
-  if (!knowsPeers) return undefined;
+  if (!canIdentifyPeers) return undefined;
   if (pid !== undefined) return pid;
   const port = wsUrl === undefined ? 0 : Number(new URL(wsUrl).port);
   return port === 0 ? undefined : listenerGroup(port);

@@ -1,24 +1,26 @@
-/** The policy of a gateway elsewhere, on top of this machine's own: it may take away, never give. */
+/** Applies the policy of another gateway on top of this machine's own. It can only restrict, never permit. */
 import { isDeepStrictEqual } from "node:util";
 import { configuredPorts } from "../drivers/debugging-ports.ts";
 import { allowsPrivate, type BrowserConfig, type SandboxConfig } from "../schema.ts";
 import type { ImposedPolicy } from "../types.ts";
 
-/** What holds on this machine: its own settings, and those of the gateway that it acts for, where it is a node. */
+/**
+ * The effective policy on this machine: its own settings, and, if it is a node, those of the gateway that it acts for.
+ */
 interface Policy {
   config(): BrowserConfig;
-  /** Ports that no page may reach. */
+  /** Returns the ports that no page may reach. */
   ownPorts(): number[];
-  /** Where these ports are too, beside this machine. */
+  /** Returns further addresses at which these ports are, besides this machine. */
   ownAddresses(): readonly string[];
-  /** Takes the other gateway's over; true where it is another one than before. */
-  take(policy: ImposedPolicy | undefined): boolean;
+  /** Adopts the other gateway's policy. Returns true if it differs from the previous one. */
+  adopt(policy: ImposedPolicy | undefined): boolean;
 }
 
 export function createPolicy(deps: {
   config(): BrowserConfig;
   sandbox(): SandboxConfig;
-  /** This gateway's. */
+  /** Returns the ports of this gateway. */
   ports(): readonly number[];
 }): Policy {
   const { config, sandbox, ports } = deps;
@@ -31,7 +33,7 @@ export function createPolicy(deps: {
       ...configuredPorts(config(), sandbox().browser.cdpUrl),
     ],
     ownAddresses: () => imposed?.addresses ?? [],
-    take(policy) {
+    adopt(policy) {
       if (policy === undefined || isDeepStrictEqual(policy, imposed)) return false;
       imposed = policy;
       return true;
@@ -39,7 +41,7 @@ export function createPolicy(deps: {
   };
 }
 
-/** What this gateway's settings say, for a node that acts for it. */
+/** Builds the policy from this gateway's settings, for a node that acts for it. */
 export function policyOf(config: BrowserConfig, ports: readonly number[]): ImposedPolicy {
   const { hostnameAllowlist, allowedHostnames } = config.ssrfPolicy;
   const { evaluateEnabled } = config;
@@ -52,54 +54,59 @@ export function policyOf(config: BrowserConfig, ports: readonly number[]): Impos
   };
 }
 
-/** A name that no pattern of the other list lets through is out, so an empty overlap must not read as "no list". */
-const NOTHING = "nothing.invalid";
+/** Matches no host. An empty overlap must not become an empty list, which would allow every host. */
+const NO_HOST = "nothing.invalid";
 
-/** Both policies at once: an address must please each of them. */
+/** Combines both policies, so that an address must satisfy each of them. */
 export function narrowConfig(
   config: BrowserConfig,
   imposed: ImposedPolicy | undefined,
 ): BrowserConfig {
   if (imposed === undefined) return config;
-  const own = allowsPrivate(config);
+  const isPrivateAllowed = allowsPrivate(config);
   const { ssrfPolicy } = config;
   return {
     ...config,
     evaluateEnabled: config.evaluateEnabled && imposed.evaluateEnabled,
     ssrfPolicy: {
-      dangerouslyAllowPrivateNetwork: own && imposed.allowPrivate,
-      hostnameAllowlist: both(ssrfPolicy.hostnameAllowlist, imposed.hostnameAllowlist),
-      allowedHostnames: [...exempted(config, imposed)],
+      dangerouslyAllowPrivateNetwork: isPrivateAllowed && imposed.allowPrivate,
+      hostnameAllowlist: intersectAllowlists(
+        ssrfPolicy.hostnameAllowlist,
+        imposed.hostnameAllowlist,
+      ),
+      allowedHostnames: [...intersectExemptions(config, imposed)],
     },
   };
 }
 
-/** The names that both policies exempt; a policy that allows private addresses needs no exemptions. */
-function exempted(config: BrowserConfig, imposed: ImposedPolicy): readonly string[] {
+/** Returns the names that both policies exempt. A policy that allows private addresses needs no exemptions. */
+function intersectExemptions(config: BrowserConfig, imposed: ImposedPolicy): readonly string[] {
   const { allowedHostnames } = config.ssrfPolicy;
-  const own = allowsPrivate(config);
-  if (own && !imposed.allowPrivate) return imposed.allowedHostnames;
-  if (!own && imposed.allowPrivate) return allowedHostnames;
-  return overlap(allowedHostnames, imposed.allowedHostnames);
+  const isPrivateAllowed = allowsPrivate(config);
+  if (isPrivateAllowed && !imposed.allowPrivate) return imposed.allowedHostnames;
+  if (!isPrivateAllowed && imposed.allowPrivate) return allowedHostnames;
+  return intersectPatterns(allowedHostnames, imposed.allowedHostnames);
 }
 
-/** Where one of the lists is empty it restricts nothing. */
-function both(own: readonly string[], other: readonly string[]): string[] {
+/** Intersects two allowlists. An empty allowlist restricts nothing. */
+function intersectAllowlists(own: readonly string[], other: readonly string[]): string[] {
   if (own.length === 0 || other.length === 0) return [...own, ...other];
-  const common = overlap(own, other);
-  return common.length === 0 ? [NOTHING] : common;
+  const common = intersectPatterns(own, other);
+  return common.length === 0 ? [NO_HOST] : common;
 }
 
-/** The names that match a pattern of each list, as patterns. */
-function overlap(own: readonly string[], other: readonly string[]): string[] {
-  const shared = own.flatMap((a) => other.flatMap((b) => meet(plain(a), plain(b)) ?? []));
+/** Returns patterns for the names that match a pattern of each list. */
+function intersectPatterns(own: readonly string[], other: readonly string[]): string[] {
+  const shared = own.flatMap((a) =>
+    other.flatMap((b) => intersectPattern(normalizePattern(a), normalizePattern(b)) ?? []),
+  );
   return [...new Set(shared)];
 }
 
-const plain = (pattern: string): string => pattern.trim().toLowerCase();
+const normalizePattern = (pattern: string): string => pattern.trim().toLowerCase();
 
-/** `a.d` and `*.d` meet in `a.d`; `*.b.d` and `*.d` in `*.b.d`. */
-function meet(a: string, b: string): string | undefined {
+/** Intersects two patterns: `a.d` and `*.d` give `a.d`; `*.b.d` and `*.d` give `*.b.d`. */
+function intersectPattern(a: string, b: string): string | undefined {
   if (a === b || b === "*") return a;
   if (a === "*") return b;
   if (b.startsWith("*.") && a.endsWith(b.slice(1))) return a;

@@ -1,4 +1,4 @@
-/** The sandboxes as the plugin has them: opened at the first use, ended with what ends a session. */
+/** Opens the plugin's sandboxes at first use, and ends each one when its session ends. */
 import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,24 +8,25 @@ import type { Sandboxes, SandboxesOptions } from "./sandboxes.ts";
 const SANDBOX_DIR = "browser-sandboxes";
 
 interface OpenSandboxes {
-  /** Opens them at the first use; what an earlier run left behind is removed first. */
+  /** Opens the sandboxes at first use, after the leftovers of an earlier run have been removed. */
   get(): Promise<Sandboxes>;
-  /** Undefined until they have been used. */
-  opened(): Promise<Sandboxes> | undefined;
+  /** Returns the sandboxes, or `undefined` before their first use. */
+  current(): Promise<Sandboxes> | undefined;
 }
 
 export function openSandboxes(
   ctx: PluginContext,
   options: Omit<SandboxesOptions, "dir" | "gateway" | "paths" | "log">,
 ): OpenSandboxes {
-  let opened: Promise<Sandboxes> | undefined;
+  let sandboxes: Promise<Sandboxes> | undefined;
   const dir = join(ctx.paths.state, SANDBOX_DIR);
-  const left = existsSync(dir) ? removeLeft(dir) : Promise.resolve();
-  const cleared = left.catch((error: unknown) =>
+  const removal = existsSync(dir) ? removeLeftovers(dir) : Promise.resolve();
+  const cleanup = removal.catch((error: unknown) =>
     ctx.log.warn({ err: error }, "sandboxes of an earlier run could not be removed"),
   );
-  const end = async (sessionKey: string): Promise<void> => (await opened)?.end(sessionKey);
-  // A session that exists for one turn only ends with it; the others are reset, are deleted, or are not used.
+  const end = async (sessionKey: string): Promise<void> => (await sandboxes)?.end(sessionKey);
+  // A session for a single turn ends with it. Other sessions end when they are reset or deleted, and their sandboxes
+  // also after a time without use.
   const onTurn = (turn: {
     source: string;
     turnId: string;
@@ -41,14 +42,14 @@ export function openSandboxes(
     ctx.on(event, ({ context }) => void end(context.sessionKey));
   }
   ctx.on("session:deleted", ({ context }) => void end(context.sessionId));
-  ctx.defer(async () => (await opened)?.close());
+  ctx.defer(async () => (await sandboxes)?.close());
   return {
-    opened: () => opened,
+    current: () => sandboxes,
     get: () =>
-      (opened ??= Promise.all([
+      (sandboxes ??= Promise.all([
         import("./sandboxes.ts"),
         import("../drivers/process-record.ts"),
-        cleared,
+        cleanup,
       ]).then(
         async ([{ Sandboxes }, { gatewayName }]) =>
           new Sandboxes({
@@ -62,8 +63,8 @@ export function openSandboxes(
   };
 }
 
-/** Those of a run that was killed; its browsers ended with it. */
-async function removeLeft(dir: string): Promise<void> {
+/** Removes the directories of gateways that were killed; their browsers ended with them. */
+async function removeLeftovers(dir: string): Promise<void> {
   const { isRunningGateway } = await import("../drivers/process-record.ts");
   for (const name of await readdir(dir)) {
     const [gateway = ""] = name.split("-");

@@ -1,19 +1,21 @@
-/** Browsers of sandboxed sessions: one each, made at the first use, thrown away with all that it kept. */
+/**
+ * The browsers of sandboxed sessions. Each session gets one at first use, which is later discarded with all its data.
+ */
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger, Paths, Principal } from "portico";
 import { errors } from "../errors.ts";
 import { portFree } from "../net/free-port.ts";
-import { aboutOf } from "../declarations/routes.ts";
+import { subjectOf } from "../declarations/routes.ts";
 import type { WhyProtected } from "../files/confine.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import { BrowserControl, type ServiceOptions } from "../browser-control.ts";
 import type { BrowserResponse, BrowserRequest } from "../types.ts";
 import { attachContext } from "./attach-context.ts";
 
-const PROFILE = "sandbox";
-/** From the far end of the range: the host's profiles are given theirs from the near one. */
+const SANDBOX_PROFILE = "sandbox";
+/** Sandbox ports are assigned from the end of the range, the ports of the host's profiles from its start. */
 const FIRST_PORT = 18_899;
 const LAST_PORT = 18_800;
 
@@ -21,17 +23,17 @@ export interface SandboxesOptions
   extends Pick<ServiceOptions, "env" | "libraryPresent" | "openDebugging" | "ownPorts"> {
   config(): BrowserConfig;
   sandbox(): SandboxConfig;
-  /** The directory of all their files. */
+  /** The directory of the files of all sandboxes. */
   dir: string;
-  /** Begins the name of each one's directory: whose it is. */
+  /** The prefix of each sandbox's directory name, which identifies the owning gateway. */
   gateway: string;
   paths: Paths;
   whyProtected?: WhyProtected;
   log: Logger;
-  /** Unused for that long, a sandbox goes; default 5 minutes. */
+  /** The time without use in ms after which a sandbox is discarded. Default: 5 minutes. */
   idleMs?: number;
-  /** Most at the same time; the longest unused one makes room. Default 8. */
-  most?: number;
+  /** The maximum number of sandboxes. The least recently used idle one makes room for another. Default: 8. */
+  maxCount?: number;
 }
 
 interface Sandbox {
@@ -43,27 +45,30 @@ interface Sandbox {
 
 export class Sandboxes {
   readonly #options: SandboxesOptions;
-  /** The last used one last. */
-  readonly #open = new Map<string, Sandbox>();
-  /** Port → directory of the sandbox that has it. */
+  /** The open sandboxes by key, the most recently used last. */
+  readonly #sandboxes = new Map<string, Sandbox>();
+  /** Maps a port to the directory of the sandbox that uses it. */
   readonly #ports = new Map<number, string>();
-  readonly #ending = new Set<Promise<void>>();
+  readonly #removals = new Set<Promise<void>>();
 
   constructor(options: SandboxesOptions) {
     this.#options = options;
   }
 
-  /** `principal`: of a turn that is not the owner's. What it does in a session is apart from what the owner does there. */
+  /**
+   * Handles a request in the session's sandbox. A `principal` other than the owner gets a separate sandbox in the same
+   * session.
+   */
   async request(
     session: string,
     request: BrowserRequest,
     principal: Principal = "owner",
   ): Promise<BrowserResponse> {
-    if (aboutOf(request.route) === "profiles") {
+    if (subjectOf(request.route) === "profiles") {
       throw errors.sandboxWithoutProfiles();
     }
     const key = sandboxKey(session, principal);
-    const sandbox = this.#take(key, principal);
+    const sandbox = this.#getOrCreate(key, principal);
     clearTimeout(sandbox.timer);
     const work = sandbox.control.request(request);
     sandbox.running.add(work);
@@ -71,45 +76,45 @@ export class Sandboxes {
       return await work;
     } finally {
       sandbox.running.delete(work);
-      this.#used(key, sandbox);
+      this.#recordUse(key, sandbox);
     }
   }
 
-  /** Sessions that have a sandbox. */
+  /** The sessions that have a sandbox. */
   get sessions(): string[] {
-    return [...new Set([...this.#open.keys()].map(sessionOfKey))];
+    return [...new Set([...this.#sandboxes.keys()].map(sessionOfKey))];
   }
 
-  #used(key: string, sandbox: Sandbox): void {
+  #recordUse(key: string, sandbox: Sandbox): void {
     clearTimeout(sandbox.timer);
-    if (this.#open.get(key) !== sandbox) return;
-    this.#open.delete(key);
-    this.#open.set(key, sandbox);
+    if (this.#sandboxes.get(key) !== sandbox) return;
+    this.#sandboxes.delete(key);
+    this.#sandboxes.set(key, sandbox);
     if (sandbox.running.size > 0) return;
     sandbox.timer = setTimeout(() => void this.#remove(key), this.#options.idleMs ?? 300_000);
     sandbox.timer.unref();
   }
 
-  #take(key: string, principal: Principal): Sandbox {
-    const known = this.#open.get(key);
-    if (known !== undefined) return known;
+  #getOrCreate(key: string, principal: Principal): Sandbox {
+    const current = this.#sandboxes.get(key);
+    if (current !== undefined) return current;
     this.#makeRoom();
-    const sandbox = this.#make(principal);
-    this.#open.set(key, sandbox);
+    const sandbox = this.#create(principal);
+    this.#sandboxes.set(key, sandbox);
     return sandbox;
   }
 
   #makeRoom(): void {
-    const most = this.#options.most ?? 8;
-    if (this.#open.size < most) return;
-    const oldest = [...this.#open].find(([, { running }]) => running.size === 0);
+    const maxCount = this.#options.maxCount ?? 8;
+    if (this.#sandboxes.size < maxCount) return;
+    const oldest = [...this.#sandboxes].find(([, { running }]) => running.size === 0);
     if (oldest === undefined) {
-      throw errors.sandboxesBusy({ most }, { headers: { "retry-after": "10" } });
+      throw errors.sandboxesBusy({ most: maxCount }, { headers: { "retry-after": "10" } });
     }
     void this.#remove(oldest[0]);
   }
 
-  #make(principal: Principal): Sandbox {
+  #create(principal: Principal): Sandbox {
     const { paths, sandbox, config, log, env, libraryPresent, openDebugging, ownPorts } =
       this.#options;
     const { whyProtected } = this.#options;
@@ -119,7 +124,7 @@ export class Sandboxes {
       `${this.#options.gateway}-${randomBytes(8).toString("hex")}`,
     );
     const control = new BrowserControl({
-      config: () => sandboxed(config(), cdpUrl, principal),
+      config: () => sandboxConfig(config(), cdpUrl, principal),
       paths: { ...paths, home: dir, state: dir, tmp: temporaryRoot(paths, dir, principal) },
       statesDir: join(dir, "states"),
       ...(whyProtected && { whyProtected }),
@@ -128,7 +133,7 @@ export class Sandboxes {
       libraryPresent,
       openDebugging,
       ownPorts,
-      // There is no relay in a sandbox: a person's own tabs are the host's.
+      // A sandbox has no relay: the tabs of a user's own browser belong to the host.
       relayUrl: () => "http://127.0.0.1:0",
       ...(cdpUrl === undefined
         ? { choosePort: () => this.#choosePort(dir) }
@@ -137,7 +142,7 @@ export class Sandboxes {
     return { control, dir, running: new Set(), timer: undefined };
   }
 
-  /** Another port than all that are given out; the one that the sandbox had before is free again. */
+  /** Chooses a port that no sandbox uses, and releases the previous port of this one. */
   async #choosePort(dir: string): Promise<number> {
     for (let port = FIRST_PORT; port >= LAST_PORT; port--) {
       if (this.#ports.has(port)) continue;
@@ -151,30 +156,30 @@ export class Sandboxes {
     throw errors.noSandboxPort({ first: LAST_PORT, last: FIRST_PORT });
   }
 
-  #freePorts(dir: string, kept?: number): void {
+  #freePorts(dir: string, keptPort?: number): void {
     for (const [port, holder] of this.#ports)
-      if (holder === dir && port !== kept) this.#ports.delete(port);
+      if (holder === dir && port !== keptPort) this.#ports.delete(port);
   }
 
-  /** Throws a session's browsers away; nothing where it has none. */
+  /** Discards a session's browsers. Does nothing if it has none. */
   async end(session: string): Promise<void> {
-    const keys = [...this.#open.keys()].filter((key) => sessionOfKey(key) === session);
+    const keys = [...this.#sandboxes.keys()].filter((key) => sessionOfKey(key) === session);
     await Promise.all(keys.map((key) => this.#remove(key)));
   }
 
   #remove(key: string): Promise<void> {
-    const sandbox = this.#open.get(key);
+    const sandbox = this.#sandboxes.get(key);
     if (sandbox === undefined) return Promise.resolve();
-    this.#open.delete(key);
-    const work = this.#end(sandbox).finally(() => this.#ending.delete(work));
-    this.#ending.add(work);
+    this.#sandboxes.delete(key);
+    const work = this.#end(sandbox).finally(() => this.#removals.delete(work));
+    this.#removals.add(work);
     return work;
   }
 
   async #end({ control, dir, running, timer }: Sandbox): Promise<void> {
     clearTimeout(timer);
     await control.close();
-    // Without a browser they end soon, and until then one of them may write below the directory.
+    // Without a browser, running requests end soon; until then, one of them may write below the directory.
     await Promise.allSettled(running);
     this.#freePorts(dir);
     await rm(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }).catch(
@@ -183,24 +188,27 @@ export class Sandboxes {
     );
   }
 
-  /** After a change of the policy. */
-  async recheck(): Promise<void> {
-    await Promise.all([...this.#open.values()].map(({ control }) => control.recheck()));
+  /** Applies a changed policy to all sandboxes. */
+  async applyPolicy(): Promise<void> {
+    await Promise.all([...this.#sandboxes.values()].map(({ control }) => control.applyPolicy()));
   }
 
-  /** Throws all of them away. */
+  /** Discards all sandboxes. */
   async close(): Promise<void> {
-    for (const key of [...this.#open.keys()]) void this.#remove(key);
-    await Promise.allSettled([...this.#ending]);
+    for (const key of [...this.#sandboxes.keys()]) void this.#remove(key);
+    await Promise.allSettled([...this.#removals]);
   }
 }
 
-/** Downloads and uploads of others than the owner lie apart: the owner's are not theirs to upload. */
+/**
+ * Returns the temporary root. Callers other than the owner get a separate one, so that they cannot upload the owner's
+ * files.
+ */
 function temporaryRoot(paths: Paths, dir: string, principal: Principal): string {
   return principal === "owner" ? paths.tmp : join(dir, "tmp");
 }
 
-/** No session's name holds a line break. */
+/** Session names contain no line breaks. */
 const SEPARATOR = "\n";
 
 function sandboxKey(session: string, principal: Principal): string {
@@ -212,10 +220,10 @@ function sessionOfKey(key: string): string {
 }
 
 /**
- * The host's settings without its profiles, and with public addresses only, whatever the host may reach. Names that the
- * settings exempt from that are the owner's to use.
+ * Returns the host's settings without its profiles and with access to public addresses only, whatever the host may
+ * reach. Only the owner may use the host names that the settings exempt from that.
  */
-function sandboxed(
+function sandboxConfig(
   config: BrowserConfig,
   cdpUrl: string | undefined,
   principal: Principal,
@@ -225,8 +233,8 @@ function sandboxed(
     ...rest,
     attachOnly: false,
     headless: true,
-    defaultProfile: PROFILE,
-    profiles: { [PROFILE]: { cdpUrl } },
+    defaultProfile: SANDBOX_PROFILE,
+    profiles: { [SANDBOX_PROFILE]: { cdpUrl } },
     ssrfPolicy: {
       ...config.ssrfPolicy,
       ...(principal === "owner" ? {} : { allowedHostnames: [] }),

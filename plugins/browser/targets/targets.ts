@@ -1,9 +1,9 @@
-/** Which browser a request is for: one of this machine, one of a node, or a sandbox of the asking session. */
+/** Selects the browser for a request: one of this machine, one of a node, or the sandbox of the calling session. */
 import { compile, type PluginContext, Type } from "portico";
 import type { Access } from "portico/agent";
 import { errors } from "../errors.ts";
 import { policyOf } from "./imposed-policy.ts";
-import { aboutOf } from "../declarations/routes.ts";
+import { subjectOf } from "../declarations/routes.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
 import type { BrowserControl } from "../browser-control.ts";
@@ -15,32 +15,34 @@ interface TargetOptions {
   ctx: PluginContext;
   config(): BrowserConfig;
   sandbox(): SandboxConfig;
-  /** This machine's browsers. */
+  /** Returns the control of this machine's browsers. */
   local(): Promise<BrowserControl>;
   sandboxes(): Promise<Sandboxes>;
-  /** A tab of a person's own browser is attached to the relay here. */
-  relayed(): boolean;
+  /**
+   * True if a tab of a user's own browser is attached to this gateway's relay, or its extension is away for a moment.
+   */
+  hasRelayedTab(): boolean;
   env: NodeJS.ProcessEnv;
 }
 
-/** Who asks, and for what; of the agent's tool. */
+/** The caller of the agent's tool, and the target that it chose. */
 export interface TargetChoice {
   target?: Target | undefined;
-  /** With target `node`: which one. */
+  /** The name of the node, with target `node`. */
   node?: string | undefined;
   sessionKey: string;
-  /** What the caller may use: its browser is the host's, or one of its own. */
+  /** The caller's permissions: it may use the host's browsers, or only its own. */
   access: Pick<Access, "browser" | "principal">;
 }
 
 export interface Targets {
-  /** For callers who know of no targets: HTTP, the command line, other plugins. */
+  /** Routes requests of callers that do not choose a target: HTTP, the command line, other plugins. */
   route(request: BrowserRequest): Promise<BrowserResponse>;
-  /** For the agent's tool. */
+  /** Routes requests of the agent's tool. */
   routeFor(request: BrowserRequest, choice: TargetChoice): Promise<BrowserResponse>;
 }
 
-/** The time that a node has beyond the route's own limit, ms. */
+/** The extra time in ms that a node has beyond the route's own limit. */
 const NODE_EXTRA_MS = 5_000;
 const ALLOW_HOST = "agents.defaults.sandbox.browser.allowHostControl";
 
@@ -53,30 +55,32 @@ class TargetRouter implements Targets {
 
   constructor(options: TargetOptions) {
     this.#options = options;
-    this.#hasBrowser = rememberBrowser(options);
+    this.#hasBrowser = createBrowserCheck(options);
   }
 
   async route(request: BrowserRequest): Promise<BrowserResponse> {
     if (!this.#options.config().enabled) return this.#toLocal(request);
-    const named = this.#nodeOf(request);
-    if (named !== undefined) {
-      const query = { ...request.query, profile: named.name };
-      return this.#toNode(named.node, { ...request, query }, true);
+    const nodeProfile = this.#nodeOf(request);
+    if (nodeProfile !== undefined) {
+      const query = { ...request.query, profile: nodeProfile.name };
+      return this.#toNode(nodeProfile.node, { ...request, query }, true);
     }
-    if (await this.#isMissing(request)) return this.#toNode(undefined, request, false);
+    if (await this.#needsNode(request)) return this.#toNode(undefined, request, false);
     return this.#toLocal(request);
   }
 
   async routeFor(request: BrowserRequest, choice: TargetChoice): Promise<BrowserResponse> {
     const { target, node, sessionKey, access } = choice;
     if (access.browser === "own") return this.#toOwnContext(request, choice);
-    const meant = target ?? (this.#isSandboxed ? "sandbox" : undefined);
-    if (!this.#options.config().enabled || meant === undefined) return this.route(request);
-    if (meant === "sandbox") {
-      refuseProfile(request);
+    const effectiveTarget = target ?? (this.#isSandboxed ? "sandbox" : undefined);
+    if (!this.#options.config().enabled || effectiveTarget === undefined)
+      return this.route(request);
+    if (effectiveTarget === "sandbox") {
+      rejectProfile(request);
       return (await this.#options.sandboxes()).request(sessionKey, request);
     }
-    if (meant === "node") return this.#toNode(node ?? this.#nodeOf(request)?.node, request, true);
+    if (effectiveTarget === "node")
+      return this.#toNode(node ?? this.#nodeOf(request)?.node, request, true);
     return this.#toHost(request);
   }
 
@@ -84,21 +88,24 @@ class TargetRouter implements Targets {
     return this.#options.sandbox().mode === "all";
   }
 
-  /** To a browser of the host, or to the node that the named profile stands for. */
+  /** Sends a request to a browser of the host, or to the node that the profile names. */
   async #toHost(request: BrowserRequest): Promise<BrowserResponse> {
     if (this.#isSandboxed && !this.#options.sandbox().browser.allowHostControl)
       throw errors.hostNotAllowed({ key: ALLOW_HOST }, { param: "target" });
     return this.#nodeOf(request) === undefined ? this.#toLocal(request) : this.route(request);
   }
 
-  /** Of a caller who is not the owner: apart from the owner's browsers, profiles and nodes, and from other callers. */
+  /**
+   * Sends a request of a caller who is not the owner to a separate sandbox: isolated from the owner's browsers,
+   * profiles and nodes, and from other callers.
+   */
   async #toOwnContext(
     request: BrowserRequest,
     { target, sessionKey, access }: TargetChoice,
   ): Promise<BrowserResponse> {
     if (!this.#options.config().enabled) return this.#toLocal(request);
     if (target === "host" || target === "node") throw errors.ownerOnly({ param: "target" });
-    refuseProfile(request);
+    rejectProfile(request);
     const sandboxes = await this.#options.sandboxes();
     return sandboxes.request(sessionKey, request, access.principal);
   }
@@ -120,10 +127,10 @@ class TargetRouter implements Targets {
     return nodes.request(node, { ...request, policy }, { deadlineMs, orDefaultProfile });
   }
 
-  /** The node of a profile. */
+  /** Returns the requested profile if it runs on a node, and that node. */
   #nodeOf(request: BrowserRequest): { name: string; node: string } | undefined {
-    // The list is this gateway's own; the data of a profile lie where its browser is.
-    if (aboutOf(request.route) === "profiles" && request.route !== "/reset-profile")
+    // The list of profiles belongs to this gateway, but the data of a profile is on the machine of its browser.
+    if (subjectOf(request.route) === "profiles" && request.route !== "/reset-profile")
       return undefined;
     const { defaultProfile, profiles } = this.#options.config();
     const name = profileOf(request) ?? defaultProfile;
@@ -131,52 +138,52 @@ class TargetRouter implements Targets {
     return node === undefined ? undefined : { name, node };
   }
 
-  /** True where a node should answer because there is no browser here. */
-  async #isMissing(request: BrowserRequest): Promise<boolean> {
-    const { ctx, config, local, relayed } = this.#options;
+  /** True if a node should handle the request because this machine has no browser. */
+  async #needsNode(request: BrowserRequest): Promise<boolean> {
+    const { ctx, config, local, hasRelayedTab } = this.#options;
     const nodes = ctx.find("nodes");
     if (nodes?.mode !== "auto" || !nodes.any || config().attachOnly) return false;
     if (await this.#hasBrowser()) return false;
     const driver = await (await local()).driver(profileOf(request));
-    return driver === "extension" ? !relayed() : driver !== "remote";
+    return driver === "extension" ? !hasRelayedTab() : driver !== "remote";
   }
 }
 
-/** The members by which a request may name a profile, before a route checks them. */
-const named = compile(Type.Object({ profile: Type.String(), name: Type.String() }));
+/** The fields in which a request may name a profile, read before the route validates them. */
+const profileFields = compile(Type.Object({ profile: Type.String(), name: Type.String() }));
 
-/** The profile that a request names. */
+/** Returns the profile that a request names. */
 function profileOf(request: BrowserRequest): string | undefined {
-  const members = named.merge(request);
+  const fields = profileFields.merge(request);
   const name =
-    members["profile"] ?? (request.route === "/reset-profile" ? members["name"] : undefined);
+    fields["profile"] ?? (request.route === "/reset-profile" ? fields["name"] : undefined);
   return typeof name === "string" && name !== "" ? name : undefined;
 }
 
-function refuseProfile(request: BrowserRequest): void {
+function rejectProfile(request: BrowserRequest): void {
   if (profileOf(request) === undefined) return;
   throw errors.sandboxProfileNamed({ key: ALLOW_HOST }, { param: "profile" });
 }
 
-const FOUND_FOR_MS = 60_000;
-const MISSING_FOR_MS = 3_000;
+const PRESENT_TTL_MS = 60_000;
+const MISSING_TTL_MS = 3_000;
 
-/** Looking for a browser asks the desktop, which takes its time. */
-function rememberBrowser({ config, env }: TargetOptions): () => Promise<boolean> {
-  let last: { path: string | undefined; until: number; found: Promise<boolean> } | undefined;
+/** Caches whether a browser is installed, because the search queries the desktop, which is slow. */
+function createBrowserCheck({ config, env }: TargetOptions): () => Promise<boolean> {
+  let cache: { path: string | undefined; until: number; isPresent: Promise<boolean> } | undefined;
   return async () => {
     const path = config().executablePath;
-    if (last === undefined || last.path !== path || Date.now() > last.until) {
-      const found = import("../drivers/executables.ts")
+    if (cache === undefined || cache.path !== path || Date.now() > cache.until) {
+      const isPresent = import("../drivers/executables.ts")
         .then(({ findBrowser }) => findBrowser(path, process.platform, env))
         .then(
           () => true,
           () => false,
         );
-      const entry = { path, until: Number.POSITIVE_INFINITY, found };
-      last = entry;
-      entry.until = Date.now() + ((await found) ? FOUND_FOR_MS : MISSING_FOR_MS);
+      const entry = { path, until: Number.POSITIVE_INFINITY, isPresent };
+      cache = entry;
+      entry.until = Date.now() + ((await isPresent) ? PRESENT_TTL_MS : MISSING_TTL_MS);
     }
-    return last.found;
+    return cache.isPresent;
   };
 }

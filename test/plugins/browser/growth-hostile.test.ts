@@ -1,7 +1,7 @@
 /** Texts of pages and callers: time grows with their length and not faster. A quadratic one would not end within the suite's time. */
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
-import { callLog, failure, headline, plainText } from "../../../plugins/browser/failures.ts";
+import { callLog, toPublicError, headline, plainText } from "../../../plugins/browser/failures.ts";
 import { plainName } from "../../../plugins/browser/files/own-files.ts";
 import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
 import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
@@ -21,7 +21,7 @@ test("what a page throws is made short in time", () => {
     "\u001b[".repeat(N),
   ]) {
     headline(new Error(text));
-    failure(new Error(text), "The action");
+    toPublicError(new Error(text), "The action");
     callLog(new Error(`Call log:${text}`));
     plainText(text);
   }

@@ -3,18 +3,21 @@ import { once } from "node:events";
 import * as assert from "uvu/assert";
 import { packageDir } from "../../support/gateway.ts";
 import { test } from "../../support/suite.ts";
-import { findFree, SEEN } from "../../../plugins/browser/actions/elements.ts";
-import { pageFunction, plainResult } from "../../../plugins/browser/actions/page-function.ts";
+import { findUnobstructed, NEEDS_VISIBLE } from "../../../plugins/browser/actions/elements.ts";
+import {
+  compilePageFunction,
+  toJsonResult,
+} from "../../../plugins/browser/actions/page-function.ts";
 import { kindOfDefault } from "../../../plugins/browser/drivers/executables.ts";
 import {
   endOrphan,
   endRecorded,
   gatewayName,
-  startOf,
+  startTimeOf,
 } from "../../../plugins/browser/drivers/process-record.ts";
-import { failure, headline, plainText } from "../../../plugins/browser/failures.ts";
+import { toPublicError, headline, plainText } from "../../../plugins/browser/failures.ts";
 import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
-import { shownUrl } from "../../../plugins/browser/profiles.ts";
+import { redactUrl } from "../../../plugins/browser/profiles.ts";
 import { ROUTES } from "../../../plugins/browser/declarations/routes.ts";
 import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
 import { RefTable, refNumber } from "../../../plugins/browser/snapshot/refs.ts";
@@ -33,7 +36,7 @@ const view = (more: Partial<View>): View => ({ ...AI, style: "role", ...more });
 test("the system's error about a file is reported without its path", async () => {
   for (const path of ["/nowhere/of/this/host", "/nowhere, really/x"]) {
     const error = await writeFileAsync(path, "").catch((caught: unknown) => caught);
-    const { code, message } = failure(error, "The trace");
+    const { code, message } = toPublicError(error, "The trace");
     assert.equal(
       [code, message],
       ["action_failed", "The trace failed: ENOENT: no such file or directory."],
@@ -46,13 +49,13 @@ test("the obstacle at the end of the time is reported, although the last check d
   const locator = { count: async () => 1, evaluate: () => looks.shift() };
   const refs = { find: () => ({ n: 1, role: "button", name: "Goal" }) };
   const tab = { refs, page: { getByRef: () => locator } } as unknown as Tab;
-  const failed = findFree({
+  const failed = findUnobstructed({
     tab,
     ref: 1,
-    needs: SEEN,
+    needs: NEEDS_VISIBLE,
     what: "The drag",
     timeoutMs: 60,
-    explicit: true,
+    isExplicit: true,
   });
   const { code, message } = await failed.catch((error) => error);
   assert.equal(
@@ -193,11 +196,12 @@ test("a snapshot is cut between nodes and says so", () => {
     name: `Button ${i}`,
     ref: `e${i}`,
   }));
-  const { lines, truncated, refs, leftOut } = render(
-    many,
-    view({ maxChars: 1000 }),
-    new RefTable(),
-  );
+  const {
+    lines,
+    truncated,
+    refs,
+    omittedCount: leftOut,
+  } = render(many, view({ maxChars: 1000 }), new RefTable());
   assert.ok(truncated);
   assert.ok(lines.join("\n").length <= 1000);
   assert.ok(lines.slice(0, -1).every((line) => /^- button "Button \d+" \[ref=e\d+\]$/.test(line)));
@@ -212,7 +216,11 @@ test("a snapshot that just fits is not cut, and no room is too small", () => {
     ref: `e${i}`,
   }));
   const chars = (maxChars: number) => {
-    const { lines, truncated, leftOut } = render(three, view({ maxChars }), new RefTable());
+    const {
+      lines,
+      truncated,
+      omittedCount: leftOut,
+    } = render(three, view({ maxChars }), new RefTable());
     return [lines.join("\n").length, truncated, leftOut];
   };
   const [all = 0] = chars(80_000) as [number];
@@ -290,7 +298,7 @@ test("an expression of a caller has its value, also where it ends as a statement
     ["const a = 7; return a;", 7],
   ] as const)
     assert.is(
-      await (pageFunction(source, "element") as (element: number) => unknown)(7),
+      await (compilePageFunction(source, "element") as (element: number) => unknown)(7),
       value,
       source,
     );
@@ -305,23 +313,23 @@ test("code of a caller is compiled, never run, in the gateway", () => {
     "async () => await fetch('/')",
     "process.exit(1)",
   ]) {
-    assert.type(pageFunction(source, "element"), "function");
+    assert.type(compilePageFunction(source, "element"), "function");
   }
   assert.throws(
-    () => pageFunction("; 1 +;", "element"),
+    () => compilePageFunction("; 1 +;", "element"),
     (error: { param: string }) => error.param === "fn",
   );
   assert.throws(
-    () => pageFunction("1 +", "element"),
+    () => compilePageFunction("1 +", "element"),
     (error: { param: string }) => error.param === "fn",
   );
-  assert.equal(plainResult({ a: 1n, b: Number.NaN, c: undefined }), { a: "1", b: "NaN" });
-  assert.is(plainResult(undefined), null);
+  assert.equal(toJsonResult({ a: 1n, b: Number.NaN, c: undefined }), { a: "1", b: "NaN" });
+  assert.is(toJsonResult(undefined), null);
 });
 
 test("a remote address is shown without its secrets", () => {
-  assert.is(shownUrl("https://me:secret@host:9333/path?token=abc#x"), "https://host:9333/path");
-  assert.is(shownUrl("ws://host/?t=1"), "ws://host");
+  assert.is(redactUrl("https://me:secret@host:9333/path?token=abc#x"), "https://host:9333/path");
+  assert.is(redactUrl("ws://host/?t=1"), "ws://host");
 });
 
 test("the system's default browser is known by its name", () => {
@@ -344,7 +352,10 @@ test("only the very process of a record is ended", async () => {
   assert.not.ok(existsSync(file));
   writeFileSync(file, "{torn");
   assert.is(await endRecorded(file), false);
-  assert.type(await startOf(process.pid), process.platform === "win32" ? "undefined" : "string");
+  assert.type(
+    await startTimeOf(process.pid),
+    process.platform === "win32" ? "undefined" : "string",
+  );
 });
 
 test("a browser whose gateway still runs was not left behind", async () => {
@@ -354,7 +365,7 @@ test("a browser whose gateway still runs was not left behind", async () => {
     detached: true,
   });
   const ended = once(child, "exit");
-  const record = { pid: child.pid, startedAt: await startOf(child.pid!), port: 1 };
+  const record = { pid: child.pid, startedAt: await startTimeOf(child.pid!), port: 1 };
   writeFileSync(file, JSON.stringify({ ...record, gateway: await gatewayName() }));
   assert.is(await endOrphan(file), false);
   assert.ok(existsSync(file));

@@ -1,4 +1,4 @@
-/** A message of the DevTools protocol, either way. */
+/** A message of the DevTools protocol, in either direction. */
 export interface CdpMessage {
   id?: number;
   method?: string;

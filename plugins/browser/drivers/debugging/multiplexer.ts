@@ -1,20 +1,20 @@
 /**
- * One browser, several clients: a browser that was started here has a single pipe. The library speaks on it as if it
- * were alone; every other client gets a DevTools session of its own (of the browser, or of one target) and receives only
- * events of that session, and of those that it has opened from there.
+ * Connects several clients to one browser, since a browser that was started here has a single pipe. The library uses
+ * the pipe as if it were the only client. Every other client gets a DevTools session of its own (of the browser, or of
+ * one target) and receives only the events of that session and of those that it opened from there.
  */
 import type { DebuggingPipe } from "../pipe.ts";
 import type { CdpMessage } from "./message.ts";
-import { refusalOf } from "./rules.ts";
+import { checkMessage } from "./rules.ts";
 import type { Transport } from "../playwright.ts";
 
-/** The library counts from 1, and does not come this far. */
+/** The library counts its ids from 1 and does not reach this one. */
 const FIRST_ID = 1 << 30;
 const LAST_ID = 0x7fff_ffff;
 const UNKNOWN_SESSION = { code: -32_001, message: "Session with given id not found." };
 
 interface Pending {
-  /** The session that was asked. */
+  /** The session that the request was sent to. */
   sessionId: string | undefined;
   settle(response: CdpMessage): void;
 }
@@ -22,49 +22,49 @@ interface Pending {
 export class Multiplexer {
   readonly #pipe: DebuggingPipe;
   readonly #pending = new Map<number, Pending>();
-  /** Session → the client that it belongs to. */
+  /** Maps a session id to the client that owns the session. */
   readonly #owners = new Map<string, Client>();
   #lastId = FIRST_ID;
-  #control: Promise<string> | undefined;
+  #controlSession: Promise<string> | undefined;
   #isClosed = false;
 
   constructor(pipe: DebuggingPipe) {
     this.#pipe = pipe;
-    pipe.intercept = (message) => this.#take(message as CdpMessage);
-    pipe.ended = () => this.#end();
+    pipe.intercept = (message) => this.#route(message as CdpMessage);
+    pipe.onexit = () => this.#end();
   }
 
-  /** The pipe itself, for the one client that may use it as if it were alone. */
+  /** The pipe itself, for the client that may use it as if it were the only one. */
   get primary(): Transport {
     return this.#pipe;
   }
 
-  /** A client of the browser as a whole. */
-  async browser(): Promise<Transport> {
+  /** Opens a client of the browser as a whole. */
+  async openBrowser(): Promise<Transport> {
     const { sessionId } = await this.command("Target.attachToBrowserTarget");
-    return this.#open(String(sessionId));
+    return this.#openClient(String(sessionId));
   }
 
-  /** A client of one target. Rejects with the browser's words where there is no such target. */
-  async target(targetId: string): Promise<Transport> {
+  /** Opens a client of one target. Rejects with the browser's message if there is no such target. */
+  async openTarget(targetId: string): Promise<Transport> {
     const { sessionId } = await this.command("Target.attachToTarget", { targetId, flatten: true });
-    return this.#open(String(sessionId));
+    return this.#openClient(String(sessionId));
   }
 
-  /** Asks the browser in a session that no client has. Rejects with the browser's words. */
+  /** Sends a command in a session that no client uses. Rejects with the browser's message. */
   async command(method: string, params: object = {}): Promise<Record<string, unknown>> {
-    return this.#ask(await this.ready(), method, params);
+    return this.#request(await this.ready(), method, params);
   }
 
-  /** The session for that, with the browser's first response. */
+  /** Opens that session once and returns its id. Resolves with the browser's first response. */
   ready(): Promise<string> {
-    this.#control ??= this.#ask(undefined, "Target.attachToBrowserTarget", {}).then(
+    this.#controlSession ??= this.#request(undefined, "Target.attachToBrowserTarget", {}).then(
       ({ sessionId }) => String(sessionId),
     );
-    return this.#control;
+    return this.#controlSession;
   }
 
-  #ask(
+  #request(
     sessionId: string | undefined,
     method: string,
     params: object,
@@ -91,26 +91,26 @@ export class Multiplexer {
     this.#pipe.send({ ...message, id });
   }
 
-  #open(root: string): Transport {
+  #openClient(root: string): Transport {
     const client = new Client(root, {
       send: (message, settle) => this.#send(message, settle),
       owns: (sessionId) => this.#owners.get(sessionId) === client,
-      close: () => this.#leave(client),
+      close: () => this.#detach(client),
     });
     this.#owners.set(root, client);
     if (this.#isClosed) client.end();
     return client;
   }
 
-  /** Everything that the client has opened goes with its first session. */
-  #leave(client: Client): void {
+  /** Detaches the client's root session, which ends all sessions that the client opened. */
+  #detach(client: Client): void {
     for (const [sessionId, owner] of this.#owners) if (owner === client) this.#forget(sessionId);
     if (!this.#isClosed)
       this.command("Target.detachFromTarget", { sessionId: client.root }).catch(() => {});
   }
 
-  /** True for a message that is not the library's. */
-  #take(message: CdpMessage): boolean {
+  /** Routes a message. Returns true for a message that is not for the library. */
+  #route(message: CdpMessage): boolean {
     const { id, sessionId, method, params } = message;
     if (id !== undefined) {
       if (id < FIRST_ID) return false;
@@ -123,19 +123,19 @@ export class Multiplexer {
     const owner = sessionId === undefined ? undefined : this.#owners.get(sessionId);
     if (method === "Target.attachedToTarget" && owner !== undefined)
       this.#owners.set(String(params?.["sessionId"]), owner);
-    if (method === "Target.detachedFromTarget") this.#detached(String(params?.["sessionId"]));
-    owner?.event(message);
+    if (method === "Target.detachedFromTarget") this.#handleDetached(String(params?.["sessionId"]));
+    owner?.deliverEvent(message);
     return owner !== undefined;
   }
 
-  #detached(sessionId: string): void {
+  #handleDetached(sessionId: string): void {
     const owner = this.#owners.get(sessionId);
     if (owner === undefined) return;
     this.#forget(sessionId);
     if (owner.root === sessionId) owner.end();
   }
 
-  /** Nothing that was asked in the session is answered any more. */
+  /** Removes a session and drops its pending requests, which get no response any more. */
   #forget(sessionId: string): void {
     this.#owners.delete(sessionId);
     for (const [id, pending] of this.#pending)
@@ -144,10 +144,10 @@ export class Multiplexer {
 
   #end(): void {
     this.#isClosed = true;
-    const gone = { error: { message: "Connection closed" } };
+    const closedResponse = { error: { message: "Connection closed" } };
     for (const [id, { settle }] of this.#pending) {
       this.#pending.delete(id);
-      settle({ ...gone });
+      settle({ ...closedResponse });
     }
     for (const client of new Set(this.#owners.values())) client.end();
     this.#owners.clear();
@@ -160,7 +160,7 @@ interface ClientOptions {
   close(): void;
 }
 
-/** To its user a connection of its own, whose messages without a session are those of `root`. */
+/** A client's connection. Messages without a session belong to the session `root`. */
 class Client implements Transport {
   onmessage?: (message: object) => void;
   onclose?: (reason?: string) => void;
@@ -173,28 +173,32 @@ class Client implements Transport {
     this.#options = options;
   }
 
-  /** Every message gets a response, one that is none too. */
+  /** Sends a message to the browser. Every message gets a response, even a malformed one. */
   send(message: object): void {
     const { id, method, params, sessionId } = message as Record<keyof CdpMessage, unknown>;
-    const own =
+    const ownSessionId =
       typeof sessionId === "string" && this.#options.owns(sessionId) ? sessionId : undefined;
     const refusal =
-      refusalOf(id, method, params) ?? (own === sessionId ? undefined : UNKNOWN_SESSION);
+      checkMessage(id, method, params) ??
+      (ownSessionId === sessionId ? undefined : UNKNOWN_SESSION);
     if (refusal !== undefined) {
-      // In the session that was asked: a client that hears of it elsewhere takes the connection for broken.
+      // Respond in the session of the request: a client that receives the error elsewhere treats the connection as
+      // broken.
       this.#deliver({
         id: Number.isSafeInteger(id) ? (id as number) : undefined,
-        sessionId: own,
+        sessionId: ownSessionId,
         error: refusal,
       });
       return;
     }
-    const request = { method, params, sessionId: own ?? this.root } as CdpMessage;
-    const asked = { id, sessionId: own } as CdpMessage;
-    this.#options.send(request, ({ result, error }) => this.#deliver({ ...asked, result, error }));
+    const request = { method, params, sessionId: ownSessionId ?? this.root } as CdpMessage;
+    const responseHead = { id, sessionId: ownSessionId } as CdpMessage;
+    this.#options.send(request, ({ result, error }) =>
+      this.#deliver({ ...responseHead, result, error }),
+    );
   }
 
-  event(message: CdpMessage): void {
+  deliverEvent(message: CdpMessage): void {
     const { method, params, sessionId } = message;
     this.#deliver({ method, params, sessionId: sessionId === this.root ? undefined : sessionId });
   }
@@ -205,7 +209,7 @@ class Client implements Transport {
     this.#options.close();
   }
 
-  /** The browser has ended the session. */
+  /** Called when the browser has ended the session. */
   end(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -1,4 +1,4 @@
-/** What DevTools clients ask for at any debugging port, and what they receive. */
+/** Schemas of the routes that DevTools clients request at any debugging port. */
 import { type RouteOptions, Type } from "portico";
 import { jsonResponse } from "portico/openapi";
 

@@ -1,6 +1,7 @@
 /**
- * What a client of the debugging port, or of the relay, may send. It has the token, and may debug as it likes; but what the browser may
- * reach is ruled for it too, and nothing that it does makes the browser listen or load code of this machine.
+ * Decides what a client of the debugging port, or of the relay, may send. A client with the token may debug freely, but
+ * the policy on reachable addresses applies to it too, and no command may make the browser listen or load code of this
+ * machine.
  */
 import { parseUrl } from "portico/strings";
 import type { CdpMessage } from "./message.ts";
@@ -9,26 +10,26 @@ const INVALID_REQUEST = -32_600;
 const UNKNOWN_METHOD = -32_601;
 const INVALID_PARAMS = -32_602;
 
-/** The error that a message is answered with instead of going to the browser. */
-export function refusalOf(id: unknown, method: unknown, params: unknown): CdpMessage["error"] {
+/** Returns the error for a message that must not reach the browser, or `undefined` if it may. */
+export function checkMessage(id: unknown, method: unknown, params: unknown): CdpMessage["error"] {
   return (
-    formRefusal(id, method, params) ??
-    ruleRefusal(method as string, (params ?? {}) as Record<string, unknown>)
+    checkForm(id, method, params) ??
+    checkRules(method as string, (params ?? {}) as Record<string, unknown>)
   );
 }
 
 /**
- * These listen on a port, load code from files, connect past the proxy, open pages of the browser's own (which may read
- * files), or carry messages past these rules.
+ * Forbidden methods: they listen on a port, load code from files, connect around the proxy, open the browser's internal
+ * pages (which may read files), or carry messages around these rules.
  */
-const CLOSED =
+const FORBIDDEN_METHODS =
   /^(Tethering|Extensions|PWA)\.|^Browser\.executeBrowserCommand$|^Target\.(exposeDevToolsProtocol|openDevTools|sendMessageToTarget|setRemoteLocations)$/;
-const OPENS_URL = new Set(["Page.navigate", "Target.createTarget"]);
+const URL_METHODS = new Set(["Page.navigate", "Target.createTarget"]);
 
-function ruleRefusal(method: string, params: Record<string, unknown>): CdpMessage["error"] {
-  if (CLOSED.test(method))
+function checkRules(method: string, params: Record<string, unknown>): CdpMessage["error"] {
+  if (FORBIDDEN_METHODS.test(method))
     return { code: UNKNOWN_METHOD, message: `${method} is not open to clients of this port` };
-  if (OPENS_URL.has(method) && !isOpen(params["url"]))
+  if (URL_METHODS.has(method) && !isAllowedUrl(params["url"]))
     return { code: INVALID_PARAMS, message: "Only http:, https: and about:blank are opened" };
   if (
     method === "Target.createBrowserContext" &&
@@ -41,15 +42,17 @@ function ruleRefusal(method: string, params: Record<string, unknown>): CdpMessag
   return undefined;
 }
 
-/** Read as the browser reads it: white space around, and tabs and line ends within, do not count. */
-function isOpen(given: unknown): boolean {
-  if (given === undefined || given === "") return true;
-  const url = typeof given === "string" ? parseUrl(given) : undefined;
+/** Parses the URL as the browser does: it ignores white space around it, and tabs and line breaks in it. */
+function isAllowedUrl(value: unknown): boolean {
+  if (value === undefined || value === "") return true;
+  const url = typeof value === "string" ? parseUrl(value) : undefined;
   return url !== undefined && (/^https?:$/.test(url.protocol) || url.href === "about:blank");
 }
 
-/** To some messages the browser has no response that tells which one it is of: those are not sent to it. */
-function formRefusal(id: unknown, method: unknown, params: unknown): CdpMessage["error"] {
+/**
+ * Refuses malformed messages: to some, the browser's response does not name the request, so they are not sent to it.
+ */
+function checkForm(id: unknown, method: unknown, params: unknown): CdpMessage["error"] {
   if (!Number.isSafeInteger(id))
     return { code: INVALID_REQUEST, message: "Message must have integer 'id' property" };
   if (typeof method !== "string")
@@ -64,7 +67,7 @@ function formRefusal(id: unknown, method: unknown, params: unknown): CdpMessage[
   return undefined;
 }
 
-/** The browser's parser takes 300 levels. */
+/** The browser's parser accepts 300 levels. */
 const MAX_DEPTH = 250;
 
 function nestsDeeper(value: unknown, depth: number): boolean {

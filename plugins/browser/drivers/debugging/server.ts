@@ -1,6 +1,6 @@
 /**
- * The debugging port of a browser that was started here. The browser itself listens nowhere: this server asks for the
- * gateway's token, the gateway's rules for Host and Origin hold, and each client is bridged to the browser's pipe.
+ * The debugging port of a browser that was started here. The browser itself does not listen. This server requires the
+ * gateway's token, the gateway's rules for Host and Origin apply, and each client is bridged to the browser's pipe.
  */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
@@ -16,7 +16,7 @@ import type { Transport } from "../playwright.ts";
 
 export interface DebuggingServer {
   readonly port: number;
-  /** From now on clients reach this browser. */
+  /** Lets clients reach this browser from now on. */
   serve(clients: Multiplexer): void;
   close(): Promise<void>;
 }
@@ -24,7 +24,7 @@ export interface DebuggingServer {
 /** Opens the server of one browser. Rejects with `port_in_use`. */
 export type OpenDebuggingServer = (port: number) => Promise<DebuggingServer>;
 
-/** What a client may send at once, bytes. */
+/** The maximum size of a client's message, in bytes. */
 const MAX_REQUEST_BYTES = 32 << 20;
 
 interface TargetInfo {
@@ -36,20 +36,20 @@ interface TargetInfo {
 
 interface DebuggingServers {
   open: OpenDebuggingServer;
-  /** Ends the clients that came in by a secret which no longer holds. */
-  recheck(): void;
+  /** Disconnects the clients whose secret is no longer valid. */
+  disconnectRevoked(): void;
 }
 
-/** `secrets`: the gateway's token and password; either will do. */
+/** `secrets` returns the gateway's token and password; a client may use either. */
 export function createDebuggingServers(
   ctx: Pick<PluginContext, "server" | "log">,
   secrets: () => readonly (string | undefined)[],
 ): DebuggingServers {
-  /** The secret that each client has shown. */
-  const shown: ShownSecrets = new Map();
-  const accepts = (given: string): boolean =>
+  /** The secret that each client presented. */
+  const presentedSecrets: PresentedSecrets = new Map();
+  const accepts = (candidate: string): boolean =>
     secrets().some(
-      (secret) => secret !== undefined && secret !== "" && secretOf(secret).equals(given),
+      (secret) => secret !== undefined && secret !== "" && secretOf(secret).equals(candidate),
     );
   const checkToken = createTokenCheck({
     accepts,
@@ -59,34 +59,34 @@ export function createDebuggingServers(
   return {
     async open(port) {
       const server = await ctx.server({ name: `debugging ${port}`, port });
-      return new DebuggingPort(server, checkToken, shown);
+      return new DebuggingPort(server, checkToken, presentedSecrets);
     },
-    recheck() {
-      for (const [socket, given] of shown)
-        if (given === undefined || !accepts(given))
+    disconnectRevoked() {
+      for (const [socket, presentedSecret] of presentedSecrets)
+        if (presentedSecret === undefined || !accepts(presentedSecret))
           closeSocket(socket, 1008, "The credentials are no longer valid.");
     },
   };
 }
 
-type ShownSecrets = Map<WebSocket, string | undefined>;
+type PresentedSecrets = Map<WebSocket, string | undefined>;
 
-/** The server of one browser: what a DevTools client asks for first, and the sockets that it opens then. */
+/** The server of one browser: the lists that a DevTools client requests first, and the sockets that it then opens. */
 class DebuggingPort implements DebuggingServer {
   readonly port: number;
   readonly #server: ServerHandle;
   readonly #checkToken: TokenCheck;
-  readonly #shown: ShownSecrets;
+  readonly #presentedSecrets: PresentedSecrets;
   readonly #sockets = new Set<WebSocket>();
-  /** Names the browser in the address of its socket. */
+  /** Identifies the browser in the address of its socket. */
   readonly #id = randomUUID();
   readonly #address: string;
   #clients: Multiplexer | undefined;
 
-  constructor(server: ServerHandle, checkToken: TokenCheck, shown: ShownSecrets) {
+  constructor(server: ServerHandle, checkToken: TokenCheck, presentedSecrets: PresentedSecrets) {
     this.#server = server;
     this.#checkToken = checkToken;
-    this.#shown = shown;
+    this.#presentedSecrets = presentedSecrets;
     this.port = server.port;
     this.#address = `ws://127.0.0.1:${server.port}`;
     this.#mountLists();
@@ -105,22 +105,24 @@ class DebuggingPort implements DebuggingServer {
 
   #mountLists(): void {
     const { version, targets } = devtoolsRoutes;
-    this.#server.route("GET", "/json/version", version, ({ req }: Call) => this.#about(req));
+    this.#server.route("GET", "/json/version", version, ({ req }: Call) =>
+      this.#describeBrowser(req),
+    );
     for (const path of ["/json/list", "/json"])
-      this.#server.route("GET", path, targets, ({ req }: Call) => this.#targets(req));
+      this.#server.route("GET", path, targets, ({ req }: Call) => this.#listTargets(req));
   }
 
   #mountSockets(): void {
     const path = "/devtools/browser/:id";
     this.#server.upgrade(path, { access: "own" }, async (req, socket, head) => {
       const clients = this.#clientsFor(req);
-      if (this.#lastStep(req) !== this.#id) throw errors.otherBrowser();
-      await this.#bridge(req, socket, head, await clients.browser());
+      if (this.#idInPath(req) !== this.#id) throw errors.otherBrowser();
+      await this.#bridge(req, socket, head, await clients.openBrowser());
     });
     const targetPath = "/devtools/page/:targetId";
     this.#server.upgrade(targetPath, { access: "own" }, async (req, socket, head) => {
       const client = await this.#clientsFor(req)
-        .target(this.#lastStep(req))
+        .openTarget(this.#idInPath(req))
         .catch((cause: unknown) => {
           throw errors.unknownTarget({ cause });
         });
@@ -134,22 +136,22 @@ class DebuggingPort implements DebuggingServer {
     throw errors.stillStarting();
   }
 
-  #lastStep(req: IncomingMessage): string {
+  #idInPath(req: IncomingMessage): string {
     return new URL(req.url ?? "/", this.#address).pathname.split("/")[3] ?? "";
   }
 
-  async #about(req: IncomingMessage): Promise<object> {
-    const about = await this.#clientsFor(req).command("Browser.getVersion");
+  async #describeBrowser(req: IncomingMessage): Promise<object> {
+    const version = await this.#clientsFor(req).command("Browser.getVersion");
     return {
-      Browser: about["product"],
-      "Protocol-Version": about["protocolVersion"],
-      "User-Agent": about["userAgent"],
-      "V8-Version": about["jsVersion"],
+      Browser: version["product"],
+      "Protocol-Version": version["protocolVersion"],
+      "User-Agent": version["userAgent"],
+      "V8-Version": version["jsVersion"],
       webSocketDebuggerUrl: `${this.#address}/devtools/browser/${this.#id}`,
     };
   }
 
-  async #targets(req: IncomingMessage): Promise<object[]> {
+  async #listTargets(req: IncomingMessage): Promise<object[]> {
     const { targetInfos } = (await this.#clientsFor(req).command("Target.getTargets")) as {
       targetInfos: TargetInfo[];
     };
@@ -163,7 +165,7 @@ class DebuggingPort implements DebuggingServer {
     }));
   }
 
-  /** Connects a client's socket with what it asked for. */
+  /** Connects a client's socket with the browser or target that it requested. */
   async #bridge(
     req: IncomingMessage,
     socket: Duplex,
@@ -173,10 +175,10 @@ class DebuggingPort implements DebuggingServer {
     const limits = { maxMessageBytes: MAX_REQUEST_BYTES };
     const accepting = acceptSocket(req, socket, head, limits, (ws) => {
       this.#sockets.add(ws);
-      this.#shown.set(ws, tokenOf(req));
+      this.#presentedSecrets.set(ws, tokenOf(req));
       ws.once("close", () => {
         this.#sockets.delete(ws);
-        this.#shown.delete(ws);
+        this.#presentedSecrets.delete(ws);
       });
       connect(ws, client);
     });
@@ -187,7 +189,7 @@ class DebuggingPort implements DebuggingServer {
   }
 }
 
-/** A client that does not read what it asked for is cut off before its messages fill the memory. */
+/** Connects a socket with a client. A peer that does not read is disconnected before its messages fill the memory. */
 function connect(socket: WebSocket, client: Transport): void {
   client.onmessage = (message) => {
     if (socket.bufferedAmount > MAX_MESSAGE_BYTES) socket.terminate();

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { promisify } from "node:util";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { knowsPeers } from "../../../../plugins/browser/net/socket-owner.ts";
+import { canIdentifyPeers } from "../../../../plugins/browser/net/socket-owner.ts";
 import { type BrowserGateway, type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("processes at the egress proxy");
@@ -51,7 +51,7 @@ const GREET = `
   socket.on("close", () => console.log(size));
 `;
 
-if (knowsPeers) {
+if (canIdentifyPeers) {
   test("pages open through the proxy", async () => {
     await browser.visit(site.url);
     assert.ok(site.hits.includes("/"));

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { failure } from "../../../../plugins/browser/failures.ts";
+import { toPublicError } from "../../../../plugins/browser/failures.ts";
 import { runInside } from "../../../support/machine/in-namespace.ts";
 import { type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 import { type Site, startSite } from "../support.ts";
@@ -168,7 +168,7 @@ test("every form in which the system says so is understood", () => {
     Object.assign(new Error("write"), { code: "EDQUOT" }),
     new Error("page.pdf: ENOSPC: no space left on device, write"),
   ]) {
-    const { status, code } = failure(error, "The PDF");
+    const { status, code } = toPublicError(error, "The PDF");
     assert.equal([status, code], [507, "storage_full"]);
   }
 });

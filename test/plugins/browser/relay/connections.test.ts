@@ -43,7 +43,7 @@ function connected(awayMs: { present: number; unknown: number }) {
   const relay = new Relay(quietLog(), awayMs);
   const join = (instance = "one") => {
     const extension = open();
-    relay.takeExtension(extension.socket, instance);
+    relay.adoptExtension(extension.socket, instance);
     extension.tell({ event: "hello", version: "1", userAgent: "Chrome/156.0.0.0", tabs: [TAB] });
     return extension;
   };
@@ -54,14 +54,14 @@ test("without a sign of its browser, an extension that stays away is given up so
   const { relay, extension } = connected({ present: PATIENCE_MS, unknown: 1 });
   extension.end();
   assert.ok(relay.isAway);
-  assert.equal(relay.present(), []);
-  await relay.settled();
-  assert.equal([relay.isAway, relay.all().length], [false, 0]);
+  assert.equal(relay.availableTabs(), []);
+  await relay.waitWhileAway();
+  assert.equal([relay.isAway, relay.allTabs().length], [false, 0]);
 });
 
 test("while its browser is known to run, its tabs are kept and commands wait", async () => {
   const { relay, extension, join } = connected({ present: PATIENCE_MS, unknown: 1 });
-  relay.takePresence(open().socket);
+  relay.adoptPresence(open().socket);
   extension.end();
   const command = relay.command(TAB, undefined, "Page.enable", {});
   // Longer than an extension without one is waited for: its timer was there before.
@@ -73,7 +73,7 @@ test("while its browser is known to run, its tabs are kept and commands wait", a
   );
   again.tell({ id, result: { done: true } });
   assert.equal(await command, { done: true });
-  assert.equal(relay.present(), [TAB]);
+  assert.equal(relay.availableTabs(), [TAB]);
 });
 
 test("what was asked and not answered is asked again only where that does no harm", async () => {
@@ -107,22 +107,22 @@ test("what was asked and not answered is asked again only where that does no har
 test("a browser that goes while its extension is away takes its tabs with it", async () => {
   const { relay, extension } = connected({ present: PATIENCE_MS, unknown: 1 });
   const presence = open();
-  relay.takePresence(presence.socket);
+  relay.adoptPresence(presence.socket);
   extension.end();
-  const gone = relay.settled();
+  const gone = relay.waitWhileAway();
   presence.end();
   await gone;
-  assert.equal(relay.all(), []);
+  assert.equal(relay.allTabs(), []);
 });
 
 test("a page that comes again replaces the one before, whose end says nothing then", async () => {
   const { relay, extension } = connected({ present: PATIENCE_MS, unknown: 1 });
   const [first, second] = [open(), open()];
-  relay.takePresence(first.socket);
-  relay.takePresence(second.socket);
+  relay.adoptPresence(first.socket);
+  relay.adoptPresence(second.socket);
   assert.equal(first.farewells, [1000]);
   extension.end();
-  const gone = relay.settled().then(() => "gone");
+  const gone = relay.waitWhileAway().then(() => "gone");
   first.end();
   await new Promise((resolve) => setTimeout(resolve, 2));
   assert.ok(relay.isAway);
@@ -132,19 +132,19 @@ test("a page that comes again replaces the one before, whose end says nothing th
 
 test("even a browser that runs is not waited for without end", async () => {
   const { relay, extension } = connected({ present: 1, unknown: PATIENCE_MS });
-  relay.takePresence(open().socket);
+  relay.adoptPresence(open().socket);
   extension.end();
-  await relay.settled();
-  assert.equal(relay.all(), []);
+  await relay.waitWhileAway();
+  assert.equal(relay.allTabs(), []);
 });
 
 test("of two extensions that were both let in, the first stays", () => {
   const { relay, extension } = connected({ present: 1, unknown: 1 });
   const other = open();
-  relay.takeExtension(other.socket, "two");
+  relay.adoptExtension(other.socket, "two");
   assert.equal(other.farewells, [4409]);
   assert.equal(extension.farewells, []);
-  assert.equal(relay.present(), [TAB]);
+  assert.equal(relay.availableTabs(), [TAB]);
 });
 
 test("a client that does not read what it asked for loses its place", async () => {
@@ -159,7 +159,7 @@ test("a client that does not read what it asked for loses its place", async () =
       client.end();
     },
   }) as { bufferedAmount: number };
-  await relay.takeClient(client.socket);
+  await relay.adoptClient(client.socket);
   client.tell({ id: 1, method: "Target.setAutoAttach", params: { autoAttach: true } });
   const event = { event: "cdp", tabId: TAB.tabId, method: "Network.dataReceived", params: {} };
   extension.tell(event);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type Ask, ExtensionLink } from "../../../../plugins/browser/relay/link.ts";
+import { type ExtensionRequest, ExtensionLink } from "../../../../plugins/browser/relay/link.ts";
 
 // The extension is plain JavaScript, without types.
 const workerLink = join(import.meta.dirname, "../../../../plugins/browser/extension/link.js");
@@ -34,13 +34,13 @@ const idle = { onEvent() {}, onClose() {} };
 test("a question that is never answered has an end", async () => {
   const { socket } = relaySocket();
   const link = new ExtensionLink(socket as never, idle, { askMs: 1 });
-  const questions: Ask[] = [
+  const questions: ExtensionRequest[] = [
     { ask: "reset", tabId: 1 },
     { ask: "list" },
     { ask: "command", tabId: 1, method: "Page.enable", params: {} },
   ];
   for (const question of questions) {
-    const failure = await link.ask(question).catch((error: Error) => error);
+    const failure = await link.request(question).catch((error: Error) => error);
     assert.match((failure as Error).message, "did not answer", question.ask);
   }
   socket.emit("close");
@@ -49,8 +49,13 @@ test("a question that is never answered has an end", async () => {
 test("a command that was taken may last; everything else may not", async () => {
   const { socket, tell } = relaySocket(({ id }) => tell({ taken: id }));
   const link = new ExtensionLink(socket as never, idle, { askMs: 1 });
-  const command = link.ask({ ask: "command", tabId: 1, method: "Runtime.evaluate", params: {} });
-  const reset = await link.ask({ ask: "reset", tabId: 1 }).catch((error: Error) => error);
+  const command = link.request({
+    ask: "command",
+    tabId: 1,
+    method: "Runtime.evaluate",
+    params: {},
+  });
+  const reset = await link.request({ ask: "reset", tabId: 1 }).catch((error: Error) => error);
   assert.match((reset as Error).message, "did not answer");
   tell({ id: 1, result: { value: 7 } });
   assert.equal(await command, { value: 7 });

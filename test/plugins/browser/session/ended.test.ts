@@ -32,7 +32,7 @@ function startsOf(pids: number[]) {
       } as unknown as Attachment;
     },
     library: () => Promise.reject(libraryUnavailable()),
-    strict: () => false,
+    isStrict: () => false,
     maxTabs: () => 1,
     onNavigated() {},
     guard: undefined as never,

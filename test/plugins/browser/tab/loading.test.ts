@@ -8,8 +8,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { networkFailure } from "../../../../plugins/browser/failures.ts";
-import { overChanges } from "../../../../plugins/browser/tab/loading.ts";
+import { describeNetworkError } from "../../../../plugins/browser/failures.ts";
+import { retryOnNetworkChange } from "../../../../plugins/browser/tab/loading.ts";
 import { isInside, runInside } from "../../../support/machine/in-namespace.ts";
 import { PATIENCE_MS, until, untilRight } from "../../../support/until.ts";
 import { type BrowserGateway, startBrowser } from "../support.ts";
@@ -105,7 +105,7 @@ test("again where the network changes again", async () => {
     if (loads < 3) throw changed;
     return "loaded";
   };
-  assert.equal([await overChanges(Date.now() + 60_000, load), loads], ["loaded", 3]);
+  assert.equal([await retryOnNetworkChange(Date.now() + 60_000, load), loads], ["loaded", 3]);
 });
 
 test("not beyond the time that the caller gives it", async () => {
@@ -114,9 +114,9 @@ test("not beyond the time that the caller gives it", async () => {
     loads += 1;
     return Promise.reject(changed);
   };
-  const failure = await overChanges(Date.now() + 10, load).catch((error: Error) => error);
+  const failure = await retryOnNetworkChange(Date.now() + 10, load).catch((error: Error) => error);
   assert.equal([failure, loads], [changed, 1]);
-  assert.is(networkFailure(changed.message), "the network changed while it was loading");
+  assert.is(describeNetworkError(changed.message), "the network changed while it was loading");
 });
 
 test("what fails for another reason is not loaded again", async () => {
@@ -126,7 +126,9 @@ test("what fails for another reason is not loaded again", async () => {
     loads += 1;
     return Promise.reject(refused);
   };
-  const failure = await overChanges(Date.now() + 60_000, load).catch((error: Error) => error);
+  const failure = await retryOnNetworkChange(Date.now() + 60_000, load).catch(
+    (error: Error) => error,
+  );
   assert.equal([failure, loads], [refused, 1]);
 });
 

@@ -69,7 +69,7 @@ test("an unused one goes by itself, with its browser and files", async () => {
 });
 
 test("the longest unused one makes room", async () => {
-  const sandboxes = open({ most: 2 });
+  const sandboxes = open({ maxCount: 2 });
   for (const session of ["a", "b"]) await sandboxes.request(session, status);
   await sandboxes.request("a", status);
   await sandboxes.request("c", status);
