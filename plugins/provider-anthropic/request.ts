@@ -85,10 +85,10 @@ export async function encodeMessages(chat: ChatRequest, target: Target): Promise
 
 export function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
-  const own: Record<string, string> = { "anthropic-version": "2023-06-01" };
-  if (key?.startsWith("sk-ant-oat")) own.authorization = `Bearer ${key}`;
-  else if (key !== undefined) own["x-api-key"] = key;
-  return withHeaders(own, target.headers);
+  const headers: Record<string, string> = { "anthropic-version": "2023-06-01" };
+  if (key?.startsWith("sk-ant-oat")) headers.authorization = `Bearer ${key}`;
+  else if (key !== undefined) headers["x-api-key"] = key;
+  return withHeaders(headers, target.headers);
 }
 
 /** Joins the texts to one string, as most clients send it. Keeps them as blocks if one of them has a cache mark. */

@@ -98,11 +98,11 @@ function jsonHeaders(target: Target): Record<string, string> {
 /** A key of the resource has a separate header. Tokens of Entra, which are JWTs, are bearer tokens. */
 function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
-  const own: Record<string, string> = {};
-  if (target.credential !== undefined) own.authorization = `Bearer ${target.credential.token}`;
-  else if (key?.startsWith("eyJ")) own.authorization = `Bearer ${key}`;
-  else if (key !== undefined) own["api-key"] = key;
-  return withHeaders(own, target.headers);
+  const headers: Record<string, string> = {};
+  if (target.credential !== undefined) headers.authorization = `Bearer ${target.credential.token}`;
+  else if (key?.startsWith("eyJ")) headers.authorization = `Bearer ${key}`;
+  else if (key !== undefined) headers["api-key"] = key;
+  return withHeaders(headers, target.headers);
 }
 
 function parse(body: Buffer): Record<string, unknown> {

@@ -21,8 +21,10 @@ export function secretsIn(env: Surroundings["env"]): string[] {
 }
 
 function regionOf(target: Target, { env }: Surroundings): string {
-  const own = target.options.region;
-  return typeof own === "string" ? own : env.AWS_REGION || env.AWS_DEFAULT_REGION || "us-east-1";
+  const { region } = target.options;
+  return typeof region === "string"
+    ? region
+    : env.AWS_REGION || env.AWS_DEFAULT_REGION || "us-east-1";
 }
 
 /** Returns the URL of a model's method. */
@@ -59,8 +61,9 @@ export function authorize(
   const { apiKey, credential } = target;
   if (apiKey !== undefined || credential === undefined) {
     const bearer = apiKey ?? env.AWS_BEARER_TOKEN_BEDROCK;
-    const own = bearer === undefined ? headers : { ...headers, authorization: `Bearer ${bearer}` };
-    return withHeaders(own, target.headers);
+    const authorized =
+      bearer === undefined ? headers : { ...headers, authorization: `Bearer ${bearer}` };
+    return withHeaders(authorized, target.headers);
   }
   const { accessKeyId = "", secretAccessKey = "", sessionToken } = credential;
   const region = regionOf(target, surroundings);

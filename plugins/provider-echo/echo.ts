@@ -76,7 +76,7 @@ async function loadValueMaker({ tools, response_format: format }: ChatRequest): 
   return (await import("./schema-value.ts")).smallestValue;
 }
 
-/** Yields the words with the channel's `delayMs` between them, and lets the event loop run other work. */
+/** Yields the words, each after the channel's `delayMs`. Without a delay, lets the event loop run other work in between. */
 async function* pacedWords(text: string, target: Target): AsyncGenerator<string> {
   let wordCount = 0;
   for (const word of wordsOf(text)) {

@@ -44,9 +44,9 @@ function vertexHost(region: string): string {
 export function headersFor(target: Target): Record<string, string> {
   const key = target.apiKey;
   const isToken = isVertex(target) ? !key?.startsWith("AIza") : key?.startsWith("ya29.");
-  const own: Record<string, string> = {};
-  if (target.credential !== undefined) own.authorization = `Bearer ${target.credential.token}`;
-  else if (key !== undefined && isToken) own.authorization = `Bearer ${key}`;
-  else if (key !== undefined) own["x-goog-api-key"] = key;
-  return withHeaders(own, target.headers);
+  const headers: Record<string, string> = {};
+  if (target.credential !== undefined) headers.authorization = `Bearer ${target.credential.token}`;
+  else if (key !== undefined && isToken) headers.authorization = `Bearer ${key}`;
+  else if (key !== undefined) headers["x-goog-api-key"] = key;
+  return withHeaders(headers, target.headers);
 }

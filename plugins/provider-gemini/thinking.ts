@@ -25,9 +25,9 @@ export function encodeThinking(
   model: GeminiModel,
   bare = false,
 ): Record<string, unknown> | undefined {
-  const own = fields.object("thinking_config");
+  const requestedConfig = fields.object("thinking_config");
   const effort = readEffort(fields);
-  if (own !== undefined) return own;
+  if (requestedConfig !== undefined) return requestedConfig;
   if (effort === undefined) return undefined;
   const isOff = effort === "none";
   if (model.thinking === "none") {

@@ -189,7 +189,7 @@ export { errorEvent, OpenAiEncoder } from "./openai/stream-encoder.ts";
 export { newCompletionId, NO_TOKENS, readCompletion, textCompletion } from "./openai/completion.ts";
 export { isCompletionId } from "./openai/repair.ts";
 
-// JSON whose whole numbers keep their digits.
+// JSON whose large integers keep their digits.
 export { parseCounted, parseExact, stringifyExact } from "./json/exact-json.ts";
 
 // A provider's demands on a whole request: it lists rules, and one step applies them and records each change.

@@ -112,8 +112,8 @@ function encodeTools(use: ToolUse, fields: Fields): unknown[] {
 
 /** Encodes `think`: a level for models that have levels (gpt-oss), true or false for others. */
 function encodeThink(effort: Effort | undefined, fields: Fields, model: string): unknown {
-  const own = fields.take("think");
-  if (own !== undefined) return own;
+  const requestedThink = fields.take("think");
+  if (requestedThink !== undefined) return requestedThink;
   if (effort === undefined) return undefined;
   if (!/gpt-oss/i.test(model)) return effort !== "none";
   if (effort === "none") {

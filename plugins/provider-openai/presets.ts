@@ -29,7 +29,7 @@ export interface Preset {
   rules: readonly RequestRule[];
   /** False if the server has no `GET /models`. */
   lists?: false;
-  /** Set if its models sign their reasoning; see `WireProvider`. */
+  /** True if its models sign their reasoning: see `WireProvider.signsReasoning`. */
   signs?: true;
 }
 

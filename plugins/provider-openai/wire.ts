@@ -89,7 +89,7 @@ function post(target: Target, path: string, body: object): WireRequest {
 
 const chatUrls = new BoundedMap<string>({ maxEntries: 1000 });
 
-/** Returns the same string for the same base, so that the HTTP client need not parse the URL again. */
+/** Returns the same string object for the same base, so that the HTTP client's lookup of the address need not hash it again. */
 function chatUrl(base: string): string {
   let url = chatUrls.get(base);
   if (url !== undefined) return url;
@@ -104,23 +104,26 @@ const headersByKey = new WeakMap<object, Map<string, Record<string, string>>>();
 const MAX_KEYS = 100;
 
 /** Returns the same frozen object for the same channel and key, so that the HTTP client serialises the headers once. */
-function headersOf({ headers: own, apiKey = "" }: Target): Record<string, string> {
-  const byKey = headersByKey.get(own) ?? new Map<string, Record<string, string>>();
+function headersOf({ headers: channelHeaders, apiKey = "" }: Target): Record<string, string> {
+  const byKey = headersByKey.get(channelHeaders) ?? new Map<string, Record<string, string>>();
   let headers = byKey.get(apiKey);
   if (headers !== undefined) return headers;
-  headers = Object.freeze(writeHeaders(own, apiKey));
+  headers = Object.freeze(writeHeaders(channelHeaders, apiKey));
   if (byKey.size >= MAX_KEYS) byKey.clear();
-  headersByKey.set(own, byKey.set(apiKey, headers));
+  headersByKey.set(channelHeaders, byKey.set(apiKey, headers));
   return headers;
 }
 
 /** Builds the headers. The channel's own headers override the others, in any case. */
-function writeHeaders(own: Record<string, string>, apiKey: string): Record<string, string> {
+function writeHeaders(
+  channelHeaders: Record<string, string>,
+  apiKey: string,
+): Record<string, string> {
   const headers: Record<string, string> = {
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
   };
   if (apiKey !== "") headers["authorization"] = `Bearer ${apiKey}`;
-  for (const name in own) headers[name.toLowerCase()] = own[name]!;
+  for (const name in channelHeaders) headers[name.toLowerCase()] = channelHeaders[name]!;
   return headers;
 }

@@ -41,9 +41,10 @@ export function claudeThinking(
   maxTokens: number,
   request: { forced: boolean; brokenLoop: boolean; bare?: boolean | undefined },
 ): { thinking?: ClaudeThinking; effort?: string; added?: readonly string[] } {
-  const own = fields.object("thinking");
+  const requestedThinking = fields.object("thinking");
   const effort = readEffort(fields);
-  if (own !== undefined) return { thinking: own as unknown as ClaudeThinking };
+  if (requestedThinking !== undefined)
+    return { thinking: requestedThinking as unknown as ClaudeThinking };
   if (effort === undefined) return {};
   if (model.thinking === "adaptive")
     return adaptiveThinking(effort, fields, model, request.bare === true);

@@ -1,7 +1,7 @@
 import type { ChatChunk } from "../types/format.ts";
 import type { SourceEvent } from "../types/parts.ts";
 
-/** Takes what a chunk encoder writes: a chunk of its own, an unchanged event of the upstream, or a comment. */
+/** Receives the output of a chunk encoder: chunks that it builds, unchanged events of the upstream, and comments. */
 export interface ChunkSink {
   chunk(chunk: ChatChunk): void;
   event(event: SourceEvent): void;

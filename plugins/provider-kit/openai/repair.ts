@@ -1,4 +1,4 @@
-/** Repairs deviations of servers of OpenAI's format in place. Such functions return whether they changed something. */
+/** Repairs deviations of servers of OpenAI's format in place. Each repair returns whether it changed something. */
 import { isObject, type JsonMembers } from "../request/is-object.ts";
 import { readCount, repairCounts } from "../response/token-counts.ts";
 import { readCountOrZero } from "../response/read-members.ts";

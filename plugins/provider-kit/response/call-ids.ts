@@ -24,9 +24,9 @@ export function isMintedCallId(id: string): boolean {
  * `[A-Za-z0-9_-]+`: any other id is replaced by its hash, which is the same for the call and its result.
  */
 export function upstreamCallId(id: string): string {
-  const bare = id.startsWith("call_") && id.length > 5 ? id.slice(5) : id;
-  return /^[A-Za-z0-9_-]{1,64}$/.test(bare)
-    ? bare
+  const unprefixed = id.startsWith("call_") && id.length > 5 ? id.slice(5) : id;
+  return /^[A-Za-z0-9_-]{1,64}$/.test(unprefixed)
+    ? unprefixed
     : `h${createHash("sha256").update(id).digest("hex").slice(0, 24)}`;
 }
 
@@ -34,8 +34,8 @@ const ALPHANUMERIC = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 /** As `upstreamCallId`, for upstreams that require exactly `length` letters and digits (Mistral: 9). */
 export function shortCallId(id: string, length: number): string {
-  const bare = id.startsWith("call_") ? id.slice(5) : id;
-  if (bare.length === length && /^[A-Za-z0-9]+$/.test(bare)) return bare;
+  const unprefixed = id.startsWith("call_") ? id.slice(5) : id;
+  if (unprefixed.length === length && /^[A-Za-z0-9]+$/.test(unprefixed)) return unprefixed;
   const hash = createHash("sha256").update(id).digest();
   return Array.from(
     hash.subarray(0, length),

@@ -31,16 +31,16 @@ export function limitNamed(
   name: "max_tokens" | "max_completion_tokens",
   only?: RequestRule["only"],
 ): RequestRule {
-  const other = name === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+  const otherName = name === "max_tokens" ? "max_completion_tokens" : "max_tokens";
   return {
     name: "limit-name",
     demand: `The limit of tokens is called \`${name}\`.`,
-    remedy: `Sends \`${other}\` under that name.`,
+    remedy: `Sends \`${otherName}\` under that name.`,
     ...(only && { only }),
     chat(request, notes) {
-      if (request[other] == null) return request;
-      const { [other]: limit, ...rest } = request;
-      notes.change(other);
+      if (request[otherName] == null) return request;
+      const { [otherName]: limit, ...rest } = request;
+      notes.change(otherName);
       // If a request has both, the value of the newer name applies.
       const value = name === "max_tokens" ? limit : (rest[name] ?? limit);
       return { ...rest, [name]: value } as RuleChat;

@@ -61,9 +61,9 @@ export function sourcePath(request: object, path: string): string {
   for (const segment of path.matchAll(SEGMENT)) {
     element = (element as Record<string, unknown>)[segment[1] ?? segment[0]];
     if (typeof element !== "object" || element === null) break;
-    const own = sourceOf(element);
-    if (own === undefined) continue;
-    source = own;
+    const elementSource = sourceOf(element);
+    if (elementSource === undefined) continue;
+    source = elementSource;
     rest = path.slice(segment.index + segment[0].length);
   }
   return source === undefined ? path : clientPath(source, rest.replace(/^\./, ""));

@@ -172,8 +172,8 @@ function fold(root: JsonObject, branches: readonly JsonObject[], key: Alternativ
   if (branches.length === 0) return root;
   const properties: JsonObject = { ...(root["properties"] as JsonObject | undefined) };
   for (const branch of branches) {
-    const own = (branch["properties"] ?? {}) as JsonObject;
-    for (const [name, schema] of Object.entries(own))
+    const branchProperties = (branch["properties"] ?? {}) as JsonObject;
+    for (const [name, schema] of Object.entries(branchProperties))
       properties[name] = mergeProperty(properties[name], schema, key);
   }
   const lists = branches.map(requiredIn);

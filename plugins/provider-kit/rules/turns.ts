@@ -48,8 +48,8 @@ export const assistantAfterTool: RequestRule = {
     // Iterates from the end, so that the indexes of earlier messages remain valid.
     for (let i = request.messages.length - 1; i > 0; i--) {
       const { role } = request.messages[i]!;
-      const before = request.messages[i - 1]!.role;
-      const isAfterTool = before === "tool" || before === "function";
+      const previousRole = request.messages[i - 1]!.role;
+      const isAfterTool = previousRole === "tool" || previousRole === "function";
       if (!isAfterTool || role === "tool" || role === "function" || role === "assistant") continue;
       notes.change(`messages[${i}]`);
       changed = insertMessage(changed, i, { role: "assistant", content: FILLER });

@@ -61,7 +61,7 @@ const SUM = /(\d+) \+ (\d+) > (\d+)/;
 const LIMIT =
   /(?:max(?:imum)?[a-z ]*|context (?:length|size|window|limit)|input tokens|limit(?: of| is|:)?|allowed|only)\D{0,30}?(\d{1,3}(?:,\d{3})+|\d{2,})/i;
 
-/** Returns the figures that an error contains. `members` are those of its error object (llama.cpp: `n_prompt_tokens`, `n_ctx`). */
+/** Returns the figures in an error. `members` are those of its error object (llama.cpp: `n_prompt_tokens`, `n_ctx`). */
 export function contextFigures(
   message: string,
   members: Record<string, unknown> = {},

@@ -38,11 +38,11 @@ export class HeldBytes {
 
   /** Returns all bytes in one buffer, and becomes empty. */
   take(): Buffer {
-    const all = this.#bytes.subarray(0, this.#size);
+    const bytes = this.#bytes.subarray(0, this.#size);
     this.#bytes = NOTHING;
     this.#size = 0;
     this.#extent = undefined;
-    return all;
+    return bytes;
   }
 
   #append(bytes: Buffer): void {

@@ -5,6 +5,7 @@ export type Part = TextPart | ImagePart | FilePart | AudioPart;
 export interface TextPart {
   kind: "text";
   text: string;
+  /** The place in the request, such as `messages[2].content[0]`, for errors. */
   path: string;
   /** Anthropic's cache mark, or OpenAI's breakpoint written as one. */
   cache?: unknown;

@@ -1,6 +1,6 @@
 /** Chat completions in OpenAI's form. */
 
-/** A chat completions request in OpenAI's form; unknown fields are kept. */
+/** A chat completions request in OpenAI's form. Unknown fields are preserved. */
 export interface ChatRequest {
   model: string;
   messages: ChatMessage[];
@@ -9,7 +9,7 @@ export interface ChatRequest {
   [field: string]: unknown;
 }
 
-/** One message; `content` is text, parts, or null beside calls. */
+/** One message. `content` is a text, a list of parts, or null if the message has calls. */
 export interface ChatMessage {
   role: string;
   content?: string | ContentPart[] | null;
@@ -61,7 +61,7 @@ export interface Usage {
     [field: string]: number | undefined;
   };
   completion_tokens_details?: { reasoning_tokens?: number; [field: string]: number | undefined };
-  /** The upstream sent no counts that can be true: these are the gateway's own estimates. */
+  /** True if the upstream sent no plausible counts, so that these are the gateway's own estimates. */
   estimated?: true;
 }
 

@@ -1,2 +1,2 @@
-/** A JSON object whose fields are still to be checked. */
+/** A JSON object whose members have not been checked. */
 export type JsonObject = Record<string, unknown>;

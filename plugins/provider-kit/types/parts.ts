@@ -116,7 +116,7 @@ export interface RawPart extends OfChoice {
   at: "chunk" | "choice" | "delta" | "call";
   index?: number;
   members: Record<string, unknown>;
-  /** The members are a whole event of this format (`responses`), and mean nothing in OpenAI's. */
+  /** Set if the members are a whole event of this format (`responses`), which has no meaning in OpenAI's format. */
   format?: string;
   /** True if the event repeats whole texts. Text that is still held back must then be written before it. */
   endsText?: boolean;

@@ -1,5 +1,5 @@
 /**
- * The types of a provider of models. The functions that a provider is written with (SSE parser, `PartWriter`,
+ * The types of a provider of models. The functions for writing a provider (SSE parser, `PartWriter`,
  * `upstreamError`, `readOpenAiProblem`, data URLs) are in `portico/provider` too.
  */
 import type { ChatChunk, ChatCompletion, ChatRequest, Usage } from "./format.ts";
@@ -190,7 +190,7 @@ export type RouteForm =
       decoder?(sent: WireRequest, target: Target): StreamDecoder;
     };
 
-/** A body that is not held in memory. Each attempt opens it again. */
+/** A body that is not kept in memory. Each attempt opens it again. */
 export interface BodySource {
   /** The length in bytes. */
   readonly length: number;
