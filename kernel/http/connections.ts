@@ -213,7 +213,7 @@ function closeUnsent({ call }: ConnectionState): void {
 }
 
 /**
- * Whether a page polls, or a browser loads one of the dozens of files of a page, with success. A refusal is logged like
+ * Whether a page refreshes its data, or a browser loads one of the dozens of files of a page, with success. A refusal is logged like
  * any other request.
  */
 function isRoutine({ method, req }: RequestContext, status: number): boolean {

@@ -119,7 +119,7 @@ function endInOneWrite(
   length: number | undefined,
 ): void {
   const { socket } = res;
-  socket?.cork(); // otherwise `write` corks it, and schedules `uncork` for the next tick
+  socket?.cork(); // otherwise `write` corks it, and runs `uncork` in the next tick
   if (typeof body === "string") res.write(body, body.length === length ? "latin1" : "utf8");
   else if (body.length > ONE_WRITE_BYTES) res.write(body);
   else res.write(body.toString("latin1"), "latin1");
