@@ -1,4 +1,4 @@
-/** The routes that `portico channels` and the dashboard use. */
+/** The routes for `portico channels` and the console. */
 import type { Call, Dispose, Workers } from "portico";
 import { converse, type Engine } from "./routing/attempts.ts";
 import type { ModelTarget } from "portico/models";
@@ -16,7 +16,7 @@ import { errors } from "./errors.ts";
 export interface ChannelEntry extends ChannelState {
   name: string;
   provider: string;
-  /** What is wrong with it, in words: `portico status` and the console say the same. Absent where nothing is. */
+  /** The problem of the channel in words, also shown by `portico status` and the console. Absent if there is none. */
   problem?: string;
   baseUrl?: string;
   models?: string[];
@@ -46,7 +46,7 @@ export function describeChannels(engine: Engine): { channels: ChannelEntry[] } {
   return { channels };
 }
 
-/** A provider as anyone who adds a channel needs to know it. */
+/** Describes a provider for users who add a channel. */
 export function describeProvider({
   name,
   description,
@@ -57,20 +57,22 @@ export function describeProvider({
   return { name, description, baseUrl: defaultBaseUrl, builtinChannel, composite };
 }
 
-/** Where a model's name leads. */
+/** Returns the targets of a model's name. */
 export async function targetsOf(
   { routing, provider }: Engine,
   model: string,
 ): Promise<ModelTarget[]> {
-  return (await candidatesOf(routing, model)).map(({ channel: { name, config }, model: own }) => ({
-    channel: name,
-    provider: config.provider,
-    model: own,
-    composite: provider(config.provider)?.composite === true,
-  }));
+  return (await candidatesOf(routing, model)).map(
+    ({ channel: { name, config }, model: targetModel }) => ({
+      channel: name,
+      provider: config.provider,
+      model: targetModel,
+      composite: provider(config.provider)?.composite === true,
+    }),
+  );
 }
 
-/** Looks up what channels with a budget have cost; what cannot be known stays as it was. */
+/** Updates the costs of channels with a budget. A cost that cannot be read keeps its last value. */
 export async function updateBudgets({ routing, budgets }: Engine): Promise<void> {
   await Promise.allSettled(
     [...routing.channels().values()].map((channel) => budgets.check(channel)),
@@ -79,17 +81,17 @@ export async function updateBudgets({ routing, budgets }: Engine): Promise<void>
 
 const TOPIC = "channels";
 
-/** The other workers answer with what their channels have done. */
+/** Lets the other workers query the channels of this one. */
 export function offerChannels(engine: Engine, workers: Workers): Dispose {
   return workers.on(TOPIC, () => describeChannels(engine).channels);
 }
 
-/** How bad each state is. */
+/** The rank of each state: the worst one is shown. */
 const SEVERITY = { ok: 0, disabled: 0, failing: 1, resting: 2 };
 
 /**
- * What all workers' channels have done, and how they do: the worst state that one of them knows. The rest is the same in
- * all of them.
+ * Describes the channels over all workers: their counts added up, and the worst state of any worker. Everything else is
+ * the same in all of them.
  */
 export async function describeEverywhere(
   engine: Engine,
@@ -114,7 +116,7 @@ function addWorker(channel: ChannelEntry, other: ChannelEntry): void {
     Object.assign(channel, { lastError: other.lastError, lastErrorAt: other.lastErrorAt });
 }
 
-/** For `portico status`: the problem of each channel, as the list of channels has it. */
+/** Returns the problems of channels for `portico status`, as the list of channels shows them. */
 export async function channelNotices(engine: Engine, workers?: Workers): Promise<string[]> {
   await updateBudgets(engine);
   const { channels } = await describeEverywhere(engine, workers);
@@ -124,7 +126,7 @@ export async function channelNotices(engine: Engine, workers?: Workers): Promise
   return [...problems, ...(await budgetNotices(engine))];
 }
 
-/** Channels whose budget cannot count some of their models. */
+/** Names the channels whose budget cannot count some of their models. */
 async function budgetNotices({ routing }: Engine): Promise<string[]> {
   const notices: string[] = [];
   for (const channel of routing.channels().values()) {
@@ -154,19 +156,19 @@ function withoutSecrets(url: string): string {
 
 export interface ChannelTest {
   ok: boolean;
-  /** How many models the upstream lists, or why it gave no list. */
+  /** The number of models that the upstream lists; `modelsError` says why it gave no list. */
   models?: number;
   modelsError?: string;
-  /** Neither the channel nor its upstream names a model, so none was asked: it may work all the same. */
+  /** Neither the channel nor its upstream names a model, so none was tested. The channel may still work. */
   unnamed?: boolean;
-  /** The model that was asked for a word, its response and time. */
+  /** The model that was tested, its response, and the time that it took. */
   model?: string;
   answer?: string;
   ms?: number;
   error?: string;
 }
 
-/** Lists the channel's models and asks one (`{"model"}` of the body, else the first for chat) for a word. */
+/** Lists the channel's models and requests a word from one: `{"model"}` of the body, or else the first one for chat. */
 export async function testChannel(
   engine: Engine,
   listings: Listings,
@@ -175,14 +177,17 @@ export async function testChannel(
   const name = call.params["name"] ?? "";
   const channel = engine.routing.channels().get(name);
   if (channel === undefined) throw errors.unknownChannel({ channel: name });
-  const { model: asked } = await call.json<{ model?: string }>();
+  const { model: requestedModel } = await call.json<{ model?: string }>();
   const { names, result } = await listModels(engine, listings, channel);
-  const model = typeof asked === "string" ? asked : modelToTest(engine, channel, names, result);
-  if (model === undefined) return unnamed(engine, channel, result);
-  return askForAWord(engine, call, { name, model, result });
+  const model =
+    typeof requestedModel === "string"
+      ? requestedModel
+      : modelToTest(engine, channel, names, result);
+  if (model === undefined) return describeUnnamed(engine, channel, result);
+  return requestWord(engine, call, { name, model, result });
 }
 
-/** The models that the channel lists, with what a test reports of them. */
+/** Lists the models of a channel, with the part of the test result about them. */
 async function listModels(
   engine: Engine,
   listings: Listings,
@@ -192,7 +197,7 @@ async function listModels(
   const mayList = provider === undefined || provider.models || provider.wire;
   if (channel.builtin || !mayList) return { names: [], result: { ok: false } };
   try {
-    const names = await listings.ask(channel);
+    const names = await listings.fetch(channel);
     return { names, result: { ok: false, models: names.length } };
   } catch (error) {
     const modelsError = engine.masks.all().text(describeFailure(error));
@@ -208,29 +213,29 @@ function modelToTest(
 ): string | undefined {
   const patterns = channel.config.models ?? ["*"];
   const exact = patterns.filter((pattern) => !pattern.includes("*"));
-  const fitting = names.filter((model) => patterns.some((pattern) => fitsPattern(pattern, model)));
-  const listed = firstChatModel(exact) ?? firstChatModel(fitting);
-  if (listed !== undefined) return listed;
-  // A provider's own channel, and one of this process that lists none, take any name.
+  const matching = names.filter((model) => patterns.some((pattern) => fitsPattern(pattern, model)));
+  const chatModel = firstChatModel(exact) ?? firstChatModel(matching);
+  if (chatModel !== undefined) return chatModel;
+  // A built-in channel, and one in this process that lists no models, accept any name.
   const provider = engine.provider(channel.config.provider);
-  const takesAny =
+  const acceptsAny =
     channel.builtin ||
     (provider !== undefined && provider.wire === undefined && modelsError === undefined);
-  return takesAny ? channel.name : undefined;
+  return acceptsAny ? channel.name : undefined;
 }
 
-function unnamed(engine: Engine, channel: Channel, result: ChannelTest): ChannelTest {
+function describeUnnamed(engine: Engine, channel: Channel, result: ChannelTest): ChannelTest {
   const provider = engine.provider(channel.config.provider);
-  const lists =
+  const canList =
     provider === undefined || (provider.models ?? provider.wire?.listModels) !== undefined;
   return {
     ...result,
-    unnamed: !lists || result.modelsError === undefined,
+    unnamed: !canList || result.modelsError === undefined,
     error: result.modelsError ?? "The upstream lists no model. Name one with --model.",
   };
 }
 
-async function askForAWord(
+async function requestWord(
   engine: Engine,
   call: Call,
   { name, model, result }: { name: string; model: string; result: ChannelTest },

@@ -1,4 +1,4 @@
-/** The shapes in which a response comes. */
+/** The forms of a response. */
 import type { IncomingHttpHeaders } from "node:http";
 import {
   type ChatCompletion,
@@ -10,28 +10,28 @@ import {
 } from "portico/provider";
 import type { ByteStream, PartStream } from "./streams/flow.ts";
 
-/** Either a whole response, the parts of one, or bytes that pass. */
+/** A whole response, a stream of parts, or a stream of bytes that pass through. */
 export interface ChatResponse {
-  /** A whole response, as it is to be sent. */
+  /** The bytes of a whole response, ready to be sent. */
   body?: Buffer;
-  /** The same, parsed; absent as long as nothing needs it. */
+  /** The parsed response; absent until something needs it. */
   completion?: ChatCompletion | undefined;
-  /** Of a whole response, where that is known without its `completion`. */
+  /** The usage of a whole response, if it is known without parsing `completion`. */
   usage?: Usage | undefined;
-  /** What a request for a stream gets. */
+  /** The response to a request for a stream. */
   stream?: PartStream;
-  /** A route beside chat, or a whole response that is too large to be held. */
+  /** The response of a route other than chat, or a whole response that is too large for memory. */
   bytes?: ByteStream;
-  /** The upstream's headers, of a stream. */
+  /** The upstream's headers of a stream. */
   headers?: IncomingHttpHeaders;
-  /** `body` is in the form of the job's native request; `completion` is in OpenAI's all the same. */
+  /** `body` is in the format of the job's native request. `completion` is still in OpenAI's format. */
   native?: boolean;
-  /** The texts in a native `body`, where handlers can change them there: see `NativeForm`. */
+  /** Finds the texts in a native `body` that handlers can change. See `NativeForm`. */
   nativeTexts?: NativeForm["texts"];
   firstByteMs: number;
 }
 
-/** The parsed response. Parses it at the first use. */
+/** Returns the parsed response. Parses it at first use. */
 export function completionOf(response: ChatResponse): ChatCompletion {
   response.completion ??= readCompletion(response.body!, {
     id: newCompletionId(),
@@ -41,7 +41,10 @@ export function completionOf(response: ChatResponse): ChatCompletion {
   return response.completion;
 }
 
-/** A response of our own as clients get it: many read the usage unasked, so that it is there where nobody counted too. */
+/**
+ * Serialises a response of the gateway's own. Many clients read the usage unconditionally, so it is included even if
+ * nobody counted it.
+ */
 export function completionBytes(completion: ChatCompletion): Buffer {
   return Buffer.from(
     JSON.stringify(completion.usage == null ? { ...completion, usage: NO_TOKENS } : completion),

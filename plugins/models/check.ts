@@ -1,4 +1,4 @@
-/** Checks the channels for `portico doctor`: asks each for its models and one word. */
+/** Checks the channels for `portico doctor`: requests a list of models and one word from each. */
 import type { Finding, HealthCheck } from "portico/command-line";
 import type { ChannelEntry, ChannelTest } from "./channel-routes.ts";
 
@@ -23,24 +23,24 @@ const check: HealthCheck = async ({ config, gateway }) => {
       },
     ];
   const { channels } = await gateway.request<{ channels: ChannelEntry[] }>("GET", "/channels");
-  const own = channels.filter(({ builtin, state }) => !builtin && state !== "disabled");
-  const look = async ({ name, problem }: ChannelEntry): Promise<Finding> => {
+  const configured = channels.filter(({ builtin, state }) => !builtin && state !== "disabled");
+  const testChannel = async ({ name, problem }: ChannelEntry): Promise<Finding> => {
     const remedy = `Correct channels.${name}, then run \`portico channels test ${name}\`.`;
     if (problem) return { level: "error", message: `${name}: ${problem}`, remedy };
     const path = `/channels/${encodeURIComponent(name)}/test`;
-    const tested = await gateway.request<ChannelTest>("POST", path, {}, { timeoutMs: 60_000 });
-    const { ok, model, ms, error, unnamed } = tested;
+    const result = await gateway.request<ChannelTest>("POST", path, {}, { timeoutMs: 60_000 });
+    const { ok, model, ms, error, unnamed } = result;
     if (unnamed) {
-      const naming = `Run \`portico channels test ${name} --model NAME\`, or list a model in channels.${name}.models.`;
+      const namingRemedy = `Run \`portico channels test ${name} --model NAME\`, or list a model in channels.${name}.models.`;
       return {
         level: "warning",
         message: `${name}: no model was tested. ${error}`,
-        remedy: naming,
+        remedy: namingRemedy,
       };
     }
     if (!ok) return { level: "error", message: `${name}: ${error ?? "it does not work"}`, remedy };
     return { level: "ok", message: `${name}: ${model} responds in ${ms} ms` };
   };
-  return Promise.all(own.map(look));
+  return Promise.all(configured.map(testChannel));
 };
 export default check;

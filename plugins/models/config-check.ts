@@ -22,40 +22,40 @@ function providerFaults({ config, names }: ConfigCheckSubject): ConfigFault[] {
 function aliasFaults(subject: ConfigCheckSubject): ConfigFault[] {
   const aliases = recordAt(subject.config, "models");
   return Object.keys(aliases).flatMap((name) => {
-    const circle = circleFrom(aliases, name);
+    const cycle = findCycle(aliases, name);
     const path = ["models", name];
-    if (circle) return [{ path, message: `leads back to itself: ${circle.join(" → ")}` }];
-    return targetsOf(aliases[name]).flatMap(({ target, at }) => {
-      return modelFault(subject, target, [...path, ...at]) ?? [];
+    if (cycle) return [{ path, message: `leads back to itself: ${cycle.join(" → ")}` }];
+    return targetsOf(aliases[name]).flatMap(({ target, relativePath }) => {
+      return modelFault(subject, target, [...path, ...relativePath]) ?? [];
     });
   });
 }
 
 interface AliasTarget {
   target: string;
-  /** Where it stands in the alias. */
-  at: (string | number)[];
+  /** The path of the target inside the alias. */
+  relativePath: (string | number)[];
 }
 
 function targetsOf(alias: unknown): AliasTarget[] {
-  if (typeof alias === "string") return [{ target: alias, at: [] }];
+  if (typeof alias === "string") return [{ target: alias, relativePath: [] }];
   const { targets } = Object(alias) as { targets?: unknown };
   if (!Array.isArray(targets)) return [];
   return targets.flatMap((target, index) =>
-    typeof target === "string" ? { target, at: ["targets", index] } : [],
+    typeof target === "string" ? { target, relativePath: ["targets", index] } : [],
   );
 }
 
-/** The way from an alias over others back to it; undefined where there is none. */
-function circleFrom(aliases: Record<string, unknown>, start: string): string[] | undefined {
-  const seen = new Set<string>();
-  const visit = (name: string, way: readonly string[]): string[] | undefined => {
+/** Returns the cycle from an alias over others back to itself; undefined if there is none. */
+function findCycle(aliases: Record<string, unknown>, start: string): string[] | undefined {
+  const visited = new Set<string>();
+  const visit = (name: string, trail: readonly string[]): string[] | undefined => {
     for (const { target } of targetsOf(aliases[name])) {
-      if (target === start) return [...way, target];
-      if (!Object.hasOwn(aliases, target) || seen.has(target)) continue;
-      seen.add(target);
-      const circle = visit(target, [...way, target]);
-      if (circle) return circle;
+      if (target === start) return [...trail, target];
+      if (!Object.hasOwn(aliases, target) || visited.has(target)) continue;
+      visited.add(target);
+      const cycle = visit(target, [...trail, target]);
+      if (cycle) return cycle;
     }
     return undefined;
   };

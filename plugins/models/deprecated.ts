@@ -1,6 +1,6 @@
 /**
- * Everything that plugins of users need which were written against `portico/chat`: providers whose decoders write bytes of an
- * OpenAI stream, and ways in whose translators take chunks. The engine reads both through the two adapters at the end.
+ * Everything that plugins written against `portico/chat` need: providers whose decoders write bytes of an OpenAI
+ * stream, and routes whose translators take chunks. The engine uses both through the two adapters at the end.
  * @deprecated New plugins decode into parts (`decodeJsonStream`, `createPartDecoder`) and write a `StreamEncoder`.
  */
 import type { StreamTranslator } from "./kit/types.ts";
@@ -30,47 +30,47 @@ import {
 
 /** Writes an OpenAI chat completion stream (`chat.completion.chunk` events) as bytes. */
 
-/** Token counts as OpenAI names them. */
+/** Token counts with OpenAI's names. */
 interface UsageLike {
   prompt_tokens: number;
   completion_tokens: number;
   total_tokens: number;
 }
 
-/** What all chunks of a stream share. */
+/** The members that all chunks of a stream share. */
 interface ChunkWriterOptions {
-  /** The same on every chunk: `chatcmpl-…`. */
+  /** The id of every chunk, as `chatcmpl-…`. */
   id: string;
-  /** Unix seconds. */
+  /** In Unix seconds. */
   created: number;
   model: string;
-  /** The caller asked for it with `stream_options.include_usage`: otherwise `usage()` writes nothing. */
+  /** Whether the caller set `stream_options.include_usage`: otherwise `usage()` writes nothing. */
   includeUsage?: boolean;
 }
 
 /**
- * Collects events until `take()`, so that what one read brought leaves as one write. The role goes out by itself before
- * the first delta of each choice.
+ * Collects events until `take()`, so that the events of one read are sent in one write. Writes the role separately
+ * before the first delta of each choice.
  */
 export interface ChunkWriter {
-  /** Writes the role alone, where it should be out before any content. */
+  /** Writes the role alone, so that it is sent before any content. */
   role(choice?: number): void;
   text(content: string, choice?: number): void;
-  /** `delta.reasoning_content`. */
+  /** Writes `delta.reasoning_content`. */
   reasoning(content: string, choice?: number): void;
-  /** The start of a tool call. `index` counts the calls of a choice from 0. */
+  /** Writes the start of a tool call. `index` counts the calls of a choice from 0. */
   toolCall(index: number, id: string, name: string, args?: string, choice?: number): void;
-  /** A further fragment of the arguments of a call that was started. */
+  /** Writes a further fragment of the arguments of a call that was started. */
   toolArguments(index: number, fragment: string, choice?: number): void;
-  /** Any other delta; `logprobs` stands beside it. */
+  /** Writes any other delta, with `logprobs` next to it. */
   delta(delta: Record<string, unknown>, choice?: number, logprobs?: unknown): void;
-  /** The choice's finish reason. A second one is ignored. */
+  /** Writes the choice's finish reason. A second one is ignored. */
   finish(reason: string, choice?: number): void;
-  /** The usage chunk, where the caller asked for it. */
+  /** Writes the usage chunk if the caller requested it. */
   usage(usage: UsageLike): void;
-  /** `data: [DONE]`. */
+  /** Writes `data: [DONE]`. */
   done(): void;
-  /** The bytes since the last call; undefined where there are none. */
+  /** Returns the bytes since the last call; undefined if there are none. */
   take(): Buffer | undefined;
 }
 
@@ -78,8 +78,8 @@ export interface ChunkWriter {
 export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   const { id, created, model } = options;
   const head = { id, object: "chat.completion.chunk", created, model };
-  const started = new Set<number>();
-  const finished = new Set<number>();
+  const startedChoices = new Set<number>();
+  const finishedChoices = new Set<number>();
   let out = "";
 
   function write(choice: object): void {
@@ -87,14 +87,14 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   }
 
   function open(index: number): void {
-    if (started.has(index)) return;
-    started.add(index);
+    if (startedChoices.has(index)) return;
+    startedChoices.add(index);
     write({ index, delta: { role: "assistant", content: "" }, finish_reason: null });
   }
 
-  function writeDelta(index: number, delta: object, beside: object = {}): void {
+  function writeDelta(index: number, delta: object, members: object = {}): void {
     open(index);
-    write({ index, delta, ...beside, finish_reason: null });
+    write({ index, delta, ...members, finish_reason: null });
   }
 
   return {
@@ -112,8 +112,8 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
     delta: (delta, choice = 0, logprobs) =>
       writeDelta(choice, delta, logprobs == null ? {} : { logprobs }),
     finish(reason, choice = 0) {
-      if (finished.has(choice)) return;
-      finished.add(choice);
+      if (finishedChoices.has(choice)) return;
+      finishedChoices.add(choice);
       open(choice);
       write({ index: choice, delta: {}, finish_reason: reason });
     },
@@ -133,15 +133,15 @@ export function createChunkWriter(options: ChunkWriterOptions): ChunkWriter {
   };
 }
 
-/** What a provider's decoder knows and does; `createDecoder` adds the order in which bytes and failures come out. */
+/** The decoding of one provider. `createDecoder` adds the order in which bytes and failures are returned. */
 export interface Decoding<U> {
-  /** Reads bytes cut anywhere, and writes what they say. */
+  /** Reads bytes that may be split anywhere, and writes their content. */
   push(bytes: Buffer): void;
-  /** Reads what is left of the input at its end. */
+  /** Reads the rest of the input at its end. */
   flush?(): void;
-  /** Ends a response whose last event did not come. Throws where it was cut short. */
+  /** Ends a response whose last event is missing. Throws if it was cut short. */
   close(): void;
-  /** What was written since the last call. */
+  /** Returns the bytes that were written since the last call. */
   take(): Buffer | undefined;
   usage(): U | undefined;
   finishReason(): string | undefined;
@@ -150,12 +150,12 @@ export interface Decoding<U> {
   done(): boolean;
 }
 
-/** What came before a failure goes out first; the caller then finds the failure beside it. */
+/** Creates a decoder that returns the bytes before a failure first. The caller then finds the failure in `failure`. */
 export function createDecoder<U>(decoding: Decoding<U>): Decoder<U> {
   return new Decoder(decoding);
 }
 
-// A class for its getters: of those in an object literal, V8 keeps a stream's until the next full garbage collection.
+// A class, because V8 keeps getters of an object literal with their stream until the next full garbage collection.
 class Decoder<U> {
   readonly #decoding: Decoding<U>;
 
@@ -164,7 +164,7 @@ class Decoder<U> {
   }
   push(bytes: Buffer): Buffer | undefined {
     this.#decoding.push(bytes);
-    return this.#taken();
+    return this.#takeOrThrow();
   }
   end(): Buffer | undefined {
     const decoding = this.#decoding;
@@ -172,7 +172,7 @@ class Decoder<U> {
     if (failure !== undefined) throw failure;
     decoding.flush?.();
     if (decoding.failure() === undefined && !decoding.done()) decoding.close();
-    return this.#taken();
+    return this.#takeOrThrow();
   }
   get usage(): U | undefined {
     return this.#decoding.usage();
@@ -190,7 +190,7 @@ class Decoder<U> {
     return this.#decoding.done();
   }
 
-  #taken(): Buffer | undefined {
+  #takeOrThrow(): Buffer | undefined {
     const bytes = this.#decoding.take();
     if (bytes !== undefined) return bytes;
     const failure = this.#decoding.failure();
@@ -199,24 +199,30 @@ class Decoder<U> {
   }
 }
 
-/** The decoder of a stream whose events, or lines, are JSON objects: a provider only says what each of them means. */
+/** Decoder of a stream whose events, or lines, are JSON objects. The provider only interprets each of them. */
 
 export interface JsonDecoderOptions<Event> {
-  /** Server-sent events, whose `data` is JSON, or a JSON object a line. */
+  /** `events`: server-sent events with JSON in `data`; `lines`: one JSON object per line. */
   form: "events" | "lines";
-  /** The caller asked for the usage chunk: `wantsUsage(request)`, remembered in `WireRequest.state`. */
+  /** Whether the caller requested the usage chunk: `wantsUsage(request)`, stored in `WireRequest.state`. */
   includeUsage: boolean;
-  /** Writes what an event says. What it throws ends the stream with that error: `upstreamError` for an error event. */
+  /**
+   * Writes the content of an event. An exception ends the stream with that error: throw `upstreamError` for an error
+   * event.
+   */
   read(event: Event, out: JsonOut): void;
 }
 
-/** `end` closes the stream with OpenAI's reason: `stop`, `length`, `tool_calls`, `content_filter`. What follows is not read. */
+/**
+ * `end` closes the stream with OpenAI's reason: `stop`, `length`, `tool_calls`, `content_filter`. Later events are
+ * ignored.
+ */
 export interface JsonOut
   extends Pick<ChunkWriter, "text" | "reasoning" | "toolCall" | "toolArguments" | "delta"> {
   end(reason: string, usage?: Usage): void;
 }
 
-/** A stream that ends without `end` was cut short, and says so. `[DONE]` is not handed on. */
+/** Creates a decoder. A stream that ends without `end` fails as cut short. `[DONE]` is not passed to `read`. */
 export function createJsonDecoder<Event extends object>(
   target: Pick<Target, "id" | "created" | "model">,
   { form, includeUsage, read }: JsonDecoderOptions<Event>,
@@ -249,7 +255,7 @@ export function createJsonDecoder<Event extends object>(
       if (event === undefined) throw notJson();
       read(event as Event, out);
     } catch (error) {
-      // Anything else is a bug of the provider's, and is reported as one.
+      // Anything else is a bug of the provider, and is reported as such.
       if (!isPorticoError(error)) throw error;
       failure = error;
     }
@@ -271,25 +277,25 @@ export function createJsonDecoder<Event extends object>(
 
 const DONE = Buffer.from("[DONE]");
 
-/** A stream of content blocks (Anthropic's Messages, Bedrock's Converse) as chunks in OpenAI's form. */
+/** Converts a stream of content blocks (Anthropic's Messages, Bedrock's Converse) into chunks in OpenAI's format. */
 
-/** Blocks are named by their index; several may be open. */
+/** Writes content blocks. Each is identified by its index; several may be open. */
 interface BlockStream {
-  /** Begins a call. `input`: its arguments, where no fragments follow. */
+  /** Begins a call. `input`: its arguments, if no fragments follow. */
   toolCall(block: number, id: string | undefined, name: string | undefined, input?: unknown): void;
   toolArguments(block: number, fragment: string): void;
   reasoning(block: number, text: string): void;
   signature(block: number, text: string): void;
-  /** Reasoning that nobody but the upstream can read. */
+  /** Adds reasoning that only the upstream can read. */
   sealed(data: string): void;
   end(block: number): void;
-  /** Ends blocks that were never closed: their calls still need arguments. True if there were calls. */
+  /** Ends blocks that were never closed, since their calls still need arguments. Returns true if there were calls. */
   endAll(): boolean;
 }
 
-/** A block whose end has not come yet. */
+/** A block whose end was not received yet. */
 interface OpenBlock {
-  /** Its place among the calls; -1 for what is none. */
+  /** Its index among the calls; -1 for any other block. */
   call: number;
   input: unknown;
   fragments: boolean;
@@ -305,7 +311,7 @@ export function createBlockStream(
   const thinking: ThinkingBlock[] = [];
   let calls = 0;
 
-  /** Some blocks begin without a start of their own. */
+  /** Opens a block, because some have no start event. */
   function open(block: number): OpenBlock {
     let state = blocks.get(block);
     if (state === undefined) {
@@ -316,26 +322,26 @@ export function createBlockStream(
   }
 
   function end(block: number): void {
-    const ended = blocks.get(block);
-    if (ended === undefined) return;
+    const endedBlock = blocks.get(block);
+    if (endedBlock === undefined) return;
     blocks.delete(block);
-    const { call, input, fragments, signature } = ended;
+    const { call, input, fragments, signature } = endedBlock;
     if (call >= 0 && !fragments) out().toolArguments(call, completeArguments(input));
-    if (signature !== "") thinking.push({ text: ended.thinking, signature });
+    if (signature !== "") thinking.push({ text: endedBlock.thinking, signature });
   }
 
   return {
     toolCall(block, id, name = "", input) {
-      const begun = open(block);
-      begun.call = calls++;
-      begun.input = input;
-      out().toolCall(begun.call, clientCallId(id), names.original(name));
+      const state = open(block);
+      state.call = calls++;
+      state.input = input;
+      out().toolCall(state.call, clientCallId(id), names.original(name));
     },
     toolArguments(block, fragment) {
-      const begun = open(block);
-      if (begun.call < 0) return;
-      begun.fragments ||= fragment.trim() !== "";
-      out().toolArguments(begun.call, fragment);
+      const state = open(block);
+      if (state.call < 0) return;
+      state.fragments ||= fragment.trim() !== "";
+      out().toolArguments(state.call, fragment);
     },
     reasoning(block, text) {
       open(block).thinking += text;
@@ -348,7 +354,7 @@ export function createBlockStream(
     end,
     endAll() {
       for (const block of [...blocks.keys()]) end(block);
-      // Only a loop of calls needs the signatures again.
+      // Only a conversation with tool calls needs the signatures again.
       if (calls > 0 && thinking.length > 0)
         out().delta({ extra_content: carryThinking(origin, thinking) });
       return calls > 0;
@@ -356,15 +362,15 @@ export function createBlockStream(
   };
 }
 
-/** Was a shortcut through a stream of text deltas. Every event goes to the parser now, which gives the same. */
+/** Formerly a shortcut through a stream of text deltas. Now every event goes to the parser, with the same result. */
 
-/** The members that still mean something. */
+/** The members that still have an effect. */
 interface FastPathOptions {
-  /** Reads events. Takes bytes cut anywhere. */
+  /** Reads events from bytes that may be split anywhere. */
   parser: { push(bytes: Buffer): void; end(): void };
 }
 
-/** @deprecated Hand the bytes to the parser. */
+/** @deprecated Pass the bytes to the parser. */
 export function createFastPath({ parser }: FastPathOptions) {
   return {
     push: (bytes: Buffer) => parser.push(bytes),
@@ -375,8 +381,8 @@ export function createFastPath({ parser }: FastPathOptions) {
 }
 
 /**
- * Providers that were written against `portico/chat`, whose decoders write bytes of an OpenAI stream: their bytes are read
- * back into parts.
+ * Adapts providers written against `portico/chat`, whose decoders write bytes of an OpenAI stream: parses these bytes
+ * into parts again.
  */
 
 export class AdaptedDecoder implements PartDecoder {
@@ -411,14 +417,14 @@ export class AdaptedDecoder implements PartDecoder {
   #read(bytes: Buffer | undefined): StreamPart[] {
     const parts = bytes === undefined ? [] : this.#parts.push(bytes);
     const { usage } = this.#bytes;
-    // It writes its usage only where the client asked for it, and knows it all the same.
+    // The decoder writes the usage only if the client requested it, but always knows it.
     if (usage === undefined || usage === this.#usage) return parts;
     this.#usage = usage;
     return [...parts, { type: "usage", usage }];
   }
 }
 
-/** Ways in that were written against `portico/chat`, whose translators take chunks in OpenAI's form. */
+/** Adapts routes written against `portico/chat`, whose translators take chunks in OpenAI's format. */
 
 export function adaptedTranslator(translator: StreamTranslator): StreamEncoder {
   let out = "";

@@ -12,12 +12,12 @@ import { Signatures } from "./signatures/signatures.ts";
 import { createUpstreamClient } from "./upstream/http/upstream-client.ts";
 import { createRunCounts } from "./upstream/run-counts.ts";
 
-/** Targets are compared by the price of this: prompts are longer than their responses. */
+/** The size of request by whose price targets are compared: prompts are longer than responses. */
 const COMMON_SIZE = { prompt_tokens: 3000, completion_tokens: 1000, total_tokens: 4000 };
 
 type PricingSource = () => ChatPricing | undefined;
 
-/** Everything stops when the plugin is unloaded. */
+/** Creates the engine. Everything in it stops when the plugin is unloaded. */
 export function createEngine(
   ctx: EngineContext,
   config: EngineConfig,
@@ -44,17 +44,17 @@ export function createEngine(
       priceOf: async ({
         channel: {
           name,
-          config: { provider: of },
+          config: { provider: providerName },
         },
         model,
-      }) => pricing()?.costOf({ channel: name, provider: of, model }, COMMON_SIZE),
+      }) => pricing()?.costOf({ channel: name, provider: providerName, model }, COMMON_SIZE),
       random: Math.random,
     },
   };
   return { engine, listings };
 }
 
-/** The channels and aliases of the configuration as it is now, and the channels that providers bring along. */
+/** Keeps the channels and aliases up to date with the configuration, and adds the built-in channels of providers. */
 function followConfig(
   ctx: EngineContext,
   config: EngineConfig,
@@ -71,7 +71,7 @@ function followConfig(
   ctx.watch("provider", () => channels.provide(ctx.list("provider")));
   ctx.add("signal", {
     name: "channels",
-    take: (lesson: CooldownMessage) => channels.all().get(lesson.channel)?.learn(lesson),
+    take: (message: CooldownMessage) => channels.all().get(message.channel)?.learn(message),
   });
   return { channels, aliases: () => aliases };
 }

@@ -1,9 +1,9 @@
-/** Every error of the plugin `models`. */
+/** All errors of the plugin `models`. */
 import { PorticoError } from "portico";
 
 const INVALID = { code: "invalid_request_error" } as const;
 const UNAVAILABLE = { code: "service_unavailable" } as const;
-/** For errors that OpenAI's clients sort by their family. */
+/** The types by which OpenAI's clients classify errors. */
 const CALLER = { type: "invalid_request_error" } as const;
 const GATEWAY = { type: "api_error" } as const;
 
@@ -165,7 +165,7 @@ export const errors = PorticoError.table({
     message: "The gateway could not translate the response.",
   },
 
-  // codes of errors that the provider kit makes of an upstream's response
+  // codes of errors that the provider kit creates from an upstream's response
   contextTooLong: { code: "context_length_exceeded", status: 400, message: "{problem}" },
   upstreamAuth: { code: "upstream_auth", status: 502, message: "{problem}" },
   upstreamOverloaded: { code: "upstream_overloaded", status: 503, message: "{problem}" },

@@ -1,7 +1,7 @@
 /** The events of requests for models. */
 import type { PluginContext, PluginDefinition } from "portico";
 
-/** Who emits them. */
+/** The part of the plugin context that emits events. */
 export type Emitter = Pick<PluginContext, "emit" | "hasHandlers" | "hasListeners" | "log">;
 
 export const events: PluginDefinition["events"] = {

@@ -179,7 +179,7 @@ export class Job {
     return {
       sessionKey: this.sessionKey,
       principal: this.principal,
-      trail: (run) => this.story.ran(run),
+      trail: (run) => this.story.recordRun(run),
     };
   }
 

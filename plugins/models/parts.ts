@@ -1,4 +1,4 @@
-/** The modules that `setup` uses, in one file of the build: a start reads it faster than a file for each module. */
+/** The modules that `setup` uses, in one file of the build: a start loads it faster than one file per module. */
 export { createEngine } from "./engine.ts";
 export { mountRoutes } from "./routes.ts";
 export { channelNotices, describeChannels, offerChannels, targetsOf } from "./channel-routes.ts";

@@ -72,7 +72,7 @@ export default definePlugin({
       defaultModel(routing.channels().values(), { listings, provider, channel }),
     );
     ctx.provide("models", models);
-    // Plugins of users know the service by this name.
+    // Older plugins of users know the service by this name.
     ctx.provide("chat", models);
   },
 });

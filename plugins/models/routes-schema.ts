@@ -5,7 +5,7 @@ import { AnyObject, choice, jsonResponse } from "portico/openapi";
 const client = { access: "client" } as const;
 const owner = { access: "gateway" } as const;
 const Text = Type.Optional(Type.String());
-/** As OpenAI's clients expect errors. */
+/** An error in the format that OpenAI's clients expect. */
 export const openaiError = Type.Object({
   error: Type.Object({
     message: Type.String(),

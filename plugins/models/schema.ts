@@ -139,7 +139,7 @@ export const ChannelConfig = Type.Object({
 });
 export type ChannelConfig = Static<typeof ChannelConfig>;
 
-/** One entry of `models`: another name for a target, or for several. */
+/** One entry of `models`: an alias for one or several targets. */
 export const AliasConfig = Type.Union([
   Type.String(),
   Type.Object({

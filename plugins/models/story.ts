@@ -1,4 +1,4 @@
-/** Collects what happens to one job. Plain fields: every request has one. */
+/** Collects what happens to one job. It has plain fields to stay cheap, because every request has one. */
 import { type Client, type FieldChange, type HandlerRun, isPorticoError } from "portico";
 import type { Principal } from "portico";
 import type {
@@ -13,12 +13,12 @@ import { isUpstreamError } from "portico/provider";
 
 const NO_HOOKS: Hook[] = [];
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({});
-/** An upstream's message may be long. */
-const MOST_CHARACTERS = 1000;
-/** Of one hook, whose changes to a stream may be many. */
-const MOST_CHANGES = 20;
-/** A request with more attempts than this shows the first of them. */
-const MOST_TRIES = 100;
+/** Limit for messages, since those of upstreams may be long. */
+const MAX_MESSAGE_LENGTH = 1000;
+/** Limit per hook, since it may change a stream many times. */
+const MAX_CHANGES = 20;
+/** Limit of attempts: the story keeps only the first ones. */
+const MAX_TRIES = 100;
 
 export interface StoryOptions {
   requestId: string;
@@ -50,7 +50,7 @@ export class Story implements RequestStory {
   failure: Failure | undefined = undefined;
   headers: Readonly<Record<string, string>> = NO_HEADERS;
   content: StoryContent | undefined = undefined;
-  readonly #began = performance.now();
+  readonly #start = performance.now();
   #lastError: unknown;
 
   constructor(options: StoryOptions) {
@@ -63,41 +63,41 @@ export class Story implements RequestStory {
   }
 
   get channel(): string {
-    return this.tries.findLast((one) => !one.isSkipped)?.channel ?? "";
+    return this.tries.findLast((attempt) => !attempt.isSkipped)?.channel ?? "";
   }
 
   get attempts(): number {
     return this.tries.reduce((sum, { isSkipped }) => (isSkipped ? sum : sum + 1), 0);
   }
 
-  /** A request is about to go to a target. */
+  /** Records that a request is about to be sent to a target. */
   begin(channel: string, model: string): Attempt {
     const attempt = new Attempt(channel, model, this.#elapsed());
     this.#add(attempt);
     return attempt;
   }
 
-  /** An attempt has failed. */
-  failed(attempt: Attempt, error: unknown): void {
+  /** Records that an attempt has failed. */
+  recordFailure(attempt: Attempt, error: unknown): void {
     this.#lastError = error;
-    attempt.failed(error, this.#elapsed());
+    attempt.recordFailure(error, this.#elapsed());
   }
 
-  /** A target was passed over. The error of an attempt is recorded already. */
-  skip(channel: string, model: string, why: unknown): void {
-    if (why === this.#lastError) return;
+  /** Records a skipped target, unless its error is already recorded with the attempt. */
+  skip(channel: string, model: string, error: unknown): void {
+    if (error === this.#lastError) return;
     const attempt = new Attempt(channel, model, this.#elapsed());
     attempt.isSkipped = true;
-    attempt.failure = failureOf(why);
+    attempt.failure = failureOf(error);
     this.#add(attempt);
   }
 
-  ended(attempt: Attempt): void {
+  recordEnd(attempt: Attempt): void {
     attempt.ms ??= this.#elapsed() - attempt.startMs;
   }
 
-  /** The request has no whole response. */
-  fail(error: unknown): void {
+  /** Records why the request has no whole response. */
+  setFailure(error: unknown): void {
     this.failure = failureOf(error);
   }
 
@@ -106,13 +106,15 @@ export class Story implements RequestStory {
     for (const hook of this.hooks) hook.changes = [];
   }
 
-  /** See `EmitOptions.trail`. */
-  ran({ event, outcome, changes, effect }: HandlerRun): void {
+  /** Records a call of a hook. See `EmitOptions.trail`. */
+  recordRun({ event, outcome, changes, effect }: HandlerRun): void {
     const { owner, ms, ok, error } = outcome;
     if (this.hooks === NO_HOOKS) this.hooks = [];
-    let hook = this.hooks.find((one) => one.event === event && one.owner === owner);
+    let hook = this.hooks.find(
+      (candidate) => candidate.event === event && candidate.owner === owner,
+    );
     if (hook === undefined) {
-      hook = { event, owner, ...NOT_RUN, fields: [], changes: [] };
+      hook = { event, owner, ...NO_RUNS, fields: [], changes: [] };
       this.hooks.push(hook);
     }
     hook.runs++;
@@ -120,25 +122,25 @@ export class Story implements RequestStory {
     hook.effect = effect ?? hook.effect;
     if (!ok) {
       hook.failures++;
-      hook.error = error?.message.slice(0, MOST_CHARACTERS);
+      hook.error = error?.message.slice(0, MAX_MESSAGE_LENGTH);
     }
     for (const change of changes) {
       if (!hook.fields.includes(change.field)) hook.fields.push(change.field);
-      if (this.content !== undefined && hook.changes.length < MOST_CHANGES)
+      if (this.content !== undefined && hook.changes.length < MAX_CHANGES)
         hook.changes.push(change);
     }
   }
 
   #add(attempt: Attempt): void {
-    if (this.tries.length < MOST_TRIES) this.tries.push(attempt);
+    if (this.tries.length < MAX_TRIES) this.tries.push(attempt);
   }
 
   #elapsed(): number {
-    return performance.now() - this.#began;
+    return performance.now() - this.#start;
   }
 }
 
-const NOT_RUN = { runs: 0, ms: 0, failures: 0, error: undefined, effect: undefined } as const;
+const NO_RUNS = { runs: 0, ms: 0, failures: 0, error: undefined, effect: undefined } as const;
 
 export class Attempt implements TryStory {
   readonly channel: string;
@@ -156,8 +158,8 @@ export class Attempt implements TryStory {
     this.startMs = startMs;
   }
 
-  /** `elapsed`: since the request's beginning. */
-  failed(error: unknown, elapsed: number): void {
+  /** `elapsed`: milliseconds since the beginning of the request. */
+  recordFailure(error: unknown, elapsed: number): void {
     this.ms ??= elapsed - this.startMs;
     this.failure = failureOf(error);
     if (isUpstreamError(error)) this.status = error.upstreamStatus;
@@ -166,5 +168,5 @@ export class Attempt implements TryStory {
 
 function failureOf(error: unknown): Failure {
   if (!isPorticoError(error)) return { code: "internal_error", message: "Internal error." };
-  return { code: error.code, message: error.message.slice(0, MOST_CHARACTERS) };
+  return { code: error.code, message: error.message.slice(0, MAX_MESSAGE_LENGTH) };
 }

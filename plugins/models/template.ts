@@ -1,6 +1,6 @@
 /**
- * What `portico plugins new NAME --kind provider` writes: the provider, a made-up server that answers it until there is a
- * real one, and a test that runs by itself.
+ * The files that `portico plugins new NAME --kind provider` writes: the provider, a stand-in server that responds until
+ * there is a real one, and a test that runs by itself.
  */
 import { join } from "node:path";
 import type { PluginTemplate } from "portico/command-line";

@@ -105,7 +105,7 @@ export function createListings(options: ListingOptions) {
   return {
     of: listingOf,
     /** Fetches the list regardless of the cache. Throws if the upstream gives no list. */
-    ask: fetch,
+    fetch,
   };
 }
 export type Listings = ReturnType<typeof createListings>;

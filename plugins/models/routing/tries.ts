@@ -105,7 +105,7 @@ export class Tries {
     const { name } = this.#provider;
     const masked = target.maskError(thrown);
     const error = isPorticoError(masked) || job.cancelled ? masked : providerFailure(name, masked);
-    job.story.failed(attempt, error);
+    job.story.recordFailure(attempt, error);
     if (job.cancelled) {
       channel.recordNeutral(model);
       throw error;
@@ -195,12 +195,12 @@ export class Try implements AttemptWatcher {
 
   closed(): void {
     this.#hasEnded = true;
-    this.#story.ended(this.attempt);
+    this.#story.recordEnd(this.attempt);
     if (this.#hasBegun) this.#place.release();
   }
 
   broken(error: PorticoError): void {
-    this.#story.failed(this.attempt, error);
+    this.#story.recordFailure(this.attempt, error);
     this.#channel.recordNeutral(this.target.model, error.message);
     this.#engine.runs.countFailure(this.#provider.name, error);
   }

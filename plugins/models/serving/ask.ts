@@ -103,7 +103,7 @@ export class JobEnd {
   async recordFailure(error: unknown): Promise<void> {
     if (this.#hasBegun) return;
     const status = statusOf(error, this.#job);
-    this.#job.story.fail(error);
+    this.#job.story.setFailure(error);
     await this.#meter?.({ status, usage: this.#job.refusedUsage });
     this.#onEnd?.({ status, error: messageOf(error) });
   }
@@ -131,7 +131,7 @@ export class JobEnd {
           yield parts;
         }
       } catch (error) {
-        job.story.fail(error);
+        job.story.setFailure(error);
         await report(statusOf(error, job), messageOf(error));
         throw error;
       }
@@ -176,7 +176,7 @@ export class JobEnd {
             yield chunks;
           }
         } catch (error) {
-          job.story.fail(error);
+          job.story.setFailure(error);
           await report(statusOf(error, job), messageOf(error));
           throw error;
         }

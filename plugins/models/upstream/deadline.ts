@@ -1,5 +1,5 @@
 /** Timeouts of upstreams. Long ones share one coarse ticker, because a timer for each request costs as much as routing. */
-import { takeOut } from "../places.ts";
+import { removeEntry } from "../places.ts";
 
 const COARSE_FROM_MS = 5_000;
 const TICK_MS = 250;
@@ -69,7 +69,7 @@ class CoarseDeadline implements Deadline {
   }
   stop(): void {
     if (this.place === -1) return;
-    takeOut(coarseDeadlines, this);
+    removeEntry(coarseDeadlines, this);
     this.place = -1;
   }
   #enter(): void {

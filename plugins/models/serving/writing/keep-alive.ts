@@ -1,6 +1,6 @@
 /** Writes comments into silent streams. One ticker serves all of them, so that it costs a busy stream only a flag. */
 import type { ServerResponse } from "node:http";
-import { takeOut } from "../../places.ts";
+import { removeEntry } from "../../places.ts";
 
 const TICK_MS = 500;
 const SILENT_TICKS = 30;
@@ -32,7 +32,7 @@ export function keepAlive(res: ServerResponse): KeepAlive {
       entry.hasWritten = true;
     },
     stop() {
-      takeOut(streams, entry);
+      removeEntry(streams, entry);
       if (streams.length > 0) return;
       clearInterval(ticker);
       ticker = undefined;
