@@ -8,15 +8,22 @@ import vm from "node:vm";
 const slot: { work?: () => void } = {};
 const script = `globalThis[Symbol.for("portico.bounded")]()`;
 let start: ((limitMs: number) => void) | undefined;
-/** Calls to begin; the first one stays here until it has returned. */
-const waiting: { begin(): void; limitMs: number; done(): void; failed(error: unknown): void }[] =
-  [];
-/** Calls that take longer than this together do not share one time limit: none is to answer for the others. */
-const togetherMs = 5;
-/** Of the inspector's limit some 300 bytes stay until it is over, whenever the script has ended. */
-const inspectedMs = 10_000;
+/** The calls that wait to begin. The first one stays here until it has returned. */
+const waitingCalls: {
+  begin(): void;
+  limitMs: number;
+  done(): void;
+  failed(error: unknown): void;
+}[] = [];
+/** Calls that together take longer than this do not share one time limit, so that none suffers for the others. */
+const SHARED_MS = 5;
+/**
+ * The longest limit for the inspector: each call keeps some 300 bytes until its limit is over, even if the script ends
+ * earlier.
+ */
+const MAX_INSPECTOR_MS = 10_000;
 
-/** The loop guard, which can name the place, comes first; the time limit from outside this much later. */
+/** The external time limit is this much later than that of the loop guard, which can name the place. */
 export const backstopMs = 200;
 
 /** Thrown by `runBounded` when the time is over. */
@@ -29,13 +36,13 @@ export class Interrupted extends Error {
   }
 }
 
-/** The most attempts at repeatable work. Each blocks the gateway for at most its limit. */
-const mostAttempts = 5;
+/** The maximum number of attempts at repeatable work. Each blocks the gateway for at most its limit. */
+const MAX_ATTEMPTS = 5;
 
 /**
- * Calls `work` and returns what it returns; throws `Interrupted` when its synchronous part takes longer than
- * `limitMs`. A call costs about 10 µs, so frequent work uses `beginBounded`. Work without side effects may be
- * `repeatable`: it is called again if the process got less processor time than the limit, as on a busy machine.
+ * Calls `work` and returns its result. Throws `Interrupted` if its synchronous part takes longer than `limitMs`. A call
+ * costs about 10 µs, so frequent work uses `beginBounded`. Work without side effects may be `repeatable`: it is called
+ * again if the process got less processor time than the limit, as on a busy machine.
  */
 export function runBounded<T>(
   work: () => T,
@@ -50,7 +57,7 @@ export function runBounded<T>(
     } catch (error) {
       const { user, system } = process.cpuUsage(start);
       const isStarved = error instanceof Interrupted && (user + system) / 1000 < limitMs;
-      if (!isStarved || attempt === mostAttempts) throw error;
+      if (!isStarved || attempt === MAX_ATTEMPTS) throw error;
     }
   }
 }
@@ -74,32 +81,35 @@ function runOnce<T>(work: () => T, limitMs: number): T {
 }
 
 /**
- * Begins a call behind what the event loop is doing now, under one time limit with the others that wait. Resolves when
- * its synchronous part is over; rejects with what that throws, and with `Interrupted`.
+ * Begins a call after the current turn of the event loop, under one time limit with other waiting calls. Resolves when
+ * its synchronous part has ended. Rejects with the error of that part, or with `Interrupted`.
  */
 export function beginBounded(begin: () => void, limitMs: number): Promise<void> {
   return new Promise((done, failed) => {
-    if (waiting.push({ begin, limitMs, done, failed }) === 1) setImmediate(beginWaiting);
+    if (waitingCalls.push({ begin, limitMs, done, failed }) === 1) setImmediate(beginWaiting);
   });
 }
 
 function beginWaiting(): void {
-  const { limitMs } = waiting[0]!;
-  const end = performance.now() + togetherMs;
+  const { limitMs } = waitingCalls[0]!;
+  const end = performance.now() + SHARED_MS;
   try {
     runOnce(() => {
       do {
-        waiting[0]!.begin();
-        waiting.shift()!.done();
-      } while (waiting[0]?.limitMs === limitMs && performance.now() < end);
+        waitingCalls[0]!.begin();
+        waitingCalls.shift()!.done();
+      } while (waitingCalls[0]?.limitMs === limitMs && performance.now() < end);
     }, limitMs);
   } catch (error) {
-    waiting.shift()?.failed(error);
+    waitingCalls.shift()?.failed(error);
   }
-  if (waiting.length > 0) setImmediate(beginWaiting);
+  if (waitingCalls.length > 0) setImmediate(beginWaiting);
 }
 
-/** `node:vm` begins a thread for each time limit (50 to 150 µs); the inspector leaves it to a timer of V8 (10 µs). */
+/**
+ * Prepares the runner. `node:vm` starts a thread for each time limit (50 to 150 µs); the inspector uses a timer of V8
+ * (10 µs).
+ */
 function prepare(): (limitMs: number) => void {
   Object.defineProperty(globalThis, Symbol.for("portico.bounded"), {
     value: () => slot.work?.(),
@@ -109,13 +119,13 @@ function prepare(): (limitMs: number) => void {
   const inspector = process.getBuiltinModule("node:inspector") as
     | typeof import("node:inspector")
     | undefined;
-  const session = inspector && new inspector.Session(); // Node can be built without
+  const session = inspector && new inspector.Session(); // Node can be built without the inspector
   session?.connect();
   return (timeout) => {
-    if (session && timeout <= inspectedMs)
+    if (session && timeout <= MAX_INSPECTOR_MS)
       return session.post("Runtime.evaluate", { expression: script, timeout });
     try {
       compiled.runInThisContext({ timeout });
-    } catch {} // the time is over: what the work throws stays within
+    } catch {} // the time is over: errors of the work are caught inside
   };
 }

@@ -1,19 +1,19 @@
 /**
- * Bundles a module with esbuild to CommonJS text, or takes the bundle that was kept. Every input is read once,
- * and what was read is what is hashed and what is bundled: a file that changes meanwhile changes nothing of this bundle.
+ * Bundles a module with esbuild to CommonJS text, or reads the cached bundle. Every input is read once, and the same
+ * bytes are hashed and bundled, so a file that changes meanwhile does not affect this bundle.
  */
 import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
 import { filesBelow } from "../files/listing.ts";
 import { sha } from "../files/sha.ts";
-import { keep, readKept } from "./cache.ts";
+import { writeCache, readCached } from "./cache.ts";
 import { asLoadError } from "./problem.ts";
 import { mayLoop, tickName } from "./loop-guard.ts";
 import { importMetaDefines, withImportMeta } from "./import-meta.ts";
 
 interface Input {
-  /** Relative to the entry's directory: bundle and entry may move together. */
+  /** The path relative to the entry's directory, because bundle and entry may move together. */
   path: string;
   size: number;
   mtimeMs: number;
@@ -21,42 +21,46 @@ interface Input {
 }
 
 export interface Bundle {
-  /** A function expression, as Node wraps CommonJS. On its first line, so that line numbers stay. */
+  /**
+   * A function expression, as Node wraps CommonJS. The wrapper is on the first line, so that line numbers stay
+   * unchanged.
+   */
   code: string;
   codeHash: string;
-  /** What it imports from the gateway itself. */
+  /** The modules that it imports from the gateway itself. */
   host: string[];
   inputs: Input[];
-  /** Where its relative imports point, as they are written: relative to the entry's directory. */
+  /** The targets of its relative imports as written, relative to the entry's directory. */
   imports: string[];
 }
 
 export interface BundleOptions {
   /**
-   * The package's own: without source maps, which cost time at load; and size and time of change stand for the contents.
-   * The contents of all other files are read, because anyone who replaces a file can give it any modification time.
+   * True for the package's own modules: they have no source maps, which cost time at load, and a file counts as
+   * unchanged if its size and modification time are. The contents of all other files are read, because anyone who
+   * replaces a file can give it any modification time.
    */
   isOwn: boolean;
-  /** Packages become part of the bundle; else they are required when it runs. */
+  /** Includes packages in the bundle; otherwise they are required at run time. */
   whole: boolean;
-  /** Its loops ask the loop guard. */
+  /** Makes loops call the loop guard. */
   guarded: boolean;
-  /** Called with the absolute path of each relative import, also where it resolves to nothing. */
+  /** Called with the absolute path of each relative import, even if it resolves to nothing. */
   onImport(path: string): void;
 }
 
-let esbuild: typeof import("esbuild") | undefined; // loaded for the first that is not kept
+let esbuild: typeof import("esbuild") | undefined; // loaded for the first bundle that is not cached
 
-/** Raised when the form of kept bundles changes. */
+/** The version of the cache format; increase it when the format changes. */
 const cacheVersion = 14;
 
-/** The one that is kept in the file, while its inputs are what they were; else one that is built and kept. Throws `LoadError`. */
+/** Returns the cached bundle if its inputs are unchanged; otherwise builds and caches one. Throws `LoadError`. */
 export async function openBundle(
   file: string,
   entry: string,
   options: BundleOptions,
 ): Promise<Bundle> {
-  const cached = readKept<{ version: number; layout: string } & Omit<Bundle, "code">>(file);
+  const cached = readCached<{ version: number; layout: string } & Omit<Bundle, "code">>(file);
   const layout = options.isOwn ? "" : layoutOf(dirname(entry));
   if (cached?.head.version === cacheVersion && cached.head.layout === layout) {
     const { inputs, codeHash, host, imports } = cached.head;
@@ -67,11 +71,11 @@ export async function openBundle(
     }
   }
   const { code, ...head } = await build(entry, options);
-  keep(file, { version: cacheVersion, layout, ...head }, code);
+  writeCache(file, { version: cacheVersion, layout, ...head }, code);
   return { code, ...head };
 }
 
-/** Names, and where links lead: what imports find depends on these too. */
+/** Returns a hash of all names and link targets, because the resolution of imports depends on these too. */
 function layoutOf(dir: string): string {
   const files = filesBelow(dir, "node_modules", ".git");
   return sha(
@@ -100,7 +104,7 @@ async function build(entry: string, options: BundleOptions): Promise<Bundle> {
   };
   const result = await esbuild
     .build({
-      entryPoints: [`./${basename(entry)}`], // the whole path would be a pattern, where it holds a *
+      entryPoints: [`./${basename(entry)}`], // a whole path with a * would be a pattern
       absWorkingDir: dir,
       bundle: true,
       write: false,
@@ -111,7 +115,7 @@ async function build(entry: string, options: BundleOptions): Promise<Bundle> {
       external: ["portico", "portico/*"],
       // No tsconfig.json is read: its `paths` and `jsxFactory` would let its author choose what runs.
       tsconfigRaw: "{}",
-      plugins: [readingOnce(dir, inputs), ...(isOwn ? [] : [reportingImports(onImport)])],
+      plugins: [readInputsOnce(dir, inputs), ...(isOwn ? [] : [reportImports(onImport)])],
       metafile: true,
       sourcemap: isOwn ? false : "inline",
       sourcesContent: false,
@@ -142,14 +146,14 @@ const loaders: Record<string, EsbuildLoader> = {
   ".cjs": "js",
 };
 
-function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
+function readInputsOnce(dir: string, inputs: Map<string, Input>): Plugin {
   return {
     name: "reading-once",
     setup({ onLoad }) {
       onLoad({ filter: /.*/, namespace: "file" }, ({ path }) => {
         const { size, mtimeMs } = statSync(path);
         const contents = readFileSync(path);
-        // A file written at this moment may get other contents under the same stamp: such a stamp is never taken.
+        // A file written at this moment may change again under the same time stamp, so such a stamp is not trusted.
         const stamp = mtimeMs >= Date.now() - 20 ? -1 : mtimeMs;
         inputs.set(path, { path: relative(dir, path), size, mtimeMs: stamp, hash: sha(contents) });
         const text = withImportMeta(contents, relative(dir, path));
@@ -159,8 +163,8 @@ function readingOnce(dir: string, inputs: Map<string, Input>): Plugin {
   };
 }
 
-/** Packages are left out: everything below a node_modules is protected as it is. */
-function reportingImports(onImport: (path: string) => void): Plugin {
+/** Reports relative imports, except those of packages: everything below a node_modules is protected anyway. */
+function reportImports(onImport: (path: string) => void): Plugin {
   return {
     name: "reporting-imports",
     setup({ onResolve }) {

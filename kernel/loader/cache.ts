@@ -1,10 +1,10 @@
-/** What takes time to make and can be made again, kept in files. Each begins with a line on what it was made from. */
+/** A cache of files that can be regenerated at some cost. Each begins with a line that describes its sources. */
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { writeWhole } from "../files/write-whole.ts";
 
-/** Undefined where there is none, or a torn one. */
-export function readKept<H>(file: string): { head: H; body: Buffer } | undefined {
+/** Reads a cached file. Returns undefined if it is missing or incomplete. */
+export function readCached<H>(file: string): { head: H; body: Buffer } | undefined {
   try {
     const bytes = readFileSync(file);
     const end = bytes.indexOf("\n");
@@ -16,17 +16,17 @@ export function readKept<H>(file: string): { head: H; body: Buffer } | undefined
   }
 }
 
-/** A read-only installation, or a full disk, does without. */
-export function keep(file: string, head: object, body: string | Buffer): void {
+/** Writes a file to the cache. A read-only installation, or a full disk, works without it. */
+export function writeCache(file: string, head: object, body: string | Buffer): void {
   try {
     const bytes = Buffer.from(body);
     const line = Buffer.from(`//${JSON.stringify({ ...head, size: bytes.length })}\n`);
-    // Those of a package that one user has installed are read by others; those in a home are not.
+    // Other users read the cache of a package that one user has installed, but not the cache in a home.
     const directory = statSync(dirname(file), { throwIfNoEntry: false })?.mode ?? 0;
-    // To replace a file is to wait for the disk, where it is ext4's: here one that is lost is made again.
+    // Replacing a file waits for the disk on ext4, so the old one is removed first: a lost file is regenerated.
     rmSync(file, { force: true });
     writeWhole(file, Buffer.concat([line, bytes]), 0o600 | (directory & 0o044));
   } catch {
-    // The next load makes it again.
+    // The next load generates it again.
   }
 }

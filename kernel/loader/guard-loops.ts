@@ -1,4 +1,7 @@
-/** Rewrites loops for the loop guard. The only importer of acorn, and itself loaded only where a bundle may have loops. */
+/**
+ * Rewrites loops for the loop guard. This is the only importer of acorn, and is itself loaded only if a bundle may have
+ * loops.
+ */
 import { parse } from "acorn";
 
 interface Loop {
@@ -8,7 +11,7 @@ interface Loop {
   test?: { start: number; end: number } | null;
 }
 
-/** The code with each loop's condition asking `name()` first. On one line stays what was on it. */
+/** Returns the code with a call of `name()` in front of each loop's condition. Line numbers stay unchanged. */
 export function guardLoops(code: string, name: string): string {
   const inserts: { at: number; text: string }[] = [];
   for (const { type, start, init, test } of loopsIn(code)) {
@@ -18,13 +21,13 @@ export function guardLoops(code: string, name: string): string {
     if (test) inserts.push({ at: test.end, text: ")" });
   }
   inserts.sort((a, b) => a.at - b.at);
-  let done = 0;
+  let copiedTo = 0;
   const parts = inserts.map(({ at, text }) => {
-    const part = code.slice(done, at) + text;
-    done = at;
+    const part = code.slice(copiedTo, at) + text;
+    copiedTo = at;
     return part;
   });
-  return parts.join("") + code.slice(done);
+  return parts.join("") + code.slice(copiedTo);
 }
 
 function loopsIn(code: string): Loop[] {
@@ -34,7 +37,7 @@ function loopsIn(code: string): Loop[] {
     allowReturnOutsideFunction: true,
     allowAwaitOutsideFunction: true,
   });
-  // Not by recursion: a long chain of operators is a deep tree.
+  // This is not recursive, because a long chain of operators is a deep tree.
   const open: unknown[] = [program];
   while (open.length > 0) {
     const node = open.pop();

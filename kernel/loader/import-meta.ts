@@ -1,6 +1,6 @@
 /**
- * `import.meta` for bundled modules. A bundle is one CommonJS function, yet each file in it keeps the place that it has
- * on the disk: each file that mentions `import.meta` begins with a constant of its own, which replaces it.
+ * Provides `import.meta` in bundled modules. A bundle is one CommonJS function, but each file in it keeps its location
+ * on disk: a file that mentions `import.meta` begins with its own constant, which replaces it.
  */
 import { createRequire, isBuiltin } from "node:module";
 import { dirname, resolve } from "node:path";
@@ -16,20 +16,20 @@ interface ImportMeta {
 const constant = "$portico_meta";
 const members = ["url", "filename", "dirname", "resolve"] as const;
 
-/** For esbuild: what stands for `import.meta.url` and the like. */
+/** For esbuild: the replacements of `import.meta.url` and the like. */
 export const importMetaDefines: Record<string, string> = Object.fromEntries(
   members.map((member) => [`import.meta.${member}`, `${constant}.${member}`]),
 );
 
-/** Puts the constant in front of a file's text, on its first line, so that line numbers stay as they are. */
+/** Inserts the constant at the start of a file's first line, so that line numbers stay unchanged. */
 export function withImportMeta(text: Buffer, path: string): Buffer {
   if (!text.includes("import.meta") || text.subarray(0, 2).toString() === "#!") return text;
   const declaration = `const ${constant} = module.importMeta(${JSON.stringify(path)});`;
   return Buffer.concat([Buffer.from(declaration), text]);
 }
 
-/** What a bundled module calls; `path` is relative to the directory of the entry. */
-export const importMetaBeside =
+/** Returns the function that bundled modules call. `path` is relative to the directory of the entry. */
+export const importMetaFor =
   (entry: string) =>
   (path: string): ImportMeta => {
     const filename = resolve(dirname(entry), path);

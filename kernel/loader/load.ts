@@ -1,6 +1,6 @@
 /**
- * Loads a module: bundled to CommonJS text and evaluated, so that an old version is collected like any object
- * (Node never frees an ES module). Bundling and evaluating are two steps, so that a bundle can be judged in between.
+ * Loads a module: bundles it to CommonJS text and evaluates it, so that an old version is garbage-collected (Node never
+ * frees an ES module). Bundling and evaluating are two steps, so that a bundle can be checked in between.
  */
 import { existsSync } from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
@@ -12,75 +12,81 @@ import { sha } from "../files/sha.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle } from "./bundle.ts";
 import { asLoadError, LoadError } from "./problem.ts";
-import { importMetaBeside } from "./import-meta.ts";
+import { importMetaFor } from "./import-meta.ts";
 import { createLoopGuard, type LoopGuard } from "./loop-guard.ts";
 
-/** The code of a module as it was at one moment: what `evaluate` runs, whatever has become of the files. */
+/** The code of a module at one moment, which `evaluate` runs even if the files have changed since. */
 export interface Source {
   entry: string;
-  /** Every file that went into it, absolute, the entry among them. */
+  /** The absolute paths of all files in it, including the entry. */
   inputs: readonly string[];
-  /** Changes when the content of any input does. */
+  /** A hash of the content of all inputs. */
   hash: string;
-  /** It has all that it needs within itself: nothing is required from the disk when it runs. */
+  /** True if it includes all its dependencies, so that nothing is required from the disk at run time. */
   whole: boolean;
   bundle: Pick<Bundle, "code" | "codeHash" | "host">;
-  /** Reads it as it is now, which leaves little to do for who reads it next. Throws `LoadError`. */
+  /** Reads the current files, which makes the next read fast. Throws `LoadError`. */
   refresh(): Promise<Source>;
 }
 
-/** The files that decide what one module of the user's runs; all paths are absolute. */
+/** The files that determine which code a user's module runs; all paths are absolute. */
 export interface EvaluatedFiles {
-  /** What went into it. */
+  /** The files in its bundle. */
   files: readonly string[];
-  /** Where its relative imports point as they are written, whether or not something is there. */
+  /** The targets of its relative imports as written, whether or not they exist. */
   imports: readonly string[];
-  /** Directories of packages that it requires when it runs, and that lie outside any node_modules. */
+  /** The directories of packages that it requires at run time and that are outside any node_modules. */
   packages: Set<string>;
 }
 
 export interface LoaderOptions {
-  /** A module that is part of the program: it is not bundled, and evaluated once. */
+  /** Returns a module that is part of the program. It is not bundled, and is evaluated once. */
   builtIn?(entry: string): (() => Promise<UserModule["exports"]>) | undefined;
-  /** What modules import from the gateway itself: `portico`, and the faces of its plugins (`portico/<plugin>`). */
+  /**
+   * Returns a module that modules import from the gateway itself: `portico`, or the face of a plugin
+   * (`portico/<plugin>`).
+   */
   host(id: string): Promise<unknown>;
-  /** Where the bundle of this entry is kept. */
+  /** Returns the path of the cached bundle of an entry. */
   cacheFile(entry: string): string;
-  /** The package's own, where it runs from its sources: there are no source maps, and stamps are trusted. */
+  /**
+   * Whether an entry belongs to the package, when it runs from its sources: there are no source maps, and time stamps
+   * are trusted.
+   */
   isOwn?(entry: string): boolean;
 }
 
-/** There is nothing to bundle. */
+/** The source of a built-in module, which needs no bundle. */
 const BUILT_IN = { hash: "built in", whole: true, bundle: { code: "", codeHash: "", host: [] } };
 
 interface ReadOptions {
   /** Bundles all packages that the module needs. */
   whole?: boolean;
-  /** Writes a question to the loop guard into each loop. */
+  /** Inserts a call of the loop guard into each loop. */
   guarded?: boolean;
 }
 
 export class Loader {
   readonly #options: LoaderOptions;
-  /** By entry: the files of each module of the user's, as they were last read. */
+  /** The files of each user's module as they were last read, by entry. */
   readonly #evaluated = new Map<string, EvaluatedFiles>();
 
   constructor(options: LoaderOptions) {
     this.#options = options;
   }
 
-  /** The files of the user's modules, as they were last read. */
+  /** Returns the files of the users' modules, as they were last read. */
   evaluated(): Iterable<EvaluatedFiles> {
     return this.#evaluated.values();
   }
 
-  /** `limitMs` bounds the evaluation, and later each of the module's loops. */
+  /** Reads and evaluates a module. `limitMs` limits the evaluation, and later each of the module's loops. */
   async load(entry: string, limitMs?: number): Promise<UserModule> {
     const guard = limitMs === undefined ? undefined : createLoopGuard(limitMs);
     return this.evaluate(await this.read(entry, { guarded: guard !== undefined }), guard);
   }
 
-  /** Bundles without evaluating. Throws `LoadError`. */
+  /** Bundles a module without evaluating it. Throws `LoadError`. */
   async read(entry: string, options: ReadOptions = {}): Promise<Source> {
     const { whole = false, guarded = false } = options;
     const refresh = () => this.read(entry, options);
@@ -93,7 +99,10 @@ export class Loader {
     return { entry, inputs, hash: sha(hashes).slice(0, 16), whole, bundle, refresh };
   }
 
-  /** Records the files also where the bundle fails: an import without a file today must not find one of the agent's tomorrow. */
+  /**
+   * Records the files even if bundling fails: the agent must not be able to create the file of an unresolved import
+   * later.
+   */
   async #bundle(file: string, entry: string, options: Required<ReadOptions>): Promise<Bundle> {
     const imports = new Set<string>();
     const record = (files: readonly string[]) =>
@@ -110,14 +119,14 @@ export class Loader {
     }
   }
 
-  /** Runs the code that was read, and no other. A guard ends what would never end. Throws `LoadError`. */
+  /** Evaluates exactly the code that was read. A guard ends endless loops. Throws `LoadError`. */
   async evaluate(source: Source, guard?: LoopGuard): Promise<UserModule> {
     const { entry, bundle, inputs, hash } = source;
     const builtIn = this.#options.builtIn?.(entry);
     if (builtIn) return { exports: await builtIn(), inputs, hash };
     const module = {
       exports: {} as Record<string, unknown>,
-      importMeta: importMetaBeside(entry),
+      importMeta: importMetaFor(entry),
     };
     const require = await this.#requireFor(source);
     const args = [module.exports, require, module, entry, dirname(entry), guard?.tick];
@@ -131,7 +140,9 @@ export class Loader {
     return { exports: module.exports, inputs, hash };
   }
 
-  /** `require` as a module sees it: with the modules of the gateway, and without packages that others could replace. */
+  /**
+   * Creates the `require` of a module: with the modules of the gateway, and without packages that others could replace.
+   */
   async #requireFor(source: Source): Promise<NodeJS.Require> {
     const { entry, bundle } = source;
     const require = createRequire(entry);
@@ -174,7 +185,7 @@ function inputsOf({ inputs }: Bundle, entry: string): string[] {
   return inputs.map(({ path }) => resolve(dirname(entry), path));
 }
 
-/** The nearest directory above a file that has a package.json; the file's own where there is none. */
+/** Returns the nearest directory above a file that has a package.json; the file's own directory if there is none. */
 function packageDirectory(file: string): string {
   let directory = dirname(file);
   while (!existsSync(join(directory, "package.json"))) {

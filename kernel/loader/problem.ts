@@ -1,4 +1,4 @@
-/** What is wrong with users' code: in one line, and where that is known. */
+/** Describes problems in users' code in one line, with their place if it is known. */
 import { dirname, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Message } from "esbuild";
@@ -11,7 +11,7 @@ export interface Problem {
   column?: number;
 }
 
-/** A file that does not load. */
+/** The error of a file that cannot be loaded. */
 export class LoadError extends Error implements Problem {
   override name = "LoadError";
   constructor(
@@ -27,13 +27,13 @@ export class LoadError extends Error implements Problem {
 
 type Location = Required<Omit<Problem, "message">>;
 
-/** esbuild's messages and thrown errors, as one line that begins with `file:line:column`. */
+/** Converts esbuild's messages and thrown errors to one line that begins with `file:line:column`. */
 export function asLoadError(thrown: unknown, entry: string): LoadError {
   if (thrown instanceof LoadError) return thrown;
   const dir = dirname(entry);
   const first = (thrown as { errors?: Message[] })?.errors?.[0];
   const error = asError(thrown);
-  const location = first?.pluginName ? null : first?.location; // what reading a file threw stands in our own code
+  const location = first?.pluginName ? null : first?.location; // the location of an error in a plugin is in our own code
   const place = first
     ? location && { ...location, file: resolve(dir, location.file), column: location.column + 1 }
     : placeOf(error, dir);
@@ -48,11 +48,11 @@ export function asLoadError(thrown: unknown, entry: string): LoadError {
   });
 }
 
-/** The first frame of an error's stack that lies below a directory. */
+/** Returns the location of the first frame in an error's stack that is below a directory. */
 export function placeOf(error: Error, dir: string): Location | undefined {
   for (const frame of (error.stack ?? "").split("\n")) {
     const [, place = "", line, column] = /^(.*[^>]):(\d+):(\d+)\)?$/.exec(frame) ?? [];
-    // Without a source map, the place is a file address. A path may hold any character that ends one elsewhere.
+    // Without a source map, the place is a file URL. A path may contain any character, also those that usually end one.
     const text = place.replace(/file:\/\/\/\S+$/, fileURLToPath);
     const at = Math.max(text.indexOf(` ${dir}/`), text.indexOf(`(${dir}/`));
     if (at >= 0) return { file: text.slice(at + 1), line: Number(line), column: Number(column) };
@@ -60,7 +60,7 @@ export function placeOf(error: Error, dir: string): Location | undefined {
   return undefined;
 }
 
-/** An error as a problem; its place is that of the first stack frame below `dir`, else the fallback file. */
+/** Converts an error to a problem. Its place is that of the first stack frame below `dir`, else the fallback file. */
 export function problemOf(thrown: unknown, dir: string, fallback?: string): Problem {
   const error = asError(thrown);
   const { message, name } = error;
@@ -73,17 +73,17 @@ export function problemOf(thrown: unknown, dir: string, fallback?: string): Prob
   };
 }
 
-/** Names that tell no more than the message. */
+/** Names of errors that add nothing to the message. */
 const PLAIN_NAMES = ["", "Error", "LoadError", "DeadlineError", "EndlessLoopError", "Interrupted"];
 
 function locate(error: Error, dir: string): Partial<Location> | undefined {
   if (error instanceof LoadError) return error;
-  // An interruption may come anywhere.
+  // An interruption may occur anywhere, so its place says nothing.
   return error.name === "Interrupted" ? undefined : placeOf(error, dir);
 }
 
-/** `handler.ts:3: message`; the message alone where no place is known or the message begins with it. */
-export function sayProblem({ message, file, line }: Problem, dir: string): string {
+/** Returns `handler.ts:3: message`; only the message if no place is known or the message begins with it. */
+export function formatProblem({ message, file, line }: Problem, dir: string): string {
   if (!file || line === undefined) return message;
   const at = `${relative(dir, file)}:${line}`;
   return message.startsWith(at) ? message : `${at}: ${message}`;

@@ -1,5 +1,5 @@
 /** Describes extensions of every kind for display. */
-import { sayProblem } from "../../loader/problem.ts";
+import { formatProblem } from "../../loader/problem.ts";
 import type { Candidate, DisabledReason, Slot, Version } from "./slot.ts";
 
 /**
@@ -32,7 +32,8 @@ export function standingOf(slot: DescribedSlot, candidate: Candidate) {
   const problem = disabled
     ? undefined
     : (candidate.problem ?? (isTop ? slot.attempt.problem : undefined));
-  const why = disabled?.reasons.join("; ") ?? (problem && sayProblem(problem, candidate.realDir));
+  const why =
+    disabled?.reasons.join("; ") ?? (problem && formatProblem(problem, candidate.realDir));
   // A disabled extension is no error.
   const [error, reason] = disabled?.state === "disabled" ? [undefined, why] : [why];
   return {

@@ -3,7 +3,7 @@
  * is shown.
  */
 import type { WorkerLink } from "../../contract/workers.ts";
-import { type Problem, problemOf, sayProblem } from "../../loader/problem.ts";
+import { type Problem, problemOf, formatProblem } from "../../loader/problem.ts";
 import { endOrLate } from "../../timing/deadline.ts";
 import { advance, isSameProblem, isStarting, wasTried } from "./attempt.ts";
 import type { Kind, Phase } from "./kind.ts";
@@ -167,7 +167,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
   #report(slot: S, top: Candidate, problem: Problem, err: unknown): void {
     const report = (): void => {
       if (slot.attempt.problem !== problem || this.#phase.stopped) return;
-      const text = `cannot be loaded: ${sayProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
+      const text = `cannot be loaded: ${formatProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
       slot.log.error({ ...problem, err }, text);
     };
     const rescanAndReport = () => void this.#rescan([top.dir]).then(report, report);

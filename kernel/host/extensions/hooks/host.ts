@@ -2,7 +2,7 @@
 import type { UntypedEvent } from "../../bus.ts";
 import { withoutSecrets } from "../../../log/redaction.ts";
 import type { BusHandler, Logger, OnOptions } from "../../../contract/index.ts";
-import { problemOf, sayProblem } from "../../../loader/problem.ts";
+import { problemOf, formatProblem } from "../../../loader/problem.ts";
 import { advance } from "../attempt.ts";
 import { ExtensionHost } from "../host.ts";
 import type { Kind, Phase } from "../kind.ts";
@@ -275,7 +275,7 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
       return await loadHook(candidate, this.#options.loader);
     } catch (thrown) {
       const { realDir, handler } = candidate;
-      const problem = sayProblem(problemOf(thrown, realDir, handler), realDir);
+      const problem = formatProblem(problemOf(thrown, realDir, handler), realDir);
       throw errors.doesNotLoad({ name, problem });
     }
   }

@@ -5,7 +5,7 @@
 import { join, relative } from "node:path";
 import { isBundled } from "../../../files/own.ts";
 import { sha } from "../../../files/sha.ts";
-import { keep, readKept } from "../../../loader/cache.ts";
+import { writeCache, readCached } from "../../../loader/cache.ts";
 import type { Paths } from "../../../contract/index.ts";
 import type { FrontMatter } from "./front-matter.ts";
 
@@ -28,11 +28,11 @@ export function createMetaReader({
     const key = sha(isOwn ? relative(packageDir, file) : file).slice(0, 16);
     const cached = join(isOwn ? join(packageDir, ".build") : state, "cache", `hook-${key}.json`);
     const id = `${version} ${sha(text)}`;
-    const kept = readKept<{ id: string; found: FrontMatter }>(cached)?.head;
+    const kept = readCached<{ id: string; found: FrontMatter }>(cached)?.head;
     if (kept?.id === id) return kept.found;
     const { parseHookMd } = await import("./front-matter.ts");
     const found = parseHookMd(text);
-    keep(cached, { id, found }, "");
+    writeCache(cached, { id, found }, "");
     return found;
   };
 }

@@ -8,7 +8,7 @@ import type {
 } from "../../../contract/index.ts";
 import { backstopMs, beginBounded, Interrupted } from "../../../loader/bounded.ts";
 import { EndlessLoopError } from "../../../loader/loop-guard.ts";
-import { problemOf, sayProblem } from "../../../loader/problem.ts";
+import { problemOf, formatProblem } from "../../../loader/problem.ts";
 import { isGuarded } from "./candidate.ts";
 import { roundMs } from "../record.ts";
 import type { HookHostOptions } from "./settings.ts";
@@ -128,7 +128,7 @@ export function recordFailure(
     : "";
   log.error(
     { event, file, line, failures, err: thrown },
-    `failed: ${sayProblem(problem, realDir)}${note}`,
+    `failed: ${formatProblem(problem, realDir)}${note}`,
   );
   // A failure in a hook on hook:failed must not emit the event again, which would never end.
   if (event !== "hook:failed")

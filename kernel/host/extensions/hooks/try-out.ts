@@ -2,7 +2,7 @@
 import type { UntypedEvent } from "../../bus.ts";
 import type { BusHandler, Logger } from "../../../contract/index.ts";
 import { backstopMs, beginBounded } from "../../../loader/bounded.ts";
-import { problemOf, sayProblem } from "../../../loader/problem.ts";
+import { problemOf, formatProblem } from "../../../loader/problem.ts";
 import type { HookHostOptions } from "./settings.ts";
 import type { HookVersion } from "./version.ts";
 import { keepLines } from "../../../log/kept-lines.ts";
@@ -39,7 +39,7 @@ export async function tryOut(
     ok,
     ms: roundMs(ms),
     effects,
-    error: problem && sayProblem(problem, candidate.realDir),
+    error: problem && formatProblem(problem, candidate.realDir),
     file: problem?.file,
     line: problem?.line,
     timedOut,
