@@ -1,37 +1,37 @@
-/** The line of each response, as pino would write it, at a fifth of its cost: test/bench/http.bench.ts shows it. */
+/** Writes the line of each response in pino's format, at a fifth of pino's cost: see test/bench/http.bench.ts. */
 import { createClock, flat } from "./clock.ts";
 import type { Redaction } from "./redaction.ts";
 
 /** One response to one request. */
 export interface AccessEntry {
   id: string;
-  /** Made here: it needs no quoting and holds no secret. */
+  /** True for an id that the gateway generated: it needs no quoting and holds no secret. */
   isOwnId: boolean;
   method: string;
-  /** Without the query, which may hold what nobody should read. */
+  /** The path without the query, which may hold secrets. */
   path: string;
   status: number;
   ms: number;
-  /** That went out on the connection since its last line, heads included. */
+  /** The bytes sent on the connection since its last line, including heads. */
   bytes: number;
-  /** The client left, or the response broke off. */
+  /** True if the client disconnected or the response was cut off. */
   cut: boolean;
-  /** A page that asks again and again, or a file of a page: its line is of level `debug`. */
+  /** True for requests of a page that polls, and for files of a page: their level is `debug`. */
   isRoutine?: boolean;
   /** The name of the client key. */
   key?: string | undefined;
-  /** What a request for a model is about. */
+  /** The model of a request, the channel and the number of attempts. */
   subject?: { model: string; channel: string; attempts: number } | undefined;
-  /** Of the error that was the response. */
+  /** The code of an error response. */
   code?: string | undefined;
 }
 
-const MOST_PATHS = 500;
-const LONGEST_PATH = 200;
-const MOST_NAMES = 500;
-const LONGEST_NAME = 200;
+const MAX_PATHS = 500;
+const MAX_PATH_LENGTH = 200;
+const MAX_NAMES = 500;
+const MAX_NAME_LENGTH = 200;
 
-/** The middle of a line, which is often that of the last request for the same path. */
+/** The middle of a line, which is often the same as for the previous request to its path. */
 interface Middle {
   method: string;
   status: number;
@@ -43,7 +43,7 @@ export class AccessLines {
   readonly #infoHead = createClock('{"level":"info"', ',"id":');
   readonly #debugHead = createClock('{"level":"debug"', ',"id":');
   readonly #middles = new Map<string, Middle>();
-  /** Names as lines show them, because they occur again and again. */
+  /** Cached JSON of names, because they recur. */
   readonly #names = new Map<string, string>();
 
   constructor(redaction: Redaction) {
@@ -53,14 +53,14 @@ export class AccessLines {
   lineOf(entry: AccessEntry): string {
     const { id, isOwnId, method, path, status, ms, bytes, cut, isRoutine } = entry;
     const head = isRoutine ? this.#debugHead() : this.#infoHead();
-    const shownId = isOwnId ? `"${id}"` : this.#redaction.hide(quoted(id));
+    const idJson = isOwnId ? `"${id}"` : this.#redaction.hide(quote(id));
     const middle = this.#middleOf(method, path, status);
     const end = cut ? ',"cut":true,"msg":"request"}\n' : ',"msg":"request"}\n';
-    return `${head}${shownId}${middle}${ms},"bytes":${bytes}${this.#detailsOf(entry)}${end}`;
+    return `${head}${idJson}${middle}${ms},"bytes":${bytes}${this.#detailsOf(entry)}${end}`;
   }
 
-  /** Forgets the texts that may hold a secret which was not known before. */
-  forget(): void {
+  /** Clears the caches, whose texts may hold a newly added secret. */
+  clearCaches(): void {
     this.#middles.clear();
     this.#names.clear();
   }
@@ -68,35 +68,35 @@ export class AccessLines {
   #middleOf(method: string, path: string, status: number): string {
     const last = this.#middles.get(path);
     if (last?.method === method && last.status === status) return last.text;
-    const shownPath = this.#redaction.hide(quoted(path));
-    const text = flat(`,"method":"${method}","path":${shownPath},"status":${status},"ms":`);
-    if (this.#middles.size >= MOST_PATHS) this.#middles.clear();
-    if (path.length <= LONGEST_PATH) this.#middles.set(path, { method, status, text });
+    const pathJson = this.#redaction.hide(quote(path));
+    const text = flat(`,"method":"${method}","path":${pathJson},"status":${status},"ms":`);
+    if (this.#middles.size >= MAX_PATHS) this.#middles.clear();
+    if (path.length <= MAX_PATH_LENGTH) this.#middles.set(path, { method, status, text });
     return text;
   }
 
-  /** The key that was used, what the request is about, and the error that was its response. */
+  /** Returns the members for the client key, the subject and the error of a request. */
   #detailsOf({ key, subject, code }: AccessEntry): string {
-    let text = key === undefined ? "" : `,"key":${this.#shownName(key)}`;
+    let text = key === undefined ? "" : `,"key":${this.#nameJson(key)}`;
     if (subject !== undefined) {
       const { model, channel, attempts } = subject;
-      text += `,"model":${this.#shownName(model)}`;
-      if (channel !== "") text += `,"channel":${this.#shownName(channel)}`;
+      text += `,"model":${this.#nameJson(model)}`;
+      if (channel !== "") text += `,"channel":${this.#nameJson(channel)}`;
       text += `,"attempts":${attempts}`;
     }
-    return code === undefined ? text : `${text},"code":${this.#shownName(code)}`;
+    return code === undefined ? text : `${text},"code":${this.#nameJson(code)}`;
   }
 
-  #shownName(name: string): string {
-    const known = this.#names.get(name);
-    if (known !== undefined) return known;
-    const shownName = flat(this.#redaction.hide(quoted(name.slice(0, LONGEST_NAME))));
-    if (this.#names.size >= MOST_NAMES) this.#names.clear();
-    if (name.length <= LONGEST_NAME) this.#names.set(name, shownName);
-    return shownName;
+  #nameJson(name: string): string {
+    const cachedJson = this.#names.get(name);
+    if (cachedJson !== undefined) return cachedJson;
+    const json = flat(this.#redaction.hide(quote(name.slice(0, MAX_NAME_LENGTH))));
+    if (this.#names.size >= MAX_NAMES) this.#names.clear();
+    if (name.length <= MAX_NAME_LENGTH) this.#names.set(name, json);
+    return json;
   }
 }
 
-/** As JSON. Nearly all texts of a line are plain and need nothing but the quotes. */
-const quoted = (text: string): string =>
+/** Returns a text as JSON. Nearly all texts of a line are plain and need only the quotes. */
+const quote = (text: string): string =>
   /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/.test(text) ? `"${text}"` : JSON.stringify(text);

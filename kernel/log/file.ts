@@ -1,22 +1,25 @@
-/** The log's file: written in the background, kept small, and opened again after an error. */
+/** The log file: written in the background, limited in size, and reopened after an error. */
 import { mkdirSync } from "node:fs";
 import { type FileHandle, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { openAlone } from "../files/open-alone.ts";
 
 const MAX_BYTES = 10 * 1024 * 1024;
-/** Lines may wait this long for others: each write wakes a thread of the pool, which costs a busy machine as much as five requests. */
+/**
+ * The time that lines may wait for others. Each write wakes a thread of the pool, which costs a busy machine as much as
+ * five requests.
+ */
 const DELAY_MS = 50;
-/** How long lines may go into a file that another program has moved away. */
-const LOOK_MS = 1_000;
-/** One error is reported within this time: a full disk causes one for every write. */
+/** The interval of checks whether another program has moved the file. */
+const CHECK_MS = 1_000;
+/** At most one error is reported within this time, because a full disk causes one for every write. */
 const SILENCE_MS = 60_000;
 
 export interface LogFileOptions {
   file: string;
-  /** A file that has reached this size moves to `<file>.1` and replaces it. */
+  /** A file that has reached this size is moved to `<file>.1`, which it replaces. */
   maxBytes?: number | undefined;
-  /** Called from the background. */
+  /** Called in the background. */
   onError(error: unknown): void;
 }
 
@@ -26,13 +29,13 @@ export class LogFile {
   readonly #onError: (error: unknown) => void;
   #handle: FileHandle | undefined;
   #bytes = 0;
-  /** Lines that are not written yet. */
-  #waiting = "";
+  /** The lines that are not written yet. */
+  #pendingText = "";
   #scheduled: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
-  /** The last write may have ended within a line. */
+  /** True if the last write may have ended within a line. */
   #isTorn = false;
-  #lookedAt = 0;
+  #checkedAt = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ file, maxBytes = MAX_BYTES, onError }: LogFileOptions) {
@@ -42,13 +45,13 @@ export class LogFile {
     this.#onError = onError;
   }
 
-  /** Never throws. Lines that cannot be written are lost to the file. */
+  /** Schedules a line. Never throws. Lines that cannot be written are missing from the file. */
   write(line: string): void {
-    this.#waiting += line;
+    this.#pendingText += line;
     this.#scheduled ??= setTimeout(() => void this.flush(), DELAY_MS);
   }
 
-  /** Writes the lines that wait. */
+  /** Writes the pending lines. */
   flush(): Promise<void> {
     clearTimeout(this.#scheduled);
     this.#scheduled = undefined;
@@ -63,9 +66,9 @@ export class LogFile {
   }
 
   async #append(): Promise<void> {
-    if (this.#waiting === "") return;
-    const lines = Buffer.from(this.#isTorn ? `\n${this.#waiting}` : this.#waiting);
-    this.#waiting = "";
+    if (this.#pendingText === "") return;
+    const lines = Buffer.from(this.#isTorn ? `\n${this.#pendingText}` : this.#pendingText);
+    this.#pendingText = "";
     try {
       const handle = await this.#currentHandle();
       this.#isTorn = true;
@@ -81,19 +84,22 @@ export class LogFile {
 
   async #currentHandle(): Promise<FileHandle> {
     this.#handle ??= await this.#reopen();
-    const isDue = performance.now() - this.#lookedAt > LOOK_MS;
-    if (isDue || this.#bytes >= this.#maxBytes) this.#handle = await this.#look(this.#handle);
+    const isDue = performance.now() - this.#checkedAt > CHECK_MS;
+    if (isDue || this.#bytes >= this.#maxBytes) this.#handle = await this.#checkFile(this.#handle);
     return this.#handle;
   }
 
-  /** Other processes may write to the file too, and move it away: then the log continues in the file at its place. */
-  async #look(open: FileHandle): Promise<FileHandle> {
-    this.#lookedAt = performance.now();
+  /** Checks the file. Other processes may write to it too, and move it away; then the log continues in the new file. */
+  async #checkFile(open: FileHandle): Promise<FileHandle> {
+    this.#checkedAt = performance.now();
     if (!(await this.#isInPlace(open))) return this.#reopen(open);
     return this.#bytes >= this.#maxBytes ? this.#rotate(open) : open;
   }
 
-  /** A process that has moved the file may not have put another one in its place yet. */
+  /**
+   * Whether the path still names the open file. Another process may have moved it, and may not have created a new one
+   * yet.
+   */
   async #isInPlace(open: FileHandle): Promise<boolean> {
     const [own, there] = await Promise.all([open.stat(), stat(this.#file).catch(() => undefined)]);
     this.#bytes = own.size;
@@ -105,11 +111,14 @@ export class LogFile {
     await old?.close();
     const handle = await open(this.#file, "a", 0o600);
     this.#bytes = (await handle.stat()).size;
-    this.#lookedAt = performance.now();
+    this.#checkedAt = performance.now();
     return handle;
   }
 
-  /** One of several processes moves the file, under a lock: a second one would move the new file over the full one. */
+  /**
+   * Rotates the file. Only one of several processes moves it, under a lock: a second one would move the new file over
+   * the full one.
+   */
   async #rotate(full: FileHandle): Promise<FileHandle> {
     const lock = `${this.#file}.lock`;
     try {

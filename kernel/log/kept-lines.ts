@@ -1,4 +1,4 @@
-/** The last lines of one part (a hook), next to the log of the gateway. */
+/** Keeps the last lines of one part (a hook), in addition to the log of the gateway. */
 import { format } from "node:util";
 import type { Logger } from "../contract/index.ts";
 
@@ -13,19 +13,19 @@ export interface HookLogLine {
 const levels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
 /**
- * A logger whose lines go to the gateway's log, and the newest `most` of them into a list too. Its methods work when
- * they are taken off it.
+ * Returns a logger whose lines go to the gateway's log, and the newest `max` of them also into a list. Its methods work
+ * without their receiver.
  */
-export function keepLines(log: Logger, most = 200): { log: Logger; lines: readonly HookLogLine[] } {
+export function keepLines(log: Logger, max = 200): { log: Logger; lines: readonly HookLogLine[] } {
   const lines: HookLogLine[] = [];
   const keep = (line: HookLogLine): void => {
     lines.push(line);
-    if (lines.length > most) lines.shift();
+    if (lines.length > max) lines.shift();
   };
   return { log: keepingLogger(log, {}, keep), lines };
 }
 
-/** A logger that hands each line to `keep` before it logs it. */
+/** Returns a logger that passes each line to `keep` before it logs it. */
 function keepingLogger(
   log: Logger,
   bindings: Record<string, unknown>,
@@ -45,18 +45,21 @@ function keepingLogger(
   return { ...methods, child };
 }
 
-/** `(fields, message?, ...values)` or `(message, ...values)`; the values are put into the message, as pino does. */
+/**
+ * Reads the arguments of a log call: `(fields, message?, ...values)` or `(message, ...values)`. Formats the values into
+ * the message, as pino does.
+ */
 function readLine([first, ...others]: unknown[]): { fields: object; message: string } {
   const isText = typeof first === "string";
   const [message, ...values] = isText ? [first, ...others] : others;
   const text = String(message ?? "");
   const fields = typeof first === "object" && first !== null ? first : {};
-  // A message that is passed as undefined takes no place among the values.
-  const placed = isText && values[0] === undefined ? values.slice(1) : values;
-  return { fields, message: placed.length > 0 ? format(text, ...placed) : text };
+  // An undefined first value is a missing message, not a value.
+  const formatValues = isText && values[0] === undefined ? values.slice(1) : values;
+  return { fields, message: formatValues.length > 0 ? format(text, ...formatValues) : text };
 }
 
-/** The line's fields as JSON can hold them; a line must not keep a request alive. */
+/** Returns a JSON copy of the line's fields, so that a line does not keep a request alive. */
 function describeFields(fields: Record<string, unknown>): { fields?: Record<string, unknown> } {
   if (Object.keys(fields).length === 0) return {};
   try {

@@ -1,4 +1,4 @@
-/** The log: pino lines to standard output, to a file, and to followers. The only importer of pino. */
+/** The log: writes pino lines to standard output, to a file, and to followers. This is the only importer of pino. */
 import pino from "pino";
 import type { Logger } from "../contract/index.ts";
 import { type AccessEntry, AccessLines } from "./access-lines.ts";
@@ -9,31 +9,31 @@ import { createRedaction, redactKeys } from "./redaction.ts";
 
 export interface LogOptions {
   level?: string;
-  /** Where lines are kept; several processes may write to it. */
+  /** The log file; several processes may write to it. */
   file?: string;
-  /** Standard output or a test's collector; absent: none. */
+  /** Writes to standard output or a test's collector; absent: neither. */
   write?: (line: string) => void;
 }
 
-const keptLines = 1000;
+const RECENT_LINES = 1000;
 
 export type LogBook = ReturnType<typeof createLog>;
 
 export function createLog(options: LogOptions = {}) {
-  const recent = createRecentLines(keptLines);
+  const recent = createRecentLines(RECENT_LINES);
   const followers = createFollowers((error) =>
     log.error({ err: error }, "a follower of the log failed and receives no further lines"),
   );
   const redaction = createRedaction();
   const accessLines = new AccessLines(redaction);
-  // Standard output still has the lines.
+  // Standard output still receives the lines.
   const onError = (err: unknown) =>
     log.warn({ err }, "the log file cannot be written; lines from this period are missing from it");
   const file =
     options.file === undefined ? undefined : new LogFile({ file: options.file, onError });
-  const log = createPino(options.level ?? "info", (line) => keep(redaction.hide(line)));
+  const log = createPino(options.level ?? "info", (line) => writeLine(redaction.hide(line)));
 
-  function keep(line: string): void {
+  function writeLine(line: string): void {
     recent.add(line);
     options.write?.(line);
     file?.write(line);
@@ -44,21 +44,21 @@ export function createLog(options: LogOptions = {}) {
     log: log as Logger & { level: string },
     access(entry: AccessEntry): void {
       const level = entry.isRoutine ? "debug" : "info";
-      if (log.isLevelEnabled(level)) keep(accessLines.lineOf(entry));
+      if (log.isLevelEnabled(level)) writeLine(accessLines.lineOf(entry));
     },
-    /** The last lines, oldest first, as JSON text without the line break. */
+    /** Returns the last lines, oldest first, as JSON text without the line break. */
     recent: (): readonly string[] => recent.last(),
     follow: followers.add,
-    /** From now on this text shows as `[redacted]` in every line. */
+    /** Shows this text as `[redacted]` in every further line. */
     addSecret(secret: string): void {
       redaction.add(secret);
-      accessLines.forget();
+      accessLines.clearCaches();
     },
     close: async () => file?.close(),
   };
 }
 
-/** Functions that get each line. A follower that fails gets no more of them. */
+/** Manages functions that receive each line. A follower that fails receives no further lines. */
 function createFollowers(report: (error: unknown) => void) {
   const followers = new Set<(line: string) => void>();
   return {
@@ -71,7 +71,7 @@ function createFollowers(report: (error: unknown) => void) {
         try {
           follower(line.trimEnd());
         } catch (error) {
-          // The caller is not to blame for it, and cannot do anything about it.
+          // The caller did not cause this and cannot handle it, so it is reported elsewhere.
           followers.delete(follower);
           queueMicrotask(() => report(error));
         }
@@ -86,7 +86,7 @@ function createPino(level: string, write: (line: string) => void): pino.Logger {
       level,
       base: null,
       timestamp: createClock("", ""),
-      // pino's own redaction takes 20 µs a line for this many paths; most lines have nothing to hide.
+      // pino's own redaction takes 20 µs per line for this many paths, and most lines have no secrets.
       formatters: {
         level: (label) => ({ level: label }),
         log: (fields) => redactKeys(fields),
@@ -96,7 +96,7 @@ function createPino(level: string, write: (line: string) => void): pino.Logger {
     },
     { write },
   );
-  // pino's formatter of bindings is for the root only; children of children inherit this one.
+  // pino applies its formatter of bindings to the root only. All descendants inherit this method.
   const { child } = log;
   Object.defineProperty(log, "child", {
     value(this: typeof log, bindings: pino.Bindings, more?: pino.ChildLoggerOptions) {
@@ -106,22 +106,22 @@ function createPino(level: string, write: (line: string) => void): pino.Logger {
   return log;
 }
 
-/** An error may lead back to itself. */
-const MOST_CAUSES = 5;
+/** The maximum depth of causes, because an error may be its own cause. */
+const MAX_CAUSES = 5;
 
-/** Never throws: the log is where failures are reported. */
+/** Serializes an error. Never throws, because the log is where failures are reported. */
 function describeError(error: unknown): unknown {
   try {
-    return error instanceof Error ? fieldsOf(error, MOST_CAUSES) : error;
+    return error instanceof Error ? fieldsOf(error, MAX_CAUSES) : error;
   } catch {
     return { message: "an error that cannot be read" };
   }
 }
 
-/** Only these fields: an error's own properties may hold a request with its credentials. */
+/** Returns only these fields, because an error's own properties may hold a request with its credentials. */
 function fieldsOf(error: Error & { code?: unknown }, causes: number): object {
   const { name, message, stack, code, cause } = error;
-  const isShown = cause instanceof Error && causes > 0;
-  const shownCause = isShown ? fieldsOf(cause, causes - 1) : undefined;
-  return { type: name, message, code, stack, cause: shownCause };
+  const hasCause = cause instanceof Error && causes > 0;
+  const causeFields = hasCause ? fieldsOf(cause, causes - 1) : undefined;
+  return { type: name, message, code, stack, cause: causeFields };
 }

@@ -1,4 +1,4 @@
-/** What the log must not show: by key what is named a secret, by value what slipped into a message or an error. */
+/** Redacts secrets from the log: by key in fields, and by value in messages and errors. */
 const secretKeys = new Set([
   "token",
   "password",
@@ -10,14 +10,14 @@ const secretKeys = new Set([
   "x-service-token",
   "x-service-password",
 ]);
-/** How deep fields are looked through for secrets. */
+/** The depth to which fields are searched for secrets. */
 const redactDepth = 3;
 const REDACTED = "[redacted]";
-/** Anything shorter would be found where it is no secret. */
-const shortest = 6;
+/** Shorter secrets would also match text that is not secret. */
+const MIN_SECRET_LENGTH = 6;
 const jsonString = /"(?:[^"\\]|\\.)*"/g;
 
-/** The fields with the values of secret keys replaced; the very same object where there are none. */
+/** Returns the fields with the values of secret keys replaced; the same object if there are none. */
 export function redactKeys(
   fields: Record<string, unknown>,
   depth = redactDepth,
@@ -27,7 +27,7 @@ export function redactKeys(
     const value = fields[key];
     let safe = value;
     if (secretKeys.has(key)) safe = value === undefined ? undefined : REDACTED;
-    // Errors have a serializer of their own, and what has `toJSON` says itself what it shows.
+    // Errors have their own serializer, and objects with `toJSON` decide themselves what they show.
     else if (depth > 1 && isPlain(value)) safe = redactKeys(value, depth - 1);
     if (safe === value) continue;
     if (maskedFields === fields) maskedFields = { ...fields };
@@ -43,35 +43,36 @@ function isPlain(value: unknown): value is Record<string, unknown> {
 }
 
 export function createRedaction(secrets: Iterable<string> = []) {
-  /** A secret → as it stands inside a string of JSON. */
-  const written = new Map<string, string>();
-  /** From now on; texts of fewer than six characters are left out. */
+  /** Maps each secret to its form inside a JSON string. */
+  const encodedSecrets = new Map<string, string>();
+  /** Redacts a secret from now on. Ignores texts of fewer than six characters. */
   const add = (secret: string): void => {
-    if (secret.length >= shortest) written.set(secret, JSON.stringify(secret).slice(1, -1));
+    if (secret.length >= MIN_SECRET_LENGTH)
+      encodedSecrets.set(secret, JSON.stringify(secret).slice(1, -1));
   };
   for (const secret of secrets) add(secret);
 
-  // Only the decoded text can be cut safely: a match in the encoded one may begin within an escape.
+  // Only the decoded text can be replaced safely: a match in the encoded one may begin within an escape.
   function hideIn(quoted: string): string {
     let text = JSON.parse(quoted) as string;
-    // a longer one first: it may begin with another
-    for (const secret of [...written.keys()].sort((a, b) => b.length - a.length))
+    // Longer secrets come first, because they may contain shorter ones.
+    for (const secret of [...encodedSecrets.keys()].sort((a, b) => b.length - a.length))
       text = text.replaceAll(secret, REDACTED);
     return JSON.stringify(text);
   }
 
   return {
     add,
-    /** JSON text with the secrets in its strings replaced; numbers that look like one stay numbers. */
+    /** Replaces the secrets in the strings of a JSON text. Numbers stay numbers, even if they look like a secret. */
     hide(json: string): string {
-      for (const text of written.values())
+      for (const text of encodedSecrets.values())
         if (json.includes(text)) return json.replace(jsonString, hideIn);
       return json;
     },
   };
 }
 
-/** A copy of what JSON can hold, without the secrets. */
+/** Returns a JSON copy of the value with the secrets replaced. */
 export function withoutSecrets<T>(value: T, secrets: Iterable<string>): T {
   return JSON.parse(createRedaction(secrets).hide(JSON.stringify(value))) as T;
 }
