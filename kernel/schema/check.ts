@@ -8,7 +8,7 @@ import { mergeParts } from "./merge.ts";
 import { problemsIn, sentence } from "./problems.ts";
 import type { Check } from "../contract/index.ts";
 
-// TypeBox refuses every value of a format that is not registered.
+// TypeBox refuses every value whose format is not registered.
 const FORMATS: Record<string, (text: string) => boolean> = {
   uri: isUrl,
   "date-time": (text) =>
@@ -18,7 +18,7 @@ const FORMATS: Record<string, (text: string) => boolean> = {
 for (const [name, test] of Object.entries(FORMATS))
   if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, test);
 
-/** Not `URL.canParse`: Node 20's takes letters such as `ü` for broken UTF-8 once it is optimized. */
+/** Does not use `URL.canParse`: Node 20's treats letters such as `ü` as broken UTF-8 once it is optimized. */
 function isUrl(text: string): boolean {
   try {
     return new URL(text).href !== "";
@@ -28,10 +28,10 @@ function isUrl(text: string): boolean {
 }
 
 /**
- * Turns a TypeBox schema into a check of values from outside. The code is generated at the first `parse` and kept.
- * `parse` fills in defaults, takes an optional `null` for absent (the value handed in stays as it was) and throws
- * `invalid_request_error` about the first problem, with its place in `param`: `messages[2].role`. An `ExactNumber` fits
- * only where every value does: a number of the schema is one that a double holds exactly.
+ * Turns a TypeBox schema into a check of values from outside. The code is generated at the first `parse` and cached.
+ * `parse` fills in defaults, treats an optional `null` as absent (without changing its argument) and throws
+ * `invalid_request_error` about the first problem, with its place in `param`: `messages[2].role`. An `ExactNumber` is
+ * valid only where every value is: a number of the schema is one that a double holds exactly.
  */
 export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
   let check: ReturnType<typeof TypeCompiler.Compile<S>> | undefined;
@@ -42,7 +42,7 @@ export function compile<S extends TSchema>(schema: S): Check<Static<S>> {
       check ??= TypeCompiler.Compile(schema);
       let value = fillDefaults(schema, input);
       if (check.Check(withSymbols(value))) return value as Static<S>;
-      // Only now: a value that fits with its nulls need not be searched for them.
+      // A value that is valid with its nulls need not be searched for them, so this comes second.
       value = fillDefaults(schema, input, "nulls");
       const checkedValue = withSymbols(value);
       if (check.Check(checkedValue)) return value as Static<S>;

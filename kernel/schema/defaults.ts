@@ -2,16 +2,17 @@ import { Kind, OptionalKind, type TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
 import { isRecord } from "../text/key-path.ts";
 
-type Also = "sections" | "nulls";
+type FillMode = "sections" | "nulls";
 
 /**
- * The value with its schema's defaults filled in. What needs nothing is returned as it is; nothing is changed in place.
- * With `sections`, an absent required object is made from its members' defaults; with `nulls`, an optional `null` is absent.
+ * Returns the value with its schema's defaults filled in. Parts that need none are returned as they are; nothing is
+ * changed in place. With `sections`, an absent required object is created from its members' defaults; with `nulls`, an
+ * optional `null` counts as absent.
  *
- * Ours, because TypeBox's `Default` changes the value in place, makes no required object, and visits every member twice
- * on each level: 64 times at the sixth.
+ * This is our own code, because TypeBox's `Default` changes the value in place, creates no required objects, and visits
+ * every member twice on each level: 64 times at the sixth.
  */
-export function fillDefaults(schema: TSchema, input: unknown, also?: Also): unknown {
+export function fillDefaults(schema: TSchema, input: unknown, also?: FillMode): unknown {
   const value = input === undefined ? defaultOf(schema, also) : input;
   if (typeof value !== "object" || value === null || !(also || mayFill(schema))) return value;
   if (schema["anyOf"]) return fillVariant(schema["anyOf"] as TSchema[], value, also);
@@ -24,14 +25,18 @@ export function fillDefaults(schema: TSchema, input: unknown, also?: Also): unkn
   return fillMembers(schema, value as Record<string, unknown>, also);
 }
 
-function defaultOf(schema: TSchema, also: Also | undefined): unknown {
+function defaultOf(schema: TSchema, also: FillMode | undefined): unknown {
   if (schema["default"] !== undefined) return structuredClone(schema["default"]);
   const isSection = /^(Object|Record)$/.test(schema[Kind]) && !(OptionalKind in schema);
   return also === "sections" && isSection ? {} : undefined;
 }
 
-/** With the defaults of the first variant that the value fits then. */
-function fillVariant(variants: readonly TSchema[], value: object, also: Also | undefined): unknown {
+/** Fills in the defaults of the first variant for which the value is valid then. */
+function fillVariant(
+  variants: readonly TSchema[],
+  value: object,
+  also: FillMode | undefined,
+): unknown {
   for (const variant of variants) {
     const filled = fillDefaults(variant, value, also);
     if (Errors(variant, [], filled).First() === undefined) return filled;
@@ -39,7 +44,7 @@ function fillVariant(variants: readonly TSchema[], value: object, also: Also | u
   return value;
 }
 
-function fillItems(schema: TSchema, value: unknown[], also: Also | undefined): unknown[] {
+function fillItems(schema: TSchema, value: unknown[], also: FillMode | undefined): unknown[] {
   const items = schema["items"] as TSchema | TSchema[] | undefined;
   if (items === undefined) return value;
   const schemaAt = (i: number) => (Array.isArray(items) ? items[i] : items);
@@ -52,10 +57,10 @@ function fillItems(schema: TSchema, value: unknown[], also: Also | undefined): u
 function fillMembers(
   schema: TSchema,
   value: Record<string, unknown>,
-  also: Also | undefined,
+  also: FillMode | undefined,
 ): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined;
-  const member = (key: string, memberSchema: TSchema) => {
+  const fillMember = (key: string, memberSchema: TSchema) => {
     const old = Object.hasOwn(value, key) ? value[key] : undefined;
     const isAbsent = also === "nulls" && isUnset(memberSchema, old);
     const filled = fillDefaults(memberSchema, isAbsent ? undefined : old, also);
@@ -64,22 +69,24 @@ function fillMembers(
     if (filled === undefined && old === null) delete copy[key];
     else copy[key] = filled;
   };
-  const known = (schema["properties"] ?? {}) as Record<string, TSchema>;
-  for (const key of Object.keys(known)) member(key, known[key]!);
+  const properties = (schema["properties"] ?? {}) as Record<string, TSchema>;
+  for (const key of Object.keys(properties)) fillMember(key, properties[key]!);
   const rest = mapValueSchema(schema);
   if (rest)
     for (const key of Object.keys(value))
-      if (!Object.hasOwn(known, key) && key !== "__proto__") member(key, rest);
+      if (!Object.hasOwn(properties, key) && key !== "__proto__") fillMember(key, rest);
   return copy ?? value;
 }
 
-/** `null` for a member that may be absent, and cannot be null: clients write one for what they leave out. */
+/**
+ * Whether a value is `null` for a member that may be absent but not null: some clients write null for absent members.
+ */
 function isUnset(schema: TSchema, value: unknown): boolean {
   const mayBeAbsent = OptionalKind in schema || schema["default"] !== undefined;
   return value === null && mayBeAbsent && Errors(schema, [], null).First() !== undefined;
 }
 
-/** The schema of a map's values: of a `Type.Record`, or of the keys an object does not name. */
+/** Returns the schema of a map's values: of a `Type.Record`, or of the keys that an object does not name. */
 export function mapValueSchema(schema: TSchema): TSchema | undefined {
   const rest = schema["additionalProperties"];
   if (isSchema(rest)) return rest;
@@ -89,14 +96,14 @@ export function mapValueSchema(schema: TSchema): TSchema | undefined {
 
 const mayFillCache = new WeakMap<TSchema, boolean>();
 
-// Bodies of requests can be large while most of their schema has no default: whole subtrees are passed over.
+// Request bodies can be large while most of their schema has no default, so whole subtrees are skipped.
 function mayFill(schema: TSchema): boolean {
-  const known = mayFillCache.get(schema);
-  if (known !== undefined) return known;
+  const cachedResult = mayFillCache.get(schema);
+  if (cachedResult !== undefined) return cachedResult;
   mayFillCache.set(schema, false); // a recursive schema ends here
-  const may = schema["default"] !== undefined || schemasBelow(schema).some(mayFill);
-  mayFillCache.set(schema, may);
-  return may;
+  const result = schema["default"] !== undefined || schemasBelow(schema).some(mayFill);
+  mayFillCache.set(schema, result);
+  return result;
 }
 
 function schemasBelow(schema: TSchema): TSchema[] {
@@ -111,5 +118,5 @@ function schemasBelow(schema: TSchema): TSchema[] {
   return below.flat().filter(isSchema);
 }
 
-/** Of the parts of a schema: what is one too, and no list or `true`. */
+/** Whether a part of a schema is a schema itself, not a list or `true`. */
 export const isSchema = isRecord as (part: unknown) => part is TSchema;

@@ -1,4 +1,4 @@
-/** The one rule by which the path, the query and the body of a request become one input. */
+/** Merges the path, the query and the body of a request into one input. */
 import type { TSchema } from "@sinclair/typebox";
 import type { RequestParts } from "../contract/index.ts";
 import { errors } from "./errors.ts";
@@ -29,12 +29,15 @@ export function mergeParts(
   ]);
 }
 
-/** `ref`, `startRef` and so on name an element of a page. */
+/** Whether a member names an element of a page: `ref`, `startRef` and so on. */
 function isReference(name: string): boolean {
   return name === "ref" || name.endsWith("Ref");
 }
 
-/** A reference that is null is the result of a search without a match, and not a wish to act on something else. */
+/**
+ * Creates the error for a null reference, which usually is the result of a search without a match. Treating it as
+ * absent would act on something else.
+ */
 function nullReference(name: string, at: string): Error {
   const param = at === "" ? name : `${at}.${name}`;
   return errors.nullReference({ param, name }, { param });

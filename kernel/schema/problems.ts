@@ -3,25 +3,28 @@ import { type ValueError, ValueErrorType as T } from "@sinclair/typebox/errors";
 import { formatKeyPath } from "../text/key-path.ts";
 import { didYouMean } from "../text/nearest.ts";
 
-/** One way in which a value breaks its schema. */
+/** One violation of a schema by a value. */
 export interface Problem {
   path: (string | number)[];
-  /** What is wrong, to be read after the name of the path: `must be a string, not a number`. */
+  /** The predicate that follows the name of the path: `must be a string, not a number`. */
   message: string;
   kind: "unknown" | "missing" | "type" | "value";
   /** For an unknown key: the keys that the object may have. */
   knownKeys?: readonly string[];
-  /** Where only certain values are allowed: these, as they are written. */
+  /** The allowed values in JSON, if there are only certain ones. */
   oneOf?: string[];
 }
 
 type Path = (string | number)[];
 
-const MOST = 50;
-/** An error message does not list more keys than this. */
-const MOST_KEYS = 20;
+const MAX_PROBLEMS = 50;
+/** The most keys that an error message lists. */
+const MAX_LISTED_KEYS = 20;
 
-/** Turns TypeBox's errors about `root` into at most 50 problems, the first one for each path; unions are boiled down. */
+/**
+ * Turns TypeBox's errors about `root` into at most 50 problems, the first one for each path. Errors of unions are
+ * reduced to those of the likeliest variant.
+ */
 export function problemsIn(errors: Iterable<ValueError>, root: unknown): Problem[] {
   const problems = new Map<string, Problem>();
   for (const error of errors) {
@@ -29,12 +32,12 @@ export function problemsIn(errors: Iterable<ValueError>, root: unknown): Problem
       const key = formatKeyPath(problem.path);
       if (!problems.has(key)) problems.set(key, problem);
     }
-    if (problems.size >= MOST) break;
+    if (problems.size >= MAX_PROBLEMS) break;
   }
   return [...problems.values()];
 }
 
-/** The problem as a sentence: `messages[2].role must be a string, not a number`. */
+/** Returns the problem as a sentence: `messages[2].role must be a string, not a number`. */
 export function sentence({ path, message, knownKeys }: Problem, root = "The value"): string {
   const subject = path.length === 0 ? root : formatKeyPath(path);
   return `${subject} ${message}${knownKeys ? hintFor(path, knownKeys) : ""}`;
@@ -45,7 +48,7 @@ function hintFor(path: Path, knownKeys: readonly string[]): string {
   const parent = path.slice(0, -1);
   const nearest = didYouMean(String(path.at(-1)), knownKeys);
   if (nearest !== undefined) return `; did you mean ${formatKeyPath([...parent, nearest])}?`;
-  if (knownKeys.length === 0 || knownKeys.length > MOST_KEYS) return "";
+  if (knownKeys.length === 0 || knownKeys.length > MAX_LISTED_KEYS) return "";
   return `; the known keys are ${knownKeys.join(", ")}`;
 }
 
@@ -59,7 +62,7 @@ function describe(error: ValueError, root: unknown): Problem[] {
     error.type === T.IntersectUnevaluatedProperties
   )
     return [unknownKey(error, path)];
-  return [demand(error, path)];
+  return [describeRequirement(error, path)];
 }
 
 function unknownKey({ schema }: ValueError, path: Path): Problem {
@@ -68,55 +71,58 @@ function unknownKey({ schema }: ValueError, path: Path): Problem {
 }
 
 /**
- * Of the variants of a union, the one that the value was probably meant to be is the one to talk about: one whose literal
- * members (`kind: "one"`) fit, and of several the one with the least to complain about.
+ * Describes the errors of the variant of a union that the value was probably meant to be: one whose literal members
+ * (`kind: "one"`) match, and of several the one with the fewest problems.
  */
 function describeUnion(error: ValueError, path: Path, root: unknown): Problem[] {
   const variants = error.errors.map((iterator) => problemsIn(iterator, root));
-  const entered = variants.filter((problems) => isOfThatKind(problems, path));
-  if (entered.length === 0) return [brokenRule(variants.flat(), path) ?? demand(error, path)];
-  const misfits = entered.flatMap((problems) => misfitIn(problems, path) ?? []);
-  if (misfits.length === entered.length && entered.length > 1) {
-    const joined = joinMisfits(misfits);
-    if (joined) return [joined];
+  const candidates = variants.filter((problems) => isOfVariantType(problems, path));
+  if (candidates.length === 0)
+    return [findViolatedRule(variants.flat(), path) ?? describeRequirement(error, path)];
+  const mismatches = candidates.flatMap((problems) => findMismatch(problems, path) ?? []);
+  if (mismatches.length === candidates.length && candidates.length > 1) {
+    const joinedProblem = joinMismatches(mismatches);
+    if (joinedProblem) return [joinedProblem];
   }
-  const fitting = entered.filter((problems) => misfitIn(problems, path) === undefined);
-  return fewestOf(fitting.length > 0 ? fitting : entered);
+  const fitting = candidates.filter((problems) => findMismatch(problems, path) === undefined);
+  return fewestOf(fitting.length > 0 ? fitting : candidates);
 }
 
-/** The value is of the variant's type, and something in it is wrong. */
-const isOfThatKind = (problems: readonly Problem[], path: Path): boolean =>
+/** Whether the value is of the variant's type, and only something in it is wrong. */
+const isOfVariantType = (problems: readonly Problem[], path: Path): boolean =>
   problems.length > 0 && problems.every((problem) => problem.path.length > path.length);
 
-/** The value is of the right type, but breaks that variant's rule. */
-const brokenRule = (problems: readonly Problem[], path: Path): Problem | undefined =>
+/** Finds the violated rule of a variant whose type the value has. */
+const findViolatedRule = (problems: readonly Problem[], path: Path): Problem | undefined =>
   problems.find(
     ({ kind, oneOf, path: place }) => kind === "value" && !oneOf && place.length === path.length,
   );
 
-/** A literal member, such as `kind`, that is another variant's. */
-const misfitIn = (problems: readonly Problem[], path: Path): Problem | undefined =>
+/** Finds a literal member, such as `kind`, that belongs to another variant. */
+const findMismatch = (problems: readonly Problem[], path: Path): Problem | undefined =>
   problems.find(({ oneOf, path: place }) => oneOf && place.length === path.length + 1);
 
-/** No variant's literal fits: where all of them ask for the same member, one problem names all that it may be. */
-function joinMisfits(misfits: readonly Problem[]): Problem | undefined {
-  const [first] = misfits;
+/**
+ * Joins the mismatches of all variants into one problem that lists the allowed values, if they concern the same member.
+ */
+function joinMismatches(mismatches: readonly Problem[]): Problem | undefined {
+  const [first] = mismatches;
   const member = first?.path.at(-1);
-  if (!first || misfits.some(({ path }) => path.at(-1) !== member)) return undefined;
-  const oneOf = [...new Set(misfits.flatMap((problem) => problem.oneOf ?? []))];
+  if (!first || mismatches.some(({ path }) => path.at(-1) !== member)) return undefined;
+  const oneOf = [...new Set(mismatches.flatMap((problem) => problem.oneOf ?? []))];
   return { ...first, oneOf, message: `must be ${orList(oneOf)}` };
 }
 
 const fewestOf = (lists: readonly Problem[][]): Problem[] =>
   lists.reduce((best, problems) => (problems.length < best.length ? problems : best));
 
-function demand(error: ValueError, path: Path): Problem {
+function describeRequirement(error: ValueError, path: Path): Problem {
   const literals = literalsOf(error.schema);
   if (!literals)
-    return { path, message: rule(error), kind: TYPES.has(error.type) ? "type" : "value" };
+    return { path, message: ruleMessage(error), kind: TYPES.has(error.type) ? "type" : "value" };
   return {
     path,
-    message: `must be ${orList(literals)}, not ${shown(error.value)}`,
+    message: `must be ${orList(literals)}, not ${showValue(error.value)}`,
     kind: "value",
     oneOf: literals,
   };
@@ -125,7 +131,7 @@ function demand(error: ValueError, path: Path): Problem {
 const atLeast = (count: unknown, what: string) =>
   count === 1 ? "must not be empty" : `must have at least ${count} ${what}`;
 
-/** By the rule, whatever kind of value it is for. */
+/** The messages by rule, for all kinds of values. */
 const RULES: Record<string, (schema: TSchema) => string> = {
   MinLength: ({ minLength }) => atLeast(minLength, "characters"),
   MaxLength: ({ maxLength }) => `must have at most ${maxLength} characters`,
@@ -152,12 +158,12 @@ const TYPES = new Set([
   T.Tuple,
 ]);
 
-function rule({ schema, type, value, message }: ValueError): string {
+function ruleMessage({ schema, type, value, message }: ValueError): string {
   if (TYPES.has(type)) {
-    const words = wanted(schema);
-    // Where a text may be right, the type says nothing: the text itself is the wrong one.
+    const words = describeAllowed(schema);
+    // If some text is allowed, the type of the value does not explain the problem, so its text is shown.
     const received = words.some((word) => word.startsWith('"'))
-      ? shown(value)
+      ? showValue(value)
       : typeOrFraction(value);
     return `must be ${orList(words)}, not ${received}`;
   }
@@ -173,9 +179,9 @@ function literalsOf(schema: TSchema): string[] | undefined {
   return variants?.every((variant) => variant !== undefined) ? variants.flat() : undefined;
 }
 
-/** What a schema takes, in words: literals as they are written, else the name of the type. */
-function wanted(schema: TSchema): string[] {
-  if (schema["anyOf"]) return [...new Set((schema["anyOf"] as TSchema[]).flatMap(wanted))];
+/** Describes the values that a schema allows: literals in JSON, else the name of the type. */
+function describeAllowed(schema: TSchema): string[] {
+  if (schema["anyOf"]) return [...new Set((schema["anyOf"] as TSchema[]).flatMap(describeAllowed))];
   if ("const" in schema) return [JSON.stringify(schema["const"])];
   const names: Record<string, string> = {
     integer: "a whole number",
@@ -192,15 +198,15 @@ function typeOrFraction(value: unknown): string {
   return typeof value === "number" && !Number.isInteger(value) ? String(value) : typeName(value);
 }
 
-const SHOWN_DIGITS = 40;
+const MAX_SHOWN_DIGITS = 40;
 
-/** Checks see an `ExactNumber` as a symbol of its digits: see `withSymbols`. */
+/** Describes an `ExactNumber`, which checks see as a symbol of its digits: see `withSymbols`. */
 function describeExactNumber({ description: digits = "" }: symbol): string {
-  const number = digits.length > SHOWN_DIGITS ? `a number of ${digits.length} digits` : digits;
+  const number = digits.length > MAX_SHOWN_DIGITS ? `a number of ${digits.length} digits` : digits;
   return `${number}, which is beyond ±${Number.MAX_SAFE_INTEGER}`;
 }
 
-/** What kind of value it is, in words. */
+/** Names the type of a value in words. */
 export function typeName(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
@@ -208,8 +214,8 @@ export function typeName(value: unknown): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-// A wrong value may be a secret that slid into the wrong place: only short plain words are repeated.
-function shown(value: unknown): string {
+// A wrong value may be a misplaced secret, so only short plain words are repeated.
+function showValue(value: unknown): string {
   if (typeof value !== "string") return typeOrFraction(value);
   return /^[\w .:/-]{0,24}$/.test(value) ? JSON.stringify(value) : "that text";
 }
@@ -217,14 +223,14 @@ function shown(value: unknown): string {
 const orList = (words: readonly string[]): string =>
   words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 
-/** TypeBox gives JSON pointers; whether `/0` is a position or a key shows only in the value. */
+/** Converts one of TypeBox's JSON pointers. Only the value shows whether `/0` is a position or a key. */
 function toPath(pointer: string, root: unknown): Path {
   const path: Path = [];
-  let here = root;
+  let current = root;
   for (const escaped of pointer.split("/").slice(1)) {
     const step = escaped.replaceAll("~1", "/").replaceAll("~0", "~");
-    path.push(Array.isArray(here) ? Number(step) : step);
-    here = memberOf(here, step);
+    path.push(Array.isArray(current) ? Number(step) : step);
+    current = memberOf(current, step);
   }
   return path;
 }

@@ -1,4 +1,4 @@
-/** A query holds only text: numbers, booleans and lists are read from it as a schema asks for them. */
+/** Reads queries, which contain only text: converts it to numbers, booleans and lists as a schema requires. */
 import type { TSchema } from "@sinclair/typebox";
 import type { QueryParameters } from "../contract/index.ts";
 import { ExactNumber } from "../text/exact-json.ts";
@@ -11,7 +11,10 @@ export function kindsOf(schema: TSchema): readonly Kind[] {
   return (variants ?? [schema]).map((variant) => variant["type"] as Kind);
 }
 
-/** `"true"` → true, `"12"` → 12, unless the schema takes text. Other text stays as it is, for the check to refuse. */
+/**
+ * Converts `"true"` to true and `"12"` to 12, unless the schema allows text. Other text stays unchanged, and the check
+ * refuses it.
+ */
 function readText(text: string, schema: TSchema): unknown {
   const kinds = kindsOf(schema);
   if (kinds.includes("string")) return text;
@@ -23,7 +26,10 @@ function readText(text: string, schema: TSchema): unknown {
   return isNumeric && /^-?\d+(\.\d+)?$/.test(text) ? readNumber(text) : text;
 }
 
-/** A whole number that no double holds is read as in a JSON body: the check refuses it by its digits. */
+/**
+ * Reads a number. A whole number that a double cannot hold keeps its digits, as in a JSON body, and the check refuses
+ * it.
+ */
 function readNumber(text: string): unknown {
   const number = Number(text);
   const isRounded = !text.includes(".") && !Number.isSafeInteger(number);
@@ -38,8 +44,8 @@ function textsOf(query: QueryParameters, name: string): readonly string[] {
 }
 
 /**
- * The members of a query that an object schema names. Where a name occurs several times, a list takes all values and
- * any other member the first.
+ * Returns the members of a query that an object schema names. If a name occurs several times, a list takes all values
+ * and any other member the first.
  */
 export function readQuery(query: QueryParameters, schema: TSchema): Record<string, unknown> {
   const fields = (schema["properties"] ?? {}) as Record<string, TSchema>;
@@ -49,8 +55,8 @@ export function readQuery(query: QueryParameters, schema: TSchema): Record<strin
     if (texts.length === 0) continue;
     const isList = field["type"] === "array";
     const items = isList ? (field["items"] as TSchema) : field;
-    const read = texts.map((text) => readText(text, items));
-    values[name] = isList ? read : read[0];
+    const converted = texts.map((text) => readText(text, items));
+    values[name] = isList ? converted : converted[0];
   }
   return values;
 }

@@ -1,13 +1,13 @@
 /**
- * JSON whose whole numbers keep their digits. A double holds whole numbers up to 2^53 only, and the ids of many services
- * are larger: read by `JSON.parse`, two of them can become one.
+ * JSON whose whole numbers keep their digits. A double holds whole numbers only up to 2^53, and the ids of many
+ * services are larger: `JSON.parse` can turn two of them into one.
  */
 import { randomUUID } from "node:crypto";
 import { scanJson } from "./json-scan.ts";
 
-/** A whole number beyond 2^53, as it was written. As text it is its digits, in arithmetic the nearest double. */
+/** A whole number beyond 2^53. As text it is its digits, in arithmetic the nearest double. */
 export class ExactNumber {
-  /** Not private, so that comparisons member by member see it. */
+  /** Public, so that comparisons of members include it. */
   readonly digits: string;
 
   constructor(digits: string) {
@@ -22,16 +22,18 @@ export class ExactNumber {
     return Number(this.digits);
   }
 
-  /** For a `JSON.stringify` that is not `exactJson.stringify`: the digits survive, as a text. */
+  /** Used by a plain `JSON.stringify`: the digits survive as a string. */
   toJSON(): string {
     return this.digits;
   }
 }
 
-/** Stands before the digits while they pass through the engine as a text. Nobody outside can know it. */
+/**
+ * The prefix of digits that pass through the engine as a string. It is secret, so text from outside cannot contain it.
+ */
 const MARK = `exact number ${randomUUID()} `;
 const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, "g");
-/** What `JSON.stringify` makes of an `ExactNumber`; a text of digits looks the same. */
+/** Matches the output of `JSON.stringify` for an `ExactNumber`, and for any string of digits. */
 const QUOTED_DIGITS = /"-?\d{16,}"/;
 const UNLIMITED = {
   maxValues: Number.POSITIVE_INFINITY,
@@ -40,17 +42,17 @@ const UNLIMITED = {
 };
 
 export const exactJson = {
-  /** Counts without parsing: code that reads text from outside calls this first. */
+  /** Counts the values of a text without parsing it. Code that reads text from outside calls this first. */
   scan: scanJson,
 
-  /** As `JSON.parse`. `longIntegers`: where the scan of this text found them, if it was scanned before. */
+  /** Parses like `JSON.parse`. `longIntegers` are the positions from a scan of this text, if it was scanned before. */
   parse(text: string, longIntegers = scanJson(text, UNLIMITED).longIntegers): unknown {
     const value: unknown = JSON.parse(text);
     const marked = markUnsafe(text, longIntegers);
     return marked === undefined ? value : JSON.parse(marked, unmark);
   },
 
-  /** As `JSON.stringify`. Costs little more than that for a value without such numbers. */
+  /** Serializes like `JSON.stringify`, at little extra cost for a value without such numbers. */
   stringify(value: unknown, indent?: number): string | undefined {
     const plain = JSON.stringify(value, undefined, indent) as string | undefined;
     if (plain === undefined || !QUOTED_DIGITS.test(plain)) return plain;
@@ -60,14 +62,17 @@ export const exactJson = {
   isNumber: (value: unknown): value is ExactNumber => value instanceof ExactNumber,
 
   /**
-   * As `structuredClone`, which would make an empty object of such a number. Members whose names are symbols are kept as
-   * well: they are notes on a value that JSON leaves out, and a copy without them would not equal the value.
+   * Copies like `structuredClone`, which would turn such a number into an empty object. Members with symbols as names
+   * are copied as well: they are notes on a value that JSON omits, and a copy without them would not equal the value.
    */
   copy<T>(value: T): T {
     return copyOf(value, new Map()) as T;
   },
 
-  /** A copy for code that takes plain values only (a structured clone, a user's function): digits as texts. */
+  /**
+   * Returns a copy for code that accepts only plain values (a structured clone, a user's function), with the digits as
+   * strings.
+   */
   toPlain(value: unknown): unknown {
     if (value instanceof ExactNumber) return value.toString();
     if (Array.isArray(value)) return value.map(exactJson.toPlain);
@@ -79,9 +84,9 @@ export const exactJson = {
 };
 
 /**
- * The value with a symbol of its digits in place of each `ExactNumber`, for a check by a schema: a schema library takes
- * such a number for an object, since it is one, while a symbol fits only a schema that takes every value. A value without
- * such numbers is returned as it is.
+ * Returns the value with a symbol of its digits in place of each `ExactNumber`, for a check by a schema: a schema
+ * library treats such a number as an object, which it is, while a symbol is valid only for a schema that allows every
+ * value. A value without such numbers is returned unchanged.
  */
 export function withSymbols(value: unknown): unknown {
   if (value instanceof ExactNumber) return Symbol(value.digits);
@@ -92,10 +97,10 @@ export function withSymbols(value: unknown): unknown {
   if (!isPlain(value)) return value;
   let copy: Record<string, unknown> | undefined;
   for (const [name, member] of Object.entries(value)) {
-    const seen = withSymbols(member);
-    if (seen === member) continue;
+    const replaced = withSymbols(member);
+    if (replaced === member) continue;
     copy ??= { ...value };
-    copy[name] = seen;
+    copy[name] = replaced;
   }
   return copy ?? value;
 }
@@ -103,8 +108,8 @@ export function withSymbols(value: unknown): unknown {
 function copyOf(value: unknown, copies: Map<object, object>): unknown {
   if (value instanceof ExactNumber) return value;
   if (!isPlain(value)) return structuredClone(value);
-  const known = copies.get(value);
-  if (known !== undefined) return known;
+  const existing = copies.get(value);
+  if (existing !== undefined) return existing;
   const copy = Array.isArray(value) ? [] : {};
   copies.set(value, copy);
   for (const [name, member] of Object.entries(value))
@@ -119,14 +124,14 @@ function copyOf(value: unknown, copies: Map<object, object>): unknown {
   return copy;
 }
 
-/** A list, or an object without a class of its own: only those can hold an `ExactNumber`. */
+/** Whether the value is a list or an object without its own class. Only those can contain an `ExactNumber`. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return Array.isArray(value) || prototype === Object.prototype || prototype === null;
 }
 
-/** The text with each whole number that no double holds as a marked text; undefined where there is none. */
+/** Returns the text with each whole number that a double cannot hold as a marked string; undefined if there is none. */
 function markUnsafe(text: string, longIntegers: readonly number[]): string | undefined {
   const pieces: string[] = [];
   let end = 0;
@@ -147,7 +152,10 @@ function unmark(_name: string, value: unknown): unknown {
     : value;
 }
 
-/** The engine has asked `toJSON` by then, so the value is looked up where it stands. */
+/**
+ * Replaces an `ExactNumber` by a marked string. The engine has called `toJSON` before, so the original is read from its
+ * holder.
+ */
 function mark(this: unknown, name: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[name];
   return original instanceof ExactNumber ? `${MARK}${original}` : value;

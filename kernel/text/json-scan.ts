@@ -1,20 +1,20 @@
 /**
- * Counts what a JSON text holds before anything is parsed: a text of a few megabytes can hold millions of values, which
- * would take seconds and hundreds of megabytes to build. The one optimised pass over outside text; its benchmark is
- * test/bench/json-scan.bench.ts.
+ * Counts the values of a JSON text before it is parsed: a text of a few megabytes can hold millions of values, which
+ * would take seconds and hundreds of megabytes to build. This is the one optimised pass over outside text; its
+ * benchmark is test/bench/json-scan.bench.ts.
  */
 
-/** What a text from outside may hold. */
+/** The limits of a text from outside. */
 export interface JsonLimits {
-  /** Strings, numbers, literals, lists and objects, all together. */
+  /** The number of strings, numbers, literals, lists and objects together. */
   readonly maxValues: number;
-  /** Members of one object, as they are written: a name that comes twice counts twice. */
+  /** The number of members of one object as written: a name that occurs twice counts twice. */
   readonly maxMembers: number;
-  /** Lists and objects inside each other. */
+  /** The nesting depth of lists and objects. */
   readonly maxDepth: number;
 }
 
-/** Generous for what people and programs send: some ten times the largest requests that clients make. */
+/** Generous limits: about ten times the largest requests that clients make. */
 export const DEFAULT_JSON_LIMITS: JsonLimits = {
   maxValues: 100_000,
   maxMembers: 10_000,
@@ -22,9 +22,9 @@ export const DEFAULT_JSON_LIMITS: JsonLimits = {
 };
 
 export interface JsonScan {
-  /** The limit that the text breaks; the scan ends there. */
+  /** The limit that the text exceeds; the scan ends there. */
   readonly broken: keyof JsonLimits | undefined;
-  /** Where whole numbers of 16 or more digits stand: [from, to, from, to …]. A double may not hold them. */
+  /** The positions of whole numbers with 16 or more digits: [from, to, from, to …]. A double may not hold them. */
   readonly longIntegers: readonly number[];
 }
 
@@ -35,13 +35,13 @@ const ZERO = 48;
 const NINE = 57;
 const COLON = 58;
 const BACKSLASH = 92;
-/** Fewer digits always fit into a double. */
+/** A double always holds numbers with fewer digits. */
 const LONG_DIGITS = 16;
 const NONE: readonly number[] = [];
 
 /**
- * `text` is JSON, or its bytes with one character for each; one that is not JSON is counted nevertheless, so that its
- * parser fails soon. Stops at the first limit that is broken.
+ * Scans a text: JSON, or its bytes with one character per byte. A text that is not JSON is counted as well, and its
+ * parser soon fails. Stops at the first limit that is exceeded.
  */
 // biome-ignore lint/complexity/noExcessiveCognitiveComplexity: one pass in one function, as its benchmark demands
 export function scanJson(text: string, limits: JsonLimits): JsonScan {
@@ -58,7 +58,7 @@ export function scanJson(text: string, limits: JsonLimits): JsonScan {
       values++;
       i = closingQuote(text, i);
     } else if (code === COLON) {
-      // The string before it was a name.
+      // The string before the colon was a name.
       values--;
       members[depth]!++;
       if (members[depth]! > maxMembers) return { broken: "maxMembers", longIntegers: NONE };
@@ -82,7 +82,7 @@ export function scanJson(text: string, limits: JsonLimits): JsonScan {
   return { broken: undefined, longIntegers };
 }
 
-/** The position of the quote that ends the string; the end of the text where none does. */
+/** Returns the position of the quote that ends the string; the end of the text if there is none. */
 function closingQuote(text: string, opening: number): number {
   // Most strings have no escaped quote, and for those the engine's own search is many times faster.
   const quote = text.indexOf('"', opening + 1);
@@ -96,7 +96,7 @@ function closingQuote(text: string, opening: number): number {
   return text.length;
 }
 
-/** Behind a number or literal: at white space, or at a character that JSON gives a meaning. */
+/** Returns the end of a number or literal: the next white space or structural character. */
 function scalarEnd(text: string, from: number): number {
   let at = from + 1;
   for (; at < text.length; at++) {

@@ -1,6 +1,6 @@
 import { errors } from "./errors.ts";
 
-/** The way into a JSON value: object keys as strings, array positions as numbers. */
+/** A path into a JSON value: object keys as strings, array positions as numbers. */
 export type KeyPath = readonly (string | number)[];
 
 const PLAIN = /^[^\s.[\]"']+$/;
@@ -16,12 +16,12 @@ export function formatKeyPath(path: KeyPath): string {
   return text;
 }
 
-/** `channels["a.b"]` is below `channels` as `channels.a` is. */
+/** Whether a key is the key `above` or below it: `channels["a.b"]` is below `channels`, like `channels.a`. */
 export function isAtOrBelow(key: string, above: string): boolean {
   return key === above || (key.startsWith(above) && /^[.[]/.test(key.slice(above.length)));
 }
 
-/** Reads what `formatKeyPath` writes. Throws `invalid_request_error` for anything else. */
+/** Parses the format of `formatKeyPath`. Throws `invalid_request_error` for anything else. */
 export function parseKeyPath(text: string): (string | number)[] {
   const path: (string | number)[] = [];
   const step = /(?:^|(?<=.)\.)([^\s.[\]"']+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]/y;
@@ -37,23 +37,24 @@ export function parseKeyPath(text: string): (string | number)[] {
   return path;
 }
 
-/** A path, or the text of one. */
+/** Converts a path, or the text of one. */
 export const toKeyPath = (path: string | KeyPath): KeyPath =>
   typeof path === "string" ? parseKeyPath(path) : path;
 
 const unquote = (quoted: string): string => quoted.slice(1, -1).replace(/\\(.)/g, "$1");
 
-/** What lies at a path, by own properties only; undefined where nothing does. */
+/** Returns the value at a path, by own properties only; undefined if there is none. */
 export function valueAt(value: unknown, path: KeyPath): unknown {
-  let here = value;
+  let current = value;
   for (const step of path) {
-    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
-    here = (here as Record<string | number, unknown>)[step];
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, step))
+      return undefined;
+    current = (current as Record<string | number, unknown>)[step];
   }
-  return here;
+  return current;
 }
 
-/** The same for a path as a person wrote it, which need not be one. */
+/** Returns the value at a path that a person wrote; undefined for an invalid path. */
 export function lookUp(value: unknown, path: string): unknown {
   try {
     return valueAt(value, parseKeyPath(path));
@@ -62,7 +63,7 @@ export function lookUp(value: unknown, path: string): unknown {
   }
 }
 
-/** A copy in which every string is changed. */
+/** Returns a copy with `change` applied to every string. */
 export function mapStrings(
   value: unknown,
   change: (text: string, path: (string | number)[]) => unknown,
@@ -76,7 +77,7 @@ export function mapStrings(
   );
 }
 
-/** A plain JSON object: not null, not an array. */
+/** Whether a value is a plain JSON object: not null, not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

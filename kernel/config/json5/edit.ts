@@ -2,8 +2,9 @@
  * Changes one key in the text of a JSON5 file and leaves everything else as the user wrote it: comments, order, quotes,
  * indentation, references.
  *
- * Ours, because the libraries for it lose something: @croct/json5-parser writes what is no JSON5 after some removals and
- * refuses `'a"b'`; jju and golden-fleece move or drop comments, and read octal numbers and two keys of one name.
+ * This is our own code, because the available libraries lose something: @croct/json5-parser writes invalid JSON5 after
+ * some removals and refuses `'a"b'`; jju and golden-fleece move or drop comments, and accept octal numbers and
+ * duplicate keys.
  */
 import { isDeepStrictEqual } from "node:util";
 import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../../text/key-path.ts";
@@ -29,16 +30,16 @@ import {
 } from "./style.ts";
 
 /**
- * The text with `value` at `path`. Objects on the way are made; an object replaces an object member by member.
- * Where `meaning` (the old values with references expanded) equals the new value, the old text stays.
+ * Returns the text with `value` at `path`. Creates missing objects on the path; an object replaces an object member by
+ * member. If `meaning` (the old values with references expanded) equals the new value, the old text stays.
  */
 export function setInText(text: string, path: KeyPath, value: unknown, meaning?: unknown): string {
-  if (!isBlank(text)) return put(text, path, value, meaning);
+  if (!isBlank(text)) return setValue(text, path, value, meaning);
   const comments = text.trimEnd();
-  return put(comments === "" ? "{}\n" : `${comments}\n{}\n`, path, value, undefined);
+  return setValue(comments === "" ? "{}\n" : `${comments}\n{}\n`, path, value, undefined);
 }
 
-/** The text without the key at `path`; the same text if there is no such key. */
+/** Returns the text without the key at `path`; the same text if there is no such key. */
 export function unsetInText(text: string, path: KeyPath): string {
   if (isBlank(text)) return text;
   const parent = nodeAt(parse(text), path.slice(0, -1));
@@ -47,41 +48,48 @@ export function unsetInText(text: string, path: KeyPath): string {
   return index === -1 ? text : remove(text, parent, index);
 }
 
-function put(text: string, path: KeyPath, value: unknown, meaning: unknown): string {
+function setValue(text: string, path: KeyPath, value: unknown, meaning: unknown): string {
   const root = parse(text);
   const node = nodeAt(root, path);
   if (!node) return insert(text, root, path, value);
   if (isDeepStrictEqual(plainValue(node), value)) return text;
   if (meaning !== undefined && isDeepStrictEqual(meaning, value)) return text;
-  if (node.type === "Object" && isRecord(value)) return putEntries(text, path, value, meaning);
-  if (node.type === "Array" && Array.isArray(value)) return putEntries(text, path, value, meaning);
+  if (node.type === "Object" && isRecord(value)) return setEntries(text, path, value, meaning);
+  if (node.type === "Array" && Array.isArray(value)) return setEntries(text, path, value, meaning);
   return replace(text, root, node, value);
 }
 
-/** Entries that are undefined keep their text, and entries that `value` does not have go. */
-function putEntries(
+/**
+ * Writes the entries of an object or a list. Undefined entries keep their text, and entries that `value` does not have
+ * are removed.
+ */
+function setEntries(
   text: string,
   path: KeyPath,
   value: Record<string, unknown> | readonly unknown[],
   meaning: unknown,
 ): string {
   const entries = Array.isArray(value) ? [...value.entries()] : Object.entries(value);
-  let changed = withoutOthers(text, path, value);
+  let changed = removeOthers(text, path, value);
   for (const [key, entry] of entries) {
     if (entry === undefined) continue;
-    changed = put(changed, [...path, key], entry, valueAt(meaning, [key]));
+    changed = setValue(changed, [...path, key], entry, valueAt(meaning, [key]));
   }
   return changed;
 }
 
-/** Removes the entries that `kept` does not have, from the last to the first, so that earlier positions stay valid. */
-function withoutOthers(text: string, path: KeyPath, kept: object): string {
+/** Removes the entries that `value` does not have, from the last to the first, so that earlier positions stay valid. */
+function removeOthers(text: string, path: KeyPath, value: object): string {
   const node = nodeAt(parse(text), path);
-  const gone = node ? entriesOf(node).filter(({ key }) => !Object.hasOwn(kept, key)) : [];
-  return gone.reverse().reduce((rest, { key }) => unsetInText(rest, [...path, key]), text);
+  const removedEntries = node
+    ? entriesOf(node).filter(({ key }) => !Object.hasOwn(value, key))
+    : [];
+  return removedEntries
+    .reverse()
+    .reduce((rest, { key }) => unsetInText(rest, [...path, key]), text);
 }
 
-/** What stood on one line stays on one. */
+/** Replaces a value. A value that was on one line stays on one line. */
 function replace(text: string, root: Node, node: Node, value: unknown): string {
   const [start, end] = [startOf(node), endOf(node)];
   const isInline = entriesOf(node).length > 0 && !text.slice(start, end).includes("\n");
@@ -96,24 +104,24 @@ function insert(text: string, root: Node, path: KeyPath, value: unknown): string
   const key = path[depth];
   if (!parent || key === undefined) throw errors.emptyPath();
   refuseMisplaced(parent, path, depth);
-  const whole = path
+  const nestedValue = path
     .slice(depth + 1)
     .reduceRight<unknown>(
       (inner, step) => (typeof step === "number" ? [inner] : { [step]: inner }),
       value,
     );
-  return append(text, parent, key, whole, styleOf(text, root));
+  return append(text, parent, key, nestedValue, styleOf(text, root));
 }
 
 /** A list accepts only its next position, an object accepts names. */
 function refuseMisplaced(parent: Node, path: KeyPath, depth: number): void {
   const key = path[depth];
-  const wanted = typeof key === "number" ? "Array" : "Object";
-  if (parent.type !== wanted) {
+  const requiredType = typeof key === "number" ? "Array" : "Object";
+  if (parent.type !== requiredType) {
     throw errors.wrongContainer({
       path: formatKeyPath(path),
       parent: depth === 0 ? "the file" : formatKeyPath(path.slice(0, depth)),
-      kind: wanted === "Array" ? "a list" : "an object",
+      kind: requiredType === "Array" ? "a list" : "an object",
     });
   }
   const { length } = entriesOf(parent);
@@ -153,7 +161,7 @@ function appendFirst(
   return splice(text, from, to, before + line + comma + style.newline + outer);
 }
 
-/** Behind the last entry on its line; a comma behind the last one stays the custom. */
+/** Appends an entry to the last one's line. If there was a trailing comma, there is one again. */
 function appendInline(text: string, last: Entry, item: string): string {
   const comma = commaAfter(text, last);
   if (comma !== undefined) return splice(text, comma + 1, comma + 1, ` ${item},`);
@@ -172,9 +180,9 @@ function appendLine(
   const indent = indentAt(text, last.start);
   const line = style.newline + indent + name + writeValue(value, style, indent);
   const end = comma === undefined ? endOf(last.node) : comma + 1;
-  const behind = endOfLine(text, end, endOf(parent) - 1);
-  if (comma !== undefined) return splice(text, behind, behind, `${line},`);
-  const added = splice(text, behind, behind, line);
+  const lineEnd = endOfLine(text, end, endOf(parent) - 1);
+  if (comma !== undefined) return splice(text, lineEnd, lineEnd, `${line},`);
+  const added = splice(text, lineEnd, lineEnd, line);
   return splice(added, endOf(last.node), endOf(last.node), ",");
 }
 
@@ -182,7 +190,7 @@ function remove(text: string, parent: Node, index: number): string {
   const entries = entriesOf(parent);
   const entry = entries[index] as Entry;
   const comma = commaAfter(text, entry);
-  // The comma before the last entry goes with it where the user writes none behind the last.
+  // The comma before the last entry is removed with it, unless the user writes trailing commas.
   const isLast = index === entries.length - 1 && index > 0;
   const commaBefore = isLast ? commaAfter(text, entries[index - 1] as Entry) : undefined;
   const changed = removeEntry(text, parent, entry, comma, commaBefore);
@@ -217,12 +225,12 @@ function commaAfter(text: string, { node }: Entry): number | undefined {
   return text[at] === "," ? at : undefined;
 }
 
-/** Where the line ends on which something ends, comments behind it included; never beyond `limit`. */
+/** Returns the end of the line from a position, including comments after it, but not beyond `limit`. */
 function endOfLine(text: string, from: number, limit: number): number {
   const space = text.slice(from, Math.min(skipSpace(text, from), limit));
   const comments = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\n])*\*\/)*(?:\/\/[^\r\n]*)?/.exec(space)?.[0] ?? "";
   return from + comments.trimEnd().length;
 }
 
-const splice = (text: string, start: number, end: number, put: string): string =>
-  text.slice(0, start) + put + text.slice(end);
+const splice = (text: string, start: number, end: number, replacement: string): string =>
+  text.slice(0, start) + replacement + text.slice(end);

@@ -1,7 +1,7 @@
 /**
- * JSON5 (https://spec.json5.org) as nodes that know where they stand in the text, for errors, validation messages and
- * edits that keep comments. The only importer of momoa, which takes a little more than JSON5 and says little about a
- * fault: this module refuses what that parser accepts, and it describes each fault in words.
+ * Parses JSON5 (https://spec.json5.org) to nodes with positions, for errors, validation messages and edits that keep
+ * comments. This is the only importer of momoa, which accepts slightly more than JSON5 and describes faults briefly:
+ * this module refuses the excess, and describes each fault in words.
  */
 import { evaluate, parse as parseJson5, type ValueNode } from "@humanwhocodes/momoa";
 
@@ -11,7 +11,7 @@ export type Node = ValueNode;
 export interface Entry {
   /** The member's key, or the item's position. */
   key: string | number;
-  /** Where the key (or the item) begins. */
+  /** The offset at which the key (or the item) begins. */
   start: number;
   line: number;
   node: Node;
@@ -29,13 +29,16 @@ export class SyntaxFault extends Error {
   }
 }
 
-/** Throws `SyntaxFault`. A key that occurs twice in one object is a fault too: one of the values would be lost silently. */
+/**
+ * Parses a text. Throws `SyntaxFault`, also for a key that occurs twice in one object, because one of the values would
+ * be lost silently.
+ */
 export function parse(text: string): Node {
   const lexemes = lexemesIn(text);
   const signs = signsBeforePoints(lexemes);
   let root: Node;
   try {
-    root = parseJson5(withoutSigns(text, signs), { mode: "json5" }).body;
+    root = parseJson5(blankSigns(text, signs), { mode: "json5" }).body;
   } catch (error) {
     if (error instanceof RangeError) throw new SyntaxFault("this is nested too deeply", text, 0);
     throw faultAt(text, (error as Error & { offset: number }).offset, lexemes);
@@ -45,18 +48,18 @@ export function parse(text: string): Node {
   return root;
 }
 
-/** The positions of `+.5` and `-.5`: momoa accepts only `.5`. */
+/** Returns the positions of the signs in `+.5` and `-.5`: momoa accepts only `.5`. */
 function signsBeforePoints(lexemes: readonly Lexeme[]): Set<number> {
   return new Set(lexemes.filter(({ word }) => /^[-+]\.\d/.test(word)).map(({ at }) => at));
 }
 
-function withoutSigns(text: string, signs: ReadonlySet<number>): string {
+function blankSigns(text: string, signs: ReadonlySet<number>): string {
   let plain = text;
   for (const at of signs) plain = `${plain.slice(0, at)} ${plain.slice(at + 1)}`;
   return plain;
 }
 
-/** Gives numbers back the sign that directly precedes them. */
+/** Restores the signs directly before numbers. */
 function restoreSigns(node: Node, text: string, signs: ReadonlySet<number>): void {
   if (signs.size === 0) return;
   const { start } = node.loc;
@@ -68,7 +71,7 @@ function restoreSigns(node: Node, text: string, signs: ReadonlySet<number>): voi
   for (const { node: below } of entriesOf(node)) restoreSigns(below, text, signs);
 }
 
-/** The plain value of a node. */
+/** Returns the plain value of a node. */
 export const plainValue: (node: Node) => unknown = evaluate;
 
 export function entriesOf(node: Node): Entry[] {
@@ -86,7 +89,7 @@ function placeOf({ loc }: Pick<Node, "loc">): { start: number; line: number } {
   return { start: loc.start.offset, line: loc.start.line };
 }
 
-/** The node at a path, or undefined. */
+/** Returns the node at a path, or undefined. */
 export function nodeAt(root: Node, path: readonly (string | number)[]): Node | undefined {
   let node: Node | undefined = root;
   for (const step of path) node = node && entriesOf(node).find((entry) => entry.key === step)?.node;
@@ -95,14 +98,14 @@ export function nodeAt(root: Node, path: readonly (string | number)[]): Node | u
 
 const SPACE = /(?:[\s\uFEFF]|\/\/[^\n\r\u2028\u2029]*|\/\*[\s\S]*?\*\/)*/y;
 
-/** Where the next thing that is neither white space nor a comment begins. */
+/** Returns the next offset that is neither in white space nor in a comment. */
 export function skipSpace(text: string, at: number): number {
   SPACE.lastIndex = at;
   SPACE.exec(text);
   return SPACE.lastIndex;
 }
 
-/** True if a text has no value: it is empty, or contains only comments. */
+/** Whether a text has no value: it is empty, or contains only comments. */
 export const isBlank = (text: string): boolean => skipSpace(text, 0) >= text.length;
 
 const LEXEME =
@@ -114,7 +117,10 @@ interface Lexeme {
   at: number;
 }
 
-/** Words, strings and signs, without comments. Momoa lets a string run on over the end of its line: refused here. */
+/**
+ * Splits a text into words, strings and punctuation, without comments. Refuses strings that continue over the end of
+ * their line, which momoa accepts.
+ */
 function lexemesIn(text: string): Lexeme[] {
   const lexemes: Lexeme[] = [];
   for (const { 0: word, index: at } of text.matchAll(LEXEME)) {
@@ -123,13 +129,13 @@ function lexemesIn(text: string): Lexeme[] {
     lexemes.push({ word, at });
     if (word.startsWith('"') || word.startsWith("'")) checkString(word, text, at);
   }
-  const open = opensOf(lexemes).at(-1);
+  const open = openBrackets(lexemes).at(-1);
   if (open)
     throw new SyntaxFault(`the ${open.word} that opens here is never closed`, text, open.at);
   return lexemes;
 }
 
-/** Throws for a string that does not end on its line, and for an escape that JSON5 does not know. */
+/** Throws for a string that does not end on its line, and for an escape that JSON5 does not define. */
 function checkString(word: string, text: string, at: number): void {
   if (word.length === 1 || word.at(-1) !== word[0])
     throw new SyntaxFault("this string is never closed", text, at);
@@ -141,8 +147,8 @@ function checkString(word: string, text: string, at: number): void {
   }
 }
 
-/** The brackets that are open at the end, outermost first. */
-function opensOf(lexemes: readonly Lexeme[]): Lexeme[] {
+/** Returns the brackets that are open at the end, outermost first. */
+function openBrackets(lexemes: readonly Lexeme[]): Lexeme[] {
   const open: Lexeme[] = [];
   for (const lexeme of lexemes) {
     if (lexeme.word === "{" || lexeme.word === "[") open.push(lexeme);
@@ -151,21 +157,21 @@ function opensOf(lexemes: readonly Lexeme[]): Lexeme[] {
   return open;
 }
 
-/** Describes what was expected where momoa stopped, by the words before that place. */
+/** Describes what was expected where momoa stopped, by the words before it. */
 function faultAt(text: string, offset: number, lexemes: readonly Lexeme[]): SyntaxFault {
   const fault = (message: string) => new SyntaxFault(message, text, offset);
-  const behind = lexemes.filter(({ at }) => at < offset);
-  const [before, last] = [behind.at(-2)?.word ?? "", behind.at(-1)?.word];
-  const inside = opensOf(behind).at(-1)?.word;
+  const preceding = lexemes.filter(({ at }) => at < offset);
+  const [before, last] = [preceding.at(-2)?.word ?? "", preceding.at(-1)?.word];
+  const inside = openBrackets(preceding).at(-1)?.word;
   const expected = expectedAfter(before, last, inside);
   return fault(
     expected === undefined
       ? describeValue(text.slice(offset))
-      : `expected ${expected}, found ${firstIn(text.slice(offset))}`,
+      : `expected ${expected}, found ${firstCharacter(text.slice(offset))}`,
   );
 }
 
-/** What has to follow two words within a bracket; undefined where that is a value. */
+/** Returns what must follow two words within a bracket; undefined if that is a value. */
 function expectedAfter(
   before: string,
   last: string | undefined,
@@ -181,25 +187,25 @@ function expectedAfter(
   return isKey ? `: after the key "${last.replace(/^["']|["']$/g, "")}"` : ", or }";
 }
 
-function firstIn(rest: string): string {
+function firstCharacter(rest: string): string {
   if (rest === "") return "the end of the file";
   return JSON.stringify(String.fromCodePoint(rest.codePointAt(0)!));
 }
 
-/** Why the text does not begin with a value. */
+/** Describes why the text does not begin with a value. */
 function describeValue(rest: string): string {
   if (/^[-+.\d]/.test(rest)) return "this is not a number";
   const word = /^[$\p{ID_Start}][$\p{ID_Continue}]*/u.exec(rest)?.[0];
   return word
     ? `"${word}" is not a value; put text in quotes`
-    : `expected a value, found ${firstIn(rest)}`;
+    : `expected a value, found ${firstCharacter(rest)}`;
 }
 
 const MAX_DEPTH = 200;
 
 /**
- * A whole number that no double holds becomes the text of its digits: it is an id, which must not become another one.
- * Where a number is asked for, the text is refused.
+ * Turns a whole number that a double cannot hold into the text of its digits: it is an id, which must not become
+ * another one. A schema that requires a number refuses the text.
  */
 function keepDigits(node: Node, text: string): void {
   if (node.type !== "Number" || Number.isSafeInteger(node.value)) return;

@@ -1,4 +1,4 @@
-/** How a JSON5 file is written, so that new text follows it, and values as text in that style. */
+/** Detects the style of a JSON5 file, and writes values in that style. */
 import { errors } from "../errors.ts";
 import { entriesOf, type Entry, type Node } from "./parse.ts";
 
@@ -29,7 +29,7 @@ export function isOnOwnLine(text: string, { start }: Entry): boolean {
   return text.slice(lineStart(text, start), start).trim() === "";
 }
 
-/** The white space at the beginning of the line. */
+/** Returns the white space at the beginning of the line. */
 export function indentAt(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(lineStart(text, offset)))?.[0] ?? "";
 }
@@ -38,7 +38,7 @@ export function writeKey(key: string, { quoted }: Style): string {
   return !quoted && IDENTIFIER.test(key) ? key : JSON.stringify(key);
 }
 
-/** A value on several lines, of which the first is indented by `indent`; on one line where `indent` is undefined. */
+/** Writes a value on several lines, in a line with the indentation `indent`; on one line if `indent` is undefined. */
 export function writeValue(value: unknown, style: Style, indent: string | undefined): string {
   if (typeof value === "number" && !Number.isFinite(value)) throw errors.numberNotStorable();
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
@@ -65,7 +65,7 @@ interface Item {
 
 const listItems = (list: readonly unknown[]): Item[] => list.map((item) => ({ name: "", item }));
 
-/** Members that are undefined are left out, as JSON does. */
+/** Omits undefined members, as JSON does. */
 function memberItems(value: object, style: Style): Item[] {
   return Object.entries(value)
     .filter(([, item]) => item !== undefined)
