@@ -1,7 +1,10 @@
-/** Changes by people and programs: who made them, from where, and what changed. */
+/** Changes by people and programs: their author, their origin, and their content. */
 import type { PorticoError } from "../errors.ts";
 
-/** `file`: an editor or another program wrote the file; `gateway`: the gateway itself, such as a generated token. */
+/**
+ * The way in which a change came. `file`: an editor or another program wrote the file; `gateway`: the gateway itself,
+ * for example for a generated token.
+ */
 export type ChangeDoor = "console" | "command line" | "http" | "file" | "gateway";
 
 export interface ChangeOrigin {
@@ -16,42 +19,42 @@ export interface ChangeOrigin {
 export interface ConfigDifference {
   key: string;
   kind: "added" | "changed" | "removed";
-  /** As the file says it, secrets masked; absent where the key was added. */
+  /** The value in the file, with secrets masked; absent if the key was added. */
   before?: unknown;
-  /** Absent where the key was removed. */
+  /** Absent if the key was removed. */
   after?: unknown;
 }
 
 /**
- * A request that set out to change something by the owner's authority, whatever became of it. What it holds of bodies
- * may be secret.
+ * A request that tried to change something with the owner's credentials, whether or not it succeeded. The bodies in it
+ * may contain secrets.
  */
 export interface ChangeAttempt {
-  /** As in `x-request-id`. */
+  /** The id that is sent as `x-request-id`. */
   readonly requestId: string;
   readonly origin: ChangeOrigin;
   readonly method: string;
-  /** The pattern of its route. */
+  /** The pattern of the route. */
   readonly route: string;
   readonly path: string;
   readonly params: Readonly<Record<string, string>>;
   readonly status: number;
-  /** Why nothing was changed. */
+  /** The error, if the request failed. */
   readonly error: PorticoError | undefined;
-  /** The JSON body, where the handler has read one. */
+  /** The JSON body, if the handler has read one. */
   readonly body: unknown;
-  /** What `GET` answers for the entry that the path names, before the change and after it. */
+  /** The response of `GET` for the entry that the path names, before the change and after it. */
   readonly before: unknown;
   readonly after: unknown;
-  /** What the response says. */
+  /** The content of the response. */
   readonly result: unknown;
-  /** What it changed in the configuration, secrets masked. */
+  /** The changes to the configuration, with secrets masked. */
   readonly configuration: readonly ConfigDifference[];
 }
 
 /**
- * Hears of every attempt to change something, on each of the gateway's servers. The response to a change waits for it, a
- * refusal does not.
+ * Receives every attempt to change something, on each of the gateway's servers. The response to a change waits for it;
+ * that of a refusal does not.
  */
 export interface ChangeWatcher {
   name: string;

@@ -1,4 +1,4 @@
-/** What every part of the contract speaks of. */
+/** Types that every part of the contract uses. */
 
 /** Undoes one registration. Calling it twice is harmless. */
 export type Dispose = () => void | Promise<void>;

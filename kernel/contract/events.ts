@@ -1,8 +1,8 @@
-/** Events: how they are declared, handled and emitted. */
+/** The declaration, handling and emission of events. */
 import type { PorticoError } from "../errors.ts";
 import type { Principal } from "./principal.ts";
 
-/** Event name → the `context` its handlers get. */
+/** Event name → the `context` that its handlers receive. */
 export interface Events {
   "gateway:startup": { version: string; port: number };
   "gateway:shutdown": { reason: string };
@@ -41,7 +41,7 @@ export type AllowedResult<K extends EventName> = K extends keyof EventEffects
     : never
   : never;
 
-/** The context as a handler sees it: what it may not change is read-only. */
+/** The context as a handler sees it: fields that it may not change are read-only. */
 export type EventContext<K extends EventName> = Readonly<Omit<Events[K], Changeable<K>>> &
   Pick<Events[K], Changeable<K>>;
 
@@ -54,11 +54,11 @@ export type EventMode = "notify" | "change" | "answer";
 export interface EventSpec<K extends EventName = EventName> {
   mode: EventMode;
   description: string;
-  /** How a handler may end it; default both for `answer`, neither for the others. */
+  /** The ways in which a handler may end the event; default both for `answer`, neither for the other modes. */
   effects?: readonly ("reply" | "block")[];
-  /** The fields of `context` that a handler may change; the rest is read-only to it. */
+  /** The fields of `context` that a handler may change; all others are read-only. */
   changes?: readonly Changeable<K>[];
-  /** A believable context: `portico hooks run` and documentation use it. */
+  /** A realistic context, for `portico hooks run` and the documentation. */
   sample: Events[K];
 }
 
@@ -68,22 +68,25 @@ export type EventOutline = Pick<EventSpec, "mode" | "description" | "effects"> &
   sample?: unknown;
 };
 
-/** What a handler sees. What is pushed on `event.messages` is sent as a reply where the event has someone to reply to. */
+/**
+ * An event as a handler sees it. Texts that a handler pushes on `event.messages` are sent as a reply if the event has a
+ * recipient.
+ */
 export interface BusEvent<K extends EventName = EventName> {
-  /** Before the colon (`message`). */
+  /** The part of the name before the colon (`message`). */
   readonly type: string;
-  /** After the colon (`received`). */
+  /** The part of the name after the colon (`received`). */
   readonly action: string;
   readonly name: K;
   readonly sessionKey: string;
-  /** On whose behalf it happens: what a handler asks and emits is done on the same behalf. */
+  /** The principal on whose behalf the event happens. Requests and events of a handler are on the same behalf. */
   readonly principal: Principal;
   readonly timestamp: Date;
   readonly context: EventContext<K>;
   readonly messages: string[];
 }
 
-/** What a handler may return: nothing, and what its event allows. */
+/** The values that a handler may return: nothing, and the results that its event allows. */
 export type HandlerResult<K extends EventName = EventName> =
   // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing
   | void
@@ -97,28 +100,31 @@ export type BusHandler<K extends EventName = EventName> = (
 ) => HandlerResult<K> | Promise<HandlerResult<K>>;
 
 export interface OnOptions {
-  /** Higher runs first; default 0. */
+  /** Handlers with a higher priority run first; default 0. */
   priority?: number;
   /** Deadline in ms after which the handler's signal is aborted and the next handler runs; default 10000. */
   timeoutMs?: number;
   /** While the handler fails or is late, the event is refused (`hook_unavailable`) instead of passing. Not for `notify`. */
   failClosed?: boolean;
-  /** Begins each call, at once where absent: resolves when the call has returned, and its deadline counts from there. */
+  /**
+   * Begins each call; without it, calls begin at once. Resolves when the synchronous part of the call has returned, and
+   * the deadline counts from there.
+   */
   begin?(call: () => void, event: BusEvent): Promise<void>;
   /** Receives the outcome of each call. A caller that sets it logs failures itself. Must not throw. */
   settled?(outcome: Outcome, event: BusEvent): void;
-  /** Who registered it, for logs; the context fills it in. */
+  /** The owner of the registration, for logs; the context fills it in. */
   owner?: string;
   /**
-   * False: stray errors and nested events are not traced to the owner. The package's own handlers say so, since the
-   * first traced call slows every promise of a process on Node 20. Default true.
+   * False: stray errors and nested events are not traced to the owner. The package's own handlers are not traced,
+   * because the first traced call slows every promise of a process on Node 20. Default true.
    */
   traced?: boolean;
   /** True: the handler receives its own copy, and never writes to a fixed field. */
   copies?: boolean;
 }
 
-/** What became of one handler. */
+/** The outcome of one handler's call. */
 export interface Outcome {
   owner: string;
   ok: boolean;
@@ -127,18 +133,20 @@ export interface Outcome {
   timedOut?: boolean;
 }
 
-/** What one handler did to one event. */
+/** The call of one handler for one event, with its effects. */
 export interface HandlerRun {
   event: string;
   outcome: Outcome;
   /** The fields of the event's context that the handler changed. Empty if it failed. */
   changes: readonly FieldChange[];
-  /** It ended the event so. */
+  /** The way in which the handler ended the event. */
   effect?: "reply" | "block" | undefined;
 }
 
 export interface FieldChange {
-  /** `content`; of a field that holds an object, its members: `request.temperature`. */
+  /**
+   * The name of the field, such as `content`; for a field with an object, that of the member: `request.temperature`.
+   */
   field: string;
   before: unknown;
   after: unknown;
@@ -146,8 +154,8 @@ export interface FieldChange {
 
 export interface HandlerSelection {
   /**
-   * Leaves out handlers whose owner also handles this event. A stream is offered to `message:streaming` piece by piece;
-   * a hook for that and for `message:sending` must not hold it until it is whole.
+   * Excludes handlers whose owner also handles this event. A stream is passed to `message:streaming` chunk by chunk; a
+   * hook for both that and `message:sending` must not hold the stream back until it is complete.
    */
   unlessOwnerHandles?: EventName | undefined;
 }
@@ -155,8 +163,8 @@ export interface HandlerSelection {
 export interface EmitOptions extends HandlerSelection {
   sessionKey?: string;
   /**
-   * On whose behalf the event happens. Default: that of the call which the emitting plugin serves, and `outside` where
-   * there is none.
+   * The principal on whose behalf the event happens. Default: that of the call which the emitting plugin serves, or
+   * `outside` if there is none.
    */
   principal?: Principal;
   /** Called after each handler, so that the caller can report later what each did. It must not throw. */
@@ -164,17 +172,17 @@ export interface EmitOptions extends HandlerSelection {
 }
 
 /**
- * Never a rejection: a handler that throws is an outcome, and so is an event that nobody has declared or that causes
- * itself without end. `context` holds the changed fields.
+ * The result of an emission, which never rejects: a handler that throws is an outcome, and so is an event that is not
+ * declared or that causes itself endlessly. `context` has the changed fields.
  */
 export interface EmitResult<K extends EventName = EventName> {
   context: Events[K];
   reply?: string;
-  /** Why the event is refused. */
+  /** The reason why the event is refused. */
   block?: string;
   /** The refusal as an error to throw: 403 `blocked_by_hook`, or 503 `hook_unavailable`. */
   refusal?: PorticoError;
-  /** What handlers pushed on `event.messages`, in order. */
+  /** The texts that handlers pushed on `event.messages`, in order. */
   messages: string[];
   outcomes: Outcome[];
 }

@@ -1,8 +1,11 @@
-/** What a hook gets. */
+/** The arguments of a hook's handler. */
 import type { Logger } from "./common.ts";
 import type { BusEvent, EmitResult, EventName, Events, HandlerResult } from "./events.ts";
 
-/** What the kernel gives to each call. Plugins add members by declaration merging and the contribution `hookContext`. */
+/**
+ * The context that each call receives from the kernel. Plugins add members by declaration merging and the contribution
+ * `hookContext`.
+ */
 export interface HookContext {
   readonly log: Logger;
   /** `hooks.entries.<name>` of the configuration: the hook's own options. */
@@ -11,9 +14,9 @@ export interface HookContext {
   readonly env: Record<string, string | undefined>;
   /** Aborted at the deadline. */
   readonly signal: AbortSignal;
-  /** Aborted when this version of the hook is replaced or removed: timers and watchers that it started end with it. */
+  /** Aborted when this version of the hook is replaced or removed, so that its timers and watchers can end. */
   readonly unloaded: AbortSignal;
-  /** Absolute; `state` is for files that a hook keeps, `hook` its own directory. */
+  /** Absolute paths: `state` is for files that a hook stores, `hook` is its own directory. */
   readonly paths: {
     readonly home: string;
     readonly state: string;
@@ -23,7 +26,7 @@ export interface HookContext {
   emit<K extends EventName>(name: K, context: Events[K]): Promise<EmitResult<K>>;
 }
 
-/** `HookHandler` alone covers the union of all events: narrow it with `event.name`. */
+/** The event of a handler. Without a type argument it is the union of all events: narrow it with `event.name`. */
 export type HookEvent<K extends EventName = EventName> = { [N in K]: BusEvent<N> }[K];
 export type HookHandler<K extends EventName = EventName> = (
   event: HookEvent<K>,

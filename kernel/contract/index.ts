@@ -1,7 +1,7 @@
 /**
  * The contract between the kernel and everything that it loads.
  *
- * `Events`, `Services` and `Contributions` hold nothing of plugins on purpose: the owner of an event, a service
+ * `Events`, `Services` and `Contributions` intentionally contain nothing of plugins: the owner of an event, a service
  * or a contribution point adds it by declaration merging (`declare module "portico" { interface Events {…} }`).
  */
 export type * from "./common.ts";

@@ -1,10 +1,10 @@
-/** Modules of users, as plugins load them. */
+/** Users' modules, as plugins load them. */
 
-/** A module of the user's that the gateway has bundled and evaluated. */
+/** A user's module that the gateway has bundled and evaluated. */
 export interface UserModule {
   exports: Record<string, unknown>;
-  /** Every file of the bundle, absolute; the entry is one of them. */
+  /** The absolute paths of all files in the bundle, including the entry. */
   inputs: readonly string[];
-  /** Changes when the content of any input does. */
+  /** A hash of the content of all inputs. */
   hash: string;
 }

@@ -1,4 +1,4 @@
-/** On whose behalf something happens. */
+/** The principal on whose behalf something happens. */
 
 /** The kinds of principals that a tool can name. The owner may use every tool. */
 export type PrincipalKind = "key" | "webhook" | "poll" | "user";

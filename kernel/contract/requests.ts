@@ -6,23 +6,23 @@ import type { JsonLimits } from "../text/json-scan.ts";
 import type { Logger } from "./common.ts";
 
 /**
- * Who may call a route: `gateway` the owner's token or password as bearer; `client` that or a client key, as bearer or
- * in `x-api-key`; `control` the owner by bearer, `x-service-password` or HTTP basic; `public` anyone; `own` the handler
- * checks by itself.
+ * The credentials that a route requires: `gateway` the owner's token or password as bearer; `client` that or a client
+ * key, as bearer or in `x-api-key`; `control` the owner by bearer, `x-service-password` or HTTP basic; `public` none;
+ * `own` the handler checks them itself.
  */
 export type Access = "gateway" | "client" | "control" | "public" | "own";
 
 export interface Client {
   kind: "owner" | "key" | "anonymous";
-  /** The name of the client key, where one was used. */
+  /** The name of the client key, if one was used. */
   key?: string;
-  /** Of that key: one that is made under the same name later has another. */
+  /** The id of that key: a later key with the same name has another id. */
   keyId?: string;
-  /** Free data of the authenticator that recognised the client. */
+  /** Arbitrary data of the authenticator that recognised the client. */
   grant?: unknown;
 }
 
-/** What a request body may hold. */
+/** The limits of a request body's content. */
 export type BodyLimits = JsonLimits;
 
 /** One request. A handler returns a value (sent as JSON with 200), a `reply(…)`, or nothing: a 204, unless it used `res`. */
@@ -32,35 +32,37 @@ export interface Call {
   /** The request id; also sent as `x-request-id`. */
   readonly id: string;
   readonly method: string;
-  /** Path without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly params: Record<string, string>;
   readonly query: URLSearchParams;
   readonly client: Client;
-  /** What the request is about, for its log line and for request watchers. The handler may set it. */
+  /** The model that the request is about, for its log line and for request watchers. The handler may set it. */
   subject?: RequestSubject | undefined;
-  /** The caller's address; `X-Forwarded-For` only counts behind `gateway.trustedProxies`. */
+  /** The caller's address; `X-Forwarded-For` is only used behind `gateway.trustedProxies`. */
   readonly address: string;
   readonly log: Logger;
-  /** Aborted when the client leaves before the response has ended. */
+  /** Aborted when the client disconnects before the response has ended. */
   readonly signal: AbortSignal;
-  /** The same for who needs no signal: called once, also when the client has left already. */
+  /** Calls `gone` once when the client disconnects, or at once if it has already. For code that needs no signal. */
   onDisconnect(gone: () => void): void;
-  /** Called where the server closes and waits no longer, a moment before it cuts the connection: for a last word. */
+  /**
+   * Calls `ending` a moment before a closing server cuts the connection, so that the handler can send a last message.
+   */
   onCut(ending: () => void): void;
   /** Aborted when the server begins to close. */
   readonly closing: AbortSignal;
-  /** What its body may hold, for readers of other forms than JSON, and for those who parse it themselves. */
+  /** The limits of the body's content, for handlers that parse JSON or another format themselves. */
   readonly limits: BodyLimits;
   /** The whole body, decompressed, within the limit (413 beyond it). May be called again. */
   body(): Promise<Buffer>;
   /** The whole body as it was sent, still compressed: a sender may have signed these bytes. Same limits as `body`. */
   wireBody(): Promise<Buffer>;
-  /** The body as it comes, decompressed, for bodies that are too large to be held. Its reader bounds it. */
+  /** The body as it arrives, decompressed, for bodies that are too large for memory. The caller limits its size. */
   chunks(): AsyncIterable<Buffer>;
   /**
-   * The body as JSON: 415, 400 `invalid_json`, and 400 `invalid_request_error` with `param` where it breaks `check`, or,
-   * without one, the schema that the route declares.
+   * The body as JSON. Rejects with 415, with 400 `invalid_json`, and with 400 `invalid_request_error` and `param` if it
+   * violates `check`, or, without one, the schema that the route declares.
    */
   json<T = unknown>(check?: Check<T>): Promise<T>;
   /**
@@ -70,7 +72,7 @@ export interface Call {
   input<T = Record<string, unknown>>(): Promise<T>;
 }
 
-/** Lists hold one entry for each time that a name occurs. */
+/** The parameters of a query. A list has one entry for each occurrence of a name. */
 export type QueryParameters =
   | URLSearchParams
   | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -94,50 +96,50 @@ export interface Check<T> {
   readonly schema: TSchema;
 }
 
-/** What a request for a model is about. Read when its response has ended. */
+/** The model, channel and attempts of a request. Read when its response has ended. */
 export interface RequestSubject {
-  /** As the client named it. */
+  /** The model as the client named it. */
   readonly model: string;
-  /** Of the last attempt; empty where no channel was asked. */
+  /** The channel of the last attempt; empty if there was no attempt. */
   readonly channel: string;
   readonly attempts: number;
 }
 
-/** A request whose response has ended, or whose client has left. */
+/** A request whose response has ended, or whose client has disconnected. */
 export interface EndedRequest {
-  /** As in `x-request-id`. */
+  /** The id that is sent as `x-request-id`. */
   readonly id: string;
   readonly method: string;
   readonly path: string;
-  /** Of its route; undefined where none matched. */
+  /** The access of the route; undefined if no route matched. */
   readonly access: Access | undefined;
   readonly client: Client;
   readonly address: string;
-  /** 499: the client left before there was a response. */
+  /** The status of the response; 499 if the client disconnected before it began. */
   readonly status: number;
   readonly ms: number;
-  /** The client left, or the response broke off. */
+  /** True if the client disconnected or the response was cut off. */
   readonly cut: boolean;
   /** The error of the response. */
   readonly error: PorticoError | undefined;
   readonly subject: RequestSubject | undefined;
-  /** Of the response, as far as they were set before it began; an error's are all there. */
+  /** The headers that were set before the response began; for an error response, all of them. */
   headers(): Readonly<Record<string, string>>;
 }
 
-/** Hears of every request to the gateway's own server once it has ended. It must be quick, and not throw. */
+/** Receives every request to the gateway's own server when it has ended. It must be fast, and not throw. */
 export interface RequestWatcher {
   name: string;
   ended(request: EndedRequest): void;
 }
 
-/** Turns a bearer token that is not the gateway's own into a client, or says that it does not know it. */
+/** Turns a bearer token that is not the gateway's own into a client, or returns undefined for an unknown token. */
 export interface Authenticator {
   name: string;
   authenticate(
     token: string,
     req: IncomingMessage,
-    /** The client's address, that of `X-Forwarded-For` behind a trusted proxy. */
+    /** The client's address; behind a trusted proxy, that of `X-Forwarded-For`. */
     caller: { readonly address: string },
   ): Client | undefined | Promise<Client | undefined>;
 }

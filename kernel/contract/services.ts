@@ -1,4 +1,4 @@
-/** What plugins offer each other: services, and contributions with many owners. */
+/** The ways in which plugins use each other: services with one provider, and contributions with many. */
 import type { Static, TSchema } from "@sinclair/typebox";
 import type { Logger } from "./common.ts";
 import type { ChangeWatcher } from "./changes.ts";
@@ -11,7 +11,7 @@ import type { Authenticator, RequestWatcher } from "./requests.ts";
 export interface Services {}
 export type ServiceName = keyof Services & string;
 
-/** Contribution point → what is contributed to it (`tool`, `provider`, …): many owners, one list. */
+/** Contribution point → the type of its items (`tool`, `provider`, …), which many owners add to one list. */
 export interface Contributions {
   tool: Tool;
   authenticator: Authenticator;
@@ -21,17 +21,17 @@ export interface Contributions {
 }
 export type ContributionPoint = keyof Contributions & string;
 
-/** What an item of a point must be: checked when it is contributed, before it replaces anything. */
+/** The requirements for a point's items. They are checked when an item is contributed, before it replaces anything. */
 export interface ContributionSpec<K extends ContributionPoint = ContributionPoint> {
-  /** Its members, with what each must be; a text must not be empty. */
+  /** The members of an item with their types; a string must not be empty. */
   readonly fields: Readonly<
     Record<string, "string" | "function" | "object" | "number" | "boolean">
   >;
-  /** Returns what is wrong with an item that has these members. */
+  /** Returns what is wrong with an item that has these members, or undefined. */
   check?(item: Contributions[K]): string | undefined;
 }
 
-/** Something that a model can call. */
+/** A tool that a model can call. */
 export interface Tool<P extends TSchema = TSchema> {
   /** `[A-Za-z][A-Za-z0-9_-]*`, at most 64 characters, unique over all plugins. */
   name: string;
@@ -39,25 +39,31 @@ export interface Tool<P extends TSchema = TSchema> {
   /** A TypeBox object schema; arguments are checked against it before the handler runs. */
   parameters: P;
   /**
-   * Returns text, or anything JSON can hold, or content parts for images. The model is shown all of it as data from
-   * outside, but for parts that are marked as the tool's own words. A throw becomes the tool's error result.
+   * Returns text, a JSON value, or content parts for images. The model receives all of it marked as data from outside,
+   * except parts that are marked as the tool's own words. If it throws, the result is the tool's error.
    */
   handler(args: Static<P>, call: ToolCall): unknown | Promise<unknown>;
   /** Deadline in ms; default 60000. */
   timeoutMs?: number;
   /**
-   * The kinds of principals that have it beside the owner. A tool that says nothing is the owner's alone, unless the
-   * `tools` of a key, webhook, mapping or poll names it.
+   * The kinds of principals that may use the tool in addition to the owner. Without it, only the owner may, unless the
+   * `tools` of a key, webhook, mapping or poll names the tool.
    */
   principals?: readonly PrincipalKind[];
   /**
-   * Who wrote its description and parameters, where that is neither the gateway nor a plugin: the model is shown their
-   * words as data.
+   * The author of the description and parameters, if it is neither the gateway nor a plugin: the model then receives
+   * them marked as data.
    */
   origin?: string;
-  /** Members that listings for other programs have beside name, description and parameters: `title`, `annotations`, `outputSchema`. */
+  /**
+   * Further members in listings for other programs, in addition to name, description and parameters: `title`,
+   * `annotations`, `outputSchema`.
+   */
   listing?: Readonly<Record<string, unknown>>;
-  /** The messages of its errors are the plugin's own words and repeat nothing from outside; else they are shown as data. */
+  /**
+   * True if the messages of its errors are the plugin's own words and repeat nothing from outside; otherwise they are
+   * marked as data.
+   */
   ownErrors?: boolean;
 }
 
@@ -65,21 +71,21 @@ export interface ToolCall {
   signal: AbortSignal;
   log: Logger;
   sessionKey: string;
-  /** On whose behalf: what the tool creates inherits it. */
+  /** The principal on whose behalf the tool is called. Everything that the tool creates inherits it. */
   principal: Principal;
   turnId?: string;
-  /** Where somebody wants to hear how a long call gets on. */
+  /** Present if the caller wants to receive the progress of a long call. */
   onProgress?: ((progress: ToolProgress) => void) | undefined;
 }
 
-/** How far a call has come; `total` where that is known. */
+/** The progress of a call; `total` is present if it is known. */
 export interface ToolProgress {
   progress: number;
   total?: number | undefined;
   message?: string | undefined;
 }
 
-/** One member of every hook's `ctx`, such as a durable store: made for a call at its first use there. */
+/** One member of every hook's `ctx`, such as a durable store. It is created for a call at its first use. */
 export interface HookContextMember<K extends keyof HookContext = keyof HookContext> {
   name: K;
   create(call: HookCall): HookContext[K];
@@ -93,10 +99,10 @@ export interface HookCall {
   readonly options: Readonly<Record<string, unknown>>;
   /** Aborted at the call's deadline. */
   readonly signal: AbortSignal;
-  /** On whose behalf the handled event happens. */
+  /** The principal on whose behalf the handled event happens. */
   readonly principal: Principal;
-  /** The events being handled, outermost first: by them one recognises a hook that causes its own event. */
+  /** The events being handled, outermost first, which reveal a hook that causes its own event. */
   readonly events: readonly string[];
-  /** A value of the configuration by its key path; undefined where nothing stands there. */
+  /** Returns a configuration value by its key path; undefined if it is not set. */
   config(key: string): unknown;
 }

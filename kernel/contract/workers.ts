@@ -1,45 +1,65 @@
 /** The processes of one gateway. */
 import type { Dispose } from "./common.ts";
 
-/** The service `workers`: there where `gateway.workers` is above 1. Messages are anything that `structuredClone` takes. */
+/**
+ * The service `workers`, available if `gateway.workers` is above 1. Messages are values that `structuredClone` accepts.
+ */
 export interface Workers {
-  /** From 0. The first one holds what a machine has once, such as a browser; one that died is replaced under its number. */
+  /**
+   * Counts from 0. The first worker holds resources that a machine has once, such as a browser. A worker that died is
+   * replaced under its index.
+   */
   readonly index: number;
   readonly count: number;
-  /** Names the gateway that they are; another one at each start. */
+  /** Identifies the gateway that the workers form; new at each start. */
   readonly gateway: string;
-  /** When the gateway started, in milliseconds since 1970: the same in all workers, also in one that replaces another. */
+  /**
+   * The start time of the gateway, in milliseconds since 1970: the same in all workers, also in one that replaces
+   * another.
+   */
   readonly startedAt: number;
-  /** Those that take requests now. */
+  /** Returns the indices of the workers that accept requests now. */
   ready(): readonly number[];
-  /** To every other worker. */
+  /** Sends a message to every other worker. */
   tell(topic: string, data: unknown): void;
-  /** What every other one answers; one that fails, or does not within `limitMs` (default 5000), is left out. */
+  /**
+   * Asks every other worker, and resolves to their responses. A worker that fails, or does not respond within `limitMs`
+   * (default 5000), is left out.
+   */
   askAll<T = unknown>(topic: string, data?: unknown, limitMs?: number): Promise<T[]>;
-  /** What that one answers. Rejects with what it throws, and with `service_unavailable` where it is gone. */
+  /**
+   * Asks one worker, and resolves to its response. Rejects with the error that it throws, or with `service_unavailable`
+   * if it is gone.
+   */
   ask<T = unknown>(worker: number, topic: string, data?: unknown, limitMs?: number): Promise<T>;
-  /** Takes what others tell and ask under a topic. */
+  /** Handles the messages and requests of other workers under a topic. */
   on(topic: string, take: (data: never, from: number) => unknown): Dispose;
   /**
-   * A place among `max` of that name over all workers, in the order in which they were asked for. `granted` resolves with it;
-   * `leave` gives it back, or gives up waiting. What a worker held is free once it is gone.
+   * Requests one of `max` places with that name over all workers, in the order of the requests. `granted` resolves when
+   * the place is available; `leave` returns it, or stops waiting. The places of a worker that has exited are free.
    */
   place(name: string, max: number): { granted: Promise<void>; leave(): void };
 }
 
-/** How one of several processes of a gateway is tied to the others. */
+/** The link of one of several processes of a gateway to the others. */
 export interface WorkerLink {
   readonly workers: Workers;
-  /** Of the server that all share. */
+  /** The port of the server that all workers share. */
   readonly port: number;
   readonly tokenIsNew: boolean;
-  /** Resolves once every worker has this version ready; rejects with why not: `conflict`, where another comes first. */
+  /**
+   * Resolves when every worker has this version ready. Rejects with the reason if not: `conflict` if another version
+   * comes first.
+   */
   agree(subject: string, id: string, refusal?: Error): Promise<void>;
-  /** Called where another worker has a version that this one has not voted for yet: resolves when it has looked. */
+  /**
+   * Sets the function that is called when another worker has a version for which this one has not voted yet. `look`
+   * resolves when this worker has looked for it.
+   */
   onLook(look: (subject: string) => Promise<SeenVersion>): void;
 }
 
-/** Which version a worker has, and why it has no newer one. */
+/** The version that a worker has, and why it has no newer one. */
 export interface SeenVersion {
   id?: string | undefined;
   problem?: string | undefined;
