@@ -8,20 +8,20 @@ const handler: HookHandler<"agent:bootstrap"> = async (event, ctx) => {
   const workspace = await realpath(event.context.workspace || ctx.paths.workspace);
   const maxBytes = Number(ctx.config["maxBytes"] ?? 65_536);
   const maxFiles = Number(ctx.config["maxFiles"] ?? 20);
-  const there = new Set(event.context.bootstrapFiles.map((file) => file.path));
-  const paths = await matching(workspace, patterns);
+  const knownPaths = new Set(event.context.bootstrapFiles.map((file) => file.path));
+  const paths = await findMatches(workspace, patterns);
   if (paths.length > maxFiles)
     ctx.log.warn({ matches: paths.length, maxFiles }, "more files match than the hook adds");
   for (const path of paths.slice(0, maxFiles)) {
     const file = join(workspace, path);
-    if (there.has(file) || there.has(path)) continue;
+    if (knownPaths.has(file) || knownPaths.has(path)) continue;
     try {
       if (!(await realpath(file)).startsWith(workspace + sep)) continue;
       const bytes = await readFile(file);
       const content = bytes.subarray(0, maxBytes).toString("utf8");
       event.context.bootstrapFiles.push({ name: path, path: file, content, missing: false });
     } catch (error) {
-      // a dangling link, a link to a directory, a file without the right to read it
+      // The file is a dangling link, a link to a directory, or unreadable.
       ctx.log.warn({ err: error, file: path }, "a file that matches cannot be read");
     }
   }
@@ -34,8 +34,8 @@ function listOf(value: unknown): string[] {
   return list.filter((item): item is string => typeof item === "string" && item !== "");
 }
 
-/** The workspace's files that a pattern matches, in order, with `/` between directories. */
-async function matching(workspace: string, patterns: readonly string[]): Promise<string[]> {
+/** Returns the files of the workspace that match a pattern, sorted, with `/` between directories. */
+async function findMatches(workspace: string, patterns: readonly string[]): Promise<string[]> {
   const tests = patterns.map((pattern) => expressionOf(pattern.replace(/^\.\//, "")));
   const depth = patterns.some((pattern) => pattern.includes("**"))
     ? 8
@@ -46,7 +46,7 @@ async function matching(workspace: string, patterns: readonly string[]): Promise
   return names.filter((name) => tests.some((test) => test.test(name))).sort();
 }
 
-/** All files so many directories deep, without those of packages and of Git. */
+/** Lists all files up to a depth, except those of packages and of Git. */
 async function listFiles(directory: string, depth: number): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true });
   const lists = entries.map(async (entry) => {

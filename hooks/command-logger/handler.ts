@@ -23,13 +23,15 @@ const handler: HookHandler<"command:new" | "command:reset" | "command:stop"> = a
 
 export default handler;
 
-/** At once: of two commands, the second would move away what the first has just begun. */
+/**
+ * Moves the file synchronously: otherwise the second of two commands could move the file that the first has just begun.
+ */
 function moveWhenLarge(file: string, maxBytes: number): void {
   const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   if (size <= maxBytes) return;
   try {
     renameSync(file, `${file}.1`);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // another process was faster
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error; // another process has moved it already
   }
 }

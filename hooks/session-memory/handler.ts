@@ -37,7 +37,7 @@ function paragraph({ role, content }: Message): string {
   return `\n**${role}**: ${content.trim()}`;
 }
 
-/** `2026-01-31-plan-the-trip`: the day, and the first words that the user said. */
+/** Returns a name such as `2026-01-31-plan-the-trip`: the day, and the first words of the user. */
 function nameOf(at: Date, messages: readonly Message[]): string {
   const first = messages.find((message) => message.role === "user")?.content ?? "session";
   const words = first
@@ -48,7 +48,7 @@ function nameOf(at: Date, messages: readonly Message[]): string {
   return `${at.toISOString().slice(0, 10)}-${slug}`;
 }
 
-/** Never writes over what another session of the day left. */
+/** Writes a new file. Never overwrites that of another session of the day. */
 async function writeNew(dir: string, name: string, text: string): Promise<string> {
   for (let copy = 1; ; copy++) {
     const file = join(dir, copy === 1 ? `${name}.md` : `${name}-${copy}.md`);
