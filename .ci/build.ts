@@ -11,7 +11,8 @@ import { buildFaces, emitTypes } from "./build/faces.ts";
 import { buildPage } from "./build/page.ts";
 import { buildProgram, copyLauncher } from "./build/program.ts";
 
-// The first `npx portico` in a clone prepares the package once more: below a gateway that runs, what is there must stay.
+// The first `npx portico` in a clone runs `prepare` again. The files must stay, because a gateway may be running from
+// them.
 const { npm_command: command, npm_lifecycle_event: script } = process.env;
 if (command === "exec" && script === "prepare" && existsSync(join(outdir, "portico.cjs")))
   process.exit();
@@ -35,7 +36,7 @@ function readBuiltInPlugins() {
   return readPlugins(roots, loader);
 }
 
-/** The packages that make the documentation are development packages; without them, there is none. */
+/** Builds the documentation. The packages for it are development packages; without them, there is no documentation. */
 async function buildDocumentation(): Promise<void> {
   if (!existsSync(join(packageDir, "node_modules/markdown-it"))) {
     console.warn("markdown-it is not installed: the documentation is not built");
@@ -45,7 +46,10 @@ async function buildDocumentation(): Promise<void> {
   await buildDocs(plugins.flatMap(({ meta }) => meta ?? []));
 }
 
-/** Which built-in plugin is the command line, and which has a command word: only their definitions are then loaded. */
+/**
+ * Writes an index of which built-in plugin is the command line and which has a command word, so that only their
+ * definitions have to be loaded.
+ */
 function indexCommands(): void {
   const words = plugins.flatMap(({ name, meta }) =>
     [...(meta?.commandLine ? [""] : []), ...Object.keys(meta?.commands ?? {})].map((word) => [
@@ -56,17 +60,20 @@ function indexCommands(): void {
   writeFileSync(indexFile(packageDir), JSON.stringify(words));
 }
 
-/** What runs from the sources finds the extensions bundled, and what runs at all the bundled hooks' HOOK.md read. */
+/**
+ * Fills the cache with the bundled extensions, for the program that runs from its sources, and with the front matter of
+ * the bundled hooks, for every program.
+ */
 async function fillCache(): Promise<void> {
   await Promise.all(extensions().map((path) => loader.read(join(packageDir, path))));
   const readMeta = createMetaReader({ package: packageDir, state: outdir });
-  for (const path of extensions().filter((one) => one.startsWith("hooks/"))) {
+  for (const path of extensions().filter((extension) => extension.startsWith("hooks/"))) {
     const file = join(packageDir, dirname(path), "HOOK.md");
     await readMeta(file, readFileSync(file, "utf8"));
   }
 }
 
-/** npm installs libsql's binary for both C libraries (10 MB each): the one that cannot run here goes. */
+/** npm installs libsql's binary for both C libraries (10 MB each). This removes the one that cannot run here. */
 function pruneForeignBinaries(): void {
   const report = process.report?.getReport() as
     | { header?: { glibcVersionRuntime?: string } }

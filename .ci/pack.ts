@@ -1,8 +1,8 @@
 /**
  * Prepares `package.json` for `npm pack`, and restores it afterwards.
  *
- * The packed package holds the built program. A script `prepare` in it would try to build the program again wherever
- * somebody runs `npm install` in the unpacked directory, and development packages are of no use there.
+ * The packed package holds the built program. A script `prepare` in it would try to build the program again at each
+ * `npm install` in the unpacked directory, and development packages are of no use there.
  */
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -49,8 +49,8 @@ function folderOf(file: string): string {
 /** Counts the objects of a syntax tree that have a `type`. */
 function countNodes(tree: unknown): number {
   if (typeof tree !== "object" || tree === null) return 0;
-  const own = "type" in tree && typeof tree.type === "string" ? 1 : 0;
-  return Object.values(tree).reduce((sum: number, child) => sum + countNodes(child), own);
+  const count = "type" in tree && typeof tree.type === "string" ? 1 : 0;
+  return Object.values(tree).reduce((sum: number, child) => sum + countNodes(child), count);
 }
 
 function printTable(): void {

@@ -8,7 +8,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 
-const checked = /^(?:kernel|plugins|hooks|examples|\.ci)\/.*\.(?:ts|md|html|css|js)$|^[A-Z]+\.md$/;
+const checkedPaths =
+  /^(?:kernel|plugins|hooks|examples|\.ci)\/.*\.(?:ts|md|html|css|js)$|^[A-Z]+\.md$/;
 
 /** Phrases of the project's former dialect, each with the standard wording. The style page explains why. */
 const replacedPhrases: readonly (readonly [RegExp, string])[] = [
@@ -40,7 +41,7 @@ const replacedInTitles: readonly (readonly [RegExp, string])[] = [
 // cspell:enable
 
 const files = (process.argv.includes("--all") ? allFiles() : changedFiles()).filter(
-  (file) => checked.test(file) && existsSync(file),
+  (file) => checkedPaths.test(file) && existsSync(file),
 );
 const isSpelledWell = files.length === 0 || checkSpelling(files);
 const phraseProblems = process.argv.includes("--all")
@@ -71,8 +72,8 @@ function changedFiles(): string[] {
 
 /** The commit that changes are measured from, or `undefined` where the history holds none. */
 function baseCommit(): string | undefined {
-  const named = process.env["PORTICO_WORDS_BASE"];
-  if (named) return named;
+  const configuredBase = process.env["PORTICO_WORDS_BASE"];
+  if (configuredBase) return configuredBase;
   const candidates = [
     ["merge-base", "HEAD", "origin/main"],
     ["rev-parse", "--verify", "HEAD~1"],
@@ -103,7 +104,7 @@ function findReplacedPhrases(): string[] {
   const problems: string[] = [];
   for (const line of git("diff", "-U0", base).split("\n")) {
     if (line.startsWith("+++ ")) file = line.slice("+++ b/".length);
-    if (!line.startsWith("+") || line.startsWith("+++") || !checked.test(file)) continue;
+    if (!line.startsWith("+") || line.startsWith("+++") || !checkedPaths.test(file)) continue;
     if (file === ".ci/words.ts" || file === "CONTRIBUTING.md") continue;
     for (const [phrase, advice] of replacedPhrases)
       if (phrase.test(line))
@@ -129,8 +130,8 @@ function findInTitles(paths: readonly string[]): string[] {
  * those that `suite` returns under another name.
  */
 function titlesIn(source: string): string[] {
-  const named = [...source.matchAll(/\bconst (\w+) = suite\(/g)].map(([, name]) => name);
-  const functions = ["(?:test|suite)\\w*", ...named].join("|");
+  const suiteNames = [...source.matchAll(/\bconst (\w+) = suite\(/g)].map(([, name]) => name);
+  const functions = ["(?:test|suite)\\w*", ...suiteNames].join("|");
   const title = new RegExp(`\\b(?:${functions})\\(\\s*(["'\`])((?:\\\\.|(?!\\1)[^\\\\])*)\\1`, "g");
   return [...source.matchAll(title)].map(([, , text]) => text ?? "");
 }

@@ -1,13 +1,15 @@
-/** Puts modules of the package into a bundle, where the kernel finds them by their paths: see `kernel/built-in.ts`. */
+/**
+ * Includes modules of the package in a bundle, where the kernel finds them by their paths: see `kernel/built-in.ts`.
+ */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "esbuild";
 import { packageDir } from "./common.ts";
 
-/** What plugins publish as `portico/<plugin>`. */
+/** The modules that plugins publish as `portico/<plugin>`. */
 export const faces = () => withFile("plugins", "index.ts");
 
-/** What discovery finds of the package's own. */
+/** The package's own extensions, as discovery finds them. */
 export const extensions = () => [
   ...withFile("plugins", "plugin.ts"),
   ...withFile("hooks", "handler.ts"),

@@ -4,7 +4,7 @@ import type { CommonOptions } from "esbuild";
 export const packageDir = dirname(dirname(import.meta.dirname));
 export const outdir = join(packageDir, ".build");
 
-/** Of everything that is built. */
+/** The options of all builds. */
 export const common = {
   platform: "node",
   target: "node20",

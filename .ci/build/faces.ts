@@ -6,13 +6,13 @@ import { build } from "esbuild";
 import { faces } from "./built-in.ts";
 import { common, outdir, packageDir } from "./common.ts";
 
-/** What authors import from the package where no gateway hands it in: in tests of their own. */
+/** Builds the modules that authors import from the package without a gateway, as in their own tests. */
 export async function buildFaces(): Promise<void> {
-  const named = faces().map((face) => [`faces/${faceName(face)}`, join(packageDir, face)]);
+  const entryPoints = faces().map((face) => [`faces/${faceName(face)}`, join(packageDir, face)]);
   await build({
     ...common,
     bundle: true,
-    entryPoints: { index: join(packageDir, "kernel/index.ts"), ...Object.fromEntries(named) },
+    entryPoints: { index: join(packageDir, "kernel/index.ts"), ...Object.fromEntries(entryPoints) },
     outdir,
     splitting: true,
     format: "esm",
@@ -21,14 +21,17 @@ export async function buildFaces(): Promise<void> {
   });
 }
 
-/** `portico/<name>` is published by the folder `<name>`, or by `<name>-kit` where other folders begin with the name. */
+/**
+ * Returns the name of a face: `portico/<name>` is in the folder `<name>`, or in `<name>-kit` if other folders begin
+ * with the name.
+ */
 function faceName(face: string): string {
   return basename(dirname(face)).replace(/-kit$/, "");
 }
 
 /**
- * What authors of plugins and hooks type-check against: declarations only, since our sources would cost them seconds.
- * Without the development packages there is no compiler; a packed product brings the declarations along.
+ * Writes the declarations against which authors of plugins and hooks type-check; our sources would cost them seconds.
+ * Without the development packages there is no compiler; a packed product includes the declarations.
  */
 export function emitTypes(): void {
   const require = createRequire(import.meta.url);
@@ -63,8 +66,8 @@ export function emitTypes(): void {
     encoding: "utf8",
   });
   if (status !== 0) throw new Error(`the declarations could not be made:\n${stdout}`);
-  // One entry that knows what every plugin adds to events, services and contributions. It brings Node's types along: a
-  // project of somebody else's names none of its own.
+  // One entry with the members that every plugin adds to events, services and contributions. It references Node's
+  // types, because an author's project may not.
   const imports = faces().map((face) => `import "./${face.replace(/\.ts$/, ".js")}";`);
   const lines = [
     '/// <reference types="node" />',

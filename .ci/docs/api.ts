@@ -1,6 +1,6 @@
 /**
- * The reference of what authors import: a page for `portico` and for each face, made from the sources with their doc comments.
- * A face that exports a name which cannot be found ends the build.
+ * Generates the reference of the modules that authors import: a page for `portico` and for each face, from the sources
+ * with their doc comments. A face that exports a name which cannot be found fails the build.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -17,11 +17,11 @@ interface Node {
 
 interface ExportedName {
   name: string;
-  /** The text of its documentation, without the marks of the comment. */
+  /** The text of its doc comment, without the comment markers. */
   documentation: string;
-  /** The declaration without its body; undefined for what another package exports. */
+  /** The declaration without its body; undefined for a name that another package exports. */
   signature?: string;
-  /** The package that it comes from, where it is not ours. */
+  /** The package that it comes from, if it is not Portico. */
   from?: string;
 }
 
@@ -44,7 +44,10 @@ export function apiPages(): Page[] {
   });
 }
 
-/** `./.build/types/plugins/agent/index.d.ts` is made from `plugins/agent/index.ts`; that of `portico` from `kernel/index.ts`. */
+/**
+ * Returns the source of a declaration file: `./.build/types/plugins/agent/index.d.ts` is generated from
+ * `plugins/agent/index.ts`, and that of `portico` from `kernel/index.ts`.
+ */
 function sourceOf(types: string): string {
   const path = types.replace("./.build/types/", "").replace(/\.d\.ts$/, ".ts");
   return path.startsWith("plugins/") ? path : join("kernel", path);
@@ -67,14 +70,14 @@ function pageOf(specifier: string, file: string): string {
 const modules = new Map<string, SourceModule>();
 
 function moduleAt(file: string): SourceModule {
-  const known = modules.get(file);
-  if (known) return known;
+  const loaded = modules.get(file);
+  if (loaded) return loaded;
   const module = new SourceModule(file);
   modules.set(file, module);
   return module;
 }
 
-/** A source file: what it exports, and where that is declared. */
+/** A source file with its exports and their declarations. */
 class SourceModule {
   readonly #file: string;
   readonly #text: string;
@@ -89,14 +92,14 @@ class SourceModule {
     this.#comments = comments;
   }
 
-  /** The comment at the top of the file. */
+  /** Returns the comment at the top of the file. */
   documentation(): string {
     const [first] = this.#comments;
     const isAtTop = first !== undefined && this.#text.slice(0, first.start).trim() === "";
-    return isAtTop && first.value.startsWith("*") ? withoutMarks(first.value) : "";
+    return isAtTop && first.value.startsWith("*") ? textOfComment(first.value) : "";
   }
 
-  /** The faces whose names this one exports as well. */
+  /** Returns the faces whose names this one exports as well. */
   republishedFaces(): string[] {
     const all = this.#body.filter(({ type }) => type === "ExportAllDeclaration");
     return all.map(sourceText).filter((specifier) => !specifier.startsWith("."));
@@ -116,17 +119,18 @@ class SourceModule {
     }
   }
 
-  /** The declaration of a name: here, or in the module that `exporting` or an import names. */
+  /** Finds the declaration of a name: here, or in the module that `exporting` or an import names. */
   #resolve(local: string, exporting?: Node): ExportedName {
-    if (exporting?.["source"]) return this.#named(local, exporting);
+    if (exporting?.["source"]) return this.#importedName(local, exporting);
     for (const node of this.#body) {
       const declaration = (node["declaration"] as Node | null | undefined) ?? node;
       if (declaredNames(declaration).includes(local))
         return this.#describe(local, declaration, node);
       const specifier = specifiersOf(node).find((each) => each.exported === local);
-      if (node.type === "ImportDeclaration" && specifier) return this.#named(specifier.local, node);
+      if (node.type === "ImportDeclaration" && specifier)
+        return this.#importedName(specifier.local, node);
       if (node.type === "ExportNamedDeclaration" && node["source"] && specifier)
-        return this.#named(specifier.local, node);
+        return this.#importedName(specifier.local, node);
     }
     const names = this.#body
       .filter(isOwnModule)
@@ -136,7 +140,7 @@ class SourceModule {
     throw new Error(`${relative(packageDir, this.#file)} declares no ${local}.`);
   }
 
-  #named(name: string, node: Node): ExportedName {
+  #importedName(name: string, node: Node): ExportedName {
     const specifier = sourceText(node);
     if (specifier.startsWith(".")) return this.#moduleOf(node).#resolve(name);
     if (!specifier.startsWith("portico")) return { name, documentation: "", from: specifier };
@@ -157,10 +161,10 @@ class SourceModule {
       ({ value, end }) =>
         end <= start && value.startsWith("*") && this.#text.slice(end, start).trim() === "",
     );
-    return comment === undefined ? "" : withoutMarks(comment.value);
+    return comment === undefined ? "" : textOfComment(comment.value);
   }
 
-  /** The declaration as it is written, without the bodies of functions and without private members. */
+  /** Returns the source of a declaration, without the bodies of functions and without private members. */
   #signatureOf(node: Node): string {
     if (node.type === "FunctionDeclaration") return this.#upTo(node, node["body"] as Node | null);
     if (node.type === "ClassDeclaration") return this.#classSignature(node);
@@ -168,7 +172,7 @@ class SourceModule {
     const [declarator] = node["declarations"] as Node[];
     const value = declarator?.["init"] as Node | null;
     if (value?.type === "ArrowFunctionExpression") return this.#upTo(node, value["body"] as Node);
-    const isShort = value !== null && node.end - node.start <= LONGEST_CONSTANT;
+    const isShort = value !== null && node.end - node.start <= MAX_CONSTANT_LENGTH;
     const end = isShort || !value ? node.end : value.start;
     return this.#text.slice(node.start, end).replace(/\s*=\s*$/, "");
   }
@@ -190,8 +194,8 @@ class SourceModule {
   }
 }
 
-/** A longer constant is shown by its name and type alone. */
-const LONGEST_CONSTANT = 120;
+/** The reference shows only the name and type of a longer constant. */
+const MAX_CONSTANT_LENGTH = 120;
 
 function isPublicMember({ accessibility, key }: Node): boolean {
   const isHidden = (key as Node | undefined)?.type === "PrivateIdentifier";
@@ -205,7 +209,7 @@ function declaredNames(node: Node): string[] {
   return isDeclaration ? [nameOf(node["id"] as Node) ?? ""] : [];
 }
 
-/** The names of `{ a as b }`: in an export, `exported` is b; in an import, the name that is used here is. */
+/** Returns the names in `{ a as b }`. In an export, `exported` is b; in an import, it is the name that is used here. */
 function specifiersOf(node: Node): { local: string; exported: string }[] {
   const specifiers = (node["specifiers"] as Node[] | undefined) ?? [];
   return specifiers.flatMap((specifier) => {
@@ -222,14 +226,14 @@ function nameOf(node: Node | undefined | null): string | undefined {
   return node?.type === "Identifier" ? String(node["name"]) : undefined;
 }
 
-/** True for `export * from "./file.ts"`. */
+/** Whether a statement is like `export * from "./file.ts"`. */
 const isOwnModule = (node: Node): boolean =>
   node.type === "ExportAllDeclaration" && sourceText(node).startsWith(".");
 
 const sourceText = (node: Node): string => String((node["source"] as Node)["value"]);
 
-/** The text of a doc comment; examples become blocks of code. */
-function withoutMarks(comment: string): string {
+/** Returns the text of a doc comment. Examples become code blocks. */
+function textOfComment(comment: string): string {
   const text = comment
     .replace(/^\*/, "")
     .split("\n")

@@ -1,4 +1,4 @@
-/** Makes the documentation: a static site with search, which the plugin `docs` serves at `/docs`. */
+/** Builds the documentation: a static site with search, which the plugin `docs` serves at `/docs`. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build } from "esbuild";
@@ -21,14 +21,14 @@ interface RenderedPage {
   title: string;
   html: string;
   sections: readonly Section[];
-  /** Further words that people type to find the page. */
+  /** Additional words that people may type to find the page. */
   searchWords: string;
 }
 
 const site = join(packageDir, "plugins/docs/site");
 const target = join(outdir, "docs");
 
-/** Throws where a page links to a page or a heading that does not exist. */
+/** Builds all pages and the search index. Throws if a page links to a page or a heading that does not exist. */
 export async function buildDocs(definitions: readonly PluginDefinition[]): Promise<void> {
   const reference = Object.entries(await referencePages(definitions)).map(
     ([name, markdown]): Page => ({ url: `reference/${name}`, group: "Reference", markdown }),
@@ -72,7 +72,7 @@ interface PageToken {
   attrSet(name: string, value: string): void;
 }
 
-/** The sections of a page with their texts, for the search. Each heading gets its anchor. */
+/** Returns the sections of a page with their texts, for the search, and adds an anchor to each heading. */
 function readSections(tokens: readonly PageToken[]): Section[] {
   const sections: Section[] = [];
   for (const [index, token] of tokens.entries()) {
@@ -95,7 +95,7 @@ interface LinkToken {
   attrSet(name: string, value: string): void;
 }
 
-/** Pictures are served beside the pages; links go where `hrefOf` says. */
+/** Rewrites a picture to the address next to the pages, and a link to the address that `hrefOf` returns. */
 function rewriteLink(token: LinkToken, page: Page, urls: ReadonlyMap<string, string>): void {
   if (token.type === "image") {
     const source = token.attrGet("src") ?? "";
@@ -106,18 +106,18 @@ function rewriteLink(token: LinkToken, page: Page, urls: ReadonlyMap<string, str
     token.attrSet("href", hrefOf(token.attrGet("href") ?? "", page, urls));
 }
 
-/** Markers for generated tables are comments. */
+/** Removes comments, such as the markers of generated tables. */
 const withoutComments = (markdown: string): string => markdown.replace(/<!--[\s\S]*?-->\n?/g, "");
 
-/** A page may hold `<!-- search: words -->`: they stand for words of its readers that its text does not use. */
+/** Returns the words of `<!-- search: words -->`: words of readers that the page itself does not use. */
 const searchWordsOf = (markdown: string): string =>
   /<!-- search: ([\s\S]*?) -->/.exec(markdown)?.[1] ?? "";
 
-/** Underscores stay, since they belong to names such as `max_tokens`. */
+/** Removes Markdown's marks except underscores, which belong to names such as `max_tokens`. */
 const plainText = (markdown: string): string =>
   markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");
 
-/** As GitHub makes them, so that links in the READMEs work in both places. */
+/** Returns the anchor that GitHub would generate, so that links in the READMEs work in both places. */
 const anchorOf = (title: string): string =>
   title
     .toLowerCase()
@@ -134,9 +134,10 @@ function checkLinks(pages: readonly RenderedPage[]): void {
   );
   const broken = pages.flatMap(({ page, html }) =>
     [...html.matchAll(/href="(\/docs[^"#]*|)(?:#([^"]*))?"/g)].flatMap(([, path = "", anchor]) => {
-      const known = anchors.get(path === "" ? addressOf(page.url) : path);
-      const isGood = known && (anchor === undefined || known.has(decodeURIComponent(anchor)));
-      return isGood ? [] : [`${page.source ?? page.url}: ${path}${anchor ? `#${anchor}` : ""}`];
+      const pageAnchors = anchors.get(path === "" ? addressOf(page.url) : path);
+      const isValid =
+        pageAnchors && (anchor === undefined || pageAnchors.has(decodeURIComponent(anchor)));
+      return isValid ? [] : [`${page.source ?? page.url}: ${path}${anchor ? `#${anchor}` : ""}`];
     }),
   );
   if (broken.length > 0)

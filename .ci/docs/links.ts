@@ -1,4 +1,7 @@
-/** Links between pages, which are written as paths of files so that they work on GitHub and in the documentation alike. */
+/**
+ * Resolves links between pages, which are written as file paths so that they work on GitHub and in the documentation
+ * alike.
+ */
 import { dirname, join } from "node:path";
 import type { Page } from "./pages.ts";
 
@@ -7,8 +10,9 @@ const repository = "https://github.com/portico-gateway/portico/blob/main";
 export const addressOf = (url: string): string => (url === "index" ? "/docs" : `/docs/${url}`);
 
 /**
- * The address for a link of a page: a file that has a page becomes that page, any other one the file in the repository.
- * `urls` has the page of each source. Throws where a page that GitHub shows too links to an address of the documentation.
+ * Returns the address for a link: that of the page for a file that has one, otherwise that of the file in the
+ * repository. `urls` has the page of each source. Throws if a page that GitHub also shows links to an address of the
+ * documentation.
  */
 export function hrefOf(
   href: string,

@@ -1,18 +1,18 @@
-/** Which pages the documentation has: where each comes from, and what its address is. */
+/** The list of written pages in the documentation, with the source and the address of each. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageDir } from "../build/common.ts";
 
 export interface Page {
-  /** Below `/docs/`; `index` is `/docs` itself. */
+  /** The address below `/docs/`; `index` is `/docs` itself. */
   url: string;
-  /** The file that it is made of, relative to the package; absent for what is generated. */
+  /** The source file, relative to the package; absent for generated pages. */
   source?: string;
   group: string;
   markdown: string;
 }
 
-/** Guides in the order in which they are listed. */
+/** The guides in their order in the navigation. */
 const guides = [
   "index",
   "start",
@@ -33,7 +33,7 @@ const guides = [
   "troubleshooting",
 ];
 
-const others: readonly [url: string, source: string, group: string][] = [
+const otherPages: readonly [url: string, source: string, group: string][] = [
   ["hooks", "kernel/hooks/README.md", "Extend"],
   ["write-plugins", "kernel/plugins/README.md", "Extend"],
   ["examples", "examples/README.md", "Extend"],
@@ -43,17 +43,17 @@ const others: readonly [url: string, source: string, group: string][] = [
   ["contributing", "CONTRIBUTING.md", "Project"],
 ];
 
-/** Throws where a guide is not listed, since nobody would find it. */
+/** Reads the written pages. Throws if a guide is not listed, because nobody would find it. */
 export function writtenPages(): Page[] {
   refuseUnlistedGuides();
-  const listed = [
+  const sources = [
     ...guides.map((name) => [name, `plugins/docs/guides/${name}.md`, "Guides"] as const),
-    ...others,
+    ...otherPages,
     ...pluginReadmes().map(
       (name) => [`plugins/${name}`, `plugins/${name}/README.md`, "Plugins"] as const,
     ),
   ];
-  return listed.map(([url, source, group]) => ({
+  return sources.map(([url, source, group]) => ({
     url,
     source,
     group,

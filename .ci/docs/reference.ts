@@ -1,4 +1,7 @@
-/** Reference pages in Markdown, made from what plugins declare: configuration, events, commands and error codes. */
+/**
+ * Generates reference pages in Markdown from the declarations of plugins: configuration, events, commands and error
+ * codes.
+ */
 import type { TSchema } from "@sinclair/typebox";
 import { kernelSchemas } from "../../kernel/config/schema.ts";
 import { entriesOf, statusOf } from "../../kernel/errors.ts";
@@ -6,7 +9,7 @@ import { kernelEvents } from "../../kernel/gateway/events.ts";
 import type { PluginDefinition } from "../../kernel/contract/index.ts";
 import type { Command } from "../../plugins/command-line/command.ts";
 
-/** Page name → Markdown. */
+/** Returns the Markdown of each page by name. */
 export async function referencePages(
   definitions: readonly PluginDefinition[],
 ): Promise<Record<string, string>> {
@@ -44,7 +47,7 @@ interface KeyRow {
   description: string;
 }
 
-/** The keys of a schema and of the objects in it, deepest last. */
+/** Returns the keys of a schema and of the objects in it. */
 function keysOf(path: string, schema: TSchema): KeyRow[] {
   const properties = schema["properties"] as Record<string, TSchema> | undefined;
   const patterns = schema["patternProperties"] as Record<string, TSchema> | undefined;
