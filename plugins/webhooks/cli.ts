@@ -46,13 +46,13 @@ interface Reason {
   expected: unknown;
   actual?: unknown;
 }
-interface Replayed {
+interface ReplayResult {
   deliveryId: string;
   action: string;
   eventId?: string;
   turnId?: string;
 }
-interface Tested {
+interface TestResult {
   source: string;
   action: string;
   session?: string;
@@ -72,7 +72,7 @@ const delivery = {
   description: "The id of the delivery, or the beginning or end of it",
 };
 
-function pairs(values: unknown, option: string): Record<string, string> {
+function parsePairs(values: unknown, option: string): Record<string, string> {
   return Object.fromEntries(
     ((values as string[] | undefined) ?? []).map((text) => {
       const pair = /^([^:=\s]+)\s*[:=]\s*(.*)$/.exec(text);
@@ -82,8 +82,8 @@ function pairs(values: unknown, option: string): Record<string, string> {
   );
 }
 
-/** Without one, the mapping's sample is meant. */
-function bodyFrom(io: CommandIO): unknown {
+/** Returns the body of the options. Without one, the gateway uses the mapping's sample. */
+function readBody(io: CommandIO): unknown {
   const { file, body } = io.options;
   if (file === undefined && body === undefined) return undefined;
   if (file !== undefined && body !== undefined)
@@ -96,7 +96,7 @@ function bodyFrom(io: CommandIO): unknown {
   }
 }
 
-function passing({
+function describeLine({
   at,
   id,
   source,
@@ -186,7 +186,7 @@ const deliveries = commandFor<{ deliveries: DeliveryView[] }>(
   },
 );
 
-/** Not made from its route, since it prints a stream that has no end. */
+/** This command is not derived from its route, because it prints an endless stream. */
 const tail = defineCommand({
   name: "tail",
   summary: "Print deliveries as they arrive, until you press Ctrl-C",
@@ -195,8 +195,8 @@ const tail = defineCommand({
     for await (const line of createInterface({ input: Readable.from(bytes) })) {
       if (!line.startsWith("data: ")) continue;
       const delivery = JSON.parse(line.slice("data: ".length)) as DeliveryView;
-      // One line for each in either form: the list has no end.
-      io.print(io.json ? JSON.stringify(delivery) : passing(delivery));
+      // With --json, too, each delivery is one line, since the stream is endless.
+      io.print(io.json ? JSON.stringify(delivery) : describeLine(delivery));
     }
   },
 });
@@ -236,7 +236,7 @@ const show = commandFor<DeliveryView>("GET /webhooks/deliveries/:id", management
   view: details,
 });
 
-const replay = commandFor<Replayed>(
+const replay = commandFor<ReplayResult>(
   "POST /webhooks/deliveries/:id/replay",
   managementRoutes.replay,
   {
@@ -248,7 +248,7 @@ const replay = commandFor<Replayed>(
   },
 );
 
-const test = commandFor<Tested>("POST /webhooks/test", managementRoutes.test, {
+const test = commandFor<TestResult>("POST /webhooks/test", managementRoutes.test, {
   name: "test",
   summary: "Show what a request would start, without starting anything",
   description:
@@ -273,9 +273,9 @@ const test = commandFor<Tested>("POST /webhooks/test", managementRoutes.test, {
   },
   members: (io) => ({
     path: io.args["path"] ?? "",
-    headers: pairs(io.options["header"], "header"),
-    query: pairs(io.options["query"], "query"),
-    body: bodyFrom(io),
+    headers: parsePairs(io.options["header"], "header"),
+    query: parsePairs(io.options["query"], "query"),
+    body: readBody(io),
   }),
   view: describeTest,
 });
@@ -291,11 +291,11 @@ export default defineCommand({
   commands: [list, deliveries, tail, catchSample, show, replay, test],
 });
 
-function describeTest(tested: Tested): string[] {
-  const { source, action, session, task, text, missing, nearest } = tested;
+function describeTest(result: TestResult): string[] {
+  const { source, action, session, task, text, missing, nearest } = result;
   return [
     `${source} → ${action}${session ? ` in the session ${session}` : ""}`,
-    ...skipOf(tested),
+    ...describeSkip(result),
     ...missing.map((name) => {
       const near = nearest[name];
       return `no value for ${name}${near ? `: did you mean {${near}}?` : ""}`;
@@ -304,8 +304,8 @@ function describeTest(tested: Tested): string[] {
   ];
 }
 
-/** Why the request would start nothing. */
-function skipOf({ outcome, reason }: Tested): string[] {
+/** Returns the line that says why the request would start nothing. */
+function describeSkip({ outcome, reason }: TestResult): string[] {
   if (!outcome) return [];
   return [
     reason ? `skipped: ${describeReason(reason)}` : "skipped: its transform drops the request",

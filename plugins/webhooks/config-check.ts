@@ -1,4 +1,4 @@
-/** Mappings and keys that could not be used: names, templates, patterns, and models that nothing offers. */
+/** Finds invalid mappings and keys: names, templates, patterns, and models that no channel offers. */
 import {
   type ConfigCheck,
   type ConfigCheckSubject,
@@ -24,7 +24,7 @@ const check: ConfigCheck = async (subject) => {
 };
 export default check;
 
-/** Two credentials with one token cannot be distinguished. */
+/** Finds two credentials with the same token, which the gateway could not distinguish. */
 async function credentialFaults(webhooks: WebhooksConfig): Promise<ConfigFault[]> {
   try {
     await readSettings({ ...webhooks, mappings: {} }, { isKnown: () => true });
@@ -63,7 +63,7 @@ function keyFaults(
   );
 }
 
-/** Their errors name the whole key, in `param` and before the message, which reads after the key. */
+/** Locates an error of the settings, which names the whole key in `param` and at the beginning of its message. */
 function faultOf(error: unknown, path: string[]): ConfigFault {
   if (!isPorticoError(error) || error.param === undefined) return definitionFault(error, path);
   const { param, message } = error;

@@ -1,4 +1,4 @@
-/** Every error of the plugin `webhooks`. */
+/** All errors of the plugin `webhooks`. */
 import { PorticoError } from "portico";
 
 const CONFIGURATION = { code: "invalid_request_error" } as const;

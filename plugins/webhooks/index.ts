@@ -9,14 +9,14 @@ declare module "portico" {
 /** The context of `webhook:received`. */
 export interface WebhookReceived {
   deliveryId: string;
-  /** `wake`, `agent`, or the mapping's name. */
+  /** `wake`, `agent`, or the name of the mapping. */
   source: string;
-  /** What it became. */
+  /** What the gateway starts: an event, a turn, or nothing. */
   action: "wake" | "agent" | "none";
   eventId?: string;
   turnId?: string;
   sessionId?: string;
-  /** Names in lower case; secrets are masked. */
+  /** The headers with names in lower case and masked secrets. */
   headers: Record<string, string>;
   query: Record<string, string>;
   body: unknown;

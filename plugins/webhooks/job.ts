@@ -1,4 +1,4 @@
-/** What an accepted delivery becomes: the items that go into the store with it, and its response. */
+/** The job of an accepted delivery: the items that are stored with it, and its response. */
 import { type Principal, principalNamed } from "portico";
 import type { NewItem } from "portico/store";
 import type { PreparedResponse } from "./mappings/respond.ts";
@@ -7,13 +7,13 @@ import type { Mapping } from "./settings.ts";
 /** The source of turns and events, as the agent shows it. */
 export const SOURCE = "webhook";
 
-/** The kind of item that a delivery is which waits for others of its burst. */
+/** The kind of the items of deliveries that wait for others of their burst. */
 export const BURST = "webhook.burst";
 
 export interface Job {
   action: "wake" | "agent" | "none";
   items: readonly NewItem[];
-  /** On whose behalf; none where nothing is started. */
+  /** The principal on whose behalf the job starts something; absent if it starts nothing. */
   principal?: Principal;
   status: number;
   body?: unknown;
@@ -21,18 +21,18 @@ export interface Job {
   eventId?: string;
   turnId?: string;
   sessionId?: string;
-  /** The response waits for the end of the turn. */
+  /** True if the response waits for the end of the turn. */
   wait?: boolean | undefined;
-  /** The mapping's own response. */
+  /** The response that the mapping defines. */
   respond?: PreparedResponse | undefined;
 }
 
-/** Nothing is started: a challenge, or a delivery that its transform dropped. */
+/** Creates a job that starts nothing, for a challenge, or a delivery that does not match or was dropped. */
 export function emptyJob(status: number, body?: unknown): Job {
   return { action: "none", items: [], status, body };
 }
 
-/** A mapping itself owns what it starts, regardless of the caller: strangers write the payload. */
+/** Returns the principal of what a mapping starts. It is not the caller's, because strangers write the payload. */
 export function principalOfMapping({ name }: Pick<Mapping, "name">): Principal {
   return principalNamed("webhook", name);
 }

@@ -1,4 +1,4 @@
-/** Makes jobs of the requests to `wake` and `agent`, and of those that a mapping has rendered. */
+/** Creates the jobs of requests to `wake` and `agent`, and of requests that a mapping has rendered. */
 import type { Principal, Static } from "portico";
 import { type AgentService, newId, type TurnRequest } from "portico/agent";
 import { burstJob } from "./bursts/collect.ts";
@@ -30,16 +30,17 @@ export function wakeJob(
   };
 }
 
-/** Throws 404 or 400 where the turn could only fail: its model, its channel or its delivery is wrong. */
+/** Throws 404 or 400 if the turn could only fail, because its model, channel or delivery is wrong. */
 export async function agentJob(
   agent: AgentService,
   { wait, delivery, ...request }: Static<typeof agentRequest>,
   { ownSessions, principal }: Pick<Credential, "ownSessions" | "principal">,
 ): Promise<Job> {
   await agent.checkModel({ ...request, principal });
-  // the caller is no owner: no private address is delivered to on its word
-  const guarded = typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
-  const turn = { ...request, delivery: guarded, source: SOURCE, principal };
+  // The caller is not the owner, so it may not name a private address as the target.
+  const publicDelivery =
+    typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
+  const turn = { ...request, delivery: publicDelivery, source: SOURCE, principal };
   if (ownSessions === undefined || turn.session !== undefined)
     return { ...turnJob(agent, turn), wait };
   const turnId = newId("turn");
@@ -49,7 +50,7 @@ export async function agentJob(
   };
 }
 
-/** Throws as `agentJob` does. */
+/** Throws the same errors as `agentJob`. */
 export async function mappingJob(
   agent: AgentService,
   mapping: Mapping,
@@ -60,11 +61,11 @@ export async function mappingJob(
   const { action, model, channel } = rendering;
   const principal = principalOfMapping(mapping);
   if (action === "agent") await agent.checkModel({ model, channel, principal });
-  const job = jobOfRendering(agent, mapping, rendering, burstKey);
+  const job = createJob(agent, mapping, rendering, burstKey);
   return { ...job, respond: mapping.respond?.prepare(request, job) };
 }
 
-function jobOfRendering(
+function createJob(
   agent: AgentService,
   mapping: Mapping,
   rendering: Rendering,

@@ -1,4 +1,4 @@
-/** The owner's side: the setup, received deliveries, replays, and dry runs. */
+/** The routes for the owner: the setup, received deliveries, replays, samples and dry runs. */
 import { type Call, maskAddress, type PluginContext, exactJson, type Static } from "portico";
 import { choiceIn, limitIn, maskNamed, secondsIn, timeIn } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
@@ -37,14 +37,14 @@ export interface ManagementOptions {
   samples: Samples;
 }
 
-/** Of the newest, for ids that are given in short. */
-const MOST_LOOKED_AT = 1000;
+/** A shortened id is searched among this number of the newest deliveries. */
+const MAX_SEARCHED = 1000;
 
 export function mountManagement(options: ManagementOptions): void {
   const { ctx, settings } = options;
   const management = new Management(options);
   const routes = managementRoutes;
-  ctx.route("GET", "/webhooks", routes.list, () => listing(settings()));
+  ctx.route("GET", "/webhooks", routes.list, () => viewSettings(settings()));
   ctx.route("POST", "/webhooks/test", routes.test, (call) => management.test(call));
 
   ctx.route("GET", "/webhooks/deliveries", routes.deliveries, (call) => management.list(call));
@@ -64,7 +64,7 @@ export function mountManagement(options: ManagementOptions): void {
   });
 }
 
-/** Deliveries as they arrive, here and at other gateways. */
+/** Mounts the stream of new deliveries, here and at other gateways. */
 function mountTail({ ctx, log }: ManagementOptions): void {
   const open = feedsOf(ctx);
   const tail = (send: (delivery: unknown) => void) =>
@@ -74,7 +74,7 @@ function mountTail({ ctx, log }: ManagementOptions): void {
     const feed = open(call);
     const send = (delivery: unknown) => void feed.send("delivery", delivery);
     const undo = [tail(send), ctx.add("feedWatcher", { name: "deliveries", take: send })];
-    feed.onClose(() => undo.forEach((each) => void each()));
+    feed.onClose(() => undo.forEach((dispose) => void dispose()));
   });
 }
 
@@ -105,11 +105,11 @@ class Management {
     };
   }
 
-  /** Plans a kept request again, by the configuration of today, and stores what it starts. */
+  /** Plans a kept request again with the current configuration, and stores the items that it starts. */
   async replay(call: Call) {
     const { ctx, settings, log, planner } = this.#options;
     const delivery = await this.#findDelivery(call);
-    const { target, request } = await this.#requestOf(delivery, call);
+    const { target, request } = await this.#restoreRequest(delivery, call);
     const permission = permissionToReplay(settings(), delivery.meta["credential"]);
     const { job, source } = await planner.plan(target, request, permission);
     const id = newId("del");
@@ -124,7 +124,7 @@ class Management {
       payload: delivery.payload,
     };
     await this.#store.enqueue({ items: job.items, deliveries: [row] });
-    log.written(row);
+    log.announce(row);
     const { secrets } = settings();
     announceDelivery(ctx, { id, job, source, request, address: call.address, secrets });
     const { eventId, turnId, sessionId } = job;
@@ -139,8 +139,8 @@ class Management {
     };
   }
 
-  /** The request of a kept delivery, and what it is for today. */
-  async #requestOf(
+  /** Restores the request of a kept delivery, and finds its current target. */
+  async #restoreRequest(
     { payload, outcome, meta }: Delivery & { payload: string | undefined },
     { limits }: Call,
   ): Promise<{ target: Target; request: Request }> {
@@ -174,7 +174,7 @@ class Management {
     return viewPlan(plan, request);
   }
 
-  /** What is tried: an endpoint, or a mapping as it is, as it would be after a change, or one that is not made yet. */
+  /** Returns the target of a test: an endpoint, or a mapping that exists, is changed, or does not exist yet. */
   async #targetOf(path: string, change: TestRequest["change"]): Promise<Target> {
     const { settings } = this.#options;
     const name = path.replace(/^\//, "");
@@ -190,33 +190,33 @@ class Management {
     return target;
   }
 
-  /** What the caller sends, completed by the kept sample. */
+  /** Returns the request of the caller, completed from the kept sample. */
   async #sampleRequest(
     target: Target,
     { body, headers, query }: Pick<TestRequest, "body" | "headers" | "query">,
   ): Promise<Request> {
-    const own = sampleOf({ body, headers, query });
+    const input = sampleOf({ body, headers, query });
     const sample =
       body === undefined ? await this.#sampleFor(target) : await this.#keptSample(target);
     return {
       body: body === undefined ? sample?.body : body,
-      headers: { ...sample?.headers, ...own.headers },
-      query: { ...sample?.query, ...own.query },
+      headers: { ...sample?.headers, ...input.headers },
+      query: { ...sample?.query, ...input.query },
     };
   }
 
-  /** The mapping with changes that are being tried. A placeholder without a value is shown, not refused. */
+  /** Applies changes to a mapping for a test. It does not check placeholders against the sample, since the test shows these. */
   #changeMapping(
     { name, config }: Pick<Mapping, "name" | "config">,
     { match, message, session }: Partial<MappingConfig>,
   ): Promise<Mapping> {
-    const changed = {
+    const newConfig = {
       ...config,
       match: match ?? config.match,
       message: (message ?? config.message) || undefined,
       session: (session ?? config.session) || undefined,
     };
-    return readMapping(name, changed, this.#options.settings().config.rateLimit);
+    return readMapping(name, newConfig, this.#options.settings().config.rateLimit);
   }
 
   async catchSample(call: Call) {
@@ -247,7 +247,7 @@ class Management {
   async #keptSample({ mapping }: Pick<Target, "mapping">): Promise<Request | undefined> {
     if (mapping === undefined) return undefined;
     const { sample } = mapping.config;
-    return sample ? sampleOf(sample) : this.#options.samples.of(mapping.name);
+    return sample ? sampleOf(sample) : this.#options.samples.get(mapping.name);
   }
 
   async #sampleFor(target: Pick<Target, "mapping">): Promise<Request> {
@@ -258,15 +258,15 @@ class Management {
       : errors.noSampleNamed({ param: "body" });
   }
 
-  /** By its id, which may be shortened. */
+  /** Returns the delivery with the id in the path, which may be shortened. Throws `not_found`. */
   async #findDelivery({ params }: Call) {
     await this.#options.log.flush();
     const id = params["id"] ?? "";
     const { deliveries } = this.#store;
     const exact = await deliveries.get(id);
     if (exact) return exact;
-    const listed = byShortId(await deliveries.list({ limit: MOST_LOOKED_AT }), id);
-    const delivery = listed && (await deliveries.get(listed.id));
+    const match = byShortId(await deliveries.list({ limit: MAX_SEARCHED }), id);
+    const delivery = match && (await deliveries.get(match.id));
     if (!delivery) throw errors.unknownDelivery({ id });
     return delivery;
   }
@@ -276,7 +276,7 @@ class Management {
   }
 }
 
-/** What the delivery log keeps of a request beside its body. */
+/** The part of a request that the delivery log keeps in addition to the body. */
 interface KeptRequest {
   target?: string;
   headers?: Record<string, string>;
@@ -308,7 +308,7 @@ function viewPlan(plan: Plan, request: Request) {
   };
 }
 
-/** A match that does not hold, or a transform that drops it. */
+/** Returns whether the request does not match, or a transform drops it. */
 const isSkipped = ({ action, status, body }: Job): boolean =>
   action === "none" &&
   (status === 204 || (body as { outcome?: string } | undefined)?.outcome === "skipped");
@@ -320,7 +320,7 @@ function viewDelivery({ at, meta, ...delivery }: Delivery) {
   return { ...delivery, at: new Date(at).toISOString(), ...meta };
 }
 
-function listing({ enabled, prefix, config, tokens, mappings, broken, warning }: Settings) {
+function viewSettings({ enabled, prefix, config, tokens, mappings, broken, warning }: Settings) {
   return {
     enabled,
     path: prefix,
@@ -328,12 +328,12 @@ function listing({ enabled, prefix, config, tokens, mappings, broken, warning }:
     rateLimit: config.rateLimit,
     credentials: tokens.map(({ credential }) => credential.name),
     endpoints: [`POST ${prefix}/wake`, `POST ${prefix}/agent`, `POST ${prefix}`],
-    mappings: [...mappings.values()].map((mapping) => describe(mapping, prefix)),
+    mappings: [...mappings.values()].map((mapping) => viewMapping(mapping, prefix)),
     refused: Object.fromEntries(broken),
   };
 }
 
-function describe({ name, config, verifier, burst }: Mapping, prefix: string) {
+function viewMapping({ name, config, verifier, burst }: Mapping, prefix: string) {
   return {
     name,
     path: `${prefix}/${name}`,

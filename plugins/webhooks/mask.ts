@@ -1,13 +1,13 @@
-/** Keeps secrets out of the delivery log and of what is shown of it. */
+/** Masks secrets in the delivery log and in views of it. */
 import { exactJson, isSecretName, MASK } from "portico";
 import { maskNamed } from "portico/strings";
 
-/** Anything shorter would be found where it is no secret, in an event's name or a word of the payload. */
-const SHORTEST = 8;
-/** What senders sign in with, however short it is. */
+/** Shorter secrets are not masked, since they also occur where they are no secrets, such as in the name of an event. */
+const MIN_LENGTH = 8;
+/** The headers in which senders send credentials. In these, short secrets are masked too. */
 const CREDENTIALS = new Set(["authorization", "x-service-token", "x-gitlab-token"]);
 
-/** A copy in which values with the name of a secret, and the known secrets themselves, are masked. */
+/** Returns a copy in which fields with the name of a secret, and all known secrets, are masked. */
 export function maskFields(
   fields: Readonly<Record<string, string>>,
   secrets: readonly string[],
@@ -19,27 +19,27 @@ export function maskFields(
   return masked;
 }
 
-/** A copy without the known secrets: what a sender signs in with is nothing for a template. */
+/** Returns a copy in which known secrets are masked, since templates must not see the credentials of a sender. */
 export function withoutSecrets(
   fields: Readonly<Record<string, string>>,
   secrets: readonly string[],
 ): Record<string, string> {
   const clean: Record<string, string> = {};
   for (const name of Object.keys(fields))
-    clean[name] = maskText(fields[name] as string, secrets, CREDENTIALS.has(name) ? 1 : SHORTEST);
+    clean[name] = maskText(fields[name] as string, secrets, CREDENTIALS.has(name) ? 1 : MIN_LENGTH);
   return clean;
 }
 
-/** Without the known secrets of so many characters; a longer one that begins with another has to come first. */
-export function maskText(text: string, secrets: readonly string[], shortest = SHORTEST): string {
+/** Masks secrets of at least `minLength` characters. A secret that contains another one must come before that in the list. */
+export function maskText(text: string, secrets: readonly string[], minLength = MIN_LENGTH): string {
   let masked = text;
   for (const secret of secrets)
-    if (secret.length >= shortest && masked.includes(secret))
+    if (secret.length >= minLength && masked.includes(secret))
       masked = masked.replaceAll(secret, MASK);
   return masked;
 }
 
-/** The text of a payload as it may be shown: in JSON, what is called a secret is masked too. */
+/** Masks a payload for display: known secrets, and values of JSON, XML and forms with the name of a secret. */
 export function maskPayload(payload: string, secrets: readonly string[]): string {
   const text = maskText(payload, secrets);
   try {
@@ -51,16 +51,18 @@ export function maskPayload(payload: string, secrets: readonly string[]): string
   }
 }
 
-// A name is taken whole or not at all, so that nothing is tried twice.
+// The name matches as a whole or not at all, which avoids backtracking.
 const ELEMENT = /<([\w:.-]+)(?![\w:.-])([^<>]*)>([^<]+)/g;
 
-/** An element of XML with a text. */
-function maskElement(all: string, name: string, attributes: string, text: string): string {
-  return isSecretName(name) && text.trim() !== "" ? `<${name}${attributes}>${MASK}` : all;
+/** Masks the text of an XML element with the name of a secret. */
+function maskElement(element: string, name: string, attributes: string, text: string): string {
+  return isSecretName(name) && text.trim() !== "" ? `<${name}${attributes}>${MASK}` : element;
 }
 
-/** `name=value` of a form; in linear time, whatever the text. */
+/** Masks `name=value` of a form, in linear time for any text. */
 function maskField(field: string): string {
-  const sign = field.indexOf("=");
-  return sign > 0 && isSecretName(field.slice(0, sign)) ? field.slice(0, sign + 1) + MASK : field;
+  const equalsAt = field.indexOf("=");
+  return equalsAt > 0 && isSecretName(field.slice(0, equalsAt))
+    ? field.slice(0, equalsAt + 1) + MASK
+    : field;
 }

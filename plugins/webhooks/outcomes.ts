@@ -1,4 +1,4 @@
-/** What may become of a request, as the delivery log has it. */
+/** The outcomes of requests in the delivery log. */
 export const OUTCOMES = [
   "accepted",
   "duplicate",

@@ -1,4 +1,4 @@
-/** From a path and a body to what is to be done: which endpoint or mapping, and the job it makes. */
+/** Plans a request: finds its endpoint or mapping, and creates the job. */
 import {
   compile,
   exactJson,
@@ -31,72 +31,72 @@ export type Target = { path: string; source: string } & (
 
 export interface Plan {
   job: Job;
-  /** `wake`, `agent`, or the mapping's name. */
+  /** `wake`, `agent`, or the name of the mapping. */
   source: string;
   request: Request;
   /** Placeholders without a value. */
   missing?: readonly string[];
-  /** A sender asks whether we are there. */
+  /** True if the sender only verifies the address. */
   challenge?: boolean;
-  /** The mapping was called by its name, and this condition of its match does not hold. */
+  /** The condition that does not hold, if the request names its mapping but does not match it. */
   mismatch?: Mismatch;
   rendering?: Rendering;
 }
 
 export interface Planner {
-  /** The body as the target takes it. Throws 415, 400. */
+  /** Parses the body for the target. Throws 415 or 400. */
   read(target: Target, source: BodySource): Reading | Promise<Reading>;
-  /** Throws 400 for what breaks the schema, 404 `no_mapping`, 500 `transform_failed`. Writes nothing. */
+  /** Plans a request without storing anything. Throws 400 for an invalid body, 404 `no_mapping`, 500 `transform_failed`. */
   plan(target: Target, request: Request, permission?: Permission): Plan | Promise<Plan>;
 }
 
-/** A body, and how single mappings read it (see `Request`). */
+/** A parsed body, and its variants for single mappings (see `Request`). */
 export type Reading = Pick<Request, "body" | "variants">;
 
-/** What a caller may start; without one everything. */
+/** The rights of a caller. */
 interface Permission {
-  /** Whose signature fits. */
+  /** The mapping whose signature is valid. */
   mapping?: Mapping | undefined;
   allowed(mapping: Mapping): boolean;
   credential: Pick<Credential, "checkNames" | "ownSessions" | "principal">;
 }
 
-/** The owner's, who tries something out. */
-const EVERYTHING: Permission = {
+/** The rights of the owner, for tests. */
+const OWNER_PERMISSION: Permission = {
   allowed: () => true,
   credential: { principal: "owner", checkNames: () => {} },
 };
 
 /**
- * The owner's who starts a delivery again. It acts for the one who sent it, as it did then; where that credential is gone,
- * for nobody.
+ * Returns the rights of a replay, which may reach every mapping. It acts for the principal of the credential that sent the
+ * delivery, or for `outside` if that credential no longer exists.
  */
 export function permissionToReplay({ tokens }: Settings, credential: unknown): Permission {
-  const known = tokens.find((token) => token.credential.name === credential)?.credential;
-  return { allowed: () => true, credential: known ?? NOBODY };
+  const original = tokens.find((token) => token.credential.name === credential)?.credential;
+  return { allowed: () => true, credential: original ?? NO_CREDENTIAL };
 }
 
-const NOBODY: Permission["credential"] = { principal: "outside", checkNames: () => {} };
+const NO_CREDENTIAL: Permission["credential"] = { principal: "outside", checkNames: () => {} };
 
-/** `decodeURIComponent` costs as much as the rest of this, and few paths have anything for it. */
-const decoded = (part: string): string => (part.includes("%") ? decodeURIComponent(part) : part);
+/** Calls `decodeURIComponent` only if necessary, because it costs as much as the rest of `readTarget`. */
+const decodePart = (part: string): string => (part.includes("%") ? decodeURIComponent(part) : part);
 
 export function readTarget(path: string, { prefix, mappings }: Settings): Target {
   const begin = path.charAt(prefix.length) === "/" ? prefix.length + 1 : prefix.length;
-  const below = path.slice(begin, path.length > begin && path.endsWith("/") ? -1 : undefined);
-  // this is asked for each request, and most name one thing
-  const [first = "", second, ...rest] = below.includes("/")
-    ? below.split("/").map(decoded)
-    : [decoded(below)];
+  const subpath = path.slice(begin, path.length > begin && path.endsWith("/") ? -1 : undefined);
+  // This runs for each request, and most paths have a single part.
+  const [first = "", second, ...rest] = subpath.includes("/")
+    ? subpath.split("/").map(decodePart)
+    : [decodePart(subpath)];
   if (second !== undefined && rest.length === 0 && (first === "events" || first === "turns"))
-    return { kind: "status", path: below, source: first, what: first, id: second };
-  if (second !== undefined) return { kind: "unknown", path: below, source: "unknown" };
+    return { kind: "status", path: subpath, source: first, what: first, id: second };
+  if (second !== undefined) return { kind: "unknown", path: subpath, source: "unknown" };
   if (first === "") return { kind: "root", path: "", source: "/" };
   if (first === "wake" || first === "agent") return { kind: first, path: first, source: first };
   const mapping = mappings.get(first);
   return mapping
     ? { kind: "mapping", path: first, source: first, mapping }
-    : { kind: "unknown", path: below, source: "unknown" };
+    : { kind: "unknown", path: subpath, source: "unknown" };
 }
 
 export interface PlannerOptions {
@@ -125,7 +125,7 @@ class WebhookPlanner implements Planner {
     return readForRoot([...this.#options.settings().mappings.values()], source);
   }
 
-  plan(target: Target, request: Request, permission = EVERYTHING): Plan | Promise<Plan> {
+  plan(target: Target, request: Request, permission = OWNER_PERMISSION): Plan | Promise<Plan> {
     const { allowed, credential } = permission;
     if (target.kind === "wake") {
       const body = this.#wakeCheck.parse(request.body);
@@ -137,8 +137,8 @@ class WebhookPlanner implements Planner {
       return this.#planTurn(body, request, credential);
     }
     const { source } = target;
-    const signed = permission.mapping ?? target.mapping;
-    if (signed && isChallenge(signed, request.body)) {
+    const signedMapping = permission.mapping ?? target.mapping;
+    if (signedMapping && isChallenge(signedMapping, request.body)) {
       const { challenge } = request.body as { challenge: string };
       return { source, request, job: emptyJob(200, { challenge }), challenge: true };
     }
@@ -160,7 +160,7 @@ class WebhookPlanner implements Planner {
     return this.#options.ctx.use("agent");
   }
 
-  /** The mapping that a request is for; the mismatch where it was called by its name and does not match. */
+  /** Selects the mapping of a request, or returns the mismatch if the request names a mapping but does not match it. */
   #selectMapping(
     target: Target,
     request: Request,
@@ -172,12 +172,12 @@ class WebhookPlanner implements Planner {
         : [...this.#options.settings().mappings.values()].filter(({ match }) => match);
     const results = candidates.map((mapping) => ({
       mapping,
-      mismatch: mapping.match?.mismatch(viewFor(mapping, request)),
+      mismatch: mapping.match?.mismatch(requestFor(mapping, request)),
     }));
-    const fitting = results.filter(({ mismatch }) => mismatch === undefined);
-    const selected = fitting.find(({ mapping }) => allowed(mapping));
+    const matching = results.filter(({ mismatch }) => mismatch === undefined);
+    const selected = matching.find(({ mapping }) => allowed(mapping));
     if (selected) return { mapping: selected.mapping };
-    const [refused] = fitting;
+    const [refused] = matching;
     if (refused) throw refuseMapping(refused.mapping);
     const mismatch = results[0]?.mismatch;
     if (target.kind === "mapping" && mismatch) return { mismatch };
@@ -186,7 +186,7 @@ class WebhookPlanner implements Planner {
 
   async #planMapping(mapping: Mapping, original: Request): Promise<Plan> {
     const { ctx, settings } = this.#options;
-    const request = viewFor(mapping, original);
+    const request = requestFor(mapping, original);
     const source = mapping.name;
     const change = await this.#transform(mapping, request);
     if (change.skip) return { source, request, job: emptyJob(204) };
@@ -212,7 +212,7 @@ class WebhookPlanner implements Planner {
   }
 }
 
-/** 200: a sender that receives 404 for what it only sends along switches the webhook off. */
+/** Responds with 200, because senders disable a webhook that responds with 404 to events which nobody needs. */
 function skippedPlan(mismatch: Mismatch): Pick<Plan, "job" | "mismatch"> {
   const message = "The request does not match the mapping, so nothing was started.";
   const body = { status: 200, message, outcome: "skipped", reason: mismatch };
@@ -223,8 +223,8 @@ function refuseMapping({ name, verifier }: Mapping): PorticoError {
   return verifier ? errors.signatureRequired({ name }, CHALLENGE) : errors.mappingNotAllowed();
 }
 
-/** The request as one mapping sees it. */
-function viewFor({ name }: Mapping, request: Request): Request {
+/** Returns the request with the body as one mapping reads it. */
+function requestFor({ name }: Mapping, request: Request): Request {
   const { variants } = request;
   return variants?.has(name) ? { ...request, body: variants.get(name) } : request;
 }
@@ -236,8 +236,8 @@ async function readFor({ config, verifier }: Mapping, source: BodySource): Promi
 }
 
 /**
- * Reads a body for all mappings: by its content, and once more for each mapping that reads it in its own way. A mapping
- * that cannot read it does not match. Throws what reading by content throws, where no mapping can read it either.
+ * Parses a body for all mappings: by its content type, and again for each mapping that names a format or a scheme. A mapping
+ * that cannot parse it does not match. Throws the error of the content type if no mapping can parse the body either.
  */
 async function readForRoot(mappings: readonly Mapping[], source: BodySource): Promise<Reading> {
   const variants = new Map<string, unknown>();
@@ -258,7 +258,7 @@ async function readForRoot(mappings: readonly Mapping[], source: BodySource): Pr
   }
 }
 
-/** Slack asks once, signed, whether the address is ours. */
+/** Returns whether this is the signed request by which Slack verifies the address. */
 function isChallenge({ verifier }: Mapping, body: unknown): boolean {
   const { type, challenge } = (body ?? {}) as { type?: unknown; challenge?: unknown };
   return (

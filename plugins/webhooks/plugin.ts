@@ -1,4 +1,4 @@
-/** Events from outside systems: accepted only once they are on stable storage, then handed to the agent. */
+/** Accepts events from outside systems once they are on stable storage, and passes them to the agent. */
 import {
   definePlugin,
   type Dispose,
@@ -11,7 +11,7 @@ import { errors } from "./errors.ts";
 import { events } from "./log/received.ts";
 import type { Settings } from "./settings.ts";
 
-/** Any method: the order of checks, and what every answer says, are the webhooks' own. The router takes "" for all. */
+/** The router's value for all methods: the webhooks check the method themselves, in their own order. */
 const ANY = "" as Method;
 
 const renderError: ErrorForm = ({ status, code, message, param, details }) => ({
@@ -41,8 +41,13 @@ export default definePlugin({
       const before = undo;
       undo = [ctx.errors(prefix, renderError, { schema: webhookError })];
       if (warning !== undefined) ctx.log.warn({}, warning);
-      const route = (method: Method, path: string, declared: Omit<RouteOptions, "access">) => {
-        const options = { ...declared, access: "own", maxBodyBytes, checkedBy: "handler" } as const;
+      const route = (method: Method, path: string, declaration: Omit<RouteOptions, "access">) => {
+        const options = {
+          ...declaration,
+          access: "own",
+          maxBodyBytes,
+          checkedBy: "handler",
+        } as const;
         undo.push(ctx.route(method, prefix + path, options, enabled ? webhooks.handle : refuse));
       };
       for (const path of ["", "/*"]) route(ANY, path, { summary: "Webhooks" });

@@ -1,4 +1,4 @@
-/** What the routes of webhooks and of their management take and answer. */
+/** The schemas of requests and responses of the webhooks and of their management. */
 import { type Method, type RouteOptions, Type } from "portico";
 import { AnyObject, choice, eventsResponse, jsonResponse, limitField, Time } from "portico/openapi";
 import { OUTCOMES } from "./outcomes.ts";
@@ -9,7 +9,7 @@ const Text = Type.Optional(Type.String());
 
 // the webhooks themselves
 
-/** What a sender gets, unless a mapping says what it answers. */
+/** The response to a sender, unless a mapping defines another one. */
 const Accepted = Type.Object({
   status: Type.Integer(),
   message: Type.Optional(Type.String()),
@@ -29,14 +29,14 @@ const anyResponse = {
   },
   204: { description: "The gateway accepted the event, or the mapping skipped it." },
 };
-const Standing = Type.Object({
+const ItemState = Type.Object({
   status: Type.Optional(Type.Integer()),
   state: Type.String(),
   attempts: Type.Integer(),
   createdAt: Time,
 });
 
-/** Any JSON, a form, or XML: the mapping says what it reads. */
+/** Any JSON, a form, XML or text: the mapping decides what it reads. */
 const anyBody = {
   body: Type.Unknown(),
   bodyTypes: [
@@ -47,7 +47,7 @@ const anyBody = {
   ],
 };
 
-/** How the webhooks answer errors. */
+/** The form of errors of the webhooks. */
 export const webhookError = Type.Object({
   status: Type.Integer(),
   error: Type.Object({ code: Type.String(), message: Type.String(), param: Text }),
@@ -55,7 +55,7 @@ export const webhookError = Type.Object({
 
 type Declaration = Omit<RouteOptions, "access" | "maxBodyBytes">;
 
-/** What there is below the prefix, for listings. The webhooks check every request by rules of their own. */
+/** The endpoints below the prefix, for listings. The webhooks check every request by rules of their own. */
 export const ENDPOINTS: readonly [Method, string, Declaration][] = [
   [
     "POST",
@@ -107,9 +107,9 @@ export const ENDPOINTS: readonly [Method, string, Declaration][] = [
   [
     "GET",
     "/events/:id",
-    { summary: "Show the state of an event", response: jsonResponse(Standing) },
+    { summary: "Show the state of an event", response: jsonResponse(ItemState) },
   ],
-  ["GET", "/turns/:id", { summary: "Show the state of a turn", response: jsonResponse(Standing) }],
+  ["GET", "/turns/:id", { summary: "Show the state of a turn", response: jsonResponse(ItemState) }],
 ];
 
 // their management

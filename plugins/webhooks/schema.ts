@@ -22,7 +22,7 @@ const rateLimit = Type.Object({
   windowMs: Type.Integer({ minimum: 1, maximum: LONGEST_MS, default: 60_000 }),
 });
 
-/** Of a key's and a mapping's turns. */
+/** The tools of the turns of a key or a mapping. */
 const tools = Type.Optional(
   Type.Array(Type.String({ minLength: 1 }), {
     description:
@@ -66,7 +66,7 @@ const condition = Type.Union([
   Type.Object({ exists: Type.Boolean() }),
 ]);
 
-/** Not blank, and no key that says what it is (`whsec_`, `whpk_`) and then has fewer than 16 or 32 bytes. */
+/** A secret that is not blank, and has at least 16 bytes after `whsec_` or 32 after `whpk_`. */
 const signingSecret = Type.String({
   pattern: "^(?!\\s*$)(?!\\s*whsec_.{0,21}$)(?!\\s*whpk_.{0,42}$)",
   expected:
@@ -76,7 +76,7 @@ const signingSecret = Type.String({
     "The secret that the sender signs with. It must not be empty; a key after whsec_ has at least 16 bytes.",
 });
 const secrets = Type.Union([signingSecret, Type.Array(signingSecret, { minItems: 1 })]);
-/** Stripe's begin with `whsec_` as well, but are no Base64: any text is a key. */
+/** Stripe's secrets also begin with `whsec_`, but are not Base64, so that any text is valid. */
 const stripeSecret = Type.String({
   pattern: "^(?!\\s*(?:whsec_)?\\s*$)",
   expected: "a signing secret of Stripe that is not empty",
@@ -300,16 +300,16 @@ export const agentRequest = Type.Object({
 
 /** The body of `POST /webhooks/test`. */
 export const testRequest = Type.Object({
-  /** `wake`, `agent`, a mapping's name; absent: the prefix itself. */
+  /** `wake`, `agent` or the name of a mapping; if absent, the prefix itself. */
   path: Type.Optional(Type.String()),
-  /** They take the place of those of the mapping's sample, whose others stay. */
+  /** Headers that replace those of the same name in the mapping's sample. */
   headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   query: Type.Optional(Type.Record(Type.String(), Type.String())),
-  /** Absent: the sample's. */
+  /** If absent, the body of the sample. */
   body: Type.Optional(Type.Unknown()),
   /**
-   * Tried in place of what the mapping has; an empty text for none. Of a mapping that does not exist yet, it is all that
-   * there is.
+   * Changes to try in place of the mapping's settings; an empty text removes a setting. For a mapping that does not exist
+   * yet, these are its only settings.
    */
   change: Type.Optional(
     Type.Object(

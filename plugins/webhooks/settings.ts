@@ -1,4 +1,4 @@
-/** The configuration, read once at each change. Errors name the key that is wrong. */
+/** The settings, parsed from the configuration at each change. Errors name the invalid key. */
 import {
   type Networks,
   parseNetworks,
@@ -23,36 +23,36 @@ interface RateLimit {
   windowMs: number;
 }
 
-/** What a caller of `agent` names. */
-interface Named {
+/** The names in a request to `agent`. */
+interface RequestedNames {
   session?: string | undefined;
   model?: string | undefined;
   delivery?: unknown;
 }
 
-/** A token, or a mapping's signature: whose limit it counts against, and what it may call. */
+/** A token or a mapping's signature, with its rate limit and its rights. */
 export interface Credential {
-  /** `token`, `key:<name>`, `mapping:<name>` */
+  /** `token`, `key:<name>` or `mapping:<name>`. */
   name: string;
-  /** On whose behalf it wakes and starts turns. What a mapping starts belongs to the mapping, not to its caller. */
+  /** The principal of its events and turns. What a mapping starts belongs to the mapping, not to its caller. */
   principal: Principal;
   limit: RateLimit;
   allows(path: string): boolean;
   /** Throws `forbidden` for a session, model or delivery that it may not name. */
-  checkNames(named: Named): void;
-  /** What begins the names of its own sessions: a turn for which it names none lies there too, and can be gone on with. */
+  checkNames(names: RequestedNames): void;
+  /** The prefix of its own sessions. A turn without a session gets one with this prefix, so that the caller can continue it. */
   ownSessions?: string | undefined;
 }
 
 export interface Mapping {
   name: string;
   config: MappingConfig;
-  /** Absent: it is only reached by its name. */
+  /** If absent, only its name reaches the mapping. */
   match?: Matcher | undefined;
   message?: Template | undefined;
   session?: Template | undefined;
   verifier?: Verifier | undefined;
-  /** Of `verifier`. */
+  /** The credential of a request with a valid signature. */
   credential: Credential;
   burst?: { key: Template; windowMs: number; maxWaitMs: number } | undefined;
   respond?: Respond | undefined;
@@ -60,43 +60,46 @@ export interface Mapping {
 
 export interface Settings {
   enabled: boolean;
-  /** Without a slash at its end. */
+  /** The prefix of all paths, without a trailing slash. */
   prefix: string;
   config: WebhooksConfig;
   tokens: readonly { secret: Secret; credential: Credential }[];
-  /** Absent: everybody may call. */
+  /** The networks that may call; if absent, all may. */
   allowedIps?: Networks | undefined;
-  /** In the order of the configuration. */
+  /** The mappings by name, in the order of the configuration. */
   mappings: ReadonlyMap<string, Mapping>;
-  /** Mappings that are wrong, with what is wrong: those that the gateway started with. */
+  /** The problems of invalid mappings by name. Only mappings with which the gateway started can be invalid. */
   broken: ReadonlyMap<string, string>;
-  /** To be masked where they turn up; longer ones first. */
+  /** The secrets to mask, longest first. */
   secrets: readonly string[];
   warning?: string | undefined;
 }
 
 const RESERVED = new Set(["wake", "agent", "events", "turns"]);
 
-interface Judges {
-  /** Whether a wrong mapping is no news: it only takes itself out. */
+interface ReadOptions {
+  /** Whether an invalid mapping was already invalid. Such a mapping is disabled instead of making the change fail. */
   isKnown(name: string, mapping: MappingConfig): boolean;
-  /** One that was caught judges changes, not what runs already. */
-  caught?: (mapping: string) => Promise<Request | undefined>;
-  before?: ReadonlyMap<string, Mapping>;
+  /** Returns the caught sample of a mapping. Only changed templates are checked against it. */
+  caughtSample?: (mapping: string) => Promise<Request | undefined>;
+  previousMappings?: ReadonlyMap<string, Mapping>;
 }
 
-/** Throws `invalid_request_error` about the first thing that a schema cannot say. */
-export async function readSettings(config: WebhooksConfig, judges: Judges): Promise<Settings> {
+/** Parses the configuration. Throws `invalid_request_error` for the first error that a schema cannot express. */
+export async function readSettings(
+  config: WebhooksConfig,
+  options: ReadOptions,
+): Promise<Settings> {
   const prefix = config.path.replace(/\/$/, "");
   const tokens = readTokens(config, prefix);
-  const { mappings, broken } = await readMappings(config, judges);
-  const verified = [...mappings.values()].flatMap(({ verifier }) => verifier ?? []);
-  const hasCredentials = tokens.length > 0 || verified.length > 0;
+  const { mappings, broken } = await readMappings(config, options);
+  const verifiers = [...mappings.values()].flatMap(({ verifier }) => verifier ?? []);
+  const hasCredentials = tokens.length > 0 || verifiers.length > 0;
   const enabled = config.enabled ?? hasCredentials;
   const secrets = [
     ...(config.token === undefined ? [] : [config.token]),
     ...Object.values(config.keys).map(({ token }) => token),
-    ...verified.flatMap((verifier) => verifier.secrets),
+    ...verifiers.flatMap((verifier) => verifier.secrets),
   ];
   return {
     enabled,
@@ -114,9 +117,9 @@ export async function readSettings(config: WebhooksConfig, judges: Judges): Prom
 const NO_CREDENTIALS =
   "webhooks.enabled is true, but no caller has credentials: set webhooks.token, webhooks.keys, or verify on a mapping";
 
-/** The owner's token and those of the named keys. Throws where two are the same. */
+/** Returns the owner's token and those of the named keys. Throws `invalid_request_error` if two are the same. */
 function readTokens(config: WebhooksConfig, prefix: string): Settings["tokens"] {
-  const everything = () => true;
+  const allowAll = () => true;
   const tokens: { secret: Secret; credential: Credential }[] = [];
   const add = (token: string, credential: Credential): void => {
     const key = `webhooks.keys.${credential.name.slice("key:".length)}.token`;
@@ -129,7 +132,7 @@ function readTokens(config: WebhooksConfig, prefix: string): Settings["tokens"] 
       name: "token",
       principal: "owner",
       limit: config.rateLimit,
-      allows: everything,
+      allows: allowAll,
       checkNames: () => {},
     });
   for (const [name, key] of Object.entries(config.keys)) {
@@ -138,18 +141,18 @@ function readTokens(config: WebhooksConfig, prefix: string): Settings["tokens"] 
       name: `key:${name}`,
       principal,
       limit: key.rateLimit ?? config.rateLimit,
-      allows: key.paths ? allowing(key.paths, prefix) : everything,
-      checkNames: namesOf(name, key),
+      allows: key.paths ? createPathCheck(key.paths, prefix) : allowAll,
+      checkNames: createNameCheck(name, key),
       ownSessions: key.sessions === undefined ? `${principal}:` : undefined,
     });
   }
   return tokens;
 }
 
-/** The enabled mappings. One that is wrong throws, unless the gateway knows it already: then it only takes itself out. */
+/** Parses the enabled mappings. Throws for an invalid one, unless it was already invalid: then it is only disabled. */
 async function readMappings(
   config: WebhooksConfig,
-  { isKnown, caught, before }: Judges,
+  { isKnown, caughtSample, previousMappings }: ReadOptions,
 ): Promise<Pick<Settings, "mappings" | "broken">> {
   const mappings = new Map<string, Mapping>();
   const broken = new Map<string, string>();
@@ -157,10 +160,13 @@ async function readMappings(
     if (mapping.enabled === false) continue;
     try {
       const { sample } = mapping;
-      const judge = sample
+      const check = sample
         ? { sample: sampleOf(sample) }
-        : { sample: await caught?.(name), before: before?.get(name)?.config };
-      mappings.set(name, await readMapping(name, mapping, config.rateLimit, judge));
+        : {
+            sample: await caughtSample?.(name),
+            previousConfig: previousMappings?.get(name)?.config,
+          };
+      mappings.set(name, await readMapping(name, mapping, config.rateLimit, check));
     } catch (error) {
       if (!isKnown(name, mapping)) throw error;
       broken.set(name, (error as Error).message);
@@ -169,28 +175,31 @@ async function readMappings(
   return { mappings, broken };
 }
 
-/** `before`: the mapping as it was, whose templates have been judged already. */
+/** Parses a mapping. Templates that are the same as in `previousConfig` are not checked against the sample again. */
 export async function readMapping(
   name: string,
   config: MappingConfig,
   limit: RateLimit,
-  { sample, before }: { sample?: Request | undefined; before?: MappingConfig | undefined } = {},
+  {
+    sample,
+    previousConfig: previous,
+  }: { sample?: Request | undefined; previousConfig?: MappingConfig | undefined } = {},
 ): Promise<Mapping> {
   const key = `webhooks.mappings.${name}`;
   checkMapping(name, config, key);
   const template = (
     text: string | undefined,
     at: string,
-    known: string | undefined,
+    previousText: string | undefined,
   ): Template | undefined => {
     if (text === undefined) return undefined;
     const parsed = readTemplate(text, `${key}.${at}`);
-    // What a transform makes of the sample is not known.
-    if (sample && config.transform === undefined && text !== known)
+    // With a transform, the body that the template gets is unknown.
+    if (sample && config.transform === undefined && text !== previousText)
       checkAgainst(parsed, sample, `${key}.${at}`);
     return parsed;
   };
-  const burstKey = template(config.coalesce?.key, "coalesce.key", before?.coalesce?.key);
+  const burstKey = template(config.coalesce?.key, "coalesce.key", previous?.coalesce?.key);
   return {
     name,
     config,
@@ -202,74 +211,77 @@ export async function readMapping(
       checkNames: () => {},
     },
     match: config.match && (await readMatch(config.match, `${key}.match`)),
-    message: template(config.message, "message", before?.message),
-    session: template(config.session, "session", before?.session),
+    message: template(config.message, "message", previous?.message),
+    session: template(config.session, "session", previous?.session),
     verifier: config.verify && createVerifier(config.verify, `${key}.verify`),
     burst: config.coalesce && burstKey && { ...config.coalesce, key: burstKey },
     respond: config.respond && readRespond(config.respond, `${key}.respond`),
   };
 }
 
-/** Absolute, on a drive of its own, or leading upwards. */
+/** A path that is absolute, names a drive, or leads upwards. */
 const OUTSIDE_PATH = /^[/\\]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\0/;
 
 function checkMapping(name: string, config: MappingConfig, key: string): void {
   if (RESERVED.has(name))
     throw errors.reservedName({ key, reserved: [...RESERVED].join(", ") }, { param: key });
-  if (!/^[\w.~-]+$/.test(name)) throw errors.badName(...at(key));
+  if (!/^[\w.~-]+$/.test(name)) throw errors.badName(...keyAndParam(key));
   if (config.transform !== undefined && OUTSIDE_PATH.test(config.transform))
-    throw errors.transformOutside(...at(`${key}.transform`));
+    throw errors.transformOutside(...keyAndParam(`${key}.transform`));
   if (config.wait && (config.action === "wake" || config.coalesce))
-    throw errors.waitWithoutTurn(...at(`${key}.wait`));
+    throw errors.waitWithoutTurn(...keyAndParam(`${key}.wait`));
   if (typeof config.delivery !== "object") return;
   checkTarget(config.delivery, `${key}.delivery`);
   for (const placeholder of eventPlaceholders(config.delivery))
     readTemplate(placeholder, `${key}.delivery`);
 }
 
-const at = (key: string) => [{ key }, { param: key }] as const;
+const keyAndParam = (key: string) => [{ key }, { param: key }] as const;
 
 export function sampleOf({ body, headers = {}, query = {} }: SampleConfig): Request {
-  const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
-  return { body, headers: Object.fromEntries(lower), query };
+  const lowerCaseHeaders = Object.entries(headers).map(([name, value]) => [
+    name.toLowerCase(),
+    value,
+  ]);
+  return { body, headers: Object.fromEntries(lowerCaseHeaders), query };
 }
 
-/** Patterns of the sessions that a key may name: by default those under its own name. */
+/** Returns the patterns of the sessions that a key may name. By default, these begin with its own name. */
 function sessionsOfKey(name: string, { sessions }: KeyConfig): readonly string[] {
   return sessions ?? [`${principalNamed("webhook", name)}:*`];
 }
 
-/** The sessions of all keys: no payload may lead a mapping's turn into one. */
+/** Returns the session patterns of all keys. No payload may make a mapping's turn join such a session. */
 export function keySessionsOf({ config }: Settings): readonly string[] {
   return Object.entries(config.keys).flatMap(([name, key]) => sessionsOfKey(name, key));
 }
 
-/** What a key may name: by default sessions of its own, and any model. */
-function namesOf(name: string, key: KeyConfig): Credential["checkNames"] {
+/** Creates the check of the names that a key may use: by default sessions of its own, and any model. */
+function createNameCheck(name: string, key: KeyConfig): Credential["checkNames"] {
   const sessions = sessionsOfKey(name, key);
   const { models } = key;
   const refuse = (kind: string, allowed: readonly string[]) =>
     errors.nameNotAllowed({ kind, allowed: allowed.join(", ") || "none" }, { param: kind });
   return ({ session, model, delivery }) => {
-    const fits = (patterns: readonly string[], text: string) =>
+    const matchesAny = (patterns: readonly string[], text: string) =>
       patterns.some((pattern) => fitsPattern(pattern, text));
-    if (session !== undefined && !fits(sessions, session)) throw refuse("session", sessions);
-    if (models && model !== undefined && !fits(models, model)) throw refuse("model", models);
+    if (session !== undefined && !matchesAny(sessions, session)) throw refuse("session", sessions);
+    if (models && model !== undefined && !matchesAny(models, model)) throw refuse("model", models);
     if (delivery === "announce") throw errors.announceNotAllowed({ param: "delivery" });
   };
 }
 
-/** `wake`, `/wake`, `<prefix>/wake`, `ci-*`, `/`. */
-function allowing(paths: readonly string[], prefix: string): (path: string) => boolean {
+/** Creates the check of the paths of a key: `wake`, `/wake`, `<prefix>/wake`, `ci-*` or `/`. */
+function createPathCheck(paths: readonly string[], prefix: string): (path: string) => boolean {
   const rules = paths.map((path) => {
-    const below =
+    const subpath =
       path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path;
-    return below.replace(/^\/+/, "");
+    return subpath.replace(/^\/+/, "");
   });
   return (path) => rules.some((rule) => fitsPattern(rule, path));
 }
 
-/** What the entries of a name grant: a key and a mapping may share one. */
+/** Returns the grants of a name, which a key and a mapping may share. */
 export function grantsOf({ config }: Settings, name: string): Grant[] {
   const grants: Grant[] = [];
   const key = Object.hasOwn(config.keys, name) ? config.keys[name] : undefined;

@@ -1,4 +1,4 @@
-/** Makes the webhooks of their rooms. */
+/** Sets up the webhooks from their parts. */
 import type { DeliveryTarget } from "portico/deliveries";
 import { type Call, createThrottle, type PluginContext } from "portico";
 import type {} from "portico/cluster";
@@ -13,7 +13,7 @@ import { grantsOf, readSettings, type Settings } from "./settings.ts";
 import { createSamples } from "./mappings/samples.ts";
 import { createTransforms } from "./mappings/transform.ts";
 
-/** The targets of all mappings, by their path in the configuration. */
+/** Returns the delivery targets of all mappings, by their paths in the configuration. */
 function deliveryTargets({ mappings }: Settings): Record<string, DeliveryTarget> {
   const targets: Record<string, DeliveryTarget> = {};
   for (const { name, config } of mappings.values())
@@ -25,7 +25,7 @@ function deliveryTargets({ mappings }: Settings): Record<string, DeliveryTarget>
 export interface Webhooks {
   handle(call: Call): Promise<unknown>;
   settings(): Settings;
-  /** Takes a changed configuration, or throws and keeps the one before. */
+  /** Applies a changed configuration, or throws and keeps the previous one. */
   apply(config: WebhooksConfig): Promise<Settings>;
 }
 
@@ -33,11 +33,11 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   const samples = createSamples(ctx);
   let current = await readSettings(config, { isKnown: () => true });
   const isKnown = wrongAtStart(config.mappings, (mapping) => current.broken.has(mapping));
-  const tellBroken = () => {
+  const logBrokenMappings = () => {
     for (const [mapping, problem] of current.broken)
       ctx.log.error({ mapping }, `a mapping is refused: ${problem}`);
   };
-  tellBroken();
+  logBrokenMappings();
   const settings = () => current;
   const log = createDeliveryLog(ctx, () => current.config.log);
   const transforms = createTransforms(ctx);
@@ -64,8 +64,12 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
     handle: createIntake({ ctx, settings, refusals, log, planner, samples }),
     settings,
     async apply(next) {
-      current = await readSettings(next, { isKnown, before: current.mappings, caught: samples.of });
-      tellBroken();
+      current = await readSettings(next, {
+        isKnown,
+        previousMappings: current.mappings,
+        caughtSample: samples.get,
+      });
+      logBrokenMappings();
       prepareTransforms();
       return current;
     },

@@ -1,14 +1,14 @@
-/** Forms: name → value, a list where a name comes several times. */
+/** Parses forms into objects. A name that occurs several times has a list of values. */
 import { type BodyLimits, isPorticoError, limitError, parseJson } from "portico";
 import { errors } from "../errors.ts";
 
-/** A `payload` that is JSON (GitHub, Slack) is taken apart. Throws 400 for a form that breaks the limits. */
+/** Parses a URL-encoded form, and a `payload` that is JSON (GitHub, Slack). Throws 400 for a form that exceeds the limits. */
 export function readForm(text: string, limits: BodyLimits): Record<string, unknown> {
   checkCount(text, "&", limits);
-  return collect(new URLSearchParams(text), limits);
+  return collectFields(new URLSearchParams(text), limits);
 }
 
-/** The fields of `multipart/form-data`; a file as `{filename, type, bytes, base64}`. */
+/** Parses `multipart/form-data`. A file becomes `{filename, type, bytes, base64}`. */
 export async function readMultipart(
   body: Buffer,
   type: string,
@@ -17,7 +17,7 @@ export async function readMultipart(
   checkParts(body, type, limits);
   let form: FormData;
   try {
-    // undici's reader, the one of fetch
+    // This uses the parser of fetch, which is undici's.
     form = await new Response(body, { headers: { "content-type": type } }).formData();
   } catch (cause) {
     throw errors.unreadableMultipart({ cause });
@@ -35,10 +35,10 @@ export async function readMultipart(
       },
     ];
   });
-  return collect(await Promise.all(fields), limits);
+  return collectFields(await Promise.all(fields), limits);
 }
 
-/** More than any sender needs for the headers of one part. */
+/** The limit for the headers of one part, which is more than any sender needs. */
 const MAX_PART_HEAD = 16 * 1024;
 
 /** Counts the parts, and measures their heads, before the form is parsed. */
@@ -65,7 +65,10 @@ function checkCount(text: string, separator: string, limits: BodyLimits): void {
     if (++count > limits.maxMembers) throw limitError("maxMembers", limits);
 }
 
-function collect(pairs: Iterable<[string, unknown]>, limits: BodyLimits): Record<string, unknown> {
+function collectFields(
+  pairs: Iterable<[string, unknown]>,
+  limits: BodyLimits,
+): Record<string, unknown> {
   const fields = new Map<string, unknown[]>();
   for (const [name, value] of pairs) {
     if (name === "__proto__") continue;
@@ -80,7 +83,7 @@ function collect(pairs: Iterable<[string, unknown]>, limits: BodyLimits): Record
   return Object.fromEntries(entries);
 }
 
-/** The value of a field that holds JSON; the field's text where it holds none. */
+/** Parses a field that holds JSON, and returns any other value unchanged. */
 function readPayload(value: unknown, limits: BodyLimits): unknown {
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
   try {

@@ -1,11 +1,11 @@
-/** The body of a mapping's request as a value: by what the mapping says of its sender, or else by the content type. */
+/** Parses the body of a mapping's request, in the format that the mapping names, or else by the content type. */
 import { isUtf8 } from "node:buffer";
 import { type BodyLimits, isPorticoError, parseJson } from "portico";
 import { decodeText, encodingOf } from "portico/strings";
 import { errors } from "../errors.ts";
 import { readForm, readMultipart } from "./forms.ts";
 
-/** What a mapping may say that its sender sends, whatever the `Content-Type`. */
+/** The formats that a mapping may name, which then replace the `Content-Type`. */
 export type BodyKind = "json" | "form" | "text" | "xml";
 
 export interface BodySource {
@@ -17,14 +17,14 @@ export interface BodySource {
 
 type Reader = (source: BodySource) => unknown;
 
-/** Throws 415, 400 `invalid_json`, and 400 `invalid_request_error` for a body that breaks the limits. */
+/** Parses a body. Throws 415, 400 `invalid_json`, or 400 `invalid_request_error` for a body that exceeds the limits. */
 export async function readBody(source: BodySource, kind?: BodyKind): Promise<unknown> {
   if (kind !== undefined) return readers[kind](source);
   const reader = readerOf(source.type);
-  return reader ? reader(source) : readUnnamed(source);
+  return reader ? reader(source) : readUntyped(source);
 }
 
-/** True where the bytes are more than a text in UTF-8, so that the value is kept instead. */
+/** Returns whether the bytes are not plain UTF-8 text, so that the log keeps the parsed value instead. */
 export function isBinary(type: string | undefined, bytes: Buffer): boolean {
   return essenceOf(type) === "multipart/form-data" || !isUtf8(bytes);
 }
@@ -51,7 +51,7 @@ const readers: Record<BodyKind, Reader> = {
   xml: readXmlBody,
 };
 
-/** `undefined` for a content type that says nothing about the body. */
+/** Returns the reader for a content type, or `undefined` if the type does not determine the format. */
 function readerOf(type: string | undefined): Reader | undefined {
   const essence = essenceOf(type);
   if (essence === "application/x-www-form-urlencoded" || essence === "multipart/form-data")
@@ -64,15 +64,15 @@ function readerOf(type: string | undefined): Reader | undefined {
   return undefined;
 }
 
-/** Senders that name no type, or one of their own (`application/csp-report`), mostly send JSON. */
-function readUnnamed(source: BodySource): unknown {
+/** Reads a body as JSON, which most senders send without a type or with one of their own (`application/csp-report`). */
+function readUntyped(source: BodySource): unknown {
   if (source.bytes.length === 0) return {};
   const value = readObject(source);
   if (value !== undefined) return value;
   throw errors.unsupportedBody();
 }
 
-/** An object or a list in JSON; `undefined` where the bytes are something else. Throws for one that breaks the limits. */
+/** Parses an object or a list in JSON, or returns `undefined` for anything else. Throws if it exceeds the limits. */
 function readObject({ bytes, limits }: BodySource): object | undefined {
   if (!/^\s*[[{]/.test(bytes.toString("latin1", 0, 64))) return undefined;
   try {
@@ -84,8 +84,8 @@ function readObject({ bytes, limits }: BodySource): object | undefined {
 }
 
 /**
- * GitHub can send a form with one field `payload` that holds JSON, which the form's reader has read already: what the
- * form means is that JSON. Returns the body itself where it is no such form.
+ * Returns the field `payload` of a form that has only this field, since GitHub can send its JSON that way. Returns any other
+ * body unchanged. The form's reader has already parsed the JSON.
  */
 export function unwrapPayload(body: unknown): unknown {
   if (typeof body !== "object" || body === null) return body;
@@ -94,13 +94,13 @@ export function unwrapPayload(body: unknown): unknown {
   return isWrapped && Object.keys(others).length === 0 ? payload : body;
 }
 
-/** Escapes are bytes of the form's own charset; those of `%`, `&`, `+` and `=`, which it is taken apart by, stay escaped. */
+/** Decodes escapes as bytes of the form's charset. Those of `%`, `&`, `+` and `=` stay escaped, since they separate fields. */
 function readUrlEncoded(bytes: Buffer, type: string, limits: BodyLimits): unknown {
   if (!/charset/i.test(type) || /^utf/i.test(encodingOf(bytes, type)))
     return readForm(textOf(bytes, type), limits);
-  const byte = (_: string, hex = "25") =>
+  const decodeEscape = (_: string, hex = "25") =>
     /25|26|2b|3d/i.test(hex) ? `%${hex}` : String.fromCharCode(Number.parseInt(hex, 16));
-  const raw = bytes.toString("latin1").replace(/%([0-9a-f]{2})?/gi, byte);
+  const raw = bytes.toString("latin1").replace(/%([0-9a-f]{2})?/gi, decodeEscape);
   return readForm(decodeText(Buffer.from(raw, "latin1"), type), limits);
 }
 
@@ -109,9 +109,9 @@ function essenceOf(type = ""): string {
   return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase();
 }
 
-/** Decodes a text in the encoding that its sender names, or an XML document itself. The default is UTF-8. */
-function textOf(bytes: Buffer, type: string, declares = false): string {
-  const declaredType = declares || /charset/i.test(type) ? type : "charset=utf-8";
+/** Decodes a text in the encoding that its sender or the XML document names. The default is UTF-8. */
+function textOf(bytes: Buffer, type: string, mayDeclare = false): string {
+  const declaredType = mayDeclare || /charset/i.test(type) ? type : "charset=utf-8";
   if (/^utf-?8$/i.test(encodingOf(bytes, declaredType)) && !isUtf8(bytes)) throw errors.notUtf8();
   return decodeText(bytes, declaredType);
 }

@@ -1,4 +1,4 @@
-/** Puts one delivery of a burst into the store, in a lane of the burst's own. `end.ts` makes a turn of the whole lane. */
+/** Creates the item of one delivery of a burst. Each burst has a lane, of which `end.ts` makes one turn. */
 import { type AgentService, newId } from "portico/agent";
 import type { NewItem } from "portico/store";
 import { hashOf } from "../intake/content.ts";
@@ -9,7 +9,7 @@ import type { Mapping } from "../settings.ts";
 const KEY_CHARS = 12;
 const MESSAGE = "The delivery is collected with others of its kind.";
 
-/** `burstKey` is what the deliveries of one burst have in common. */
+/** Creates the job of a delivery that joins a burst. All deliveries of a burst have the same `burstKey`. */
 export function burstJob(
   agent: AgentService,
   mapping: Mapping,

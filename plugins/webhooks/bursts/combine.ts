@@ -1,4 +1,4 @@
-/** Makes one turn, or one event, of the deliveries of a mapping. How it runs is what the last of them says. */
+/** Makes one turn or one event of the deliveries of a mapping. The last delivery decides how it runs. */
 import type { Principal, Static } from "portico";
 import type { TurnRequest } from "portico/agent";
 import { principalOfMapping, SOURCE } from "../job.ts";
@@ -6,17 +6,17 @@ import type { Rendering } from "../mappings/rendering.ts";
 import type { wakeRequest } from "../schema.ts";
 
 /** The agent gets this many of the newest deliveries. */
-const MOST_SHOWN = 50;
+const MAX_SHOWN = 50;
 
 export function combineIntoTurn(
   deliveries: readonly Rendering[],
 ): TurnRequest & { principal: Principal } {
-  const newest = deliveries.slice(-MOST_SHOWN);
+  const newest = deliveries.slice(-MAX_SHOWN);
   const last = lastOf(deliveries);
   const { session, temporary, model, channel, delivery } = last;
   return {
     message: last.task + describeBurst(deliveries.length),
-    untrusted: labelled(newest, deliveries.length),
+    untrusted: labelTexts(newest, deliveries.length),
     content: last.filled ? newest.map(({ text }) => text).join("\n\n") : undefined,
     source: SOURCE,
     principal: principalOfMapping({ name: last.mapping }),
@@ -31,7 +31,7 @@ export function combineIntoTurn(
 export function combineIntoEvent(deliveries: readonly Rendering[]): Static<typeof wakeRequest> {
   const { mapping, mode } = lastOf(deliveries);
   const texts = deliveries
-    .slice(-MOST_SHOWN)
+    .slice(-MAX_SHOWN)
     .map(({ filled, task, text }) => (filled ? text : `${task}\n${text}`));
   const count = deliveries.length > 1 ? deliveries.length : undefined;
   return { text: texts.join("\n\n"), metadata: { mapping, deliveries: count }, mode };
@@ -41,15 +41,18 @@ function lastOf(deliveries: readonly Rendering[]): Rendering {
   return deliveries.at(-1) as Rendering;
 }
 
-/** What the task says about how many there are. */
+/** Returns the sentence of the task about the number of deliveries; empty for a single one. */
 function describeBurst(count: number): string {
   if (count === 1) return "";
-  const follow = count > MOST_SHOWN ? `; the last ${MOST_SHOWN} follow` : "";
+  const follow = count > MAX_SHOWN ? `; the last ${MAX_SHOWN} follow` : "";
   return `\n\n(${count} deliveries came in one burst${follow}.)`;
 }
 
-/** The texts with the labels of their fences: `webhook build, 3 of 7`. */
-function labelled(newest: readonly Rendering[], count: number): { label: string; text: string }[] {
+/** Returns the texts with the labels of their fences, such as `webhook build, 3 of 7`. */
+function labelTexts(
+  newest: readonly Rendering[],
+  count: number,
+): { label: string; text: string }[] {
   const firstNumber = count - newest.length + 1;
   return newest.map(({ mapping, text }, index) => ({
     label:

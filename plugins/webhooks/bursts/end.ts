@@ -1,4 +1,4 @@
-/** Makes one turn (or event) of each burst once it is over. Durable: a burst survives a crash at any moment. */
+/** Makes one turn or event of each burst when it is over. The store holds bursts, so that they survive a crash. */
 import type { PluginContext } from "portico";
 import { createClaimLoop } from "portico/schedules";
 import type { Claim, NewItem } from "portico/store";
@@ -7,18 +7,18 @@ import type { Rendering } from "../mappings/rendering.ts";
 import { combineIntoEvent, combineIntoTurn } from "./combine.ts";
 
 const LEASE_MS = 10_000;
-const LANES = 8;
-const MOST_DELIVERIES = 1000;
-const START_AFTER_MS = 60;
+const MAX_LANES = 8;
+const MAX_DELIVERIES = 1000;
+const START_DELAY_MS = 60;
 
 export function startBursts(ctx: PluginContext): void {
   const store = () => ctx.use("store");
 
-  async function end(claim: Claim<Rendering>): Promise<void> {
+  async function endBurst(claim: Claim<Rendering>): Promise<void> {
     const { item } = claim;
-    const others = await store().drain(item.lane, BURST, MOST_DELIVERIES, item.id);
+    const others = await store().drain(item.lane, BURST, MAX_DELIVERIES, item.id);
     const deliveries = [item, ...others].map(({ body }) => body as Rendering);
-    const result = startTogether(deliveries);
+    const result = combine(deliveries);
     await store().finish(
       claim,
       { state: "done", result: { became: result.id } },
@@ -26,7 +26,7 @@ export function startBursts(ctx: PluginContext): void {
     );
   }
 
-  function startTogether(deliveries: readonly Rendering[]): { id: string; item: NewItem } {
+  function combine(deliveries: readonly Rendering[]): { id: string; item: NewItem } {
     const agent = ctx.use("agent");
     const { action, mapping } = deliveries[0] as Rendering;
     if (action !== "wake") {
@@ -44,12 +44,12 @@ export function startBursts(ctx: PluginContext): void {
     log: ctx.log,
     kinds: [BURST],
     leaseMs: LEASE_MS,
-    most: () => LANES,
-    run: end,
+    most: () => MAX_LANES,
+    run: endBurst,
   });
-  const starting = setTimeout(loop.start, START_AFTER_MS).unref();
+  const startTimer = setTimeout(loop.start, START_DELAY_MS).unref();
   ctx.defer(() => {
-    clearTimeout(starting);
+    clearTimeout(startTimer);
     return loop.stop();
   });
 }

@@ -1,11 +1,11 @@
-/** Lets a caller in, or answers 401, 403 or 429. */
+/** Identifies the caller of a request, or refuses it with 401, 403 or 429. */
 import type { Throttle } from "portico";
 import { errors } from "../errors.ts";
 import {
   checkAddress,
-  type Presented,
-  presentedSignature,
-  presentedToken,
+  type CredentialCheck,
+  checkSignature,
+  checkToken,
   unauthorized,
 } from "./credentials.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
@@ -13,47 +13,48 @@ import type { Visit } from "./visit.ts";
 
 export interface Admission {
   credential: Credential;
-  /** Whose signature fits. */
+  /** The mapping whose signature is valid. */
   mapping?: Mapping | undefined;
-  /** Which mappings this opens. */
+  /** Returns whether the request may reach a mapping. */
   allowed: (mapping: Mapping) => boolean;
 }
 
-/** Who sends something, and what that opens. Throws `unauthorized`, `forbidden`, `too_many_attempts`. */
+/** Identifies the caller and its rights. Throws `unauthorized`, `forbidden` or `too_many_attempts`. */
 export function identify(visit: Visit, refusals: Throttle): Admission {
   const { call, settings, target, headers } = visit;
-  const token = presentedToken(settings, call.req);
+  const token = checkToken(settings, call.req);
   const { raw = Buffer.alloc(0), wire } = visit;
-  const signed = { headers, body: raw, wire, now: Date.now() };
+  const signedRequest = { headers, body: raw, wire, now: Date.now() };
   if (target.kind === "mapping" && target.mapping.verifier) {
     const { mapping } = target;
-    const { credential: known, problem } = presentedSignature(mapping, signed);
+    const check = checkSignature(mapping, signedRequest);
     const hint =
       visit.raw === undefined
         ? " The body could not be decompressed, so its signature cannot be checked. Send it uncompressed."
         : "";
-    const credential = admitted(
+    const credential = requireCredential(
       visit,
-      { credential: known, problem: problem && problem + hint },
+      { ...check, problem: check.problem && check.problem + hint },
       refusals,
     );
     return { credential, mapping, allowed: () => true };
   }
   checkAddress(settings, call.address);
-  const verified = target.kind === "root" ? signedMappings(settings, signed) : [];
-  const [mapping] = verified;
+  const verifiedMappings =
+    target.kind === "root" ? findSignedMappings(settings, signedRequest) : [];
+  const [mapping] = verifiedMappings;
   if (mapping && !token.credential) {
     return {
       credential: mapping.credential,
       mapping,
-      allowed: (candidate) => verified.includes(candidate),
+      allowed: (candidate) => verifiedMappings.includes(candidate),
     };
   }
-  const credential = admitted(visit, token, refusals);
+  const credential = requireCredential(visit, token, refusals);
   const path = target.kind === "root" ? "" : target.path;
   const allowed = (candidate: Mapping) =>
     candidate.verifier
-      ? verified.includes(candidate)
+      ? verifiedMappings.includes(candidate)
       : credential.allows("") || credential.allows(candidate.name);
   if (target.kind !== "root" && !credential.allows(path)) {
     throw errors.pathNotAllowed();
@@ -61,20 +62,20 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
   return { credential, allowed, mapping };
 }
 
-function signedMappings(
+function findSignedMappings(
   { mappings }: Settings,
-  signed: Parameters<typeof presentedSignature>[1],
+  signedRequest: Parameters<typeof checkSignature>[1],
 ): Mapping[] {
   return [...mappings.values()].filter(
     (mapping) =>
-      mapping.verifier && mapping.match && presentedSignature(mapping, signed).credential,
+      mapping.verifier && mapping.match && checkSignature(mapping, signedRequest).credential,
   );
 }
 
-/** A wrong credential counts against its address; a right one always passes. */
-export function admitted(
+/** Returns a valid credential. Throws 403 for an address that may not call. A wrong credential counts against its address. */
+export function requireCredential(
   visit: Visit,
-  { credential, problem }: Presented,
+  { credential, problem }: CredentialCheck,
   refusals: Throttle,
 ): Credential {
   checkAddress(visit.settings, visit.call.address);

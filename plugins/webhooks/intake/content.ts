@@ -1,4 +1,4 @@
-/** What a request carries beside its body: headers, query, and the sender's id of the delivery. */
+/** The parts of a request other than its body: headers, query, and the sender's id of the delivery. */
 import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Call } from "portico";
@@ -13,39 +13,39 @@ export function headersOf(req: IncomingMessage): Record<string, string> {
   return headers;
 }
 
-/** The first value of each name. */
+/** Returns the first value of each parameter. */
 export function queryOf(call: Call): Record<string, string> {
   return call.req.url?.includes("?") ? Object.fromEntries([...call.query].reverse()) : {};
 }
 
 const ID_HEADERS = ["idempotency-key", "x-github-delivery", "webhook-id"];
 /**
- * Senders that always name their deliveries but sign no time, with the header that says what has happened: without a
- * name, the same body about the same is the same delivery.
+ * Schemes whose senders name their deliveries but sign no time, with the header of the event. If the name is missing, the
+ * same body with the same event is the same delivery.
  */
-const NAMED = new Map([
+const EVENT_HEADERS = new Map([
   ["github", "x-github-event"],
   ["shopify", "x-shopify-topic"],
 ]);
 
-/** What tells a repeated delivery from a new one; `undefined` where the sender says nothing. `body` never throws. */
+/** Returns an id by which repeated deliveries are recognised, or `undefined` if there is none. `body` never throws. */
 export function deliveryId(
   headers: Readonly<Record<string, string>>,
   raw: Buffer,
   body: () => unknown,
   verifier: Verifier | undefined,
 ): string | undefined {
-  // what a signature covers goes first: a replay cannot change it
-  const signed = verifier?.signedId?.({ headers, body: raw, now: 0 }, body);
-  if (signed) return `signed ${signed}`;
+  // An id that a signature covers comes first, since a replay cannot change it.
+  const signedId = verifier?.signedId?.({ headers, body: raw, now: 0 }, body);
+  if (signedId) return `signed ${signedId}`;
   for (const name of [...ID_HEADERS, ...(verifier?.idHeaders ?? [])])
     if (headers[name]) return headers[name];
   if (headers["stripe-signature"]) {
     const id = (body() as { id?: unknown } | null | undefined)?.id;
     if (typeof id === "string" && id !== "") return id;
   }
-  const about = verifier && NAMED.get(verifier.scheme);
-  return about && `body ${hashOf(raw)} ${headers[about] ?? ""}`;
+  const eventHeader = verifier && EVENT_HEADERS.get(verifier.scheme);
+  return eventHeader && `body ${hashOf(raw)} ${headers[eventHeader] ?? ""}`;
 }
 
 export function hashOf(text: string | Buffer): string {

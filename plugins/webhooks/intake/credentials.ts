@@ -1,14 +1,14 @@
-/** Who is calling: a token, a named key, or a sender whose signature fits. */
+/** Checks the credentials of a caller: the token, a named key, or a signature. */
 import type { IncomingMessage } from "node:http";
 import { bearerOf, type PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Signed } from "./signatures.ts";
 
-/** What the tokens of a request's headers say. */
-export interface Presented {
+/** The credential of a request, or the problem with it. Both are absent if the request has none. */
+export interface CredentialCheck {
   credential?: Credential | undefined;
-  /** Why it is refused, where one was sent. */
+  /** The reason why the credential is refused. */
   problem?: string | undefined;
 }
 
@@ -18,15 +18,15 @@ export function checkAddress({ allowedIps }: Settings, address: string): void {
   throw errors.addressNotAllowed();
 }
 
-/** Looks at `Authorization: Bearer` and `x-service-token`, never at the query. */
-export function presentedToken(settings: Settings, req: IncomingMessage): Presented {
+/** Checks the token in `Authorization: Bearer` or `x-service-token`, never one in the query. */
+export function checkToken(settings: Settings, req: IncomingMessage): CredentialCheck {
   const authorization = headerOf(req, "authorization");
   const service = headerOf(req, "x-service-token");
   if (authorization === undefined && service === undefined) return {};
-  if (authorization === TWICE || service === TWICE)
+  if (authorization === DUPLICATE || service === DUPLICATE)
     return { problem: "The request contains a credential header twice. Send it once." };
   const bearer = authorization && bearerOf(authorization);
-  const credential = credentialOf(settings, service) ?? credentialOf(settings, bearer);
+  const credential = findCredential(settings, service) ?? findCredential(settings, bearer);
   if (credential) return { credential };
   return {
     problem:
@@ -34,11 +34,11 @@ export function presentedToken(settings: Settings, req: IncomingMessage): Presen
   };
 }
 
-/** The credential of a mapping that checks signatures. */
-export function presentedSignature(
+/** Checks the signature of a request for a mapping that verifies signatures. */
+export function checkSignature(
   mapping: Mapping,
   { wire, ...signed }: Signed & { wire: Buffer | undefined },
-): Presented {
+): CredentialCheck {
   const { verifier, credential } = mapping;
   const problem = verifier?.problem(signed);
   if (problem === undefined) return { credential };
@@ -48,35 +48,35 @@ export function presentedSignature(
   return isWireSigned ? { credential } : { problem };
 }
 
-/** Goes with every 401. */
+/** The header of every response with status 401. */
 export const CHALLENGE = { headers: { "www-authenticate": 'Bearer realm="portico webhooks"' } };
 
-/** 401 for a caller whom nothing has identified. */
+/** Creates the error 401 for a caller without valid credentials. */
 export function unauthorized(problem: string | undefined): PorticoError {
   return problem === undefined
     ? errors.credentialsMissing(CHALLENGE)
     : errors.credentialsWrong({ problem }, CHALLENGE);
 }
 
-function credentialOf({ tokens }: Settings, token: string | undefined): Credential | undefined {
+function findCredential({ tokens }: Settings, token: string | undefined): Credential | undefined {
   if (token === undefined || /[ \t]/.test(token)) return undefined;
   let credential: Credential | undefined;
-  // all are compared, so that the time does not tell which one it was
-  for (const known of tokens) if (known.secret.equals(token)) credential = known.credential;
+  // This compares all tokens, so that the time does not reveal which one matched.
+  for (const entry of tokens) if (entry.secret.equals(token)) credential = entry.credential;
   return credential;
 }
 
-const TWICE = Symbol();
+const DUPLICATE = Symbol();
 
 function headerOf(
   { rawHeaders }: IncomingMessage,
   name: string,
-): string | typeof TWICE | undefined {
+): string | typeof DUPLICATE | undefined {
   let value: string | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const header = rawHeaders[i] as string;
     if (header.length !== name.length || header.toLowerCase() !== name) continue;
-    if (value !== undefined) return TWICE;
+    if (value !== undefined) return DUPLICATE;
     value = rawHeaders[i + 1];
   }
   return value;

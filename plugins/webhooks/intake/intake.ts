@@ -1,6 +1,7 @@
 /**
- * A request from outside, from its first byte to its answer. In order: method, size, credentials or signature, a known
- * idempotency key, rate limit, content type, JSON, schema. 200 comes only after everything is on stable storage.
+ * Handles a webhook from the request to the response. The order of checks is: method, size, credentials or signature,
+ * remembered idempotency key, rate limit, content type, JSON, schema. The response is 200 only after everything is on
+ * stable storage.
  */
 import {
   type BodyLimits,
@@ -14,26 +15,26 @@ import {
   type Throttle,
 } from "portico";
 import type { KnownKey, Take } from "portico/store";
-import { type Admission, admitted, identify } from "./admission.ts";
+import { type Admission, requireCredential, identify } from "./admission.ts";
 import { errors } from "../errors.ts";
 import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
-import { checkAddress, presentedToken } from "./credentials.ts";
+import { checkAddress, checkToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
-import { limited, limitHeaders, type LimitState } from "./limit.ts";
+import { rateLimitError, limitHeaders, type LimitState } from "./limit.ts";
 import type { Samples } from "../mappings/samples.ts";
 import { finishResponse, type PreparedResponse } from "../mappings/respond.ts";
 import { type Plan, type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
-import { eventState, startedBy, turnState } from "./status.ts";
+import { eventState, markCaller, turnState } from "./status.ts";
 import { acceptedRow, duplicateRow, refusedRow, requestOf, type Visit } from "./visit.ts";
 
-const REMEMBERED_MS = 24 * 3_600_000;
-/** Of a compression that is not supported, or of bytes that are broken. */
-const UNREADABLE = new Set(["unsupported_media_type", "invalid_request_error"]);
+const KEY_TTL_MS = 24 * 3_600_000;
+/** The error codes of a body with an unsupported compression or invalid bytes. */
+const BODY_ERRORS = new Set(["unsupported_media_type", "invalid_request_error"]);
 
-/** What is kept for a key: the answer, or the turn whose end makes it. */
-interface FirstAnswer {
+/** The stored response to a key, or the turn whose result completes it. */
+interface FirstResponse {
   status: number;
   body?: unknown;
   itemId?: string | undefined;
@@ -50,7 +51,7 @@ interface Response {
 export interface IntakeOptions {
   ctx: PluginContext;
   settings(): Settings;
-  /** Of refused credentials, by address: guessing costs good callers nothing. */
+  /** Counts refused credentials by address. It never slows down callers with valid credentials. */
   refusals: Throttle;
   log: DeliveryLog;
   planner: Planner;
@@ -69,12 +70,12 @@ interface Bucket {
   windowMs: number;
 }
 
-/** What a request is counted by: the key that tells repeats, and the rate limit. */
-interface Counted {
+/** The idempotency key and the rate limit of a request. */
+interface RequestCount {
   key: string | undefined;
   bucket: Bucket;
-  /** Key and limit are looked up before the plan is made. Otherwise they are checked as its job is stored. */
-  isAskedFirst: boolean;
+  /** True if key and limit are checked before the request is planned; otherwise they are checked when its job is stored. */
+  isCheckedFirst: boolean;
 }
 
 class Intake {
@@ -97,33 +98,35 @@ class Intake {
     };
     try {
       const { status, body, headers } =
-        target.kind === "status" ? await this.#lookUp(visit, target) : await this.#take(visit);
+        target.kind === "status"
+          ? await this.#showStatus(visit, target)
+          : await this.#receive(visit);
       const limits = limitHeaders(visit.limit ?? refusals.look(call.address));
       return reply(status, body, { ...headers, ...limits });
     } catch (error) {
-      await this.#noteRefusal(visit, error);
+      await this.#recordRefusal(visit, error);
       throw error;
     }
   }
 
-  async #noteRefusal(visit: Visit, error: unknown): Promise<void> {
+  async #recordRefusal(visit: Visit, error: unknown): Promise<void> {
     const code = isPorticoError(error) ? error.code : undefined;
     if (code === "client_closed") return;
-    const limit = await this.#limitAfter(visit, error);
+    const limit = await this.#limitOfRefusal(visit, error);
     for (const [name, value] of Object.entries(limitHeaders(limit)))
       visit.call.res.setHeader(name, value);
-    // A client that keeps guessing gets no further room in the log. An accepted request stays so, however its turn ends.
+    // A client that keeps guessing adds no further rows to the log. An accepted request has its row, however its turn ends.
     if (visit.isLogged || code === "too_many_attempts") return;
-    this.#options.log.note(refusedRow(visit, error));
+    this.#options.log.add(refusedRow(visit, error));
   }
 
-  async #lookUp(visit: Visit, target: Target & { kind: "status" }): Promise<Response> {
+  async #showStatus(visit: Visit, target: Target & { kind: "status" }): Promise<Response> {
     const { ctx, refusals } = this.#options;
     const { call, settings } = visit;
     if (call.method !== "GET" && call.method !== "HEAD")
       throw methodNotAllowed(call.method, "GET, HEAD");
-    visit.credential = admitted(visit, presentedToken(settings, call.req), refusals);
-    visit.limit = await this.#peek(visit.credential);
+    visit.credential = requireCredential(visit, checkToken(settings, call.req), refusals);
+    visit.limit = await this.#readLimit(visit.credential);
     const { what, id } = target;
     const stateOf = what === "events" ? eventState : turnState;
     const state = await stateOf(ctx, id, visit.credential);
@@ -132,30 +135,30 @@ class Intake {
     return { status: 200, body: { status: 200, ...state } };
   }
 
-  async #take(visit: Visit): Promise<Response> {
+  async #receive(visit: Visit): Promise<Response> {
     const { call, target } = visit;
     const methods = target.mapping?.config.methods ?? ["POST"];
     if (target.kind !== "unknown" && !methods.includes(call.method as "POST"))
       throw methodNotAllowed(call.method, methods.join(", "));
-    if (target.kind === "mapping" && isQuestion(call.method, target.mapping))
-      return this.#answerQuestion(visit, target.mapping);
-    const unreadable = await this.#readRaw(visit);
+    if (target.kind === "mapping" && isProbe(call.method, target.mapping))
+      return this.#respondToProbe(visit, target.mapping);
+    const bodyError = await this.#readRaw(visit);
     const admission = identify(visit, this.#options.refusals);
     visit.credential = admission.credential;
     if (target.kind === "unknown") throw refuseUnknown(visit);
-    const counted = countedBy(visit, admission);
-    const known = counted.isAskedFirst ? await this.#askFirst(visit, counted) : undefined;
-    if (known) return known;
+    const count = createCount(visit, admission);
+    const earlier = count.isCheckedFirst ? await this.#checkFirst(visit, count) : undefined;
+    if (earlier) return earlier;
     try {
-      if (unreadable) throw unreadable;
+      if (bodyError) throw bodyError;
       visit.plan = await this.#plan(visit, admission);
     } catch (error) {
-      // A repeat gets its first answer again, and a refusal counts against the limit.
-      const repeat = counted.isAskedFirst ? undefined : await this.#askFirst(visit, counted);
+      // A repeated request gets the first response again, and a refused request counts against the limit.
+      const repeat = count.isCheckedFirst ? undefined : await this.#checkFirst(visit, count);
       if (repeat) return repeat;
       throw error;
     }
-    return this.#accept(visit, visit.plan, admission.credential, counted);
+    return this.#accept(visit, visit.plan, admission.credential, count);
   }
 
   async #plan(visit: Visit, admission: Admission): Promise<Plan> {
@@ -171,15 +174,15 @@ class Intake {
     return plan;
   }
 
-  /** Stores the job with its row of the delivery log, and answers only when both are on stable storage. */
+  /** Stores the job with its row of the delivery log, and responds only when both are on stable storage. */
   async #accept(
     visit: Visit,
     { job, source, request }: Plan,
     credential: Credential,
-    { key, bucket, isAskedFirst }: Counted,
+    { key, bucket, isCheckedFirst }: RequestCount,
   ): Promise<Response> {
     const { ctx, log } = this.#options;
-    const first: FirstAnswer = {
+    const first: FirstResponse = {
       status: job.status,
       body: job.body,
       itemId: job.itemId,
@@ -188,33 +191,33 @@ class Intake {
     };
     const row = acceptedRow(visit, job);
     const { duplicate, limit } = await this.#store.enqueue({
-      dedup: key === undefined ? undefined : { key, ttlMs: REMEMBERED_MS, answer: first },
-      limit: isAskedFirst ? undefined : bucket,
-      items: startedBy(credential, job.items),
+      dedup: key === undefined ? undefined : { key, ttlMs: KEY_TTL_MS, answer: first },
+      limit: isCheckedFirst ? undefined : bucket,
+      items: markCaller(credential, job.items),
       deliveries: [row],
     });
     visit.limit = limit ?? visit.limit;
-    if (duplicate) return this.#repeat(visit, duplicate);
-    if (limit?.allowed === false) throw limited(limit);
-    log.written(row);
+    if (duplicate) return this.#respondAgain(visit, duplicate);
+    if (limit?.allowed === false) throw rateLimitError(limit);
+    log.announce(row);
     visit.isLogged = true;
     const { address } = visit.call;
     const { secrets } = visit.settings;
     announceDelivery(ctx, { id: row.id, job, source, request, address, secrets });
-    return this.#answer(visit, first);
+    return this.#respond(visit, first);
   }
 
   /**
-   * Answers a sender that asks whether the address is ours, and starts nothing. It sends no body, so it cannot sign one:
-   * a mapping that checks signatures answers without a credential, and the conditions on header and query still hold.
+   * Responds to a sender that only verifies the address, and starts nothing. Such a request has no body that could be signed,
+   * so a mapping that verifies signatures responds without a credential. The conditions on headers and query still apply.
    */
-  #answerQuestion(visit: Visit, mapping: Mapping): Response {
+  #respondToProbe(visit: Visit, mapping: Mapping): Response {
     const { call, settings } = visit;
     checkAddress(settings, call.address);
     if (!mapping.verifier)
-      visit.credential = admitted(
+      visit.credential = requireCredential(
         visit,
-        presentedToken(settings, call.req),
+        checkToken(settings, call.req),
         this.#options.refusals,
       );
     const request = requestOf(visit, { body: {} });
@@ -227,29 +230,29 @@ class Intake {
     return { status, body, headers: { ...ownHeaders, ...headers } };
   }
 
-  /** Returns the first answer where the key is known. Otherwise takes one from the limit, or throws `rate_limit_exceeded`. */
-  async #askFirst(visit: Visit, { key, bucket }: Counted): Promise<Response | undefined> {
-    const known = key === undefined ? undefined : await this.#store.known(key);
-    if (known) {
+  /** Returns the first response if the key is remembered. Otherwise counts the request, or throws `rate_limit_exceeded`. */
+  async #checkFirst(visit: Visit, { key, bucket }: RequestCount): Promise<Response | undefined> {
+    const repeated = key === undefined ? undefined : await this.#store.known(key);
+    if (repeated) {
       visit.limit = await this.#store.take(bucket.key, 0, bucket.max, bucket.windowMs);
-      return this.#repeat(visit, known);
+      return this.#respondAgain(visit, repeated);
     }
     const take = await this.#store.take(bucket.key, 1, bucket.max, bucket.windowMs);
     visit.limit = take;
-    if (!take.allowed) throw limited(take);
+    if (!take.allowed) throw rateLimitError(take);
     return undefined;
   }
 
-  #repeat(visit: Visit, { answer }: KnownKey): Promise<Response> {
-    const first = answer as FirstAnswer;
-    this.#options.log.note(duplicateRow(visit, first.itemId));
+  #respondAgain(visit: Visit, { answer }: KnownKey): Promise<Response> {
+    const first = answer as FirstResponse;
+    this.#options.log.add(duplicateRow(visit, first.itemId));
     visit.isLogged = true;
-    return this.#answer(visit, first);
+    return this.#respond(visit, first);
   }
 
-  async #answer(
+  async #respond(
     { call }: Visit,
-    { status, body, waitFor, respond }: FirstAnswer,
+    { status, body, waitFor, respond }: FirstResponse,
   ): Promise<Response> {
     if (waitFor === undefined) return respond ? finishResponse(respond) : { status, body };
     const agent = this.#options.ctx.use("agent");
@@ -258,7 +261,7 @@ class Intake {
     return respond ? finishResponse(respond, end?.result) : { status, body: end ?? body };
   }
 
-  /** Reads the body. Returns the error of one that cannot be decompressed: it is refused after the credentials. */
+  /** Reads the body. Returns an error of decompression instead of throwing it, since credentials are checked before it. */
   async #readRaw(visit: Visit): Promise<PorticoError | undefined> {
     try {
       visit.raw = await visit.call.body();
@@ -266,25 +269,24 @@ class Intake {
       if (wire !== visit.raw) visit.wire = wire;
       return undefined;
     } catch (error) {
-      if (isPorticoError(error) && UNREADABLE.has(error.code)) return error;
+      if (isPorticoError(error) && BODY_ERRORS.has(error.code)) return error;
       throw error;
     }
   }
 
-  /** What the headers of a refusal say about limits. */
-  async #limitAfter(visit: Visit, error: unknown): Promise<LimitState> {
+  /** Returns the state of the limit for the headers of a refusal. */
+  async #limitOfRefusal(visit: Visit, error: unknown): Promise<LimitState> {
     const { refusals } = this.#options;
     const ofAddress = refusals.look(visit.call.address);
     if (visit.limit) return visit.limit;
-    // A store that has just failed is not asked again.
+    // After a failure of the store, this does not ask it again.
     if (isPorticoError(error) && error.status >= 500) return ofAddress;
-    const credential =
-      visit.credential ?? presentedToken(visit.settings, visit.call.req).credential;
+    const credential = visit.credential ?? checkToken(visit.settings, visit.call.req).credential;
     if (credential === undefined) return ofAddress;
-    return this.#peek(credential).catch(() => ofAddress);
+    return this.#readLimit(credential).catch(() => ofAddress);
   }
 
-  #peek({ name, limit }: Credential): Promise<Take> {
+  #readLimit({ name, limit }: Credential): Promise<Take> {
     return this.#store.take(`webhook:${name}`, 0, limit.maxRequests, limit.windowMs);
   }
 
@@ -293,25 +295,25 @@ class Intake {
   }
 }
 
-function countedBy(visit: Visit, { credential, mapping }: Admission): Counted {
+function createCount(visit: Visit, { credential, mapping }: Admission): RequestCount {
   const { maxRequests, windowMs } = credential.limit;
   const { kind } = visit.target;
   const hasTransform = visit.target.mapping?.config.transform !== undefined;
   return {
-    key: keyOf(visit, credential, mapping),
+    key: idempotencyKey(visit, credential, mapping),
     bucket: { key: `webhook:${credential.name}`, max: maxRequests, windowMs },
     // A transform must not run for a request that starts nothing.
-    isAskedFirst: kind === "root" || hasTransform,
+    isCheckedFirst: kind === "root" || hasTransform,
   };
 }
 
-/** What tells that a request is a repeat; undefined where its sender names nothing. */
-function keyOf(
+/** Returns the key by which repeats are recognised, or undefined if the request has no id. */
+function idempotencyKey(
   { call, headers, raw = Buffer.alloc(0), target }: Visit,
   { name }: Credential,
   mapping: Mapping | undefined,
 ): string | undefined {
-  const id = deliveryId(headers, raw, () => jsonOf(raw, call.limits), mapping?.verifier);
+  const id = deliveryId(headers, raw, () => tryParseJson(raw, call.limits), mapping?.verifier);
   return id === undefined ? undefined : `webhook:${name}:${target.path}:${hashOf(id)}`;
 }
 
@@ -321,12 +323,12 @@ function refuseUnknown({ call, target, settings }: Visit): PorticoError {
     : errors.nothingHere({ path: call.path.slice(0, 200) });
 }
 
-/** GET and HEAD ask where the mapping says what to answer; a HEAD never starts anything. */
-const isQuestion = (method: string, { respond }: Mapping): boolean =>
+/** Returns whether a request starts nothing: any HEAD, and a GET to a mapping with a response of its own. */
+const isProbe = (method: string, { respond }: Mapping): boolean =>
   method === "HEAD" || (method === "GET" && respond !== undefined);
 
-/** `undefined` for a body that cannot be read. */
-function jsonOf(raw: Buffer, limits: BodyLimits): unknown {
+/** Returns `undefined` for a body that is not valid JSON. */
+function tryParseJson(raw: Buffer, limits: BodyLimits): unknown {
   try {
     return parseJson(raw, { limits });
   } catch {

@@ -1,12 +1,12 @@
-/** How responses show limits to callers. */
+/** The limits in responses to callers. */
 import type { PorticoError } from "portico";
 import type { Take } from "portico/store";
 import { errors } from "../errors.ts";
 
-/** What an answer says about a limit. */
+/** The state of a limit that a response shows. */
 export type LimitState = Pick<Take, "limit" | "remaining" | "resetMs">;
 
-export function limited(limit: Take): PorticoError {
+export function rateLimitError(limit: Take): PorticoError {
   const seconds = Math.max(1, Math.ceil(limit.retryAfterMs / 1000));
   const headers = { "retry-after": String(seconds) };
   return errors.limited({ limit: limit.limit, seconds }, { headers });

@@ -1,8 +1,8 @@
 /**
- * Senders' signatures over the raw body.
+ * Verifies the signatures of senders over the raw body.
  *
  * Sources: the senders' pages on securing webhooks (GitHub, GitLab, Stripe, Slack, Linear, Shopify) and the Standard
- * Webhooks specification. Every comparison is in constant time; each of several secrets is tried.
+ * Webhooks specification. Every comparison takes constant time, and all secrets are tried.
  */
 import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import { secretOf } from "portico";
@@ -20,11 +20,11 @@ export interface Signed {
 export interface Verifier {
   scheme: string;
   secrets: readonly string[];
-  /** What is wrong with the request in one sentence; `undefined` for a good one. */
+  /** Returns the problem with the signature in one sentence, or `undefined` for a valid one. */
   problem(signed: Signed): string | undefined;
-  /** An id of the delivery that its signature covers (a replay cannot change it). */
+  /** Returns the id of the delivery that the signature covers, so that a replay cannot change it. */
   signedId?: ((signed: Signed, body: () => unknown) => string | undefined) | undefined;
-  /** Headers with the sender's own id of the delivery. */
+  /** The headers that may hold the sender's id of the delivery. */
   idHeaders: readonly string[];
 }
 
@@ -38,8 +38,8 @@ interface Scheme {
 
 const TOLERANCE_MS = 300_000;
 const LINEAR_TOLERANCE_MS = 60_000;
-/** More than a sender changes keys for; each costs a look at the whole body. */
-const MOST_SIGNATURES = 10;
+/** The largest number of signatures to check: senders that rotate keys send a few, and each check reads the whole body. */
+const MAX_SIGNATURES = 10;
 
 const MISSING = "The signature is missing.";
 const WRONG = "The signature does not match the body.";
@@ -51,11 +51,11 @@ const schemes: Record<string, Scheme> = {
     idHeaders: ["x-github-delivery"],
   },
   gitlab: {
-    // a signing token has a form of its own; anything else is the older secret token, sent as it is
+    // A signing token begins with whsec_. Anything else is the older secret token, which GitLab sends unchanged.
     check: (signed, secret) =>
       secret.startsWith("whsec_")
         ? standard(signed, secret)
-        : sameText(signed.headers["x-gitlab-token"], secret),
+        : checkSecretToken(signed.headers["x-gitlab-token"], secret),
     idHeaders: ["idempotency-key", "x-gitlab-event-uuid"],
     signedId: (signed) =>
       signed.headers["webhook-signature"] ? signed.headers["webhook-id"] : undefined,
@@ -73,39 +73,39 @@ const schemes: Record<string, Scheme> = {
   },
 };
 
-/** Throws `invalid_request_error` for settings that name no scheme or no secret. */
+/** Creates a verifier. Throws `invalid_request_error` for settings without a scheme or with an unusable secret. */
 export function createVerifier(config: VerifyConfig, key: string): Verifier {
-  const named = typeof config.scheme === "string" ? config.scheme : undefined;
+  const schemeName = typeof config.scheme === "string" ? config.scheme : undefined;
   const hmac = config.hmac ?? (typeof config.scheme === "object" ? config.scheme.hmac : undefined);
   const hmacKey = config.hmac === undefined ? `${key}.scheme.hmac` : `${key}.hmac`;
-  const refuse = (at: string, why: string) =>
-    errors.badSigning({ key: at, problem: why }, { param: at });
-  if ((named === undefined) === (hmac === undefined))
-    throw refuse(
+  const configError = (param: string, problem: string) =>
+    errors.badSigning({ key: param, problem }, { param });
+  if ((schemeName === undefined) === (hmac === undefined))
+    throw configError(
       `${key}.scheme`,
       `must be one of ${Object.keys(schemes).join(", ")}, or {hmac: {header, …}}.`,
     );
   const secrets = secretsOf(config);
-  const at =
+  const secretKey =
     config.secret === undefined && hmac?.secret !== undefined
       ? `${hmacKey}.secret`
       : `${key}.secret`;
   if (secrets.length === 0)
-    throw refuse(at, "is missing. It is the secret that the sender signs with.");
+    throw configError(secretKey, "is missing. It is the secret that the sender signs with.");
   for (const secret of secrets) {
-    const problem = weakness(secret, named);
-    if (problem) throw refuse(at, problem);
+    const problem = weakness(secret, schemeName);
+    if (problem) throw configError(secretKey, problem);
   }
   const {
     check,
     idHeaders = [],
     signedId,
-  } = hmac ? ({ check: byHmac(hmac) } as Scheme) : (schemes[named ?? ""] as Scheme);
+  } = hmac ? ({ check: byHmac(hmac) } as Scheme) : (schemes[schemeName ?? ""] as Scheme);
   return {
-    scheme: named ?? `hmac ${hmac?.header}`,
+    scheme: schemeName ?? `hmac ${hmac?.header}`,
     secrets,
     problem(signed) {
-      // all of them are tried, so that the time does not tell which one fits
+      // This tries all secrets, so that the time does not reveal which one matched.
       const problems = secrets.map((secret) => check(signed, secret));
       return problems.includes(undefined) ? undefined : problems[0];
     },
@@ -125,7 +125,7 @@ function byHmac(config: Partial<HmacConfig> & { header: string }): Check {
   };
 }
 
-function sameText(token: string | undefined, secret: string): string | undefined {
+function checkSecretToken(token: string | undefined, secret: string): string | undefined {
   if (token === undefined) return MISSING;
   return secretOf(secret).equals(token) ? undefined : "The secret token is wrong.";
 }
@@ -139,10 +139,10 @@ function stripe({ headers, body, now }: Signed, secret: string): string | undefi
   const time = parts.find(([name]) => name === "t")?.[1];
   if (time === undefined) return WRONG;
   const digest = createHmac("sha256", secret).update(`${time}.`).update(body).digest();
-  const fits =
+  const isValid =
     parts.filter(([name, value]) => name === "v1" && sameBytes(value ?? "", "hex", digest)).length >
     0;
-  return fits ? lateness(time, now) : WRONG;
+  return isValid ? checkTime(time, now) : WRONG;
 }
 
 function slack({ headers, body, now }: Signed, secret: string): string | undefined {
@@ -151,10 +151,10 @@ function slack({ headers, body, now }: Signed, secret: string): string | undefin
   if (signature === undefined || time === undefined) return MISSING;
   if (!signature.startsWith("v0=")) return WRONG;
   const digest = createHmac("sha256", secret).update(`v0:${time}:`).update(body).digest();
-  return sameBytes(signature.slice(3), "hex", digest) ? lateness(time, now) : WRONG;
+  return sameBytes(signature.slice(3), "hex", digest) ? checkTime(time, now) : WRONG;
 }
 
-/** The signed body contains the time. */
+/** Verifies a signature of Linear, whose signed body contains the time. */
 function linear(signed: Signed, secret: string): string | undefined {
   const problem = byHmac({ header: "linear-signature" })(signed, secret);
   if (problem !== undefined) return problem;
@@ -163,45 +163,48 @@ function linear(signed: Signed, secret: string): string | undefined {
     time = (JSON.parse(signed.body.toString("utf8")) as { webhookTimestamp?: unknown } | null)
       ?.webhookTimestamp;
   } catch {
-    return undefined; // refused as JSON later
+    return undefined; // the body is refused as invalid JSON later
   }
   return typeof time === "number" && Math.abs(signed.now - time) > LINEAR_TOLERANCE_MS
     ? LATE
     : undefined;
 }
 
-/** Standard Webhooks: `v1` is an HMAC (`whsec_…`), `v1a` an Ed25519 signature (`whpk_…`); a header may hold several. */
+/** Verifies Standard Webhooks: `v1` is an HMAC (`whsec_…`), `v1a` is Ed25519 (`whpk_…`). A header may hold several. */
 function standard({ headers, body, now }: Signed, secret: string): string | undefined {
   const [id, time, signature] = ["id", "timestamp", "signature"].map(
     (name) => headers[`webhook-${name}`] ?? headers[`svix-${name}`],
   );
   if (id === undefined || time === undefined || signature === undefined) return MISSING;
   const content = Buffer.concat([Buffer.from(`${id}.${time}.`), body]);
-  const asymmetric = secret.startsWith("whpk_");
-  const version = asymmetric ? "v1a," : "v1,";
+  const isAsymmetric = secret.startsWith("whpk_");
+  const version = isAsymmetric ? "v1a," : "v1,";
   const candidates = signature
-    .split(" ", MOST_SIGNATURES)
+    .split(" ", MAX_SIGNATURES)
     .filter((candidate) => candidate.startsWith(version));
   const digest = createHmac("sha256", standardKey(secret)).update(content).digest();
-  const fits = candidates.filter((candidate) => {
+  const validSignatures = candidates.filter((candidate) => {
     const value = candidate.slice(version.length);
-    return asymmetric ? isEd25519(content, value, secret) : sameBytes(value, "base64", digest);
+    return isAsymmetric
+      ? verifyEd25519(content, value, secret)
+      : sameBytes(value, "base64", digest);
   });
-  return fits.length > 0 ? lateness(time, now) : WRONG;
+  return validSignatures.length > 0 ? checkTime(time, now) : WRONG;
 }
 
 function standardKey(secret: string): Buffer {
   return Buffer.from(secret.replace(/^whsec_/, ""), "base64");
 }
 
-const ED25519_HEAD = Buffer.from("302a300506032b6570032100", "hex");
+/** The DER encoding of an Ed25519 public key, up to the 32 bytes of the key. */
+const ED25519_DER_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 
-function isEd25519(content: Buffer, signature: string, secret: string): boolean {
+function verifyEd25519(content: Buffer, signature: string, secret: string): boolean {
   let publicKey: KeyObject;
   try {
     const raw = Buffer.from(secret.slice("whpk_".length), "base64");
     publicKey = createPublicKey({
-      key: Buffer.concat([ED25519_HEAD, raw]),
+      key: Buffer.concat([ED25519_DER_PREFIX, raw]),
       format: "der",
       type: "spki",
     });
@@ -211,17 +214,17 @@ function isEd25519(content: Buffer, signature: string, secret: string): boolean 
   return verify(null, content, publicKey, Buffer.from(signature, "base64"));
 }
 
-/** Times are in whole seconds. */
-function lateness(time: string, now: number): string | undefined {
+/** Returns the problem with a time in seconds since 1970, or `undefined` if it is close to `now`. */
+function checkTime(time: string, now: number): string | undefined {
   const at = /^\d{1,12}$/.test(time) ? Number(time) * 1000 : Number.NaN;
   return Math.abs(now - at) <= TOLERANCE_MS ? undefined : LATE;
 }
 
-const FORMS = { hex: /^[0-9a-f]*$/i, base64: /^[A-Za-z0-9+/_-]*={0,2}$/ };
+const FORMATS = { hex: /^[0-9a-f]*$/i, base64: /^[A-Za-z0-9+/_-]*={0,2}$/ };
 
 function sameBytes(signature: string, encoding: "hex" | "base64", digest: Buffer): boolean {
-  // Buffer.from takes whatever precedes the first wrong character
-  if (!FORMS[encoding].test(signature)) return false;
+  // Buffer.from would silently ignore everything after the first invalid character.
+  if (!FORMATS[encoding].test(signature)) return false;
   const bytes = Buffer.from(signature, encoding);
   return bytes.length === digest.length && timingSafeEqual(bytes, digest);
 }

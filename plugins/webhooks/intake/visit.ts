@@ -1,4 +1,4 @@
-/** One request while it is looked at, and its row in the delivery log. */
+/** One request during its intake, and its row in the delivery log. */
 import { type Call, exactJson, isPorticoError } from "portico";
 import { newId } from "portico/agent";
 import type { NewDelivery } from "portico/store";
@@ -11,7 +11,7 @@ import type { Plan, Reading, Target } from "../plan.ts";
 import type { LimitState } from "./limit.ts";
 import type { Credential, Settings } from "../settings.ts";
 
-/** Of a refused request's body; an accepted one is kept whole, to be replayed. */
+/** The log keeps this much of the body of a refused request, but the whole body of an accepted one for replays. */
 const REFUSED_PAYLOAD_CHARS = 64 * 1024;
 
 export interface Visit {
@@ -21,17 +21,17 @@ export interface Visit {
   headers: Record<string, string>;
   query: Record<string, string>;
   raw?: Buffer;
-  /** The body as it was sent, where that is compressed. */
+  /** The bytes of a compressed body as they were sent. */
   wire?: Buffer;
   credential?: Credential;
-  /** What the answer says about limits. */
+  /** The state of the limit that the response shows. */
   limit?: LimitState;
   plan?: Plan;
-  /** It has its row in the delivery log. */
+  /** True if the delivery log has a row of this request. */
   isLogged?: boolean;
 }
 
-/** The request as mappings see it: plain values. */
+/** Returns the request as mappings see it, without secrets. */
 export function requestOf(visit: Visit, { body, variants }: Reading): Request {
   const { target, settings, headers, query } = visit;
   if (target.kind === "wake" || target.kind === "agent") return new UnmappedRequest(body, visit);
@@ -43,7 +43,7 @@ export function requestOf(visit: Visit, { body, variants }: Reading): Request {
   };
 }
 
-/** One that goes to no mapping: of that, hardly anybody looks at more than the body. */
+/** A request that no mapping handles. It computes headers and query only on demand, since they are rarely used. */
 class UnmappedRequest implements Request {
   readonly #visit: Visit;
 
@@ -67,25 +67,25 @@ interface Outcome {
   outcome: string;
   itemId?: string | undefined;
   payload?: string | undefined;
-  /** The payload is the body's value as JSON, since its bytes are no text. */
+  /** True if the payload is the value of the body as JSON, since its bytes are not text. */
   parsed?: boolean | undefined;
   status?: number;
   action?: Job["action"];
   /** Placeholders without a value. */
   missing?: readonly string[] | undefined;
-  /** Why nothing was started. */
+  /** The reason why nothing was started. */
   reason?: Mismatch | undefined;
   error?: { code: string; message: string };
 }
 
-function rowOf(
+function createRow(
   visit: Visit,
   { outcome, itemId, payload, parsed, status, action, missing, reason, error }: Outcome,
 ): NewDelivery {
   const { call, target, settings, headers, query, credential, raw, plan } = visit;
-  // an unauthenticated sender gets next to no room on our disk
-  const known = credential !== undefined;
-  // one literal, since this is made for every request; what is undefined is not stored
+  // An unauthenticated sender gets little space on the disk.
+  const isAuthenticated = credential !== undefined;
+  // This is one literal for speed, since each request needs it. The store omits undefined values.
   return {
     id: newId("del"),
     source: plan?.source ?? target.source,
@@ -96,8 +96,8 @@ function rowOf(
       method: call.method,
       path: call.path.slice(0, 200),
       target: target.path.slice(0, 200),
-      query: maskFields(known ? query : clipped(query), settings.secrets),
-      headers: maskFields(known ? headers : clipped(headers), settings.secrets),
+      query: maskFields(isAuthenticated ? query : clipFields(query), settings.secrets),
+      headers: maskFields(isAuthenticated ? headers : clipFields(headers), settings.secrets),
       address: call.address,
       requestId: call.id,
       bytes: raw?.length ?? 0,
@@ -117,14 +117,14 @@ function maskReason(reason: Mismatch, secrets: readonly string[]): Mismatch {
   return typeof actual === "string" ? { ...reason, actual: maskText(actual, secrets) } : reason;
 }
 
-/** The beginnings of the first fields, a thousand characters at most. */
-function clipped(fields: Readonly<Record<string, string>>): Record<string, string> {
+/** Returns the beginnings of the first fields, at most a thousand characters. */
+function clipFields(fields: Readonly<Record<string, string>>): Record<string, string> {
   const beginnings: Record<string, string> = {};
-  let room = 1000;
+  let remainingChars = 1000;
   for (const [name, value] of Object.entries(fields)) {
     const text = value.slice(0, 200);
-    room -= name.length + text.length;
-    if (room < 0) break;
+    remainingChars -= name.length + text.length;
+    if (remainingChars < 0) break;
     beginnings[name] = text;
   }
   return beginnings;
@@ -132,17 +132,17 @@ function clipped(fields: Readonly<Record<string, string>>): Record<string, strin
 
 export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
   const { missing, challenge, mismatch: reason } = visit.plan ?? {};
-  const idle = challenge ? "challenge" : "skipped";
-  const outcome = action === "none" ? idle : "accepted";
+  const emptyOutcome = challenge ? "challenge" : "skipped";
+  const outcome = action === "none" ? emptyOutcome : "accepted";
   const parsed = isBinary(visit.headers["content-type"], visit.raw ?? Buffer.alloc(0)) || undefined;
   const payload = parsed
     ? exactJson.stringify(visit.plan?.request.body)
     : (visit.raw?.toString("utf8") ?? "");
-  return rowOf(visit, { outcome, itemId, status, action, missing, reason, payload, parsed });
+  return createRow(visit, { outcome, itemId, status, action, missing, reason, payload, parsed });
 }
 
 export function duplicateRow(visit: Visit, itemId: string | undefined): NewDelivery {
-  return rowOf(visit, { outcome: "duplicate", itemId });
+  return createRow(visit, { outcome: "duplicate", itemId });
 }
 
 export function refusedRow(visit: Visit, problem: unknown): NewDelivery {
@@ -153,7 +153,12 @@ export function refusedRow(visit: Visit, problem: unknown): NewDelivery {
     visit.credential && visit.raw
       ? visit.raw.toString("utf8", 0, REFUSED_PAYLOAD_CHARS)
       : undefined;
-  return rowOf(visit, { outcome: outcomeOf(status), payload, status, error: { code, message } });
+  return createRow(visit, {
+    outcome: outcomeOf(status),
+    payload,
+    status,
+    error: { code, message },
+  });
 }
 
 function outcomeOf(status: number): string {

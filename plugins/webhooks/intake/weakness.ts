@@ -1,19 +1,19 @@
-/** Signing secrets that anybody could guess. */
+/** Detects signing secrets that can be guessed. */
 
-/** What a mapping's `verify` says of them. */
+/** The part of a mapping's `verify` that holds secrets. */
 interface Signing {
-  scheme?: string | { hmac: Holder } | undefined;
-  hmac?: Holder | undefined;
+  scheme?: string | { hmac: SecretHolder } | undefined;
+  hmac?: SecretHolder | undefined;
   secret?: string | string[] | undefined;
 }
 
-interface Holder {
+interface SecretHolder {
   secret?: string | string[] | undefined;
 }
 
-const LEAST_KEY_BYTES = 16;
+const MIN_KEY_BYTES = 16;
 
-/** What makes a secret one that anybody could guess: empty, or a key of a few bytes. */
+/** Returns why a secret can be guessed (it is empty, or a key of a few bytes), or `undefined` for a good one. */
 export function weakness(secret: string, scheme: string | undefined): string | undefined {
   const [, prefix, rest = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret.trim()) ?? [];
   if (rest === "") return "is empty. Set the secret that the sender signs with.";
@@ -21,21 +21,21 @@ export function weakness(secret: string, scheme: string | undefined): string | u
   const bytes = Buffer.from(rest, "base64").length;
   if (prefix === "whpk_")
     return bytes === 32 ? undefined : "is not an Ed25519 key: write whpk_ and 32 bytes in Base64.";
-  // Stripe's secrets begin alike, but are no Base64
+  // Stripe's secrets also begin with whsec_, but are not Base64.
   if (scheme !== "standard" && scheme !== "gitlab") return undefined;
-  if (bytes >= LEAST_KEY_BYTES) return undefined;
-  return `has a key of ${bytes} bytes in Base64. A key must have at least ${LEAST_KEY_BYTES} bytes.`;
+  if (bytes >= MIN_KEY_BYTES) return undefined;
+  return `has a key of ${bytes} bytes in Base64. A key must have at least ${MIN_KEY_BYTES} bytes.`;
 }
 
-/** Those that count: the ones beside the scheme come before its own. */
+/** Returns the effective secrets: those next to the scheme replace those inside it. */
 export function secretsOf({ secret, hmac, scheme }: Signing): string[] {
-  const own = hmac ?? (typeof scheme === "object" ? scheme?.hmac : undefined);
-  return [secret ?? own?.secret ?? []].flat();
+  const holder = hmac ?? (typeof scheme === "object" ? scheme?.hmac : undefined);
+  return [secret ?? holder?.secret ?? []].flat();
 }
 
 /**
- * For the schema's `refuse`, which gets what the file says, of whatever type. Of blank ones the configuration tells
- * itself, with the variable that left them so.
+ * Implements `refuse` of the schema, which passes a value of any type. It ignores blank secrets, since the configuration
+ * reports these itself, with the variable that is empty.
  */
 export function weakSecretIn(config: unknown): string | undefined {
   if (typeof config !== "object" || config === null) return undefined;

@@ -1,24 +1,24 @@
-/** The delivery log: accepted deliveries are written with what they became, all others from a small buffer. */
+/** The delivery log. Accepted deliveries are stored together with their items, all others from a small buffer. */
 import type { PluginContext } from "portico";
 import type { NewDelivery } from "portico/store";
 
 const FLUSH_MS = 200;
-/** More than this within `FLUSH_MS` are only counted. */
-const MOST_WAITING = 200;
+/** Rows beyond this number within `FLUSH_MS` are dropped and only counted. */
+const MAX_WAITING = 200;
 const PRUNE_MS = 60_000;
 
-/** What became of a request. Refused ones have a quota of their own: so that clients without credentials cannot push out others. */
+/** Outcomes of requests. Refused ones have a quota of their own, so that callers without credentials displace no others. */
 export const ACCEPTED = ["accepted", "duplicate", "skipped", "challenge", "failed"];
 export const REFUSED = ["refused", "unauthorized", "limited"];
 
 export interface DeliveryLog {
-  /** Takes a row that nothing depends on. */
-  note(delivery: NewDelivery): void;
-  /** Tells listeners of a row that is written already. */
-  written(delivery: NewDelivery): void;
-  /** Calls back with every row as it comes. Returns its undo. */
+  /** Adds a row that is written later. It may be lost. */
+  add(delivery: NewDelivery): void;
+  /** Passes a row that is already stored to the listeners. */
+  announce(delivery: NewDelivery): void;
+  /** Calls the listener with every new row. Returns the function that removes it. */
   listen(listener: (delivery: NewDelivery & { at: number }) => void): () => void;
-  /** Resolves when all that was noted is written. Never rejects. */
+  /** Resolves when all added rows are written. Never rejects. */
   flush(): Promise<void>;
 }
 
@@ -28,10 +28,10 @@ export interface Quotas {
 }
 
 export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): DeliveryLog {
-  let waiting: NewDelivery[] = [];
-  let dropped = 0;
-  /** Refused ones since the last pruning. */
-  let refused = 0;
+  let waitingRows: NewDelivery[] = [];
+  let droppedCount = 0;
+  /** The number of refused requests since the last pruning. */
+  let refusedCount = 0;
   const listeners = new Set<(delivery: NewDelivery & { at: number }) => void>();
   let timer: NodeJS.Timeout | undefined;
   let writing = Promise.resolve();
@@ -39,11 +39,14 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
   function flush(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    if (dropped > 0)
-      ctx.log.warn({ dropped }, "refused requests arrived too fast for the delivery log");
-    dropped = 0;
-    const deliveries = waiting;
-    waiting = [];
+    if (droppedCount > 0)
+      ctx.log.warn(
+        { dropped: droppedCount },
+        "refused requests arrived too fast for the delivery log",
+      );
+    droppedCount = 0;
+    const deliveries = waitingRows;
+    waitingRows = [];
     if (deliveries.length > 0) writing = Promise.all([writing, write(deliveries)]).then(() => {});
     return writing;
   }
@@ -62,34 +65,37 @@ export function createDeliveryLog(ctx: PluginContext, quotas: () => Quotas): Del
   async function prune(): Promise<void> {
     const { keep, keepRefused } = quotas();
     const { deliveries } = ctx.use("store");
-    refused = 0;
+    refusedCount = 0;
     await deliveries.prune({ keep, outcomes: ACCEPTED });
     await deliveries.prune({ keep: keepRefused, outcomes: REFUSED });
   }
 
   ctx.task("prune deliveries", { everyMs: PRUNE_MS }, prune);
   ctx.defer(flush);
-  function tell(delivery: NewDelivery): void {
+  function announce(delivery: NewDelivery): void {
     if (listeners.size === 0) return;
     const row = { at: ctx.use("store").now(), ...delivery };
     for (const listener of listeners) listener(row);
   }
 
   return {
-    written: tell,
+    announce,
     listen(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    note(delivery) {
-      tell(delivery);
+    add(delivery) {
+      announce(delivery);
       const isRefused = REFUSED.includes(delivery.outcome);
-      if (waiting.length >= MOST_WAITING || (isRefused && refused >= quotas().keepRefused)) {
-        dropped++;
+      if (
+        waitingRows.length >= MAX_WAITING ||
+        (isRefused && refusedCount >= quotas().keepRefused)
+      ) {
+        droppedCount++;
         return;
       }
-      if (isRefused) refused++;
-      waiting.push({ at: ctx.use("store").now(), ...delivery });
+      if (isRefused) refusedCount++;
+      waitingRows.push({ at: ctx.use("store").now(), ...delivery });
       timer ??= setTimeout(() => void flush(), FLUSH_MS).unref();
     },
     flush,

@@ -1,4 +1,4 @@
-/** The newest rows of the delivery log, in which what was refused has half of the room where there is anything else. */
+/** Lists the newest rows of the delivery log. Refused requests get at most half of the rows if there are enough others. */
 import type { Delivery, Store } from "portico/store";
 import { ACCEPTED, REFUSED } from "./delivery-log.ts";
 
@@ -9,14 +9,14 @@ export async function newestDeliveries(
   const { limit } = filter;
   const newest = await deliveries.list(filter);
   const refused = newest.filter(({ outcome }) => REFUSED.includes(outcome));
-  const share = Math.floor(limit / 2);
-  if (newest.length < limit || refused.length <= share) return newest;
+  const refusedShare = Math.floor(limit / 2);
+  if (newest.length < limit || refused.length <= refusedShare) return newest;
   const others = (
     await Promise.all(ACCEPTED.map((outcome) => deliveries.list({ ...filter, outcome })))
   )
     .flat()
     .sort(newestFirst)
-    .slice(0, limit - share);
+    .slice(0, limit - refusedShare);
   return [...others, ...refused.slice(0, limit - others.length)].sort(newestFirst);
 }
 

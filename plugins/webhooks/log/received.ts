@@ -1,10 +1,10 @@
-/** Tells hooks and feeds about an accepted delivery. */
+/** The event `webhook:received`, by which hooks learn of an accepted delivery. */
 import { exactJson, type PluginContext, type PluginDefinition } from "portico";
 import type { Job } from "../job.ts";
 import { maskFields } from "../mask.ts";
 import type { Request } from "../mappings/paths.ts";
 
-export interface Accepted {
+export interface AcceptedDelivery {
   id: string;
   job: Job;
   source: string;
@@ -33,7 +33,7 @@ export const events: PluginDefinition["events"] = {
 
 export function announceDelivery(
   ctx: PluginContext,
-  { id, job, source, request, address, secrets }: Accepted,
+  { id, job, source, request, address, secrets }: AcceptedDelivery,
 ): void {
   if (!ctx.hasListeners("webhook:received")) return;
   const { action, principal, eventId, turnId, sessionId } = job;

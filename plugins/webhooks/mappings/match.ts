@@ -1,4 +1,4 @@
-/** Whether a mapping's `match` holds for a request, and which condition does not. */
+/** Checks the conditions of a mapping's `match` against a request. */
 import { exactJson } from "portico";
 import { clip } from "portico/strings";
 import type { Condition } from "../schema.ts";
@@ -10,25 +10,26 @@ export interface Mismatch {
   /** The path as the configuration writes it: `body.action`. */
   path: string;
   expected: Condition;
-  /** What the request has there; absent where it has nothing. Long values are cut. */
+  /** The value of the request at that path; absent if it has none. Long values are truncated. */
   actual?: unknown;
 }
 
 export interface Matcher {
-  /** `undefined` where all conditions hold. */
+  /** Returns the first condition that does not hold, or `undefined` if all do. */
   mismatch(request: Request): Mismatch | undefined;
-  /** The same, without the conditions on the body: for a sender that asks first and sends none. */
+  /** Checks all conditions except those on the body, for a sender that verifies the address without a body. */
   mismatchWithoutBody(request: Request): Mismatch | undefined;
 }
 
 interface Test {
+  /** The path as the configuration writes it. */
   text: string;
   path: Path;
   expected: Condition;
   holds(value: unknown): boolean;
 }
 
-/** Reads conditions, all of which must hold. Throws `invalid_request_error` for a wrong path or pattern. */
+/** Parses conditions, all of which must hold. Throws `invalid_request_error` for a wrong path or pattern. */
 export async function readMatch(match: Record<string, Condition>, key: string): Promise<Matcher> {
   const tests: Test[] = [];
   for (const [text, expected] of Object.entries(match)) {
@@ -55,13 +56,13 @@ function firstMismatch(tests: readonly Test[], request: Request): Mismatch | und
   return undefined;
 }
 
-const SHOWN_CHARS = 200;
+const MAX_SHOWN_CHARS = 200;
 
 function shorten(value: unknown): unknown {
-  if (typeof value === "string") return clip(value, SHOWN_CHARS);
+  if (typeof value === "string") return clip(value, MAX_SHOWN_CHARS);
   if (exactJson.isNumber(value)) return String(value);
   if (typeof value !== "object" || value === null) return value;
-  return clip(exactJson.stringify(value) ?? "", SHOWN_CHARS);
+  return clip(exactJson.stringify(value) ?? "", MAX_SHOWN_CHARS);
 }
 
 function readCondition(condition: Condition, key: string): (value: unknown) => boolean {
@@ -75,12 +76,12 @@ function readCondition(condition: Condition, key: string): (value: unknown) => b
   return (value) => isText(value) && pattern(String(value));
 }
 
-/** Same type and value: `"1"` is not `1`. The configuration has a number that no double holds as its digits. */
+/** Compares type and value: `"1"` is not `1`. A number that no double can hold is compared with a string of its digits. */
 function isSame(value: unknown, expected: string | number | boolean | null): boolean {
   return exactJson.isNumber(value) ? String(value) === expected : value === expected;
 }
 
-/** What `prefix` and `regex` look at: a string, or the digits of a number, as senders write ids either way. */
+/** Returns whether `prefix` and `regex` apply to a value. Numbers are included, because senders write ids either way. */
 function isText(value: unknown): boolean {
   if (exactJson.isNumber(value)) return true;
   return typeof value === "string" || typeof value === "number" || typeof value === "boolean";

@@ -2,12 +2,12 @@
 import { MASK } from "portico";
 import { errors } from "../errors.ts";
 
-/** What mappings look at. Header names are in lower case. */
+/** A request as mappings see it. Header names are in lower case. */
 export interface Request {
   body: unknown;
   headers: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string>>;
-  /** The body as single mappings read it, by their name: where their sender sends something else than its type says. */
+  /** The body as single mappings read it, by their names. Their senders send another format than the content type says. */
   variants?: ReadonlyMap<string, unknown> | undefined;
 }
 
@@ -37,7 +37,7 @@ export function readPath(text: string): Path | undefined {
   return { root, steps: root === "headers" ? [(steps[0] as string).toLowerCase()] : steps };
 }
 
-/** `readPath`, or an error that names the key of the configuration. */
+/** Parses a path like `readPath`. Throws `invalid_request_error` under the key of the configuration. */
 export function pathAt(text: string, key: string): Path {
   const path = readPath(text);
   if (path) return path;
@@ -46,25 +46,26 @@ export function pathAt(text: string, key: string): Path {
 
 /** The value at a path, by own properties only (never a prototype's); `undefined` if there is none. */
 export function lookUp(request: Request, { root, steps }: Path): unknown {
-  let here: unknown = request[root];
+  let value: unknown = request[root];
   for (const step of steps) {
-    // XML does not say whether an element may come several times: one that came once is no list
-    if (step === 0 && !Array.isArray(here) && isXml(request)) continue;
-    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
-    // an array's own `length` is no data of the sender's
-    if (Array.isArray(here) && !/^\d+$/.test(String(step))) return undefined;
-    here = (here as Record<string | number, unknown>)[step];
+    // XML does not say whether an element is a list. So the first item of an element that occurs once is the element.
+    if (step === 0 && !Array.isArray(value) && isXml(request)) continue;
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step))
+      return undefined;
+    // The `length` of an array is not data of the sender.
+    if (Array.isArray(value) && !/^\d+$/.test(String(step))) return undefined;
+    value = (value as Record<string | number, unknown>)[step];
   }
-  return here;
+  return value;
 }
 
 const isXml = ({ headers }: Request): boolean => /xml/i.test(headers["content-type"] ?? "");
 
-const MOST_PATHS = 2000;
-const LISTED_ITEMS = 3;
+const MAX_PATHS = 2000;
+const MAX_LISTED_ITEMS = 3;
 const PLAIN_NAME = /^[^\s.[\]{}"']+$/;
 
-/** The paths of all that a request holds, as templates write them. */
+/** Lists the paths of all values in a request, as templates write them. */
 export function pathsOf({ body, headers, query }: Request): string[] {
   const paths: string[] = [];
   addPaths(paths, body, "body");
@@ -75,19 +76,20 @@ export function pathsOf({ body, headers, query }: Request): string[] {
   return paths;
 }
 
-/** Adds the path of a value and of everything in it; of a list, only its first items. */
+/** Adds the path of a value and of everything in it, but only of the first items of a list. */
 function addPaths(paths: string[], value: unknown, path: string): void {
-  if (paths.length >= MOST_PATHS) return;
+  if (paths.length >= MAX_PATHS) return;
   paths.push(path);
   if (typeof value !== "object" || value === null) return;
   if (Array.isArray(value)) {
-    for (const [i, item] of value.slice(0, LISTED_ITEMS).entries())
+    for (const [i, item] of value.slice(0, MAX_LISTED_ITEMS).entries())
       addPaths(paths, item, `${path}[${i}]`);
     return;
   }
-  for (const [name, member] of Object.entries(value)) addPaths(paths, member, path + stepTo(name));
+  for (const [name, member] of Object.entries(value))
+    addPaths(paths, member, path + formatStep(name));
 }
 
-function stepTo(name: string): string {
+function formatStep(name: string): string {
   return PLAIN_NAME.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
 }

@@ -1,34 +1,34 @@
-/** Regular expressions of mappings. */
+/** Compiles the regular expressions of mappings. */
 import { compilePattern, type Pattern } from "portico/json-schemas";
 import { errors } from "../errors.ts";
 
 /**
- * Refuses back-references and assertions, and a repetition of a group that repeats itself, such as `(a+)+`. Such a
- * repetition would do no harm here, but it hangs in the engine that its author has probably tested it with.
+ * Compiles a pattern. Throws `invalid_request_error` for back-references, assertions, and a repetition of a group that
+ * contains a repetition, such as `(a+)+`. That would do no harm here, but can hang the engine in which its author tests it.
  */
 export function readPattern(source: string, key: string): Pattern {
-  const refuse = (problem: string) => errors.badPattern({ key, problem }, { param: key });
-  if (nests(source))
-    throw refuse(
+  const patternError = (problem: string) => errors.badPattern({ key, problem }, { param: key });
+  if (hasNestedRepetition(source))
+    throw patternError(
       "repeats a group that itself contains a repetition, which can take extremely long to match: write it without the nesting",
     );
   try {
     return compilePattern(source);
   } catch (error) {
-    throw refuse((error as Error).message);
+    throw patternError((error as Error).message);
   }
 }
 
-/** True where an unbounded repetition applies to a group that holds another one. */
-function nests(source: string): boolean {
-  /** For each open group, the outermost first, whether something in it repeats without bound. */
+/** Returns whether an unbounded repetition applies to a group that contains another one. */
+function hasNestedRepetition(source: string): boolean {
+  /** Whether each open group, the outermost first, contains an unbounded repetition. */
   const groups = [false];
   for (let i = 0; i < source.length; i++) {
-    const sign = source[i];
-    if (sign === "\\") i++;
-    else if (sign === "[") i = endOfClass(source, i);
-    else if (sign === "(") groups.push(false);
-    else if (sign === ")") {
+    const character = source[i];
+    if (character === "\\") i++;
+    else if (character === "[") i = endOfClass(source, i);
+    else if (character === "(") groups.push(false);
+    else if (character === ")") {
       const isRepeated = isUnbounded(source, i + 1);
       if (closeGroup(groups, isRepeated)) return true;
     } else if (isUnbounded(source, i)) groups[groups.length - 1] = true;
@@ -36,7 +36,7 @@ function nests(source: string): boolean {
   return false;
 }
 
-/** Returns true where the group that ends repeats, and so does something in it. */
+/** Closes a group. Returns whether it is repeated and contains a repetition. */
 function closeGroup(groups: boolean[], isRepeated: boolean): boolean {
   const holdsRepetition = groups.length > 1 && groups.pop() === true;
   if (holdsRepetition && isRepeated) return true;
@@ -45,8 +45,12 @@ function closeGroup(groups: boolean[], isRepeated: boolean): boolean {
 }
 
 function isUnbounded(source: string, at: number): boolean {
-  const sign = source[at];
-  return sign === "*" || sign === "+" || (sign === "{" && /^\{\d+,\}/.test(source.slice(at)));
+  const character = source[at];
+  return (
+    character === "*" ||
+    character === "+" ||
+    (character === "{" && /^\{\d+,\}/.test(source.slice(at)))
+  );
 }
 
 function endOfClass(source: string, from: number): number {

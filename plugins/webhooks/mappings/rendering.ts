@@ -1,4 +1,4 @@
-/** What a mapping makes of a delivery: the words for the agent, the session, the rest of the turn. Changes nothing. */
+/** Renders a delivery for the agent: the task, the session, and the other settings of the turn. It has no side effects. */
 import { exactJson, principalNamed } from "portico";
 import { errors } from "../errors.ts";
 import { clip, fitsPattern } from "portico/strings";
@@ -8,24 +8,24 @@ import { readTemplate } from "./template.ts";
 import type { MappingConfig } from "../schema.ts";
 import type { Mapping } from "../settings.ts";
 
-/** One delivery, ready for the agent. JSON-ready: bursts keep it in the store. */
+/** One delivery, ready for the agent. It is JSON, because bursts keep it in the store. */
 export interface Rendering {
   mapping: string;
   action: "agent" | "wake";
-  /** The task in the owner's words; nothing from outside is in it. */
+  /** The task in the owner's words, without any text from outside. */
   task: string;
-  /** What came from outside: goes into a fence. */
+  /** The text from outside, which goes into a fence. */
   text: string;
-  /** `text` is the task with its values filled in, so it is what hooks see as the message. */
+  /** True if `text` is the task with its values filled in, so that hooks see it as the message. */
   filled: boolean;
   session?: string;
-  /** The payload does not name the session. */
+  /** True if neither the mapping nor the payload names the session. */
   temporary?: boolean;
   model?: string;
   channel?: string;
   delivery?: MappingConfig["delivery"];
   mode?: "next-heartbeat" | "now";
-  /** Placeholders without a value. */
+  /** The placeholders without a value. */
   missing: string[];
 }
 
@@ -42,7 +42,7 @@ const FIELDS = [
   "mode",
 ] as const;
 
-/** What a transform answered, taken apart. `skip`: the delivery is dropped. */
+/** The parsed result of a transform. With `skip`, the delivery is dropped. */
 export interface Change {
   skip?: true;
   body?: unknown;
@@ -50,20 +50,21 @@ export interface Change {
 }
 
 /**
- * `null` drops the delivery, nothing leaves it as it is, a text is the message, an object with any of `FIELDS` changes
- * these, any other value is the new body. Throws `transform_failed` for a field of the wrong kind.
+ * Parses the result of a transform: `null` drops the delivery, `undefined` leaves it unchanged, a string is the message, an
+ * object with any of `FIELDS` changes these, and any other value is the new body. Throws `transform_failed` for a field of
+ * the wrong type.
  */
-export function readChange(answer: unknown, mapping: string): Change {
-  if (answer === undefined) return { overrides: {} };
-  if (answer === null) return { skip: true, overrides: {} };
-  if (typeof answer === "string") return { overrides: { message: answer } };
+export function readChange(result: unknown, mapping: string): Change {
+  if (result === undefined) return { overrides: {} };
+  if (result === null) return { skip: true, overrides: {} };
+  if (typeof result === "string") return { overrides: { message: result } };
   if (
-    typeof answer !== "object" ||
-    Array.isArray(answer) ||
-    !FIELDS.some((name) => Object.hasOwn(answer, name))
+    typeof result !== "object" ||
+    Array.isArray(result) ||
+    !FIELDS.some((name) => Object.hasOwn(result, name))
   )
-    return { body: answer, overrides: {} };
-  const fields = answer as Record<string, unknown>;
+    return { body: result, overrides: {} };
+  const fields = result as Record<string, unknown>;
   const change: Change = { overrides: {} };
   for (const name of FIELDS) {
     const value = Object.hasOwn(fields, name) ? fields[name] : undefined;
@@ -75,7 +76,7 @@ export function readChange(answer: unknown, mapping: string): Change {
   return change;
 }
 
-/** `keySessions`: patterns of the sessions that webhook keys have. */
+/** Renders a request. `keySessions` are the patterns of the sessions of webhook keys. */
 export function render(
   mapping: Mapping,
   original: Request,
@@ -86,9 +87,9 @@ export function render(
   const { overrides } = change;
   const request = change.body === undefined ? original : { ...original, body: change.body };
   const missing: string[] = [];
-  const words = overrides.message ?? overrides.text;
-  const session = oneLine(
-    overrides.session ?? sessionOf(mapping, request, { missing, keySessions }) ?? "",
+  const override = overrides.message ?? overrides.text;
+  const session = toSessionId(
+    overrides.session ?? renderSession(mapping, request, { missing, keySessions }) ?? "",
   );
   const model = overrides.model ?? config.model;
   const channel = overrides.channel ?? config.channel;
@@ -96,11 +97,11 @@ export function render(
   return {
     mapping: name,
     action: (overrides.action ?? config.action) === "wake" ? "wake" : "agent",
-    ...wording(mapping, words, request, missing),
+    ...renderTask(mapping, override, request, missing),
     session: session || undefined,
     model,
     channel,
-    delivery: deliveryFor(selectDelivery(overrides.delivery, config.delivery), request),
+    delivery: withRequestValues(selectDelivery(overrides.delivery, config.delivery), request),
     mode: mode === "now" ? mode : undefined,
     missing,
   };
@@ -115,8 +116,8 @@ function selectDelivery(
   return override === "announce" ? "announce" : "none";
 }
 
-/** The target with what the request has for its placeholders. */
-function deliveryFor(
+/** Adds the values of the request for the target's placeholders. */
+function withRequestValues(
   delivery: MappingConfig["delivery"],
   request: Request,
 ): MappingConfig["delivery"] {
@@ -127,48 +128,49 @@ function deliveryFor(
   );
 }
 
-function wording(
+function renderTask(
   { name, message }: Mapping,
-  words: string | undefined,
+  override: string | undefined,
   request: Request,
   missing: string[],
 ): Pick<Rendering, "task" | "text" | "filled"> {
-  const plain = `A webhook has arrived through the mapping "${name}". Do what it requires.`;
-  if (words !== undefined)
-    return { task: message?.isFixed ? message.source : plain, text: words, filled: true };
+  const defaultTask = `A webhook has arrived through the mapping "${name}". Do what it requires.`;
+  if (override !== undefined)
+    return { task: message?.isFixed ? message.source : defaultTask, text: override, filled: true };
   if (!message || message.isFixed)
-    return { task: message?.source ?? plain, text: payloadOf(request.body), filled: false };
-  const { text, missing: without } = message.render(request);
-  missing.push(...without);
+    return { task: message?.source ?? defaultTask, text: payloadOf(request.body), filled: false };
+  const { text, missing: unfilled } = message.render(request);
+  missing.push(...unfilled);
   const task = `${message.outline}\n\n(Each […] stands for a value from outside. Below, the values are filled in.)`;
   return { task, text, filled: true };
 }
 
 /**
- * What the payload has a part in lies under `webhook:`, and never among the sessions of a webhook key: no sender may name
- * a session of others. Where the payload has nothing for it, strangers would meet in one: then nobody has named it.
+ * Returns the session that the mapping names, or undefined if it names none. A session with values of the payload begins with
+ * `webhook:` and is never one of a webhook key, so that no sender can name a session of others. If the payload has no value
+ * for it, it is undefined too, since otherwise unrelated senders would share a session.
  */
-function sessionOf(
+function renderSession(
   { name, session: template }: Mapping,
   request: Request,
   { missing, keySessions }: { missing: string[]; keySessions: readonly string[] },
 ): string | undefined {
   if (!template) return undefined;
-  const { text, missing: without, isBlank } = template.render(request);
-  missing.push(...without);
+  const { text, missing: unfilled, isBlank } = template.render(request);
+  missing.push(...unfilled);
   if (isBlank) return undefined;
   if (template.isFixed) return text;
   const session = template.source.startsWith("webhook:") ? text : `webhook:${text}`;
-  const isKeys = keySessions.some((pattern) => fitsPattern(pattern, session));
-  return isKeys ? `${principalNamed("webhook", name)}:${session}` : session;
+  const belongsToKey = keySessions.some((pattern) => fitsPattern(pattern, session));
+  return belongsToKey ? `${principalNamed("webhook", name)}:${session}` : session;
 }
 
 function payloadOf(body: unknown): string {
   return clip(exactJson.stringify(body, 2) ?? "", PAYLOAD_CHARS);
 }
 
-/** A session's id is no place for line breaks, nor for a whole payload. */
-function oneLine(text: string): string {
+/** Removes line breaks and truncates the text, because a session's id must not hold a whole payload. */
+function toSessionId(text: string): string {
   return text
     .replace(/[\p{Cc}\s]+/gu, " ")
     .trim()

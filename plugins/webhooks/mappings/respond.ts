@@ -1,16 +1,16 @@
-/** What a mapping answers to its sender instead of our own words. */
+/** The response that a mapping defines in place of the default one. */
 import { errors } from "../errors.ts";
 import { newId } from "portico/agent";
 import type { RespondConfig } from "../schema.ts";
 import type { Request } from "./paths.ts";
 import { readTemplate, type Template } from "./template.ts";
 
-/** With the values of a request filled in; only the turn's result may still be open. JSON-ready: it is kept for repeats. */
+/** A response in which only the turn's result may still be missing. It is JSON, because the store keeps it for repeats. */
 export interface PreparedResponse {
   status: number;
   headers: Record<string, string>;
   body?: unknown;
-  /** Stands where the turn's result is to be. */
+  /** The text in headers and body that is replaced by the turn's result. */
   result: string;
 }
 
@@ -24,8 +24,8 @@ export interface Respond {
   prepare(request: Request, ids: Ids): PreparedResponse;
 }
 
-/** What the server itself sets. */
-const OWN_HEADERS = new Set([
+/** The headers that the server sets. */
+const RESERVED_HEADERS = new Set([
   "connection",
   "content-length",
   "keep-alive",
@@ -33,17 +33,17 @@ const OWN_HEADERS = new Set([
   "upgrade",
 ]);
 
-/** Throws `invalid_request_error` for a header that cannot be set, or a wrong placeholder. */
+/** Parses `respond`. Throws `invalid_request_error` for a header that cannot be set, or an invalid placeholder. */
 export function readRespond(config: RespondConfig, key: string): Respond {
   const { status = 200, headers = {}, body } = config;
   const templates = Object.entries(headers).map(([name, text]) => {
     const at = `${key}.headers.${name}`;
-    const lower = name.toLowerCase();
-    if (!/^[\w-]+$/.test(name) || OWN_HEADERS.has(lower))
+    const lowerName = name.toLowerCase();
+    if (!/^[\w-]+$/.test(name) || RESERVED_HEADERS.has(lowerName))
       throw errors.badHeader({ key: at }, { param: at });
-    return [lower, readTemplate(text, at)] as const;
+    return [lowerName, readTemplate(text, at)] as const;
   });
-  const fill = readValue(body, `${key}.body`);
+  const fill = readBodyTemplate(body, `${key}.body`);
   return {
     prepare(request, { turnId = "", sessionId = "", eventId = "" }) {
       const result = newId("result");
@@ -59,23 +59,26 @@ export function readRespond(config: RespondConfig, key: string): Respond {
   };
 }
 
-/** The whole response. */
+/** Completes a response with the result of the turn. */
 export function finishResponse(
-  { status, headers, body, result: place }: PreparedResponse,
+  { status, headers, body, result: placeholder }: PreparedResponse,
   result = "",
 ) {
-  const fill = (text: string) => text.replaceAll(place, () => result);
+  const fill = (text: string) => text.replaceAll(placeholder, () => result);
   return {
     status,
     headers: Object.fromEntries(
-      Object.entries(headers).map(([name, text]) => [name, headerText(fill(text))]),
+      Object.entries(headers).map(([name, text]) => [name, toHeaderText(fill(text))]),
     ),
     body: mapTexts(body, fill),
   };
 }
 
-/** A body in which every text is a template. */
-function readValue(body: unknown, key: string): (text: (template: Template) => string) => unknown {
+/** Parses a body whose texts are templates. Returns a function that renders it. */
+function readBodyTemplate(
+  body: unknown,
+  key: string,
+): (text: (template: Template) => string) => unknown {
   const templates = new Map<string, Template>();
   mapTexts(body, (source) => {
     templates.set(source, readTemplate(source, key));
@@ -94,6 +97,6 @@ function mapTexts(value: unknown, change: (text: string) => string): unknown {
 }
 
 /** A header is one line of Latin-1. */
-function headerText(text: string): string {
+function toHeaderText(text: string): string {
   return text.replace(/[^\t\x20-\x7e\xa0-\xff]+/g, " ").trim();
 }

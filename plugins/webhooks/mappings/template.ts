@@ -3,50 +3,50 @@ import { didYouMean, exactJson } from "portico";
 import { errors } from "../errors.ts";
 import { lookUp, type Path, pathsOf, readPath, type Request } from "./paths.ts";
 
-interface Rendered {
+interface RenderedTemplate {
   text: string;
   /** Placeholders for which the request has no value. */
   missing: string[];
-  /** It has placeholders, and the request has nothing for any of them: as a name it would be everybody's. */
+  /** True if the request has no value for any of the placeholders. Unrelated requests would share such a name. */
   isBlank: boolean;
 }
 
 export interface Template {
   readonly source: string;
-  /** Only the owner's words, with `[…]` in place of each value from outside. */
+  /** The owner's words, with `[…]` in place of each value from outside. */
   readonly outline: string;
-  /** True where nothing of a request goes into it. */
+  /** True if the template has no placeholders for values of a request. */
   readonly isFixed: boolean;
-  /** `names` are what `{turnId}` and its like stand for; only in the owner's words. */
-  render(request: Request, names?: Readonly<Record<string, string>>): Rendered;
+  /** Fills in the values of a request. `names` are the values of placeholders such as `{turnId}` in the owner's words. */
+  render(request: Request, names?: Readonly<Record<string, string>>): RenderedTemplate;
 }
 
 type Segment = string | { path: Path; json: boolean; placeholder: string };
 
 const PLACEHOLDER =
   /\{(json\s+)?((?:body|headers|query)(?:\.[^\s.[\]{}"']+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*)\}/g;
-/** What looks like one. */
-const ATTEMPT = /\{(json\s+)?([A-Za-z]\w*)([.[][^{}\s]*)?\}/g;
+/** A text that looks like a placeholder. */
+const PLACEHOLDER_LIKE = /\{(json\s+)?([A-Za-z]\w*)([.[][^{}\s]*)?\}/g;
 const ROOTS = ["body", "headers", "query"];
-/** What others call the body. */
-const BODY = new Set(["payload", "event", "data", "json", "request"]);
+/** The names that other systems use for the body. */
+const BODY_NAMES = new Set(["payload", "event", "data", "json", "request"]);
 
-/** Throws `invalid_request_error` under `key` for a text that looks like a placeholder and is not one. */
+/** Parses a template. Throws `invalid_request_error` under `key` for a text that looks like a placeholder but is not one. */
 export function readTemplate(source: string, key: string): Template {
   const segments: Segment[] = [];
   let at = 0;
-  const add = (words: string): void => {
-    for (const attempt of words.matchAll(ATTEMPT)) checkAttempt(attempt, key);
-    segments.push(words);
+  const addText = (text: string): void => {
+    for (const attempt of text.matchAll(PLACEHOLDER_LIKE)) checkAttempt(attempt, key);
+    segments.push(text);
   };
   for (const match of source.matchAll(PLACEHOLDER)) {
     const path = readPath(match[2] ?? "");
     if (!path) continue;
-    add(source.slice(at, match.index));
+    addText(source.slice(at, match.index));
     segments.push({ path, json: match[1] !== undefined, placeholder: match[0] });
     at = match.index + match[0].length;
   }
-  add(source.slice(at));
+  addText(source.slice(at));
   return {
     source,
     outline: segments.map((segment) => (typeof segment === "string" ? segment : "[…]")).join(""),
@@ -55,7 +55,7 @@ export function readTemplate(source: string, key: string): Template {
       const missing: string[] = [];
       let isBlank = segments.length > 1;
       const texts = segments.map((segment) => {
-        if (typeof segment === "string") return names ? named(segment, names) : segment;
+        if (typeof segment === "string") return names ? fillNames(segment, names) : segment;
         const value = lookUp(request, segment.path);
         if (value === undefined) missing.push(segment.placeholder);
         const text = segment.json ? (exactJson.stringify(value, 2) ?? "") : textOf(value);
@@ -67,7 +67,7 @@ export function readTemplate(source: string, key: string): Template {
   };
 }
 
-/** Throws where a sample has nothing for a placeholder, with the nearest path that it has. */
+/** Throws `invalid_request_error` if a sample has no value for a placeholder, with the most similar path that it has. */
 export function checkAgainst(template: Template, sample: Request, key: string): void {
   const [placeholder] = template.render(sample).missing;
   if (placeholder === undefined) return;
@@ -76,7 +76,7 @@ export function checkAgainst(template: Template, sample: Request, key: string): 
   throw errors.noValueInSample({ key, placeholder, hint }, { param: key });
 }
 
-/** The path of a request that is written most like a placeholder. */
+/** Returns the path of a request that is most similar to a placeholder. */
 export function nearestPath(placeholder: string, request: Request): string | undefined {
   return didYouMean(placeholder.replace(/^\{(json\s+)?|\}$/g, ""), pathsOf(request));
 }
@@ -86,7 +86,7 @@ function checkAttempt(
   key: string,
 ): void {
   if (json === undefined && rest === "" && !ROOTS.includes(root)) return;
-  const nearest = BODY.has(root) ? "body" : didYouMean(root, ROOTS);
+  const nearest = BODY_NAMES.has(root) ? "body" : didYouMean(root, ROOTS);
   if (nearest === undefined && json === undefined) return;
   const hint = readPath((nearest ?? "") + rest)
     ? `Did you mean {${nearest}${rest}}?`
@@ -94,9 +94,9 @@ function checkAttempt(
   throw errors.badPlaceholder({ key, placeholder, hint }, { param: key });
 }
 
-function named(words: string, names: Readonly<Record<string, string>>): string {
-  return words.replace(/\{(\w+)\}/g, (all, name: string) =>
-    Object.hasOwn(names, name) ? names[name]! : all,
+function fillNames(text: string, names: Readonly<Record<string, string>>): string {
+  return text.replace(/\{(\w+)\}/g, (placeholder, name: string) =>
+    Object.hasOwn(names, name) ? names[name]! : placeholder,
   );
 }
 

@@ -5,61 +5,68 @@ import { type PluginContext, runBounded, withDeadline } from "portico";
 import { errors } from "../errors.ts";
 import type { Request } from "./paths.ts";
 
-/** What a transform is called with. */
+/** The argument of a transform. */
 interface TransformInput extends Request {
   mapping: string;
 }
 type Transform = (input: TransformInput) => unknown;
 
-interface Loaded {
+interface LoadedTransform {
   run?: Transform | undefined;
-  /** Why there is no (newer) version. */
+  /** The reason why the current version does not load. */
   error?: unknown;
   inputs: readonly string[];
   stamp: string;
 }
 
-/** How long a transform may keep the gateway from everything else. */
+/** A transform may block the event loop for this long. */
 const BLOCKING_MS = 1000;
-const ENDINGS = ["", ".ts", ".mts", ".js", ".mjs", ".cjs"];
+const EXTENSIONS = ["", ".ts", ".mts", ".js", ".mjs", ".cjs"];
 
 export interface Transforms {
   /**
-   * Loads modules before they are needed. From then on the gateway knows what they import, and keeps the agent from
-   * writing it.
+   * Loads modules before they are needed. From then on, the gateway knows which files they import, and prevents the agent
+   * from writing these files.
    */
   prepare(files: Iterable<string>): Promise<void>;
-  /** What the module's default export answers. Throws `transform_failed` where it throws, hangs or does not load. */
+  /** Returns the result of the module's default export. Throws `transform_failed` if it throws, hangs or does not load. */
   run(file: string, input: TransformInput, timeoutMs: number): Promise<unknown>;
 }
 
-/** A saved change is taken at the next delivery; a version that does not load leaves the one before it running. */
+/** Creates the transforms. The next delivery uses a saved change; if that does not load, the previous version stays active. */
 export function createTransforms(ctx: PluginContext): Transforms {
-  const loaded = new Map<string, Promise<Loaded>>();
+  const loaded = new Map<string, Promise<LoadedTransform>>();
 
-  async function current(file: string): Promise<Loaded> {
-    const before = await loaded.get(file);
-    if (before && stampOf(before.inputs) === before.stamp) return before;
-    // only the first of several that see the change loads it
-    const again = loaded.get(file);
-    const fresh = again && (await again) !== before ? again : load(file, before);
-    loaded.set(file, fresh);
-    return fresh;
+  async function current(file: string): Promise<LoadedTransform> {
+    const previous = await loaded.get(file);
+    if (previous && stampOf(previous.inputs) === previous.stamp) return previous;
+    // Only the first of several deliveries that see the change loads it.
+    const latest = loaded.get(file);
+    const next = latest && (await latest) !== previous ? latest : load(file, previous);
+    loaded.set(file, next);
+    return next;
   }
 
-  async function load(file: string, before: Loaded | undefined): Promise<Loaded> {
-    let inputs = before?.inputs ?? [];
-    const began = Date.now();
+  async function load(
+    file: string,
+    previous: LoadedTransform | undefined,
+  ): Promise<LoadedTransform> {
+    let inputs = previous?.inputs ?? [];
+    const startedAt = Date.now();
     try {
-      const entry = confined(join(ctx.paths.home, "transforms"), file);
+      const entry = resolveInside(join(ctx.paths.home, "transforms"), file);
       if (inputs.length === 0) inputs = [entry];
       const module = await ctx.load(entry, BLOCKING_MS);
       const run = module.exports["default"] ?? module.exports["transform"];
       if (typeof run !== "function") throw new Error("it has no default export that is a function");
-      return { run: run as Transform, inputs: module.inputs, stamp: stampOf(module.inputs, began) };
+      return {
+        run: run as Transform,
+        inputs: module.inputs,
+        stamp: stampOf(module.inputs, startedAt),
+      };
     } catch (error) {
       ctx.log.error({ err: error, transform: file }, "a transform does not load");
-      return { run: before?.run, error, inputs, stamp: stampOf(inputs, began) };
+      return { run: previous?.run, error, inputs, stamp: stampOf(inputs, startedAt) };
     }
   }
 
@@ -83,9 +90,9 @@ export function createTransforms(ctx: PluginContext): Transforms {
   };
 }
 
-/** The real path of a file below the root. Throws where there is none, it leads out, or others may write it. */
-function confined(root: string, file: string): string {
-  const path = ENDINGS.map((ending) => join(root, file + ending)).find((candidate) =>
+/** Returns the real path of a file below the root. Throws if it is missing, is outside the root, or others may write it. */
+function resolveInside(root: string, file: string): string {
+  const path = EXTENSIONS.map((extension) => join(root, file + extension)).find((candidate) =>
     statSync(candidate, { throwIfNoEntry: false })?.isFile(),
   );
   if (path === undefined) throw new Error(`there is no ${file} below <home>/transforms`);
@@ -97,19 +104,19 @@ function confined(root: string, file: string): string {
   return real;
 }
 
-/** The clock of a file system may tick as rarely as this. */
-const COARSE_MS = 20;
+/** The resolution of the clock of a file system may be as coarse as this. */
+const CLOCK_RESOLUTION_MS = 20;
 
 /**
- * Changes when a file does. Without files it never fits, so that a file that was missing is looked for again; and neither
- * does one of files that were saved after `readFrom`: what was read may be older.
+ * Returns a text that changes when a file does. Without files it is random, so that a missing file is searched again. It is
+ * also random if a file was saved after `readFrom`, since the content that was read may be older.
  */
 function stampOf(inputs: readonly string[], readFrom = Number.POSITIVE_INFINITY): string {
   const files = inputs.map((path) => statSync(path, { throwIfNoEntry: false }));
   const now = Date.now();
-  // One that says it is of the future was not saved just now; a file's time has parts of the millisecond, and ours has none.
-  const isFresh = (at = 0) => at > readFrom - COARSE_MS && Math.floor(at) <= now;
+  // A file with a time in the future was not saved just now. Times of files have fractions of a millisecond, ours have none.
+  const isFresh = (at = 0) => at > readFrom - CLOCK_RESOLUTION_MS && Math.floor(at) <= now;
   if (files.length === 0 || files.some((file) => isFresh(file?.mtimeMs)))
     return String(Math.random());
-  return files.map((file) => (file ? `${file.mtimeMs}:${file.size}` : "gone")).join();
+  return files.map((file) => (file ? `${file.mtimeMs}:${file.size}` : "missing")).join();
 }
