@@ -22,9 +22,9 @@ export default template;
 
 function pluginText(name: string): string {
   return `/**
- * ${name}: chat models of a server that speaks a format of its own. \`POST /generate {model, prompt, stream, temperature}\`
- * answers \`{text, finish, tokens: {in, out}}\`, or a stream of events \`{text}\` whose last one has \`finish\` and \`tokens\`;
- * errors are \`{error}\` with a status. Change these to your server's: the gateway sends, retries, cancels and counts.
+ * ${name}: chat models of a server with its own format. \`POST /generate {model, prompt, stream, temperature}\` returns
+ * \`{text, finish, tokens: {in, out}}\`, or a stream of events \`{text}\` whose last one has \`finish\` and \`tokens\`; errors
+ * are \`{error}\` with a status. Change this to your server's format: the gateway sends, retries, cancels and counts.
  */
 import { definePlugin } from "portico";
 import {
@@ -33,42 +33,42 @@ import {
 } from "portico/provider";
 import { startStandIn } from "./stand-in.ts";
 
-interface Said {
+interface ServerReply {
   text?: string;
   finish?: "stop" | "length";
   tokens?: { in: number; out: number };
   error?: string;
 }
 
-const usageOf = ({ tokens }: Said) => tokens && tokenUsage({ prompt: tokens.in, completion: tokens.out });
+const usageOf = ({ tokens }: ServerReply) => tokens && tokenUsage({ prompt: tokens.in, completion: tokens.out });
 
 const wire: WireProvider = {
   encode(request, target) {
-    const fields = readFields(request); // what nobody takes is named in x-portico-dropped
+    const fields = readFields(request); // x-portico-dropped names the fields that nothing reads
     const { turns } = readConversation(request.messages);
     const prompt = turns.map((turn) => \`\${turn.role}: \${textOf("parts" in turn ? turn.parts : [])}\`).join("\\n");
     const body = { model: target.model, prompt, stream: request.stream === true, temperature: fields.number("temperature") };
     return postJson(\`\${target.baseUrl}/generate\`, bearerHeaders(target), body, { fields });
   },
   decode(body, _sent, target) {
-    const said: Said = parseObject(body) ?? {};
-    if (said.error !== undefined) throw upstreamError({ kind: "upstream", message: said.error }, 200);
-    const message = { role: "assistant", content: said.text ?? "" };
-    return completionFrom(target, { choices: [{ message, finish: said.finish ?? "stop" }], usage: usageOf(said) });
+    const reply: ServerReply = parseObject(body) ?? {};
+    if (reply.error !== undefined) throw upstreamError({ kind: "upstream", message: reply.error }, 200);
+    const message = { role: "assistant", content: reply.text ?? "" };
+    return completionFrom(target, { choices: [{ message, finish: reply.finish ?? "stop" }], usage: usageOf(reply) });
   },
   parts: (_sent, target) =>
-    decodeJsonStream<Said>(target, {
+    decodeJsonStream<ServerReply>(target, {
       form: "events", // or "lines"
-      read(said, out) {
-        if (said.error !== undefined) throw upstreamError({ kind: "upstream", message: said.error }, 0);
-        if (said.text) out.text(said.text);
-        const usage = usageOf(said);
+      read(event, out) {
+        if (event.error !== undefined) throw upstreamError({ kind: "upstream", message: event.error }, 0);
+        if (event.text) out.text(event.text);
+        const usage = usageOf(event);
         if (usage) out.tell(usage);
-        if (said.finish) out.finish(said.finish);
+        if (event.finish) out.finish(event.finish);
       },
     }),
   error(status, _headers, body) {
-    const { error }: Said = parseObject(body) ?? {};
+    const { error }: ServerReply = parseObject(body) ?? {};
     return { kind: kindOfStatus(status), message: error ?? \`The server answered status \${status}.\` };
   },
 };
@@ -76,10 +76,10 @@ const wire: WireProvider = {
 export default definePlugin({
   name: "${name}",
   description: "Chat models of ${name}",
-  // The names that setup adds: commands check the configuration by them, without running the plugin.
+  // The names that setup adds: commands check the configuration against them without running the plugin.
   names: { provider: ["${name}"], builtinChannel: ["${name}"] },
   async setup(ctx) {
-    // Its own channel needs no configuration; others name it as their provider, with a baseUrl and a key.
+    // The built-in channel needs no configuration. Other channels name this provider, with a baseUrl and a key.
     const defaultBaseUrl = await startStandIn(ctx); // your server's address: "https://api.example.com"
     ctx.add("provider", { name: "${name}", builtinChannel: "${name}", defaultBaseUrl, wire });
   },
@@ -88,7 +88,7 @@ export default definePlugin({
 }
 
 function standInText(name: string): string {
-  return `/** A made-up server of ${name}'s format, which echoes the last message. Remove it once plugin.ts has the address of yours. */
+  return `/** A stand-in server with ${name}'s format, which echoes the last message. Remove it when plugin.ts has the address of yours. */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -118,7 +118,7 @@ export async function startStandIn(ctx: PluginContext): Promise<string> {
 }
 
 function testText(name: string, program: string): string {
-  return `/** Tests ${name} in a gateway of its own, on a server made up here: \`node --test plugin.test.mjs\`. */
+  return `/** Tests ${name} in a separate gateway, with a stand-in server: \`node --test plugin.test.mjs\`. */
 // @ts-nocheck
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -131,16 +131,16 @@ import { after, before, test } from "node:test";
 
 const program = process.env.PORTICO_PROGRAM ?? ${JSON.stringify(program)};
 const home = mkdtempSync(join(tmpdir(), "${name}-test-"));
-let upstream, gateway, url, answer;
-const seen = [];
+let upstream, gateway, url, respond;
+const requests = [];
 
 before(async () => {
   upstream = createServer(async (req, res) => {
     let body = "";
     for await (const part of req) body += part;
     if (body === "") return res.writeHead(404).end();
-    seen.push({ key: req.headers.authorization, ...JSON.parse(body) });
-    answer(res);
+    requests.push({ key: req.headers.authorization, ...JSON.parse(body) });
+    respond(res);
   });
   await once(upstream.listen(0, "127.0.0.1"), "listening");
   cpSync(import.meta.dirname, join(home, "plugins", "${name}"), { recursive: true });
@@ -163,43 +163,43 @@ after(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const ask = (more) =>
+const chat = (members) =>
   fetch(\`\${url}/chat/completions\`, {
     method: "POST",
     headers: { authorization: "Bearer test-token", "content-type": "application/json" },
-    body: JSON.stringify({ model: "mine/m", messages: [{ role: "user", content: "hi" }], ...more }),
+    body: JSON.stringify({ model: "mine/m", messages: [{ role: "user", content: "hi" }], ...members }),
   });
-const json = (status, body) => (answer = (res) => res.writeHead(status).end(JSON.stringify(body)));
+const json = (status, body) => (respond = (res) => res.writeHead(status).end(JSON.stringify(body)));
 
 test("a response comes whole, with its usage", async () => {
   json(200, { text: "Hello", finish: "length", tokens: { in: 3, out: 1 } });
-  const response = await ask({ temperature: 0.5, seed: 1 });
+  const response = await chat({ temperature: 0.5, seed: 1 });
   const { choices, usage } = await response.json();
   assert.equal(choices[0].message.content, "Hello");
   assert.equal(choices[0].finish_reason, "length");
   assert.equal(usage.total_tokens, 4);
   assert.equal(response.headers.get("x-portico-dropped"), "seed");
-  assert.deepEqual(seen.at(-1), { key: "Bearer my-key", model: "m", prompt: "user: hi", stream: false, temperature: 0.5 });
+  assert.deepEqual(requests.at(-1), { key: "Bearer my-key", model: "m", prompt: "user: hi", stream: false, temperature: 0.5 });
 });
 
 test("a stream flows", async () => {
   const events = [{ text: "Hel" }, { text: "lo" }, { finish: "stop", tokens: { in: 3, out: 2 } }];
-  answer = (res) => {
+  respond = (res) => {
     res.writeHead(200, { "content-type": "text/event-stream" });
     res.end(events.map((event) => \`data: \${JSON.stringify(event)}\\n\\n\`).join(""));
   };
-  const text = await (await ask({ stream: true })).text();
-  assert.equal([...text.matchAll(/"content":"(\\w+)"/g)].map(([, said]) => said).join(""), "Hello");
+  const text = await (await chat({ stream: true })).text();
+  assert.equal([...text.matchAll(/"content":"(\\w+)"/g)].map(([, word]) => word).join(""), "Hello");
   assert.match(text, /"finish_reason":"stop"[\\s\\S]*data: \\[DONE\\]\\n\\n$/);
 });
 
 test("errors reach the client as what they are", async () => {
   json(400, { error: "no such model" });
-  const refused = await ask();
+  const refused = await chat();
   assert.equal(refused.status, 400);
   assert.match((await refused.json()).error.message, /no such model/);
   json(500, { error: "broken" });
-  assert.equal((await ask()).status, 502);
+  assert.equal((await chat()).status, 502);
 });
 `;
 }

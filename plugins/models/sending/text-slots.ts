@@ -72,14 +72,14 @@ const withoutSpaces = (text: string) => text.replace(/\s+/g, "");
 export function slotsOfEvent(event: Members): TextSlot[] {
   if (event.type === "transcript.text.delta") return slotAt(event, "delta", 0);
   if (event.type === "transcript.text.done")
-    return slotAt(event, "text", 0).map((slot) => ({ ...slot, whole: true }));
+    return slotAt(event, "text", 0).map((slot) => ({ ...slot, isWhole: true }));
   // The text of one speaker or segment, repeated while its pieces flow.
   if (event.type === "transcript.text.segment") return slotAt(event, "text", 1);
   return objectsIn(event.choices).flatMap((choice) => {
     const key = typeof choice.index === "number" ? choice.index : 0;
     return slotsOfChoice(choice, "delta", key).map((slot) => ({
       ...slot,
-      last: choice.finish_reason != null,
+      isLast: choice.finish_reason != null,
     }));
   });
 }
