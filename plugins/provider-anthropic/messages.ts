@@ -32,7 +32,7 @@ export interface EncodedTurns {
   brokenLoop: boolean;
 }
 
-const IMAGES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /** Encodes messages in Anthropic's form. Collects system messages from anywhere in the conversation. */
 export async function encodeTurns(
@@ -119,8 +119,8 @@ async function imageSource(part: ImagePart, target: Target): Promise<Block> {
   const url = webImage(part, target);
   if (url !== undefined) return { type: "url", url };
   const { mediaType, base64 } = await readImage(part, target);
-  if (!IMAGES.includes(mediaType))
-    throw refused(`${part.path}.url`, `Claude accepts images of type ${IMAGES.join(", ")}`);
+  if (!IMAGE_TYPES.includes(mediaType))
+    throw refused(`${part.path}.url`, `Claude accepts images of type ${IMAGE_TYPES.join(", ")}`);
   return { type: "base64", media_type: mediaType, data: base64 };
 }
 
@@ -143,7 +143,7 @@ function fileBlock(part: FilePart): Block {
       title: part.filename,
     };
   }
-  if (file !== undefined && type !== undefined && IMAGES.includes(type)) {
+  if (file !== undefined && type !== undefined && IMAGE_TYPES.includes(type)) {
     return {
       type: "image",
       source: { type: "base64", media_type: type, data: file.data.toString("base64") },

@@ -116,7 +116,7 @@ function isImageFile({ data }: FilePart): boolean {
   return data !== undefined && /^data:image\//i.test(data);
 }
 
-const IMAGES: Record<string, string> = {
+const IMAGE_FORMATS: Record<string, string> = {
   "image/png": "png",
   "image/jpeg": "jpeg",
   "image/gif": "gif",
@@ -125,13 +125,13 @@ const IMAGES: Record<string, string> = {
 
 async function encodeImage(part: ImagePart, target: Target): Promise<Block> {
   const { mediaType, base64 } = await readImage(part, target);
-  const format = IMAGES[mediaType];
+  const format = IMAGE_FORMATS[mediaType];
   if (format === undefined)
     throw refused(`${part.path}.url`, "Bedrock accepts images of type png, jpeg, gif and webp");
   return { image: { format, source: { bytes: base64 } } };
 }
 
-const DOCUMENTS: Record<string, string> = {
+const DOCUMENT_FORMATS: Record<string, string> = {
   "application/pdf": "pdf",
   "text/csv": "csv",
   "application/msword": "doc",
@@ -147,11 +147,11 @@ function encodeDocument(part: FilePart): Block {
   if (part.data === undefined)
     throw refused(`${part.path}.file_id`, "Send the file itself in file_data as a data URL");
   const file = parseDataUrl(part.data);
-  const format = DOCUMENTS[file?.mediaType ?? ""];
+  const format = DOCUMENT_FORMATS[file?.mediaType ?? ""];
   if (file === undefined || format === undefined) {
     throw refused(
       `${part.path}.file_data`,
-      `Bedrock accepts files of type ${Object.values(DOCUMENTS).join(", ")}`,
+      `Bedrock accepts files of type ${Object.values(DOCUMENT_FORMATS).join(", ")}`,
     );
   }
   return {

@@ -31,7 +31,7 @@ export class Maker {
     this.#spend(1 + Object.keys(schema).length);
     const flat = this.#flatten(schema, 0);
     for (const key of ["anyOf", "oneOf"])
-      if (Array.isArray(flat[key])) return this.#firstOf(flat, key, fallback, depth);
+      if (Array.isArray(flat[key])) return this.#makeFirst(flat, key, fallback, depth);
     if ("const" in flat) return this.#countValue(flat["const"]);
     if (Array.isArray(flat["enum"]))
       return this.#countValue(firstOfType(flat["enum"], flat["type"]));
@@ -50,7 +50,7 @@ export class Maker {
   }
 
   /** Makes a value of the first alternative that allows one. */
-  #firstOf(schema: Schema, key: string, fallback: string, depth: number): unknown {
+  #makeFirst(schema: Schema, key: string, fallback: string, depth: number): unknown {
     const { [key]: alternatives, ...rest } = schema;
     let reason: unknown = new Unmet(`its ${key} is empty`);
     for (const alternative of alternatives as unknown[]) {
@@ -73,7 +73,7 @@ export class Maker {
     if ($ref === undefined && allOf === undefined) return schema;
     if (depth > this.#maxDepth) throw new Unmet("its references are nested too deeply");
     const parts = Array.isArray(allOf) ? [...allOf] : [];
-    if (typeof $ref === "string") parts.push(this.#follow($ref));
+    if (typeof $ref === "string") parts.push(this.#resolveReference($ref));
     let flat: Schema = rest;
     for (const part of parts) {
       if (part === false) throw new Unmet("no value matches the schema `false`");
@@ -86,7 +86,7 @@ export class Maker {
   }
 
   /** Looks up a reference within the same schema: `#`, `#/$defs/x`. */
-  #follow(reference: string): unknown {
+  #resolveReference(reference: string): unknown {
     this.#spend(reference.length);
     const steps = reference.startsWith("#") ? reference.slice(1).split("/") : [];
     let target: unknown = reference.startsWith("#") ? this.#root : undefined;
@@ -128,18 +128,18 @@ export class Maker {
   #makeArray(schema: Schema, depth: number): unknown[] {
     const minimum = numberOf(schema["minItems"]) ?? 0;
     this.#spend(minimum);
-    const first = listOf(schema["prefixItems"] ?? schema["items"]);
-    const further = Array.isArray(schema["items"]) ? undefined : schema["items"];
+    const itemSchemas = listOf(schema["prefixItems"] ?? schema["items"]);
+    const restSchema = Array.isArray(schema["items"]) ? undefined : schema["items"];
     return Array.from({ length: minimum }, (_, index) =>
-      this.make(index < first.length ? first[index] : further, "null", depth + 1),
+      this.make(index < itemSchemas.length ? itemSchemas[index] : restSchema, "null", depth + 1),
     );
   }
 
   #makeString({ format, minLength }: Schema): string {
     const minimum = numberOf(minLength) ?? 0;
     this.#spend(minimum);
-    const formatted = typeof format === "string" && Object.hasOwn(FORMATS, format);
-    return formatted ? (FORMATS[format] as string) : "a".repeat(minimum);
+    const isKnownFormat = typeof format === "string" && Object.hasOwn(FORMATS, format);
+    return isKnownFormat ? (FORMATS[format] as string) : "a".repeat(minimum);
   }
 }
 

@@ -31,7 +31,7 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
   if (error === undefined) return plain;
   const message =
     typeof error.message === "string" && error.message !== "" ? error.message : plain.message;
-  const retryAfter = seconds(detail(error, "retryDelay"));
+  const retryAfter = parseSeconds(findDetail(error, "retryDelay"));
   return {
     message,
     kind: kindOf(error, status, message),
@@ -43,14 +43,14 @@ export function readProblem(status: number, body: Buffer): UpstreamProblem {
 
 function kindOf(error: GoogleError, status: number, message: string): UpstreamProblem["kind"] {
   // A bad key is a plain 400 INVALID_ARGUMENT; only its details (or text) distinguish it from a bad request.
-  const isBadKey = detail(error, "reason")?.startsWith("API_KEY_");
+  const isBadKey = findDetail(error, "reason")?.startsWith("API_KEY_");
   if (isBadKey || /API key (not valid|expired|not found)/i.test(message)) return "auth";
   const namedByStatus = error.status === undefined ? undefined : KINDS[error.status];
   return namedKind(namedByStatus, status >= 400 ? status : (error.code ?? 0));
 }
 
 /** Returns the member from the first detail in which it is a text. */
-function detail({ details }: GoogleError, name: string): string | undefined {
+function findDetail({ details }: GoogleError, name: string): string | undefined {
   if (!Array.isArray(details)) return undefined;
   return details
     .map((entry: Record<string, unknown> | null) => entry?.[name])
@@ -68,8 +68,8 @@ function googleError(body: Buffer): GoogleError | undefined {
   }
 }
 
-/** `"34.07s"` → 34.07. */
-function seconds(delay: string | undefined): number | undefined {
+/** Parses a duration: `"34.07s"` becomes 34.07. */
+function parseSeconds(delay: string | undefined): number | undefined {
   const value = Number.parseFloat(delay ?? "");
   return Number.isFinite(value) ? value : undefined;
 }

@@ -169,15 +169,16 @@ export function finishReason(candidate: Candidate, hasCalls: boolean): string {
     case "UNEXPECTED_TOOL_CALL":
     case "TOO_MANY_TOOL_CALLS":
     case "MISSING_THOUGHT_SIGNATURE":
-      throw malformed(reason, candidate.finishMessage);
+      throw malformedResponse(reason, candidate.finishMessage);
     default:
-      if (reason?.startsWith("MALFORMED_")) throw malformed(reason, candidate.finishMessage);
+      if (reason?.startsWith("MALFORMED_"))
+        throw malformedResponse(reason, candidate.finishMessage);
       if (reason?.startsWith("IMAGE_") && reason !== "IMAGE_OTHER") return "content_filter";
       return hasCalls ? "tool_calls" : "stop";
   }
 }
 
-function malformed(reason: string, detail: string | undefined): Error {
+function malformedResponse(reason: string, detail: string | undefined): Error {
   const message = `The model's response ended with ${reason}${detail ? `: ${detail}` : "."}`;
   return upstreamError({ kind: "upstream", message, code: reason }, 200);
 }

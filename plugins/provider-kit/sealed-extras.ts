@@ -16,7 +16,8 @@ interface CallLike {
   extra_content?: unknown;
 }
 
-const MARK = "portico.";
+/** The beginning of every sealed text. */
+const SEAL_PREFIX = "portico.";
 
 /** Seals the `extra_content` of a response. Returns undefined if there is none. */
 export function sealExtras(message: unknown, calls: readonly CallLike[]): string | undefined {
@@ -29,15 +30,15 @@ export function sealExtras(message: unknown, calls: readonly CallLike[]): string
     message: message ?? undefined,
     calls: hasCallExtras ? callExtras : undefined,
   };
-  return MARK + Buffer.from(JSON.stringify(extras)).toString("base64url");
+  return SEAL_PREFIX + Buffer.from(JSON.stringify(extras)).toString("base64url");
 }
 
 /** Opens a sealed text; undefined for a text from another source. The content is untrusted: a client may have forged it. */
 export function openExtras(sealed: unknown): Extras | undefined {
-  if (typeof sealed !== "string" || !sealed.startsWith(MARK)) return undefined;
+  if (typeof sealed !== "string" || !sealed.startsWith(SEAL_PREFIX)) return undefined;
   try {
     const value: unknown = JSON.parse(
-      Buffer.from(sealed.slice(MARK.length), "base64url").toString("utf8"),
+      Buffer.from(sealed.slice(SEAL_PREFIX.length), "base64url").toString("utf8"),
     );
     if (!isRecord(value)) return undefined;
     return {

@@ -87,7 +87,7 @@ function singlePrompt(prompt: unknown): string {
 
 /** Creates the decoder of a stream. It writes one event for each event of the upstream. */
 function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
-  let out = "";
+  let output = "";
   let head: object | undefined;
   let usage: Usage | undefined;
   let finish: string | undefined;
@@ -96,7 +96,7 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
   const unfinished = new Set<number>();
 
   function write(members: object): void {
-    out += `data: ${JSON.stringify({ ...head, ...members })}\n\n`;
+    output += `data: ${JSON.stringify({ ...head, ...members })}\n\n`;
   }
 
   function onEvent(data: Buffer): void {
@@ -131,7 +131,7 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
     for (const index of unfinished) write({ choices: [choiceOf(index, "", "stop")] });
     finish ??= "stop";
     if (includeUsage && usage !== undefined) write({ choices: [], usage });
-    out += "data: [DONE]\n\n";
+    output += "data: [DONE]\n\n";
     isDone = true;
   }
 
@@ -141,8 +141,8 @@ function decodeStream(includeUsage: boolean, target: Target): StreamDecoder {
     flush: () => parser.end(),
     close,
     take() {
-      const bytes = out === "" ? undefined : Buffer.from(out);
-      out = "";
+      const bytes = output === "" ? undefined : Buffer.from(output);
+      output = "";
       return bytes;
     },
     usage: () => usage,

@@ -29,11 +29,11 @@ export function createRenewed<T, Argument = void>(
   const renew = (argument: Argument): Promise<T> => {
     fetching ??= fetch(argument)
       .then(({ value, expiresAt = Infinity }) => {
-        const life = Math.max(0, expiresAt - now());
+        const lifetime = Math.max(0, expiresAt - now());
         current = {
           value,
-          renewAt: expiresAt - Math.min(EARLY_MS, life / 2),
-          usableUntil: expiresAt - Math.min(MARGIN_MS, life / 4),
+          renewAt: expiresAt - Math.min(EARLY_MS, lifetime / 2),
+          usableUntil: expiresAt - Math.min(MARGIN_MS, lifetime / 4),
         };
         return value;
       })

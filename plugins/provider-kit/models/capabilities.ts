@@ -25,7 +25,7 @@ export interface ClaudeModel {
   prefill: boolean;
 }
 
-const ALL = ["low", "medium", "high", "xhigh", "max"] as const;
+const ALL_EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 const OLD: ClaudeModel = {
   maxOutput: 4096,
@@ -47,7 +47,12 @@ const FOUR_SIX: ClaudeModel = {
   efforts: ["low", "medium", "high", "max"],
   prefill: false,
 };
-const NEW: ClaudeModel = { ...FOUR_SIX, sampling: "fixed", efforts: ALL, displayOmitted: true };
+const NEW: ClaudeModel = {
+  ...FOUR_SIX,
+  sampling: "fixed",
+  efforts: ALL_EFFORTS,
+  displayOmitted: true,
+};
 const ALWAYS_THINKS: ClaudeModel = { ...NEW, off: undefined };
 
 /** The first match applies. Ids of Bedrock (`us.anthropic.claude-…-v1:0`) and Vertex (`claude-…@date`) match too. */

@@ -35,7 +35,7 @@ interface Head {
 export class ChunkReader {
   readonly #out: PartWriter;
   readonly #defaults: Head;
-  readonly #roles = new Set<number>();
+  readonly #choicesWithRole = new Set<number>();
   readonly #repeated: RepeatedEvent | undefined;
   #head: Head | undefined;
   /** True if the chunk that is being read needed a repair. */
@@ -174,13 +174,13 @@ export class ChunkReader {
 
   #repairRole(choice: JsonMembers, index: number): void {
     const delta = choice["delta"] as JsonMembers;
-    if (this.#roles.has(index)) {
+    if (this.#choicesWithRole.has(index)) {
       if (!("role" in delta)) return;
       delete delta["role"];
       this.#isChanged = true;
       return;
     }
-    this.#roles.add(index);
+    this.#choicesWithRole.add(index);
     if (delta["role"] === "assistant") return;
     const { role: _, ...members } = delta;
     choice["delta"] = { role: "assistant", ...members };

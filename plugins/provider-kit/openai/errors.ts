@@ -26,7 +26,7 @@ export function errorIn(value: unknown): UpstreamError | undefined {
 }
 
 /** The kinds of errors about the upstream's capacity, by code or type. Some servers send the status as the code. */
-const CAPACITY = new Map<string | undefined, UpstreamKind>([
+const CAPACITY_KINDS = new Map<string | undefined, UpstreamKind>([
   ...["429", "rate_limit_exceeded", "rate_limit_error", "insufficient_quota", "slow_down"].map(
     (name) => [name, "rate_limit"] as const,
   ),
@@ -38,7 +38,7 @@ const CAPACITY = new Map<string | undefined, UpstreamKind>([
 /** Marks an error inside a response as the upstream's failure, unless its code or type is about limits or overload. */
 export function asFailure(problem: UpstreamProblem): UpstreamProblem {
   const { code, ...rest } = problem;
-  const kind = CAPACITY.get(code) ?? CAPACITY.get(problem.type) ?? "upstream";
+  const kind = CAPACITY_KINDS.get(code) ?? CAPACITY_KINDS.get(problem.type) ?? "upstream";
   const isNamedLimit = kind === "rate_limit" && code !== undefined && !/^\d+$/.test(code);
   return { ...rest, kind, ...(isNamedLimit && { code }) };
 }

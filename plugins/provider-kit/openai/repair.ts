@@ -92,7 +92,7 @@ export function repairOwnText(choice: JsonMembers, message: JsonMembers): boolea
   return true;
 }
 
-const REASONS: Record<string, string> = {
+const FINISH_REASONS: Record<string, string> = {
   end_turn: "stop",
   eos: "stop",
   eos_token: "stop",
@@ -110,5 +110,5 @@ const REASONS: Record<string, string> = {
 /** Returns OpenAI's name of a finish reason; undefined if there is none. */
 export function finishReasonOf(value: unknown): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
-  return Object.hasOwn(REASONS, value) ? REASONS[value]! : value;
+  return Object.hasOwn(FINISH_REASONS, value) ? FINISH_REASONS[value]! : value;
 }

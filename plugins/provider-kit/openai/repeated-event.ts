@@ -18,8 +18,8 @@ interface EventTemplate {
 /** Longer events are rare, so they are always parsed. */
 const MAX_LENGTH = 16 * 1024;
 /** A text that JSON writes without escapes. */
-const PLAIN = /^[^"\\\x00-\x1f]*$/;
-const BEGIN = '"content":"';
+const UNESCAPED = /^[^"\\\x00-\x1f]*$/;
+const CONTENT_KEY = '"content":"';
 
 export class RepeatedEvent {
   #template: EventTemplate | undefined;
@@ -29,10 +29,10 @@ export class RepeatedEvent {
     if (json.length > MAX_LENGTH) return;
     const [part, ...others] = parts.filter((candidate) => !isChunkMembers(candidate));
     if (part?.type !== "text" || others.length > 0 || part.logprobs != null) return;
-    if (part.text === "" || !PLAIN.test(part.text)) return;
-    const at = json.indexOf(BEGIN);
-    const from = at + BEGIN.length;
-    const isOnly = at !== -1 && json.indexOf(BEGIN, from) === -1;
+    if (part.text === "" || !UNESCAPED.test(part.text)) return;
+    const at = json.indexOf(CONTENT_KEY);
+    const from = at + CONTENT_KEY.length;
+    const isOnly = at !== -1 && json.indexOf(CONTENT_KEY, from) === -1;
     if (!isOnly || !json.startsWith(`${part.text}"`, from)) return;
     const members = parts.find(isChunkMembers)?.members;
     const after = json.slice(from + part.text.length);
@@ -51,7 +51,7 @@ export class RepeatedEvent {
     )
       return undefined;
     const text = json.slice(template.before.length, json.length - template.after.length);
-    if (text === "" || !PLAIN.test(text)) return undefined;
+    if (text === "" || !UNESCAPED.test(text)) return undefined;
     return { choice: template.choice, members: template.members, text };
   }
 }

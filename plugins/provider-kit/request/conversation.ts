@@ -265,14 +265,7 @@ const FUNCTION_MEMBERS = new Set(["name", "arguments"]);
 
 function readCalls(message: MessageLike, path: string, dropped: string[]): CallPart[] {
   const list = message.tool_calls;
-  if (list === undefined || list === null) {
-    const legacy = message.function_call;
-    if (legacy === undefined || legacy === null) return [];
-    const call = objectAt(legacy, `${path}.function_call`);
-    const name = stringAt(call.name, `${path}.function_call.name`);
-    const args = readArguments(call.arguments, `${path}.function_call.arguments`);
-    return [{ id: `call_${name}`, name, args, extra: undefined, path: `${path}.function_call` }];
-  }
+  if (list === undefined || list === null) return readLegacyCall(message, path);
   if (!Array.isArray(list)) throw refused(`${path}.tool_calls`, "tool_calls must be a list");
   const ids = new Set<string>();
   return list.map((value, i) => {
@@ -298,6 +291,16 @@ function readCalls(message: MessageLike, path: string, dropped: string[]): CallP
       cache: markOf(call),
     };
   });
+}
+
+/** Reads `function_call`, whose call has no id. Returns an empty list if the message has none. */
+function readLegacyCall(message: MessageLike, path: string): CallPart[] {
+  const legacy = message.function_call;
+  if (legacy === undefined || legacy === null) return [];
+  const call = objectAt(legacy, `${path}.function_call`);
+  const name = stringAt(call.name, `${path}.function_call.name`);
+  const args = readArguments(call.arguments, `${path}.function_call.arguments`);
+  return [{ id: `call_${name}`, name, args, extra: undefined, path: `${path}.function_call` }];
 }
 
 function readArguments(value: unknown, path: string): Record<string, unknown> {

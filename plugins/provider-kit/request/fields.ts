@@ -36,7 +36,7 @@ export interface Fields {
 }
 
 /** Fields that other functions read. */
-const HANDLED = ["model", "messages", "stream", "stream_options", "tools", "tool_choice"];
+const READ_ELSEWHERE = ["model", "messages", "stream", "stream_options", "tools", "tool_choice"];
 
 /** See {@link Fields}. Throws `invalid_request_error` (400) if omitting a field would change the meaning. */
 export function readFields(request: RequestLike): Fields {
@@ -44,7 +44,7 @@ export function readFields(request: RequestLike): Fields {
     Object.keys(request).filter((name) => request[name] !== null && request[name] !== undefined),
   );
   const dropped = new Set<string>();
-  for (const name of HANDLED) unread.delete(name);
+  for (const name of READ_ELSEWHERE) unread.delete(name);
   for (const name of ["functions", "function_call"]) {
     if (unread.has(name))
       throw refused(name, `${name} is not supported by this channel: use tools and tool_choice`);

@@ -15,11 +15,11 @@ export interface ImageSource {
 const BASE64_URL = /^data:(image\/[a-z0-9.+-]+);base64,([A-Za-z0-9+/]+={0,2})$/;
 
 /** The registered names of types by other common names. Providers accept only registered names. */
-const REGISTERED: Record<string, string> = {
+const REGISTERED_TYPES: Record<string, string> = {
   "image/jpg": "image/jpeg",
   "image/pjpeg": "image/jpeg",
 };
-const registeredType = (mediaType: string) => REGISTERED[mediaType] ?? mediaType;
+const registeredType = (mediaType: string) => REGISTERED_TYPES[mediaType] ?? mediaType;
 
 /**
  * Parses a `data:` URL, or fetches an http(s) one. Throws `invalid_request_error` (400) with `param` for any other URL, and
@@ -30,9 +30,9 @@ export async function readImage(
   source: ImageSource,
 ): Promise<{ mediaType: string; base64: string }> {
   // The usual form is passed on unchanged, without decoding it to bytes.
-  const [, named, base64] = BASE64_URL.exec(part.url) ?? [];
-  if (named !== undefined && base64 !== undefined)
-    return { mediaType: registeredType(named), base64 };
+  const [, declaredType, base64] = BASE64_URL.exec(part.url) ?? [];
+  if (declaredType !== undefined && base64 !== undefined)
+    return { mediaType: registeredType(declaredType), base64 };
   const param = `${part.path}.url`;
   if (!/^(data|https?):/i.test(part.url))
     throw refused(param, "An image URL must begin with data:, http: or https:");

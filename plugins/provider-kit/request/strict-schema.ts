@@ -1,6 +1,6 @@
 /** Adapts JSON Schemas to constrained decoders. */
 
-const UNSUPPORTED = [
+const UNSUPPORTED_KEYWORDS = [
   "minimum",
   "maximum",
   "exclusiveMinimum",
@@ -22,7 +22,7 @@ export function strictSchema(schema: Record<string, unknown>): Record<string, un
   const strict: Record<string, unknown> = {};
   const removed: string[] = [];
   for (const [key, value] of Object.entries(schema)) {
-    if (UNSUPPORTED.includes(key) && typeof value !== "object")
+    if (UNSUPPORTED_KEYWORDS.includes(key) && typeof value !== "object")
       removed.push(`${key}: ${String(value)}`);
     else if (key === "minItems" && typeof value === "number" && value > 1)
       removed.push(`minItems: ${value}`);

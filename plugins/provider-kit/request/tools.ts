@@ -40,28 +40,33 @@ export function readTools(request: RequestLike, fields?: Pick<Fields, "drop">): 
   if (value === "none" || value === "auto") return { tools, choice: { kind: value } };
   if (tools.length === 0) throw refused("tool_choice", "tool_choice needs tools");
   if (value === "required" || value === "any") return { tools, choice: { kind: "required" } };
-  if (typeof value === "object") {
-    const choice = value as {
-      type?: unknown;
-      function?: { name?: unknown };
-      allowed_tools?: unknown;
-    };
-    dropUnknown(choice, CHOICE_MEMBERS, "tool_choice", fields);
-    if (choice.type === "function") {
-      const name = requireToolName(
-        choice.function?.name,
-        new Set(tools.map((tool) => tool.name)),
-        "tool_choice.function.name",
-      );
-      return { tools, choice: { kind: "named", name } };
-    }
-    if (choice.type === "allowed_tools")
-      return readAllowedTools(choice.allowed_tools ?? choice, tools);
-  }
+  const use = typeof value === "object" ? readObjectChoice(value, tools, fields) : undefined;
+  if (use !== undefined) return use;
   throw refused(
     "tool_choice",
     "tool_choice must be none, auto, required, a function, or allowed_tools",
   );
+}
+
+/** Reads a `tool_choice` that is an object; undefined for an unknown type. */
+function readObjectChoice(
+  value: object,
+  tools: ToolSpec[],
+  fields: Pick<Fields, "drop"> | undefined,
+): ToolUse | undefined {
+  const choice = value as {
+    type?: unknown;
+    function?: { name?: unknown };
+    allowed_tools?: unknown;
+  };
+  dropUnknown(choice, CHOICE_MEMBERS, "tool_choice", fields);
+  if (choice.type === "allowed_tools")
+    return readAllowedTools(choice.allowed_tools ?? choice, tools);
+  if (choice.type !== "function") return undefined;
+  const toolNames = new Set(tools.map((tool) => tool.name));
+  const path = "tool_choice.function.name";
+  const name = requireToolName(choice.function?.name, toolNames, path);
+  return { tools, choice: { kind: "named", name } };
 }
 
 const CHOICE_MEMBERS = ["type", "function", "allowed_tools", "mode", "tools"];

@@ -29,12 +29,12 @@ export function missingClosers(text: string): string {
   return isJson(text + missing) ? missing : "";
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*("?)|[{}[\]]/gs;
+const STRING_OR_BRACKET = /"(?:[^"\\]|\\.)*("?)|[{}[\]]/gs;
 
 /** Returns the brackets that close those still open at the end; undefined if the text ends within a string. */
 function closingBrackets(text: string): string | undefined {
   const closers: string[] = [];
-  for (const [token, quote] of text.matchAll(TOKEN)) {
+  for (const [token, quote] of text.matchAll(STRING_OR_BRACKET)) {
     if (token.startsWith('"') && quote === "") return undefined;
     if (token === "{") closers.push("}");
     else if (token === "[") closers.push("]");

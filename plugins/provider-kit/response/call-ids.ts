@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 
 /** The prefix of ids that the gateway has generated because the upstream had none. */
-const MINTED = "call_0p";
+const MINTED_PREFIX = "call_0p";
 
 /** Converts an upstream's id for the client; a fresh one if there is none. {@link upstreamCallId} reverses it. */
 export function clientCallId(upstreamId: string | undefined): string {
@@ -11,12 +11,12 @@ export function clientCallId(upstreamId: string | undefined): string {
 
 /** Returns a fresh id, for upstreams that send none. */
 export function mintCallId(): string {
-  return MINTED + randomBytes(12).toString("hex");
+  return MINTED_PREFIX + randomBytes(12).toString("hex");
 }
 
 /** True for an id from {@link mintCallId}, which the upstream has never seen. */
 export function isMintedCallId(id: string): boolean {
-  return id.startsWith(MINTED);
+  return id.startsWith(MINTED_PREFIX);
 }
 
 /**

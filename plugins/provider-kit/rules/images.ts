@@ -67,12 +67,12 @@ function relabelBlock(block: JsonObject, place: string, notes: RuleNotes): JsonO
   return { ...block, source: { ...source, media_type: type } };
 }
 
-const HEAD = /^data:([^,]{0,200}?);\s*base64\s*,/i;
+const DATA_URL_HEAD = /^data:([^,]{0,200}?);\s*base64\s*,/i;
 /** The number of characters that contain the first twelve bytes, line breaks included. */
 const HEAD_CHARACTERS = 64;
 
 function relabelUrl(url: unknown, typeOf: typeof typeOfBase64): string | undefined {
-  const [head, label = ""] = (typeof url === "string" && HEAD.exec(url)) || [];
+  const [head, label = ""] = (typeof url === "string" && DATA_URL_HEAD.exec(url)) || [];
   if (head === undefined) return undefined;
   const text = (url as string).slice(head.length);
   const type = typeOf(text);

@@ -38,7 +38,7 @@ const TOO_LONG = new RegExp(
 const OTHER_LIMIT =
   /per[ -](?:minute|day|hour)|\bTPM\b|max(?:_completion)?_tokens['"`]?(?: or [^.]{0,40})? is too large/i;
 
-const CODES = new Set([
+const CONTEXT_LENGTH_CODES = new Set([
   CONTEXT_LENGTH,
   "exceed_context_size_error",
   "model_context_window_exceeded",
@@ -51,7 +51,7 @@ export function isContextLength(problem: {
   type?: string | undefined;
 }): boolean {
   const { message, code, type } = problem;
-  if (CODES.has(code ?? "") || CODES.has(type ?? "")) return true;
+  if (CONTEXT_LENGTH_CODES.has(code ?? "") || CONTEXT_LENGTH_CODES.has(type ?? "")) return true;
   return TOO_LONG.test(message) && !OTHER_LIMIT.test(message);
 }
 

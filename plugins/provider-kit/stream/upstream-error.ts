@@ -260,17 +260,17 @@ export function readOpenAiProblem(status: number, body: Buffer): UpstreamProblem
   const parsed = parseJsonObject(body.toString("utf8")) ?? firstErrorIn(body);
   if (parsed === undefined) return { kind, message: plainMessage(status, body) };
   const top = Array.isArray(parsed) ? parsed[0] : parsed;
-  const nested = field(top, "error");
+  const nested = memberOf(top, "error");
   const error = nested ?? top;
   if (typeof error === "string") return { kind, message: error };
   const message =
-    text(field(error, "message")) ??
-    text(field(error, "detail")) ??
-    text(field(top, "message")) ??
+    textOf(memberOf(error, "message")) ??
+    textOf(memberOf(error, "detail")) ??
+    textOf(memberOf(top, "message")) ??
     plainMessage(status, body);
-  const code = text(field(error, "code"));
-  const type = text(field(error, "type"));
-  const param = text(field(error, "param"));
+  const code = textOf(memberOf(error, "code"));
+  const type = textOf(memberOf(error, "type"));
+  const param = textOf(memberOf(error, "param"));
   return {
     kind,
     message,
@@ -300,17 +300,18 @@ export function otherMembers(error: unknown, form: ErrorMembers["form"]): ErrorM
 /** Returns the first error among events or lines of JSON. */
 function firstErrorIn(body: Buffer): unknown {
   const isError = (value: unknown) =>
-    ["error", "message", "detail"].some((name) => field(value, name) !== undefined);
+    ["error", "message", "detail"].some((name) => memberOf(value, name) !== undefined);
   return jsonLines(body.toString("utf8", 0, SEARCHED_BYTES)).find(isError);
 }
 
-function field(value: unknown, key: string): unknown {
+function memberOf(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null
     ? ((value as Record<string, unknown>)[key] ?? undefined)
     : undefined;
 }
 
-function text(value: unknown): string | undefined {
+/** Returns a value as text; undefined if it is empty or missing. */
+function textOf(value: unknown): string | undefined {
   if (typeof value === "string" && value !== "") return value;
   if (typeof value === "number") return String(value);
   if (typeof value !== "object" || value === null) return undefined;
