@@ -15,7 +15,7 @@ export function createHookChat(chat: ModelsService, call: HookCall): AskModel {
       typeof members["model"] === "string" ? members["model"] : await defaultModel(chat, call);
     refuseEndlessAgent(model, call);
     const request = { ...members, model, stream: false } as unknown as ChatRequest;
-    // No message:* or chat:* events: a hook that asks a model while it handles them would call itself.
+    // The request emits no message:* or chat:* events: a hook on them that asks a model would otherwise call itself.
     const completion = await chat.complete(request, {
       signal: call.signal,
       sessionKey: sessionFor(call),

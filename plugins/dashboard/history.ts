@@ -5,7 +5,7 @@ import type { ChannelStatus } from "portico/models";
 export const STEP_MS = 60_000;
 const STEPS = 60;
 
-/** One value per step, oldest first. Where a reader sees it, the last value is that of the current step. */
+/** One value per step, oldest first. In a `HistoryReading`, the last value is that of the current step. */
 interface ChannelHistory {
   /** Milliseconds; null before the first use of the channel. */
   latency: (number | null)[];

@@ -36,11 +36,11 @@ export default definePlugin({
 
     // The store and the channels may be loaded after this plugin, so the history is read at its first use.
     let history: Promise<StoredHistory> | undefined;
-    const openedHistory = (): Promise<StoredHistory> =>
+    const getHistory = (): Promise<StoredHistory> =>
       (history ??= import("./stored-history.ts").then(({ openHistory }) => openHistory(ctx)));
-    ctx.task("channel history", { everyMs: STEP_MS }, async () => (await openedHistory()).sample());
+    ctx.task("channel history", { everyMs: STEP_MS }, async () => (await getHistory()).sample());
     ctx.defer(async () => (await history)?.close());
-    const read = async (): Promise<HistoryReading> => (await openedHistory()).read();
+    const read = async (): Promise<HistoryReading> => (await getHistory()).read();
     const workers = ctx.find("workers");
     if (workers) ctx.defer(workers.on(TOPIC, read));
     ctx.route("GET", "/dashboard/channels", dashboardRoutes.channels, async () => {

@@ -32,7 +32,7 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
     const now = store().now();
     const period = periodOf(budget.per, now);
     if ((await service.spent(name, period.start)) < budget.usd) return;
-    throw usedUp(budget, period.end - now);
+    throw budgetUsedUpError(budget, period.end - now);
   }
 
   async function checkTokens(
@@ -42,7 +42,7 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
     if (max === undefined) return;
     const take = await store().take(tokensCounter(name), 0, max, MINUTE);
     setLimitHeaders(headers, "tokens", take);
-    if (take.remaining === 0) throw tooMany(take, "tokensPerMinute", headers);
+    if (take.remaining === 0) throw rateLimitError(take, "tokensPerMinute", headers);
   }
 
   async function takeRequest(
@@ -52,7 +52,7 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
     if (max === undefined) return;
     const take = await store().take(`key:${name}:requests`, 1, max, MINUTE);
     setLimitHeaders(headers, "requests", take);
-    if (!take.allowed) throw tooMany(take, "requestsPerMinute", headers);
+    if (!take.allowed) throw rateLimitError(take, "requestsPerMinute", headers);
   }
 
   return {
@@ -61,7 +61,7 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
     async admit(client, wanted, res) {
       const grant = grantOf(client);
       if (grant === undefined) return;
-      if (!mayUse(grant.models, wanted)) throw notAllowed(wanted.model);
+      if (!mayUse(grant.models, wanted)) throw modelNotAllowedError(wanted.model);
       // A key without a list of models cannot use the agent, so it has no sessions to protect.
       if (grant.models !== undefined) await holders.settle(grant.name, client.keyId ?? "");
       await checkBudget(grant);
@@ -89,7 +89,7 @@ function spendingLimits({ name, tokensPerMinute, budget }: Grant): SpendingLimit
       max: tokensPerMinute,
       per: "minute",
       usageOf,
-      refuse: (refused) => tokensDoNotFit(tokensPerMinute, refused),
+      refuse: (refused) => tokenLimitError(tokensPerMinute, refused),
     });
   if (budget !== undefined)
     limits.push({
@@ -98,7 +98,7 @@ function spendingLimits({ name, tokensPerMinute, budget }: Grant): SpendingLimit
       max: budget.usd,
       per: budget.per,
       usageOf,
-      refuse: (refused) => budgetDoesNotFit(budget, refused),
+      refuse: (refused) => budgetError(budget, refused),
     });
   return limits;
 }
@@ -107,7 +107,7 @@ function tokensCounter(name: string): string {
   return `key:${name}:tokens`;
 }
 
-function tokensDoNotFit(max: number, { estimate, retryAfterMs }: RefusedSpending): PorticoError {
+function tokenLimitError(max: number, { estimate, retryAfterMs }: RefusedSpending): PorticoError {
   const wait = seconds(retryAfterMs);
   const options = { headers: { "retry-after": wait }, limit: "tokensPerMinute" };
   return estimate > max
@@ -115,11 +115,11 @@ function tokensDoNotFit(max: number, { estimate, retryAfterMs }: RefusedSpending
     : errors.tokensUsedUp({ estimate, max, seconds: wait }, options);
 }
 
-function budgetDoesNotFit(
+function budgetError(
   { usd, per: period }: NonNullable<Grant["budget"]>,
   { estimate, used, reserved, max, retryAfterMs, isUsedUp }: RefusedSpending,
 ): PorticoError {
-  if (used >= max) return usedUp({ usd, per: period }, retryAfterMs);
+  if (used >= max) return budgetUsedUpError({ usd, per: period }, retryAfterMs);
   const options = { headers: { "retry-after": seconds(retryAfterMs) }, limit: "budget" };
   const amounts = { estimate: dollars(estimate), left: dollars(max - used), usd, period };
   return isUsedUp
@@ -127,7 +127,10 @@ function budgetDoesNotFit(
     : errors.budgetReserved({ ...amounts, reserved: dollars(reserved) }, options);
 }
 
-function usedUp({ usd, per: period }: NonNullable<Grant["budget"]>, waitMs: number): PorticoError {
+function budgetUsedUpError(
+  { usd, per: period }: NonNullable<Grant["budget"]>,
+  waitMs: number,
+): PorticoError {
   const next = new Date(Date.now() + waitMs).toISOString();
   const headers = { "retry-after": seconds(waitMs) };
   return errors.budgetUsedUp({ usd, period, next }, { headers });
@@ -137,11 +140,11 @@ function dollars(usd: number): string {
   return String(Number(usd.toFixed(6)));
 }
 
-function notAllowed(model: string): PorticoError {
+function modelNotAllowedError(model: string): PorticoError {
   return errors.modelNotAllowed({ model }, { param: "model" });
 }
 
-function tooMany(
+function rateLimitError(
   take: Take,
   limit: "tokensPerMinute" | "requestsPerMinute",
   headers: Headers,

@@ -56,11 +56,11 @@ export function versionOf(key: KeyConfig): string {
 
 const PREFIX = "pk_";
 
-export function newKey(): string {
+export function createSecret(): string {
   return PREFIX + randomBytes(32).toString("base64url");
 }
 
-/** Returns true if `newKey` may have created the token. */
+/** Returns true if `createSecret` may have created the token. */
 export const isKey = (token: string): boolean => token.startsWith(PREFIX);
 
 /** One secret of a key. */

@@ -3,7 +3,7 @@ import type { PluginContext } from "portico";
 import type { MetricFamily, MetricSample } from "portico/metrics";
 import { stateOf } from "./grant.ts";
 import type { KeysConfig } from "./schema.ts";
-import { spentOf } from "./view.ts";
+import { readSpending } from "./view.ts";
 
 export async function keyMetrics(ctx: PluginContext, keys: KeysConfig): Promise<MetricFamily[]> {
   const now = ctx.use("store").now();
@@ -17,7 +17,7 @@ export async function keyMetrics(ctx: PluginContext, keys: KeysConfig): Promise<
     if (budget === undefined) continue;
     const labels = { key, per: budget.per };
     limits.push({ labels, value: budget.usd });
-    const usd = await spentOf(ctx, key, budget);
+    const usd = await readSpending(ctx, key, budget);
     if (typeof usd === "number") spent.push({ labels, value: usd });
   }
   const samples = [...states].map(([state, value]) => ({ labels: { state }, value }));

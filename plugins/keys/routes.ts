@@ -11,7 +11,7 @@ import {
 import { parseDuration } from "portico/schedules";
 import { expectedVersions, versionTag } from "portico/strings";
 import { errors } from "./errors.ts";
-import { hashOf, idOf, newKey, versionOf } from "./grant.ts";
+import { hashOf, idOf, createSecret, versionOf } from "./grant.ts";
 import type { Holders } from "./holders.ts";
 import type { StoredKeys } from "./stored.ts";
 import { type KeyView, viewOf } from "./view.ts";
@@ -83,7 +83,7 @@ class KeyManagement {
     await stored.refresh();
     if (Object.hasOwn(keys(), name)) throw errors.nameTaken({ name });
     await holders.forget(name);
-    const key = newKey();
+    const key = createSecret();
     const hash = hashOf(key);
     if (stored.isShared) await stored.put(name, { hash, enabled: true, ...limits });
     else await this.#configure(name, { hash, ...limits });
@@ -122,7 +122,7 @@ class KeyManagement {
     return this.#withLock(name, async () => {
       await stored.refresh();
       const current = this.#keyNamed(name);
-      const key = newKey();
+      const key = createSecret();
       const until = new Date(ctx.use("store").now() + overlapMs).toISOString();
       const previous = { hash: current.hash, until };
       const next: KeyConfig = { ...current, hash: hashOf(key), previous, id: idOf(current) };

@@ -70,7 +70,7 @@ export async function openStoredKeys(ctx: PluginContext, onKeysChanged: () => vo
   }
 
   return {
-    /** True if new keys belong into the store and not into the configuration. */
+    /** True if new keys belong in the store and not in the configuration. */
     isShared,
     /** Reads the keys, so that `all` contains every change that other gateways have made. */
     refresh: async () => void (isShared && (await refresh())),

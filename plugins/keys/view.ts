@@ -37,13 +37,13 @@ export async function viewOf(ctx: PluginContext, name: string, key: KeyConfig): 
     expiresAt: end,
     expires: end,
     previousUntil: isOverlapping ? previous.until : undefined,
-    spentUsd: await spentOf(ctx, name, rest.budget),
+    spentUsd: await readSpending(ctx, name, rest.budget),
     warnings: warnings.length > 0 ? warnings : undefined,
   };
 }
 
 /** Returns the cost in the current period; null if it is unknown, undefined for a key without a budget. */
-export async function spentOf(
+export async function readSpending(
   ctx: PluginContext,
   name: string,
   budget: KeyConfig["budget"],

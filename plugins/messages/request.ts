@@ -93,7 +93,7 @@ export function readMessages(body: JsonObject): ReadRequest {
     ...(tools.length > 0 ? { tools, ...readToolChoice(body.tool_choice) } : {}),
     reasoning_effort: readThinking(body),
     response_format: readFormat(body),
-    user: user === undefined ? undefined : shortUser(user),
+    user: user === undefined ? undefined : shortenUser(user),
     service_tier: body.service_tier === "standard_only" ? "default" : undefined,
     // A channel that speaks the format gets the whole request unchanged; any other refuses a thread.
     thread: optionalObject(body.thread, "thread"),
@@ -199,7 +199,7 @@ function readFormat(body: JsonObject): JsonObject | undefined {
 /** OpenAI refuses longer ids. */
 const MAX_USER = 64;
 
-function shortUser(user: string): string {
+function shortenUser(user: string): string {
   return user.length <= MAX_USER
     ? user
     : `user_${createHash("sha256").update(user).digest("hex").slice(0, 40)}`;

@@ -112,7 +112,7 @@ export class MessagesEncoder implements StreamEncoder {
     return `event: error\ndata: ${JSON.stringify(data)}\n\n`;
   }
 
-  // ---------------------------------------------------------------- parts of other formats, and parts that were changed
+  // --------------------------------------------------------------------- parts of other formats, and changed parts
 
   #writePart(part: StreamPart): void {
     switch (part.type) {

@@ -26,7 +26,7 @@ export interface Spool {
 }
 
 /** Reads the body to its end. Throws 413 beyond the limit, 408 if the client stops sending. */
-export async function receive(
+export async function receiveBody(
   call: Call,
   maxBytes: number,
   onBytes: (bytes: Buffer) => void,
@@ -72,7 +72,7 @@ export async function receive(
   } finally {
     clearTimeout(timer);
   }
-  return file === undefined ? inMemory(chunk.subarray(0, used)) : onDisk(file, size);
+  return file === undefined ? spoolInMemory(chunk.subarray(0, used)) : spoolOnDisk(file, size);
 }
 
 /**
@@ -98,7 +98,7 @@ async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   }
 }
 
-function inMemory(body: Buffer): Spool {
+function spoolInMemory(body: Buffer): Spool {
   return {
     source: (replacements) =>
       sourceOf(body.length, replacements, async function* (start, end) {
@@ -108,7 +108,7 @@ function inMemory(body: Buffer): Spool {
   };
 }
 
-function onDisk(file: FileHandle, size: number): Spool {
+function spoolOnDisk(file: FileHandle, size: number): Spool {
   return {
     source: (replacements) =>
       sourceOf(size, replacements, async function* (start, end) {

@@ -5,7 +5,7 @@ import type { ModelsService } from "portico/models";
 import { errors } from "./errors.ts";
 import { forwardJson, modelOf } from "./json-request.ts";
 import { boundaryOf, createMultipartReader, type Field } from "./multipart.ts";
-import { receive } from "./spool.ts";
+import { receiveBody } from "./spool.ts";
 
 /** Forwards the request, and writes the response. */
 export async function forwardUpload(
@@ -22,7 +22,7 @@ export async function forwardUpload(
     throw errors.notMultipart();
   }
   const reader = createMultipartReader(boundary);
-  const spool = await receive(call, maxBytes, (bytes) => reader.push(bytes));
+  const spool = await receiveBody(call, maxBytes, (bytes) => reader.push(bytes));
   try {
     const fields = indexByName(reader.end());
     const model = modelOf(

@@ -19,7 +19,7 @@ interface StoredResponse {
 
 export interface Archive {
   /** False if the configuration stores no responses. */
-  readonly on: boolean;
+  readonly isOn: boolean;
   /** Throws 404 `not_found`. */
   get(client: Client, id: string): Promise<StoredResponse>;
   /** Returns false if the input alone exceeds the client's whole quota, so that no response to it can be stored. */
@@ -57,7 +57,7 @@ export function createArchive({ kv, days, quota }: ArchiveServices): Archive {
   }
 
   return {
-    get on() {
+    get isOn() {
       return days() > 0;
     },
     async get(client, id) {

@@ -90,9 +90,9 @@ function decideStorage(
   { settings, input, reading }: ReadRequest,
 ): { stored: boolean; dropped: string[] } {
   const dropped = [...settings.dropped, ...reading.dropped];
-  const isWanted = settings.store && archive.on;
-  const stored = isWanted && archive.accepts(call.client, input);
-  if (isWanted && !stored) dropped.push("store");
+  const isRequested = settings.store && archive.isOn;
+  const stored = isRequested && archive.accepts(call.client, input);
+  if (isRequested && !stored) dropped.push("store");
   return { stored, dropped };
 }
 
@@ -106,8 +106,8 @@ async function storeResponse(
     const { previous } = settings;
     const isStored = await archive.put(call.client, { response, input, previous });
     if (isStored) return;
-    const why = "a response was not stored: it is larger than the whole space of its key";
-    log.warn({ id: call.id }, why);
+    const message = "a response was not stored: it is larger than the whole space of its key";
+    log.warn({ id: call.id }, message);
   } catch (error) {
     // The client still gets the response; it only cannot continue it by its id.
     log.warn({ id: call.id, err: error }, "a response could not be stored");

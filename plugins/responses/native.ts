@@ -21,9 +21,9 @@ import { openSummary } from "./compaction/summary.ts";
 /** Members that the gateway sets, since it stores the conversation under its own ids. */
 const OWN_MEMBERS = ["id", "store", "previous_response_id", "instructions", "background"] as const;
 
-/** Replaces the members that the gateway owns. `own` is the response that the gateway began. */
-export function withOwnMembers(upstream: JsonObject, own: JsonObject): JsonObject {
-  const members = OWN_MEMBERS.map((name) => [name, own[name]]);
+/** Replaces the members that the gateway owns. `begun` is the response that the gateway began. */
+export function withOwnMembers(upstream: JsonObject, begun: JsonObject): JsonObject {
+  const members = OWN_MEMBERS.map((name) => [name, begun[name]]);
   return { ...upstream, ...Object.fromEntries(members) };
 }
 
@@ -31,14 +31,14 @@ export function withOwnMembers(upstream: JsonObject, own: JsonObject): JsonObjec
 export function nativeResponse(
   body: Buffer,
   completion: ChatCompletion,
-  own: JsonObject,
+  begun: JsonObject,
 ): JsonObject {
   const response = parseExact(body.toString("utf8")) as JsonObject;
   repairCounts(response.usage);
   const ids = (completion.choices[0]?.message.tool_calls ?? []).map(({ id }) => id);
   const items = Array.isArray(response.output) ? response.output.filter(isModelCall) : [];
   for (const [i, item] of items.entries()) setCallId(item, ids[i]);
-  return withOwnMembers(response, own);
+  return withOwnMembers(response, begun);
 }
 
 /** Returns true for a call that the completion holds as well. */
@@ -58,9 +58,9 @@ export function nativeItems(items: readonly JsonObject[]): JsonObject[] {
     if (summary !== undefined) return [{ type: "message", role: "user", content: summary }];
     if (item.type !== "reasoning") return [item];
     // Nothing is stored at the upstream, so it knows only reasoning that is sealed in the item.
-    const isUpstreams =
+    const isSealedByUpstream =
       item.encrypted_content != null && openExtras(item.encrypted_content) === undefined;
-    return isUpstreams ? [item] : [];
+    return isSealedByUpstream ? [item] : [];
   });
 }
 
@@ -75,7 +75,8 @@ export function isNativePart(part: StreamPart): boolean {
  * that replaced the upstream's.
  */
 export class NativeEvents {
-  readonly #own: JsonObject;
+  /** The response that the gateway began. */
+  readonly #begun: JsonObject;
   #number = 0;
   #lastResponse: JsonObject | undefined;
   /** The place of the text or the arguments that are being written, for a delta whose event may not be sent. */
@@ -87,8 +88,8 @@ export class NativeEvents {
   /** The id of the call that the next event begins. */
   #nextCallId: string | undefined;
 
-  constructor(own: JsonObject) {
-    this.#own = own;
+  constructor(begun: JsonObject) {
+    this.#begun = begun;
   }
 
   /** The number of the next event. */
@@ -102,7 +103,7 @@ export class NativeEvents {
   }
 
   /** Writes an event unchanged, except for the texts and ids that it repeats. */
-  event({ value, json, parts }: SourceEvent): string {
+  writeEvent({ value, json, parts }: SourceEvent): string {
     const event = value as JsonObject;
     const type = String(event.type);
     for (const part of parts) if (isText(part)) this.#addText(placeOf(event), part.text);
@@ -116,7 +117,7 @@ export class NativeEvents {
   }
 
   /** Writes a part whose event may not be sent, because a hook or a mask changed something in it. */
-  part(part: StreamPart): string {
+  writePart(part: StreamPart): string {
     switch (part.type) {
       case "text":
         return this.#textDelta("response.output_text.delta", part.text, { logprobs: [] });
@@ -146,7 +147,7 @@ export class NativeEvents {
   }
 
   /** Writes the last event. */
-  end(response: JsonObject): string {
+  writeEnd(response: JsonObject): string {
     return this.#writeValue({ type: `response.${String(response.status)}`, response });
   }
 
@@ -219,8 +220,8 @@ export class NativeEvents {
 
   #writeValue(value: JsonObject): string {
     const { response } = value;
-    const own = isObject(response) ? { response: withOwnMembers(response, this.#own) } : {};
-    const numbered = { ...value, sequence_number: this.#number, ...own };
+    const changed = isObject(response) ? { response: withOwnMembers(response, this.#begun) } : {};
+    const numbered = { ...value, sequence_number: this.#number, ...changed };
     return this.#write(String(value.type), stringifyExact(numbered));
   }
 

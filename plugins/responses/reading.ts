@@ -15,7 +15,7 @@ export class Reading {
   }
 
   /** The client gets the first refusal. */
-  refuse(param: string, why: string): void {
-    this.refusal ??= refused(param, why);
+  refuse(param: string, message: string): void {
+    this.refusal ??= refused(param, message);
   }
 }

@@ -50,8 +50,8 @@ class References {
     if (resolved !== undefined) return resolved;
     const item = await this.#archive.item(this.#call.client, key);
     if (item === undefined) {
-      const why = `There is no item ${JSON.stringify(id)}: it was not stored, or it is too old`;
-      throw refused(`${path}.id`, why);
+      const message = `There is no item ${JSON.stringify(id)}: it was not stored, or it is too old`;
+      throw refused(`${path}.id`, message);
     }
     const sized = { item, bytes: JSON.stringify(item).length };
     this.#items.set(key, sized);

@@ -88,7 +88,7 @@ export function endResponse(
   response: JsonObject,
   { model, items, finish, usage }: Ending,
 ): JsonObject {
-  const reason = cutReason(finish);
+  const reason = incompleteReason(finish);
   return {
     ...response,
     status: reason === undefined ? "completed" : "incomplete",
@@ -137,7 +137,7 @@ function failureCode({ code, status }: PorticoError): string {
 }
 
 /** Translates the finish reason into the reason why the response is incomplete; undefined if it is complete. */
-export function cutReason(finish: string | null | undefined): string | undefined {
+export function incompleteReason(finish: string | null | undefined): string | undefined {
   if (finish === "length") return "max_output_tokens";
   return finish === "content_filter" ? "content_filter" : undefined;
 }
@@ -155,7 +155,7 @@ export function responseOf(
   if (choice !== undefined) {
     const parts = partsOfCompletion({ ...completion, choices: [choice] });
     for (const part of parts) writePart(output, part);
-    output.end(cutReason(finish) !== undefined);
+    output.end(incompleteReason(finish) !== undefined);
   }
   return endResponse(response, {
     model: completion.model,
@@ -169,28 +169,28 @@ export function responseOf(
 export function writePart(output: Output, part: StreamPart): void {
   switch (part.type) {
     case "reasoning":
-      output.reasoning(part.text);
+      output.addReasoning(part.text);
       return;
     case "text":
-      output.text(part.text, tokensOf(part.logprobs));
+      output.addText(part.text, tokensOf(part.logprobs));
       return;
     case "annotation":
-      output.annotation(annotationOf(part.annotation));
+      output.addAnnotation(annotationOf(part.annotation));
       return;
     case "refusal":
-      output.refusal(part.text);
+      output.addRefusal(part.text);
       return;
     case "reasoning-signature":
-      output.signature(part);
+      output.addSignature(part);
       return;
     case "tool-call":
-      output.call(part);
+      output.beginCall(part);
       return;
     case "tool-arguments":
-      output.callArguments(part.index, part.text);
+      output.addArguments(part.index, part.text);
       return;
     case "raw":
-      if (part.members["extra_content"] != null) output.extra(part);
+      if (part.members["extra_content"] != null) output.addExtra(part);
       return;
     default:
       return;

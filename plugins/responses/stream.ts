@@ -13,7 +13,7 @@ import { isNativePart, NativeEvents, withOwnMembers } from "./native.ts";
 import type { ToolOf } from "./output/call-items.ts";
 import type { OutputEvents } from "./output/item-list.ts";
 import { createOutput, type Output, type OutputFactory } from "./output/output.ts";
-import { cutReason, endResponse, failedResponse, writePart } from "./response.ts";
+import { incompleteReason, endResponse, failedResponse, writePart } from "./response.ts";
 
 /** Stores the finished response, if it is to be stored. The last event waits for the promise. */
 type StoreResponse = (ended: JsonObject) => Promise<void> | undefined;
@@ -61,11 +61,11 @@ class ResponseEncoder implements StreamEncoder {
     writeParts(parts, "responses", {
       event: (event) => {
         this.#isNative = true;
-        native += this.#native.event(event);
+        native += this.#native.writeEvent(event);
       },
       part: (part) => {
         this.#isNative ||= isNativePart(part);
-        if (this.#isNative) native += this.#native.part(part);
+        if (this.#isNative) native += this.#native.writePart(part);
         else this.#sequence.add(part);
         return false;
       },
@@ -79,7 +79,7 @@ class ResponseEncoder implements StreamEncoder {
     this.#sequence.end();
     this.#start();
     const finish = this.#finish;
-    this.#output.end(cutReason(finish) !== undefined);
+    this.#output.end(incompleteReason(finish) !== undefined);
     const ended = endResponse(this.#response, {
       model: this.#model,
       items: this.#output.items,
@@ -135,7 +135,7 @@ class ResponseEncoder implements StreamEncoder {
 
   #endNative(upstream: JsonObject): string | Promise<string> {
     const ended = withOwnMembers(upstream, this.#response);
-    const writeEnd = () => this.#native.end(ended);
+    const writeEnd = () => this.#native.writeEnd(ended);
     return this.#store(ended)?.then(writeEnd) ?? writeEnd();
   }
 }

@@ -38,7 +38,7 @@ export class HeldText {
     return out;
   }
 
-  /** Returns the pending characters, which turned out to be no secret. Pass true for `isOver` if the text ends here. */
+  /** Returns the pending characters, which may be sent after all. Pass true for `isOver` if the text ends here. */
   release(isOver: boolean): string {
     const { pending } = this;
     this.pending = "";

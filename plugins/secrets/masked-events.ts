@@ -14,7 +14,7 @@ import { type SecretMask, withoutTokens } from "./secret-mask.ts";
 const DONE = "data: [DONE]\n\n";
 const NOTHING = Buffer.alloc(0);
 const NONE: ReadonlySet<string> = new Set();
-/** In bytes. */
+/** The size of the largest event that is held, in bytes. */
 const LARGEST_EVENT = 1024 * 1024;
 /** The number of texts that may hold back characters at the same time. */
 const MAX_HOLDING = 64;
@@ -103,7 +103,7 @@ export class MaskedEvents {
       /^([\s\S]*?^data: ?)([^\n]*)(\r?\n\r?\n)$/m.exec(text) ?? [];
     const value = head === "" ? undefined : tryParse(data);
     if (!isObject(value)) return this.#maskPlainEvent(text);
-    const write = (data: unknown) => Buffer.from(`${head}${JSON.stringify(data)}${tail}`);
+    const write = (json: unknown) => Buffer.from(`${head}${JSON.stringify(json)}${tail}`);
     return this.#maskObjectEvent(event, value, write);
   }
 
@@ -123,7 +123,7 @@ export class MaskedEvents {
     write: (value: unknown) => Buffer,
   ): Buffer | undefined {
     const hidden = this.#mask.mayStandIn(event) ? this.#mask.value(value) : value;
-    let changed = hidden !== value;
+    let isChanged = hidden !== value;
     const { deltas, continued, ended } = contentsOf(hidden);
     const before = this.#release(continued, ended, new Set(deltas.map(({ id }) => id)));
     for (const { id, block, holder, key } of deltas) {
@@ -134,10 +134,10 @@ export class MaskedEvents {
       if (shown === text) continue;
       holder[key] = shown;
       withoutTokens(hidden);
-      changed = true;
+      isChanged = true;
     }
-    if (!changed && before.length === 0) return undefined;
-    return Buffer.concat([...before, changed ? write(hidden) : event]);
+    if (!isChanged && before.length === 0) return undefined;
+    return Buffer.concat([...before, isChanged ? write(hidden) : event]);
   }
 
   /** Adds a delta to a text, and returns the characters that may be sent now. */
@@ -172,8 +172,8 @@ export class MaskedEvents {
   }
 
   /**
-   * Returns the events that must go out before an event after which these texts do not continue. A text may continue if
-   * only another text of its block did; then it is released if it is hardly a secret.
+   * Releases the texts that have ended before this event, and returns the events that carry them. If another text of the
+   * block continues, it also releases a text of which hardly any of a secret has matched.
    */
   #release(
     continued: ReadonlySet<string> | "nothing" = "nothing",

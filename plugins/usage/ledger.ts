@@ -21,7 +21,7 @@ import {
   type Library,
   loadList,
   needsList,
-  type Priced,
+  type PricedModel,
   roundUsd,
 } from "./prices.ts";
 import { emptyRequests, RequestLog, type UnwrittenRequests } from "./requests/log.ts";
@@ -114,7 +114,7 @@ export class Ledger {
   #library: Library | undefined;
   /** Facts by channel, provider and model, cached since the library needs some time for each. */
   readonly #facts = new Map<string, ModelFacts>();
-  #list: Promise<void> | undefined;
+  #loadingPrices: Promise<void> | undefined;
   /** True once the list of prices is loaded or has failed to load. */
   #isListLoaded = false;
   #writing: Promise<void> | undefined;
@@ -196,27 +196,27 @@ export class Ledger {
     return row?.cost ?? 0;
   }
 
-  async hasPrice(to: Priced): Promise<boolean> {
-    return (await this.costOf(to, ONE_TOKEN)) !== undefined;
+  async hasPrice(target: PricedModel): Promise<boolean> {
+    return (await this.costOf(target, ONE_TOKEN)) !== undefined;
   }
 
   /** Returns the cost in US dollars, or a promise of it if the list of prices must be loaded first. */
-  costOf(to: Priced, usage: Usage): MaybePromise<number | undefined> {
-    const cost = () => this.#costOf(to, usage, this.#services.store().now());
-    return this.#isListLoaded || !needsList(this.#services.prices, to)
+  costOf(target: PricedModel, usage: Usage): MaybePromise<number | undefined> {
+    const cost = () => this.#costOf(target, usage, this.#services.store().now());
+    return this.#isListLoaded || !needsList(this.#services.prices, target)
       ? cost()
       : this.#loadPrices().then(cost);
   }
 
   /** The known properties of a channel's model. */
-  async facts(to: Priced): Promise<ModelFacts> {
+  async facts(target: PricedModel): Promise<ModelFacts> {
     await this.#loadPrices();
-    const id = `${to.channel}/${to.provider}/${to.model}`;
+    const id = `${target.channel}/${target.provider}/${target.model}`;
     const cached = this.#facts.get(id);
     if (cached !== undefined) return cached;
     if (this.#facts.size >= MAX_FACTS) this.#facts.clear();
     const now = this.#services.store().now();
-    const facts = factsOf(this.#services.prices, this.#library, to, now);
+    const facts = factsOf(this.#services.prices, this.#library, target, now);
     this.#facts.set(id, facts);
     return facts;
   }
@@ -229,14 +229,15 @@ export class Ledger {
   }
 
   async #countPending(): Promise<void> {
-    if (this.#list !== undefined || this.#unwritten.pending.length > 0) await this.#loadPrices();
+    if (this.#loadingPrices !== undefined || this.#unwritten.pending.length > 0)
+      await this.#loadPrices();
     const pending = this.#unwritten.pending;
     this.#unwritten.pending = [];
     for (const { record, at } of pending) this.#addToSums(record, at);
   }
 
   async #loadPrices(): Promise<void> {
-    this.#list ??= loadList().then(
+    this.#loadingPrices ??= loadList().then(
       (library) => {
         this.#library = library;
         this.#costOf = createPrices(this.#services.prices, library);
@@ -247,12 +248,12 @@ export class Ledger {
           "the list of prices cannot be read, so costs are unknown",
         ),
     );
-    await this.#list;
+    await this.#loadingPrices;
     this.#isListLoaded = true;
   }
 
-  #needsList({ usage, composite, ...to }: ChatRecord): boolean {
-    return usage !== undefined && !composite && needsList(this.#services.prices, to);
+  #needsList({ usage, composite, ...target }: ChatRecord): boolean {
+    return usage !== undefined && !composite && needsList(this.#services.prices, target);
   }
 
   /** Adds a request to its sums. Returns true if its cost counts against a budget. */

@@ -29,13 +29,13 @@ export default definePlugin({
     ctx.add("pricing", {
       name: "usage",
       now: () => store().now(),
-      costOf: (to, usage) => ledger.costOf(to, usage),
-      facts: (to) => ledger.facts(to),
+      costOf: (target, usage) => ledger.costOf(target, usage),
+      facts: (target) => ledger.facts(target),
       spent: (channel, since) => ledger.spent({ channel }, since),
     });
     ctx.provide("usage", {
       spent: (key, since) => ledger.spent({ key }, since),
-      hasPrice: (to) => ledger.hasPrice(to),
+      hasPrice: (target) => ledger.hasPrice(target),
       flush: () => ledger.flush(),
     });
     ctx.route("GET", "/usage", usageRoutes.sums, async (call) => {

@@ -7,15 +7,15 @@ import type { OwnPrices, Price } from "./schema.ts";
 export type Library = typeof import("@pydantic/genai-prices");
 type Counts = Record<string, number>;
 
-/** The channel and model of a request. */
-export interface Priced {
+/** A model of a channel, whose price is looked up. */
+export interface PricedModel {
   channel: string;
   provider: string;
   model: string;
 }
-type ListedModel = Pick<Priced, "provider" | "model">;
+type ListedModel = Pick<PricedModel, "provider" | "model">;
 /** Returns US dollars; undefined if no price is known. */
-export type CostOf = (to: Priced, usage: Usage, at: number) => number | undefined;
+export type CostOf = (target: PricedModel, usage: Usage, at: number) => number | undefined;
 
 /** Providers that run on the user's machines or in this gateway: their responses cost nothing. */
 const FREE = new Set(["echo", "agent", "ollama", "vllm", "lmstudio", "llamacpp"]);
@@ -45,25 +45,25 @@ interface CachedRates {
 }
 
 /** Returns true if neither the configuration nor `FREE` gives a price, so that the list must be loaded. */
-export function needsList(own: OwnPrices, to: Priced): boolean {
-  return !FREE.has(to.provider) && ownPrice(own, to) === undefined;
+export function needsList(ownPrices: OwnPrices, target: PricedModel): boolean {
+  return !FREE.has(target.provider) && findOwnPrice(ownPrices, target) === undefined;
 }
 
 /** Creates the cost function. `library` is undefined until the list is needed. */
-export function createPrices(own: OwnPrices, library: Library | undefined): CostOf {
+export function createPrices(ownPrices: OwnPrices, library: Library | undefined): CostOf {
   // Rates are cached, since the library takes a quarter of a millisecond for one price.
   const ratesByModel = new Map<string, CachedRates>();
   /** The entry of the last request, which is most often the next one, too. */
   let last: CachedRates | undefined;
 
-  function ratesOf(lib: Library, to: Priced, at: number): Rates | undefined {
+  function ratesOf(lib: Library, target: PricedModel, at: number): Rates | undefined {
     if (
       last === undefined ||
-      last.model !== to.model ||
-      last.provider !== to.provider ||
+      last.model !== target.model ||
+      last.provider !== target.provider ||
       last.validUntil <= at
     )
-      last = findRates(lib, to, at);
+      last = findRates(lib, target, at);
     return last.rates;
   }
 
@@ -83,16 +83,16 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
     return entry;
   }
 
-  return (to, usage, at) => {
+  return (target, usage, at) => {
     const counts = countsOf(usage);
-    const price = ownPrice(own, to);
+    const price = findOwnPrice(ownPrices, target);
     if (price !== undefined) return costByOwnPrice(price, counts);
-    if (FREE.has(to.provider)) return 0;
+    if (FREE.has(target.provider)) return 0;
     if (library === undefined) return undefined;
-    const rates = ratesOf(library, to, at);
+    const rates = ratesOf(library, target, at);
     if (rates === undefined) return undefined;
     const { input, read, written, output } = counts;
-    if (input > rates.upTo) return listPrice(library, to, counts, at);
+    if (input > rates.upTo) return listPrice(library, target, counts, at);
     return (
       rates.request +
       (input - read - written) * rates.input +
@@ -105,17 +105,17 @@ export function createPrices(own: OwnPrices, library: Library | undefined): Cost
 
 /** Returns the context window and the price of a model, as far as known. `library` is undefined if it cannot be read. */
 export function factsOf(
-  own: OwnPrices,
+  ownPrices: OwnPrices,
   library: Library | undefined,
-  to: Priced,
+  target: PricedModel,
   at: number,
 ): ModelFacts {
-  const listed = library && lookUp(library, to, { input_tokens: 1 }, at);
-  const contextWindow = listed?.model.context_window;
-  const price = ownPrice(own, to);
+  const calculation = library && calculate(library, target, { input_tokens: 1 }, at);
+  const contextWindow = calculation?.model.context_window;
+  const price = findOwnPrice(ownPrices, target);
   if (price !== undefined) return { contextWindow, price };
-  if (FREE.has(to.provider)) return { contextWindow, price: { input: 0, output: 0 } };
-  const rates = library && readRates(library, to, at);
+  if (FREE.has(target.provider)) return { contextWindow, price: { input: 0, output: 0 } };
+  const rates = library && readRates(library, target, at);
   if (rates === undefined) return { contextWindow };
   const perMillion = (rate: number) => roundUsd(rate * 1e6);
   const { input, output, cacheRead } = rates;
@@ -161,25 +161,25 @@ export function count(value: unknown): number {
   return typeof value === "number" && value > 0 && Number.isFinite(value) ? Math.round(value) : 0;
 }
 
-function readRates(lib: Library, to: ListedModel, at: number): Rates | undefined {
-  const none = { input: 0, read: 0, written: 0, output: 0 };
-  const request = listPrice(lib, to, none, at);
+function readRates(lib: Library, target: ListedModel, at: number): Rates | undefined {
+  const noTokens = { input: 0, read: 0, written: 0, output: 0 };
+  const request = listPrice(lib, target, noTokens, at);
   if (request === undefined) return undefined;
   const rateOf = (counts: Partial<TokenCounts>) =>
-    ((listPrice(lib, to, { ...none, ...counts }, at) ?? request) - request) / PROBE;
+    ((listPrice(lib, target, { ...noTokens, ...counts }, at) ?? request) - request) / PROBE;
   return {
     request,
     input: rateOf({ input: PROBE }),
     cacheRead: rateOf({ input: PROBE, read: PROBE }),
     cacheWrite: rateOf({ input: PROBE, written: PROBE }),
     output: rateOf({ output: PROBE }),
-    upTo: firstTier(lib, to, at),
+    upTo: firstTier(lib, target, at),
   };
 }
 
-function firstTier(lib: Library, to: ListedModel, at: number): number {
-  const listed = lookUp(lib, to, {}, at);
-  const starts = Object.values(listed?.model_price ?? {}).flatMap((price) =>
+function firstTier(lib: Library, target: ListedModel, at: number): number {
+  const calculation = calculate(lib, target, {}, at);
+  const starts = Object.values(calculation?.model_price ?? {}).flatMap((price) =>
     typeof price === "object" ? price.tiers.map((tier) => tier.start) : [],
   );
   return Math.min(Number.MAX_SAFE_INTEGER, ...starts);
@@ -187,7 +187,7 @@ function firstTier(lib: Library, to: ListedModel, at: number): number {
 
 function listPrice(
   lib: Library,
-  to: ListedModel,
+  target: ListedModel,
   counts: TokenCounts,
   at: number,
 ): number | undefined {
@@ -198,10 +198,10 @@ function listPrice(
     cache_write_tokens: written,
     output_tokens: output,
   };
-  return lookUp(lib, to, usage, at)?.total_price;
+  return calculate(lib, target, usage, at)?.total_price;
 }
 
-function lookUp(lib: Library, { provider, model }: ListedModel, usage: Counts, at: number) {
+function calculate(lib: Library, { provider, model }: ListedModel, usage: Counts, at: number) {
   try {
     return (
       lib.calcPrice(usage, model, { providerId: provider, timestamp: new Date(at) }) ?? undefined
@@ -212,10 +212,10 @@ function lookUp(lib: Library, { provider, model }: ListedModel, usage: Counts, a
   }
 }
 
-function ownPrice(own: OwnPrices, { channel, model }: Priced): Price | undefined {
-  for (const pattern in own)
+function findOwnPrice(ownPrices: OwnPrices, { channel, model }: PricedModel): Price | undefined {
+  for (const pattern in ownPrices)
     if (fitsPattern(pattern, model) || fitsPattern(pattern, `${channel}/${model}`))
-      return own[pattern];
+      return ownPrices[pattern];
   return undefined;
 }
 

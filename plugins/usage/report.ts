@@ -57,13 +57,13 @@ export async function report(store: Store, query: UsageQuery): Promise<Report> {
   if (!by.includes("day") && !by.includes("hour"))
     rows.sort((a, b) => (b.costUsd ?? 0) - (a.costUsd ?? 0) || b.requests - a.requests);
   const total = amountsOf(undefined);
-  const costs = sums.reduce((all, { cost }) => all + cost, 0);
+  const costs = sums.reduce((total, { cost }) => total + cost, 0);
   for (const sum of sums) {
     const amounts = amountsOf(sum);
     for (const key of COUNTS) total[key] += amounts[key];
   }
   total.costUsd = knownCost(costs, total.unpriced);
-  const durations = sums.reduce((all, { durationMs }) => all + durationMs, 0);
+  const durations = sums.reduce((total, { durationMs }) => total + durationMs, 0);
   total.averageMs = average(durations, total.requests);
   Object.assign(total, percentilesOf(timesOf(sums)));
   return { from: new Date(from).toISOString(), to: new Date(to).toISOString(), by, rows, total };

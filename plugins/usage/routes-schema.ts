@@ -27,9 +27,9 @@ const range = {
   tag: Text,
 };
 
-const percentile = (what: string) =>
+const percentile = (meaning: string) =>
   Type.Union([Type.Number(), Type.Null()], {
-    description: `An estimate of the time in milliseconds that ${what}; null if no time was counted`,
+    description: `An estimate of the time in milliseconds that ${meaning}; null if no time was counted`,
   });
 
 const amounts = {

@@ -66,10 +66,10 @@ export async function withTimeout(work, signal) {
     return await work(signal ? AbortSignal.any([signal, timeout.signal]) : timeout.signal);
   } catch (error) {
     if (signal?.aborted || error instanceof ApiError) throw error;
-    const why = timeout.signal.aborted
+    const message = timeout.signal.aborted
       ? "The gateway took too long to respond."
       : "The gateway's response was cut off.";
-    throw new ApiError(0, "unreachable", why);
+    throw new ApiError(0, "unreachable", message);
   } finally {
     clearTimeout(timer);
   }

@@ -60,9 +60,9 @@ let dialogs = 0;
 
 /**
  * Opens a dialog with a heading and returns it. Signing out closes it, and so does another address unless it `stays`.
- * `closed(returnValue)` runs after it is closed.
+ * `onClose(returnValue)` runs after it is closed.
  */
-export function openDialog({ title, content, stays, closed = () => {}, ...attributes }) {
+export function openDialog({ title, content, stays, onClose = () => {}, ...attributes }) {
   const id = `dialog-${++dialogs}`;
   const heading = h("h2", { id }, title);
   const dialog = h("dialog", { "aria-labelledby": id, ...attributes }, heading, content);
@@ -74,7 +74,7 @@ export function openDialog({ title, content, stays, closed = () => {}, ...attrib
   dialog.addEventListener("close", () => {
     listeners.abort();
     dialog.remove();
-    closed(dialog.returnValue);
+    onClose(dialog.returnValue);
   });
   document.body.append(dialog);
   dialog.showModal();
@@ -101,7 +101,7 @@ export function confirmDialog({ title, content, confirm }) {
           button(confirm, "confirmed", { class: "danger" }),
         ),
       ],
-      closed: (value) => resolve(value === "confirmed"),
+      onClose: (value) => resolve(value === "confirmed"),
     });
   });
 }

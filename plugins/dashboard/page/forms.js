@@ -37,7 +37,7 @@ class Form {
     const cancel = h("button", { type: "button", onclick: () => this.dialog.close() }, "Cancel");
     this.element = h(
       "form",
-      { onsubmit: (event) => this.send(event), oninput: () => this.changed(), novalidate: true },
+      { onsubmit: (event) => this.send(event), oninput: () => this.update(), novalidate: true },
       this.fields.map(({ name, row }) => (name === previewAfter ? [row, this.preview] : row)),
       previewAfter ? null : this.preview,
       this.problemText,
@@ -46,12 +46,12 @@ class Form {
   }
 
   open() {
-    this.changed();
+    this.update();
     this.dialog = openDialog({
       title: this.title,
       class: "form",
       content: [this.note && h("p", { class: "hint" }, this.note), this.element],
-      closed: () => clearTimeout(this.timer),
+      onClose: () => clearTimeout(this.timer),
     });
   }
 
@@ -61,7 +61,8 @@ class Form {
     return Object.fromEntries(visible.map((field) => [field.name, field.read()]));
   }
 
-  changed() {
+  /** Shows the fields that the current values require, and renews the preview. */
+  update() {
     const raw = Object.fromEntries(this.fields.map((field) => [field.name, field.text()]));
     for (const field of this.fields) field.row.hidden = field.when ? !field.when(raw) : false;
     if (!this.previewOf) return;
@@ -92,13 +93,13 @@ class Form {
       await this.submit(this.values());
       this.dialog.close();
     } catch (error) {
-      this.refuse(error);
+      this.showError(error);
     } finally {
       this.button.disabled = false;
     }
   }
 
-  refuse(error) {
+  showError(error) {
     const param = error.field ?? error.details?.param ?? "";
     const path = String(param).split(/[.[]/);
     const field = this.fields.find(({ name, row }) => path.includes(name) && !row.hidden);

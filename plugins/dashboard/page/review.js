@@ -11,11 +11,11 @@ const PATH = "/kernel/config";
 
 /**
  * Shows what `edits` would change in the configuration at `version`, and writes them if the reader agrees. Edits are
- * `{ path, value }` or `{ path, remove: true }`. After the write, it runs `written` before pages load the configuration
+ * `{ path, value }` or `{ path, remove: true }`. After the write, it runs `onWritten` before pages load the configuration
  * again. Resolves to whether the edits were written.
  */
-export const reviewEdits = ({ title, edits, version, written }) =>
-  review(title, { method: "PATCH", path: PATH, body: { edits } }, version, written);
+export const reviewEdits = ({ title, edits, version, onWritten }) =>
+  review(title, { method: "PATCH", path: PATH, body: { edits } }, version, onWritten);
 
 /** Reviews the return to an earlier version, by its number. */
 export const reviewRestore = ({ id, version }) =>
@@ -25,15 +25,15 @@ export const reviewRestore = ({ id, version }) =>
     version,
   );
 
-function review(title, change, version, written = () => {}) {
+function review(title, change, version, onWritten = () => {}) {
   closeUndoBar();
-  return new Promise((resolve) => new Review(change, version, written).open(title, resolve));
+  return new Promise((resolve) => new Review(change, version, onWritten).open(title, resolve));
 }
 
 class Review {
-  constructor(change, version, written) {
+  constructor(change, version, onWritten) {
     this.change = change;
-    this.written = written;
+    this.onWritten = onWritten;
     this.version = version;
     this.isWritten = false;
     this.content = h("div", {}, h("p", { class: "empty" }, "Reading …"));
@@ -41,7 +41,7 @@ class Review {
 
   open(title, resolve) {
     const { content } = this;
-    this.dialog = openDialog({ title, content, closed: () => resolve(this.isWritten) });
+    this.dialog = openDialog({ title, content, onClose: () => resolve(this.isWritten) });
     void this.preview();
   }
 
@@ -68,7 +68,7 @@ class Review {
     try {
       const saved = await this.send("");
       this.isWritten = true;
-      this.written();
+      this.onWritten();
       this.dialog.close();
       offerUndoOf(this.version, saved);
       dispatchEvent(new Event("portico:changed"));
@@ -94,7 +94,7 @@ class Review {
   /** Shows the change that somebody else saved first, and offers to review this change on top of it. */
   showConflict({ details, message }) {
     const { latest, changes } = details;
-    const who = latest
+    const heading = latest
       ? `Changed meanwhile by ${latest.principal} (${latest.via}), ${new Date(latest.at).toLocaleString()}:`
       : message;
     const reviewAgain = async () => {
@@ -102,7 +102,7 @@ class Review {
       await this.preview();
     };
     this.show(
-      h("p", { class: "notice bad" }, who),
+      h("p", { class: "notice bad" }, heading),
       changes ? differences(changes) : null,
       h("p", {}, "Nothing was saved. Your own changes are kept."),
       h(

@@ -97,7 +97,7 @@ class SummaryOutput implements Output {
     this.#events = events;
   }
 
-  text(delta: string): void {
+  addText(delta: string): void {
     this.#summary += delta;
   }
 
@@ -109,11 +109,11 @@ class SummaryOutput implements Output {
   }
 
   // A summary is text only, so the other parts are ignored.
-  reasoning(): void {}
-  annotation(): void {}
-  refusal(): void {}
-  call(): void {}
-  callArguments(): void {}
-  signature(): void {}
-  extra(): void {}
+  addReasoning(): void {}
+  addAnnotation(): void {}
+  addRefusal(): void {}
+  beginCall(): void {}
+  addArguments(): void {}
+  addSignature(): void {}
+  addExtra(): void {}
 }

@@ -14,7 +14,7 @@ export class TextPart {
     this.#events = events;
     this.#place = place;
     this.#deltaPlace = membersOf(place);
-    events.write("response.content_part.added", { ...place, part: this.#whole() });
+    events.write("response.content_part.added", { ...place, part: this.#part() });
   }
 
   write(delta: string, logprobs: readonly unknown[]): void {
@@ -32,14 +32,14 @@ export class TextPart {
 
   /** Ends the part, and returns it complete. */
   end(): JsonObject {
-    const part = this.#whole();
+    const part = this.#part();
     const { text, logprobs } = part;
     this.#events.write("response.output_text.done", { ...this.#place, text, logprobs });
     this.#events.write("response.content_part.done", { ...this.#place, part });
     return part;
   }
 
-  #whole(): JsonObject {
+  #part(): JsonObject {
     const [annotations, logprobs] = [this.#annotations, this.#logprobs];
     return { type: "output_text", text: this.#text, annotations, logprobs };
   }
@@ -55,7 +55,7 @@ export class RefusalPart {
     this.#events = events;
     this.#place = place;
     this.#deltaPlace = membersOf(place);
-    events.write("response.content_part.added", { ...place, part: this.#whole() });
+    events.write("response.content_part.added", { ...place, part: this.#part() });
   }
 
   write(delta: string): void {
@@ -65,13 +65,13 @@ export class RefusalPart {
 
   /** Ends the part, and returns it complete. */
   end(): JsonObject {
-    const part = this.#whole();
+    const part = this.#part();
     this.#events.write("response.refusal.done", { ...this.#place, refusal: this.#refusal });
     this.#events.write("response.content_part.done", { ...this.#place, part });
     return part;
   }
 
-  #whole(): JsonObject {
+  #part(): JsonObject {
     return { type: "refusal", refusal: this.#refusal };
   }
 }

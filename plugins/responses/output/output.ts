@@ -14,15 +14,15 @@ import { ReasoningItem } from "./reasoning-item.ts";
 
 export interface Output {
   readonly items: JsonObject[];
-  reasoning(delta: string): void;
-  text(delta: string, logprobs?: unknown[]): void;
-  annotation(annotation: JsonObject): void;
-  refusal(delta: string): void;
-  call(part: StreamedCallPart): void;
-  callArguments(index: number, text: string): void;
-  signature(part: SignaturePart): void;
+  addReasoning(delta: string): void;
+  addText(delta: string, logprobs?: unknown[]): void;
+  addAnnotation(annotation: JsonObject): void;
+  addRefusal(delta: string): void;
+  beginCall(part: StreamedCallPart): void;
+  addArguments(index: number, text: string): void;
+  addSignature(part: SignaturePart): void;
   /** Sets `extra_content` of the message, or of a call. */
-  extra(part: RawPart): void;
+  addExtra(part: RawPart): void;
   /** Ends the open item or call. `isCut` marks it as incomplete. */
   end(isCut: boolean): void;
 }
@@ -50,36 +50,36 @@ class ItemOutput implements Output {
     return this.#list.items;
   }
 
-  reasoning(delta: string): void {
-    this.#reasoning().write(delta);
+  addReasoning(delta: string): void {
+    this.#reasoningItem().write(delta);
   }
 
-  text(delta: string, logprobs: unknown[] = []): void {
-    this.#message().writeText(delta, logprobs);
+  addText(delta: string, logprobs: unknown[] = []): void {
+    this.#messageItem().writeText(delta, logprobs);
   }
 
-  annotation(annotation: JsonObject): void {
-    this.#message().annotate(annotation);
+  addAnnotation(annotation: JsonObject): void {
+    this.#messageItem().annotate(annotation);
   }
 
-  refusal(delta: string): void {
-    this.#message().writeRefusal(delta);
+  addRefusal(delta: string): void {
+    this.#messageItem().writeRefusal(delta);
   }
 
-  call(part: StreamedCallPart): void {
+  beginCall(part: StreamedCallPart): void {
     this.#endText("completed");
     this.#calls.begin(part);
   }
 
-  callArguments(index: number, text: string): void {
+  addArguments(index: number, text: string): void {
     this.#calls.write(index, text);
   }
 
-  signature(part: SignaturePart): void {
+  addSignature(part: SignaturePart): void {
     this.#signed.add(part);
   }
 
-  extra({ at, index, members }: RawPart): void {
+  addExtra({ at, index, members }: RawPart): void {
     const content = members["extra_content"];
     const call = at === "call" && index !== undefined ? this.#calls.get(index) : undefined;
     if (call !== undefined) call.extra_content = content;
@@ -93,7 +93,8 @@ class ItemOutput implements Output {
     this.#addSealedReasoning();
   }
 
-  #reasoning(): ReasoningItem {
+  /** Returns the open reasoning item, or begins one. */
+  #reasoningItem(): ReasoningItem {
     if (this.#open instanceof ReasoningItem) return this.#open;
     this.#endAll();
     const item = new ReasoningItem(this.#list);
@@ -101,7 +102,8 @@ class ItemOutput implements Output {
     return item;
   }
 
-  #message(): MessageItem {
+  /** Returns the open message item, or begins one. */
+  #messageItem(): MessageItem {
     if (this.#open instanceof MessageItem) return this.#open;
     this.#endAll();
     const item = new MessageItem(this.#list);
@@ -122,8 +124,8 @@ class ItemOutput implements Output {
   /** Adds the signatures of the provider as an item that only the gateway reads when the client sends it back. */
   #addSealedReasoning(): void {
     const calls = this.#calls.all;
-    const own = this.#extra ?? this.#signed.extraContent(calls.length > 0);
-    const sealed = sealExtras(own, calls);
+    const extra = this.#extra ?? this.#signed.extraContent(calls.length > 0);
+    const sealed = sealExtras(extra, calls);
     if (sealed === undefined) return;
     const item = { type: "reasoning", summary: [], encrypted_content: sealed };
     this.#list.end(this.#list.begin("rs", item));

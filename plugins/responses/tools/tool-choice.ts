@@ -27,9 +27,9 @@ export function readToolChoice(value: unknown, tools: ToolTable, reading: Readin
 }
 
 /** Refuses a choice that forces the model to use a tool that only OpenAI can run. */
-function refuseHosted(what: string, reading: Reading): void {
-  const why = `\`tool_choice\` demands ${JSON.stringify(what)}, but this channel supports only functions`;
-  reading.refuse("tool_choice", why);
+function refuseHosted(choice: string, reading: Reading): void {
+  const message = `\`tool_choice\` demands ${JSON.stringify(choice)}, but this channel supports only functions`;
+  reading.refuse("tool_choice", message);
 }
 
 function readAllowed(choice: JsonObject, tools: ToolTable, reading: Reading): unknown {

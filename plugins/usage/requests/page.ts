@@ -62,8 +62,8 @@ async function newestLines(store: Store, query: RequestsQuery): Promise<Line[]> 
   const lines: Line[] = [];
   let after: RequestBlock | undefined;
   for (;;) {
-    const least = after === undefined ? limit + 1 : BATCH_SIZE;
-    const blocks = await store.usage.requests({ since: from, until, after, least });
+    const minRequests = after === undefined ? limit + 1 : BATCH_SIZE;
+    const blocks = await store.usage.requests({ since: from, until, after, least: minRequests });
     lines.push(...blocks.flatMap((block) => [...readLines(block)].filter(matches)));
     lines.sort((a, b) => b.at - a.at || b.number - a.number).splice(limit + 1);
     after = blocks.at(-1);

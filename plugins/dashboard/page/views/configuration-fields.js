@@ -16,8 +16,8 @@ export function sectionNames({ schema }) {
 }
 
 /** Creates one collapsible part of the page for each section. `isOpen(name)` decides whether it is open at first. */
-export function sectionsOf(config, { drafts, changed, isOpen }) {
-  const form = { ...config, drafts, changed };
+export function sectionsOf(config, { drafts, onChange, isOpen }) {
+  const form = { ...config, drafts, onChange };
   return sectionNames(config).map((name) => {
     const schema = config.schema.properties[name];
     return h(
@@ -140,7 +140,7 @@ function newEntry(form, schema, path) {
   const initial = draft?.value ?? {};
   const remember = (value, error) => {
     form.drafts.set(key, { path, value, error, isNew: true });
-    form.changed();
+    form.onChange();
   };
   if (!draft) remember(initial);
   const { element, problemText } = jsonControl(`config-${key}`, initial, (value, error) =>
@@ -154,7 +154,7 @@ function newEntry(form, schema, path) {
       onclick: () => {
         form.drafts.delete(key);
         box.remove();
-        form.changed();
+        form.onChange();
       },
     },
     "Do not add",
@@ -192,7 +192,7 @@ function entryOf(form, schema, path) {
     if (form.drafts.get(key)?.remove) form.drafts.delete(key);
     else form.drafts.set(key, { path, remove: true });
     show();
-    form.changed();
+    form.onChange();
   });
   show();
   return h(
@@ -253,7 +253,7 @@ function field(form, schema, path) {
       form.drafts.set(key, { path, remove: true });
     else form.drafts.set(key, { path, value, error });
     row.classList.toggle("changed", form.drafts.has(key));
-    form.changed();
+    form.onChange();
   };
   const value = draft && !draft.remove ? draft.value : saved;
   const { element } = controlFor(`config-${key}`, schema, value, remember);

@@ -73,7 +73,7 @@ class ConfigurationPage {
       this.form,
       sectionsOf(config, {
         drafts,
-        changed: () => this.showChanges(),
+        onChange: () => this.showChanges(),
         isOpen: (name) => isSectionOpen(name) || this.needsAttention(name),
       }),
     );
@@ -228,7 +228,7 @@ class ConfigurationPage {
     const removeReviewed = () => {
       for (const [key, draft] of reviewed) if (drafts.get(key) === draft) drafts.delete(key);
     };
-    await reviewEdits({ title: "Review changes", edits, version, written: removeReviewed });
+    await reviewEdits({ title: "Review changes", edits, version, onWritten: removeReviewed });
   }
 
   restore({ id }) {

@@ -300,8 +300,8 @@ function rotateKey(name) {
   });
 }
 
-/** Shows a new secret, of which the gateway stores only the hash. Runs `closed` after the reader has closed the dialog. */
-function showSecret({ name, key, warnings = [] }, closed) {
+/** Shows a new secret, of which the gateway stores only the hash. Runs `onClose` after the reader has closed the dialog. */
+function showSecret({ name, key, warnings = [] }, onClose) {
   const secret = h("pre", { class: "secret", tabindex: "0" }, key);
   const copy = async () => {
     await navigator.clipboard.writeText(key);
@@ -321,6 +321,6 @@ function showSecret({ name, key, warnings = [] }, closed) {
         h("button", { type: "button", class: "primary", onclick: () => dialog.close() }, "Done"),
       ),
     ],
-    closed,
+    onClose,
   });
 }

@@ -49,7 +49,7 @@ class LogPage {
 
   start() {
     const { signal } = this;
-    addEventListener("portico:changed", () => this.filtersChanged(), { signal });
+    addEventListener("portico:changed", () => this.applyFilters(), { signal });
     // A browser has six connections to a server, so a hidden tab must not hold one.
     const visibility = () => (document.hidden ? this.connection.abort() : this.connect());
     document.addEventListener("visibilitychange", visibility, { signal });
@@ -67,7 +67,7 @@ class LogPage {
     this.draw();
   }
 
-  filtersChanged() {
+  applyFilters() {
     // The gateway filters by level, the page by everything else.
     if ((readAddress().query.get("level") ?? "") !== this.level) this.connect();
     this.draw();

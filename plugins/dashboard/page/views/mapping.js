@@ -190,10 +190,10 @@ class MappingPage {
     void this.tryOut();
   }
 
-  /** Waits for the next request. `any` also accepts one that the saved match does not. */
-  async catchNext(any) {
-    showToast(`Waiting for the next request to ${this.name}${any ? "" : " that matches"} …`);
-    const path = `/webhooks/samples/${encodeURIComponent(this.name)}${any ? "?any=true" : ""}`;
+  /** Waits for the next request. `isAny` also accepts one that the saved match does not. */
+  async catchNext(isAny) {
+    showToast(`Waiting for the next request to ${this.name}${isAny ? "" : " that matches"} …`);
+    const path = `/webhooks/samples/${encodeURIComponent(this.name)}${isAny ? "?any=true" : ""}`;
     const captured = await post(path);
     this.request = undefined;
     this.showSample(captured);

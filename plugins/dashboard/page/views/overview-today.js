@@ -69,7 +69,7 @@ function figure(name, today, yesterday, select, format) {
   );
 }
 
-/** Shows the median, and below it the 95th percentile, which stands for slow requests. */
+/** Shows the median, and below it the 95th percentile, which shows how long slow requests take. */
 function timeFigure(name, today, yesterday, [p50, p95]) {
   const median = figure(name, today, yesterday, (total) => total[p50], duration);
   const compared = yesterday && comparedText(today[p95], yesterday[p95], duration);
