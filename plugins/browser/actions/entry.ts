@@ -54,12 +54,12 @@ export async function enterText(
   { delay }: EntryOptions = {},
 ): Promise<string | undefined> {
   const isTyped = await acceptsKeys(locator, text, limits);
-  const before: EditorState = await locator.evaluate(readField, undefined, limits);
+  const previous: EditorState = await locator.evaluate(readField, undefined, limits);
   const isKeyed = delay !== undefined && text !== "" && isTyped;
-  if (isEditor(before)) {
+  if (isEditor(previous)) {
     await selectAll(locator, limits);
     const content = await selectedText(locator, limits);
-    if (content !== null) Object.assign(before, { text: content, isExact: true });
+    if (content !== null) Object.assign(previous, { text: content, isExact: true });
     if (isKeyed) await typeKeys(locator, text, delay, limits);
     else await replaceInEditor(locator, text, limits);
     await locator.evaluate(waitForEditor, undefined, limits);
@@ -68,7 +68,7 @@ export async function enterText(
     await locator.selectText(limits);
     await locator.pressSequentially(text, { delay, ...limits });
   } else await locator.fill(text, limits);
-  return checkOutcome(locator, before, text, limits, isTyped);
+  return checkOutcome(locator, previous, text, limits, isTyped);
 }
 
 const isEditor = ({ kind }: FieldState): boolean => kind === "host" || kind === "proxy";
@@ -142,34 +142,34 @@ const OUTCOME_MS = 1_000;
 
 async function checkOutcome(
   locator: Locator,
-  before: EditorState,
+  previous: EditorState,
   text: string,
   { signal }: Limits,
   isTyped: boolean,
 ): Promise<string | undefined> {
   const limits = { timeout: OUTCOME_MS, signal };
-  const reading: Promise<EditorState> = isEditor(before)
+  const reading: Promise<EditorState> = isEditor(previous)
     ? readEditor(locator, text, limits)
     : locator.evaluate(readField, undefined, limits);
-  const after = await attempt(OUTCOME_MS + 200, reading, undefined);
-  if (after === undefined) return undefined;
-  if (isTyped && staysEmpty(before, after, text)) throw errors.fieldStaysEmpty();
-  if (after.text === text) return undefined;
-  if (isSame(after.text, text) && after.kind !== "field") return undefined;
-  if (isTyped && keepsOldText(before, after, text))
-    throw before.text === "" ? errors.fieldStaysEmpty() : errors.fieldKeepsText();
+  const current = await attempt(OUTCOME_MS + 200, reading, undefined);
+  if (current === undefined) return undefined;
+  if (isTyped && staysEmpty(previous, current, text)) throw errors.fieldStaysEmpty();
+  if (current.text === text) return undefined;
+  if (isSame(current.text, text) && current.kind !== "field") return undefined;
+  if (isTyped && keepsOldText(previous, current, text))
+    throw previous.text === "" ? errors.fieldStaysEmpty() : errors.fieldKeepsText();
   // The editor may display other things than its text.
-  if (after.kind === "proxy" && !after.isExact) return undefined;
-  return after.secret ? "•".repeat(after.text.length) : after.text;
+  if (current.kind === "proxy" && !current.isExact) return undefined;
+  return current.secret ? "•".repeat(current.text.length) : current.text;
 }
 
 /** True if an editor that draws its text itself accepted nothing; it may still display line numbers. */
-function staysEmpty(before: EditorState, after: EditorState, text: string): boolean {
-  if (after.kind !== "proxy" || text === "") return false;
-  if (after.isExact) return after.text === "";
-  if (!LIKE_LINE_NUMBERS.test(text) || !isSame(after.text, text)) return false;
+function staysEmpty(previous: EditorState, current: EditorState, text: string): boolean {
+  if (current.kind !== "proxy" || text === "") return false;
+  if (current.isExact) return current.text === "";
+  if (!LIKE_LINE_NUMBERS.test(text) || !isSame(current.text, text)) return false;
   // An empty editor copies nothing, so one that did copy before is empty now.
-  return before.isExact === true || isSame(before.text, after.text);
+  return previous.isExact === true || isSame(previous.text, current.text);
 }
 
 /** Reduces a text to letters, digits and symbols, so that line breaks and number formats make no difference. */
@@ -187,10 +187,10 @@ const SEPARATORS = /[\n,;]/;
 /** The minimum length of a match; fewer characters may be equal by chance. */
 const MIN_MATCH = 4;
 
-function keepsOldText(before: FieldState, after: FieldState, text: string): boolean {
+function keepsOldText(previous: FieldState, current: FieldState, text: string): boolean {
   const [oldText, newText, requestedText] = [
-    reduceText(before.text),
-    reduceText(after.text),
+    reduceText(previous.text),
+    reduceText(current.text),
     reduceText(text),
   ];
   if (newText === oldText && newText !== requestedText) {

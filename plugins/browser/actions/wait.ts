@@ -46,12 +46,12 @@ async function waitForText(
   shouldAppear: boolean,
   { start, timeoutMs }: WaitLimit,
 ): Promise<void> {
-  let isShown = false;
+  let hasAppeared = false;
   const pendingFrames = new Map<Frame, Promise<boolean | undefined>>();
   async function queryFrame(frame: Frame): Promise<boolean | undefined> {
-    const shown = await showsText(frame, text).finally(() => pendingFrames.delete(frame));
-    isShown ||= shown === true;
-    return shown;
+    const isVisible = await showsText(frame, text).finally(() => pendingFrames.delete(frame));
+    hasAppeared ||= isVisible === true;
+    return isVisible;
   }
   for (;;) {
     const newFrames = tab.page.frames().filter((frame) => !pendingFrames.has(frame));
@@ -61,7 +61,7 @@ async function waitForText(
     const limit = shouldAppear ? Math.min(FRAMES_MS, waitMs) : waitMs;
     const states = await attempt(limit, Promise.all(pendingFrames.values()), [undefined]);
     if (tab.signal.aborted || tab.page.isClosed()) throw new Error("Target closed");
-    if (shouldAppear ? isShown : states.every((shown) => shown === false)) return;
+    if (shouldAppear ? hasAppeared : states.every((isVisible) => isVisible === false)) return;
     if (Date.now() - start >= timeoutMs) throw textError(text, shouldAppear, timeoutMs);
     await pause(50);
   }

@@ -73,25 +73,25 @@ const hasDisplay = (env: NodeJS.ProcessEnv): boolean =>
 export function attach(
   profile: Profile,
   deps: DriverDeps,
-  asked: { headless?: boolean },
+  options: { headless?: boolean },
 ): Promise<Attachment> {
   if (profile.driver === "managed")
     return deps.config().attachOnly
       ? attachRunning(profile, deps)
-      : launchManaged(profile, deps, asked);
+      : launchManaged(profile, deps, options);
   return profile.driver === "remote" ? attachRemote(profile, deps) : attachRelay(profile, deps);
 }
 
 async function launchManaged(
   profile: Profile,
   deps: DriverDeps,
-  asked: { headless?: boolean },
+  options: { headless?: boolean },
 ): Promise<Attachment> {
   const config = deps.config();
   const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
-  if (asked.headless === false && !hasDisplay(deps.env))
+  if (options.headless === false && !hasDisplay(deps.env))
     throw errors.noDisplay({ param: "headless" });
-  const headless = asked.headless ?? wantsHeadless(config, deps.env);
+  const headless = options.headless ?? wantsHeadless(config, deps.env);
   const debugging = await openDebugging(profile, deps);
   let pid: number | undefined;
   const proxy = await startEgressProxy({

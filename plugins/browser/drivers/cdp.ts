@@ -28,7 +28,7 @@ export class Cdp implements CdpSession {
 
   constructor(transport: Transport) {
     this.#transport = transport;
-    transport.onmessage = (message) => this.#take(message as CdpMessage);
+    transport.onmessage = (message) => this.#settle(message as CdpMessage);
     transport.onclose = () => this.#end();
   }
 
@@ -97,7 +97,7 @@ export class Cdp implements CdpSession {
     this.#end();
   }
 
-  #take({ id, result, error }: CdpMessage): void {
+  #settle({ id, result, error }: CdpMessage): void {
     const pending = id === undefined ? undefined : this.#pending.get(id);
     if (pending === undefined) return;
     this.#pending.delete(id!);

@@ -1,14 +1,14 @@
 // The tabs that the user has attached. The list survives the end of the worker (chrome.storage.session), but not that
 // of the browser.
 
-const ALLOWED = /^(https?:|about:blank$)/;
-const STORES =
+const ALLOWED_URL = /^(https?:|about:blank$)/;
+const WEB_STORES =
   /^https:\/\/(chromewebstore\.google\.com|chrome\.google\.com\/webstore|microsoftedge\.microsoft\.com\/addons)(\/|$)/;
 
 /** Returns the reason why a page cannot be attached, or undefined if it can. */
-export function refusal(url) {
-  if (STORES.test(url)) return "pages of the web store cannot be attached.";
-  if (ALLOWED.test(url)) return undefined;
+export function findRefusal(url) {
+  if (WEB_STORES.test(url)) return "pages of the web store cannot be attached.";
+  if (ALLOWED_URL.test(url)) return undefined;
   return "only http, https and about:blank pages can be attached, not pages of the browser or of extensions.";
 }
 
@@ -19,7 +19,7 @@ export function refusal(url) {
 const tabs = new Map();
 
 const save = () => chrome.storage.session.set({ tabs: [...tabs] });
-const address = (tab) => tab.url || tab.pendingUrl || "";
+const addressOf = (tab) => tab.url || tab.pendingUrl || "";
 
 export const isAttached = (tabId) => tabs.has(tabId);
 export const attachedIds = () => [...tabs.keys()];
@@ -27,23 +27,23 @@ export const attachedIds = () => [...tabs.keys()];
 /** Returns the description of a tab that the extension sends to the relay. */
 export async function describe(tabId) {
   const tab = await chrome.tabs.get(tabId);
-  return { tabId, ...tabs.get(tabId), title: tab.title ?? "", url: address(tab) };
+  return { tabId, ...tabs.get(tabId), title: tab.title ?? "", url: addressOf(tab) };
 }
 
 /** Attaches the debugger. Rejects if the page does not allow it. */
 export async function attach(tabId) {
-  const why = refusal(address(await chrome.tabs.get(tabId)));
-  if (why !== undefined) throw new Error(why);
+  const reason = findRefusal(addressOf(await chrome.tabs.get(tabId)));
+  if (reason !== undefined) throw new Error(reason);
   await chrome.debugger.attach({ tabId }, "1.3");
-  const before = tabs.get(tabId);
+  const previous = tabs.get(tabId);
   try {
     const { targetInfo } = await chrome.debugger.sendCommand({ tabId }, "Target.getTargetInfo");
     tabs.set(tabId, { targetId: targetInfo.targetId, attachment: crypto.randomUUID() });
     await save();
     return await describe(tabId);
   } catch (error) {
-    if (before === undefined) tabs.delete(tabId);
-    else tabs.set(tabId, before);
+    if (previous === undefined) tabs.delete(tabId);
+    else tabs.set(tabId, previous);
     await save().catch(() => {});
     await chrome.debugger.detach({ tabId }).catch(() => {});
     throw error;

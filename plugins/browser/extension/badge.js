@@ -1,6 +1,6 @@
 // Shows the state of a tab on the icon. The browser resets the icon at each navigation, so it is set again then.
 
-const LOOKS = {
+const BADGES = {
   on: { text: "ON", color: "#2e7d32", title: "Portico controls this tab. Click to release it." },
   waiting: { text: "…", color: "#b26a00", title: "Portico: waiting for the gateway" },
   refused: { text: "!", color: "#c62828", title: "Portico" },
@@ -8,7 +8,7 @@ const LOOKS = {
 };
 
 export async function showBadge(tabId, look, why) {
-  const { text, color, title } = LOOKS[look];
+  const { text, color, title } = BADGES[look];
   try {
     // Set the text last, so that the title already holds the reason when the text appears.
     await chrome.action.setTitle({ tabId, title: why === undefined ? title : `Portico: ${why}` });

@@ -2,13 +2,13 @@
 
 import { checkPairing, readSettings, socketOf } from "./settings.js";
 
-const FIRST_WAIT_MS = 500;
-const LAST_WAIT_MS = 30_000;
+const FIRST_RETRY_MS = 500;
+const MAX_RETRY_MS = 30_000;
 /** The maximum number of messages that are queued while the socket is disconnected. */
-const MOST_QUEUED = 2000;
+const MAX_QUEUED = 2000;
 
 /**
- * `hello()` returns the first message, `answer(request)` executes a request of the relay, `isNeeded()` returns whether
+ * `hello()` returns the first message, `execute(request)` executes a request of the relay, `isNeeded()` returns whether
  * the socket should reconnect, and `onState(open, why)` is called when it opens and closes.
  */
 export const createLink = (handlers) => new Link(handlers);
@@ -18,7 +18,7 @@ class Link {
   #socket;
   #opening;
   #timer;
-  #waitMs = FIRST_WAIT_MS;
+  #waitMs = FIRST_RETRY_MS;
   #queued = [];
   #downSince = Date.now();
 
@@ -54,7 +54,7 @@ class Link {
   send(message) {
     const text = JSON.stringify(message);
     if (this.isOpen) this.#socket.send(text);
-    else if (this.#handlers.wanted() && this.#queued.length < MOST_QUEUED) this.#queued.push(text);
+    else if (this.#handlers.isNeeded() && this.#queued.length < MAX_QUEUED) this.#queued.push(text);
   }
 
   close() {
@@ -70,13 +70,13 @@ class Link {
     const socket = new WebSocket(url, protocols);
     // Register the handlers before anything else, so that neither messages nor the close event are lost while the
     // greeting is built.
-    socket.onmessage = ({ data }) => void this.#take(socket, JSON.parse(data));
+    socket.onmessage = ({ data }) => void this.#handleRequest(socket, JSON.parse(data));
     const opened = new Promise((resolve) => {
       socket.onopen = resolve;
     });
     const closed = new Promise((_, reject) => {
       socket.onclose = ({ reason }) => {
-        if (this.#socket === socket) this.#lost(reason);
+        if (this.#socket === socket) this.#handleDisconnect(reason);
         reject(new Error(reason || "The gateway refused the connection."));
       };
     });
@@ -86,35 +86,35 @@ class Link {
     const greeting = await Promise.race([this.#handlers.hello(), closed]);
     socket.send(JSON.stringify({ event: "hello", ...greeting }));
     this.#socket = socket;
-    this.#waitMs = FIRST_WAIT_MS;
+    this.#waitMs = FIRST_RETRY_MS;
     for (const text of this.#queued.splice(0)) socket.send(text);
     this.#handlers.onState(true);
   }
 
-  #lost(reason) {
+  #handleDisconnect(reason) {
     this.#socket = undefined;
     this.#downSince = Date.now();
     this.#handlers.onState(false, reason || undefined);
     this.#retry();
   }
 
-  async #take(from, { id, ...request }) {
+  async #handleRequest(socket, { id, ...request }) {
     if (id === undefined) return;
     // The relay repeats a request that a worker had not accepted when it died; an accepted one may have been executed.
-    from.send(JSON.stringify({ taken: id }));
-    let reply;
+    socket.send(JSON.stringify({ taken: id }));
+    let response;
     try {
-      reply = { id, result: (await this.#handlers.answer(request)) ?? {} };
+      response = { id, result: (await this.#handlers.execute(request)) ?? {} };
     } catch (error) {
-      reply = { id, error: error?.message ?? String(error) };
+      response = { id, error: error?.message ?? String(error) };
     }
-    if (from.readyState === WebSocket.OPEN) from.send(JSON.stringify(reply));
+    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(response));
   }
 
   #retry() {
     clearTimeout(this.#timer);
-    if (!this.#handlers.wanted()) return;
+    if (!this.#handlers.isNeeded()) return;
     this.#timer = setTimeout(() => this.connect().catch(() => {}), this.#waitMs);
-    this.#waitMs = Math.min(this.#waitMs * 2, LAST_WAIT_MS);
+    this.#waitMs = Math.min(this.#waitMs * 2, MAX_RETRY_MS);
   }
 }

@@ -3,16 +3,16 @@
 
 let presence;
 
-function watch() {
+function connectToWorker() {
   const port = chrome.runtime.connect({ name: "keep-alive" });
-  port.onMessage.addListener(show);
-  port.onDisconnect.addListener(() => setTimeout(watch, 50));
+  port.onMessage.addListener(openPresence);
+  port.onDisconnect.addListener(() => setTimeout(connectToWorker, 50));
 }
 
-function show({ url, protocols }) {
-  const isNow = presence?.url === url && presence.readyState <= WebSocket.OPEN;
-  if (isNow) return;
+function openPresence({ url, protocols }) {
+  const isCurrent = presence?.url === url && presence.readyState <= WebSocket.OPEN;
+  if (isCurrent) return;
   presence?.close();
   presence = new WebSocket(url, protocols);
 }
-watch();
+connectToWorker();

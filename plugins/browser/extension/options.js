@@ -4,7 +4,7 @@ const form = document.getElementById("form");
 const fields = document.getElementById("fields");
 const status = document.getElementById("status");
 
-function say(look, text) {
+function showStatus(look, text) {
   status.className = look;
   status.textContent = text;
 }
@@ -18,14 +18,14 @@ form.addEventListener("submit", async (event) => {
   try {
     await chrome.storage.local.set(settings);
   } catch (error) {
-    return say("bad", `Not saved: ${error.message}`);
+    return showStatus("bad", `Not saved: ${error.message}`);
   }
-  say("", "Saved. Contacting the gateway …");
+  showStatus("", "Saved. Contacting the gateway …");
   try {
     await checkPairing(settings);
-    say("good", "Saved and paired: click the icon on a tab.");
+    showStatus("good", "Saved and paired: click the icon on a tab.");
   } catch (error) {
-    say("bad", `Saved. ${error.message}`);
+    showStatus("bad", `Saved. ${error.message}`);
   }
 });
 
@@ -35,6 +35,6 @@ try {
   form.elements.port.value = port;
   form.elements.token.value = token;
 } catch (error) {
-  say("bad", `The saved settings cannot be read: ${error.message}`);
+  showStatus("bad", `The saved settings cannot be read: ${error.message}`);
 }
 fields.disabled = false;

@@ -50,7 +50,7 @@ export async function socketOf({ port, token }) {
 export async function instanceId() {
   const { instance } = await chrome.storage.local.get("instance");
   if (instance) return instance;
-  const made = crypto.randomUUID();
-  await chrome.storage.local.set({ instance: made });
-  return made;
+  const newInstance = crypto.randomUUID();
+  await chrome.storage.local.set({ instance: newInstance });
+  return newInstance;
 }

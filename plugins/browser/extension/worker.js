@@ -8,15 +8,15 @@ import { createLink } from "./link.js";
 import { readSettings, socketOf } from "./settings.js";
 
 /** The delays in ms after which a tab is attached again whose debugger was detached (a navigation can do that). */
-const AGAIN_MS = [100, 300, 700, 1500, 3000];
+const REATTACH_DELAYS_MS = [100, 300, 700, 1500, 3000];
 const KEEP_ALIVE = "keep-alive";
 /** The time in ms after which an absent gateway counts as gone; then its settings are removed from the tabs. */
-const LEFT_MS = 60_000;
+const ABSENT_GATEWAY_MS = 60_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const link = createLink({
-  wanted: () => attached.attachedIds().length > 0,
+  isNeeded: () => attached.attachedIds().length > 0,
   async hello() {
     const tabs = await Promise.all(
       attached.attachedIds().map((tabId) => attached.describe(tabId).catch(() => {})),
@@ -24,7 +24,7 @@ const link = createLink({
     const { version } = chrome.runtime.getManifest();
     return { version, userAgent: navigator.userAgent, tabs: tabs.filter(Boolean) };
   },
-  answer,
+  execute: handleRequest,
   onState(open, why) {
     if (open) void showPresence();
     for (const tabId of attached.attachedIds()) {
@@ -42,12 +42,12 @@ const ready = attached.restore().then(async (lost) => {
 });
 
 /** Runs the operations of each tab one at a time, since clicks can be faster than the debugger. */
-const turns = new Map();
-function inTurn(tabId, work) {
-  const turn = (turns.get(tabId) ?? ready).then(work, work);
-  const over = turn.catch(() => {});
-  turns.set(tabId, over);
-  void over.then(() => turns.get(tabId) === over && turns.delete(tabId));
+const lastTurns = new Map();
+function runInTurn(tabId, work) {
+  const turn = (lastTurns.get(tabId) ?? ready).then(work, work);
+  const ended = turn.catch(() => {});
+  lastTurns.set(tabId, ended);
+  void ended.then(() => lastTurns.get(tabId) === ended && lastTurns.delete(tabId));
   return turn;
 }
 
@@ -74,15 +74,15 @@ async function openOffscreen() {
   });
 }
 
-async function letSleep() {
+async function stopKeepAlive() {
   link.close();
   await chrome.alarms.clear(KEEP_ALIVE);
   await chrome.offscreen.closeDocument().catch(() => {});
 }
 
-async function handOver(tabId, url) {
-  const why = attached.refusal(url);
-  if (why !== undefined) return showBadge(tabId, "refused", why);
+async function attachTab(tabId, url) {
+  const reason = attached.findRefusal(url);
+  if (reason !== undefined) return showBadge(tabId, "refused", reason);
   if ((await readSettings()).token === "") {
     await showBadge(
       tabId,
@@ -98,7 +98,7 @@ async function handOver(tabId, url) {
     link.send({ event: "attached", tab });
   } catch (error) {
     await showBadge(tabId, "refused", error.message);
-    if (attached.attachedIds().length === 0) await letSleep();
+    if (attached.attachedIds().length === 0) await stopKeepAlive();
     return;
   }
   await showBadge(tabId, "on");
@@ -106,18 +106,18 @@ async function handOver(tabId, url) {
   await keepAlive().catch(() => {});
 }
 
-async function letGo(tabId, reason, look = "off", why = undefined) {
+async function releaseTab(tabId, reason, look = "off", why = undefined) {
   await attached.detach(tabId);
   link.send({ event: "detached", tabId, reason });
   await showBadge(tabId, look, why);
-  if (attached.attachedIds().length === 0) await letSleep();
+  if (attached.attachedIds().length === 0) await stopKeepAlive();
 }
 
 chrome.action.onClicked.addListener((tab) => {
-  void inTurn(tab.id, () =>
+  void runInTurn(tab.id, () =>
     attached.isAttached(tab.id)
-      ? letGo(tab.id, "clicked")
-      : handOver(tab.id, tab.url || tab.pendingUrl || ""),
+      ? releaseTab(tab.id, "clicked")
+      : attachTab(tab.id, tab.url || tab.pendingUrl || ""),
   );
 });
 
@@ -129,33 +129,35 @@ chrome.debugger.onEvent.addListener(({ tabId, sessionId }, method, params) => {
 
 chrome.debugger.onDetach.addListener(({ tabId }, reason) => {
   if (tabId === undefined) return;
-  void inTurn(tabId, () => {
+  void runInTurn(tabId, () => {
     if (!attached.isAttached(tabId)) return;
     // "Cancel" in the browser's own bar is the user's decision; other reasons come from the browser.
-    return reason === "canceled_by_user" ? letGo(tabId, reason) : attachAgain(tabId, reason);
+    return reason === "canceled_by_user" ? releaseTab(tabId, reason) : attachAgain(tabId, reason);
   });
 });
 
 /** Attaches a tab again whose debugger was detached. Releases the tab if all attempts fail. */
 async function attachAgain(tabId, reason) {
   let failure;
-  for (const ms of AGAIN_MS) {
+  for (const ms of REATTACH_DELAYS_MS) {
     await pause(ms);
     const tab = await chrome.tabs.get(tabId).catch(() => undefined);
-    if (tab === undefined) return letGo(tabId, "closed");
+    if (tab === undefined) return releaseTab(tabId, "closed");
     try {
       link.send({ event: "attached", tab: await attached.attach(tabId) });
       return showBadge(tabId, link.isOpen ? "on" : "waiting");
     } catch (error) {
       failure = error;
-      if (attached.refusal(tab.url || tab.pendingUrl || "") !== undefined) break;
+      if (attached.findRefusal(tab.url || tab.pendingUrl || "") !== undefined) break;
     }
   }
-  return letGo(tabId, reason, "refused", failure?.message);
+  return releaseTab(tabId, reason, "refused", failure?.message);
 }
 
 chrome.tabs.onRemoved.addListener((tabId) => {
-  void inTurn(tabId, () => (attached.isAttached(tabId) ? letGo(tabId, "closed") : undefined));
+  void runInTurn(tabId, () =>
+    attached.isAttached(tabId) ? releaseTab(tabId, "closed") : undefined,
+  );
 });
 
 chrome.tabs.onUpdated.addListener((tabId) => {
@@ -164,16 +166,16 @@ chrome.tabs.onUpdated.addListener((tabId) => {
   });
 });
 
-let freed = false;
+let isReset = false;
 chrome.alarms.onAlarm.addListener(() => {
   void ready.then(async () => {
     if (attached.attachedIds().length === 0) return;
     await link.connect().catch(() => {});
-    if (link.isOpen) freed = false;
-    else if (link.downMs > LEFT_MS && !freed) {
-      freed = true;
+    if (link.isOpen) isReset = false;
+    else if (link.downMs > ABSENT_GATEWAY_MS && !isReset) {
+      isReset = true;
       for (const tabId of attached.attachedIds())
-        await inTurn(tabId, () => reset(tabId)).catch(() => {});
+        await runInTurn(tabId, () => resetTab(tabId)).catch(() => {});
     }
   });
 });
@@ -196,18 +198,18 @@ async function showPresence() {
 }
 
 /** Executes a request of the relay, for attached tabs only. */
-async function answer({ ask, tabId, sessionId, method, params }) {
+async function handleRequest({ ask, tabId, sessionId, method, params }) {
   await ready;
   if (ask === "ping") return {};
   if (ask === "list")
     return Promise.all(attached.attachedIds().map((id) => attached.describe(id).catch(() => {})));
-  if (ask === "open") return open();
+  if (ask === "open") return openTab();
   if (!attached.isAttached(tabId)) throw new Error("This tab is not attached.");
   if (ask === "command") {
     const debuggee = sessionId === undefined ? { tabId } : { tabId, sessionId };
     return chrome.debugger.sendCommand(debuggee, method, params).catch(explain);
   }
-  if (ask === "reset") return inTurn(tabId, () => reset(tabId));
+  if (ask === "reset") return runInTurn(tabId, () => resetTab(tabId));
   if (ask === "close") return chrome.tabs.remove(tabId);
   if (ask === "focus") {
     const { windowId } = await chrome.tabs.update(tabId, { active: true });
@@ -226,22 +228,22 @@ function explain(error) {
   throw new Error(message ?? error.message);
 }
 
-async function reset(tabId) {
+async function resetTab(tabId) {
   try {
     return await attached.reset(tabId);
   } catch (error) {
-    await letGo(tabId, "failed", "refused", error.message);
+    await releaseTab(tabId, "failed", "refused", error.message);
     throw error;
   }
 }
 
 /** Opens a new tab next to the attached ones and attaches it too, on behalf of the agent. */
-async function open() {
-  const beside = attached.attachedIds().at(-1);
-  if (beside === undefined) throw new Error("No tab is attached.");
-  const { windowId } = await chrome.tabs.get(beside);
+async function openTab() {
+  const neighbour = attached.attachedIds().at(-1);
+  if (neighbour === undefined) throw new Error("No tab is attached.");
+  const { windowId } = await chrome.tabs.get(neighbour);
   const { id } = await chrome.tabs.create({ windowId, url: "about:blank", active: false });
-  return inTurn(id, async () => {
+  return runInTurn(id, async () => {
     const tab = await attached.attach(id);
     link.send({ event: "attached", tab });
     await showBadge(id, "on");

@@ -147,17 +147,17 @@ async function performAction(
   tab: Tab,
   kind: Kind,
   name: string,
-  given: ActInput,
+  action: ActInput,
 ): Promise<{ result: unknown; popups: readonly Page[] }> {
   const start = Date.now();
-  const timeoutMs = typeof given.timeoutMs === "number" ? given.timeoutMs : kind.timeoutMs;
+  const timeoutMs = typeof action.timeoutMs === "number" ? action.timeoutMs : kind.timeoutMs;
   const popups: Page[] = [];
   const onPopup = (popup: Page): void => void popups.push(popup);
   tab.popupListeners.add(onPopup);
   const { navigationCount, windowRequestCount } = tab;
   let result: unknown;
   try {
-    const work = (): Promise<unknown> => runAction(op, tab, given);
+    const work = (): Promise<unknown> => runAction(op, tab, action);
     result = kind.isQueued
       ? await tab.runExclusively(timeoutMs, `the action ${name}`, work)
       : await work();

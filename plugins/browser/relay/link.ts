@@ -111,7 +111,7 @@ export class ExtensionLink {
   constructor(
     socket: WebSocket,
     handlers: { onEvent(event: ExtensionEvent): void; onClose(): void },
-    { askMs: timeoutMs = REQUEST_TIMEOUT_MS }: { askMs?: number } = {},
+    { timeoutMs = REQUEST_TIMEOUT_MS }: { timeoutMs?: number } = {},
   ) {
     this.#socket = socket;
     this.#timeoutMs = timeoutMs;

@@ -244,7 +244,7 @@ export class OpenTabs {
   }
 
   #tooManyTabsError(): PorticoError {
-    const most = this.#options.maxTabs();
-    return errors.tooManyTabs({ most });
+    const maxTabs = this.#options.maxTabs();
+    return errors.tooManyTabs({ most: maxTabs });
   }
 }

@@ -34,18 +34,19 @@ interface SnapshotDiff {
   removed: number;
 }
 
-export function diffLines(before: readonly string[], after: readonly string[]): SnapshotDiff {
+export function diffLines(oldLines: readonly string[], newLines: readonly string[]): SnapshotDiff {
   let start = 0;
-  while (start < before.length && start < after.length && before[start] === after[start]) start++;
+  while (start < oldLines.length && start < newLines.length && oldLines[start] === newLines[start])
+    start++;
   let end = 0;
   while (
-    end < before.length - start &&
-    end < after.length - start &&
-    before[before.length - 1 - end] === after[after.length - 1 - end]
+    end < oldLines.length - start &&
+    end < newLines.length - start &&
+    oldLines[oldLines.length - 1 - end] === newLines[newLines.length - 1 - end]
   )
     end++;
-  const a = before.slice(start, before.length - end);
-  const b = after.slice(start, after.length - end);
+  const a = oldLines.slice(start, oldLines.length - end);
+  const b = newLines.slice(start, newLines.length - end);
   const pairs =
     a.length <= MAX_COMPARED_LINES && b.length <= MAX_COMPARED_LINES ? findCommonLines(a, b) : [];
   const lines: string[] = [];

@@ -37,9 +37,9 @@ const MARKS_SCRIPT = `
     return animation;
   };
   const setAttribute = (element, name, value) => {
-    const before = element.getAttribute(name);
+    const previous = element.getAttribute(name);
     element.setAttribute(name, value);
-    marks.undo.push(() => before === null ? element.removeAttribute(name) : element.setAttribute(name, before));
+    marks.undo.push(() => previous === null ? element.removeAttribute(name) : element.setAttribute(name, previous));
   };
   // The library takes it for a part of the text around it.
   const isBareText = (element) =>
@@ -108,7 +108,7 @@ const MARK_SCRIPT = `
       if (takesKeys(element)) showEmpty(element);
     }
   }
-  const modal = Array.from(document.querySelectorAll("dialog:modal, [aria-modal=true]")).some((one) => one.getClientRects().length > 0);
+  const modal = Array.from(document.querySelectorAll("dialog:modal, [aria-modal=true]")).some((dialog) => dialog.getClientRects().length > 0);
   const areas = [];
   for (const area of document.querySelectorAll("map > area[href]")) {
     const image = document.querySelector('img[usemap="#' + CSS.escape(area.parentElement.name) + '"]');

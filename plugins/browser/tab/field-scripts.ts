@@ -32,7 +32,7 @@ export const FIELD_SCRIPT = `
   const isProxy = (e) => e.tagName === "TEXTAREA" ? isTiny(e) : Boolean(e.editContext);
   const proxyIn = (e) => {
     const fields = Array.from(e.querySelectorAll("textarea, input, [contenteditable], [role=textbox], .native-edit-context"))
-      .filter((one) => takesText(one) && !one.readOnly && one.type !== "hidden" && one.getClientRects().length > 0);
+      .filter((e) => takesText(e) && !e.readOnly && e.type !== "hidden" && e.getClientRects().length > 0);
     return fields.length === 1 && isProxy(fields[0]) ? fields[0] : undefined;
   };
   const labelled = element.tagName === "LABEL" && element.control ? element.control : element;
@@ -61,8 +61,8 @@ export const readField = new Function(
   "element",
   `${FIELD_SCRIPT}${READ_SCRIPT}
   const drawn = new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
-  const late = new Promise((done) => setTimeout(done, 100));
-  return Promise.race([drawn, late]).then(read);`,
+  const timeout = new Promise((done) => setTimeout(done, 100));
+  return Promise.race([drawn, timeout]).then(read);`,
 ) as (element: unknown) => Promise<FieldState>;
 
 /**

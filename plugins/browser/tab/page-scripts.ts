@@ -43,12 +43,12 @@ const LABEL_SCRIPT = `
   const labels = Array.from(element.labels || []);
   const labelAt = (place) => {
     const at = hit(element, place);
-    return at && at !== element && !at.closest("a[href],button,input,select,textarea,summary") && labels.find((one) => one.contains(at));
+    return at && at !== element && !at.closest("a[href],button,input,select,textarea,summary") && labels.find((label) => label.contains(at));
   };
   const over = labelAt(point(element));
-  const beside = () => labels.find((one) => {
-    if (one.scrollIntoViewIfNeeded) one.scrollIntoViewIfNeeded();
-    return labelAt(point(one)) === one;
+  const beside = () => labels.find((label) => {
+    if (label.scrollIntoViewIfNeeded) label.scrollIntoViewIfNeeded();
+    return labelAt(point(label)) === label;
   });
 `;
 
@@ -128,14 +128,14 @@ export const positionInLabel = new Function(
 const ENTRY_SCRIPT = `
   const label = element.closest && element.closest("label");
   const field = element.tagName === "INPUT" ? element : (label && label.control) || element;
-  const wanted = text.trim();
+  const newValue = text.trim();
   if (field.tagName !== "INPUT" || !/^(color|date|datetime-local|month|number|range|time|week)$/.test(field.type)) return "typed";
   const trial = field.cloneNode();
-  trial.value = wanted;
-  if (field.type === "number") return wanted === "" || trial.value !== "" ? "typed" : "number";
-  if (wanted === "") return "set";
-  if (field.type === "range") return Number(trial.value) === Number(wanted) ? "set" : field.type;
-  if (field.type === "color") return trial.value !== "#000000" || /^(#0+|black|rgb.*)$/i.test(wanted) ? "set" : field.type;
+  trial.value = newValue;
+  if (field.type === "number") return newValue === "" || trial.value !== "" ? "typed" : "number";
+  if (newValue === "") return "set";
+  if (field.type === "range") return Number(trial.value) === Number(newValue) ? "set" : field.type;
+  if (field.type === "color") return trial.value !== "#000000" || /^(#0+|black|rgb.*)$/i.test(newValue) ? "set" : field.type;
   return trial.value === "" ? field.type : "set";
 `;
 /**

@@ -14,9 +14,9 @@ import type { Profile } from "../profiles.ts";
 export async function attachContext(
   profile: Profile,
   deps: DriverDeps,
-  asked: { headless?: boolean },
+  options: { headless?: boolean },
 ): Promise<Attachment> {
-  const attachment = await attach(profile, deps, asked);
+  const attachment = await attach(profile, deps, options);
   if (!attachment.isLocal) return { ...attachment, ownContext: {} };
   const group = await groupOf(attachment);
   if (group === undefined)

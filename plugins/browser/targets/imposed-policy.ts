@@ -89,16 +89,16 @@ function intersectExemptions(config: BrowserConfig, imposed: ImposedPolicy): rea
 }
 
 /** Intersects two allowlists. An empty allowlist restricts nothing. */
-function intersectAllowlists(own: readonly string[], other: readonly string[]): string[] {
-  if (own.length === 0 || other.length === 0) return [...own, ...other];
-  const common = intersectPatterns(own, other);
+function intersectAllowlists(own: readonly string[], imposed: readonly string[]): string[] {
+  if (own.length === 0 || imposed.length === 0) return [...own, ...imposed];
+  const common = intersectPatterns(own, imposed);
   return common.length === 0 ? [NO_HOST] : common;
 }
 
 /** Returns patterns for the names that match a pattern of each list. */
-function intersectPatterns(own: readonly string[], other: readonly string[]): string[] {
+function intersectPatterns(own: readonly string[], imposed: readonly string[]): string[] {
   const shared = own.flatMap((a) =>
-    other.flatMap((b) => intersectPattern(normalizePattern(a), normalizePattern(b)) ?? []),
+    imposed.flatMap((b) => intersectPattern(normalizePattern(a), normalizePattern(b)) ?? []),
   );
   return [...new Set(shared)];
 }

@@ -33,7 +33,7 @@ const idle = { onEvent() {}, onClose() {} };
 
 test("a question that is never answered has an end", async () => {
   const { socket } = relaySocket();
-  const link = new ExtensionLink(socket as never, idle, { askMs: 1 });
+  const link = new ExtensionLink(socket as never, idle, { timeoutMs: 1 });
   const questions: ExtensionRequest[] = [
     { ask: "reset", tabId: 1 },
     { ask: "list" },
@@ -48,7 +48,7 @@ test("a question that is never answered has an end", async () => {
 
 test("a command that was taken may last; everything else may not", async () => {
   const { socket, tell } = relaySocket(({ id }) => tell({ taken: id }));
-  const link = new ExtensionLink(socket as never, idle, { askMs: 1 });
+  const link = new ExtensionLink(socket as never, idle, { timeoutMs: 1 });
   const command = link.request({
     ask: "command",
     tabId: 1,
@@ -103,8 +103,8 @@ function startWorker(hello: () => Promise<object>) {
   const states: boolean[] = [];
   const link = createLink({
     hello,
-    answer: async ({ ask }: { ask: string }) => ({ ask }),
-    wanted: () => false,
+    execute: async ({ ask }: { ask: string }) => ({ ask }),
+    isNeeded: () => false,
     onState: (open: boolean) => states.push(open),
   });
   return { link, sockets, states, stop: () => Object.assign(globalThis, was) };

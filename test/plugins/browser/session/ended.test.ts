@@ -15,7 +15,7 @@ const test = suite("browser: one that has ended without a word");
 function startsOf(pids: number[]) {
   const started: number[] = [];
   const silent = {
-    async browser() {
+    async openBrowser() {
       return { send() {}, close() {} };
     },
   } as unknown as Attachment["clients"];
