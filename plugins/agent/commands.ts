@@ -1,4 +1,4 @@
-/** `/new`, `/reset` and `/stop`: what a person says to the agent about the session itself. */
+/** The commands `/new`, `/reset` and `/stop`, with which a user controls the session itself. */
 import type { Principal } from "portico";
 import type { AgentService } from "portico/agent";
 import type { ChatMessage } from "portico/provider";
@@ -11,7 +11,7 @@ export interface Command {
   args: string;
 }
 
-/** `undefined` for anything that is no command. */
+/** Returns undefined if the message is not a command. */
 export function parseCommand(message: string): Command | undefined {
   const match = /^\s*\/(new|reset|stop)(?:\s+([\s\S]*))?$/.exec(message);
   if (!match) return undefined;
@@ -30,7 +30,7 @@ interface Caller {
   principal: Principal;
 }
 
-/** Does it, tells the handlers of `command:*`, and answers what to say. */
+/** Runs a command and emits `command:*`. Returns the reply for the user, including the messages of handlers. */
 export async function runCommand(
   scope: Scope,
   command: Command,
@@ -38,8 +38,8 @@ export async function runCommand(
 ): Promise<string> {
   const { agent } = scope;
   const { name, args } = command;
-  const stopped = await stopSession(scope, sessionId);
-  const previous = name === "stop" ? undefined : await previousMessages(agent, sessionId);
+  const stoppedCount = await stopSession(scope, sessionId);
+  const previousMessages = name === "stop" ? undefined : await readMessages(agent, sessionId);
   const result = await agent.ctx.emit(
     `command:${name}`,
     {
@@ -48,47 +48,49 @@ export async function runCommand(
       args,
       workspace: agent.settings(undefined).workspace,
       source,
-      previousSession: previous && { messages: previous },
+      previousSession: previousMessages && { messages: previousMessages },
     },
     { sessionKey: sessionId, principal },
   );
-  if (previous !== undefined) {
+  if (previousMessages !== undefined) {
     await agent.store().sessions.clear(sessionId);
     await agent.store().sessions.put(sessionId, { summary: null, summaryUpTo: null });
   }
-  return [...result.messages, sayDone(name, stopped)].join("\n\n");
+  return [...result.messages, describeResult(name, stoppedCount)].join("\n\n");
 }
 
 async function stopSession({ agent, service, worker }: Scope, sessionId: string): Promise<number> {
   const store = agent.store();
-  const queued = await store.items.list({
+  const queuedItems = await store.items.list({
     kind: "turn",
     lane: sessionId,
     state: "queued",
     limit: 1000,
   });
-  const ids = new Set([...queued.map((item) => item.id), ...worker.runningIn(sessionId)]);
-  const elsewhere = await store.items.list({ kind: "turn", lane: sessionId, state: "running" });
-  for (const item of elsewhere) ids.add(item.id);
-  let stopped = 0;
+  const ids = new Set([...queuedItems.map((item) => item.id), ...worker.runningIn(sessionId)]);
+  const runningItems = await store.items.list({ kind: "turn", lane: sessionId, state: "running" });
+  for (const item of runningItems) ids.add(item.id);
+  let stoppedCount = 0;
   for (const id of ids) {
     if (!(await service.cancel(id))) continue;
-    stopped++;
+    stoppedCount++;
     await service.waitFor(id, { timeoutMs: 5000 }).catch(() => {});
   }
-  return stopped;
+  return stoppedCount;
 }
 
-async function previousMessages(
+async function readMessages(
   agent: AgentContext,
   sessionId: string,
 ): Promise<{ role: string; content: string }[]> {
-  const stored = await agent.store().sessions.transcript(sessionId);
-  return stored.map(({ role, body }) => ({ role, content: textOf(body as ChatMessage) }));
+  const storedMessages = await agent.store().sessions.transcript(sessionId);
+  return storedMessages.map(({ role, body }) => ({ role, content: textOf(body as ChatMessage) }));
 }
 
-function sayDone(name: Command["name"], stopped: number): string {
-  const turns = stopped === 1 ? "one turn" : `${stopped} turns`;
-  if (name === "stop") return stopped === 0 ? "Nothing was running." : `Stopped ${turns}.`;
-  return stopped === 0 ? "A new session has begun." : `Stopped ${turns}; a new session has begun.`;
+function describeResult(name: Command["name"], stoppedCount: number): string {
+  const turns = stoppedCount === 1 ? "one turn" : `${stoppedCount} turns`;
+  if (name === "stop") return stoppedCount === 0 ? "Nothing was running." : `Stopped ${turns}.`;
+  return stoppedCount === 0
+    ? "A new session has begun."
+    : `Stopped ${turns}; a new session has begun.`;
 }

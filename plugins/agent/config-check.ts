@@ -1,4 +1,4 @@
-/** Models and channels that agents name, and that do not exist. */
+/** Reports models and channels that agents refer to but that do not exist. */
 import type { ConfigCheck } from "portico";
 import { targetFaults } from "portico/models";
 import type { AgentList, Defaults } from "./schema.ts";

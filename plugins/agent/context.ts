@@ -1,4 +1,4 @@
-/** What the agent's files share: the store, the settings of each agent, how errors are shown. */
+/** The context that the modules of this plugin share: the store, the settings of each agent, and the public form of errors. */
 import { absolutePath, type Client, type PluginContext, type Principal } from "portico";
 import type { Store } from "portico/store";
 import { errors } from "./errors.ts";
@@ -8,7 +8,7 @@ import { StorageQuota } from "./access/storage.ts";
 import type { AgentList, Defaults } from "./schema.ts";
 import { StepCosts } from "./turns/trace.ts";
 
-/** One agent's settings: the defaults with what `agents.list.<id>` says instead. */
+/** One agent's settings: the defaults, overridden by `agents.list.<id>`. */
 export interface AgentSettings extends Omit<Defaults, "workspace"> {
   id: string;
   workspace: string;
@@ -26,15 +26,16 @@ export interface AgentContext {
   agentIds(): string[];
   /** Throws `model_not_found` for an id that is not in `agents.list`. */
   settings(agentId: string | undefined): AgentSettings;
-  /** What a principal may use, as the configuration has it now. */
+  /** Returns what a principal may use according to the current configuration. */
   access(principal: Principal): Promise<Access>;
-  /** What the requests to models cost. */
+  /** Assigns the cost of requests to the steps that made them. */
   costs: StepCosts;
-  /** What principals may keep. */
+  /** Enforces the storage limit of each principal. */
   storage: StorageQuota;
   /**
-   * On whose account a turn asks models where its caller is not at this gateway; undefined: the owner's. `isPlanned`: no
-   * caller waits for it. Throws `forbidden` then for a client key that is gone: what it has planned ends with it.
+   * Returns the client that pays for a turn whose caller is not connected to this gateway; undefined stands for the
+   * owner. `isPlanned`: no caller waits for the turn. Such a turn throws `forbidden` if its client key no longer exists,
+   * because the work that a key has planned ends with the key.
    */
   client(principal: Principal, isPlanned: boolean): Promise<Client | undefined>;
 }
@@ -65,12 +66,12 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
     },
     settings(agentId = MAIN_AGENT) {
       const { "agents.defaults": defaults, "agents.list": list } = config();
-      const own = Object.hasOwn(list, agentId) ? list[agentId] : undefined;
-      if (!own && agentId !== MAIN_AGENT) {
+      const agentEntry = Object.hasOwn(list, agentId) ? list[agentId] : undefined;
+      if (!agentEntry && agentId !== MAIN_AGENT) {
         throw errors.unknownAgent({ agent: agentId }, { param: "agent" });
       }
-      const { tools, ...rest } = own ?? {};
-      // that of the defaults is already in the paths
+      const { tools, ...rest } = agentEntry ?? {};
+      // `ctx.paths.workspace` already reflects the workspace of the defaults.
       const workspace =
         rest.workspace === undefined ? ctx.paths.workspace : absolutePath(rest.workspace);
       return {
@@ -84,8 +85,8 @@ export function createAgentContext(ctx: PluginContext, config: () => AgentConfig
   };
 }
 
-/** An error as it is kept with a turn and shown: code, message and HTTP status, nothing else. */
-export function shownError(error: unknown): { code: string; message: string; status?: number } {
+/** Reduces an error to the fields that are stored with a turn and shown: code, message and HTTP status. */
+export function toPublicError(error: unknown): { code: string; message: string; status?: number } {
   if (
     error instanceof Error &&
     "code" in error &&

@@ -80,7 +80,7 @@ export const events: PluginDefinition["events"] = {
     sample: { sessionId: "main" },
   },
   "principal:forgotten": {
-    // the next holder waits until its handlers have removed what the last one left
+    // The emitter waits for the handlers, so that the next holder never sees data of the previous one.
     mode: "change",
     description:
       "The name of a principal has a new holder, or no longer has one: data of the previous holder can be deleted.",
@@ -102,7 +102,7 @@ function commandEvent(command: "new" | "reset" | "stop") {
       command === "stop" ? undefined : { messages: [{ role: "user", content: "Good morning" }] },
   };
   return {
-    // a change event without changeable fields: the caller of the command waits for what handlers have to say
+    // It has no changeable fields, but the caller of the command waits for the messages of the handlers.
     mode: "change" as const,
     description:
       command === "stop"

@@ -1,5 +1,5 @@
 /**
- * `portico/agent`: turns, wakes and tools, as webhooks, cron, polls, MCP clients and hooks know them.
+ * `portico/agent`: the interface to turns, wakes and tools for webhooks, cron, polls, MCP clients and hooks.
  *
  * @example
  * const { turnId } = await ctx.use("agent").startTurn({ message: "Look at the build.", source: "mine", session: "ci" });

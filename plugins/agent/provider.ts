@@ -1,4 +1,4 @@
-/** The models `agent` and `agent/<id>` of the chat endpoint: a turn like every other, over the caller's messages. */
+/** The models `agent` and `agent/<id>` of the chat endpoint, which run an ordinary turn on the caller's messages. */
 import { isPorticoError, PorticoError } from "portico";
 import { errors } from "./errors.ts";
 import { newId } from "./ids.ts";
@@ -25,8 +25,8 @@ import { selectionFor } from "./turns/sending.ts";
 type Info = Target & CallInfo;
 type Response = { text: string; usage: Usage | undefined };
 
-/** Parameters that the agent's own calls of the model take over. */
-const PASSED = [
+/** Parameters of the caller's request that the agent's requests to its model use too. */
+const FORWARDED_PARAMETERS = [
   "temperature",
   "top_p",
   "frequency_penalty",
@@ -54,7 +54,7 @@ export function agentProvider(deps: Deps): ChatProvider {
     sends: true,
     models: () => deps.agent.agentIds(),
     complete: async (request, info) =>
-      completion(await chatTurn(deps, caller, request, info, undefined), info),
+      toCompletion(await chatTurn(deps, caller, request, info, undefined), info),
     stream: (request, info) =>
       streamTurn(deps, (listen) => chatTurn(deps, caller, request, info, listen), info),
   };
@@ -73,46 +73,48 @@ async function chatTurn(
   const { turnId, item } = service.turnItem(
     turnRequest(request, info, caller, listen !== undefined),
   );
-  // before the request is stored: a client whose storage is full fills no more of it
+  // This comes before the request is stored, so that a client whose storage is full stores nothing more.
   const { message, principal = "owner" } = item.body as TurnBody;
   await agent.storage.admit(principal, Buffer.byteLength(message), "transcript");
   // The caller gets the error at once instead of waiting for the next attempt.
   item.maxAttempts = 1;
-  let ended: Parameters<Caller["settle"]>[0] | undefined;
-  const undo = [progress.attend(turnId, { client: info.client, settle: (how) => (ended = how) })];
-  if (listen) undo.push(progress.onDelta(turnId, listen));
+  let settlement: Parameters<Caller["settle"]>[0] | undefined;
+  const disposers = [
+    progress.attend(turnId, { client: info.client, settle: (result) => (settlement = result) }),
+  ];
+  if (listen) disposers.push(progress.onDelta(turnId, listen));
   try {
     await agent.store().enqueue({ items: [item] });
     const status = await service.waitFor(turnId, { signal });
-    if (ended && "error" in ended) throw ended.error;
-    if (ended) return ended.end;
-    // it ran in another gateway
+    if (settlement && "error" in settlement) throw settlement.error;
+    if (settlement) return settlement.end;
+    // The turn ran in another gateway.
     const { result = "", usage } = service.endOf(status);
     listen?.(result);
     return { text: result, usage };
   } catch (error) {
     if (signal.aborted) await service.cancel(turnId).catch(() => {});
-    throw asOwn(error);
+    throw asTurnError(error);
   } finally {
-    for (const each of undo) each();
+    for (const dispose of disposers) dispose();
   }
 }
 
 const agentOf = ({ model }: Info): string => (model === "agent" ? MAIN_AGENT : model);
 
-/** Said as of any other model that is not there. */
+/** Throws the error of any unknown model. */
 function checkAgent(agent: AgentContext, info: Info): void {
   if (agent.agentIds().includes(agentOf(info))) return;
   throw errors.unknownAgent({ agent: agentOf(info) }, { param: "model" });
 }
 
-function turnRequest(request: ChatRequest, info: Info, caller: string, streamed: boolean) {
+function turnRequest(request: ChatRequest, info: Info, caller: string, isStreamed: boolean) {
   if (typeof request["n"] === "number" && request["n"] > 1)
     throw errors.severalAnswers({ param: "n" });
   for (const key of ["tools", "tool_choice"]) if (request[key] != null) info.dropped.push(key);
-  const { history, prompt } = split(request.messages);
+  const { history, prompt } = splitMessages(request.messages);
   const parameters = Object.fromEntries(
-    PASSED.flatMap((key) => (request[key] == null ? [] : [[key, request[key]]])),
+    FORWARDED_PARAMETERS.flatMap((key) => (request[key] == null ? [] : [[key, request[key]]])),
   );
   const body: TurnBody = {
     message: textOf(prompt),
@@ -120,13 +122,13 @@ function turnRequest(request: ChatRequest, info: Info, caller: string, streamed:
     principal: info.principal,
     agent: agentOf(info),
     received: true,
-    stream: streamed && info.leaves,
+    stream: isStreamed && info.leaves,
     chat: { history, prompt, parameters, caller, leaves: info.leaves },
   };
   return { ...body, turnId: newId("turn"), ...sessionOf(info) };
 }
 
-/** A caller who names no session gets one for this request: its own messages are the history. */
+/** Returns a temporary session for a caller who names none: the history is in the caller's messages. */
 function sessionOf({ sessionKey, requestId }: Info): { session: string; temporary: boolean } {
   const temporary = isUnnamedSession(sessionKey);
   return {
@@ -135,29 +137,32 @@ function sessionOf({ sessionKey, requestId }: Info): { session: string; temporar
   };
 }
 
-/** The model's failure as the turn's: the router must not run a whole turn again, with all that its tools did. */
-function asOwn(thrown: unknown): unknown {
-  if (!isPorticoError(thrown)) return thrown;
-  const { code, message, status, param, type, headers } = thrown;
-  // A client that waits for a limit or an overload to end must not read that waiting is useless.
+/** Wraps a failure of the model, so that the router does not retry a whole turn and repeat the effects of its tools. */
+function asTurnError(error: unknown): unknown {
+  if (!isPorticoError(error)) return error;
+  const { code, message, status, param, type, headers } = error;
+  // A client may retry after a limit or an overload, so the header must not forbid that.
   const isPassing = [429, 503, 504, 529].includes(status);
   return new PorticoError(code, message, {
     status,
     param,
     type,
     headers: isPassing ? headers : { ...headers, "x-should-retry": "false" },
-    cause: thrown,
+    cause: error,
   });
 }
 
-function split(messages: readonly ChatMessage[]): { history: ChatMessage[]; prompt: ChatMessage } {
+function splitMessages(messages: readonly ChatMessage[]): {
+  history: ChatMessage[];
+  prompt: ChatMessage;
+} {
   const last = messages.findLastIndex((message) => message.role === "user");
   const prompt = messages[last];
   if (!prompt) throw errors.noUserMessage({ param: "messages" });
   return { history: messages.filter((_, index) => index !== last), prompt };
 }
 
-function completion({ text, usage }: Response, info: Info): ChatCompletion {
+function toCompletion({ text, usage }: Response, info: Info): ChatCompletion {
   return {
     id: info.id,
     object: "chat.completion",
@@ -178,14 +183,14 @@ async function* streamTurn(
   info: Info,
 ): AsyncGenerator<ChatChunk | string> {
   const deltas: string[] = [];
-  let ended = false;
+  let hasEnded = false;
   let wake = () => {};
   const turn = run((text) => {
     deltas.push(text);
     wake();
   });
   const end = () => {
-    ended = true;
+    hasEnded = true;
     wake();
   };
   turn.then(end, end);
@@ -195,7 +200,7 @@ async function* streamTurn(
     created: info.created,
     model: modelName(info),
   };
-  // nothing else comes before the answer was judged, and the client is to know that it is worked on
+  // Handlers hold the text back until the response is complete, so an empty chunk tells the client that work has begun.
   if (
     info.leaves === true &&
     agent.ctx.hasHandlers("message:sending", selectionFor({ stream: true }))
@@ -204,9 +209,9 @@ async function* streamTurn(
       ...head,
       choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }],
     };
-  while (!ended || deltas.length > 0) {
+  while (!hasEnded || deltas.length > 0) {
     yield* deltas.splice(0);
-    if (ended || deltas.length > 0) continue;
+    if (hasEnded || deltas.length > 0) continue;
     await new Promise<void>((resolve) => {
       wake = resolve;
     });

@@ -1,4 +1,4 @@
-/** The agent's part of `portico.json`, and what a request may hold. */
+/** The schemas of the agent's configuration and of the request that starts a turn. */
 import { type Static, timerMs, Type } from "portico";
 import { deliverySchema, refuseDuration, zoneSchema } from "portico/schedules";
 import { PLAIN_NAME } from "./session-name.ts";
@@ -26,7 +26,7 @@ const tools = Type.Object(
   { description: "Which tools the agent may call." },
 );
 
-const clock = (description: string) =>
+const timeOfDaySchema = (description: string) =>
   Type.String({
     pattern: "^(?:([01]?\\d|2[0-3]):[0-5]\\d|24:00)$",
     expected: "a time of day like 08:00",
@@ -51,8 +51,8 @@ const heartbeat = Type.Object({
   activeHours: Type.Optional(
     Type.Object(
       {
-        start: clock("The beginning of the active hours, such as 08:00."),
-        end: clock(
+        start: timeOfDaySchema("The beginning of the active hours, such as 08:00."),
+        end: timeOfDaySchema(
           "The end of the active hours, such as 22:00. If it is before `start`, the active hours include midnight.",
         ),
         tz: Type.Optional(
@@ -142,7 +142,7 @@ export const defaultsSchema = Type.Object({
   tools,
 });
 
-/** Read by the plugins that offer sandboxed tools. */
+/** The plugins that offer sandboxed tools read this section. */
 export const sandboxSchema = Type.Object({
   mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),
   browser: Type.Object({
@@ -151,7 +151,7 @@ export const sandboxSchema = Type.Object({
   }),
 });
 
-/** Further agents: `agent/<id>` as a model. What is left out is as in the defaults. */
+/** Additional agents, each also the model `agent/<id>`. The defaults apply to members that are left out. */
 export const listSchema = Type.Record(
   Type.String(),
   Type.Object({

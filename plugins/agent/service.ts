@@ -1,4 +1,4 @@
-/** The service `agent`: turns and wakes as other plugins start and follow them. */
+/** The service `agent`, with which other plugins start and follow turns and wakes. */
 import { currentPrincipal, PorticoError, type Principal } from "portico";
 import { errors } from "./errors.ts";
 import { newId } from "./ids.ts";
@@ -17,9 +17,9 @@ import { holderOf } from "./queue/principal-of.ts";
 import type { TurnBody } from "./turns/turn-body.ts";
 import type { Worker } from "./queue/worker.ts";
 
-/** Between two looks at a turn that may run in another gateway. */
-const LOOK_MS = 1000;
-/** A wake is given up only after this many heartbeats that failed for good. */
+/** The pause between two queries of a turn that may run in another gateway. */
+const POLL_MS = 1000;
+/** A wake is given up only after this many heartbeats have failed for good. */
 const WAKE_ATTEMPTS = 10;
 
 interface ServiceParts {
@@ -31,7 +31,7 @@ interface ServiceParts {
 interface WaitOptions {
   signal?: AbortSignal | undefined;
   timeoutMs?: number;
-  /** Rejects at once where a required hook refuses the turn, which is tried again later. */
+  /** Rejects at once if a required hook refuses the turn, although the turn is retried later. */
   refusedAtOnce?: boolean;
 }
 
@@ -114,7 +114,7 @@ class WorkItems {
     return { turnId, sessionId, item };
   }
 
-  /** The target as it may be stored: without its secrets. */
+  /** Returns the target in the form in which it may be stored: without plain secrets. */
   sealDelivery(delivery: TurnRequest["delivery"], principal: Principal): TurnRequest["delivery"] {
     if (typeof delivery !== "object") return delivery;
     const deliveries = this.#agent.ctx.use("deliveries");
@@ -147,7 +147,7 @@ class Turns {
     const item = await this.#agent.store().items.get(turnId);
     if (item?.kind === "turn") return turnStatus(item as WorkItem<TurnBody>);
     if (item === undefined || item.kind === WAKE || item.kind === WAKE_NOW) return undefined;
-    // An item that was collected with others keeps its id, and has become a turn together with them.
+    // Items that were collected into one turn keep their ids and refer to that turn.
     const next = (item.result as { became?: string } | undefined)?.became ?? item.drainedBy;
     return next === undefined ? undefined : this.find(next);
   }
@@ -166,15 +166,15 @@ class Turns {
     const until = performance.now() + timeoutMs;
     for (;;) {
       signal?.throwIfAborted();
-      const leftMs = Math.max(0, until - performance.now());
-      // Subscribed before the look, so that no change falls between the two.
-      const changed = this.#nextChange(turnId, Math.min(LOOK_MS, leftMs), signal);
+      const remainingMs = Math.max(0, until - performance.now());
+      // The subscription comes before the query, so that no change between the two is lost.
+      const nextChange = this.#nextChange(turnId, Math.min(POLL_MS, remainingMs), signal);
       const status = await this.find(turnId);
       if (status === undefined) throw errors.unknownTurn({ id: turnId });
       if (hasEnded(status)) return status;
       if (refusedAtOnce) throwIfRefused(status);
       if (performance.now() >= until) throw errors.turnNotEnded({ id: turnId });
-      await changed;
+      await nextChange;
     }
   }
 
@@ -197,13 +197,13 @@ class Turns {
     const { items } = this.#agent.store();
     const item = await items.get(turnId);
     if (item?.kind !== "turn" || !(await items.cancel(turnId))) return false;
-    // It may have started here in the meantime, and would continue until its lease is renewed.
+    // The turn may have started here in the meantime, and would otherwise run until its lease is renewed.
     this.#worker.abort(turnId);
     return true;
   }
 }
 
-/** A hook that must not fail refuses the turn for now. */
+/** Throws 503 if a required hook is unavailable, so that the turn waits in the queue. */
 function throwIfRefused({ state, error, turnId, sessionId }: TurnStatus): void {
   if (state !== "queued" || error?.code !== "hook_unavailable") return;
   throw new PorticoError(error.code, error.message, {

@@ -1,4 +1,4 @@
-/** Puts the agent together. */
+/** Creates the parts of the agent and connects them. */
 import type { PluginContext } from "portico";
 import { eventFeed } from "./routes/feed.ts";
 import { modelNotices } from "./turns/model.ts";
@@ -17,7 +17,7 @@ import { createService } from "./service.ts";
 import { deadTurns } from "./queue/status.ts";
 import { createWorker } from "./queue/worker.ts";
 
-/** Returns what takes a changed configuration. */
+/** Returns the function that applies a changed configuration. */
 export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentConfig) => void {
   let config = initial;
   const agent = createAgentContext(ctx, () => config);
@@ -28,7 +28,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
 
   ctx.provide("agent", service);
   ctx.add("provider", agentProvider({ agent, service, progress }));
-  ctx.add("meter", { name: "agent", finished: (record) => agent.costs.finished(record) });
+  ctx.add("meter", { name: "agent", finished: (record) => agent.costs.recordCost(record) });
   ctx.add("notice", { name: "agent", list: () => modelNotices(agent) });
   ctx.add("notice", { name: "turns", list: () => deadTurns(agent) });
   ctx.add("notice", { name: "confirmations", list: () => waitingNotices(agent) });
@@ -39,14 +39,14 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   mountHeartbeat(agent, service, heartbeat);
   ctx.route("GET", "/events", agentRoutes.events, eventFeed(ctx));
 
-  // the store is opened here, behind the start: a gateway that answers is not kept waiting by its queue
-  const starting = setTimeout(() => {
+  // This opens the store, so it waits until the gateway has started and can respond.
+  const startTimer = setTimeout(() => {
     worker.start();
     heartbeat.start();
   }, 150);
   ctx.on("gateway:shutdown", () => worker.drain());
   ctx.defer(async () => {
-    clearTimeout(starting);
+    clearTimeout(startTimer);
     await Promise.all([heartbeat.stop(), worker.stop()]);
   });
   return (next) => {

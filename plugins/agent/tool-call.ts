@@ -1,4 +1,4 @@
-/** Calling a tool, for everybody who lets a model or a client call one: arguments checked, time bounded. */
+/** Runs tools on behalf of models and clients, with validated arguments and a time limit. */
 import { type Check, compile, PorticoError, type Tool, type ToolCall, withDeadline } from "portico";
 import { mcpParts, type ToolPart } from "./mcp-parts.ts";
 
@@ -8,28 +8,31 @@ const defaultTimeoutMs = 60_000;
 const typeboxKind = Symbol.for("TypeBox.Kind");
 const checks = new WeakMap<object, Check<unknown>>();
 
-/** The call was refused or timed out. The message is the gateway's own, for the model or the client that made the call. */
+/** The call was refused or timed out. The gateway wrote the message, for the model or the client that made the call. */
 export class ToolRefusal extends Error {
   override name = "ToolRefusal";
 }
 
 /**
- * Checks the arguments against the tool's schema, runs it within its deadline, and ends it when the caller leaves.
- * Throws `ToolRefusal` or `invalid_request_error` for a bad call, otherwise what the tool throws.
+ * Validates the arguments against the tool's schema, runs the tool within its deadline, and aborts it when the caller
+ * disconnects. Throws `ToolRefusal` or `invalid_request_error` for a bad call, and passes on the errors of the tool.
  */
 export async function runTool(tool: Tool, args: unknown, call: ToolCall): Promise<unknown> {
   call.signal.throwIfAborted();
-  const checked = checkArguments(tool, args);
+  const validArgs = checkArguments(tool, args);
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   const deadline = new AbortController();
   const signal = AbortSignal.any([call.signal, deadline.signal]);
-  let leave = () => {};
-  const left = new Promise<never>((_, reject) => {
-    leave = () => reject(call.signal.reason);
-    call.signal.addEventListener("abort", leave, { once: true });
+  let rejectOnAbort = () => {};
+  const abortPromise = new Promise<never>((_, reject) => {
+    rejectOnAbort = () => reject(call.signal.reason);
+    call.signal.addEventListener("abort", rejectOnAbort, { once: true });
   });
   try {
-    const work = Promise.race([tool.handler(checked as never, { ...call, signal }), left]);
+    const work = Promise.race([
+      tool.handler(validArgs as never, { ...call, signal }),
+      abortPromise,
+    ]);
     return await withDeadline(work, timeoutMs, () => {
       const error = new ToolRefusal(
         `the tool did not respond within ${timeoutMs} ms and was stopped`,
@@ -38,7 +41,7 @@ export async function runTool(tool: Tool, args: unknown, call: ToolCall): Promis
       return error;
     });
   } finally {
-    call.signal.removeEventListener("abort", leave);
+    call.signal.removeEventListener("abort", rejectOnAbort);
   }
 }
 
@@ -46,7 +49,7 @@ function checkArguments(tool: Tool, args: unknown): unknown {
   if (typeof args !== "object" || args === null || Array.isArray(args)) {
     throw new ToolRefusal("the arguments must be one JSON object");
   }
-  // A tool from elsewhere (an MCP server) brings a plain JSON Schema, which its owner checks.
+  // A tool of an MCP server has a plain JSON Schema, which the plugin that provides the tool checks.
   if (!(typeboxKind in tool.parameters)) return args;
   let check = checks.get(tool.parameters);
   if (check === undefined) {
@@ -56,10 +59,10 @@ function checkArguments(tool: Tool, args: unknown): unknown {
   return check.parse(args);
 }
 
-/** No JSON from outside holds it. */
+/** A symbol, because JSON from outside cannot contain one. */
 const OWN = Symbol.for("portico.ownWords");
 
-/** A part of a result, or the whole of it, that is the gateway's own words: the model reads it outside of any fence. */
+/** A result, or a part of one, that the gateway wrote itself. The model reads it outside of any fence. */
 export interface OwnWords {
   readonly type: "text";
   readonly text: string;
@@ -74,10 +77,10 @@ function isOwnWords(value: unknown): value is OwnWords {
   return typeof value === "object" && value !== null && OWN in value;
 }
 
-/** Under it a value holds a result in the form of the Model Context Protocol. Reloads must not make another one of it. */
+/** The key of a result in the form of the Model Context Protocol. It is registered globally, so that it survives reloads. */
 const MCP_RESULT = Symbol.for("portico.mcpResult");
 
-/** The result of a tool of an MCP server. MCP clients get it unchanged; `toolParts` says it to a model. */
+/** The result of a tool of an MCP server. MCP clients get it unchanged; `toolParts` converts it for a model. */
 export interface McpResult {
   content?: unknown;
   structuredContent?: unknown;
@@ -89,20 +92,20 @@ export function mcpResult(result: McpResult): unknown {
   return { [MCP_RESULT]: result };
 }
 
-/** The error of a tool that says itself that it has failed. */
+/** Creates the error for a result with `isError`. */
 export function mcpFailure(result: McpResult): Error {
   const words = mcpParts(result).map((part) => (part.type === "text" ? part.text : "[an image]"));
   const error = new PorticoError("upstream_error", words.join("\n") || "the tool failed");
   return Object.assign(error, { [MCP_RESULT]: result });
 }
 
-/** What `mcpResult` and `mcpFailure` were made of; undefined for anything else. */
+/** Returns the result that `mcpResult` or `mcpFailure` wrapped; undefined for any other value. */
 export function mcpResultOf(value: unknown): McpResult | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   return (value as { [MCP_RESULT]?: McpResult })[MCP_RESULT];
 }
 
-/** A list of content parts as they are, anything else as one text: `Done.` for nothing, JSON for what is no text. */
+/** Converts a tool's result: content parts stay as they are; other values become one text, `Done.` for none and JSON for non-strings. */
 export function toolParts(value: unknown): ToolPart[] {
   const result = mcpResultOf(value);
   if (result !== undefined) return mcpParts(result);
@@ -117,8 +120,8 @@ export function toolParts(value: unknown): ToolPart[] {
   ];
 }
 
-/** Parts as chat messages have them (`image_url`), or as MCP has them (`data` and `mimeType`). */
-interface GivenPart {
+/** A content part in the form of chat messages (`image_url`) or of MCP (`data` and `mimeType`). */
+interface RawPart {
   type: string;
   text?: string;
   data?: string;
@@ -126,15 +129,15 @@ interface GivenPart {
   image_url?: { url: string };
 }
 
-function isPart(value: unknown): value is GivenPart {
+function isPart(value: unknown): value is RawPart {
   return (
     typeof value === "object" &&
     value !== null &&
-    ["text", "image", "image_url"].includes((value as GivenPart).type)
+    ["text", "image", "image_url"].includes((value as RawPart).type)
   );
 }
 
-function partOf(part: GivenPart): ToolPart {
+function partOf(part: RawPart): ToolPart {
   const { type, text = "", data, mimeType = "image/png", image_url: image } = part;
   if (isOwnWords(part)) return { type: "text", text, isOwn: true };
   if (type === "image" && data) return { type: "image", url: `data:${mimeType};base64,${data}` };

@@ -1,4 +1,4 @@
-/** What the agent shares with webhooks, cron, polls, hooks and the dashboard. Types only: nobody imports this at run time. */
+/** The types that the agent shares with webhooks, cron, polls, hooks and the dashboard. This module has no code at run time. */
 import type { DeliveryTarget, StoredTarget } from "portico/deliveries";
 import type { NewItem } from "portico/store";
 import type { Principal } from "portico";
@@ -13,9 +13,9 @@ declare module "portico" {
     agent: AgentService;
   }
   interface ToolCall {
-    /** The directory with the files of the turn's agent; default: the gateway's workspace. */
+    /** The directory with the files of the turn's agent. Default: the gateway's workspace. */
     workspace?: string;
-    /** What the call's principal may use beside the tool itself. */
+    /** The rights of the call's principal. */
     access: Access;
   }
   interface EventEffects {
@@ -37,13 +37,13 @@ declare module "portico" {
       sessionId: string;
       agentId: string;
       source: string;
-      /** The final answer; empty where a heartbeat had nothing to say. */
+      /** The text of the final response; empty if a heartbeat had nothing to report. */
       content: string;
       model: string;
       steps: number;
       attempts: number;
       usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
-      /** From the beginning of this attempt. */
+      /** The time since the beginning of this attempt. */
       ms: number;
       context?: Record<string, unknown>;
     };
@@ -56,11 +56,11 @@ declare module "portico" {
       attempts: number;
       /** The turn will be tried again. */
       willRetry: boolean;
-      /** When, as ISO 8601. */
+      /** The time of the next attempt, in ISO 8601. */
       retryAt?: string;
       context?: Record<string, unknown>;
     };
-    /** A tool was called in a turn; for feeds. */
+    /** A turn has called a tool. Feeds show it. */
     "agent:tool": {
       turnId: string;
       sessionId: string;
@@ -69,7 +69,7 @@ declare module "portico" {
       ms: number;
       error?: string;
     };
-    /** A tool call waits for the owner's yes or no: `portico turns confirm|deny`. */
+    /** A tool call waits for the owner's approval: `portico turns confirm|deny`. */
     "agent:confirm": {
       turnId: string;
       sessionId: string;
@@ -77,16 +77,16 @@ declare module "portico" {
       source: string;
       callId: string;
       tool: string;
-      /** As the model wrote them. */
+      /** The arguments as the model wrote them. */
       arguments: string;
-      /** When the call is refused unless the owner has decided, as ISO 8601. */
+      /** The time at which the call is refused unless the owner has decided, in ISO 8601. */
       until: string;
     };
-    /** The result of a turn with `delivery: "announce"` (or a heartbeat's word) was posted to the main session. */
+    /** The result of a turn with `delivery: "announce"`, or of a heartbeat, was posted to the main session. */
     "agent:announced": { content: string; source: string; turnId?: string; sessionId?: string };
-    /** With its transcript: what was kept for it can go. */
+    /** A session was deleted with its transcript, so data that belongs to it can be deleted. */
     "session:deleted": { sessionId: string };
-    /** A name got another holder, or none: the files of the last one can go. */
+    /** The name of a principal has a new holder or none, so files of the previous holder can be deleted. */
     "principal:forgotten": { principal: Principal };
     "command:new": CommandContext;
     "command:reset": CommandContext;
@@ -94,60 +94,60 @@ declare module "portico" {
   }
 }
 
-/** One of the workspace's files that go into the system prompt (`AGENTS.md`, …), as `agent:bootstrap` shows and changes it. */
+/** A workspace file for the system prompt (`AGENTS.md`, …), as handlers of `agent:bootstrap` read and change it. */
 export interface BootstrapFile {
-  /** `AGENTS.md` */
+  /** The name of the file, such as `AGENTS.md`. */
   name: string;
   path: string;
   content: string;
-  /** The file is not there: `content` is empty, and it is left out of the prompt unless a hook fills it. */
+  /** True if the file does not exist. `content` is then empty, and the prompt omits the file unless a hook fills it. */
   missing: boolean;
-  /** Strangers have a part in its content: the prompt marks it as data. */
+  /** True if outsiders contributed to the content. The prompt then marks it as data. */
   fromOutside?: boolean;
 }
 
-/** What handlers of `command:new`, `command:reset` and `command:stop` get. */
+/** The context of `command:new`, `command:reset` and `command:stop`. */
 export interface CommandContext {
   sessionKey: string;
   /** `new`, `reset`, `stop`. */
   command: string;
-  /** The words after the command. */
+  /** The text after the command. */
   args: string;
   workspace: string;
   /** `cli`, `chat`, … */
   source: string;
-  /** What the session held until now; with `new` and `reset`. */
+  /** The previous content of the session; only for `new` and `reset`. */
   previousSession?: { messages: { role: string; content: string }[] };
 }
 
-/** The service `agent`: turns and wakes, to be started, followed and stopped. */
+/** The service `agent`, which starts, follows and stops turns and wakes. */
 export interface AgentService {
   /**
-   * Returns the delivery as it may be stored before a turn is made of it: its secrets are references, or encrypted.
-   * Throws where results of this principal are never delivered to.
+   * Returns the delivery in the form in which it may be stored: its secrets are references, or encrypted. Throws if
+   * results of this principal may not be delivered to the target.
    */
   sealDelivery(delivery: TurnRequest["delivery"], principal: Principal): TurnRequest["delivery"];
   /**
    * Throws 404 `model_not_found` or 400 if no turn could use this model or channel: unknown names, and `agent`, which
-   * cannot be its own model. Call it before you accept a turn from outside, a job or a poll; `startTurn` calls it itself.
-   * `principal`: whose turn it will be. Default: that of the current call.
+   * cannot be its own model. Call this before you accept a turn from outside, a job or a poll; `startTurn` calls it itself.
+   * `principal` is the principal of the turn. Default: that of the current call.
    */
   checkModel(turn: Pick<TurnRequest, "model" | "channel" | "principal">): Promise<void>;
   /**
-   * Makes the durable work item of a turn, without writing anything: put it into one `store.enqueue`, `tick` or
-   * `commitSchedule` with your own rows. The turn runs as soon as that is committed. The item may still be changed
-   * (`runAt`, `maxAttempts`, `settle`), not its `id`, `lane` and `kind`.
+   * Creates the durable work item of a turn, without writing anything. Put it into one `store.enqueue`, `tick` or
+   * `commitSchedule` together with your own rows. The turn runs as soon as that is committed. You may still change the
+   * item (`runAt`, `maxAttempts`, `settle`), but not its `id`, `lane` and `kind`.
    */
   turnItem(request: TurnRequest): { turnId: string; sessionId: string; item: NewItem };
   /**
-   * Before files are written for a principal. Throws `storage_full` (507) where they would exceed what its transcripts and
-   * files may take together.
+   * Call this before you write files for a principal. Throws `storage_full` (507) if its transcripts and files together
+   * would exceed the limit.
    */
   admitFiles(principal: Principal, bytes: number): Promise<void>;
-  /** As `turnItem`, for a wake event. */
+  /** Creates the durable work item of a wake, like `turnItem`. */
   wakeItem(request: WakeRequest): { eventId: string; item: NewItem };
 
-  /** `turnItem` and `enqueue`. Resolves when it is durable, with `wait` when the turn has ended. */
+  /** Creates and enqueues a turn. Resolves when it is durable, or with `wait` when the turn has ended. */
   startTurn(
     request: TurnRequest,
     options?: { wait?: boolean; signal?: AbortSignal },
@@ -157,92 +157,92 @@ export interface AgentService {
   turn(turnId: string): Promise<TurnStatus | undefined>;
   event(eventId: string): Promise<WakeStatus | undefined>;
   /**
-   * Resolves when the turn has ended, here or in another gateway. Throws `not_found`, or `timeout` (504). `refusedAtOnce`:
-   * also `hook_unavailable` (503), while the turn itself goes on being tried.
+   * Resolves when the turn has ended, here or in another gateway. Throws `not_found`, or `timeout` (504). With
+   * `refusedAtOnce` it also throws `hook_unavailable` (503), while the turn itself is still retried.
    */
   waitFor(
     turnId: string,
     options?: { signal?: AbortSignal; timeoutMs?: number; refusedAtOnce?: boolean },
   ): Promise<TurnStatus>;
-  /** The answer to a caller who waited. Throws the error of a turn that failed, with its ids in `details`. */
+  /** Returns the response for a caller that waited. Throws the error of a failed turn, with its ids in `details`. */
   endOf(status: TurnStatus): TurnEnd;
-  /** Stops a turn, running or not; false where it had ended. */
+  /** Stops a queued or running turn. Returns false if it had already ended. */
   cancel(turnId: string): Promise<boolean>;
   /**
-   * Posts a text to the main session and the event feed: as the agent's own words where the owner is the principal, else
-   * as an event from outside.
+   * Posts a text to the main session and the event feed: as the agent's own words if the principal is the owner, else as
+   * an event from outside.
    */
   announce(
     text: string,
     from: { source: string; turnId?: string; sessionId?: string; principal?: Principal },
   ): Promise<void>;
-  /** Runs the heartbeat now, whatever the hour. Returns its turn, or nothing where there was nothing to do. */
+  /** Runs the heartbeat now, even outside its active hours. Returns its turn; undefined if there is nothing to do. */
   heartbeat(reason: string): Promise<{ turnId: string } | undefined>;
-  /** The session's id of the agent's own conversation: `main`. */
+  /** The id of the agent's main session: `main`. */
   readonly mainSession: string;
-  /** What a principal may use, as the configuration has it now. */
+  /** Returns the rights of a principal according to the current configuration. */
   access(principal: Principal): Promise<Access>;
-  /** Wraps text from outside for a prompt: says that it is data, inside a fence with a random id. */
+  /** Wraps text from outside for a prompt: marks it as data, in a fence with a random id. */
   fence(label: string, text: string): string;
 }
 
-/** A turn to be run: what to do, in which session, by which agent and model. */
+/** A request for a turn: the task, the session, the agent and the model. */
 export interface TurnRequest {
-  /** The task, in trusted words (a template's text). */
+  /** The task, as trusted text (such as the text of a template). */
   message: string;
-  /** Data from outside: each is fenced and put after the message. */
+  /** Data from outside. Each entry is fenced and follows the message. */
   untrusted?: readonly { label: string; text: string }[];
-  /** Where `message` only says what to do with `untrusted`: its words, as `message:received` shows and changes them. */
+  /** The text of `untrusted`, if `message` only says what to do with it. `message:received` shows and changes this text. */
   content?: string;
-  /** Default: a session of its own, `<source>:<turn id>`. Invisible characters of a name are removed. */
+  /** Default: a separate session, `<source>:<turn id>`. Invisible characters of a name are removed. */
   session?: string;
   /**
-   * No caller chose the session's name: after `store.retention.sessionsDays` without use, it is deleted with its transcript.
-   * Default: true where `session` is left out.
+   * True if no caller chose the session's name. After `store.retention.sessionsDays` without use, such a session is deleted
+   * with its transcript. Default: true if `session` is left out.
    */
   temporary?: boolean;
-  /** `webhook`, `cron`, `poll`, `cli`, … : shows in events and in the transcript. */
+  /** `webhook`, `cron`, `poll`, `cli`, …: appears in events and in the session's `meta`. */
   source: string;
   /**
-   * On whose behalf it runs: decides its tools, files and sessions. Default: that of the call which the plugin serves,
-   * and `outside`, which has no tools, where there is none.
+   * The principal on whose behalf the turn runs. It decides the tools, files and sessions. Default: the principal of the
+   * call that the plugin serves, or `outside`, which has no tools, if there is no such call.
    */
   principal?: Principal;
   model?: string;
-  /** Only this channel. */
+  /** The only channel that the turn uses. */
   channel?: string;
-  /** Which agent of `agents.list`; default `main`. */
+  /** An agent of `agents.list`. Default: `main`. */
   agent?: string;
-  /** Free data: shown to the model as fenced data, and carried in the turn's events. */
+  /** Arbitrary data. The model sees it as fenced data, and the events of the turn contain it. */
   context?: Record<string, unknown>;
-  /** `announce`: the answer is posted to the main session and the event feed too; or where the turn's end is posted. */
+  /** `announce`: the response is also posted to the main session and the event feed. A target: the end of the turn is sent to it. */
   delivery?: "announce" | "none" | DeliveryTarget | StoredTarget;
-  /** Default `agents.defaults.timeoutMs`. */
+  /** Default: `agents.defaults.timeoutMs`. */
   timeoutMs?: number;
-  /** A known id makes it idempotent: `turn_…`, only `[A-Za-z0-9_-]`. */
+  /** An id of your own makes the request idempotent: `turn_…`, only `[A-Za-z0-9_-]`. */
   turnId?: string;
-  /** `message:received` was emitted (and its effects applied) already; else the turn does it when it begins. */
+  /** True if `message:received` was emitted and its effects were applied. Otherwise the turn emits it when it begins. */
   received?: boolean;
 }
 
-/** An event for the next heartbeat of the main session, or (`mode: "now"`) for one of its own. */
+/** An event for the next heartbeat of the main session, or with `mode: "now"` for a heartbeat that it starts. */
 export interface WakeRequest {
   text: string;
   metadata?: Record<string, unknown>;
-  /** Default `next-heartbeat`. */
+  /** Default: `next-heartbeat`. */
   mode?: "next-heartbeat" | "now";
   source?: string;
-  /** Who caused the event; as in `TurnRequest`. */
+  /** The principal that caused the event, as in `TurnRequest`. */
   principal?: Principal;
-  /** A known id makes it idempotent: `evt_…`. */
+  /** An id of your own makes the request idempotent: `evt_…`. */
   eventId?: string;
 }
 
-/** JSON-ready: times are ISO 8601. */
+/** The state of a turn. JSON-ready: times are ISO 8601. */
 export interface TurnStatus {
   turnId: string;
   sessionId: string;
-  /** `waiting`: for the owner's yes or no to tool calls (`waitingCalls`). */
+  /** `waiting`: the turn waits for the owner's approval of tool calls (`waitingCalls`). */
   state: "queued" | "running" | "waiting" | "done" | "dead" | "cancelled";
   source: string;
   principal: Principal;
@@ -250,98 +250,98 @@ export interface TurnStatus {
   createdAt: string;
   startedAt?: string;
   finishedAt?: string;
-  /** When the next attempt comes, between two. */
+  /** The time of the next attempt, between two attempts. */
   retryAt?: string;
-  /** The final answer of a turn that is done. */
+  /** The text of the final response of a turn that is done. */
   result?: string;
-  /** Model, steps and usage of a turn that runs are those so far. */
+  /** Model, steps and usage of a running turn are those so far. */
   model?: string;
   steps?: number;
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
-  /** Of the last failed attempt; `status` is the HTTP status that belongs to it. */
+  /** The error of the last failed attempt. `status` is its HTTP status. */
   error?: { code: string; message: string; status?: number };
-  /** Tool calls that the owner has to allow or refuse before the turn continues. */
+  /** The tool calls that the owner has to allow or refuse before the turn continues. */
   waitingCalls?: WaitingCall[];
 }
 
-/** A tool call that waits for the owner's yes or no. */
+/** A tool call that waits for the owner's approval. */
 export interface WaitingCall {
   callId: string;
-  /** Among the calls of its step. */
+  /** The position among the calls of its step. */
   index: number;
   tool: string;
-  /** As the model wrote them. */
+  /** The arguments as the model wrote them. */
   arguments: string;
   askedAt: string;
-  /** Then the call is refused. */
+  /** The time at which the call is refused, in ISO 8601. */
   until: string;
-  /** The owner's decision, where other calls of the step still wait. */
+  /** The owner's decision, if other calls of the step still wait. */
   decision?: "confirmed" | "denied";
 }
 
-/** One request to the model, and the tool calls that it answered with. */
+/** One request to the model, and the tool calls in its response. */
 export interface TracedStep {
   model: string;
-  /** Of the request to the model, as in `GET /requests`, where it is listed once it has ended. */
+  /** The id of the request to the model. `GET /requests` lists it once it has ended. */
   requestId: string;
-  /** When the request began. Turns of earlier versions have none. */
+  /** The time at which the request began. Turns of earlier versions have none. */
   startedAt?: string;
-  /** The response is not complete: `ms` is the time so far. */
+  /** The response is not complete. `ms` is then the time so far. */
   isRunning?: true;
   ms: number;
   usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
-  /** US dollars; absent where the price is not known. */
+  /** The cost in US dollars; absent if the price is not known. */
   cost?: number;
   error?: string;
   calls: TracedCall[];
-  /** How many earlier calls of the step are left out, because traces have a limited size. */
+  /** The number of earlier calls of the step that are left out, because traces have a limited size. */
   omittedCalls?: number;
 }
 
 export interface TracedCall {
   tool: string;
-  /** Cut where it is long, as is `outcome`. */
+  /** Shortened if long, like `outcome`. */
   arguments: string;
   startedAt?: string;
-  /** The call has not ended: it has no `outcome` and no `ok`, and `ms` is the time so far. */
+  /** The call has not ended. It has no `outcome` and no `ok`, and `ms` is the time so far. */
   isRunning?: true;
   outcome?: string;
   ok?: boolean;
   ms: number;
-  /** Where the call had to wait for the owner. `interrupted`: it was allowed, and cut off while it ran. */
+  /** Set if the call had to wait for the owner. `interrupted`: it was allowed, but the gateway stopped while it ran. */
   decision?: "confirmed" | "denied" | "expired" | "interrupted";
 }
 
 /** An attempt at a turn that failed, or that ended with its gateway: code `shutdown` after a stop, `interrupted` after a kill. */
 export interface FailedAttempt {
-  /** From 1. */
+  /** The number of the attempt, from 1. */
   attempt: number;
   error: { code: string; message: string };
-  /** The newest of its steps. */
+  /** The newest steps of the attempt. */
   trace: TracedStep[];
-  /** How many earlier steps are left out, because traces have a limited size. */
+  /** The number of earlier steps that are left out, because traces have a limited size. */
   omittedSteps: number;
 }
 
-/** A turn with what it did. JSON-ready. */
+/** The state of a turn with its steps. JSON-ready. */
 export interface TurnReport extends TurnStatus {
   /** The steps of the latest attempt. While the turn runs, the last step or call may have `isRunning`. */
   trace: TracedStep[];
-  /** How many earlier steps of a running turn are left out, because its trace has a limited size. */
+  /** The number of earlier steps of a running turn that are left out, because its trace has a limited size. */
   omittedSteps?: number;
   /** The ten newest attempts before the latest one, oldest first. */
   failedAttempts: FailedAttempt[];
-  /** US dollars, of all steps of the latest attempt, the omitted ones too; absent if no price is known. */
+  /** The cost of all steps of the latest attempt, including the omitted ones, in US dollars; absent if no price is known. */
   cost?: number;
 }
 
-/** What a caller that waits for a turn gets. */
+/** The response for a caller that waits for a turn. */
 export interface TurnEnd extends TurnStatus {
   status: 200;
   message: string;
 }
 
-/** How a wake stands. JSON-ready: times are ISO 8601. */
+/** The state of a wake. JSON-ready: times are ISO 8601. */
 export interface WakeStatus {
   eventId: string;
   /** `running`: a heartbeat turn has it in its prompt. `done`: that turn has finished. */
@@ -351,7 +351,7 @@ export interface WakeStatus {
   startedAt?: string;
   finishedAt?: string;
   turnId?: string;
-  /** What the heartbeat's turn answered. */
+  /** The response of the heartbeat's turn. */
   result?: string;
   error?: { code: string; message: string };
 }

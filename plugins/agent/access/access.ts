@@ -1,6 +1,6 @@
 /**
- * What a principal may use: the one place that decides it. Every turn, tool call and MCP call gets an `Access`, and
- * asks that instead of looking at names of sessions. All of it is an allow-list: what is not listed here is refused.
+ * Decides what a principal may use. Every turn, tool call and MCP call gets an `Access` and asks it, instead of
+ * interpreting session names. It is an allow-list: whatever is not listed here is refused.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { partsOf, type Principal, type PrincipalKind, type Tool } from "portico"
 import { fitsPattern } from "portico/strings";
 import type { Grant } from "./grants.ts";
 
-/** What the owner's configuration grants to a principal, and where this machine keeps its files. */
+/** The grant from the owner's configuration, and the directory that holds the principal's files. */
 export interface AccessOptions {
   principal: Principal;
-  /** Undefined where no entry has the principal's name: it has what every principal of its kind has. */
+  /** Undefined if no entry has the principal's name. The principal then has the rights that all principals of its kind have. */
   grant: Grant | undefined;
   /** The gateway's `state` directory. */
   stateDir: string;
@@ -20,38 +20,42 @@ export interface AccessOptions {
 export interface Access {
   readonly principal: Principal;
   readonly isOwner: boolean;
-  /** The configuration has an entry for it; always true of the owner and of `outside`. */
+  /** True if the configuration has an entry for the principal, and always for the owner and `outside`. */
   readonly isKnown: boolean;
-  /** Whether its turns have the tool. */
+  /** Returns whether the principal's turns have the tool. */
   mayUseTool(tool: Pick<Tool, "name" | "principals">): boolean;
-  /** The directory of its files and notes; undefined for the owner, whose are in the workspace. */
+  /** The directory of the principal's files and notes; undefined for the owner, whose files are in the workspace. */
   readonly ownDirectory: string | undefined;
-  /** The names of the workspace's files that go into its turns' system prompt. */
+  /** The names of the workspace files that the system prompt of the principal's turns contains. */
   readonly workspaceFiles: readonly string[];
-  /** `host`: the owner's browsers, profiles and nodes; `own`: a context of its own, with public addresses only. */
+  /** `host`: the owner's browsers, profiles and nodes; `own`: a separate browser context that reaches public addresses only. */
   readonly browser: "host" | "own";
-  /** `configured`: what the settings allow; `public`: public addresses only, whatever the settings exempt. */
+  /** `configured`: the addresses that the settings allow; `public`: public addresses only, regardless of exemptions in the settings. */
   readonly network: "configured" | "public";
-  /** Patterns of the sessions that it may list and read. */
+  /** Patterns of the sessions that the principal may list and read. */
   readonly sessions: readonly string[];
   maySeeSession(session: string): boolean;
-  /** Whether its results may be posted to the main session, where a turn asks for that. */
+  /** True if results may be posted to the main session when a turn asks for that. */
   readonly mayAnnounce: boolean;
 }
 
-/** Files that say how the agent behaves. */
+/** Files that define how the agent behaves. */
 const SHARED_FILES = ["AGENTS.md", "SOUL.md"];
-/** The shared files, and what the agent knows about the owner. */
+/** The shared files, and those with the agent's knowledge about the owner. */
 const OWNERS_FILES = ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", "MEMORY.md"];
 
-export function decideAccess({ principal, grant: granted, stateDir }: AccessOptions): Access {
+export function decideAccess({
+  principal,
+  grant: configuredGrant,
+  stateDir,
+}: AccessOptions): Access {
   const isOwner = principal === "owner";
-  const grant = granted ?? {};
+  const grant = configuredGrant ?? {};
   const sessions = sessionsOf(principal, grant);
   return {
     principal,
     isOwner,
-    isKnown: granted !== undefined || partsOf(principal) === undefined,
+    isKnown: configuredGrant !== undefined || partsOf(principal) === undefined,
     mayUseTool: (tool) => mayUseTool(principal, grant, tool),
     ownDirectory: isOwner ? undefined : ownDirectory(stateDir, principal),
     workspaceFiles: isOwner ? OWNERS_FILES : SHARED_FILES,
@@ -63,7 +67,7 @@ export function decideAccess({ principal, grant: granted, stateDir }: AccessOpti
   };
 }
 
-/** The directory of a principal's files. Its name is a digest, since a principal's name may hold anything. */
+/** Returns the directory of a principal's files. Its name is a digest, because a principal's name may contain any characters. */
 export function ownDirectory(stateDir: string, principal: Principal): string {
   return join(stateDir, "principals", createHash("sha256").update(principal).digest("hex"));
 }
@@ -83,7 +87,7 @@ function mayUseTool(
   return principals.includes(parts.kind) || tools.some((pattern) => fitsPattern(pattern, name));
 }
 
-/** The sessions under its own name, and those that the owner's configuration names for it. */
+/** Returns patterns of the sessions under the principal's own name, and those that the configuration grants. */
 function sessionsOf(principal: Principal, { sessions = [] }: Grant): readonly string[] {
   if (principal === "owner") return ["*"];
   if (principal === "outside") return [];

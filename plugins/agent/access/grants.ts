@@ -1,4 +1,4 @@
-/** What the owner's configuration grants to principals: contributed by the plugins that own their entries. */
+/** The rights that the owner's configuration grants to principals. The plugins that own the entries contribute them. */
 import {
   type Client,
   partsOf,
@@ -7,28 +7,28 @@ import {
   type PrincipalKind,
 } from "portico";
 
-/** What the entry of a key, webhook, mapping or poll says. Nothing: what every principal of its kind has. */
+/** The rights that the entry of a key, webhook, mapping or poll grants beyond those that all principals of its kind have. */
 export interface Grant {
-  /** Names of further tools, as patterns. */
+  /** Patterns of the names of additional tools. */
   tools?: readonly string[] | undefined;
-  /** Patterns of further sessions. */
+  /** Patterns of additional sessions. */
   sessions?: readonly string[] | undefined;
-  /** The entry asks for its results to be posted to the main session. */
+  /** True if results may be posted to the main session. */
   announce?: boolean | undefined;
-  /** On whose account models are asked where no caller waits; default the owner's. */
+  /** The client that pays for requests to models when no caller is waiting. Default: the owner. */
   client?: Client | undefined;
 }
 
-/** Contribution `grant`: where the entries of one kind of principal are looked up. */
+/** Contribution `grant`: looks up the entries of one kind of principal. */
 export interface GrantSource {
-  /** Names it in messages. */
+  /** The name of this source in messages. */
   name: string;
   kind: PrincipalKind;
-  /** Of every entry of that name: two entries that share a name share a principal. */
+  /** Returns the grant of every entry with that name, because entries that share a name share a principal. */
   find(name: string): readonly Grant[] | Promise<readonly Grant[]>;
 }
 
-/** What all entries of the principal's name grant; undefined where there is no such entry. */
+/** Returns the rights that all entries with the principal's name grant; undefined if there is no such entry. */
 export async function findGrant(
   { list }: Pick<PluginContext, "list">,
   principal: Principal,
@@ -37,16 +37,16 @@ export async function findGrant(
   if (parts === undefined) return undefined;
   const sources = list("grant").filter(({ kind }) => kind === parts.kind);
   const grants = (await Promise.all(sources.map(({ find }) => find(parts.name)))).flat();
-  return grants.length === 0 ? undefined : grants.reduce(inCommon);
+  return grants.length === 0 ? undefined : grants.reduce(intersectGrants);
 }
 
-/** Two entries with one name: only what both of them grant, because a turn does not show which one started it. */
-function inCommon(first: Grant, second: Grant): Grant {
-  const common = (a: readonly string[] = [], b: readonly string[] = []) =>
+/** Two entries with one name grant only what both of them grant, because a turn does not record which one started it. */
+function intersectGrants(first: Grant, second: Grant): Grant {
+  const intersect = (a: readonly string[] = [], b: readonly string[] = []) =>
     a.filter((item) => b.includes(item));
   return {
-    tools: common(first.tools, second.tools),
-    sessions: common(first.sessions, second.sessions),
+    tools: intersect(first.tools, second.tools),
+    sessions: intersect(first.sessions, second.sessions),
     announce: first.announce === true && second.announce === true,
     client: first.client ?? second.client,
   };

@@ -1,4 +1,4 @@
-/** `portico agent`: a turn from the command line. Not made from its route, since it prints the stream as it comes. */
+/** `portico agent`: a turn from the command line. It is not derived from its route, because it prints the stream as it arrives. */
 import { type CommandIO, defineCommand } from "portico/command-line";
 
 interface End {
@@ -43,7 +43,7 @@ export default defineCommand({
     const headers = { "x-portico-source": "cli" };
     const isCommand = /^\s*\/(new|reset|stop)\b/.test(request.message ?? "");
     if (io.options["detach"] === true || isCommand) {
-      const answer = await io.gateway.request<{ message: string; turnId?: string }>(
+      const response = await io.gateway.request<{ message: string; turnId?: string }>(
         "POST",
         "/agent",
         request,
@@ -51,7 +51,7 @@ export default defineCommand({
           headers,
         },
       );
-      io.show(answer, ({ message, turnId }) =>
+      io.show(response, ({ message, turnId }) =>
         turnId === undefined ? message : `${message} ${turnId}`,
       );
       return;
@@ -69,7 +69,7 @@ export default defineCommand({
   },
 });
 
-/** Prints the pieces as they come. Returns how the turn ended, undefined where the gateway went away. */
+/** Prints the response as it arrives. Returns the end of the turn; undefined if the connection to the gateway was lost. */
 async function follow(
   io: CommandIO,
   request: unknown,
@@ -77,11 +77,11 @@ async function follow(
 ): Promise<End | undefined> {
   const body = { ...(request as object), stream: true };
   const stream = await io.gateway.stream("POST", "/agent", body, { headers });
-  const printer = new AnswerPrinter(io);
+  const printer = new ResponsePrinter(io);
   let turnId = "";
   let end: End | undefined;
   io.progress("working …");
-  for await (const { event, data } of events(stream)) {
+  for await (const { event, data } of readEvents(stream)) {
     if (event === "turn") ({ turnId } = data as { turnId: string });
     if (event === "delta") printer.add((data as { text: string }).text);
     if (event === "tool") io.progress(`called ${(data as { tool: string }).tool}`);
@@ -93,10 +93,10 @@ async function follow(
   return end;
 }
 
-/** Prints the agent's words line by line. With `--json` it prints nothing: the end shows them. */
-class AnswerPrinter {
+/** Prints the response line by line. With `--json` it prints nothing, because the final JSON contains the response. */
+class ResponsePrinter {
   readonly #io: CommandIO;
-  /** The line that is not complete yet. */
+  /** The last line, which is not complete yet. */
   #line = "";
 
   constructor(io: CommandIO) {
@@ -111,7 +111,7 @@ class AnswerPrinter {
     this.#line = this.#line.slice(cut + 1);
   }
 
-  /** Prints a line of the command's own between the agent's words. */
+  /** Prints a message of this command between the lines of the response. */
   interject(text: string): void {
     this.end();
     this.#print(text);
@@ -149,7 +149,7 @@ function failureLine({ attempt, error, retryAt }: Failure): string {
   return `[Attempt ${attempt} failed: ${error.message.replace(/\.$/, "")}. The next attempt starts in ${seconds} s, at ${next.toLocaleTimeString()}.]`;
 }
 
-async function* events(
+async function* readEvents(
   stream: AsyncIterable<Buffer>,
 ): AsyncGenerator<{ event: string; data: unknown }> {
   let text = "";

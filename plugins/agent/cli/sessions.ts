@@ -2,7 +2,7 @@
 import { commandFor, defineCommand } from "portico/command-line";
 import { agentRoutes } from "../routes/routes-schema.ts";
 
-interface Shown {
+interface SessionSummary {
   id: string;
   updatedAt: string;
   messageCount: number;
@@ -17,7 +17,7 @@ interface Message {
 
 const session = { name: "session" };
 
-const list = commandFor<{ sessions: Shown[] }>("GET /sessions", agentRoutes.sessions, {
+const list = commandFor<{ sessions: SessionSummary[] }>("GET /sessions", agentRoutes.sessions, {
   name: "list",
   summary: "List the sessions, most recently used first",
   view: ({ sessions }, io) =>

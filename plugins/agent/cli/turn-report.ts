@@ -1,4 +1,4 @@
-/** A turn in words, for `portico turns show`. */
+/** Describes a turn for `portico turns show`. */
 import type { FailedAttempt, TracedCall, TracedStep, TurnReport, WaitingCall } from "portico/agent";
 import { shorten } from "portico/strings";
 
@@ -44,7 +44,7 @@ function stateIn({ state, retryAt }: TurnReport): string {
   return retryAt === undefined ? state : `${state}, next attempt ${retryAt}`;
 }
 
-/** From when it was created: what it waited for counts. */
+/** Counts from the creation of the turn, so the time in the queue is included. */
 function durationOf({ createdAt, finishedAt }: TurnReport): string | undefined {
   if (finishedAt === undefined) return undefined;
   return seconds(Date.parse(finishedAt) - Date.parse(createdAt));
@@ -87,7 +87,7 @@ function outcomeOf({ isRunning, error, calls }: TracedStep): string {
   return error === undefined ? sayCalls(calls) : `failed: ${error}`;
 }
 
-/** Of what still runs, the time so far. */
+/** Formats the duration of a step or call; the time so far if it is still running. */
 function timeOf({ isRunning, ms }: Pick<TracedStep, "isRunning" | "ms">): string {
   return isRunning ? `${seconds(ms)} so far` : seconds(ms);
 }
@@ -112,7 +112,7 @@ function waitingOf({ turnId, waitingCalls = [] }: TurnReport): string {
   return ["Waiting for your approval:", ...waitingCalls.map(describeWaiting), commands].join("\n");
 }
 
-/** The arguments in full, because the owner must see what they allow. */
+/** Does not shorten the arguments, because the owner must see exactly what they approve. */
 function describeWaiting(call: WaitingCall): string {
   const state = call.decision ?? `until ${call.until}`;
   return `  ${call.callId} ${call.tool} ${call.arguments} (${state})`;

@@ -12,7 +12,7 @@ const call = {
   optional: true,
 };
 
-interface Decided {
+interface DecisionResult {
   tool: string;
   decision: string;
   waiting: number;
@@ -45,14 +45,14 @@ const show = commandFor<TurnReport>("GET /turns/:id", agentRoutes.turn, {
   view: describeTurn,
 });
 
-const confirm = commandFor<Decided>("POST /turns/:id/confirm", agentRoutes.confirm, {
+const confirm = commandFor<DecisionResult>("POST /turns/:id/confirm", agentRoutes.confirm, {
   name: "confirm",
   summary: "Allow a tool call that needs your approval",
   args: [turn, call],
   view: describeDecision,
 });
 
-const deny = commandFor<Decided>("POST /turns/:id/deny", agentRoutes.deny, {
+const deny = commandFor<DecisionResult>("POST /turns/:id/deny", agentRoutes.deny, {
   name: "deny",
   summary: "Refuse a tool call that needs your approval",
   args: [turn, call],
@@ -81,7 +81,7 @@ export default defineCommand({
   commands: [list, show, confirm, deny, cancel, replay],
 });
 
-function describeDecision({ tool, decision, waiting }: Decided): string {
+function describeDecision({ tool, decision, waiting }: DecisionResult): string {
   const rest = waiting === 0 ? "The turn continues." : `Calls still waiting: ${waiting}.`;
   return `The call of ${tool} is ${decision}. ${rest}`;
 }

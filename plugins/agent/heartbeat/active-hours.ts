@@ -1,4 +1,4 @@
-/** The hours in which the heartbeat beats. */
+/** The daily period in which the heartbeat runs. `start` and `end` are `HH:MM`, `tz` is an IANA name. */
 interface ActiveHours {
   start: string;
   end: string;
@@ -6,10 +6,10 @@ interface ActiveHours {
 }
 
 const DAY_MINUTES = 1440;
-/** Where so many rounds of the clock meet no active hour, none will. */
-const MOST_ROUNDS = 400;
+/** The search for an active hour gives up after this many steps. */
+const MAX_ROUNDS = 400;
 
-/** True within the hours; without any, always. */
+/** Returns whether `at` is within the active hours; always true without active hours. */
 export function isActive(hours: ActiveHours | undefined, at: Date): boolean {
   if (!hours) return true;
   const now = minutesOf(timeIn(hours.tz, at));
@@ -18,14 +18,14 @@ export function isActive(hours: ActiveHours | undefined, at: Date): boolean {
   return start <= end ? now >= start && now < end : now >= start || now < end;
 }
 
-/** The first of the beats from `at` on, one every `everyMs`, that falls into the hours; `at` where none does. Epoch ms. */
+/** Returns the first of the beats `at`, `at + everyMs`, … that is within the active hours; `at` if there is none. Epoch ms. */
 export function firstActive(hours: ActiveHours | undefined, at: number, everyMs: number): number {
   let beat = at;
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     if (!hours || isActive(hours, new Date(beat))) return beat;
     const minutes = minutesOf(hours.start) - minutesOf(timeIn(hours.tz, new Date(beat)));
     const untilStart = ((minutes + DAY_MINUTES) % DAY_MINUTES) * 60_000 - (beat % 60_000);
-    // half of the way at a time: a change of the zone's offset makes it shorter by an hour
+    // Advances only half of the way, because a change of the zone's offset can make the way shorter by an hour.
     beat += Math.max(1, Math.floor(untilStart / 2 / everyMs)) * everyMs;
   }
   return at;

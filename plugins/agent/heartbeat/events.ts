@@ -1,37 +1,37 @@
-/** The queued events as one turn takes them: as many as fit, and each of them whole. */
+/** Collects queued events for a turn: as many as fit. An event that is too long for one turn is split over several. */
 import { partsOf, type Principal } from "portico";
 import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
 import type { NewItem, Store, WorkItem } from "portico/store";
 import { MAIN_SESSION } from "../context.ts";
 
-/** Wakes that wait for the next beat, and those that cannot. */
+/** The item kinds of wakes that wait for the next regular heartbeat, and of those that start one. */
 export const WAKE = "wake";
 export const WAKE_NOW = "wake.now";
 
-/** What an event takes beside its words: the line that says when and from whom. */
+/** The approximate length of the line above an event's text, which gives its time and its source. */
 const HEAD_CHARS = 100;
-/** Of an event in a list. */
-const SHOWN_CHARS = 500;
-const LONGEST_LIST = 1000;
+/** The longest text of an event in a list. */
+const LISTED_CHARS = 500;
+const LIST_LIMIT = 1000;
 
 interface WakeBody {
   text: string;
   metadata?: Record<string, unknown>;
   source?: string;
-  /** Who caused it. The heartbeat is the owner's all the same: it shows every event as data. */
+  /** The principal that caused the event. The heartbeat still runs as the owner, because it presents every event as data. */
   principal?: Principal;
-  /** The rest of an event that was too long for one turn. */
+  /** Set if this is the remainder of an event that was too long for one turn. `at` is epoch ms. */
   part?: { of: string; number: number; at: number };
 }
 
-export interface Taken {
+export interface EventBatch {
   count: number;
-  /** For the prompt. */
+  /** The text for the prompt. */
   text: string;
-  /** Of an event that is too long for one turn: what the turn's end puts back into the queue. */
+  /** The remainders of events that were too long, which the turn's end puts back into the queue. */
   rest: NewItem[];
-  /** Others wait that had no room. */
+  /** True if further events are waiting that did not fit. */
   isMore: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface QueuedEvent {
   at: number;
 }
 
-/** How many events no turn has taken yet, and the oldest of them. */
+/** Returns the number of events that no turn has taken yet, and the `limit` oldest of them. */
 export async function queuedEvents(
   store: Store,
   limit: number,
@@ -58,7 +58,7 @@ export async function queuedEvents(
   const { kinds } = await store.items.stats();
   const count = (kinds[WAKE_NOW]?.queued ?? 0) + (kinds[WAKE]?.queued ?? 0);
   const lists = [WAKE_NOW, WAKE].map((kind) =>
-    store.items.list({ kind, lane: MAIN_SESSION, state: "queued", limit: LONGEST_LIST }),
+    store.items.list({ kind, lane: MAIN_SESSION, state: "queued", limit: LIST_LIMIT }),
   );
   const items = (await Promise.all(lists)).flat().sort((a, b) => a.seq - b.seq);
   const oldest = items.slice(0, limit).map(({ id, kind, body, createdAt }) => {
@@ -66,7 +66,7 @@ export async function queuedEvents(
     const mode = kind === WAKE_NOW ? ("now" as const) : ("next-heartbeat" as const);
     return {
       eventId: part?.of ?? id,
-      text: clip(text, SHOWN_CHARS),
+      text: clip(text, LISTED_CHARS),
       source,
       mode,
       at: part?.at ?? createdAt,
@@ -75,26 +75,26 @@ export async function queuedEvents(
   return { count, oldest };
 }
 
-/** Binds to the turn what fits into `chars` characters, whatever an earlier attempt has bound included. */
-export async function takeEvents(store: Store, turnId: string, chars: number): Promise<Taken> {
-  const most = Math.max(1, Math.floor(chars / HEAD_CHARS));
-  const bound = await store.drain(MAIN_SESSION, WAKE, 0, turnId);
-  const now = await store.drain(
+/** Assigns the events that fit into `chars` characters to the turn, including those that an earlier attempt was assigned. */
+export async function takeEvents(store: Store, turnId: string, chars: number): Promise<EventBatch> {
+  const maxEvents = Math.max(1, Math.floor(chars / HEAD_CHARS));
+  const boundEvents = await store.drain(MAIN_SESSION, WAKE, 0, turnId);
+  const urgentEvents = await store.drain(
     MAIN_SESSION,
     WAKE_NOW,
-    most - bound.length,
+    maxEvents - boundEvents.length,
     turnId,
-    chars - lengthOf(bound),
+    chars - lengthOf(boundEvents),
   );
-  const later = await store.drain(
+  const otherEvents = await store.drain(
     MAIN_SESSION,
     WAKE,
-    most - now.length,
+    maxEvents - urgentEvents.length,
     turnId,
-    chars - lengthOf(now),
+    chars - lengthOf(urgentEvents),
   );
-  const events = [...now, ...later].sort((a, b) => a.seq - b.seq);
-  const parts = events.map((item) => show(item, chars));
+  const events = [...urgentEvents, ...otherEvents].sort((a, b) => a.seq - b.seq);
+  const parts = events.map((item) => formatEvent(item, chars));
   return {
     count: events.length,
     text: parts.map(({ text }) => text).join("\n\n"),
@@ -103,12 +103,12 @@ export async function takeEvents(store: Store, turnId: string, chars: number): P
   };
 }
 
-/** As the store counts them. */
+/** Counts characters in the same way as the store's `drain`. */
 function lengthOf(items: readonly WorkItem[]): number {
   return items.reduce((sum, { body }) => sum + JSON.stringify(body).length, 0);
 }
 
-function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
+function formatEvent(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
   const {
     text,
     metadata,
@@ -116,27 +116,27 @@ function show(item: WorkItem, chars: number): { text: string; rest?: NewItem } {
     principal,
     part = { of: item.id, number: 1, at: item.createdAt },
   } = item.body as WakeBody;
-  const words =
+  const fullText =
     Object.keys(metadata ?? {}).length > 0
       ? `${text}\nmetadata: ${JSON.stringify(metadata)}`
       : text;
-  const cut = cutPoint(words, chars);
-  const isPart = part.number > 1 || cut < words.length;
+  const cut = cutPoint(fullText, chars);
+  const isPart = part.number > 1 || cut < fullText.length;
   const head = [
     `- ${new Date(part.at).toISOString()}`,
     ...(source === undefined ? [] : [` from ${source}`]),
     ...(isNamed(principal) ? [` as ${principal}`] : []),
-    ` (${part.of}${isPart ? `, part ${part.number}` : ""}${cut < words.length ? ", the rest follows" : ""}):`,
+    ` (${part.of}${isPart ? `, part ${part.number}` : ""}${cut < fullText.length ? ", the rest follows" : ""}):`,
   ].join("");
-  const beginning = `${head}\n${words.slice(0, cut)}`;
-  if (cut === words.length) return { text: beginning };
+  const beginning = `${head}\n${fullText.slice(0, cut)}`;
+  if (cut === fullText.length) return { text: beginning };
   const body: WakeBody = {
-    text: words.slice(cut),
+    text: fullText.slice(cut),
     source,
     principal,
     part: { ...part, number: part.number + 1 },
   };
-  // of the kind that is taken first: one part comes after the other
+  // Urgent events are taken first, so that the parts follow each other.
   return {
     text: beginning,
     rest: {
@@ -153,7 +153,7 @@ function isNamed(principal: Principal | undefined): boolean {
   return principal !== undefined && partsOf(principal) !== undefined;
 }
 
-/** Where a text that is too long is cut: at the end of a line where there is one near, and never within a character. */
+/** Returns the index at which a long text is split: after a line break if one is near, and never within a surrogate pair. */
 function cutPoint(text: string, chars: number): number {
   if (text.length <= chars) return text.length;
   const line = text.lastIndexOf("\n", chars - 1) + 1;

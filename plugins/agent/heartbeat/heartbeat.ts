@@ -1,4 +1,4 @@
-/** The heartbeat: hands what was queued, and HEARTBEAT.md, to the main session in one turn; nothing to say, no model call. */
+/** The heartbeat: starts a turn of the main session with the queued events and HEARTBEAT.md. Without either, it calls no model. */
 import { join } from "node:path";
 import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
@@ -13,12 +13,12 @@ import { readText } from "../turns/workspace.ts";
 
 const SCHEDULE = "heartbeat";
 const RETRY_MS = 10_000;
-/** Between two looks; the clock may have been changed. */
+/** The limits of the pause between two rounds. The upper one exists because the clock may be changed. */
 const SHORTEST_SLEEP_MS = 10;
 const LONGEST_SLEEP_MS = 3_600_000;
-/** Of HEARTBEAT.md. */
+/** The longest part of HEARTBEAT.md in a prompt. */
 const CHECKLIST_CHARS = 20_000;
-/** Turns that were started for events: without any, the checklist alone is no reason for them. */
+/** Reasons of turns that exist only for events. If no event is left, the checklist alone does not justify such a turn. */
 const FOR_EVENTS = new Set(["wake", "more events"]);
 
 const PROMPT =
@@ -27,29 +27,29 @@ const PROMPT =
 
 export interface Heartbeat {
   start(): void;
-  /** The settings have changed. */
+  /** Call this after a change of the settings. */
   plan(): void;
   stop(): Promise<void>;
-  /** Begins one where there is something to do; where one waits already, that is the one. */
+  /** Starts a heartbeat if there is something to do. Returns the waiting one if a heartbeat is already queued. */
   now(reason: string): Promise<{ turnId: string } | undefined>;
   state(): Promise<HeartbeatState>;
-  /** Takes the queued events into the turn, and words its prompt. */
+  /** Assigns the queued events to the turn and builds its prompt. */
   prepare(turnId: string, reason: string): Promise<Beat | "nothing">;
 }
 
 interface HeartbeatState {
-  /** Of the next regular beat within the active hours; `undefined` where there is none. */
+  /** The time of the next regular heartbeat within the active hours, in epoch ms; undefined if there is none. */
   nextAt: number | undefined;
-  /** Between two; 0: none. */
+  /** The interval between regular heartbeats; 0 if they are disabled. */
   everyMs: number;
-  /** A heartbeat's turn that has not begun, or waits for its next attempt. */
+  /** The id of a heartbeat turn that has not begun or waits for its next attempt. */
   waitingTurn: string | undefined;
 }
 
 interface Beat {
   message: string;
   untrusted: { label: string; text: string }[];
-  /** What goes into the queue with the end of this turn: the events that it had no room for need another. */
+  /** Items to enqueue when this turn ends: events that did not fit need another turn. */
   followUp: NewItem[];
 }
 
@@ -60,7 +60,7 @@ export function createHeartbeat(agent: AgentContext, { retryMs = RETRY_MS } = {}
 class MainHeartbeat implements Heartbeat {
   readonly #agent: AgentContext;
   readonly #rounds: Rounds;
-  /** When the last beat began, by a clock that is never set. */
+  /** The start of the last heartbeat on the monotonic clock. */
   #lastStart = Number.NEGATIVE_INFINITY;
   #unsubscribe = () => {};
 
@@ -74,7 +74,7 @@ class MainHeartbeat implements Heartbeat {
   }
 
   start(): void {
-    // There is nothing to look at before the cooldown is over.
+    // No heartbeat can start before the cooldown is over.
     this.#unsubscribe = this.#store.onWork(WAKE_NOW, () => this.#rounds.poke(this.#cooldownMs()));
     this.#rounds.start();
   }
@@ -94,7 +94,7 @@ class MainHeartbeat implements Heartbeat {
 
   async state(): Promise<HeartbeatState> {
     const everyMs = this.#everyMs;
-    // Right after a start, or a change of the settings, the schedule does not follow them yet.
+    // Right after a start or a change of the settings, the stored schedule may not exist yet.
     const dueAt = (await this.#store.schedules.nextDueAt(SCHEDULE)) ?? this.#store.now() + everyMs;
     const { activeHours } = this.#settings;
     const nextAt = everyMs > 0 ? firstActive(activeHours, dueAt, everyMs) : undefined;
@@ -102,13 +102,14 @@ class MainHeartbeat implements Heartbeat {
   }
 
   async prepare(turnId: string, reason: string): Promise<Beat | "nothing"> {
-    // Half of what a session may hold before it is summed up, at four characters to a token.
+    // This is half of the length at which a session is summarised, at four characters per token.
     const chars = this.#agent.defaults().compactAtTokens * 2;
     const { count, text, rest, isMore } = await takeEvents(this.#store, turnId, chars);
-    const list = await this.#checklist();
-    if (count === 0 && (list === undefined || FOR_EVENTS.has(reason))) return "nothing";
+    const checklist = await this.#checklist();
+    if (count === 0 && (checklist === undefined || FOR_EVENTS.has(reason))) return "nothing";
     const message = [this.#settings.prompt ?? PROMPT, `Reason: ${reason}. Events: ${count}.`];
-    if (list !== undefined) message.push(`HEARTBEAT.md:\n\n${clip(list, CHECKLIST_CHARS)}`);
+    if (checklist !== undefined)
+      message.push(`HEARTBEAT.md:\n\n${clip(checklist, CHECKLIST_CHARS)}`);
     return {
       message: message.join("\n\n"),
       untrusted: count === 0 ? [] : [{ label: "queued events", text }],
@@ -127,12 +128,12 @@ class MainHeartbeat implements Heartbeat {
   async #schedule(): Promise<void> {
     const { schedules } = this.#store;
     const everyMs = this.#everyMs;
-    const stored = await schedules.get(SCHEDULE, MAIN_SESSION);
+    const storedSchedule = await schedules.get(SCHEDULE, MAIN_SESSION);
     if (everyMs === 0) {
-      if (stored) await schedules.delete(SCHEDULE, MAIN_SESSION);
+      if (storedSchedule) await schedules.delete(SCHEDULE, MAIN_SESSION);
       return;
     }
-    if ((stored?.body as { everyMs?: number } | undefined)?.everyMs === everyMs) return;
+    if ((storedSchedule?.body as { everyMs?: number } | undefined)?.everyMs === everyMs) return;
     await schedules.put({
       kind: SCHEDULE,
       id: MAIN_SESSION,
@@ -142,28 +143,31 @@ class MainHeartbeat implements Heartbeat {
     });
   }
 
-  /** Starts the regular beat where it is due. Returns the time until the next one, in ms. */
+  /** Starts the regular heartbeat if it is due. Returns the time until the next one, in ms. */
   async #beat(): Promise<number> {
     const store = this.#store;
-    const [due] = await store.schedules.due(SCHEDULE, store.now(), 1);
-    if (due) {
-      const items = (await this.#isBeatWanted()) ? [this.#turnItem("interval")] : [];
+    const [dueSchedule] = await store.schedules.due(SCHEDULE, store.now(), 1);
+    if (dueSchedule) {
+      const items = (await this.#shouldBeat()) ? [this.#turnItem("interval")] : [];
       if (items.length > 0) this.#lastStart = performance.now();
       const next = store.now() + this.#everyMs;
       // Only the gateway that advances the time starts the turn, so that two gateways never both do.
-      await store.tick({ kind: due.kind, id: due.id, expectedNext: due.nextAt, next }, { items });
+      await store.tick(
+        { kind: dueSchedule.kind, id: dueSchedule.id, expectedNext: dueSchedule.nextAt, next },
+        { items },
+      );
     }
     return ((await store.schedules.nextDueAt(SCHEDULE)) ?? Number.POSITIVE_INFINITY) - store.now();
   }
 
-  async #isBeatWanted(): Promise<boolean> {
+  async #shouldBeat(): Promise<boolean> {
     if (!isActive(this.#settings.activeHours, new Date(this.#store.now()))) return false;
     return (await this.#hasWork()) && (await this.#waitingTurn()) === undefined;
   }
 
   /**
-   * A wake that cannot wait starts a beat at once, but no two within the cooldown: the second takes along what came
-   * meanwhile. Returns the time until the next look, in ms.
+   * Starts a heartbeat for urgent wakes, but not within the cooldown of the previous one: wakes that arrive meanwhile share
+   * the next heartbeat. Returns the time until the next check, in ms.
    */
   async #beatForWakes(): Promise<number> {
     if ((await this.#store.pending(MAIN_SESSION, WAKE_NOW)) === 0) return Number.POSITIVE_INFINITY;
@@ -179,14 +183,14 @@ class MainHeartbeat implements Heartbeat {
 
   async #begin(reason: string): Promise<{ turnId: string }> {
     this.#lastStart = performance.now();
-    const waiting = await this.#waitingTurn();
-    if (waiting !== undefined) return { turnId: waiting };
+    const waitingTurnId = await this.#waitingTurn();
+    if (waitingTurnId !== undefined) return { turnId: waitingTurnId };
     const item = this.#turnItem(reason);
     await this.#store.enqueue({ items: [item] });
     return { turnId: item.id };
   }
 
-  /** A heartbeat's turn that has not begun (or waits for its next attempt): it will take all that is queued by then. */
+  /** Returns the id of a heartbeat turn that has not begun or waits for its next attempt. It will take all events queued by then. */
   async #waitingTurn(): Promise<string | undefined> {
     const turns = await this.#store.items.list({
       kind: "turn",
@@ -194,19 +198,19 @@ class MainHeartbeat implements Heartbeat {
       state: "queued",
       limit: 1000,
     });
-    const waiting = turns.find(({ body }) => {
+    const waitingTurn = turns.find(({ body }) => {
       const { heartbeat, paused } = body as TurnBody;
-      // A paused turn takes no more events.
+      // A paused turn no longer takes events.
       return heartbeat !== undefined && paused === undefined;
     });
-    return waiting?.id;
+    return waitingTurn?.id;
   }
 
   async #hasWork(): Promise<boolean> {
     return (await isAnyQueued(this.#store)) || (await this.#checklist()) !== undefined;
   }
 
-  /** HEARTBEAT.md, where it holds more than headings and blank lines. */
+  /** Returns the text of HEARTBEAT.md; undefined if it has only headings, comments and blank lines. */
   async #checklist(): Promise<string | undefined> {
     const { workspace } = this.#agent.settings(undefined);
     const text = await readText(join(workspace, "HEARTBEAT.md"));

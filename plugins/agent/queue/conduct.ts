@@ -1,4 +1,4 @@
-/** One claimed turn from its beginning to its end. */
+/** Runs claimed turns. */
 import type { Client, Principal } from "portico";
 import { isDead, Stopped } from "portico/schedules";
 import type { Claim, NewItem } from "portico/store";
@@ -15,10 +15,10 @@ import { errors } from "../errors.ts";
 import { Ending } from "./ending.ts";
 import { principalOfTurn } from "./principal-of.ts";
 import type { Progress } from "../turns/progress.ts";
-import { received, type TurnBody } from "../turns/turn-body.ts";
+import { emitReceived, type TurnBody } from "../turns/turn-body.ts";
 
-/** A turn that takes the gateway down with it must not do so for ever; a gateway that is killed often must not lose one. */
-const MOST_CUT_OFF = 40;
+/** A turn that crashes the gateway must not do so for ever, but a gateway that is killed often must not lose turns. */
+const MAX_INTERRUPTIONS = 40;
 
 interface Run {
   end: TurnEnd | TurnPause;
@@ -37,7 +37,7 @@ interface RunScope {
 interface RunningTurn {
   claim: Claim<TurnBody>;
   principal: Principal;
-  /** With the words that the model is to hear, once they are prepared. */
+  /** Contains the final prompt text after `#prepare`. */
   body: TurnBody;
   loop: LoopState;
   steps: StepRecorder;
@@ -58,24 +58,24 @@ export class Conductor {
     this.#ending = new Ending(agent, progress);
   }
 
-  /** Never rejects. A `Stopped` as the reason of `stop` says why the turn is to end. */
-  async conduct(claim: Claim<TurnBody>, stop: AbortSignal): Promise<void> {
+  /** Never rejects. The reason of `stopSignal` is a `Stopped`, which says why the turn must end. */
+  async conduct(claim: Claim<TurnBody>, stopSignal: AbortSignal): Promise<void> {
     const { id } = claim.item;
     const principal = principalOfTurn(claim.item);
     const body: TurnBody = { ...claim.item.body, principal };
     const loop = body.paused?.loop ?? newLoopState("");
     const steps = await this.#recordSteps(claim, loop);
     const turn: RunningTurn = { claim, principal, body, loop, steps, followUp: [] };
-    const late = new AbortController();
-    const signal = AbortSignal.any([stop, late.signal]);
-    this.#progress.started(id);
+    const timeoutController = new AbortController();
+    const signal = AbortSignal.any([stopSignal, timeoutController.signal]);
+    this.#progress.notifyStart(id);
     try {
-      await this.#run(turn, late, signal);
+      await this.#run(turn, timeoutController, signal);
     } catch (error) {
       const reason = signal.aborted ? signal.reason : error;
-      await this.#ending.failed(claim, turn.body, reason, { trace: loop.trace, steps });
+      await this.#ending.fail(claim, turn.body, reason, { trace: loop.trace, steps });
     } finally {
-      this.#progress.ended(id);
+      this.#progress.notifyEnd(id);
     }
   }
 
@@ -86,25 +86,29 @@ export class Conductor {
     return StepRecorder.start(store, ctx.log, turn);
   }
 
-  async #run(turn: RunningTurn, late: AbortController, signal: AbortSignal): Promise<void> {
+  async #run(
+    turn: RunningTurn,
+    timeoutController: AbortController,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { claim } = turn;
-    const began = performance.now();
+    const startTime = performance.now();
     const settings = this.#agent.settings(turn.body.agent);
     const ms = turn.body.timeoutMs ?? settings.timeoutMs;
-    const deadline = setTimeout(() => late.abort(errors.turnTooLong({ ms })), ms);
+    const deadline = setTimeout(() => timeoutController.abort(errors.turnTooLong({ ms })), ms);
     try {
-      refuseUseless(claim);
+      throwIfPointless(claim);
       const access = await this.#agent.access(turn.principal);
       const bytes = Buffer.byteLength(turn.body.message);
       await this.#agent.storage.admit(turn.principal, bytes, "transcript");
-      const run = await unlessAborted(signal, async () =>
+      const run = await raceWithAbort(signal, async () =>
         (await this.#prepare(turn))
           ? this.#runOnce(turn, { settings, access, loop: turn.loop, steps: turn.steps, signal })
           : undefined,
       );
       clearTimeout(deadline);
-      if (run === undefined) return await this.#ending.nothing(claim, turn.steps);
-      await this.#end(turn, run, access, performance.now() - began);
+      if (run === undefined) return await this.#ending.completeWithoutWork(claim, turn.steps);
+      await this.#end(turn, run, access, performance.now() - startTime);
     } finally {
       clearTimeout(deadline);
     }
@@ -119,9 +123,9 @@ export class Conductor {
     const { meta } = history;
     if ("pause" in end) {
       const paused = { loop, prompt: end.prompt, followUp };
-      return this.#ending.paused(claim, { ...body, paused }, end.pause, { meta, steps });
+      return this.#ending.pause(claim, { ...body, paused }, end.pause, { meta, steps });
     }
-    return this.#ending.completed({
+    return this.#ending.complete({
       claim,
       body,
       end,
@@ -134,7 +138,7 @@ export class Conductor {
     });
   }
 
-  /** Sets the words that the model is to hear. Returns false for a heartbeat that has nothing to do. */
+  /** Completes the prompt text of the turn. Returns false for a heartbeat that has nothing to do. */
   async #prepare(turn: RunningTurn): Promise<boolean> {
     const { body } = turn;
     const { id, lane } = turn.claim.item;
@@ -143,7 +147,7 @@ export class Conductor {
       return true;
     }
     if (body.heartbeat === undefined) {
-      turn.body = await received(this.#agent, lane, body);
+      turn.body = await emitReceived(this.#agent, lane, body);
       return true;
     }
     const beat = await this.#heartbeat.prepare(id, body.heartbeat);
@@ -165,7 +169,7 @@ export class Conductor {
     if (loop.model === "") loop.model = model;
     const history: History = chat
       ? { messages: chat.history }
-      : await this.#history(item.lane, { body, model, client, ...scope });
+      : await this.#loadHistory(item.lane, { body, model, client, ...scope });
     const end = await runTurn(this.#agent, {
       turnId: item.id,
       sessionId: item.lane,
@@ -180,12 +184,12 @@ export class Conductor {
       access,
       signal,
       onDelta: () => this.#progress.listener(item.id, item.attempts),
-      onTrace: () => scope.steps.changed(),
+      onTrace: () => scope.steps.scheduleWrite(),
     });
     return { end, history };
   }
 
-  #history(
+  #loadHistory(
     sessionId: string,
     { body, model, client, settings, access, signal }: RunScope & HistoryScope,
   ): Promise<History> {
@@ -211,26 +215,27 @@ interface HistoryScope {
   client: Client | undefined;
 }
 
-function refuseUseless({ item }: Claim<TurnBody>): void {
-  // the caller who waited for a chat completion lost the connection together with the process that held it
+/** Throws if the turn must not run: nobody waits for its chat completion any more, or it was interrupted too often. */
+function throwIfPointless({ item }: Claim<TurnBody>): void {
+  // The caller of a chat completion lost the connection together with the process that served it.
   if (item.body.chat && (item.attempts > 1 || isDead(item.body.chat.caller)))
     throw new Stopped("cancelled");
-  if (item.attempts - item.failures <= MOST_CUT_OFF) return;
-  throw errors.cutOffTooOften({ times: MOST_CUT_OFF });
+  if (item.attempts - item.failures <= MAX_INTERRUPTIONS) return;
+  throw errors.cutOffTooOften({ times: MAX_INTERRUPTIONS });
 }
 
 /** Rejects as soon as the signal is aborted, whatever the work is doing. */
-async function unlessAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+async function raceWithAbort<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   let abort: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
+  const abortPromise = new Promise<never>((_, reject) => {
     abort = () => reject(signal.reason);
     signal.addEventListener("abort", abort, { once: true });
   });
   try {
     const result = work();
-    result.catch(() => {}); // where the abort was faster, it has been answered already
-    return await Promise.race([result, aborted]);
+    result.catch(() => {}); // If the abort is faster, nobody awaits this promise.
+    return await Promise.race([result, abortPromise]);
   } finally {
     if (abort) signal.removeEventListener("abort", abort);
   }

@@ -1,4 +1,4 @@
-/** The owner's yes or no to tool calls that wait for it. */
+/** The owner's decisions on tool calls that wait for approval. */
 import type { WaitingCall } from "portico/agent";
 import { byShortId, type WorkItem } from "portico/store";
 import { errors } from "../errors.ts";
@@ -7,16 +7,16 @@ import { decideCall, type Decision, decisionOn } from "../turns/confirmation.ts"
 import { turnStatus, waitingCallsOf } from "./status.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
-/** Ids of turns that wait, or did until lately. */
+/** The namespace with the ids of turns that wait, or did so recently. */
 const NAMESPACE = "agent:waiting";
 const KEEP_MS = 86_400_000;
 
-/** Written with the pause, so that turns that wait can be listed without reading the whole queue. */
+/** The store writes this record together with the pause, so that waiting turns can be listed without reading the whole queue. */
 export function waitingMark(turnId: string, waitMs: number) {
   return { namespace: NAMESPACE, key: turnId, value: true, ttlMs: waitMs + KEEP_MS };
 }
 
-/** Oldest first. */
+/** Returns the turns that wait for the owner, oldest first. */
 export async function waitingTurns(agent: AgentContext): Promise<WorkItem<TurnBody>[]> {
   const { kv, items } = agent.store();
   const waiting: WorkItem<TurnBody>[] = [];
@@ -28,7 +28,7 @@ export async function waitingTurns(agent: AgentContext): Promise<WorkItem<TurnBo
   return waiting;
 }
 
-/** The calls of a turn that wait, with the decisions that the owner has already made. */
+/** Adds the decisions that the owner has already made to the waiting calls of a turn. */
 export async function withDecisions(
   agent: AgentContext,
   calls: readonly WaitingCall[],
@@ -41,25 +41,25 @@ export async function withDecisions(
   );
 }
 
-interface Decided {
+interface DecisionResult {
   turnId: string;
   callId: string;
   tool: string;
   decision: "confirmed" | "denied";
-  /** Calls of the turn that still wait. */
+  /** The number of calls of the turn that still wait. */
   waiting: number;
 }
 
 /**
- * Writes a decision down, and lets the turn go on once all of its calls are decided. `call`: its id, in short too; it may
- * be left out where only one waits. Throws `conflict` where nothing waits, or something else was decided.
+ * Stores a decision, and resumes the turn once all of its calls are decided. `call` is the id of the call or a part of it,
+ * and optional if only one call waits. Throws `conflict` if no call waits, or if a different decision exists.
  */
 export async function decide(
   agent: AgentContext,
   item: WorkItem<TurnBody>,
   call: string | undefined,
   decision: Exclude<Decision, { answer: "expired" }>,
-): Promise<Decided> {
+): Promise<DecisionResult> {
   const calls = await withDecisions(agent, waitingCallsOf(item) ?? []);
   if (calls.length === 0) throw errors.nothingToDecide({ id: item.id });
   const { callId, tool } = selectCall(calls, call);
@@ -70,19 +70,19 @@ export async function decide(
   return { turnId: item.id, callId, tool, decision: answer, waiting: waiting.length };
 }
 
-function selectCall(calls: readonly WaitingCall[], wanted: string | undefined): WaitingCall {
-  if (wanted !== undefined) {
+function selectCall(calls: readonly WaitingCall[], id: string | undefined): WaitingCall {
+  if (id !== undefined) {
     const call = byShortId(
       calls.map((each) => ({ ...each, id: each.callId })),
-      wanted,
+      id,
     );
     if (call) return call;
-    throw errors.unknownCall({ callId: wanted, waiting: listOf(calls) });
+    throw errors.unknownCall({ callId: id, waiting: listOf(calls) });
   }
   const undecided = calls.filter(({ decision }) => decision === undefined);
-  // all are decided: a caller that asks again receives the decision
-  const [only, ...more] = undecided.length === 0 ? calls : undecided;
-  if (only !== undefined && more.length === 0) return only;
+  // If all calls are decided, a caller that repeats its request receives the decision.
+  const [onlyCall, ...otherCalls] = undecided.length === 0 ? calls : undecided;
+  if (onlyCall !== undefined && otherCalls.length === 0) return onlyCall;
   throw errors.severalCalls({ waiting: listOf(calls) });
 }
 
@@ -92,7 +92,7 @@ function listOf(calls: readonly WaitingCall[]): string {
 
 const NOTICES = 5;
 
-/** For `portico status`. */
+/** Returns notices about waiting calls for `portico status`. */
 export async function waitingNotices(agent: AgentContext): Promise<string[]> {
   const turns = await waitingTurns(agent);
   const notices = turns.slice(0, NOTICES).map((item) => {

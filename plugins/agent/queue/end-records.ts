@@ -1,4 +1,4 @@
-/** What the store keeps when a turn ends: its transcript, announcements and deliveries, written in one transaction. */
+/** The records of a turn's end: its transcript, announcements and deliveries. The store writes them in one transaction. */
 import type { PluginContext, Principal } from "portico";
 import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, NewItem, NewMessage } from "portico/store";
@@ -10,18 +10,18 @@ import type { TurnBody } from "../turns/turn-body.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
 import { principalOfTurn } from "./principal-of.ts";
 
-/** A turn that has ended with an answer, and the data that are written with it. */
+/** A turn that has ended with a response, and the data that are written with it. */
 export interface CompletedTurn {
   claim: Claim<TurnBody>;
   body: TurnBody;
   end: TurnEnd;
   access: Pick<Access, "mayAnnounce">;
-  /** For the session. */
+  /** Changes of the session's `meta`. */
   meta: Record<string, unknown> | undefined;
   followUp: NewItem[];
 }
 
-/** Empty for a heartbeat that found nothing that needs attention. */
+/** Returns the text of the response; empty for a heartbeat in which nothing needed attention. */
 export function textToKeep({ body, end }: Pick<CompletedTurn, "body" | "end">): string {
   return isQuietBeat(body, end) ? "" : end.text;
 }
@@ -37,7 +37,7 @@ export function mustAnnounce({ claim, body, access }: CompletedTurn, text: strin
   return body.delivery === "announce" && claim.item.lane !== MAIN_SESSION && access.mayAnnounce;
 }
 
-/** What is written together with the end of a completed turn. */
+/** Returns the records to write together with the end of a completed turn. */
 export function batchOf(
   ctx: PluginContext,
   turn: CompletedTurn,
@@ -53,15 +53,15 @@ export function batchOf(
     meta: { ...meta, ...metaOf(body) },
   };
   const { source, principal } = body;
-  const announced =
+  const announcements =
     isAnnounced && body.heartbeat === undefined
       ? [announcement(text, { source, turnId, sessionId, principal })]
       : [];
   const delivery = deliveryOf(ctx, claim, "turn.completed", { result: text, model: end.model });
-  return { messages: [transcript, ...announced], items: [...followUp, ...delivery] };
+  return { messages: [transcript, ...announcements], items: [...followUp, ...delivery] };
 }
 
-/** A failure is noted in the session, unless the turn is retried, its caller receives the error, or there is no room. */
+/** A failure is noted in the session, unless the turn is retried, its caller receives the error, or the storage is full. */
 export function isFailureNoted(
   body: TurnBody,
   error: { code: string },
@@ -71,14 +71,14 @@ export function isFailureNoted(
   return body.heartbeat === undefined && body.chat === undefined;
 }
 
-/** The messages of a chat completion, and of a turn that had paused, are in its session by then. */
+/** Removes the messages of a chat completion or a paused turn from the stored body, because the session contains them now. */
 export function bodyToKeep(body: TurnBody): TurnBody | undefined {
   if (body.chat === undefined && body.paused === undefined) return undefined;
   return { ...body, chat: undefined, paused: undefined };
 }
 
 function metaOf(body: TurnBody): Record<string, unknown> {
-  // A session that a caller names later is kept.
+  // `null` clears the mark if a caller names a temporary session later, so that the session is kept.
   return {
     agent: body.agent ?? "main",
     source: body.source,
@@ -87,7 +87,7 @@ function metaOf(body: TurnBody): Record<string, unknown> {
   };
 }
 
-/** The delivery of a turn's result, where the turn has a target for it. */
+/** Returns the delivery of a turn's result if the turn has a delivery target. */
 export function deliveryOf(
   ctx: PluginContext,
   { item }: Claim<TurnBody>,
@@ -106,7 +106,7 @@ function toStored(messages: readonly { role: string }[], turnId: string): NewMes
   return messages.map((message) => ({ role: message.role, body: message, turnId }));
 }
 
-/** What the session of a failed turn shows. */
+/** Returns the messages that note the failure of a turn in its session. */
 export function failureNote(
   { id, lane }: Claim["item"],
   body: TurnBody,
@@ -119,7 +119,7 @@ export function failureNote(
   return { session: lane, messages: toStored(messages, id), meta: metaOf(body) };
 }
 
-interface Announced {
+interface AnnouncementOrigin {
   source: string;
   principal?: Principal | undefined;
   sessionId?: string | undefined;
@@ -127,10 +127,10 @@ interface Announced {
 }
 
 /**
- * The message that posts a result to the main session. The result of a turn that is not the owner's comes from outside, so
- * it never appears there as the agent's own words.
+ * Returns the message that posts a result to the main session. The result of a turn of another principal than the owner
+ * comes from outside, so it never appears there as the agent's own words.
  */
-export function announcement(text: string, from: Announced) {
+export function announcement(text: string, from: AnnouncementOrigin) {
   const { turnId, principal, sessionId = from.source } = from;
   const isOwners = principal === "owner";
   const role = isOwners ? "assistant" : "user";

@@ -3,7 +3,7 @@ import { exactJson, type PorticoError } from "portico";
 import type { TracedStep } from "portico/agent";
 import { Stopped } from "portico/schedules";
 import type { Batch, Claim, ClaimOutcome } from "portico/store";
-import { type AgentContext, MAIN_SESSION, shownError } from "../context.ts";
+import { type AgentContext, MAIN_SESSION, toPublicError } from "../context.ts";
 import { errors } from "../errors.ts";
 import type { LoopPause } from "../turns/loop.ts";
 import type { Caller, Progress } from "../turns/progress.ts";
@@ -27,7 +27,7 @@ import { iso } from "./status.ts";
 const FINISH_TRIES = 30;
 const FINISH_PAUSE_MS = 1000;
 
-/** What an attempt did until it ended. */
+/** The steps of an attempt. */
 interface Steps {
   trace: TracedStep[];
   steps: StepRecorder;
@@ -40,9 +40,9 @@ interface AttemptEnd {
   outcome: ClaimOutcome;
   /** Written in the same transaction as the outcome. */
   batch?: Batch;
-  /** For a caller whose connection is open. */
+  /** The response for a caller whose connection is open. */
   response?: Parameters<Caller["settle"]>[0];
-  /** Updates the record of the steps, where the turn goes on later. */
+  /** Updates the record of the steps if the turn continues later. */
   recordSteps?(): Promise<void>;
   emitEvents?(): void;
 }
@@ -58,12 +58,12 @@ export class Ending {
   }
 
   /** Ends a heartbeat that had nothing to do. */
-  async nothing(claim: Claim<TurnBody>, steps: StepRecorder): Promise<void> {
+  async completeWithoutWork(claim: Claim<TurnBody>, steps: StepRecorder): Promise<void> {
     const outcome = { state: "done", result: { text: "", steps: 0 } } as const;
     await this.#apply({ claim, steps, outcome });
   }
 
-  async completed(turn: CompletedTurn & Steps & { ms: number }): Promise<void> {
+  async complete(turn: CompletedTurn & Steps & { ms: number }): Promise<void> {
     const { claim, body, end, trace, steps: recorder, ms } = turn;
     const { failedAttempts } = recorder;
     const text = textToKeep(turn);
@@ -88,10 +88,10 @@ export class Ending {
     const { item } = claim;
     const { principal, source } = body;
     const { steps, model, usage } = end;
-    const about = { sessionKey: item.lane, principal };
+    const emitOptions = { sessionKey: item.lane, principal };
     // The chat endpoint emits this event for its own completions.
     if (content !== "" && !body.chat)
-      void ctx.emit("message:sent", { content, source, model, to: item.lane }, about);
+      void ctx.emit("message:sent", { content, source, model, to: item.lane }, emitOptions);
     const { prompt_tokens, completion_tokens, total_tokens } = usage;
     void ctx.emit(
       "agent:completed",
@@ -104,7 +104,7 @@ export class Ending {
         usage: { prompt_tokens, completion_tokens, total_tokens },
         ms,
       },
-      about,
+      emitOptions,
     );
   }
 
@@ -118,8 +118,8 @@ export class Ending {
     );
   }
 
-  /** Pauses a turn until the owner has decided. A turn that only keeps what it has done goes on at once. */
-  async paused(
+  /** Pauses a turn until the owner has decided. A turn that pauses only to save its progress continues at once. */
+  async pause(
     claim: Claim<TurnBody>,
     body: TurnBody,
     { until, newCalls: calls }: LoopPause,
@@ -135,7 +135,7 @@ export class Ending {
         messages: meta === undefined ? [] : [{ session: item.lane, messages: [], meta }],
         kv: until === undefined ? [] : [waitingMark(item.id, until - now)],
       },
-      recordSteps: () => steps.paused(),
+      recordSteps: () => steps.recordPause(),
       emitEvents: () => {
         for (const call of calls) this.#emitConfirm(claim, body, call);
       },
@@ -154,7 +154,7 @@ export class Ending {
     );
   }
 
-  async failed(
+  async fail(
     claim: Claim<TurnBody>,
     body: TurnBody,
     reason: unknown,
@@ -162,16 +162,16 @@ export class Ending {
   ): Promise<void> {
     const { ctx, store, defaults } = this.#agent;
     const { item } = claim;
-    const stopped = reason instanceof Stopped ? reason.why : undefined;
-    if (stopped === "lost") {
+    const stopReason = reason instanceof Stopped ? reason.why : undefined;
+    if (stopReason === "lost") {
       ctx.log.warn({ turn: item.id }, "Another worker has taken this turn over.");
       steps.abandon();
       return;
     }
-    const error = stopped
-      ? { code: stopped, message: `The turn was stopped (${stopped}).` }
-      : shownError(reason);
-    if (!stopped)
+    const error = stopReason
+      ? { code: stopReason, message: `The turn was stopped (${stopReason}).` }
+      : toPublicError(reason);
+    if (!stopReason)
       ctx.log.warn({ err: reason, turn: item.id, attempt: item.attempts }, "A turn failed.");
     const outcome = outcomeOf(item, reason, error, {
       now: store().now(),
@@ -188,12 +188,12 @@ export class Ending {
         messages: isFailureNoted(body, error, willRetry) ? [failureNote(item, body, error)] : [],
         items: willRetry ? [] : deliveryOf(ctx, claim, "turn.failed", { error }),
       },
-      response: { error: stopped ? stoppedError(stopped) : reason },
+      response: { error: stopReason ? stoppedError(stopReason) : reason },
       recordSteps: async () => {
-        if (willRetry) await steps.failed(error);
+        if (willRetry) await steps.recordFailure(error);
       },
       emitEvents: () => {
-        if (!stopped) this.#emitFailed(claim, body, error, outcome);
+        if (!stopReason) this.#emitFailed(claim, body, error, outcome);
       },
     });
   }
@@ -201,7 +201,7 @@ export class Ending {
   #emitFailed(
     claim: Claim<TurnBody>,
     body: TurnBody,
-    error: ReturnType<typeof shownError>,
+    error: ReturnType<typeof toPublicError>,
     outcome: ClaimOutcome,
   ): void {
     const { item } = claim;
@@ -223,12 +223,12 @@ export class Ending {
    * Ends an attempt. The order matters:
    *
    * 1. A caller with an open connection does not wait for the store.
-   * 2. Where the turn goes on later, the record of its steps is written while the turn is still this process's own: the
-   *    process that takes the turn up reads the record.
-   * 3. The outcome and what belongs to it are one transaction. Where the store refuses it, another worker has the turn, and
-   *    nothing else happens: that worker writes the record and emits the events.
-   * 4. The events report what is durable.
-   * 5. Where the turn has ended, its result holds the steps from now on, and their record is removed.
+   * 2. If the turn continues later, the record of its steps is written while this process still owns the turn, because the
+   *    process that resumes the turn reads the record.
+   * 3. The outcome and its records are one transaction. If the store refuses it, another worker owns the turn, and nothing
+   *    else happens: that worker writes the record and emits the events.
+   * 4. The events report only what is durable.
+   * 5. If the turn has ended, its result contains the steps, so their record is removed.
    */
   async #apply({ claim, steps, outcome, batch, ...end }: AttemptEnd): Promise<void> {
     if (end.response) this.#progress.callerOf(claim.item.id)?.settle(end.response);
@@ -238,13 +238,13 @@ export class Ending {
       return;
     }
     end.emitEvents?.();
-    const goesOn = outcome.state === "retry" || outcome.state === "paused";
-    if (!goesOn) await steps.ended();
+    const willContinue = outcome.state === "retry" || outcome.state === "paused";
+    if (!willContinue) await steps.recordEnd();
   }
 
   /**
-   * Returns false where another worker has the turn by now, or its end could not be written: then the lease runs out and
-   * the turn is repeated. What the turn did cannot be undone, so this waits for a store that fails for a moment.
+   * Returns false if another worker owns the turn by now, or if the end could not be written; in that case the lease
+   * expires and the turn is repeated. The effects of a turn cannot be undone, so this retries while the store fails.
    */
   async #finish(claim: Claim<TurnBody>, outcome: ClaimOutcome, batch?: Batch): Promise<boolean> {
     const { ctx, store } = this.#agent;
@@ -259,10 +259,10 @@ export class Ending {
           );
         return isOwned;
       } catch (error) {
-        if (shownError(error).code !== "store_unavailable" && batch !== undefined) {
+        if (toPublicError(error).code !== "store_unavailable" && batch !== undefined) {
           // An end that can never be written must not be tried for ever.
           ctx.log.error({ err: error, turn }, "The end of a turn cannot be written.");
-          return this.#finish(claim, { state: "dead", error: shownError(error) });
+          return this.#finish(claim, { state: "dead", error: toPublicError(error) });
         }
         if (tries === FINISH_TRIES || ctx.signal.aborted) {
           ctx.log.error(
@@ -283,6 +283,6 @@ function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
   return { turnId: item.id, sessionId: item.lane, agentId, source, context };
 }
 
-function stoppedError(why: Stopped["why"]): PorticoError {
-  return why === "cancelled" ? errors.turnStopped() : errors.gatewayStopping();
+function stoppedError(reason: Stopped["why"]): PorticoError {
+  return reason === "cancelled" ? errors.turnStopped() : errors.gatewayStopping();
 }

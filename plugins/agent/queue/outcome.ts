@@ -1,4 +1,4 @@
-/** What becomes of a turn that did not end well. */
+/** Decides what happens to a turn whose attempt failed. */
 import type { FailedAttempt, TracedStep } from "portico/agent";
 import { Stopped } from "portico/schedules";
 import type { ClaimOutcome, WorkItem } from "portico/store";
@@ -12,7 +12,7 @@ interface FailedRun {
   failedAttempts: readonly FailedAttempt[];
 }
 
-/** Tried again, dead or cancelled. */
+/** Returns whether the turn is retried, dead or cancelled. */
 export function outcomeOf(
   item: WorkItem<TurnBody>,
   reason: unknown,
@@ -22,7 +22,7 @@ export function outcomeOf(
   const result = { trace, failedAttempts };
   if (reason instanceof Stopped) {
     if (reason.why === "cancelled") return { state: "cancelled", error, result };
-    // No client waits for the chat completion any more.
+    // After a shutdown, no client waits for the chat completion any more.
     if (item.body.chat) return { state: "cancelled", error, result };
     return { state: "retry", at: now, error, interrupted: true };
   }
@@ -48,7 +48,7 @@ const FINAL_CODES = new Set<unknown>([
   "storage_full",
 ]);
 
-/** What may go better next time: anything but a refusal of the request itself, or a turn that was too slow already. */
+/** Returns true if another attempt may succeed: the request itself was not refused, and the turn did not time out. */
 function isTransient(reason: unknown): boolean {
   const { status, code } = reason as { status?: unknown; code?: unknown };
   if (FINAL_CODES.has(code)) return false;

@@ -1,9 +1,9 @@
-/** On whose behalf a stored turn runs. */
+/** Finds the principal on whose behalf a stored turn runs. */
 import { type Principal, principalNamed, readPrincipal } from "portico";
 import type { WorkItem } from "portico/store";
 import type { TurnBody } from "../turns/turn-body.ts";
 
-/** What older versions stored of a webhook's turn: `token`, `key:<name>` or `mapping:<name>`. */
+/** Older versions stored the caller of a webhook's turn: `token`, `key:<name>` or `mapping:<name>`. */
 type OlderBody = TurnBody & { caller?: string };
 
 /** Sources of turns that only the owner could start before turns had a principal. */
@@ -16,14 +16,14 @@ export function principalOfTurn({
   return readPrincipal(body.principal) ?? principalOfOlderTurn(body, lane);
 }
 
-/** Whose share of the places for turns it takes; undefined for the owner, whom no share limits. */
+/** Returns the holder whose share of the concurrent turns a turn uses; undefined for the owner, whom no share limits. */
 export function holderOf(principal: Principal): string | undefined {
   return principal === "owner" ? undefined : principal;
 }
 
 /**
- * A turn that was stored before turns had a principal. Where its source does not say for certain who caused it, it is
- * `outside`: it still runs, without tools.
+ * Derives the principal of a turn that was stored before turns had a principal. If the source does not identify the
+ * caller for certain, the principal is `outside`, so that the turn still runs, without tools.
  */
 function principalOfOlderTurn(
   { source, caller, untrusted }: OlderBody,
@@ -37,7 +37,7 @@ function principalOfOlderTurn(
   return caller === "token" && untrusted === undefined ? "owner" : "outside";
 }
 
-/** Of a client key's chat: its sessions are `key:<name>:…`, with the name escaped. */
+/** Returns the client key of a chat session, which is named `key:<name>:…` with the name escaped. */
 function principalOfSession(session: string): Principal | undefined {
   const [kind, name] = session.split(":");
   return kind === "key" && name ? `key:${name}` : undefined;

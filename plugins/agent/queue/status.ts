@@ -1,4 +1,4 @@
-/** The state of turns and wakes as responses show it: JSON-ready, times in ISO 8601. */
+/** Converts turns and wakes into the form of responses: JSON-ready, times in ISO 8601. */
 import type {
   FailedAttempt,
   TracedStep,
@@ -26,16 +26,16 @@ interface TurnResult {
 
 export function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
   const { text, model, steps, usage } = (item.result as TurnResult | undefined) ?? {};
-  const waiting = waitingCallsOf(item);
+  const waitingCalls = waitingCallsOf(item);
   return {
     turnId: item.id,
     sessionId: item.lane,
-    state: waiting === undefined ? stateOf(item) : "waiting",
+    state: waitingCalls === undefined ? stateOf(item) : "waiting",
     source: item.body.source,
     principal: principalOfTurn(item),
     attempts: item.attempts,
     ...timesOf(item),
-    retryAt: waiting === undefined ? iso(item.retryAt) : undefined,
+    retryAt: waitingCalls === undefined ? iso(item.retryAt) : undefined,
     result: text,
     model,
     steps,
@@ -45,19 +45,19 @@ export function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
       total_tokens: usage.total_tokens,
     },
     error: errorOf(item),
-    waitingCalls: waiting,
+    waitingCalls,
   };
 }
 
-/** Those of a turn that waits for the owner; undefined where it does not. */
+/** Returns the calls that wait for the owner; undefined if the turn does not wait. */
 export function waitingCallsOf({ state, body }: WorkItem<TurnBody>): WaitingCall[] | undefined {
   const open = body.paused?.loop.open;
   if (state !== "queued" || open === undefined) return undefined;
-  const waiting = open.waiting.filter(({ index }) => index >= open.next);
-  return waiting.length === 0 ? undefined : waiting;
+  const waitingCalls = open.waiting.filter(({ index }) => index >= open.next);
+  return waitingCalls.length === 0 ? undefined : waitingCalls;
 }
 
-/** The state of a turn with its steps. Those of a turn that has not ended come from its record in the store. */
+/** Returns the state of a turn with its steps. The steps of a turn that has not ended come from its record in the store. */
 export async function turnReport(
   { store }: Pick<AgentContext, "store">,
   item: WorkItem<TurnBody>,
@@ -79,7 +79,7 @@ export async function turnReport(
   };
 }
 
-/** The state of a turn. If it has not ended, model, steps and tokens are those so far. */
+/** Returns the state of a turn. If it is running, model, steps and tokens are those so far. */
 export async function progressingTurn(
   { store }: Pick<AgentContext, "store">,
   item: WorkItem<TurnBody>,
@@ -93,7 +93,7 @@ export async function progressingTurn(
   return sums.steps > 0 ? { ...status, ...amounts } : status;
 }
 
-/** The steps of the latest attempt. If it has recorded none yet, those until the last pause of the turn. */
+/** Returns the steps of the latest attempt. If it has recorded none yet, returns those until the last pause of the turn. */
 function stepsOf(
   { attempts, body, state }: WorkItem<TurnBody>,
   record: StepRecord | undefined,
@@ -113,7 +113,7 @@ export function hasEnded({ state }: Pick<TurnStatus, "state">): boolean {
   return state === "done" || state === "dead" || state === "cancelled";
 }
 
-/** `taken`: the turn that has the event in its prompt. */
+/** `turn` is the turn that has the event in its prompt. */
 export function wakeStatus(item: WorkItem, turn: TurnStatus | undefined): WakeStatus {
   return {
     eventId: item.id,
@@ -144,18 +144,18 @@ export function iso(ms: number | undefined): string | undefined {
   return ms === undefined ? undefined : new Date(ms).toISOString();
 }
 
-const DEAD_SHOWN = 5;
+const MAX_DEAD_SHOWN = 5;
 
-/** For `portico status`: what is not tried again. */
+/** Returns notices about dead turns for `portico status`. */
 export async function deadTurns(agent: AgentContext): Promise<string[]> {
   const queue = agent.store().items;
   if ((await queue.count("turn", "dead")) === 0) return [];
-  const items = await queue.list({ kind: "turn", state: "dead", limit: DEAD_SHOWN + 1 });
-  const dead = items.slice(0, DEAD_SHOWN).map((item) => {
+  const items = await queue.list({ kind: "turn", state: "dead", limit: MAX_DEAD_SHOWN + 1 });
+  const lines = items.slice(0, MAX_DEAD_SHOWN).map((item) => {
     const { turnId, sessionId, error } = turnStatus(item as WorkItem<TurnBody>);
     return `The turn ${turnId} of session ${sessionId} is dead: ${(error?.message ?? "no reason was given").replace(/\.+$/, "")}. Try it again: portico turns replay ${turnId}`;
   });
-  return items.length > DEAD_SHOWN
-    ? [...dead, "More turns are dead: portico turns list --state dead"]
-    : dead;
+  return items.length > MAX_DEAD_SHOWN
+    ? [...lines, "More turns are dead: portico turns list --state dead"]
+    : lines;
 }

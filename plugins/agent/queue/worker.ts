@@ -1,4 +1,4 @@
-/** Takes turns out of the store and conducts them. */
+/** Claims turns from the store and runs them. */
 import { createClaimLoop } from "portico/schedules";
 import { Conductor } from "./conduct.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
@@ -8,18 +8,18 @@ import { holderOf, principalOfTurn } from "./principal-of.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
 const LEASE_MS = 30_000;
-/** How long running turns may continue when the plugin is reloaded. */
+/** The time for which running turns may continue when the plugin is reloaded. */
 const RELOAD_GRACE_MS = 3000;
 
 export interface Worker {
   start(): void;
   /** Claims no more turns; running ones continue. */
   drain(): void;
-  /** Stops running turns too: they are taken up again at the next start. */
+  /** Stops running turns too. They are resumed at the next start. */
   stop(): Promise<void>;
-  /** Stops a turn that runs here; false where it does not. */
+  /** Stops a turn that runs in this process. Returns false if it does not run here. */
   abort(turnId: string): boolean;
-  /** The turns of a session that run here. */
+  /** Returns the ids of the turns of a session that run in this process. */
   runningIn(sessionId: string): string[];
 }
 
@@ -47,14 +47,14 @@ export function createWorker(
     holderOf: (item) => holderOf(principalOfTurn(item)),
     run: (claim, signal) => ctx.busy(conductor.conduct(claim, signal)),
   });
-  let shuttingDown = false;
+  let isShuttingDown = false;
   return {
     start: loop.start,
     drain() {
-      shuttingDown = true;
+      isShuttingDown = true;
       loop.drain();
     },
-    stop: () => loop.stop({ graceMs: shuttingDown ? 0 : RELOAD_GRACE_MS }),
+    stop: () => loop.stop({ graceMs: isShuttingDown ? 0 : RELOAD_GRACE_MS }),
     abort: loop.cancel,
     runningIn: (sessionId) =>
       loop

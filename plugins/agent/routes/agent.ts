@@ -4,7 +4,7 @@ import type { AgentService } from "portico/agent";
 import { runCommand, parseCommand } from "../commands.ts";
 import { type AgentContext, MAIN_SESSION } from "../context.ts";
 import type { Progress } from "../turns/progress.ts";
-import { received, type TurnBody } from "../turns/turn-body.ts";
+import { emitReceived, type TurnBody } from "../turns/turn-body.ts";
 import type { Worker } from "../queue/worker.ts";
 import type { agentRequest } from "../schema.ts";
 import { agentRoutes } from "./routes-schema.ts";
@@ -30,8 +30,8 @@ export function mountAgent({ agent, service, worker, progress }: Deps): void {
     const principal = principalOf(call.client);
     await service.checkModel({ ...request, principal });
     const turnBody: TurnBody = { ...request, stream, source, principal };
-    const body = await received(agent, session, turnBody).catch((error: unknown) => {
-      // No caller waits for it: it stays in the queue until its hook works again. A command is not queued.
+    const body = await emitReceived(agent, session, turnBody).catch((error: unknown) => {
+      // If no caller waits, the turn stays in the queue until the hook works again. Commands are not queued.
       const mayWait = !wait && !stream && parseCommand(turnBody.message) === undefined;
       if (mayWait && isPorticoError(error) && error.code === "hook_unavailable") return turnBody;
       throw error;

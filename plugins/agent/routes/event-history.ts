@@ -18,12 +18,12 @@ export interface MissedEvents {
 
 interface Limits {
   count: number;
-  /** Of the JSON texts together, in characters. */
+  /** The total length of the JSON texts, in characters. */
   chars: number;
 }
 
 export function createEventHistory(limits: Limits) {
-  // A restart begins to count again: its ids must not look like those of the process before.
+  // The numbers restart with each process, so ids contain the process to differ from those of the previous one.
   const processId = randomBytes(6).toString("hex");
   const events: NumberedEvent[] = [];
   let chars = 0;

@@ -1,4 +1,4 @@
-/** `GET /events`: the bus as it happens. */
+/** `GET /events`: streams the events of the bus. */
 import type { HookEvent, Call, Dispose, EmitResult, PluginContext } from "portico";
 import { maskNamed } from "portico/strings";
 import { feedsOf } from "portico/event-stream";
@@ -6,13 +6,13 @@ import { clip } from "portico/strings";
 import type {} from "portico/cluster";
 import { createEventHistory, type NumberedEvent } from "./event-history.ts";
 
-/** Longest text of one field: a feed is for looking, not for copying whole prompts. */
+/** The longest text of one field, because a feed is for watching and not for copying whole prompts. */
 const TEXT_CHARS = 2000;
 const DEPTH = 6;
 
-/** How much a client that was away can catch up with. */
+/** The limits of the history with which a client can catch up. */
 const HISTORY = { count: 1000, chars: 2_000_000 };
-/** How long events are kept after the last client has disconnected. Recording every event costs time, so it ends then. */
+/** Recording continues for this long after the last client has disconnected. It costs time for every event, so it ends then. */
 const RECORDING_MS = 10 * 60_000;
 
 /** An event as a client receives it. */
@@ -123,17 +123,17 @@ function isMatch(pattern: string, name: string): boolean {
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }
 
-/** Copies a context for clients: without secrets, which the names of their keys tell, and with long texts cut. */
+/** Copies a context for clients: masks secrets, which it recognises by their keys, and shortens long texts. */
 function toPublic(value: unknown): unknown {
-  return maskNamed(shortened(value, 0));
+  return maskNamed(shortenTexts(value, 0));
 }
 
-function shortened(value: unknown, depth: number): unknown {
+function shortenTexts(value: unknown, depth: number): unknown {
   if (typeof value === "string") return clip(value, TEXT_CHARS);
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   if (depth >= DEPTH) return "[…]";
-  if (Array.isArray(value)) return value.slice(0, 100).map((item) => shortened(item, depth + 1));
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => shortenTexts(item, depth + 1));
   return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, shortened(item, depth + 1)]),
+    Object.entries(value).map(([key, item]) => [key, shortenTexts(item, depth + 1)]),
   );
 }

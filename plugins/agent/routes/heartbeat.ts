@@ -1,4 +1,4 @@
-/** The heartbeat: one now, and how it stands. */
+/** Routes that show the heartbeat and start one. */
 import type { AgentService } from "portico/agent";
 import { limitIn } from "portico/strings";
 import type { AgentContext } from "../context.ts";

@@ -1,4 +1,4 @@
-/** What the agent's routes take and answer. */
+/** The schemas of the agent's routes. */
 import { type RouteOptions, Type } from "portico";
 import {
   AnyObject,

@@ -1,4 +1,4 @@
-/** Sessions and their transcripts. */
+/** Routes for sessions and their transcripts. */
 import type { ChatMessage } from "portico/provider";
 import { limitIn } from "portico/strings";
 import type { Session, StoredMessage } from "portico/store";
@@ -14,7 +14,7 @@ export function mountSessions(agent: AgentContext): void {
     const sessions = await agent
       .store()
       .sessions.list({ limit: limitIn(query, 50), prefix: prefix ?? undefined });
-    return { sessions: sessions.map(shownSession) };
+    return { sessions: sessions.map(toPublicSession) };
   });
   ctx.route("GET", "/sessions/:id", agentRoutes.session, async ({ params, query }) => {
     const id = params["id"] ?? "";
@@ -22,7 +22,7 @@ export function mountSessions(agent: AgentContext): void {
     if (session === undefined) throw errors.unknownSession({ id });
     const last = query.has("last") ? limitIn(query, 50, "last") : undefined;
     const transcript = await agent.store().sessions.transcript(id, { last });
-    return { ...shownSession(session), messages: transcript.map(shownMessage) };
+    return { ...toPublicSession(session), messages: transcript.map(toPublicMessage) };
   });
   ctx.route("DELETE", "/sessions/:id", agentRoutes.deleteSession, async ({ params }) => {
     const id = params["id"] ?? "";
@@ -32,18 +32,18 @@ export function mountSessions(agent: AgentContext): void {
   });
 }
 
-function shownSession(session: Session) {
+function toPublicSession(session: Session) {
   const { id, createdAt, updatedAt, messages, meta } = session;
-  const { summaryUpTo: _summaryUpTo, ...shown } = meta;
+  const { summaryUpTo: _summaryUpTo, ...publicMeta } = meta;
   return {
     id,
     createdAt: iso(createdAt),
     updatedAt: iso(updatedAt),
     messageCount: messages,
-    ...shown,
+    ...publicMeta,
   };
 }
 
-function shownMessage({ seq, at, turnId, body }: StoredMessage) {
+function toPublicMessage({ seq, at, turnId, body }: StoredMessage) {
   return { seq, at: iso(at), turnId, ...(body as ChatMessage) };
 }

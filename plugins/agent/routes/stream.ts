@@ -1,4 +1,4 @@
-/** A turn as server-sent events: `turn`, `tool`, `confirm`, `delta`, `failed`, `attempt`, `end`. */
+/** Streams a turn as server-sent events: `turn`, `tool`, `confirm`, `delta`, `failed`, `attempt`, `end`. */
 import type { Call } from "portico";
 import { openSse } from "portico/event-stream";
 import type { AgentService } from "portico/agent";
@@ -11,28 +11,28 @@ interface Deps {
   progress: Progress;
 }
 
-interface Started {
+interface StreamedTurn {
   turnId: string;
   sessionId: string;
   start(): Promise<unknown>;
 }
 
-/** Fails as a plain response where the turn could not be put into the queue. */
+/** Throws before the stream begins if the turn could not be enqueued, so that the client gets an ordinary error response. */
 export async function streamTurn(
   { agent, service, progress }: Deps,
   call: Call,
-  { turnId, sessionId, start }: Started,
+  { turnId, sessionId, start }: StreamedTurn,
 ): Promise<void> {
-  // What comes before the response has begun waits for that.
-  const early: [name: string, data: object][] = [];
-  let send = (name: string, data: object): void => void early.push([name, data]);
+  // Events that arrive before the response has begun wait here.
+  const earlyEvents: [name: string, data: object][] = [];
+  let send = (name: string, data: object): void => void earlyEvents.push([name, data]);
   let lastAttempt = 0;
   const listen: ListenToAttempts = (text, attempt) => {
     if (lastAttempt !== 0 && lastAttempt !== attempt) send("attempt", { attempt });
     lastAttempt = attempt;
     send("delta", { text });
   };
-  const undo = [
+  const disposers = [
     progress.onDelta(turnId, listen),
     followEvents(agent, turnId, (name, data) => send(name, data)),
   ];
@@ -40,34 +40,38 @@ export async function streamTurn(
     await start();
     const sse = openSse(call, { endOnClose: false });
     sse.send("turn", { turnId, sessionId });
-    for (const [name, data] of early) sse.send(name, data);
+    for (const [name, data] of earlyEvents) sse.send(name, data);
     send = (name, data) => sse.send(name, data);
     const status = await service.waitFor(turnId, { signal: call.signal }).catch(() => undefined);
-    // an attempt that another gateway has made was not heard here
+    // The deltas of an attempt in another gateway do not arrive here, so its result is sent as one delta.
     if (status?.result && lastAttempt !== status.attempts) listen(status.result, status.attempts);
     if (status) sse.send("end", status);
     sse.close();
   } finally {
-    for (const each of undo) void each();
+    for (const dispose of disposers) void dispose();
   }
 }
 
-/** Tools that were called, calls that wait for the owner, and attempts that failed and have another one behind them. */
+/** Passes on the turn's tool calls, calls that wait for the owner, and failed attempts that will be retried. */
 function followEvents(
   { ctx }: AgentContext,
-  of: string,
+  turnId: string,
   send: (name: string, data: object) => void,
 ) {
   return ctx.onAny((event) => {
-    if (event.name === "agent:tool" && event.context.turnId === of) {
+    if (event.name === "agent:tool" && event.context.turnId === turnId) {
       const { tool, ok, ms } = event.context;
       send("tool", { tool, ok, ms });
     }
-    if (event.name === "agent:confirm" && event.context.turnId === of) {
+    if (event.name === "agent:confirm" && event.context.turnId === turnId) {
       const { callId, tool, arguments: args, until } = event.context;
       send("confirm", { callId, tool, arguments: args, until });
     }
-    if (event.name === "agent:failed" && event.context.turnId === of && event.context.willRetry) {
+    if (
+      event.name === "agent:failed" &&
+      event.context.turnId === turnId &&
+      event.context.willRetry
+    ) {
       const { attempts, error, retryAt } = event.context;
       send("failed", { attempt: attempts, error, retryAt });
     }

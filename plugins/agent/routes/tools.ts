@@ -1,4 +1,4 @@
-/** `GET /tools`: the tools that there are, and who may use them. */
+/** `GET /tools`: lists the tools and what a principal may use. */
 import { partsOf, type Principal, principalNamed, readPrincipal } from "portico";
 import { errors } from "../errors.ts";
 import { type Access, isKindOfPrincipal } from "../access/access.ts";
@@ -10,10 +10,10 @@ import { agentRoutes } from "./routes-schema.ts";
 export function mountTools(agent: AgentContext): void {
   const { ctx } = agent;
   ctx.route("GET", "/tools", agentRoutes.tools, async (call) => {
-    const principal = readWanted(call.query.get("as") ?? "owner");
+    const principal = parsePrincipal(call.query.get("as") ?? "owner");
     const access = await agent.access(principal);
     if (!access.isKnown)
-      throw errors.unknownPrincipal({ principal: described(principal) }, { param: "as" });
+      throw errors.unknownPrincipal({ principal: describePrincipal(principal) }, { param: "as" });
     const agentId = call.query.get("agent") ?? MAIN_AGENT;
     const rules = agent.settings(agentId).tools;
     const all = ctx.list("tool");
@@ -30,7 +30,7 @@ export function mountTools(agent: AgentContext): void {
   });
 }
 
-/** What its tools reach, in the words of the settings. */
+/** Describes what the principal's tools reach, in the terms of the settings. */
 function reachOf({ isOwner, browser, network, sessions, workspaceFiles, mayAnnounce }: Access) {
   return {
     files: isOwner ? ("workspace" as const) : ("own" as const),
@@ -42,10 +42,10 @@ function reachOf({ isOwner, browser, network, sessions, workspaceFiles, mayAnnou
   };
 }
 
-function readWanted(text: string): Principal {
+function parsePrincipal(text: string): Principal {
   const principal = readPrincipal(text);
   if (principal !== undefined) return principal;
-  // a name as the configuration has it may hold characters that a principal has escaped
+  // The name may be as the configuration writes it, with characters that a principal escapes.
   const colon = text.indexOf(":");
   const kind = text.slice(0, colon);
   const name = text.slice(colon + 1);
@@ -53,7 +53,7 @@ function readWanted(text: string): Principal {
   throw errors.notAPrincipal({ text: JSON.stringify(text) }, { param: "as" });
 }
 
-function described(principal: Principal): string {
+function describePrincipal(principal: Principal): string {
   const { kind, name } = partsOf(principal) ?? { kind: principal, name: "" };
   const nouns: Record<string, string> = {
     key: "client key",

@@ -1,4 +1,4 @@
-/** The queue of turns. */
+/** Routes for the queue of turns. */
 import type { Static } from "portico";
 import type { AgentService, TurnReport, TurnStatus } from "portico/agent";
 import { choiceIn, limitIn } from "portico/strings";
@@ -10,16 +10,16 @@ import type { TurnBody } from "../turns/turn-body.ts";
 import { errors } from "../errors.ts";
 import { agentRoutes, type confirmBody, type denyBody, TURN_STATES } from "./routes-schema.ts";
 
-/** Of the newest, for ids that are given in short. */
-const MOST_LOOKED_AT = 1000;
+/** The number of newest turns that are searched for a shortened id, and the page size of a scan by principal. */
+const MAX_SCANNED = 1000;
 
-/** Looked through for turns that a filter passes. */
-const MOST_PAGES = 20;
+/** The number of pages that are scanned for turns that match a filter. */
+const MAX_PAGES = 20;
 
 export function mountTurns(agent: AgentContext, service: AgentService): void {
   const { ctx } = agent;
   ctx.route("GET", "/turns/:id", agentRoutes.turn, async ({ params }): Promise<TurnReport> => {
-    const report = await turnReport(agent, await find(params["id"] ?? ""));
+    const report = await turnReport(agent, await findTurn(params["id"] ?? ""));
     if (report.waitingCalls === undefined) return report;
     return { ...report, waitingCalls: await withDecisions(agent, report.waitingCalls) };
   });
@@ -27,32 +27,32 @@ export function mountTurns(agent: AgentContext, service: AgentService): void {
     turns: await listTurns(agent, query),
   }));
   ctx.route("POST", "/turns/:id/cancel", agentRoutes.cancel, async ({ params }) => {
-    const { id } = await find(params["id"] ?? "");
+    const { id } = await findTurn(params["id"] ?? "");
     return { ok: await service.cancel(id) };
   });
   ctx.route("POST", "/turns/:id/replay", agentRoutes.replay, async ({ params }) => {
-    const { id } = await find(params["id"] ?? "");
+    const { id } = await findTurn(params["id"] ?? "");
     if (await agent.store().items.replay(id)) return { ok: true };
     throw errors.neitherDeadNorCancelled();
   });
   ctx.route("POST", "/turns/:id/confirm", agentRoutes.confirm, async (request) => {
-    const item = await find(request.params["id"] ?? "");
+    const item = await findTurn(request.params["id"] ?? "");
     const { call: callId } = await request.json<Static<typeof confirmBody>>();
     return decide(agent, item, callId, { answer: "confirmed" });
   });
   ctx.route("POST", "/turns/:id/deny", agentRoutes.deny, async (request) => {
-    const item = await find(request.params["id"] ?? "");
+    const item = await findTurn(request.params["id"] ?? "");
     const { call: callId, reason } = await request.json<Static<typeof denyBody>>();
     return decide(agent, item, callId, { answer: "denied", reason });
   });
 
-  /** By its id, in short too. */
-  async function find(id: string): Promise<WorkItem<TurnBody>> {
+  /** Finds a turn by its id or a part of it. Throws `not_found`. */
+  async function findTurn(id: string): Promise<WorkItem<TurnBody>> {
     const { items } = agent.store();
-    const exact = await service.turn(id);
-    const item = exact
-      ? await items.get(exact.turnId)
-      : byShortId(await items.list({ kind: "turn", limit: MOST_LOOKED_AT }), id);
+    const status = await service.turn(id);
+    const item = status
+      ? await items.get(status.turnId)
+      : byShortId(await items.list({ kind: "turn", limit: MAX_SCANNED }), id);
     if (item === undefined) throw errors.unknownTurn({ id });
     return item as WorkItem<TurnBody>;
   }
@@ -65,7 +65,7 @@ interface TurnFilter {
   limit: number;
 }
 
-/** The newest turns that a filter passes. */
+/** Returns the newest turns that match the filter. */
 async function listTurns(agent: AgentContext, query: URLSearchParams): Promise<TurnStatus[]> {
   const filter: TurnFilter = {
     state: choiceIn(query, "state", TURN_STATES),
@@ -75,30 +75,32 @@ async function listTurns(agent: AgentContext, query: URLSearchParams): Promise<T
   };
   const { state, limit } = filter;
   if (state === "waiting") {
-    const waiting = (await waitingTurns(agent)).filter((item) => passes(filter, turnStatus(item)));
-    const newest = waiting.reverse().slice(0, limit);
+    const waitingItems = (await waitingTurns(agent)).filter((item) =>
+      matchesFilter(filter, turnStatus(item)),
+    );
+    const newest = waitingItems.reverse().slice(0, limit);
     return Promise.all(newest.map((item) => progressingTurn(agent, item)));
   }
-  const passing: WorkItem<TurnBody>[] = [];
+  const matchingItems: WorkItem<TurnBody>[] = [];
   let before: number | undefined;
-  for (let page = 0; page < MOST_PAGES && passing.length < limit; page++) {
+  for (let page = 0; page < MAX_PAGES && matchingItems.length < limit; page++) {
     const items = await pageOfTurns(agent, filter, before);
-    passing.push(...items.filter((item) => passes(filter, turnStatus(item))));
+    matchingItems.push(...items.filter((item) => matchesFilter(filter, turnStatus(item))));
     if (items.length < pageSizeOf(filter)) break;
     before = items.at(-1)?.seq;
   }
-  return Promise.all(passing.slice(0, limit).map((item) => progressingTurn(agent, item)));
+  return Promise.all(matchingItems.slice(0, limit).map((item) => progressingTurn(agent, item)));
 }
 
-function passes({ state, principal, session }: TurnFilter, turn: TurnStatus): boolean {
+function matchesFilter({ state, principal, session }: TurnFilter, turn: TurnStatus): boolean {
   if (state !== undefined && turn.state !== state) return false;
   if (principal !== null && turn.principal !== principal) return false;
   return session === null || turn.sessionId === session;
 }
 
-/** The store cannot select by principal, so more are read at once. */
+/** The store cannot select by principal, so a scan by principal reads larger pages. */
 const pageSizeOf = ({ principal, limit }: TurnFilter): number =>
-  principal === null ? limit : MOST_LOOKED_AT;
+  principal === null ? limit : MAX_SCANNED;
 
 async function pageOfTurns(
   agent: AgentContext,

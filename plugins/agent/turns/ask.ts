@@ -1,4 +1,4 @@
-/** One call of a model, streamed if a listener exists. */
+/** Sends one request to a model, streamed if a listener exists. */
 import type { ChatOptions, ChatService } from "portico/models";
 import {
   type ChatMessage,
@@ -9,7 +9,7 @@ import {
 } from "portico/provider";
 import { errors } from "../errors.ts";
 import type { Listen } from "./progress.ts";
-import { inPieces } from "./pieces.ts";
+import { createPieceEditor } from "./pieces.ts";
 import type { Edit } from "./sending.ts";
 
 export interface ModelResponse {
@@ -47,45 +47,45 @@ async function askStreaming(
   edit: Edit | undefined,
 ): Promise<ModelResponse> {
   const collector = new PartCollector({ id: "", created: 0, model: request.model });
-  /** What the model said, and what listeners got of it. */
-  let spoken = "";
+  /** The text from the model; `content` is the text that handlers made of it and listeners received. */
+  let modelText = "";
   let content = "";
-  const tell = (text: string) => {
+  const sendText = (text: string) => {
     content += text;
     if (text !== "") onDelta(text);
   };
-  const pieces = edit && inPieces(edit, tell);
-  const streamed = { ...request, stream: true, stream_options: { include_usage: true } };
+  const pieceEditor = edit && createPieceEditor(edit, sendText);
+  const streamRequest = { ...request, stream: true, stream_options: { include_usage: true } };
   try {
-    for await (const parts of chat.parts(streamed, options)) {
+    for await (const parts of chat.parts(streamRequest, options)) {
       collector.add(parts);
       const text = textIn(parts);
       if (text === "") continue;
-      spoken += text;
-      if (pieces) await pieces.say(text);
-      else tell(text);
+      modelText += text;
+      if (pieceEditor) await pieceEditor.add(text);
+      else sendText(text);
     }
   } finally {
-    await pieces?.caughtUp();
+    await pieceEditor?.flush();
   }
-  // what handlers hold back
-  if (spoken !== "" && edit !== undefined) tell(await edit("", true));
+  // Handlers may have held text back until the end of the stream.
+  if (modelText !== "" && edit !== undefined) sendText(await edit("", true));
   const { model, usage, choices } = collector.completion();
   const choice = choices[0];
-  const message = messageOf(choice?.message, content, content !== spoken);
+  const message = toMessage(choice?.message, content, content !== modelText);
   return { message, finishReason: choice?.finish_reason ?? null, model, usage };
 }
 
-/** What the first choice says to its reader. */
+/** Returns the text of the first choice. */
 function textIn(parts: readonly StreamPart[]): string {
   return parts.map((part) => (part.type === "text" && part.choice === 0 ? part.text : "")).join("");
 }
 
-const NOTHING_SAID: ChatMessage = { role: "assistant" };
+const EMPTY_MESSAGE: ChatMessage = { role: "assistant" };
 
-/** The members that the next call of the model needs. */
-function messageOf(
-  said: ChatMessage | undefined,
+/** Returns a message with only those members that the next request to the model needs. */
+function toMessage(
+  modelMessage: ChatMessage | undefined,
   content: string,
   isChanged: boolean,
 ): ChatMessage {
@@ -93,20 +93,20 @@ function messageOf(
     tool_calls: calls,
     reasoning_content: reasoning,
     extra_content: extra,
-  } = said ?? NOTHING_SAID;
+  } = modelMessage ?? EMPTY_MESSAGE;
   const hasCalls = calls != null && calls.length > 0;
   const message: ChatMessage = {
     role: "assistant",
     content: content === "" && hasCalls ? null : content,
   };
   if (hasCalls) message.tool_calls = calls;
-  // The thoughts behind an answer that was changed say what that was not to say.
+  // If handlers changed the text, the reasoning may still contain what they removed.
   if (reasoning != null && (!isChanged || hasCalls)) message.reasoning_content = reasoning;
   if (extra != null && hasCalls) message["extra_content"] = extra;
   return message;
 }
 
-/** The text of a message, whatever form its content has. */
+/** Returns the text of a message, whose content is a string or a list of parts. */
 export function textOf(message: Pick<ChatMessage, "content">): string {
   if (typeof message.content === "string") return message.content;
   return (message.content ?? []).map((part) => part.text ?? "").join("");

@@ -1,11 +1,11 @@
-/** HEARTBEAT.md, and the answer that says that nothing needs attention. Both are read in one pass, whatever is in them. */
+/** Parses HEARTBEAT.md and the response to a heartbeat. The time is linear in the length of either text. */
 
-/** What the model is asked to answer where there is nothing to say. */
+/** The response that the prompt asks for if nothing needs attention. */
 export const OK = "HEARTBEAT_OK";
-/** The longest text that may follow it. */
+/** The longest text beside it in a response that still counts as silent. */
 const OK_CHARS = 300;
 
-/** More than headings, comments and blank lines. */
+/** Returns whether the text has more than headings, comments and blank lines. */
 export function hasSubstance(text: string): boolean {
   return withoutComments(text)
     .split("\n")
@@ -15,7 +15,7 @@ export function hasSubstance(text: string): boolean {
     });
 }
 
-/** Without `<!-- … -->`; one that is never closed is text. */
+/** Removes `<!-- … -->`. A comment that is never closed counts as text. */
 function withoutComments(text: string): string {
   let rest = "";
   let at = 0;
@@ -28,9 +28,9 @@ function withoutComments(text: string): string {
   }
 }
 
-/** True for an answer that begins or ends with `HEARTBEAT_OK` and says little beside it. */
+/** Returns whether a response begins or ends with `HEARTBEAT_OK` and contains little else. */
 export function isSilent(text: string): boolean {
-  // the marks of Markdown and the underline in its own name count as blanks
+  // Markdown marks, and the underscore in the token itself, count as blanks.
   const bare = text.replace(/[*_`#\s]+/g, " ").trim();
   let end = bare.length;
   while (bare[end - 1] === "." || bare[end - 1] === "!") end--;

@@ -1,6 +1,6 @@
 /**
- * Calls that wait for the owner's yes or no (`agents.defaults.tools.confirm`). A decision is a row of the store under the
- * call's own random id, written once: by the owner, or by the turn when the time is over.
+ * Calls that wait for the owner's approval (`agents.defaults.tools.confirm`). A decision is a row of the store under the
+ * random id of the call. Either the owner writes it, or the turn does when the time is over; the first write counts.
  */
 import type { WaitingCall } from "portico/agent";
 import type { ToolCallPart } from "portico/provider";
@@ -19,12 +19,12 @@ export type Verdict =
   | { may: "wait"; until: number };
 
 const NAMESPACE = "agent:confirm";
-/** A decision outlives its call's time: the gateway may have been off meanwhile. */
+/** A decision is kept longer than its call may wait, because the gateway may have been stopped in the meantime. */
 const KEEP_MS = 30 * 86_400_000;
 
 /**
- * Whether a call has to wait. A pattern stands for a tool (`browser`) or for one of its actions (`files.write`); a call
- * whose action cannot be read counts as each of them.
+ * Returns whether a call has to wait. A pattern stands for a tool (`browser`) or for one of its actions (`files.write`). A
+ * call whose action cannot be read matches the patterns of all actions.
  */
 function needsConfirmation(patterns: readonly string[], call: ToolCallPart): boolean {
   const name = call.function?.name ?? "";
@@ -35,7 +35,7 @@ function needsConfirmation(patterns: readonly string[], call: ToolCallPart): boo
   );
 }
 
-/** Those of the patterns that make some calls of a tool wait, if not all. */
+/** Selects the patterns that make all or some calls of a tool wait. */
 export function patternsFor(patterns: readonly string[], tool: string): string[] {
   return patterns.filter((pattern) => {
     const dot = pattern.lastIndexOf(".");
@@ -56,7 +56,7 @@ export async function decisionOn(store: Store, callId: string): Promise<Decision
   return store.kv.get<Decision>(NAMESPACE, callId);
 }
 
-/** Returns the decision that counts: an earlier one, where there is one. */
+/** Stores a decision unless one exists. Returns the decision that counts, which is the earlier one. */
 export async function decideCall(
   store: Store,
   callId: string,
@@ -66,7 +66,7 @@ export async function decideCall(
   return isFirst ? decision : ((await decisionOn(store, callId)) ?? decision);
 }
 
-/** Judges the calls of one turn. */
+/** Decides for the calls of one turn whether they run, wait or are refused. */
 export class Confirmations {
   readonly #store: Store;
   readonly #patterns: readonly string[];
@@ -82,7 +82,7 @@ export class Confirmations {
     return needsConfirmation(this.#patterns, call);
   }
 
-  /** `index`: of the call among those of its step. */
+  /** `index` is the position of the call in its step. */
   open(call: ToolCallPart, index: number): WaitingCall {
     const now = this.#store.now();
     return {
@@ -95,7 +95,7 @@ export class Confirmations {
     };
   }
 
-  /** A confirmed call may run once: where it may have run already, it is refused. */
+  /** A confirmed call may run only once, so it is refused if it may have run already. */
   async verdictOn({ callId, until }: WaitingCall): Promise<Verdict> {
     const store = this.#store;
     const end = Date.parse(until);
@@ -109,8 +109,8 @@ export class Confirmations {
   }
 
   async #begin(callId: string): Promise<Verdict> {
-    const begun = { ttlMs: KEEP_MS };
-    if (await this.#store.kv.add(NAMESPACE, `${callId}:begun`, true, begun))
+    const options = { ttlMs: KEEP_MS };
+    if (await this.#store.kv.add(NAMESPACE, `${callId}:begun`, true, options))
       return { may: "run", decision: "confirmed" };
     const reason =
       "the owner allowed this call, but the gateway stopped while it was running: whether it took effect is unknown. It was not run again; check before you repeat it";

@@ -1,19 +1,19 @@
-/** The one mark around text that is not the gateway's own: it is data, whatever it says. */
+/** Marks text from outside as data, so that the model does not follow instructions in it. */
 import { createHmac, randomBytes } from "node:crypto";
 
 const ID_BYTES = 8;
 
-/** Marks a text as data from outside. The id is random, so that no text can close its own fence. */
+/** Puts a text into a fence. The id is random, so that no text can close its own fence. */
 export function fence(label: string, text: string): string {
   return fenceWith(randomBytes(ID_BYTES).toString("hex"), label, text);
 }
 
-/** Known to this process alone. */
+/** Only this process knows the secret. */
 const secret = randomBytes(32);
 
 /**
- * The same for a text that every request of a turn repeats, such as a tool's description: the id follows from the text, so
- * that providers recognise the beginning of the request. The author of the text cannot know the id.
+ * Puts a text into a fence whose id is derived from the text. Requests of a turn that repeat the text, such as a tool's
+ * description, then stay identical, so that providers can cache the prompt. The author of the text cannot know the id.
  */
 export function steadyFence(label: string, text: string): string {
   const digest = createHmac("sha256", secret).update(`${label}\0${text}`).digest("hex");

@@ -1,4 +1,4 @@
-/** What a session remembers, cut to what a model can take: the older part is summed up once and kept so. */
+/** Loads the history of a session. If it is too long for a model, the older part is summarised once and the summary stored. */
 import type { Client, Logger, Principal } from "portico";
 import { clip } from "portico/strings";
 import type { ChatMessage } from "portico/provider";
@@ -10,7 +10,7 @@ import type { AgentSettings } from "../context.ts";
 export interface History {
   messages: ChatMessage[];
   summary?: string;
-  /** What to keep in the session's `meta`, where the history was compacted now. */
+  /** Changes of the session's `meta`, if the history was just summarised. */
   meta?: Record<string, unknown>;
 }
 
@@ -18,13 +18,13 @@ interface HistoryOptions {
   store: Store;
   chat: ChatService;
   settings: AgentSettings;
-  /** What sums up. */
+  /** The model that writes the summary. */
   model: string;
   sessionId: string;
   principal: Principal;
-  /** Who pays for the summing up; default the owner. */
+  /** The client that pays for the summary. Default: the owner. */
   client: Client | undefined;
-  /** Only this one is asked to sum up. */
+  /** The only channel that may be asked for the summary. */
   channel: string | undefined;
   log: Logger;
   signal: AbortSignal;
@@ -55,17 +55,21 @@ async function compact(
   const recent = stored.slice(cut);
   if (older.length === 0) return withSummary(recent, summary);
   const text = older
-    .map((entry) => `${entry.role}: ${wordsOf(entry.body as ChatMessage)}`)
+    .map((entry) => `${entry.role}: ${describeMessage(entry.body as ChatMessage)}`)
     .join("\n\n");
-  const before = summary === undefined ? "" : `Summary of what came before:\n${summary}\n\n`;
+  const earlierSummary =
+    summary === undefined ? "" : `Summary of what came before:\n${summary}\n\n`;
   try {
-    const answer = await ask(
+    const response = await ask(
       options.chat,
       {
         model: options.model,
         messages: [
           { role: "system", content: SUMMARISE },
-          { role: "user", content: before + clip(text, options.settings.compactAtTokens * 4) },
+          {
+            role: "user",
+            content: earlierSummary + clip(text, options.settings.compactAtTokens * 4),
+          },
         ],
       },
       {
@@ -77,14 +81,14 @@ async function compact(
       },
       undefined,
     );
-    const next = clip(textOf(answer.message), options.settings.compactAtTokens);
+    const nextSummary = clip(textOf(response.message), options.settings.compactAtTokens);
     return {
-      ...withSummary(recent, next),
-      meta: { summary: next, summaryUpTo: older.at(-1)?.seq ?? 0 },
+      ...withSummary(recent, nextSummary),
+      meta: { summary: nextSummary, summaryUpTo: older.at(-1)?.seq ?? 0 },
     };
   } catch (error) {
     options.signal.throwIfAborted();
-    // better a turn that has forgotten than none; the next one tries again
+    // A turn without the older part is better than none. The next turn tries again.
     options.log.warn(
       { err: error, session: options.sessionId },
       "the older part of the session could not be summarised",
@@ -93,7 +97,7 @@ async function compact(
   }
 }
 
-/** Cuts before a message of the user, so that tool calls stay with their results. */
+/** Returns the index of the first recent message. It is one of the user, so that tool calls stay with their results. */
 function cutPoint(stored: readonly StoredMessage[], keepTokens: number): number {
   let tokens = 0;
   let cut = stored.length;
@@ -106,7 +110,7 @@ function cutPoint(stored: readonly StoredMessage[], keepTokens: number): number 
   return cut;
 }
 
-/** Four characters to a token: near enough for a limit. */
+/** Estimates four characters per token, which is accurate enough for a limit. */
 function tokensOf(stored: readonly StoredMessage[]): number {
   return stored.reduce((sum, entry) => sum + JSON.stringify(entry.body).length / 4, 0);
 }
@@ -116,8 +120,8 @@ function withSummary(stored: readonly StoredMessage[], summary: string | undefin
   return summary === undefined ? { messages } : { messages, summary };
 }
 
-/** A message in words, its tool calls included. */
-function wordsOf(message: ChatMessage): string {
+/** Converts a message into text, including its tool calls. */
+function describeMessage(message: ChatMessage): string {
   const calls = (message.tool_calls ?? []).map(
     (call) => `[calls ${call.function?.name} ${call.function?.arguments}]`,
   );

@@ -1,31 +1,31 @@
-/** How far a turn has come. */
+/** The progress of a turn. */
 import type { TracedStep, WaitingCall } from "portico/agent";
 import type { ChatMessage, ToolCallPart, Usage } from "portico/provider";
 
-/** What a turn has done so far. JSON-ready: a turn that waits is stored with it. */
+/** The work that a turn has done so far. JSON-ready, because the store keeps it with a paused turn. */
 export interface LoopState {
-  /** Messages behind those that the turn began with. */
+  /** The messages after those with which the turn began. */
   added: ChatMessage[];
   usage: Usage;
   model: string;
-  /** How often a call had the same result, by a digest of both. */
+  /** The number of times that a call had the same result, by a digest of both. */
   repeats: Record<string, number>;
   trace: TracedStep[];
-  /** Calls of the last step that have not all been answered. */
+  /** The calls of the last step, until all of them have results. */
   open?: OpenCalls | undefined;
 }
 
 export interface OpenCalls {
   calls: ToolCallPart[];
-  /** The text of the model beside them. */
+  /** The text in the same response of the model. */
   content: string;
-  /** The first call that has no result. */
+  /** The index of the first call that has no result. */
   next: number;
-  /** Messages with images, which follow the results. */
+  /** Messages with images, which must come after all results. */
   images: ChatMessage[];
-  /** Those of `calls` that wait for the owner, or waited. */
+  /** The calls that wait, or waited, for the owner. */
   waiting: WaitingCall[];
-  /** A call was confirmed and has run. */
+  /** True if the owner has confirmed one of the calls and it has run. */
   hasRunConfirmed?: boolean;
   isCircling?: boolean;
 }

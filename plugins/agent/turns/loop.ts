@@ -1,4 +1,4 @@
-/** The turn loop: ask the model, call its tools, ask again, until it answers or a limit is reached. */
+/** The loop of a turn: asks the model, calls its tools and asks again, until it responds without calls or reaches a limit. */
 import { createHash } from "node:crypto";
 import type { Logger, Tool } from "portico";
 import type { TracedStep, WaitingCall } from "portico/agent";
@@ -17,7 +17,7 @@ import { clipError, type StepCosts, traceEnd, traceStart } from "./trace.ts";
 
 export interface LoopOptions {
   chat: ChatService;
-  /** Model and parameters; `messages` is what the turn begins with. */
+  /** The model, its parameters, and the messages with which the turn begins. */
   request: ChatRequest;
   chatOptions: ChatOptions;
   tools: ReadonlyMap<string, Tool>;
@@ -32,53 +32,53 @@ export interface LoopOptions {
   confirmations: Confirmations;
   costs: StepCosts;
   onTool(run: ToolRun): void;
-  /** The trace has changed. */
+  /** Called after each change of the trace. */
   onTrace(): void;
-  /** Milliseconds since 1970, by the store's clock. */
+  /** Returns the time of the store's clock, in epoch ms. */
   now(): number;
-  /** Returns the listener that gets the next paragraph of the answer. */
+  /** Returns the listener for the next paragraph of the response. */
   onDelta(): Listen | undefined;
-  /** Makes an editor of one answer's text, before listeners get it. */
+  /** Creates an editor, which changes the text of one response before listeners get it. */
   edit: (() => Edit) | undefined;
 }
 
 export interface LoopResult {
-  /** The final answer. */
+  /** The text of the final response. */
   content: string;
-  /** What the turn added, the answer included. */
+  /** The messages that the turn added, including the response. */
   messages: ChatMessage[];
   model: string;
   steps: number;
   usage: Usage;
-  /** `answered`, or the limit that ended it. */
+  /** `answered`, or the limit that ended the turn. */
   ended: "answered" | "max_steps" | "max_tokens" | "tool_loop";
 }
 
 /** The loop stops between two tool calls, and continues later with the same state. */
 export interface LoopPause {
-  /** When at the latest, in milliseconds of the store's clock; undefined: at once, when this is written. */
+  /** The latest time to continue, in epoch ms of the store's clock; undefined: as soon as the state is stored. */
   until: number | undefined;
-  /** Calls that wait since now. */
+  /** The calls for which the owner has not been asked before. */
   newCalls: WaitingCall[];
 }
 
-/** The same call with the same result this often means that the model goes in a circle. */
-const CIRCLE = 4;
+/** If the same call has the same result this often, the model is in an endless loop. */
+const MAX_REPEATS = 4;
 
-/** Writes to `state` as it goes. A pause may be followed by another `runLoop` with the same state, in any process. */
+/** Updates `state` continuously. After a pause, any process may call `runLoop` again with the same state. */
 export async function runLoop(
   options: LoopOptions,
   state: LoopState,
 ): Promise<LoopResult | LoopPause> {
-  const offered = describeTools(options.tools);
+  const toolDescriptions = describeTools(options.tools);
   for (;;) {
     options.signal.throwIfAborted();
-    const step = state.open ?? (await openNextStep(options, state, offered));
+    const step = state.open ?? (await openNextStep(options, state, toolDescriptions));
     if ("ended" in step) return step;
     const pause = await answerCalls(options, state, step);
     if (pause) return pause;
     const { images, hasRunConfirmed, isCircling, content } = step;
-    // all results of a step come before anything else, or the next call is refused
+    // Providers refuse a request in which anything precedes the remaining results of a step.
     state.added.push(...images);
     state.open = undefined;
     if (isCircling) {
@@ -87,18 +87,18 @@ export async function runLoop(
       state.added.push({ role: "assistant", content: text });
       return resultOf(state, text, "tool_loop");
     }
-    // what the owner has allowed once is never run twice, whatever becomes of the rest of the turn
+    // The pause stores the results now, so that a call that the owner confirmed never runs twice if the turn fails later.
     if (hasRunConfirmed) return { until: undefined, newCalls: [] };
   }
 }
 
-/** Asks the model. Returns the tool calls that it wants, or the result where it wants none or may call no more. */
+/** Asks the model. Returns its tool calls, or the result if it makes none or a limit is reached. */
 async function openNextStep(
   options: LoopOptions,
   state: LoopState,
-  offered: readonly ChatTool[],
+  toolDescriptions: readonly ChatTool[],
 ): Promise<LoopResult | OpenCalls> {
-  const { message, content } = await askModel(options, state, offered);
+  const { message, content } = await askModel(options, state, toolDescriptions);
   const calls = message.tool_calls ?? [];
   if (calls.length === 0) return resultOf(state, content, "answered");
   const limit = limitReached(options, state);
@@ -114,7 +114,7 @@ async function openNextStep(
 async function askModel(
   options: LoopOptions,
   state: LoopState,
-  offered: readonly ChatTool[],
+  toolDescriptions: readonly ChatTool[],
 ): Promise<{ message: ChatMessage; content: string }> {
   const { request, signal } = options;
   const stepNumber = state.trace.length + 1;
@@ -131,16 +131,16 @@ async function askModel(
   state.trace.push(step);
   options.onTrace();
   options.costs.follow(step);
-  const began = performance.now();
+  const startTime = performance.now();
   try {
-    const answer = await ask(
+    const response = await ask(
       options.chat,
       {
         ...request,
         messages: [...request.messages, ...state.added],
-        ...(offered.length > 0 ? { tools: [...offered] } : {}),
-        // the last step is for an answer: a model that may still call tools would end with nothing said
-        ...(offered.length > 0 && stepNumber >= options.maxSteps && stepNumber > 1
+        ...(toolDescriptions.length > 0 ? { tools: [...toolDescriptions] } : {}),
+        // The last step must produce a response, so the model may not call tools in it.
+        ...(toolDescriptions.length > 0 && stepNumber >= options.maxSteps && stepNumber > 1
           ? { tool_choice: "none" }
           : {}),
       },
@@ -149,7 +149,7 @@ async function askModel(
       options.edit?.(),
     );
     signal.throwIfAborted();
-    const { model, usage, message } = answer;
+    const { model, usage, message } = response;
     Object.assign(step, { model, usage: usage && tokensOf(usage) });
     state.model = model;
     addUsage(state.usage, usage);
@@ -159,13 +159,13 @@ async function askModel(
     step.error = clipError(error instanceof Error ? error.message : String(error));
     throw error;
   } finally {
-    step.ms = Math.round(performance.now() - began);
+    step.ms = Math.round(performance.now() - startTime);
     delete step.isRunning;
     options.onTrace();
   }
 }
 
-/** A pause where a call has to wait; undefined once all have results. */
+/** Runs the calls of a step. Returns a pause if one of them has to wait; undefined once all have results. */
 async function answerCalls(
   options: LoopOptions,
   state: LoopState,
@@ -181,7 +181,7 @@ async function answerCalls(
     state.added.push(...run.messages.filter((message) => message.role === "tool"));
     open.images.push(...run.messages.filter((message) => message.role !== "tool"));
     if (verdict.decision === "confirmed") open.hasRunConfirmed = true;
-    if (countRepeat(state, call, run) >= CIRCLE) open.isCircling = true;
+    if (countRepeat(state, call, run) >= MAX_REPEATS) open.isCircling = true;
   }
   return undefined;
 }
@@ -193,22 +193,22 @@ async function runTraced(
   call: ToolCallPart,
   verdict: Exclude<Verdict, { may: "wait" }>,
 ): Promise<ToolRun> {
-  const traced = traceStart(call, options.now());
-  state.trace.at(-1)?.calls.push(traced);
+  const tracedCall = traceStart(call, options.now());
+  state.trace.at(-1)?.calls.push(tracedCall);
   options.onTrace();
   const run =
     verdict.may === "run" ? await callTool(call, options) : refusedRun(call, verdict.reason);
-  traceEnd(traced, run, verdict.decision);
+  traceEnd(tracedCall, run, verdict.decision);
   options.onTrace();
   return run;
 }
 
-/** Once a call has to wait, the owner is asked for all of its step together. Returns what was not asked before. */
+/** If the next call has to wait, opens all calls of the step that do, so that the owner sees them together. Returns the new ones. */
 function openWaiting({ confirmations, tools }: LoopOptions, open: OpenCalls): WaitingCall[] {
   const mustWait = (call: ToolCallPart | undefined) =>
     call !== undefined && tools.has(call.function?.name ?? "") && confirmations.needs(call);
-  const isKnown = open.waiting.some(({ index }) => index === open.next);
-  if (isKnown || !mustWait(open.calls[open.next])) return [];
+  const isWaiting = open.waiting.some(({ index }) => index === open.next);
+  if (isWaiting || !mustWait(open.calls[open.next])) return [];
   const newCalls = open.calls.flatMap((call, index) =>
     index >= open.next && mustWait(call) ? [confirmations.open(call, index)] : [],
   );
@@ -217,11 +217,11 @@ function openWaiting({ confirmations, tools }: LoopOptions, open: OpenCalls): Wa
 }
 
 async function verdictOn({ confirmations }: LoopOptions, open: OpenCalls): Promise<Verdict> {
-  const waiting = open.waiting.find(({ index }) => index === open.next);
-  return waiting === undefined ? { may: "run" } : confirmations.verdictOn(waiting);
+  const waitingCall = open.waiting.find(({ index }) => index === open.next);
+  return waitingCall === undefined ? { may: "run" } : confirmations.verdictOn(waitingCall);
 }
 
-/** How often this call had this result, now included. */
+/** Counts how often this call has had this result, including now. */
 function countRepeat(state: LoopState, call: ToolCallPart, run: ToolRun): number {
   const text = JSON.stringify([
     call.function?.name,
@@ -255,7 +255,7 @@ function limitReached(
   return undefined;
 }
 
-/** The last answer, and behind it why it is the last. Listeners hear the notice. */
+/** Appends the reason for the end of the turn to the last response, and sends it to listeners. */
 function stopNotice(options: LoopOptions, content: string, why: string): string {
   const notice = `[Stopped: ${why}.]`;
   options.onDelta()?.(notice);
@@ -267,7 +267,7 @@ function resultOf(state: LoopState, content: string, ended: LoopResult["ended"])
   return { content, messages, model, steps: trace.length, usage, ended };
 }
 
-/** Tool calls without a result must not stay in the transcript: every provider refuses such a conversation. */
+/** Replaces a message whose tool calls have no results, because every provider refuses such a conversation. */
 function replaceLast(messages: ChatMessage[], content: string): void {
   messages.pop();
   messages.push({ role: "assistant", content });

@@ -1,11 +1,11 @@
-/** Which model a turn asks. */
+/** Selects the model of a turn. */
 import { type Client, currentPrincipal } from "portico";
 import type { TurnRequest } from "portico/agent";
 import { errors } from "../errors.ts";
 import type { AgentContext, AgentSettings } from "../context.ts";
 import type { TurnBody } from "./turn-body.ts";
 
-/** Asked only where no channel is configured: it says back what it hears, so that everything can be tried offline. */
+/** The model if no channel is configured. It repeats its input, so that everything can be tried offline. */
 const OFFLINE_MODEL = "echo";
 
 const OWNER: Client = { kind: "owner" };
@@ -13,24 +13,25 @@ const OWNER: Client = { kind: "owner" };
 type NamedModel = Pick<TurnRequest, "model" | "channel" | "principal">;
 
 /**
- * The request's, else the agent's, else the first of the highest channel. Throws `invalid_request_error` for an agent
- * that is to be its own model, and what the chat service throws where the channels cannot say their models.
+ * Returns the request's model, else the agent's, else the first model of the channel with the highest priority. Throws
+ * `invalid_request_error` if an agent would be its own model, and passes on the chat service's error if the channels
+ * cannot list their models.
  */
 export async function modelOf(
   agent: AgentContext,
   body: TurnBody,
   settings: AgentSettings,
 ): Promise<string> {
-  const named = body.model ?? settings.model;
+  const namedModel = body.model ?? settings.model;
   const channel = channelOf(body, settings);
-  const model = named ?? (await agent.ctx.use("chat").defaultModel(channel)) ?? OFFLINE_MODEL;
+  const model = namedModel ?? (await agent.ctx.use("chat").defaultModel(channel)) ?? OFFLINE_MODEL;
   refuseAgent(model);
   return model;
 }
 
 /**
- * Judges the model and the channel that a request for a turn names, before the turn is accepted. Throws 404
- * `model_not_found` or 400, with `param`, where the turn could only fail.
+ * Validates the model and the channel that a request names, before the turn is accepted. Throws 404 `model_not_found` or
+ * 400, with `param`, if the turn could only fail.
  */
 export async function checkNamedModel(
   agent: AgentContext,
@@ -48,18 +49,18 @@ function refuseAgent(model: string): void {
 }
 
 export function channelOf(body: TurnBody, settings: AgentSettings): string | undefined {
-  // a model that the request names may well not be on the agent's own channel
+  // The agent's channel may not offer a model that the request names.
   return body.channel ?? (body.model === undefined ? settings.channel : undefined);
 }
 
-/** For `portico status`. */
+/** Returns a notice for `portico status` if turns have no configured model. */
 export async function modelNotices({ ctx, defaults }: AgentContext): Promise<string[]> {
   const { model, channel } = defaults();
   if (model !== undefined) return [];
   try {
     if ((await ctx.use("chat").defaultModel(channel)) !== undefined) return [];
   } catch (error) {
-    // It says which channels were asked, and what to do.
+    // The message names the channels that were asked, and what to do.
     return [(error as Error).message];
   }
   return [

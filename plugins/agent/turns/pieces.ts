@@ -1,39 +1,39 @@
-/** What is said, as handlers of `message:streaming` see it: what comes in one read, or while they are busy, is one piece. */
+/** Groups text for handlers of `message:streaming`: text that arrives in one read, or while they are busy, becomes one piece. */
 import { setImmediate } from "node:timers/promises";
 import type { Edit } from "./sending.ts";
 
-/** So much may wait for handlers before the upstream is slowed. */
+/** If more characters than this wait for handlers, reading from the upstream pauses. */
 const MOST_WAITING = 64 * 1024;
 
-/** `tell` gets each piece as handlers leave it. */
-export function inPieces(edit: Edit, tell: (text: string) => void) {
-  let waiting = "";
+/** `onText` receives each piece after the handlers have changed it. */
+export function createPieceEditor(edit: Edit, onText: (text: string) => void) {
+  let pendingText = "";
   let editing: Promise<void> | undefined;
-  let refused = false;
+  let isRefused = false;
 
-  async function run(): Promise<void> {
-    // the other chunks of the same read come before this
+  async function editPendingText(): Promise<void> {
+    // All chunks of the same read arrive before this resolves.
     await setImmediate();
-    while (waiting !== "") {
-      const text = waiting;
-      waiting = "";
-      tell(await edit(text, false));
+    while (pendingText !== "") {
+      const text = pendingText;
+      pendingText = "";
+      onText(await edit(text, false));
     }
     editing = undefined;
   }
 
   return {
-    /** Throws where a handler has refused an earlier piece. */
-    async say(text: string): Promise<void> {
-      waiting += text;
+    /** Throws if a handler has refused an earlier piece. */
+    async add(text: string): Promise<void> {
+      pendingText += text;
       if (editing === undefined) {
-        editing = run();
-        editing.catch(() => (refused = true));
+        editing = editPendingText();
+        editing.catch(() => (isRefused = true));
       }
-      if (refused || waiting.length > MOST_WAITING) await editing;
+      if (isRefused || pendingText.length > MOST_WAITING) await editing;
     },
     /** Resolves when all pieces have been sent. */
-    async caughtUp(): Promise<void> {
+    async flush(): Promise<void> {
       await editing;
     },
   };

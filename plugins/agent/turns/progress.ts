@@ -1,30 +1,30 @@
-/** Who waits in this process for the text of a turn, or for its end. */
+/** Connects turns with the callers in this process that wait for their text or their end. */
 import type { Client } from "portico";
 import type { TurnEnd } from "./turn-end.ts";
 
-/** Gets a piece of a turn's text. */
+/** Receives a piece of a turn's text. */
 export type Listen = (text: string) => void;
-/** The same, with the attempt that the piece belongs to: the text of an earlier attempt no longer counts. */
+/** Receives a piece with its attempt, because the text of an earlier attempt is invalid. */
 export type ListenToAttempts = (text: string, attempt: number) => void;
 
-/** Somebody whose connection is open for as long as the turn runs. */
+/** A caller whose connection stays open while the turn runs. */
 export interface Caller {
   client: Client;
-  /** How the turn ends here, before that is written. */
-  settle(how: { end: TurnEnd } | { error: unknown }): void;
+  /** Receives the end of the turn before it is stored. */
+  settle(result: { end: TurnEnd } | { error: unknown }): void;
 }
 
 export interface Progress {
-  /** Until the returned function is called. */
+  /** Registers the caller of a turn until the returned function is called. */
   attend(turnId: string, caller: Caller): () => void;
   callerOf(turnId: string): Caller | undefined;
-  /** Where what an attempt says goes; `undefined` where nobody listens, so that nothing is streamed for nobody. */
+  /** Returns the listener for the text of an attempt; undefined if nobody listens, so that the turn need not stream. */
   listener(turnId: string, attempt: number): Listen | undefined;
   onDelta(turnId: string, listen: ListenToAttempts): () => void;
-  /** Calls back when an attempt has begun or ended. */
-  onChange(turnId: string, changed: () => void): () => void;
-  started(turnId: string): void;
-  ended(turnId: string): void;
+  /** Calls the listener when an attempt begins or ends. */
+  onChange(turnId: string, listener: () => void): () => void;
+  notifyStart(turnId: string): void;
+  notifyEnd(turnId: string): void;
 }
 
 export function createProgress(): Progress {
@@ -49,28 +49,29 @@ export function createProgress(): Progress {
     },
     onDelta: (turnId, listen) => subscribe(deltas, turnId, listen),
     onChange: (turnId, changed) => subscribe(changes, turnId, changed),
-    started: notify,
-    ended: notify,
+    notifyStart: notify,
+    notifyEnd: notify,
   };
 }
 
 /**
- * Each call of the returned function begins a paragraph: its text is separated from the text before. Notes, the text of
- * each step and the notice of a limit look the same in the stream and in the result. `hasSpoken`: there is text before.
+ * Each call of the returned function begins a paragraph, which a blank line separates from the previous text. Notes, the
+ * text of each step and the notice of a limit thus look the same in the stream and in the result. `hasSpoken`: the
+ * stream already contains text.
  */
-export function inParagraphs(
+export function separateParagraphs(
   listener: () => Listen | undefined,
   hasSpoken = false,
 ): () => Listen | undefined {
-  let spoken = hasSpoken;
+  let hasText = hasSpoken;
   return () => {
     const listen = listener();
     if (!listen) return undefined;
-    let begun = false;
+    let hasBegun = false;
     return (text) => {
       if (text === "") return;
-      listen(spoken && !begun ? `\n\n${text}` : text);
-      spoken = begun = true;
+      listen(hasText && !hasBegun ? `\n\n${text}` : text);
+      hasText = hasBegun = true;
     };
   };
 }

@@ -1,4 +1,4 @@
-/** `message:sending` and `message:streaming`: what handlers change in the text of a turn before the gateway stores or sends it. */
+/** Lets handlers of `message:sending` and `message:streaming` change the text of a turn before the gateway stores or sends it. */
 import type { HandlerSelection } from "portico";
 import { newId } from "../ids.ts";
 import type { ChatMessage } from "portico/provider";
@@ -6,32 +6,32 @@ import type { AgentContext } from "../context.ts";
 import { isSilent } from "./checklist.ts";
 import type { TurnBody } from "./turn-body.ts";
 
-interface Answer {
-  /** The final answer. */
+interface FinalResponse {
+  /** The text of the final response. */
   content: string;
   model: string;
-  /** The answer is the last one. */
+  /** The last message is the response. */
   messages: ChatMessage[];
 }
 
 /**
- * True where a handler judges the whole answer, so that nothing of it may go out before. The answer of a chat completion
- * that a hook or a plugin asked for does not leave the gateway.
+ * Returns true if a handler must see the whole response before any of it is sent. The response to a chat completion
+ * that a hook or a plugin requested does not leave the gateway, so no handler sees it.
  */
-export function isOffered({ ctx }: AgentContext, body: TurnBody): boolean {
+export function hasSendingHandler({ ctx }: AgentContext, body: TurnBody): boolean {
   const leaves = body.chat === undefined || body.chat.leaves === true;
   return leaves && ctx.hasHandlers("message:sending", selectionFor(body));
 }
 
-/** A stream is held only for handlers that do not judge it piece by piece. */
+/** A stream is held back only for handlers whose owner does not also handle `message:streaming`. */
 export const selectionFor = ({ stream }: Pick<TurnBody, "stream">): HandlerSelection =>
   stream === true ? { unlessOwnerHandles: "message:streaming" } : {};
 
-/** Returns the text that replaces this one. `final`: the stream ends with it. */
+/** Returns the replacement for a piece of text. `final`: it is the last piece of the stream. */
 export type Edit = (text: string, final: boolean) => Promise<string>;
 
-/** Makes an editor for each stream; undefined if nothing is streamed, or no hook edits it. */
-export function editing(
+/** Returns a function that creates an editor for each stream; undefined if nothing is streamed, or no hook edits it. */
+export function createEditor(
   { ctx }: AgentContext,
   sessionId: string,
   body: TurnBody,
@@ -53,26 +53,26 @@ export function editing(
   };
 }
 
-/** The answer with its text as handlers leave it. Throws `blocked_by_hook` and `hook_unavailable`. */
-export async function offered<T extends Answer>(
+/** Returns the response with the text that handlers made of it. Throws `blocked_by_hook` and `hook_unavailable`. */
+export async function applySendingHandlers<T extends FinalResponse>(
   agent: AgentContext,
   sessionId: string,
   body: TurnBody,
-  answer: T,
+  response: T,
 ): Promise<T> {
-  const { content, model, messages } = answer;
-  if (content === "" || !isOffered(agent, body)) return answer;
+  const { content, model, messages } = response;
+  if (content === "" || !hasSendingHandler(agent, body)) return response;
   // A heartbeat with nothing to report sends nothing.
-  if (body.heartbeat !== undefined && isSilent(content)) return answer;
+  if (body.heartbeat !== undefined && isSilent(content)) return response;
   const result = await agent.ctx.emit(
     "message:sending",
     { content, source: body.source, model, to: sessionId },
     { sessionKey: sessionId, principal: body.principal, ...selectionFor(body) },
   );
   if (result.refusal) throw result.refusal;
-  // Handlers in JavaScript have no compiler that checks the values that they write.
-  const changed: unknown = result.context.content;
-  if (typeof changed !== "string" || changed === content) return answer;
-  const last: ChatMessage = { role: "assistant", content: changed };
-  return { ...answer, content: changed, messages: [...messages.slice(0, -1), last] };
+  // Handlers may be plain JavaScript, so the type of the value is not certain.
+  const newContent: unknown = result.context.content;
+  if (typeof newContent !== "string" || newContent === content) return response;
+  const last: ChatMessage = { role: "assistant", content: newContent };
+  return { ...response, content: newContent, messages: [...messages.slice(0, -1), last] };
 }

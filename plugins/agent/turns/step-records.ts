@@ -1,6 +1,6 @@
 /**
- * Records of the steps of turns, in the store while the turns run. Every gateway can show the steps as they happen, and those
- * of an attempt that failed, or whose gateway was killed, are not lost. The result of a turn that has ended holds its steps.
+ * Stores the steps of turns while the turns run. Every gateway can show the steps as they happen, and the steps of an
+ * attempt that failed, or whose gateway was killed, are not lost. After a turn has ended, its result contains its steps.
  */
 import type { Logger } from "portico";
 import type { FailedAttempt, TracedStep } from "portico/agent";
@@ -18,10 +18,10 @@ import {
 const NAMESPACE = "agent:steps";
 /** Changes within this time are written together. A turn that ends sooner writes none. */
 const WRITE_MS = 200;
-/** How long a record is kept after its last change: a turn whose earlier attempts failed may wait for the owner for days. */
+/** A record is kept for this long after its last change, because a turn with failed attempts may wait for the owner for days. */
 const KEEP_MS = 7 * 86_400_000;
-/** How many failed attempts a record keeps: the newest ones. */
-const MOST_FAILED = 10;
+/** A record keeps this many failed attempts, the newest ones. */
+const MAX_FAILED_ATTEMPTS = 10;
 
 /** The steps of a turn that has not ended. JSON-ready. */
 export interface StepRecord {
@@ -29,11 +29,11 @@ export interface StepRecord {
   attempt: number;
   /** Empty between two attempts. */
   trace: TracedStep[];
-  /** How many earlier steps of the attempt are not in `trace`, which has a limited size. */
+  /** The number of earlier steps of the attempt that are not in `trace`, which has a limited size. */
   omittedSteps: number;
-  /** Of all steps of the attempt, the omitted ones too. */
+  /** The sums over all steps of the attempt, including the omitted ones. */
   sums: TraceSums;
-  /** Oldest first. */
+  /** The failed attempts, oldest first. */
   failedAttempts: FailedAttempt[];
 }
 
@@ -41,7 +41,7 @@ export async function readSteps(store: Store, turnId: string): Promise<StepRecor
   return store.kv.get<StepRecord>(NAMESPACE, turnId);
 }
 
-/** The attempts before this one. If a record still has steps of an earlier attempt, the process of that one was killed. */
+/** Returns the failed attempts before this one. If the record still has steps of an earlier attempt, its process was killed. */
 export function failedBefore(record: StepRecord | undefined, attempt: number): FailedAttempt[] {
   if (record === undefined) return [];
   const { failedAttempts, trace } = record;
@@ -50,7 +50,7 @@ export function failedBefore(record: StepRecord | undefined, attempt: number): F
     code: "interrupted",
     message: "The gateway stopped while this attempt was running.",
   };
-  return newest([...failedAttempts, failedAttempt(record.attempt, error, trace)]);
+  return keepNewest([...failedAttempts, failedAttempt(record.attempt, error, trace)]);
 }
 
 export interface RunningTurnSteps {
@@ -95,7 +95,7 @@ export class StepRecorder {
   }
 
   /** Call this after each change of the trace. */
-  changed(): void {
+  scheduleWrite(): void {
     if (this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
@@ -103,28 +103,31 @@ export class StepRecorder {
     }, WRITE_MS).unref();
   }
 
-  /** The attempt has failed, and another one follows. */
-  async failed(error: FailedAttempt["error"]): Promise<void> {
+  /** Records that the attempt has failed. Another attempt follows. */
+  async recordFailure(error: FailedAttempt["error"]): Promise<void> {
     const { attempt, trace } = this.#turn;
     this.#stop();
-    this.#failedAttempts = newest([...this.#failedAttempts, failedAttempt(attempt, error, trace)]);
+    this.#failedAttempts = keepNewest([
+      ...this.#failedAttempts,
+      failedAttempt(attempt, error, trace),
+    ]);
     await this.#write([]);
   }
 
-  /** The turn waits, and its steps are stored with it. */
-  async paused(): Promise<void> {
+  /** Removes the steps from the record, because the paused turn is stored with them. */
+  async recordPause(): Promise<void> {
     this.#stop();
     if (this.#failedAttempts.length === 0) await this.#remove();
     else await this.#write([]);
   }
 
-  /** The turn has ended, and its result holds the steps. */
-  async ended(): Promise<void> {
+  /** Removes the record, because the result of the ended turn contains the steps. */
+  async recordEnd(): Promise<void> {
     this.#stop();
     await this.#remove();
   }
 
-  /** Another process has taken the turn over, and writes the record from now on. */
+  /** Stops writing, because another process has taken over the turn and writes the record from now on. */
   abandon(): void {
     this.#stop();
   }
@@ -136,7 +139,7 @@ export class StepRecorder {
 
   async #readEarlier(): Promise<void> {
     const { turnId, attempt } = this.#turn;
-    await this.#attempt(async (store) => {
+    await this.#enqueue(async (store) => {
       const record = await readSteps(store, turnId);
       this.#isStored = record !== undefined;
       this.#failedAttempts = failedBefore(record, attempt);
@@ -153,18 +156,18 @@ export class StepRecorder {
       failedAttempts: this.#failedAttempts,
     };
     this.#isStored = true;
-    return this.#attempt((store) => store.kv.set(NAMESPACE, turnId, record, { ttlMs: KEEP_MS }));
+    return this.#enqueue((store) => store.kv.set(NAMESPACE, turnId, record, { ttlMs: KEEP_MS }));
   }
 
   async #remove(): Promise<void> {
     if (!this.#isStored) return;
-    await this.#attempt(async (store) => {
+    await this.#enqueue(async (store) => {
       await store.kv.delete(NAMESPACE, this.#turn.turnId);
     });
   }
 
-  /** A failure is only logged: the record serves readers alone, so a store that fails for a moment must not end a turn. */
-  #attempt(work: (store: Store) => Promise<void>): Promise<void> {
+  /** Only logs a failure, because the record is only for display and a temporary failure of the store must not end a turn. */
+  #enqueue(work: (store: Store) => Promise<void>): Promise<void> {
     const { turnId } = this.#turn;
     this.#writing = this.#writing
       .then(() => work(this.#store()))
@@ -187,4 +190,5 @@ function failedAttempt(
   };
 }
 
-const newest = (attempts: FailedAttempt[]): FailedAttempt[] => attempts.slice(-MOST_FAILED);
+const keepNewest = (attempts: FailedAttempt[]): FailedAttempt[] =>
+  attempts.slice(-MAX_FAILED_ATTEMPTS);

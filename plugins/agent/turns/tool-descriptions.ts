@@ -1,4 +1,4 @@
-/** Tools as the model is offered them. What others than the gateway and its plugins say of a tool is marked as data. */
+/** Describes tools for the model. Descriptions that do not come from the gateway or its plugins are fenced as data. */
 import type { Tool } from "portico";
 import type { ChatTool } from "portico/provider";
 import { steadyFence } from "./fence.ts";
@@ -10,7 +10,7 @@ export function describeTools(tools: ReadonlyMap<string, Tool>): ChatTool[] {
 function describe(tool: Tool): ChatTool["function"] {
   const { name, description, parameters, origin } = tool;
   if (origin === undefined) return { name, description, parameters: { ...parameters } };
-  const { schema, notes } = withoutNotes(parameters as Record<string, unknown>);
+  const { schema, notes } = extractNotes(parameters as Record<string, unknown>);
   const words = [description, ...notes].join("\n");
   return {
     name,
@@ -19,47 +19,47 @@ function describe(tool: Tool): ChatTool["function"] {
   };
 }
 
-/** Deeper parts of a schema are left out: the tool's own server checks the arguments anyway. */
-const DEEPEST = 32;
-/** Keys of a schema whose texts only explain. */
-const EXPLAINING = new Set(["description", "title", "$comment", "examples"]);
+/** Deeper parts of a schema are left out. The tool's own server checks the arguments anyway. */
+const MAX_DEPTH = 32;
+/** Keys of a schema whose values only explain it. */
+const EXPLANATORY_KEYS = new Set(["description", "title", "$comment", "examples"]);
 
 interface Notes {
   schema: Record<string, unknown>;
-  /** What the schema explains, with the path of what is explained. */
+  /** The descriptions of members, each with the path of its member. */
   notes: string[];
 }
 
-/** A schema without the texts that explain it, and those texts. */
-function withoutNotes(schema: Record<string, unknown>): Notes {
+/** Separates a schema from the texts that explain it. */
+function extractNotes(schema: Record<string, unknown>): Notes {
   const notes: string[] = [];
 
-  function stripped(value: unknown, path: string, depth: number): unknown {
+  function strip(value: unknown, path: string, depth: number): unknown {
     if (typeof value !== "object" || value === null) return value;
-    if (depth > DEEPEST) return Array.isArray(value) ? [] : {};
-    if (Array.isArray(value)) return value.map((item) => stripped(item, path, depth + 1));
-    return strippedSchema(value as Record<string, unknown>, path, depth);
+    if (depth > MAX_DEPTH) return Array.isArray(value) ? [] : {};
+    if (Array.isArray(value)) return value.map((item) => strip(item, path, depth + 1));
+    return stripSchema(value as Record<string, unknown>, path, depth);
   }
 
-  function strippedSchema(value: Record<string, unknown>, path: string, depth: number) {
+  function stripSchema(value: Record<string, unknown>, path: string, depth: number) {
     const copy: Record<string, unknown> = {};
     for (const [key, member] of Object.entries(value)) {
-      if (key === "properties") copy[key] = strippedProperties(member, path, depth + 1);
-      else if (!EXPLAINING.has(key)) copy[key] = stripped(member, path, depth + 1);
+      if (key === "properties") copy[key] = stripProperties(member, path, depth + 1);
+      else if (!EXPLANATORY_KEYS.has(key)) copy[key] = strip(member, path, depth + 1);
       else if (key === "description" && path !== "") notes.push(`${path}: ${String(member)}`);
     }
     return copy;
   }
 
-  /** The names of properties are no keys of the schema: one may well be called `title`. */
-  function strippedProperties(properties: unknown, path: string, depth: number): unknown {
+  /** The names of properties are not keywords of the schema. A property may well be called `title`. */
+  function stripProperties(properties: unknown, path: string, depth: number): unknown {
     if (typeof properties !== "object" || properties === null) return properties;
     const entries = Object.entries(properties).map(([name, property]) => {
       const at = path === "" ? name : `${path}.${name}`;
-      return [name, stripped(property, at, depth)] as const;
+      return [name, strip(property, at, depth)] as const;
     });
     return Object.fromEntries(entries);
   }
 
-  return { schema: strippedSchema(schema, "", 0), notes };
+  return { schema: stripSchema(schema, "", 0), notes };
 }

@@ -1,6 +1,6 @@
 /**
- * Where results of tools become messages for the model, and so where all of them are fenced: a tool says which parts are
- * the gateway's own words (`ownWords`), and everything else is marked as data.
+ * Converts results of tools into messages for the model, and fences them. A tool marks the parts that the gateway wrote
+ * itself (`ownWords`); everything else is marked as data.
  */
 import type { Tool } from "portico";
 import { type ToolPart, toolParts, ToolRefusal } from "portico/agent";
@@ -8,22 +8,22 @@ import type { ChatMessage, ContentPart } from "portico/provider";
 import { clip } from "portico/strings";
 import { fence } from "./fence.ts";
 
-/** Longest result that goes back to the model. */
+/** The longest result that goes back to the model. */
 const RESULT_CHARS = 50_000;
 const ERROR_CHARS = 2_000;
 
-interface Called {
+interface CallIdentity {
   id: string;
   name: string;
 }
 
-/** The message of the tool, and one with its images: most models take no image in a tool's result. */
-export function resultMessages({ id, name }: Called, value: unknown): ChatMessage[] {
+/** Returns the tool message, and a user message with the images, because most models accept none in a tool's result. */
+export function resultMessages({ id, name }: CallIdentity, value: unknown): ChatMessage[] {
   const parts = toolParts(value);
   const images = parts.flatMap((part): ContentPart[] =>
     part.type === "image" ? [{ type: "image_url", image_url: { url: part.url } }] : [],
   );
-  const text = fencedText(`result of ${name}`, parts);
+  const text = fenceParts(`result of ${name}`, parts);
   const content = text === "" && images.length > 0 ? "See the image." : text;
   const messages: ChatMessage[] = [{ role: "tool", tool_call_id: id, content }];
   if (images.length === 0) return messages;
@@ -31,9 +31,9 @@ export function resultMessages({ id, name }: Called, value: unknown): ChatMessag
   return [...messages, { role: "user", content: [{ type: "text", text: label }, ...images] }];
 }
 
-/** The message of a call that failed. `tool` is undefined where there is none of that name. */
+/** Returns the message of a failed call. `tool` is undefined if no tool has that name. */
 export function errorMessages(
-  { id, name }: Called,
+  { id, name }: CallIdentity,
   error: unknown,
   tool: Pick<Tool, "ownErrors"> | undefined,
 ): ChatMessage[] {
@@ -43,14 +43,14 @@ export function errorMessages(
   return [{ role: "tool", tool_call_id: id, content: `Error: ${text}` }];
 }
 
-/** Neighbouring texts from outside share a fence. */
-function fencedText(label: string, parts: readonly ToolPart[]): string {
+/** Fences the texts from outside. Adjacent ones share a fence. */
+function fenceParts(label: string, parts: readonly ToolPart[]): string {
   const sections: { text: string; isOwn: boolean }[] = [];
-  let room = RESULT_CHARS;
+  let remainingChars = RESULT_CHARS;
   for (const part of parts) {
-    if (part.type !== "text" || room <= 0) continue;
-    const text = clip(part.text, room);
-    room -= text.length;
+    if (part.type !== "text" || remainingChars <= 0) continue;
+    const text = clip(part.text, remainingChars);
+    remainingChars -= text.length;
     const isOwn = part.isOwn === true;
     const last = sections.at(-1);
     if (last?.isOwn === isOwn) last.text += `\n${text}`;

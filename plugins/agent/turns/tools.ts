@@ -1,4 +1,4 @@
-/** The tools a turn may call, and calling one: whatever goes wrong becomes a result that the model can read. */
+/** Selects the tools of a turn and calls them. Any failure becomes a result that the model can read. */
 import { isPorticoError, type Logger, type Tool } from "portico";
 import { fitsPattern } from "portico/strings";
 import type { Access } from "../access/access.ts";
@@ -7,8 +7,8 @@ import type { ChatMessage, ToolCallPart } from "portico/provider";
 import { errorMessages, resultMessages } from "./tool-results.ts";
 
 /**
- * The tools of a turn: those that the agent's settings allow and do not deny, and that the turn's principal may use. Of
- * two with one name the first counts. Rules that depend on a call's arguments belong into `callTool`.
+ * Returns the tools that the agent's settings allow and do not deny, and that the turn's principal may use. If two have
+ * the same name, the first one counts. Rules that depend on a call's arguments belong in `callTool`.
  */
 export function allowedTools(
   tools: readonly Tool[],
@@ -29,13 +29,13 @@ function matchesAny(patterns: readonly string[], name: string): boolean {
 }
 
 export interface ToolRun {
-  /** The tool message, and where the result held images, a user message with them. */
+  /** The tool message, and a user message with the images of the result if it has any. */
   messages: ChatMessage[];
   name: string;
   ok: boolean;
   ms: number;
   error?: string;
-  /** What came of it, without marks. */
+  /** The parts of the result, without fences. */
   parts: readonly ToolPart[];
 }
 
@@ -49,9 +49,9 @@ interface ToolScope {
   access: Access;
 }
 
-/** Never rejects, except when the turn itself was aborted. */
+/** Runs a call. Rejects only if the turn itself was aborted. */
 export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<ToolRun> {
-  const began = performance.now();
+  const startTime = performance.now();
   const name = call.function?.name ?? "";
   const id = call.id ?? "";
   const tool = scope.tools.get(name);
@@ -67,34 +67,34 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
       access: scope.access,
     });
     const messages = resultMessages({ id, name }, value);
-    return { messages, name, ok: true, ms: performance.now() - began, parts: toolParts(value) };
+    return { messages, name, ok: true, ms: performance.now() - startTime, parts: toolParts(value) };
   } catch (error) {
     scope.signal.throwIfAborted();
     if (!(error instanceof ToolRefusal) && !isPorticoError(error))
       scope.log.warn({ err: error, tool: name }, "tool failed");
-    return failedRun(call, error, { tool, ms: performance.now() - began });
+    return failedRun(call, error, { tool, ms: performance.now() - startTime });
   }
 }
 
-/** A call that does not run. The model reads the reason, in the gateway's own words. */
+/** Returns the result of a call that does not run. The model reads the reason, which is the gateway's own text. */
 export function refusedRun(call: ToolCallPart, reason: string): ToolRun {
   return failedRun(call, new ToolRefusal(reason), { tool: undefined, ms: 0 });
 }
 
 function failedRun(
-  { id = "", function: called }: ToolCallPart,
+  { id = "", function: calledFunction }: ToolCallPart,
   thrown: unknown,
   { tool, ms }: { tool: Tool | undefined; ms: number },
 ): ToolRun {
-  const name = called?.name ?? "";
+  const name = calledFunction?.name ?? "";
   const error = thrown instanceof Error ? thrown.message : String(thrown);
   const messages = errorMessages({ id, name }, thrown, tool);
   return { messages, name, ok: false, ms, error, parts: [] };
 }
 
 function noSuchTool(name: string, tools: ReadonlyMap<string, Tool>): ToolRefusal {
-  const known = [...tools.keys()].join(", ");
-  return new ToolRefusal(`there is no tool named ${JSON.stringify(name)}; there are: ${known}`);
+  const names = [...tools.keys()].join(", ");
+  return new ToolRefusal(`there is no tool named ${JSON.stringify(name)}; there are: ${names}`);
 }
 
 function parseArguments(text: string): unknown {

@@ -1,21 +1,21 @@
-/** What a turn did, step by step, in a form that stays small: it is kept with the turn. */
+/** The trace of a turn: its steps and calls, in a form of limited size, because it is stored with the turn. */
 import type { TracedCall, TracedStep } from "portico/agent";
 import type { ToolCallPart } from "portico/provider";
 import { clip, shorten } from "portico/strings";
 import type { ToolRun } from "./tools.ts";
 
-/** A model may call a tool by any name. */
+/** The length of a name is limited, because a model may call a tool by any name. */
 const NAME_CHARS = 200;
 const ARGUMENTS_CHARS = 2_000;
 const OUTCOME_CHARS = 500;
 
-/** About how many characters the steps of a running turn may take in the store, and those of an attempt that failed. */
+/** The approximate number of characters for the steps of a running turn in the store, and for those of a failed attempt. */
 export const RUNNING_CHARS = 200_000;
 export const FAILED_CHARS = 20_000;
-/** About how many characters a step or a call takes in addition to its texts. */
+/** The approximate number of characters that a step or a call takes in addition to its texts. */
 const OTHER_CHARS = 200;
 
-/** What all steps of an attempt add up to. JSON-ready. */
+/** The sums over all steps of an attempt. JSON-ready. */
 export interface TraceSums {
   /** The model of the newest step; absent if there is no step. */
   model?: string;
@@ -25,7 +25,7 @@ export interface TraceSums {
   cost?: number;
 }
 
-/** The entry of a call that started at `now`, in milliseconds since 1970. */
+/** Creates the entry of a call that started at `now`, in epoch ms. */
 export function traceStart(call: ToolCallPart, now: number): TracedCall {
   return {
     tool: shorten(call.function?.name ?? "", NAME_CHARS),
@@ -37,9 +37,9 @@ export function traceStart(call: ToolCallPart, now: number): TracedCall {
 }
 
 /** Writes the end of a call into its entry. */
-export function traceEnd(traced: TracedCall, run: ToolRun, decision: TracedCall["decision"]): void {
-  delete traced.isRunning;
-  Object.assign(traced, {
+export function traceEnd(entry: TracedCall, run: ToolRun, decision: TracedCall["decision"]): void {
+  delete entry.isRunning;
+  Object.assign(entry, {
     ok: run.ok,
     ms: Math.round(run.ms),
     outcome: clip(run.error ?? textIn(run), OUTCOME_CHARS),
@@ -47,7 +47,7 @@ export function traceEnd(traced: TracedCall, run: ToolRun, decision: TracedCall[
   });
 }
 
-/** An error's message, cut like the outcome of a call. */
+/** Shortens an error's message like the outcome of a call. */
 export function clipError(message: string): string {
   return clip(message, OUTCOME_CHARS);
 }
@@ -69,20 +69,20 @@ export function sumTrace(trace: readonly TracedStep[]): TraceSums {
   };
 }
 
-/** The newest steps and calls within about `mostChars` characters, and the number of the earlier steps. */
+/** Returns the newest steps and calls within about `mostChars` characters, and the number of omitted steps. */
 export function boundTrace(
   trace: readonly TracedStep[],
   mostChars: number,
 ): { trace: TracedStep[]; omittedSteps: number } {
-  let left = mostChars;
+  let remainingChars = mostChars;
   const steps: TracedStep[] = [];
   for (const step of trace.toReversed()) {
-    left -= OTHER_CHARS + step.model.length + (step.error?.length ?? 0);
-    if (left < 0 && steps.length > 0) break;
+    remainingChars -= OTHER_CHARS + step.model.length + (step.error?.length ?? 0);
+    if (remainingChars < 0 && steps.length > 0) break;
     const calls: TracedCall[] = [];
     for (const call of step.calls.toReversed()) {
-      left -= OTHER_CHARS + call.arguments.length + (call.outcome?.length ?? 0);
-      if (left < 0) break;
+      remainingChars -= OTHER_CHARS + call.arguments.length + (call.outcome?.length ?? 0);
+      if (remainingChars < 0) break;
       calls.push(call);
     }
     const omittedCalls = step.calls.length - calls.length;
@@ -95,7 +95,7 @@ export function boundTrace(
   return { trace: steps.reverse(), omittedSteps: trace.length - steps.length };
 }
 
-/** A copy of the trace of an attempt that has ended: steps and calls that still ran get an error. */
+/** Copies the trace of an attempt that has ended. Steps and calls that were still running get an error. */
 export function closeTrace(trace: readonly TracedStep[]): TracedStep[] {
   return trace.map(({ isRunning, ...step }) => ({
     ...step,
@@ -111,21 +111,21 @@ function closeCall({ isRunning, ...call }: TracedCall): TracedCall {
   return { ...call, ok: false, outcome: "The attempt ended before the call did." };
 }
 
-/** A copy in which `ms` of running steps and calls is the time from their start to `now`. */
+/** Copies the trace, with `ms` of running steps and calls set to the time from their start to `now`. */
 export function timedTrace(trace: readonly TracedStep[], now: number): TracedStep[] {
-  const timed = <T extends TracedStep | TracedCall>(part: T): T =>
+  const withTime = <T extends TracedStep | TracedCall>(part: T): T =>
     part.isRunning === true && part.startedAt !== undefined
       ? { ...part, ms: Math.max(0, now - Date.parse(part.startedAt)) }
       : part;
-  return trace.map((step) => ({ ...timed(step), calls: step.calls.map(timed) }));
+  return trace.map((step) => ({ ...withTime(step), calls: step.calls.map(withTime) }));
 }
 
-/** The words of a result, without the marks of its fence. */
+/** Returns the text of a result, without fences. */
 function textIn({ parts }: ToolRun): string {
   return parts.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
 
-/** Fills in what a step's request has cost, once the chat plugin knows. */
+/** Fills in the cost of a step's request once the chat plugin reports it. */
 export class StepCosts {
   readonly #steps = new Map<string, TracedStep>();
 
@@ -137,7 +137,7 @@ export class StepCosts {
     for (const { requestId } of steps) this.#steps.delete(requestId);
   }
 
-  finished({ requestId, cost }: { requestId: string; cost?: number | undefined }): void {
+  recordCost({ requestId, cost }: { requestId: string; cost?: number | undefined }): void {
     const step = this.#steps.get(requestId);
     if (step !== undefined && cost !== undefined) step.cost = cost;
   }

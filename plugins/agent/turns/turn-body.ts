@@ -1,4 +1,4 @@
-/** A turn as the store holds it, and the changes of `message:received` handlers to it. */
+/** The stored body of a turn, and the changes that handlers of `message:received` make to it. */
 import { exactJson } from "portico";
 import type { TurnRequest } from "portico/agent";
 import type { ChatMessage } from "portico/provider";
@@ -7,43 +7,43 @@ import type { AgentContext } from "../context.ts";
 import type { LoopState } from "./loop-state.ts";
 
 export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
-  /** A heartbeat, and why it was started. */
+  /** For a heartbeat: the reason for which it was started. */
   heartbeat?: string;
-  /** A hook has answered already: no model is asked. */
+  /** The response of a hook. If it is set, no model is asked. */
   reply?: string | undefined;
-  /** What hooks have to say beside the answer. */
+  /** Messages of hooks in addition to the response. */
   notes?: string[];
-  /** Its caller reads a stream: its text goes through `message:streaming`, on whichever gateway it runs. */
+  /** True if the caller reads a stream. The text then goes through `message:streaming`, regardless of the gateway on which the turn runs. */
   stream?: boolean | undefined;
-  /** A chat completion of the models `agent` and `agent/<id>`. */
+  /** Set for a chat completion of the models `agent` and `agent/<id>`. */
   chat?: ChatTurn | undefined;
-  /** It has paused: what it has done so far. */
+  /** The progress of a paused turn. */
   paused?: PausedTurn | undefined;
 }
 
 interface PausedTurn {
   loop: LoopState;
-  /** The user message, as the model has seen it. */
+  /** The user message as the model has seen it. */
   prompt: ChatMessage;
-  /** Of a heartbeat: what goes into the queue with its end. */
+  /** Items that a heartbeat enqueues when it ends. */
   followUp: NewItem[];
 }
 
 interface ChatTurn {
-  /** The caller's messages but the last one of the user: what the turn takes for the session's history. */
+  /** The caller's messages except the last one of the user. The turn uses them as the history of the session. */
   history: ChatMessage[];
-  /** That last message, unchanged, with its images. */
+  /** The last message of the user, unchanged, with its images. */
   prompt: ChatMessage;
-  /** Of the caller's: `temperature`, `max_tokens`, … */
+  /** The caller's parameters: `temperature`, `max_tokens`, … */
   parameters: Record<string, unknown>;
-  /** The worker process whose caller waits. If it is dead, no caller is left for the turn. */
+  /** The name of the process to which the caller is connected. If the process is dead, nobody waits for the turn. */
   caller: string;
-  /** Its answer leaves the gateway. */
+  /** True if the response leaves the gateway. */
   leaves?: boolean | undefined;
 }
 
-/** `message:received` for a turn that has not been announced yet; the body with what handlers changed. Throws `blocked_by_hook` and `hook_unavailable`. */
-export async function received(
+/** Emits `message:received` unless it was emitted before. Returns the body with the changes of handlers. Throws `blocked_by_hook` and `hook_unavailable`. */
+export async function emitReceived(
   { ctx }: AgentContext,
   sessionId: string,
   body: TurnBody,
@@ -71,7 +71,7 @@ export async function received(
   };
 }
 
-/** What handlers made of the words: those from outside stay in their fence. */
+/** Applies the text that handlers changed. Text from outside stays in its fence. */
 function contentOf(body: TurnBody, content: string | undefined): Partial<TurnBody> {
   if (content === undefined || content === (body.content ?? body.message)) return {};
   if (body.content === undefined) return { message: content };

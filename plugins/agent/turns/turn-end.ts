@@ -1,4 +1,4 @@
-/** How a turn ends. */
+/** The end of a turn. */
 import type { ChatMessage, Usage } from "portico/provider";
 
 export interface TurnEnd {

@@ -1,4 +1,4 @@
-/** One turn from its prompt to its answer. What becomes of the answer (transcript, events, retries) is the caller's. */
+/** Runs one turn from its prompt to its response. The caller handles the response (transcript, events, retries). */
 import { mkdir } from "node:fs/promises";
 import { sep } from "node:path";
 import type { Client } from "portico";
@@ -13,8 +13,8 @@ import type { TurnEnd } from "./turn-end.ts";
 import type { Access } from "../access/access.ts";
 import type { AgentSettings, AgentContext } from "../context.ts";
 import { channelOf } from "./model.ts";
-import { inParagraphs, type Listen } from "./progress.ts";
-import { type Edit, editing, isOffered, offered } from "./sending.ts";
+import { separateParagraphs, type Listen } from "./progress.ts";
+import { type Edit, createEditor, hasSendingHandler, applySendingHandlers } from "./sending.ts";
 import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
 import { allowedTools, type ToolRun } from "./tools.ts";
 import { bootstrapFiles } from "./workspace.ts";
@@ -26,67 +26,70 @@ export interface TurnInput {
   model: string;
   settings: AgentSettings;
   history: History;
-  /** The unchanged user message, where it holds more than `body.message` (images). */
+  /** The unchanged user message, if it contains more than `body.message` (images). */
   prompt?: ChatMessage | undefined;
-  /** Parameters of the caller's (temperature, max_tokens, …). */
+  /** The caller's parameters (temperature, max_tokens, …). */
   parameters?: Record<string, unknown> | undefined;
-  /** On whose behalf the model is asked; default the owner. */
+  /** The client on whose behalf the model is asked. Default: the owner. */
   client?: Client | undefined;
-  /** What the turn's principal may use. */
+  /** The rights of the turn's principal. */
   access: Access;
-  /** What the turn has done before it paused; or nothing yet. The turn writes to it as it goes. */
+  /** The progress before the last pause, empty for a new turn. The turn updates it continuously. */
   loop: LoopState;
   signal: AbortSignal;
   onDelta(): Listen | undefined;
-  /** `loop.trace` has changed. */
+  /** Called after each change of `loop.trace`. */
   onTrace(): void;
 }
 
-/** A turn that has to wait: it is to be stored, and run again with the same `loop` and `prompt`. */
+/** The turn has to wait. The caller stores it, and runs it again with the same `loop` and `prompt`. */
 export interface TurnPause {
   pause: LoopPause;
   prompt: ChatMessage;
 }
 
-const unheard: Listen = () => {};
+const ignoreText: Listen = () => {};
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** Whatever is in the result's `text` has gone to `onDelta` too, where somebody listens and no hook has to judge it first. */
+/** The text of the result also goes to `onDelta` piece by piece, unless nobody listens or a hook must see the whole text first. */
 export async function runTurn(agent: AgentContext, input: TurnInput): Promise<TurnEnd | TurnPause> {
   const { body, model } = input;
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
   const isResumed = input.loop.trace.length > 0;
-  const isHeld = isOffered(agent, body);
-  const edit = editing(agent, input.sessionId, body, model);
-  const listener = () => (isHeld ? undefined : input.onDelta());
-  // a stream is edited even if this gateway holds it back, or another gateway sends it
-  const onDelta = inParagraphs(
-    edit === undefined ? listener : () => listener() ?? unheard,
+  const isHeldBack = hasSendingHandler(agent, body);
+  const edit = createEditor(agent, input.sessionId, body, model);
+  const listener = () => (isHeldBack ? undefined : input.onDelta());
+  // The handlers must see a stream even if this gateway holds it back, or another gateway sends it.
+  const onDelta = separateParagraphs(
+    edit === undefined ? listener : () => listener() ?? ignoreText,
     isResumed,
   );
   if (!isResumed) for (const note of body.notes ?? []) onDelta()?.(note);
-  const answer =
+  const response =
     body.reply === undefined
       ? await askAgent(agent, input, { prompt, onDelta, edit })
-      : await sayReply(body.reply, { prompt, onDelta, edit });
-  if ("until" in answer) return { pause: answer, prompt };
-  const { content, ...rest } = await offered(agent, input.sessionId, body, answer);
+      : await sendReply(body.reply, { prompt, onDelta, edit });
+  if ("until" in response) return { pause: response, prompt };
+  const { content, ...rest } = await applySendingHandlers(agent, input.sessionId, body, response);
   const text = [...(body.notes ?? []), content].filter((part) => part !== "").join("\n\n");
-  // who listens to a chat completion hears it by no other way
-  if (isHeld && body.chat !== undefined && text !== "") input.onDelta()?.(text);
+  // Listeners of a chat completion receive the text in no other way.
+  if (isHeldBack && body.chat !== undefined && text !== "") input.onDelta()?.(text);
   return { ...rest, text };
 }
 
-interface Saying {
+interface ResponseScope {
   prompt: ChatMessage;
   onDelta(): Listen | undefined;
   edit: (() => Edit) | undefined;
 }
 
-type Said = Omit<TurnEnd, "text"> & { content: string };
+type UneditedResponse = Omit<TurnEnd, "text"> & { content: string };
 
-/** What a hook has answered in the model's place. */
-async function sayReply(reply: string, { prompt, onDelta, edit }: Saying): Promise<Said> {
+/** Sends the response of a hook, which replaces the model's. */
+async function sendReply(
+  reply: string,
+  { prompt, onDelta, edit }: ResponseScope,
+): Promise<UneditedResponse> {
   const content = edit === undefined ? reply : await edit()(reply, true);
   onDelta()?.(content);
   const messages = [prompt, { role: "assistant", content }];
@@ -96,8 +99,8 @@ async function sayReply(reply: string, { prompt, onDelta, edit }: Saying): Promi
 async function askAgent(
   agent: AgentContext,
   input: TurnInput,
-  { prompt, onDelta, edit }: Saying,
-): Promise<Said | LoopPause> {
+  { prompt, onDelta, edit }: ResponseScope,
+): Promise<UneditedResponse | LoopPause> {
   const { body, model, settings, access, signal, turnId, sessionId, loop } = input;
   const { ctx, costs } = agent;
   const system = await systemFor(agent, input);
@@ -146,7 +149,7 @@ async function askAgent(
 
 async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMessage> {
   const { settings, sessionId, turnId, body, access } = input;
-  // a hook that adds files of the workspace adds those that the principal may see
+  // Hooks that add files of the workspace thereby add those that the principal may see.
   const workspace = access.ownDirectory ?? settings.workspace;
   if (!access.isOwner) await mkdir(workspace, { recursive: true, mode: 0o700 });
   const { context, refusal } = await agent.ctx.emit(
@@ -176,7 +179,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
   };
 }
 
-/** Strangers wrote the files of a principal's own directory, so they are data whichever hook adds them. */
+/** Marks the files in a principal's own directory as data, regardless of the hook that adds them, because outsiders wrote them. */
 function filesFor({ ownDirectory }: Access, value: unknown): BootstrapFile[] {
   const files = Array.isArray(value) ? value.filter(isFile) : [];
   if (ownDirectory === undefined) return files;
@@ -186,7 +189,7 @@ function filesFor({ ownDirectory }: Access, value: unknown): BootstrapFile[] {
   });
 }
 
-/** Hooks hand these back: what is no file is left out instead of breaking the turn. */
+/** Validates a value that a hook returned. Invalid ones are left out instead of breaking the turn. */
 function isFile(value: unknown): value is BootstrapFile {
   const file = value as { name?: unknown; content?: unknown } | null;
   return typeof file?.name === "string" && typeof file.content === "string";

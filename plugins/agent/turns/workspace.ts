@@ -1,4 +1,4 @@
-/** The files that go into the system prompt. */
+/** Reads the workspace files for the system prompt. */
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,12 +7,13 @@ import type { Access } from "../access/access.ts";
 
 const MEMORY = "MEMORY.md";
 const NAMES = ["AGENTS.md", "SOUL.md", "USER.md", "TOOLS.md", MEMORY];
-/** More of a file than this is never read. */
-const MOST_BYTES = 256 * 1024;
+/** At most this many bytes of a file are read. */
+const MAX_BYTES = 256 * 1024;
 
 /**
- * All five, in order; one that is not there, cannot be read, or is not the principal's to see is `missing`. A principal
- * other than the owner has a `MEMORY.md` of its own: what strangers had it remember, so it is marked as from outside.
+ * Returns all five files, in order. A file that does not exist, cannot be read, or is not visible to the principal is
+ * `missing`. A principal other than the owner has a separate `MEMORY.md`, which is marked as from outside because
+ * outsiders caused its content.
  */
 export function bootstrapFiles(
   workspace: string,
@@ -30,19 +31,14 @@ export function bootstrapFiles(
   );
 }
 
-/** The beginning of a text file; `undefined` where there is none. */
+/** Returns the beginning of a text file; undefined if it cannot be read. */
 export async function readText(path: string): Promise<string | undefined> {
-  // mostly it is not there: to open it would wake another thread for that, five times a turn
+  // Most files do not exist. An asynchronous open would involve the thread pool only to find that out, five times per turn.
   if (!existsSync(path)) return undefined;
   try {
     const file = await open(path, "r");
     try {
-      const { bytesRead, buffer } = await file.read(
-        Buffer.allocUnsafe(MOST_BYTES),
-        0,
-        MOST_BYTES,
-        0,
-      );
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(MAX_BYTES), 0, MAX_BYTES, 0);
       return buffer.toString("utf8", 0, bytesRead);
     } finally {
       await file.close();
