@@ -6,16 +6,16 @@ import { type PluginContext, Type } from "portico";
 import { type OwnWords, ownWords } from "portico/agent";
 import { clip } from "portico/strings";
 import { errors } from "./errors.ts";
-import { existing, groundOf, writable } from "./files/confine.ts";
+import { resolveExisting, resolvePlace, prepareWrite } from "./files/confine.ts";
 import type { GuardedPlace, GuardedPlaces } from "./files/rules.ts";
-import { MOST_BYTES, readText } from "./files/text-file.ts";
+import { MAX_BYTES, readText } from "./files/text-file.ts";
 import { requireParam } from "./files/tool.ts";
 import { walk } from "./files/walk.ts";
 
-const MAIN = "MEMORY.md";
-const DIR = "memory";
-const MOST_FILES = 2_000;
-const MOST_FOUND = 20;
+const MAIN_FILE = "MEMORY.md";
+const NOTES_DIRECTORY = "memory";
+const MAX_FILES = 2_000;
+const MAX_RESULTS = 20;
 const NOTE_CHARS = 2_000;
 
 const parameters = Type.Object({
@@ -52,21 +52,21 @@ export function addMemory(ctx: PluginContext, places: GuardedPlaces): void {
       const place = await places.of(call);
       if (args.action === "search")
         return search(place, requireParam(args.query, "query", "search"), call.signal);
-      const file = args.note === undefined ? MAIN : `${DIR}/${args.note}.md`;
+      const file = args.note === undefined ? MAIN_FILE : `${NOTES_DIRECTORY}/${args.note}.md`;
       await append(place, file, requireParam(args.text, "text", "append"));
       return ownWords(`Saved in ${file}.`);
     },
   });
 }
 
-/** In one write at the end: several sessions may remember at a time. */
+/** Appends the text in a single write, because several sessions may append at the same time. */
 async function append(place: GuardedPlace, path: string, text: string): Promise<void> {
-  const target = await writable(place, path, Buffer.byteLength(text));
+  const target = await prepareWrite(place, path, Buffer.byteLength(text));
   const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
   const file = await open(target, flags, 0o600);
   try {
     const { size } = await file.stat();
-    if (size + Buffer.byteLength(text) > MOST_BYTES)
+    if (size + Buffer.byteLength(text) > MAX_BYTES)
       throw errors.noteFull({ path }, { param: "note" });
     await file.writeFile(`${size > 0 ? "\n" : ""}${text.trim()}\n`);
   } finally {
@@ -80,49 +80,49 @@ interface Hit {
   words: number;
 }
 
-/** The paragraphs that hold most of the words, the newest notes first. */
+/** Returns the paragraphs that contain most of the words first; among equals, those of the newest notes. */
 async function search(
   place: GuardedPlace,
   query: string,
   signal: AbortSignal,
 ): Promise<string | OwnWords> {
   const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))];
-  const ground = await groundOf(place);
+  const resolved = await resolvePlace(place);
   const hits: Hit[] = [];
   for (const path of await notesOf(place, signal)) {
     signal.throwIfAborted();
     const text = await readText(path).catch(() => "");
     for (const paragraph of text.split(/\n[ \t\r]*\n/)) {
       const lower = paragraph.toLowerCase();
-      const matching = words.filter((word) => lower.includes(word)).length;
-      if (matching > 0)
+      const matchCount = words.filter((word) => lower.includes(word)).length;
+      if (matchCount > 0)
         hits.push({
-          path: relative(ground.root, path),
+          path: relative(resolved.root, path),
           paragraph: paragraph.trim(),
-          words: matching,
+          words: matchCount,
         });
     }
   }
-  hits.sort((one, other) => other.words - one.words);
+  hits.sort((a, b) => b.words - a.words);
   const paragraphs = hits
-    .slice(0, MOST_FOUND)
+    .slice(0, MAX_RESULTS)
     .map(({ path, paragraph }) => `${path}:\n${clip(paragraph, NOTE_CHARS)}`);
-  if (hits.length > MOST_FOUND)
-    paragraphs.push(`(${hits.length - MOST_FOUND} more: search with more words)`);
+  if (hits.length > MAX_RESULTS)
+    paragraphs.push(`(${hits.length - MAX_RESULTS} more: search with more words)`);
   return paragraphs.length === 0 ? ownWords("(no match)") : paragraphs.join("\n\n");
 }
 
-/** Notes of days have names in their order: of too many the first are left out. */
+/** Returns the main file, then the notes, last name first. Daily notes sort by date, so that the limit drops the oldest ones. */
 async function notesOf(place: GuardedPlace, signal: AbortSignal): Promise<string[]> {
-  const ground = await groundOf(place);
+  const resolved = await resolvePlace(place);
   const notes: string[] = [];
-  const dir = await existing(place, DIR).catch(() => undefined);
+  const dir = await resolveExisting(place, NOTES_DIRECTORY).catch(() => undefined);
   if (dir !== undefined && (await stat(dir)).isDirectory())
-    for await (const { path, kind } of walk(dir, ground, { depth: 8, signal })) {
+    for await (const { path, kind } of walk(dir, resolved, { depth: 8, signal })) {
       if (kind !== "file") continue;
       notes.push(path);
-      if (notes.length > MOST_FILES) notes.shift();
+      if (notes.length > MAX_FILES) notes.shift();
     }
-  const main = await existing(place, MAIN).catch(() => undefined);
+  const main = await resolveExisting(place, MAIN_FILE).catch(() => undefined);
   return [...(main === undefined ? [] : [main]), ...notes.reverse()];
 }

@@ -1,4 +1,4 @@
-/** The agent's own tools: files and memory of its workspace, pages of the web, and sessions. */
+/** The agent's built-in tools: files and memory in its workspace, web pages, and sessions. */
 import { definePlugin } from "portico";
 import { guardPlaces } from "./files/rules.ts";
 import { addFiles } from "./files/tool.ts";
@@ -19,16 +19,16 @@ export default definePlugin({
   },
   needs: ["store"],
   setup(ctx, config) {
-    let now = config;
+    let settings = config;
     ctx.onConfig((next: typeof config) => {
-      now = next;
+      settings = next;
     });
-    const isSandboxed = () => now["agents.defaults.sandbox"].mode === "all";
-    const places = createPlaces(ctx, { isSandboxed, hookDirs: () => now.hooks.extraDirs });
-    const guarded = guardPlaces(ctx, places, () => now["agents.defaults.files"].deny);
-    addFiles(ctx, guarded);
-    addMemory(ctx, guarded);
-    addWeb(ctx, () => now["agents.defaults.web"], isSandboxed);
+    const isSandboxed = () => settings["agents.defaults.sandbox"].mode === "all";
+    const places = createPlaces(ctx, { isSandboxed, hookDirs: () => settings.hooks.extraDirs });
+    const guardedPlaces = guardPlaces(ctx, places, () => settings["agents.defaults.files"].deny);
+    addFiles(ctx, guardedPlaces);
+    addMemory(ctx, guardedPlaces);
+    addWeb(ctx, () => settings["agents.defaults.web"], isSandboxed);
     addSessions(ctx, isSandboxed);
   },
 });

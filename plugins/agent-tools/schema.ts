@@ -1,4 +1,4 @@
-/** What the tools read of `portico.json`. */
+/** The configuration of the tools. */
 import { type Static, timerMs, Type } from "portico";
 
 export const WebConfig = Type.Object(
@@ -27,8 +27,8 @@ export const WebConfig = Type.Object(
   { description: "Settings of the agent's tool `web`." },
 );
 
-/** What other programs run or read as settings: version control, shells, editors and their tasks. */
-const DENIED = [
+/** Files that other programs run or read as settings: version control, shells, editors and their tasks. */
+const DEFAULT_DENIED = [
   ".git/hooks",
   ".git/config",
   ".git/info/attributes",
@@ -63,7 +63,7 @@ const DENIED = [
 export const FilesConfig = Type.Object(
   {
     deny: Type.Array(Type.String({ minLength: 1 }), {
-      default: DENIED,
+      default: DEFAULT_DENIED,
       description:
         "Paths that the agent neither reads nor writes; `*` stands for any text in a name. A pattern without `/` matches a name at any depth. The list replaces the default one.",
     }),
@@ -71,12 +71,12 @@ export const FilesConfig = Type.Object(
   { default: {}, description: "Settings of the agent's tools `files` and `memory`." },
 );
 
-/** As the agent declares it. */
+/** The part of the agent's section that the tools read. */
 export const SandboxConfig = Type.Object({
   mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),
 });
 
-/** As the gateway declares it. */
+/** The part of the gateway's section that the tools read. */
 export const HooksConfig = Type.Object({ extraDirs: Type.Array(Type.String(), { default: [] }) });
 
 export type WebSettings = Static<typeof WebConfig>;

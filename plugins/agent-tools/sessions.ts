@@ -1,4 +1,4 @@
-/** The agent's view of other conversations: it lists and reads them, and sends messages to them. */
+/** The tool `sessions`, with which the agent lists and reads other sessions and sends messages to them. */
 import { type PluginContext, type ToolCall, Type } from "portico";
 import type { AgentService } from "portico/agent";
 import { clip, fitsPattern } from "portico/strings";
@@ -9,8 +9,8 @@ import { requireParam } from "./files/tool.ts";
 
 const SOURCE = "sessions";
 const MESSAGE_CHARS = 4_000;
-/** Sessions that are looked at for a pattern that is more than a prefix. */
-const MOST_SEARCHED = 1_000;
+/** The number of sessions that are compared with a pattern that is more than a prefix. */
+const MAX_SEARCHED = 1_000;
 
 const parameters = Type.Object({
   action: Type.Union([Type.Literal("list"), Type.Literal("history"), Type.Literal("send")]),
@@ -46,49 +46,54 @@ export function addSessions(ctx: PluginContext, isSandboxed: () => boolean): voi
       const reach = reachOf(call, isSandboxed());
       const { limit = 20 } = args;
       if (args.action === "list")
-        return (await newestWithin(store, reach, limit)).map(({ id, messages, updatedAt }) => ({
+        return (await listNewest(store, reach, limit)).map(({ id, messages, updatedAt }) => ({
           session: id,
           messages,
           usedAt: new Date(updatedAt).toISOString(),
         }));
       const session = requireParam(args.session, "session", args.action);
       if (!reach.includes(session)) throw unknownSession(session);
-      if (args.action === "history") return history(store, session, limit);
-      return send(ctx.use("agent"), session, requireParam(args.message, "message", "send"), call);
+      if (args.action === "history") return readHistory(store, session, limit);
+      return sendMessage(
+        ctx.use("agent"),
+        session,
+        requireParam(args.message, "message", "send"),
+        call,
+      );
     },
   });
 }
 
-/** Last used first. */
-async function newestWithin(store: Store, reach: Reach, limit: number): Promise<Session[]> {
+/** Returns the sessions within reach, most recently used first. */
+async function listNewest(store: Store, reach: Reach, limit: number): Promise<Session[]> {
   const lists = await Promise.all(
     reach.patterns.map(async (pattern) => {
       const star = pattern.indexOf("*");
       if (star < 0) return [await store.sessions.get(pattern)];
-      return newestLike(store, pattern, pattern.slice(0, star), limit);
+      return listMatching(store, pattern, pattern.slice(0, star), limit);
     }),
   );
   const byId = new Map(lists.flat().flatMap((session) => (session ? [[session.id, session]] : [])));
   return [...byId.values()].sort((a, b) => b.updatedAt - a.updatedAt).slice(0, limit);
 }
 
-/** The store knows prefixes: what a pattern says beyond its first star is judged here. */
-async function newestLike(
+/** The store selects by prefix only, so the rest of a pattern is matched here. */
+async function listMatching(
   store: Store,
   pattern: string,
   prefix: string,
   limit: number,
 ): Promise<Session[]> {
   const isPrefix = pattern === `${prefix}*`;
-  const most = isPrefix ? limit : MOST_SEARCHED;
-  const listed = await store.sessions.list({ limit: most, prefix: prefix || undefined });
-  return listed.filter(({ id }) => fitsPattern(pattern, id));
+  const storeLimit = isPrefix ? limit : MAX_SEARCHED;
+  const sessions = await store.sessions.list({ limit: storeLimit, prefix: prefix || undefined });
+  return sessions.filter(({ id }) => fitsPattern(pattern, id));
 }
 
-async function history(store: Store, session: string, last: number) {
+async function readHistory(store: Store, session: string, last: number) {
   if ((await store.sessions.get(session)) === undefined) throw unknownSession(session);
-  const stored = await store.sessions.transcript(session, { last });
-  return stored.map(({ at, body }) => {
+  const storedMessages = await store.sessions.transcript(session, { last });
+  return storedMessages.map(({ at, body }) => {
     const { role, content, tool_calls: calls } = body as ChatMessage;
     const parts = typeof content === "string" ? [{ text: content }] : (content ?? []);
     return {
@@ -100,7 +105,7 @@ async function history(store: Store, session: string, last: number) {
   });
 }
 
-async function send(agent: AgentService, session: string, message: string, call: ToolCall) {
+async function sendMessage(agent: AgentService, session: string, message: string, call: ToolCall) {
   const { sessionKey, turnId, principal, access } = call;
   if (session === sessionKey) throw errors.sendToItself({ param: "session" });
   if (!access.isOwner) throw errors.mayNotSend({ param: "action" });
@@ -119,15 +124,15 @@ async function send(agent: AgentService, session: string, message: string, call:
 const unknownSession = (session: string) =>
   errors.unknownSession({ session: JSON.stringify(session) });
 
-/** Which sessions a call may see. */
+/** The sessions that a call may see. */
 interface Reach {
   patterns: readonly string[];
   includes(session: string): boolean;
 }
 
-/** A sandboxed session sees itself alone. Every turn sees the session that it runs in. */
-function reachOf({ sessionKey, access }: ToolCall, sandboxed: boolean): Reach {
-  if (sandboxed) return { patterns: [sessionKey], includes: (session) => session === sessionKey };
+/** A sandboxed session sees only itself. Every turn sees the session in which it runs. */
+function reachOf({ sessionKey, access }: ToolCall, isSandboxed: boolean): Reach {
+  if (isSandboxed) return { patterns: [sessionKey], includes: (session) => session === sessionKey };
   return {
     patterns: [sessionKey, ...access.sessions],
     includes: (session) => session === sessionKey || access.maySeeSession(session),

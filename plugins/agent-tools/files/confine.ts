@@ -1,30 +1,40 @@
 /**
- * Paths that a model names stay in the workspace. They are judged by what the file system says of them, and without
- * regard to case: there are file systems to which `Hooks` is `hooks`.
+ * Confines the paths that a model names to the workspace. The checks use real paths and ignore case, because on some file
+ * systems `Hooks` is the same as `hooks`.
  */
 import { lstat, mkdir, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { errors } from "../errors.ts";
 import type { GuardedPlace } from "./rules.ts";
 
-/** Every refusal here is about the parameter `path`. */
-const OF_PATH = { param: "path" };
+/** The options of all errors here, which concern the parameter `path`. */
+const PATH_PARAM = { param: "path" };
 const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-/** Packages are code that hooks import. */
-const PACKAGES = "node_modules";
+/** The agent may not access packages, because hooks import their code. */
+const PACKAGES_DIRECTORY = "node_modules";
 
-/** The real path of a place. */
-export interface Ground {
+/** A place with its real paths. */
+export interface ResolvedPlace {
   root: string;
-  barred: readonly string[];
+  forbiddenPaths: readonly string[];
   isDenied(path: string): boolean;
 }
 
-/** What is not there yet is barred by its spelling. */
-export async function groundOf({ root, barred, isDenied }: GuardedPlace): Promise<Ground> {
-  const real = await Promise.all(barred.map((path) => realpath(path).catch(() => path)));
-  return { root: await realpath(root), barred: [...new Set([...barred, ...real])], isDenied };
+/** Resolves the paths of a place. A forbidden path that does not exist yet is forbidden as written. */
+export async function resolvePlace({
+  root,
+  forbiddenPaths,
+  isDenied,
+}: GuardedPlace): Promise<ResolvedPlace> {
+  const realPaths = await Promise.all(
+    forbiddenPaths.map((path) => realpath(path).catch(() => path)),
+  );
+  return {
+    root: await realpath(root),
+    forbiddenPaths: [...new Set([...forbiddenPaths, ...realPaths])],
+    isDenied,
+  };
 }
 
 const isWithin = (root: string, path: string): boolean => {
@@ -32,62 +42,72 @@ const isWithin = (root: string, path: string): boolean => {
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));
 };
 
-export function isBarred(path: string, { root, barred, isDenied }: Ground): boolean {
+export function isForbidden(
+  path: string,
+  { root, forbiddenPaths, isDenied }: ResolvedPlace,
+): boolean {
   const name = path.toLowerCase();
   if (isDenied(relative(root, path))) return true;
-  if (relative(root, path).toLowerCase().split(sep).includes(PACKAGES)) return true;
-  return barred.some((one) => isWithin(one.toLowerCase(), name));
+  if (relative(root, path).toLowerCase().split(sep).includes(PACKAGES_DIRECTORY)) return true;
+  return forbiddenPaths.some((directory) => isWithin(directory.toLowerCase(), name));
 }
 
-function judge(path: string, ground: Ground): string {
-  if (!isWithin(ground.root, path)) throw errors.outsideWorkspace(OF_PATH);
-  if (isBarred(path, ground)) throw errors.barredPath(OF_PATH);
+function checkPath(path: string, resolved: ResolvedPlace): string {
+  if (!isWithin(resolved.root, path)) throw errors.outsideWorkspace(PATH_PARAM);
+  if (isForbidden(path, resolved)) throw errors.barredPath(PATH_PARAM);
   return path;
 }
 
-/** The path by its spelling, from the real root on. */
-function spelled(place: GuardedPlace, ground: Ground, path: string): string {
-  if (path.includes("\0")) throw errors.nulInPath(OF_PATH);
+/** Resolves a path below the real root, without following links in the rest of it. Throws 400 for a forbidden path. */
+function resolveInside(place: GuardedPlace, resolved: ResolvedPlace, path: string): string {
+  if (path.includes("\0")) throw errors.nulInPath(PATH_PARAM);
   const full = resolve(place.root, path);
-  const base = isWithin(ground.root, full) ? ground.root : resolve(place.root);
-  return judge(isWithin(base, full) ? join(ground.root, relative(base, full)) : full, ground);
+  const base = isWithin(resolved.root, full) ? resolved.root : resolve(place.root);
+  return checkPath(
+    isWithin(base, full) ? join(resolved.root, relative(base, full)) : full,
+    resolved,
+  );
 }
 
-/** The real path of what is there. Throws 404 `not_found`, and 400 for what is not the agent's. */
-export async function existing(place: GuardedPlace, path: string): Promise<string> {
-  const ground = await groundOf(place);
-  const real = await realpath(spelled(place, ground, path)).catch((error: unknown) => {
-    const why = errno(error);
-    if (why === "ENOENT" || why === "ENOTDIR")
+/** Returns the real path of an existing file or directory. Throws 404 `not_found`, or 400 for a forbidden path. */
+export async function resolveExisting(place: GuardedPlace, path: string): Promise<string> {
+  const resolved = await resolvePlace(place);
+  const real = await realpath(resolveInside(place, resolved, path)).catch((error: unknown) => {
+    const code = errno(error);
+    if (code === "ENOENT" || code === "ENOTDIR")
       throw errors.unknownFile({ path: JSON.stringify(path) });
-    throw errors.unreadablePath({ reason: why ?? "unknown reason" }, OF_PATH);
+    throw errors.unreadablePath({ reason: code ?? "unknown reason" }, PATH_PARAM);
   });
-  return judge(real, ground);
+  return checkPath(real, resolved);
 }
 
 /**
- * Where a file may be written with so many more bytes: its directories are made, and no link is followed on the way.
- * Throws `storage_full` where the caller may not keep so much.
+ * Prepares a write that adds the given number of bytes: creates the missing directories, without following links, and
+ * returns the path. Throws `storage_full` if the caller may not store that much, and 400 for a forbidden path.
  */
-export async function writable(place: GuardedPlace, path: string, bytes: number): Promise<string> {
-  const ground = await groundOf(place);
-  const wanted = spelled(place, ground, path);
-  if (wanted === ground.root) throw errors.workspaceAsFile(OF_PATH);
-  const why = place.whyProtected(wanted);
-  if (why !== undefined) throw errors.protectedFile({ reason: why }, OF_PATH);
+export async function prepareWrite(
+  place: GuardedPlace,
+  path: string,
+  bytes: number,
+): Promise<string> {
+  const resolved = await resolvePlace(place);
+  const requestedPath = resolveInside(place, resolved, path);
+  if (requestedPath === resolved.root) throw errors.workspaceAsFile(PATH_PARAM);
+  const reason = place.whyProtected(requestedPath);
+  if (reason !== undefined) throw errors.protectedFile({ reason }, PATH_PARAM);
   await place.admit(bytes);
-  let at = ground.root;
-  for (const part of relative(ground.root, dirname(wanted)).split(sep).filter(Boolean)) {
-    at = join(at, part);
-    await mkdir(at, { mode: 0o700 }).catch((error: unknown) => {
+  let directory = resolved.root;
+  for (const part of relative(resolved.root, dirname(requestedPath)).split(sep).filter(Boolean)) {
+    directory = join(directory, part);
+    await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
       if (errno(error) !== "EEXIST")
-        throw errors.directoryNotMade({ reason: errno(error) ?? "unknown reason" }, OF_PATH);
+        throw errors.directoryNotMade({ reason: errno(error) ?? "unknown reason" }, PATH_PARAM);
     });
-    if (!(await lstat(at)).isDirectory()) throw errors.notADirectory(OF_PATH);
+    if (!(await lstat(directory)).isDirectory()) throw errors.notADirectory(PATH_PARAM);
   }
-  const target = join(at, basename(wanted));
-  const there = await lstat(target).catch(() => undefined);
-  if (there !== undefined && !(there.isFile() && there.nlink === 1))
-    throw errors.notAFileOfItsOwn(OF_PATH);
+  const target = join(directory, basename(requestedPath));
+  const stats = await lstat(target).catch(() => undefined);
+  if (stats !== undefined && !(stats.isFile() && stats.nlink === 1))
+    throw errors.notAFileOfItsOwn(PATH_PARAM);
   return target;
 }

@@ -1,15 +1,15 @@
-/** Paths that the tools may not touch, in addition to those outside the place of their call. */
+/** Rules for paths that the tools may not access, in addition to those outside the place of their call. */
 import type { PluginContext, ToolCall } from "portico";
 import { fitsPattern } from "portico/strings";
 import type { Place, Places } from "../places.ts";
 
 /** A place with the rules that apply to every turn, regardless of who started it. */
 export interface GuardedPlace extends Place {
-  /** Why the gateway does not let the agent write a file; undefined where it may. */
+  /** Returns the reason for which the agent may not write a file; undefined if it may. */
   whyProtected(path: string): string | undefined;
-  /** Whether `agents.defaults.files.deny` lists a path, which is relative to the root. */
+  /** Returns whether `agents.defaults.files.deny` lists a path, which is relative to the root. */
   isDenied(path: string): boolean;
-  /** Throws `storage_full` where the caller may not keep so many bytes more. */
+  /** Throws `storage_full` if the caller may not store that many additional bytes. */
   admit(bytes: number): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export interface GuardedPlaces {
 export function guardPlaces(
   ctx: Pick<PluginContext, "whyProtected" | "find">,
   places: Places,
-  denied: () => readonly string[],
+  deniedPatterns: () => readonly string[],
 ): GuardedPlaces {
   return {
     async of(call) {
@@ -28,25 +28,25 @@ export function guardPlaces(
       return {
         ...place,
         whyProtected: (path) => ctx.whyProtected(path, place.root),
-        isDenied: (path) => isDenied(path, denied()),
+        isDenied: (path) => isDenied(path, deniedPatterns()),
         admit: async (bytes) => ctx.find("agent")?.admitFiles(call.principal, bytes),
       };
     },
   };
 }
 
-/** A pattern without a slash fits a name at any depth; one with slashes fits names that follow each other. */
+/** A pattern without a slash matches a name at any depth. One with slashes matches consecutive names. */
 function isDenied(path: string, patterns: readonly string[]): boolean {
   const names = fold(path).split(/[\\/]/);
   return patterns.some((pattern) => {
-    const wanted = fold(pattern).split("/").filter(Boolean);
+    const patternParts = fold(pattern).split("/").filter(Boolean);
     return names.some(
       (_, start) =>
-        wanted.length > 0 &&
-        wanted.every((part, index) => fitsPattern(part, names[start + index] ?? "")),
+        patternParts.length > 0 &&
+        patternParts.every((part, index) => fitsPattern(part, names[start + index] ?? "")),
     );
   });
 }
 
-/** Some file systems take these for the same name. */
+/** Normalises a name, because some file systems treat names that differ in case or Unicode form as the same. */
 const fold = (path: string): string => path.normalize("NFC").toLowerCase();

@@ -1,46 +1,46 @@
-/** Text files as the tools read and write them: of bounded size, whole or not at all. */
+/** Reads and writes text files of limited size. A write replaces the file atomically. */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
 import { type FileHandle, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { errors } from "../errors.ts";
 
-/** Larger files are not for a model to read. */
-export const MOST_BYTES = 5_000_000;
+/** The largest file that a tool reads or writes. */
+export const MAX_BYTES = 5_000_000;
 
-/** Every refusal here is about the parameter `path`. */
-const OF_PATH = { param: "path" };
+/** The options of all errors here, which concern the parameter `path`. */
+const PATH_PARAM = { param: "path" };
 
-/** Opened without waiting for the other end of a pipe, and through no link. */
+/** Opens a regular file. The open neither waits for the other end of a pipe nor follows a link. */
 async function openFile(path: string): Promise<FileHandle> {
   const file = await open(
     path,
     constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW,
   ).catch((error: NodeJS.ErrnoException) => {
-    throw errors.unreadableFile({ reason: error.code ?? error.message }, OF_PATH);
+    throw errors.unreadableFile({ reason: error.code ?? error.message }, PATH_PARAM);
   });
-  const facts = await file.stat();
-  if (facts.isFile() && facts.nlink === 1 && facts.size <= MOST_BYTES) return file;
+  const stats = await file.stat();
+  if (stats.isFile() && stats.nlink === 1 && stats.size <= MAX_BYTES) return file;
   await file.close();
-  if (facts.isDirectory()) throw errors.directoryRead(OF_PATH);
-  if (!facts.isFile()) throw errors.notRegular(OF_PATH);
-  if (facts.nlink !== 1) throw errors.hardLinked(OF_PATH);
-  throw errors.fileTooLarge({ bytes: facts.size, max: MOST_BYTES }, OF_PATH);
+  if (stats.isDirectory()) throw errors.directoryRead(PATH_PARAM);
+  if (!stats.isFile()) throw errors.notRegular(PATH_PARAM);
+  if (stats.nlink !== 1) throw errors.hardLinked(PATH_PARAM);
+  throw errors.fileTooLarge({ bytes: stats.size, max: MAX_BYTES }, PATH_PARAM);
 }
 
-/** The real path `path` was judged before. Throws 400 for what is no text of a size to be read. */
+/** Reads a file whose real path was checked before. Throws 400 if it is not text, or too large. */
 export async function readText(path: string): Promise<string> {
   const file = await openFile(path);
   try {
     const bytes = await file.readFile();
-    if (bytes.includes(0)) throw errors.notText(OF_PATH);
+    if (bytes.includes(0)) throw errors.notText(PATH_PARAM);
     return bytes.toString("utf8");
   } finally {
     await file.close();
   }
 }
 
-/** In one step, with the mode of what is replaced. */
+/** Replaces a file atomically, and keeps its mode. */
 export async function writeText(path: string, text: string): Promise<void> {
   const mode = (await stat(path).catch(() => undefined))?.mode ?? 0o600;
   const temporary = join(dirname(path), `.${randomBytes(8).toString("hex")}.part`);
@@ -57,7 +57,7 @@ export async function writeText(path: string, text: string): Promise<void> {
     await unlink(temporary).catch(() => {});
     throw errors.unwritableFile(
       { reason: (error as NodeJS.ErrnoException).code ?? "unknown reason" },
-      OF_PATH,
+      PATH_PARAM,
     );
   }
 }

@@ -49,7 +49,7 @@ const parameters = Type.Object({
   ),
 });
 
-/** The agent's way to its workspace. */
+/** Adds the tool `files`, with which the agent reads and writes its workspace. */
 export function addFiles(ctx: PluginContext, places: GuardedPlaces): void {
   ctx.tool({
     name: "files",

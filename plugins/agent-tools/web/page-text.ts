@@ -1,11 +1,11 @@
-/** A page as a model reads it: headings, lists and links in Markdown, nothing of what a reader does not see. */
+/** Converts a page for a model: headings, lists and links in Markdown, without content that a reader does not see. */
 import { Parser } from "htmlparser2";
 import { parseUrl } from "portico/strings";
 
-const SILENT = new Set(
+const INVISIBLE_ELEMENTS = new Set(
   "script style noscript template svg iframe object head canvas select".split(" "),
 );
-const BREAKS = new Set(
+const BLOCK_ELEMENTS = new Set(
   "address article aside blockquote br dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table tr ul".split(
     " ",
   ),
@@ -16,8 +16,8 @@ export interface PageText {
   text: string;
 }
 
-/** Forgiving, in one pass: the time grows with the length of the page. `base` makes links absolute. */
-export function pageText(html: string, base: string): PageText {
+/** Accepts malformed HTML, in time linear in the length of the page. `base` makes links absolute. */
+export function extractPageText(html: string, base: string): PageText {
   const collector = new TextCollector(base);
   const parser = new Parser(
     {
@@ -37,9 +37,9 @@ class TextCollector {
   readonly #parts: string[] = [];
   #title = "";
   #isTitle = false;
-  /** How many elements that show nothing are open. */
-  #silent = 0;
-  /** The open link: its address, and where its text begins. */
+  /** The number of open elements whose content is invisible. */
+  #invisibleDepth = 0;
+  /** The open link: its address, and the index of its first part. */
   #link: { href: string; start: number } | undefined;
 
   constructor(base: string) {
@@ -48,10 +48,10 @@ class TextCollector {
 
   open(name: string, attributes: Record<string, string>): void {
     if (name === "title") this.#isTitle = this.#title === "";
-    if (SILENT.has(name)) this.#silent++;
-    if (this.#silent > 0) return;
+    if (INVISIBLE_ELEMENTS.has(name)) this.#invisibleDepth++;
+    if (this.#invisibleDepth > 0) return;
     const parts = this.#parts;
-    if (BREAKS.has(name)) parts.push("\n");
+    if (BLOCK_ELEMENTS.has(name)) parts.push("\n");
     if (/^h[1-6]$/.test(name)) parts.push(`${"#".repeat(Number(name[1]))} `);
     if (name === "li") parts.push("- ");
     if (name === "td" || name === "th") parts.push(" ");
@@ -62,26 +62,26 @@ class TextCollector {
 
   add(text: string): void {
     if (this.#isTitle) this.#title += text;
-    else if (this.#silent === 0) this.#parts.push(text.replace(/\s+/g, " "));
+    else if (this.#invisibleDepth === 0) this.#parts.push(text.replace(/\s+/g, " "));
   }
 
   close(name: string): void {
     if (name === "title") this.#isTitle = false;
-    if (SILENT.has(name)) {
-      this.#silent = Math.max(0, this.#silent - 1);
+    if (INVISIBLE_ELEMENTS.has(name)) {
+      this.#invisibleDepth = Math.max(0, this.#invisibleDepth - 1);
       return;
     }
-    if (this.#silent > 0) return;
+    if (this.#invisibleDepth > 0) return;
     if (name === "a") this.#closeLink();
-    else if (BREAKS.has(name)) this.#parts.push("\n");
+    else if (BLOCK_ELEMENTS.has(name)) this.#parts.push("\n");
   }
 
-  /** Puts the address behind the text of the link. */
+  /** Appends the address to the text of the link. */
   #closeLink(): void {
     const link = this.#link;
     this.#link = undefined;
     if (link === undefined) return;
-    const target = absolute(link.href, this.#base);
+    const target = toAbsoluteUrl(link.href, this.#base);
     const hasText = this.#parts.slice(link.start).join("").trim() !== "";
     if (target !== undefined && hasText) this.#parts.push(` (${target})`);
   }
@@ -98,7 +98,7 @@ class TextCollector {
   }
 }
 
-function absolute(href: string, base: string): string | undefined {
+function toAbsoluteUrl(href: string, base: string): string | undefined {
   const url = href.length > 2_000 ? undefined : parseUrl(href, base);
   return url?.protocol === "http:" || url?.protocol === "https:" ? url.href : undefined;
 }

@@ -5,7 +5,7 @@ import { createGuard, type GuardedResponse, guardedFetch } from "portico/egress"
 import { errors } from "../errors.ts";
 import type { WebSettings } from "../schema.ts";
 
-const MOST_CHARS = 40_000;
+const MAX_CHARS = 40_000;
 
 const parameters = Type.Object({
   url: Type.String({
@@ -21,7 +21,7 @@ const parameters = Type.Object({
   ),
 });
 
-/** The agent's way to read a page, under the guard. */
+/** Adds the tool `web`, with which the agent reads pages within the limits of the egress guard. */
 export function addWeb(
   ctx: PluginContext,
   settings: () => WebSettings,
@@ -53,22 +53,22 @@ export function addWeb(
         "user-agent": `Portico/${ctx.version}`,
       };
       const response = await guardedFetch(guard, url, { headers, maxBytes, timeoutMs, signal });
-      const { title, text } = await textOf(response);
-      const part = text.slice(offset, offset + MOST_CHARS);
+      const { title, text } = await extractText(response);
+      const part = text.slice(offset, offset + MAX_CHARS);
       const end = offset + part.length;
-      // where a redirect leads is the server's word
-      const from = response.url === url ? [] : [`(redirected to ${response.url})`];
-      const head = offset === 0 && title !== "" ? [title, ""] : [];
+      // The server chooses the target of a redirect, so this line is not the gateway's own text.
+      const redirectNotice = response.url === url ? [] : [`(redirected to ${response.url})`];
+      const titleLines = offset === 0 && title !== "" ? [title, ""] : [];
       return [
         ownWords(`${response.status} ${url}`),
-        { type: "text", text: [...from, ...head, part].join("\n") },
+        { type: "text", text: [...redirectNotice, ...titleLines, part].join("\n") },
         ...(end < text.length ? [ownWords(`(continues at offset ${end} of ${text.length})`)] : []),
       ];
     },
   });
 }
 
-async function textOf(response: GuardedResponse): Promise<{ title: string; text: string }> {
+async function extractText(response: GuardedResponse): Promise<{ title: string; text: string }> {
   const { status, headers, body } = response;
   const type = (headers["content-type"] ?? "").toLowerCase();
   const text = decodeText(body, type);
@@ -76,7 +76,7 @@ async function textOf(response: GuardedResponse): Promise<{ title: string; text:
     /^(text\/html|application\/xhtml)/.test(type) ||
     (type === "" && /^\s*<(!doctype|html)/i.test(text.slice(0, 500)));
   const page = isHtml
-    ? (await import("./page-text.ts")).pageText(text, response.url)
+    ? (await import("./page-text.ts")).extractPageText(text, response.url)
     : { title: "", text };
   if (status < 200 || status > 299)
     throw errors.pageError({ status, text: clip(page.title || page.text, 300) });

@@ -5,7 +5,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { temporaryDir } from "../../support/temporary.ts";
 import { clientKey, webhookKey } from "../../support/principals.ts";
-import { pageText } from "../../../plugins/agent-tools/web/page-text.ts";
+import { extractPageText } from "../../../plugins/agent-tools/web/page-text.ts";
 import { assertLinear, repeated } from "../../support/growth.ts";
 import { type ScriptedGateway, scriptedGateway } from "../agent/scripted.ts";
 import { useTool, useToolAs } from "./support.ts";
@@ -216,7 +216,9 @@ const MARKUP = [
 
 test("pages take time in line with their size", () => {
   for (const token of MARKUP)
-    assertLinear(token, 8_000, repeated(token), (html) => pageText(html, "http://example.com/"));
+    assertLinear(token, 8_000, repeated(token), (html) =>
+      extractPageText(html, "http://example.com/"),
+    );
 });
 test("a workspace above the home opens nothing of the gateway's", async () => {
   const above = await scriptedGateway({
