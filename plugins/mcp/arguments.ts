@@ -1,18 +1,18 @@
-/** Arguments of a call against the input schema that the server gives its tool, before they are sent. */
+/** Validates the arguments of a call against the input schema of the server's tool, before they are sent. */
 import type { Logger } from "portico";
 import { createSchemaCheck, type SchemaCheck, TooMuchText } from "portico/json-schemas";
 
 /** The most problems of one call that a message names. */
 const MAX_PROBLEMS = 5;
-/** The longest time for the check of one call, in milliseconds. */
+/** The longest time for the validation of one call, in milliseconds. */
 const CHECK_MS = 200;
 
-/** Says what is wrong with arguments; undefined where nothing is. */
+/** Returns what is wrong with the arguments; undefined if they are valid. */
 export type ArgumentCheck = (args: unknown) => string | undefined;
 
 /**
- * A schema that cannot be used (it refers to something that is not there, it takes too long) checks nothing from then
- * on: the server checks by itself. The same holds for patterns that the linear engine does not support.
+ * A schema that cannot be used (it has a broken reference, or takes too long) validates nothing from then on, because the
+ * server validates by itself. Likewise, patterns that the linear engine does not support match everything.
  */
 export function createArgumentCheck(
   schema: Record<string, unknown>,
@@ -38,9 +38,11 @@ export function createArgumentCheck(
 
 function describeProblems(errors: ReturnType<SchemaCheck>): string | undefined {
   if (errors.length === 0) return undefined;
-  // The errors of an outer schema only say that an inner one does not fit.
-  const inner = errors.filter(({ keyword }) => keyword !== "properties" && keyword !== "items");
-  const problems = inner.map(({ instanceLocation, error }) => {
+  // The errors of an outer schema only say that an inner one does not match.
+  const innerErrors = errors.filter(
+    ({ keyword }) => keyword !== "properties" && keyword !== "items",
+  );
+  const problems = innerErrors.map(({ instanceLocation, error }) => {
     const path = instanceLocation.replace(/^#\/?/, "");
     return path === "" ? error : `${path}: ${error}`;
   });

@@ -1,7 +1,7 @@
 /**
- * Prompts and resources of the connected servers, for MCP clients. Nothing is kept here: each request asks the servers that
- * it concerns. A prompt is called `<server>_<prompt>`. A resource keeps its URI; where an earlier server has the same
- * one, it is `portico://<server>/<URI>`, and in that form every resource can be read.
+ * Prompts and resources of the connected servers, for MCP clients. Nothing is cached: each request asks the servers
+ * concerned. A prompt is named `<server>_<prompt>`. A resource keeps its URI; if an earlier server lists the same URI, it
+ * becomes `portico://<server>/<URI>`. Every resource can be read by a URI of that form.
  */
 import { UriTemplate } from "@modelcontextprotocol/sdk/shared/uriTemplate.js";
 import { ErrorCode, LoggingLevelSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -21,7 +21,7 @@ interface CatalogOptions {
   signal: AbortSignal;
 }
 
-/** Which members of an entry carry its name, and where a server lists it. */
+/** A kind of entry: the capability of servers that have it, the method that lists it, and the member of the result. */
 interface Kind {
   capability: "prompts" | "resources";
   method: string;
@@ -38,13 +38,13 @@ const TEMPLATES: Kind = {
 
 interface Entry {
   remote: Remote;
-  /** As the server lists it. */
-  listed: Json;
+  /** The entry as the server lists it. */
+  definition: Json;
 }
 
-interface Place {
+interface Target {
   remote: Remote;
-  /** What the server calls it. */
+  /** The server's own name or URI of the prompt or resource. */
   name: string;
 }
 
@@ -59,82 +59,91 @@ export class Catalog {
     this.#signal = signal;
   }
 
-  async prompts(): Promise<Json> {
-    const prompts = (await this.#entries(PROMPTS)).map(({ remote, listed }, index, all) => ({
-      ...listed,
-      name: promptNames(all)[index] ?? remote.name,
-    }));
+  async listPrompts(): Promise<Json> {
+    const prompts = (await this.#listEntries(PROMPTS)).map(
+      ({ remote, definition: listed }, index, all) => ({
+        ...listed,
+        name: promptNames(all)[index] ?? remote.name,
+      }),
+    );
     return { prompts };
   }
 
   async getPrompt({ name, ...params }: Json): Promise<Json> {
-    const place = await this.#promptNamed(name);
-    return this.#ask(place.remote, "prompts/get", { ...params, name: place.name });
+    const target = await this.#findPrompt(name);
+    return this.#request(target.remote, "prompts/get", { ...params, name: target.name });
   }
 
-  async resources(): Promise<Json> {
-    return { resources: withOwnNames(await this.#entries(RESOURCES), "uri") };
+  async listResources(): Promise<Json> {
+    return { resources: addServerNames(await this.#listEntries(RESOURCES), "uri") };
   }
 
-  async templates(): Promise<Json> {
-    return { resourceTemplates: withOwnNames(await this.#entries(TEMPLATES), "uriTemplate") };
+  async listTemplates(): Promise<Json> {
+    return { resourceTemplates: addServerNames(await this.#listEntries(TEMPLATES), "uriTemplate") };
   }
 
   async readResource({ uri, ...params }: Json): Promise<Json> {
-    if (typeof uri !== "string") throw invalid("resources/read needs a uri.");
-    const place = await this.#resourceAt(uri);
-    return this.#ask(place.remote, "resources/read", { ...params, uri: place.name });
+    if (typeof uri !== "string") throw invalidParams("resources/read needs a uri.");
+    const target = await this.#findResource(uri);
+    return this.#request(target.remote, "resources/read", { ...params, uri: target.name });
   }
 
-  /** Where a resource is, for a client that follows its changes. */
-  async followed({ uri }: Json): Promise<Place & { uri: string }> {
-    if (typeof uri !== "string") throw invalid("A subscription needs a uri.");
-    const place = await this.#resourceAt(uri);
-    if (!place.remote.canSubscribe)
-      throw invalid(`The server ${place.remote.name} does not report changes to its resources.`);
-    return { ...place, uri };
+  /** Finds a resource whose changes a client wants to follow. Throws if its server does not report changes. */
+  async findSubscribable({ uri }: Json): Promise<Target & { uri: string }> {
+    if (typeof uri !== "string") throw invalidParams("A subscription needs a uri.");
+    const target = await this.#findResource(uri);
+    if (!target.remote.canSubscribe)
+      throw invalidParams(
+        `The server ${target.remote.name} does not report changes to its resources.`,
+      );
+    return { ...target, uri };
   }
 
   async complete({ ref, ...params }: Json): Promise<Json> {
-    const wanted = Object(ref) as Json;
-    const place = await this.#referenceTo(wanted);
-    const named = wanted["type"] === "ref/prompt" ? { name: place.name } : { uri: place.name };
-    const asked = { ...params, ref: { ...wanted, ...named } };
-    // a server that completes nothing has no suggestions
-    if (!place.remote.has("completions")) return { completion: { values: [] } };
-    return this.#ask(place.remote, "completion/complete", asked);
+    const reference = Object(ref) as Json;
+    const target = await this.#referenceTo(reference);
+    const remoteName =
+      reference["type"] === "ref/prompt" ? { name: target.name } : { uri: target.name };
+    const remoteParams = { ...params, ref: { ...reference, ...remoteName } };
+    // A server without the capability has no suggestions.
+    if (!target.remote.has("completions")) return { completion: { values: [] } };
+    return this.#request(target.remote, "completion/complete", remoteParams);
   }
 
-  /** The servers' connections are shared: the level counts for all clients. */
+  /** Clients share the connections to the servers, so the level applies to all clients. */
   async setLogLevel({ level }: Json): Promise<Json> {
     if (!LoggingLevelSchema.safeParse(level).success)
-      throw invalid(`level must be one of ${LoggingLevelSchema.options.join(", ")}.`);
+      throw invalidParams(`level must be one of ${LoggingLevelSchema.options.join(", ")}.`);
     const remotes = this.#remotes.filter((remote) => remote.has("logging"));
-    await Promise.all(remotes.map((remote) => this.#ask(remote, "logging/setLevel", { level })));
+    await Promise.all(
+      remotes.map((remote) => this.#request(remote, "logging/setLevel", { level })),
+    );
     return {};
   }
 
-  #referenceTo({ type, name, uri }: Json): Promise<Place> | Place {
-    if (type === "ref/prompt") return this.#promptNamed(name);
-    if (type === "ref/resource" && typeof uri === "string") return this.#templateAt(uri);
-    throw invalid("completion/complete needs a ref: ref/prompt with a name, or ref/resource.");
+  #referenceTo({ type, name, uri }: Json): Promise<Target> | Target {
+    if (type === "ref/prompt") return this.#findPrompt(name);
+    if (type === "ref/resource" && typeof uri === "string") return this.#findTemplate(uri);
+    throw invalidParams(
+      "completion/complete needs a ref: ref/prompt with a name, or ref/resource.",
+    );
   }
 
-  #ask(remote: Remote, method: string, params: Json): Promise<Json> {
+  #request(remote: Remote, method: string, params: Json): Promise<Json> {
     return remote.request(method, params, { signal: this.#signal });
   }
 
-  /** Of all servers, in their order. One that cannot say has none, and the log tells why. */
-  async #entries({ capability, method, member }: Kind): Promise<Entry[]> {
+  /** Lists the entries of all servers, in their order. A server that fails contributes none, and the log says why. */
+  async #listEntries({ capability, method, member }: Kind): Promise<Entry[]> {
     const remotes = this.#remotes.filter((remote) => remote.has(capability));
     const lists = await Promise.all(
       remotes.map(async (remote) => {
         try {
-          const listed = await remote.list(method, member, this.#signal);
-          return listed.map((entry): Entry => ({ remote, listed: entry }));
+          const definitions = await remote.list(method, member, this.#signal);
+          return definitions.map((entry): Entry => ({ remote, definition: entry }));
         } catch (error) {
           this.#signal.throwIfAborted();
-          // resources without templates are common
+          // Servers with resources but without templates are common, so this is not a warning.
           this.#log.debug({ err: error, server: remote.name }, `${method} failed`);
           return [];
         }
@@ -143,39 +152,48 @@ export class Catalog {
     return lists.flat();
   }
 
-  async #promptNamed(name: unknown): Promise<Place> {
-    const entries = await this.#entries(PROMPTS);
+  async #findPrompt(name: unknown): Promise<Target> {
+    const entries = await this.#listEntries(PROMPTS);
     const entry = entries[promptNames(entries).indexOf(String(name))];
-    if (entry === undefined) throw invalid(`There is no prompt ${JSON.stringify(name)}.`);
-    return { remote: entry.remote, name: String(entry.listed["name"]) };
+    if (entry === undefined) throw invalidParams(`There is no prompt ${JSON.stringify(name)}.`);
+    return { remote: entry.remote, name: String(entry.definition["name"]) };
   }
 
-  async #resourceAt(uri: string): Promise<Place> {
-    const exact = this.#inOwnForm(uri);
-    if (exact !== undefined) return exact;
-    const listed = (await this.#entries(RESOURCES)).find((entry) => entry.listed["uri"] === uri);
-    if (listed !== undefined) return { remote: listed.remote, name: uri };
-    const template = (await this.#entries(TEMPLATES)).find((entry) => fitsTemplate(entry, uri));
+  async #findResource(uri: string): Promise<Target> {
+    const target = this.#parseOwnUri(uri);
+    if (target !== undefined) return target;
+    const resource = (await this.#listEntries(RESOURCES)).find(
+      (entry) => entry.definition["uri"] === uri,
+    );
+    if (resource !== undefined) return { remote: resource.remote, name: uri };
+    const template = (await this.#listEntries(TEMPLATES)).find((entry) =>
+      matchesTemplate(entry, uri),
+    );
     if (template !== undefined) return { remote: template.remote, name: uri };
-    // a link in a result may lead to what no list has: where one server has resources, it is that one's
-    const [only, ...more] = this.#remotes.filter((remote) => remote.has("resources"));
-    if (only !== undefined && more.length === 0) return { remote: only, name: uri };
+    // A link in a result may refer to an unlisted resource. If only one server has resources, it must be its own.
+    const [onlyRemote, ...otherRemotes] = this.#remotes.filter((remote) => remote.has("resources"));
+    if (onlyRemote !== undefined && otherRemotes.length === 0)
+      return { remote: onlyRemote, name: uri };
     throw new RpcError(RESOURCE_NOT_FOUND, "Resource not found", { uri });
   }
 
-  async #templateAt(uri: string): Promise<Place> {
-    const exact = this.#inOwnForm(uri);
-    if (exact !== undefined) return exact;
-    const entries = [...(await this.#entries(TEMPLATES)), ...(await this.#entries(RESOURCES))];
+  async #findTemplate(uri: string): Promise<Target> {
+    const target = this.#parseOwnUri(uri);
+    if (target !== undefined) return target;
+    const entries = [
+      ...(await this.#listEntries(TEMPLATES)),
+      ...(await this.#listEntries(RESOURCES)),
+    ];
     const entry = entries.find(
-      ({ listed }) => listed["uriTemplate"] === uri || listed["uri"] === uri,
+      ({ definition: listed }) => listed["uriTemplate"] === uri || listed["uri"] === uri,
     );
-    if (entry === undefined) throw invalid(`There is no resource template ${JSON.stringify(uri)}.`);
+    if (entry === undefined)
+      throw invalidParams(`There is no resource template ${JSON.stringify(uri)}.`);
     return { remote: entry.remote, name: uri };
   }
 
-  /** Of `portico://<server>/<URI>`. */
-  #inOwnForm(uri: string): Place | undefined {
+  /** Parses `portico://<server>/<URI>`; undefined for any other URI. */
+  #parseOwnUri(uri: string): Target | undefined {
     if (!uri.startsWith(SCHEME)) return undefined;
     const remote = this.#remotes.find(({ name }) => uri.startsWith(`${SCHEME}${name}/`));
     return remote && { remote, name: uri.slice(SCHEME.length + remote.name.length + 1) };
@@ -183,29 +201,29 @@ export class Catalog {
 }
 
 function promptNames(entries: readonly Entry[]): string[] {
-  const taken = new Set<string>();
-  return entries.map(({ remote, listed }) =>
-    uniqueName(remote.name, String(listed["name"]), taken),
+  const usedNames = new Set<string>();
+  return entries.map(({ remote, definition: listed }) =>
+    uniqueName(remote.name, String(listed["name"]), usedNames),
   );
 }
 
-/** `key`: the member that holds the URI. */
-function withOwnNames(entries: readonly Entry[], key: "uri" | "uriTemplate"): Json[] {
-  const taken = new Set<unknown>();
-  return entries.map(({ remote, listed }) => {
+/** Prefixes names with the server, and makes repeated URIs unique. `key` is the member that holds the URI. */
+function addServerNames(entries: readonly Entry[], key: "uri" | "uriTemplate"): Json[] {
+  const seenUris = new Set<unknown>();
+  return entries.map(({ remote, definition: listed }) => {
     const uri = listed[key];
-    const isTaken = taken.has(uri);
-    taken.add(uri);
+    const isDuplicate = seenUris.has(uri);
+    seenUris.add(uri);
     const name = `${remote.name}_${String(listed["name"] ?? uri)}`;
-    return { ...listed, name, ...(isTaken ? { [key]: `${SCHEME}${remote.name}/${uri}` } : {}) };
+    return { ...listed, name, ...(isDuplicate ? { [key]: `${SCHEME}${remote.name}/${uri}` } : {}) };
   });
 }
 
 /**
- * The library makes a regular expression of the server's template. V8 interrupts it in time where it has few groups, so
- * that templates with more expressions match nothing.
+ * The library compiles the server's template to a regular expression. V8 can interrupt it in time only if it has few
+ * groups, so templates with more expressions match nothing.
  */
-function fitsTemplate({ listed }: Entry, uri: string): boolean {
+function matchesTemplate({ definition: listed }: Entry, uri: string): boolean {
   const { uriTemplate } = listed;
   if (typeof uriTemplate !== "string") return false;
   if (uriTemplate.split("{").length > MAX_TEMPLATE_EXPRESSIONS) return false;
@@ -217,6 +235,6 @@ function fitsTemplate({ listed }: Entry, uri: string): boolean {
   }
 }
 
-function invalid(message: string): RpcError {
+function invalidParams(message: string): RpcError {
   return new RpcError(ErrorCode.InvalidParams, message);
 }

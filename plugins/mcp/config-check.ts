@@ -1,4 +1,4 @@
-/** MCP servers that could not be connected to. */
+/** Reports MCP servers of the configuration to which no connection is possible. */
 import type { ConfigCheck } from "portico";
 import { problemOf } from "./connections.ts";
 import type { McpConfig } from "./schema.ts";

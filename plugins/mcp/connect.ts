@@ -1,4 +1,4 @@
-/** One connection to an MCP server: from the handshake until it ends, its tools are contributed. */
+/** One connection to an MCP server. Its tools are contributed from the handshake until the connection ends. */
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   getDefaultEnvironment,
@@ -20,15 +20,15 @@ export interface ConnectOptions {
   signal: AbortSignal;
   log: Logger;
   addTool(tool: Tool): Dispose;
-  /** The names under which its tools are contributed, at the beginning and after each change. */
+  /** Called with the names of the contributed tools, at the beginning and after each change. */
   onTools(names: string[]): void;
-  /** Once it is connected, for its prompts and resources. */
+  /** Called once the server is connected, for access to its prompts and resources. */
   onRemote?(remote: Remote): void;
 }
 
 type Transport = Parameters<Client["connect"]>[0];
 
-/** Resolves when the connection ended or `signal` ended it; rejects where it cannot be made. */
+/** Resolves when the connection has ended, by itself or by `signal`. Rejects if it cannot be established. */
 export async function connect(options: ConnectOptions): Promise<void> {
   const { server, signal } = options;
   signal.throwIfAborted();
@@ -37,30 +37,30 @@ export async function connect(options: ConnectOptions): Promise<void> {
     { capabilities: { sampling: {}, elicitation: {} }, jsonSchemaValidator: NO_VALIDATOR },
   );
   const remote = new Remote({ name: options.name, client, timeoutMs: server.timeoutMs });
-  let contributed: Dispose[] = [];
-  const withdraw = () => {
-    for (const undo of contributed) void undo();
-    contributed = [];
+  let disposers: Dispose[] = [];
+  const withdrawTools = () => {
+    for (const dispose of disposers) void dispose();
+    disposers = [];
   };
-  async function takeTools(): Promise<void> {
+  async function replaceTools(): Promise<void> {
     const tools = remote.has("tools") ? await listRemoteTools(remote, options) : [];
-    withdraw();
-    contributed = tools.map(options.addTool);
+    withdrawTools();
+    disposers = tools.map(options.addTool);
     options.onTools(tools.map(({ name }) => name));
   }
 
-  // The client never lets go of a signal, and `signal` outlives any number of connections.
+  // The client never removes its listeners from a signal, and `signal` outlives any number of connections.
   const attempt = new AbortController();
-  const stop = () => attempt.abort(signal.reason);
-  signal.addEventListener("abort", stop);
-  const ended = new Promise<void>((resolve, reject) => {
+  const abortAttempt = () => attempt.abort(signal.reason);
+  signal.addEventListener("abort", abortAttempt);
+  const connectionEnd = new Promise<void>((resolve, reject) => {
     client.onclose = resolve;
     attempt.signal.addEventListener("abort", () => {
       if (signal.aborted) resolve();
       else reject(attempt.signal.reason);
     });
   });
-  ended.catch(() => {}); // its awaiting caller gets the error
+  connectionEnd.catch(() => {}); // The await below rethrows the error.
   const onOversizedEvent = (error: Error) => attempt.abort(error);
   try {
     await client.connect(openTransport(server, onOversizedEvent), {
@@ -68,21 +68,21 @@ export async function connect(options: ConnectOptions): Promise<void> {
       signal: attempt.signal,
     });
     client.setNotificationHandler(ToolListChangedNotificationSchema, () =>
-      takeTools().catch((error) =>
+      replaceTools().catch((error) =>
         options.log.warn({ err: error }, "the changed list of tools could not be read"),
       ),
     );
-    await Promise.race([takeTools(), ended]);
+    await Promise.race([replaceTools(), connectionEnd]);
     options.onRemote?.(remote);
-    await ended;
+    await connectionEnd;
   } finally {
-    signal.removeEventListener("abort", stop);
-    withdraw();
+    signal.removeEventListener("abort", abortAttempt);
+    withdrawTools();
     await client.close().catch(() => {});
   }
 }
 
-/** A server that has nothing to say for this long is asked again. */
+/** A stream without data for this long is closed, and the library opens it again. */
 const IDLE_STREAM_MS = 300_000;
 
 function openTransport(server: ServerConfig, onOversizedEvent: (error: Error) => void): Transport {
@@ -108,6 +108,6 @@ function openTransport(server: ServerConfig, onOversizedEvent: (error: Error) =>
     cwd: server.cwd,
     stderr: "ignore",
   });
-  // The library offers no other place between a server's output and its parser.
+  // The library offers no other way to intercept a server's output before it is parsed.
   return Object.assign(transport, { _readBuffer: new CountedLines(server.maxResponseBytes) });
 }

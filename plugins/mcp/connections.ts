@@ -1,4 +1,4 @@
-/** The MCP servers of the configuration: connected in the background, connected again when they go, their tools contributed. */
+/** Keeps the gateway connected to the MCP servers of the configuration, in the background. */
 import { setTimeout as wait } from "node:timers/promises";
 import type { Dispose, Logger, PorticoError, Tool } from "portico";
 import { errors } from "./errors.ts";
@@ -11,7 +11,7 @@ export interface ConnectionsOptions {
   addTool(tool: Tool): Dispose;
 }
 
-/** What `portico mcp list` shows of one server. */
+/** The state of one server, as `portico mcp list` shows it. */
 export interface ServerState {
   name: string;
   state: "connecting" | "connected" | "waiting" | "disabled" | "wrong";
@@ -23,9 +23,9 @@ interface Connection {
   config: string;
   state: ServerState;
   controller: AbortController;
-  /** While it is connected. */
+  /** Set while the server is connected. */
   remote?: Remote | undefined;
-  ended: Promise<void>;
+  end: Promise<void>;
 }
 
 const firstWaitMs = 1_000;
@@ -39,7 +39,7 @@ export class Connections {
     this.#options = options;
   }
 
-  /** Takes servers over as they are configured now; one that is wrong is shown as such, and nothing else. */
+  /** Applies a configuration. A server with invalid settings is listed as `wrong` and not connected. */
   configure(servers: Record<string, ServerConfig>): void {
     for (const [name, { config }] of this.#connections) {
       if (JSON.stringify(servers[name]) !== config) void this.#drop(name);
@@ -52,7 +52,7 @@ export class Connections {
     return [...this.#connections.values()].map(({ state }) => state);
   }
 
-  /** The servers that are connected now, in the order of the configuration. */
+  /** Returns the servers that are connected now, in the order in which they were configured. */
   remotes(): Remote[] {
     return [...this.#connections.values()].flatMap(({ remote }) => remote ?? []);
   }
@@ -70,18 +70,18 @@ export class Connections {
       config: JSON.stringify(server),
       state,
       controller,
-      ended: Promise.resolve(),
+      end: Promise.resolve(),
     };
     this.#connections.set(name, connection);
     if (state.state === "connecting")
-      connection.ended = this.#keepConnected(connection, server, controller.signal);
+      connection.end = this.#keepConnected(connection, server, controller.signal);
   }
 
   async #drop(name: string): Promise<void> {
     const connection = this.#connections.get(name);
     this.#connections.delete(name);
     connection?.controller.abort();
-    await connection?.ended;
+    await connection?.end;
   }
 
   async #keepConnected(
@@ -103,7 +103,7 @@ export class Connections {
     }
   }
 
-  /** Resolves with the reason once the connection has ended, or could not be made. */
+  /** Resolves with the reason once the connection has ended, or could not be established. */
   async #connectOnce(
     connection: Connection,
     server: ServerConfig,
@@ -143,7 +143,7 @@ function firstState({ enabled }: ServerConfig, error: string | undefined): Serve
   return enabled ? "connecting" : "disabled";
 }
 
-/** What is wrong with how a server is configured. */
+/** Returns what is wrong with the configuration of a server; undefined if nothing is. */
 export function problemOf(name: string, server: ServerConfig): PorticoError | undefined {
   if ((server.command === undefined) !== (server.url === undefined)) return undefined;
   const param = `mcp.servers.${name}`;

@@ -1,4 +1,4 @@
-/** The routes of `/mcp`: there as long as `mcp.enabled` says so. */
+/** The routes of `/mcp`, which exist while `mcp.enabled` is true. */
 import { type Call, type Dispose, type PluginContext, principalOf } from "portico";
 import type { Connections } from "./connections.ts";
 import { mcpRoutes } from "./routes-schema.ts";
@@ -12,7 +12,7 @@ export function createFrontDoor(
   let sessions: Promise<Sessions> | undefined;
   ctx.defer(async () => (await sessions)?.close());
 
-  /** None where another worker or gateway may get the requests of a session, which it would not know. */
+  /** Returns undefined if a request of a session could reach another worker or gateway, which does not have the session. */
   function findSessions(): Promise<Sessions> | undefined {
     const isAlone = ctx.find("workers") === undefined && ctx.find("store")?.sharedBy !== "gateways";
     if (isAlone) sessions ??= import("./sessions.ts").then((module) => new module.Sessions());

@@ -1,4 +1,4 @@
-/** What a message of an MCP server may hold. It is counted before the protocol's library parses and checks it. */
+/** Limits the messages of MCP servers. Their values are counted before the protocol's library parses and validates them. */
 import { deserializeMessage } from "@modelcontextprotocol/sdk/shared/stdio.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { exactJson, type JsonLimits } from "portico";
@@ -12,20 +12,20 @@ const EXCESS: Readonly<Record<keyof JsonLimits, string>> = {
   maxDepth: `is nested more than ${LIMITS.maxDepth} levels deep`,
 };
 
-/** Why a message is refused; undefined for one within the limits. */
-function excessOf(text: string): string | undefined {
+/** Returns the reason for which a message is refused; undefined if it is within the limits. */
+function findExcess(text: string): string | undefined {
   const { broken } = exactJson.scan(text, LIMITS);
   return broken && `The MCP server sent a message that ${EXCESS[broken]}.`;
 }
 
 function checkMessage(text: string): void {
-  const excess = excessOf(text);
+  const excess = findExcess(text);
   if (excess !== undefined) throw new Error(excess);
 }
 
 /**
- * A `fetch` whose responses are counted: one in JSON as a whole, a stream event by event. Nobody else hears of the error
- * of a stream, so `onRefusedEvent` gets it.
+ * Wraps `fetch` so that responses are counted: JSON as a whole, a stream event by event. `onRefusedEvent` gets the error of
+ * a stream, because the library does not report it.
  */
 export function createCountedFetch(fetch: Fetch, onRefusedEvent: (error: Error) => void): Fetch {
   return async (input, init) => {
@@ -38,15 +38,15 @@ export function createCountedFetch(fetch: Fetch, onRefusedEvent: (error: Error) 
       return new Response(text, { status, headers });
     }
     if (response.body === null || !/^text\/event-stream\b/i.test(type)) return response;
-    return new Response(response.body.pipeThrough(countedEvents(onRefusedEvent)), {
+    return new Response(response.body.pipeThrough(countEvents(onRefusedEvent)), {
       status,
       headers,
     });
   };
 }
 
-/** Lets each event through once it is whole and was counted. */
-function countedEvents(
+/** Passes each event on once it is complete and was counted. */
+function countEvents(
   onRefusedEvent: (error: Error) => void,
 ): TransformStream<Uint8Array, Uint8Array> {
   let pending: Buffer[] = [];
@@ -76,22 +76,22 @@ function countedEvents(
   });
 }
 
-/** All but the last byte of the longest blank line: as much of it may have come before. */
+/** The length of the longest blank line without its last byte. The previous chunk may end with that much of it. */
 const BLANK_BYTES = 3;
 
-/** Behind the last blank line of `bytes`, which may begin in those before; 0 where there is none. */
-function endOfLastEvent(before: Buffer = Buffer.alloc(0), bytes: Buffer): number {
-  const joined = Buffer.concat([before, bytes]);
+/** Returns the index in `bytes` after the last blank line, which may begin in `previousBytes`; 0 if there is none. */
+function endOfLastEvent(previousBytes: Buffer = Buffer.alloc(0), bytes: Buffer): number {
+  const joined = Buffer.concat([previousBytes, bytes]);
   const ends = ["\n\n", "\r\n\r\n", "\r\r"].map((blank) => {
-    const at = joined.lastIndexOf(blank);
-    return at === -1 ? 0 : at + blank.length - before.length;
+    const index = joined.lastIndexOf(blank);
+    return index === -1 ? 0 : index + blank.length - previousBytes.length;
   });
   return Math.max(0, ...ends);
 }
 
 const LINE_FEED = 10;
 
-/** The messages that a server writes to its standard output, a line each, in the place of the library's buffer. */
+/** Replaces the library's buffer of the messages that a server writes to its standard output, one per line. */
 export class CountedLines {
   readonly #maxBytes: number;
   #chunks: Buffer[] = [];
@@ -110,7 +110,7 @@ export class CountedLines {
     this.#chunks.push(chunk);
   }
 
-  /** The next message; null until its line is whole. One that holds too much becomes the error of its request. */
+  /** Returns the next message; null until its line is complete. A message beyond the limits becomes the error of its request. */
   readMessage(): JSONRPCMessage | null {
     if (this.#chunks.at(-1)?.includes(LINE_FEED) !== true) return null;
     const bytes = Buffer.concat(this.#chunks);
@@ -119,8 +119,8 @@ export class CountedLines {
     this.#chunks = rest.length > 0 ? [rest] : [];
     this.#size = rest.length;
     const line = bytes.toString("utf8", 0, end).replace(/\r$/, "");
-    const excess = excessOf(line);
-    return excess === undefined ? deserializeMessage(line) : refusal(line, excess);
+    const excess = findExcess(line);
+    return excess === undefined ? deserializeMessage(line) : createRefusal(line, excess);
   }
 
   clear(): void {
@@ -130,12 +130,12 @@ export class CountedLines {
 }
 
 const INTERNAL_ERROR = -32603;
-/** Servers write a response's id before or behind its result. */
+/** Servers write a response's id before or after its result, so only the edges of the line are searched. */
 const ID = /"id"\s*:\s*(\d{1,15})/;
 const EDGE_CHARS = 500;
 
-/** The response to the request that a refused message answers, so that nobody waits for it until the deadline. */
-function refusal(line: string, message: string): JSONRPCMessage {
+/** Creates an error response in place of a refused message, so that its request does not wait until the deadline. */
+function createRefusal(line: string, message: string): JSONRPCMessage {
   const id = ID.exec(line.slice(0, EDGE_CHARS)) ?? ID.exec(line.slice(-EDGE_CHARS));
   if (id === null) throw new Error(message);
   return { jsonrpc: "2.0", id: Number(id[1]), error: { code: INTERNAL_ERROR, message } };

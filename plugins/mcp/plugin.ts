@@ -1,4 +1,4 @@
-/** The Model Context Protocol, both ways: our tools for MCP clients, and the tools of MCP servers for the agent. */
+/** The Model Context Protocol in both directions: our tools for MCP clients, and the tools of MCP servers for the agent. */
 import { definePlugin } from "portico";
 import { wrongAtStart } from "portico/strings";
 import { errors } from "./errors.ts";
@@ -25,14 +25,14 @@ export default definePlugin({
     ctx.defer(() => connections.close());
     connections.configure(config.mcp.servers);
     ctx.readiness(() => connections.list().find(({ state }) => state === "wrong")?.error);
-    const isKnown = wrongAtStart(
+    const wasWrongAtStart = wrongAtStart(
       config.mcp.servers,
       (name, server) => problemOf(name, server) !== undefined,
     );
     ctx.onConfig((next: typeof config) => {
       for (const [name, server] of Object.entries(next.mcp.servers)) {
-        const refused = problemOf(name, server);
-        if (refused && !isKnown(name, server)) throw refused;
+        const problem = problemOf(name, server);
+        if (problem && !wasWrongAtStart(name, server)) throw problem;
       }
       connections.configure(next.mcp.servers);
       frontDoor.configure(next.mcp.enabled);

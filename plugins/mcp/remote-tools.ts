@@ -1,4 +1,4 @@
-/** The tools of a connected server, as the agent and MCP clients get them. */
+/** Converts the tools of a connected server for the agent and MCP clients. */
 import type { Logger, Tool } from "portico";
 import { mcpFailure, mcpResult } from "portico/agent";
 import { createArgumentCheck } from "./arguments.ts";
@@ -15,7 +15,7 @@ export async function listRemoteTools(
   remote: Remote,
   { server, log }: RemoteToolsOptions,
 ): Promise<Tool[]> {
-  const taken = new Set<string>();
+  const usedNames = new Set<string>();
   const tools: Tool[] = [];
   for (const definition of await remote.list("tools/list", "tools")) {
     const { name, inputSchema } = definition;
@@ -24,7 +24,7 @@ export async function listRemoteTools(
       continue;
     }
     if (server.tools && !server.tools.includes(name)) continue;
-    tools.push(toolFrom(remote, definition as RemoteDefinition, { server, log, taken }));
+    tools.push(createTool(remote, definition as RemoteDefinition, { server, log, usedNames }));
   }
   log.info({ tools: tools.length }, `MCP server ${remote.name} is connected`);
   return tools;
@@ -35,16 +35,16 @@ interface RemoteDefinition extends Json {
   inputSchema: Json;
 }
 
-function toolFrom(
+function createTool(
   remote: Remote,
   definition: RemoteDefinition,
-  { server, log, taken }: RemoteToolsOptions & { taken: Set<string> },
+  { server, log, usedNames }: RemoteToolsOptions & { usedNames: Set<string> },
 ): Tool {
   const { name, inputSchema, description, ...listing } = definition;
   const check = createArgumentCheck(inputSchema, { tool: name, log });
   const title = typeof listing["title"] === "string" ? listing["title"] : undefined;
   return {
-    name: uniqueName(remote.name, name, taken),
+    name: uniqueName(remote.name, name, usedNames),
     description:
       typeof description === "string" ? description : (title ?? `${name} of ${remote.name}`),
     origin: `the MCP server ${remote.name}`,

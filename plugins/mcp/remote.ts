@@ -1,4 +1,4 @@
-/** Requests to one connected MCP server. Its responses stay unchanged: the gateway checks only the members that it reads. */
+/** Sends requests to one connected MCP server. Its responses stay unchanged: the gateway validates only the members that it reads. */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   ErrorCode,
@@ -15,9 +15,9 @@ export type Json = Record<string, unknown>;
 
 declare module "portico" {
   interface ToolCall {
-    /** Where an MCP client wants to hear what a tool's server logs during the call. */
+    /** Receives what the tool's server logs during the call, for the MCP client. */
     onLog?: ((entry: Record<string, unknown>) => void) | undefined;
-    /** How a tool's server asks the MCP client that calls it: for a completion of a model, or for input of its user. */
+    /** Lets the tool's server ask the calling MCP client for a completion of a model or for input from its user. */
     askClient?: AskClient | undefined;
   }
 }
@@ -28,15 +28,15 @@ export type AskClient = (
   params: Record<string, unknown>,
 ) => Promise<Record<string, unknown>>;
 
-/** What a connected server may ask of the client that calls its tool. */
+/** The requests that a connected server may send to the client that calls its tool. */
 const CLIENT_METHODS = ["sampling/createMessage", "elicitation/create"];
 
-/** In place of the library's own, which makes code of the servers' schemas. */
+/** Replaces the library's own validator, which generates code from the servers' schemas. */
 export const NO_VALIDATOR: jsonSchemaValidator = {
   getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
 };
 
-/** An error of the protocol, with its code. The library's own class puts the code into the message as well. */
+/** An error of the protocol, with its code. The library's own class also puts the code into the message. */
 export class RpcError extends Error {
   override name = "RpcError";
   readonly code: number;
@@ -49,14 +49,14 @@ export class RpcError extends Error {
   }
 }
 
-/** A list that never ends is no list. */
-const MOST_ENTRIES = 1000;
-const MOST_PAGES = 100;
+/** The limits of a list, because a faulty server may send pages for ever. */
+const MAX_ENTRIES = 1000;
+const MAX_PAGES = 100;
 
 export interface RequestOptions {
   signal?: AbortSignal | undefined;
   onProgress?: ((progress: ToolProgress) => void) | undefined;
-  /** Gets what the server logs meanwhile: it does not say which request that is about. */
+  /** Receives everything that the server logs meanwhile, because a log entry does not name its request. */
   onLog?: ((entry: Json) => void) | undefined;
   askClient?: AskClient | undefined;
 }
@@ -81,7 +81,7 @@ export class Remote {
     this.name = name;
     this.#client = client;
     this.#timeoutMs = timeoutMs;
-    // the library's own handler loses what comes right before the response
+    // The library's own handler loses notifications that arrive right before the response.
     client.setNotificationHandler(ProgressNotificationSchema, ({ params }) => {
       const { progressToken, progress, total, message } = params;
       this.#progress.get(progressToken)?.({ progress, total, message });
@@ -96,17 +96,17 @@ export class Remote {
       this.#askCaller(method, params as Json);
   }
 
-  /** A server does not say which call it asks for: where several run, nobody is asked in another one's place. */
+  /** A server does not say which call its request belongs to, so requests are refused while several calls run. */
   #askCaller(method: string, params: Json): Promise<Json> {
     if (!CLIENT_METHODS.includes(method))
       throw new RpcError(ErrorCode.MethodNotFound, "Method not found");
-    const [only, ...others] = this.#calls;
-    if (only?.askClient === undefined || others.length > 0)
+    const [call, ...otherCalls] = this.#calls;
+    if (call?.askClient === undefined || otherCalls.length > 0)
       throw new RpcError(
         ErrorCode.InvalidRequest,
         "The request cannot be passed to an MCP client. That needs exactly one running call, from a client that has a session.",
       );
-    return only.askClient(method, params);
+    return call.askClient(method, params);
   }
 
   get canSubscribe(): boolean {
@@ -118,7 +118,7 @@ export class Remote {
     const followers = this.#followers.get(uri) ?? new Set();
     const follower = (): void => notify();
     this.#followers.set(uri, followers.add(follower));
-    const undo = async (): Promise<void> => {
+    const unsubscribe = async (): Promise<void> => {
       followers.delete(follower);
       if (followers.size > 0 || !this.#followers.delete(uri)) return;
       await this.request("resources/unsubscribe", { uri });
@@ -129,7 +129,7 @@ export class Remote {
       followers.delete(follower);
       throw error;
     }
-    return undo;
+    return unsubscribe;
   }
 
   has(capability: "tools" | "prompts" | "resources" | "completions" | "logging"): boolean {
@@ -138,14 +138,18 @@ export class Remote {
 
   async request(method: string, params: Json, options: RequestOptions = {}): Promise<Json> {
     const { signal, onProgress, onLog } = options;
-    const timed = { timeout: this.#timeoutMs, ...(signal === undefined ? {} : { signal }) };
+    const requestOptions = {
+      timeout: this.#timeoutMs,
+      ...(signal === undefined ? {} : { signal }),
+    };
     const progressToken = ++this.#lastToken;
-    const asked = onProgress === undefined ? params : { ...params, _meta: { progressToken } };
+    const requestParams =
+      onProgress === undefined ? params : { ...params, _meta: { progressToken } };
     if (onProgress !== undefined) this.#progress.set(progressToken, onProgress);
     if (onLog !== undefined) this.#logListeners.add(onLog);
     if (method === "tools/call") this.#calls.add(options);
     try {
-      return await this.#send(method, asked, timed);
+      return await this.#send(method, requestParams, requestOptions);
     } finally {
       this.#progress.delete(progressToken);
       if (onLog !== undefined) this.#logListeners.delete(onLog);
@@ -172,15 +176,15 @@ export class Remote {
     const entries: Json[] = [];
     let cursor: unknown;
     for (let page = 1; page === 1 || cursor !== undefined; page++) {
-      if (page > MOST_PAGES || entries.length > MOST_ENTRIES)
+      if (page > MAX_PAGES || entries.length > MAX_ENTRIES)
         throw new Error(
-          `its list of ${member} does not end: more than ${MOST_ENTRIES} ${member}, or ${MOST_PAGES} pages of them`,
+          `its list of ${member} does not end: more than ${MAX_ENTRIES} ${member}, or ${MAX_PAGES} pages of them`,
         );
       const params = cursor === undefined ? {} : { cursor };
       const result = await this.request(method, params, { signal });
-      const listed = result[member];
-      if (!Array.isArray(listed)) throw new Error(`its response to ${method} has no ${member}`);
-      entries.push(...listed.filter((entry) => typeof entry === "object" && entry !== null));
+      const items = result[member];
+      if (!Array.isArray(items)) throw new Error(`its response to ${method} has no ${member}`);
+      entries.push(...items.filter((entry) => typeof entry === "object" && entry !== null));
       cursor = result["nextCursor"];
     }
     return entries;

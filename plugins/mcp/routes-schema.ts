@@ -1,4 +1,4 @@
-/** What the routes of MCP take and answer. */
+/** The schemas of the MCP routes. */
 import { type RouteOptions, Type } from "portico";
 import { AnyObject, choice, jsonResponse } from "portico/openapi";
 
@@ -11,7 +11,7 @@ const NO_SESSION = {
   content: JSON_RPC,
 };
 
-/** The client has to begin again with `initialize`. */
+/** Tells the client to begin again with `initialize`. */
 const SESSION_NOT_FOUND = {
   description: "There is no session with that Mcp-Session-Id.",
   content: JSON_RPC,
@@ -25,7 +25,7 @@ export const mcpRoutes = {
     body: Type.Union([AnyObject, Type.Array(AnyObject)], {
       description: "A JSON-RPC 2.0 message, or a list of them.",
     }),
-    // errors are JSON-RPC's
+    // The handler validates the body itself, because its errors must be JSON-RPC errors.
     checkedBy: "handler",
     response: {
       200: {

@@ -1,7 +1,7 @@
 /**
- * `/mcp`: the gateway as an MCP server over Streamable HTTP. A client that begins with `initialize` gets a session where
- * the gateway is one process; a request without a session is answered by itself, so that any gateway of several can
- * answer it. https://modelcontextprotocol.io/specification/2025-11-25/basic/transports
+ * `/mcp`: the gateway as an MCP server over Streamable HTTP. A client that begins with `initialize` gets a session if the
+ * gateway is a single process. A request without a session is independent of all others, so that any of several gateways
+ * can serve it. https://modelcontextprotocol.io/specification/2025-11-25/basic/transports
  */
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
@@ -17,9 +17,9 @@ export interface McpServices {
   version: string;
   tools: () => readonly Tool[];
   remotes: () => readonly Remote[];
-  /** What the call's principal may use. */
+  /** The rights of the call's principal. */
   access: Access;
-  /** Undefined where other processes answer requests too, and would not know them. */
+  /** Undefined if other processes serve requests too, because they do not have the sessions of this one. */
   sessions: Sessions | undefined;
 }
 
@@ -48,18 +48,18 @@ export async function serveMcp(call: Call, services: McpServices): Promise<void>
   await transport.handleRequest(call.req, call.res, message);
 }
 
-/** GET: the stream on which a client hears of changes. DELETE: the end of its session. */
+/** Serves GET, the stream on which a client receives notifications, and DELETE, the end of its session. */
 export async function serveSession(call: Call, services: McpServices): Promise<void> {
   const id = call.req.headers["mcp-session-id"];
   if (typeof id !== "string") return refuseMethod(call);
   const session = services.sessions?.find(id, services.access);
   if (session === undefined || services.sessions === undefined) return refuseSession(call);
-  // Where the server closes, such a stream would keep it waiting.
+  // The HTTP server cannot close while such a stream is open.
   call.closing.addEventListener("abort", () => call.res.end(), { once: true });
   await services.sessions.serve(session, call);
 }
 
-/** Clients take this as a sign that a server without sessions sends nothing by itself. */
+/** This response tells clients that the server sends no notifications without a session. */
 function refuseMethod({ res }: Call): void {
   res.setHeader("allow", "POST");
   writeError(
@@ -75,12 +75,12 @@ const isInitialize = (message: unknown): boolean =>
 
 const SESSION_NOT_FOUND = -32001;
 
-/** The protocol's sign for a client that it has to begin again with `initialize`. */
+/** Responds as the protocol requires to make a client begin again with `initialize`. */
 function refuseSession({ res }: Call): void {
   writeError(res, 404, SESSION_NOT_FOUND, "There is no such session. Begin with initialize.");
 }
 
-/** Undefined where the response, a JSON-RPC error, was written already. */
+/** Returns undefined if the message is invalid; it has then written a JSON-RPC error as the response. */
 async function readMessage(call: Call): Promise<unknown> {
   let message: unknown;
   try {
@@ -109,7 +109,7 @@ function writeError(res: Call["res"], status: number, code: number, message: str
   res.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }));
 }
 
-/** Of calls that may have something to say before their result: progress that was asked for, or a server's log. */
+/** Returns whether a call may send notifications before its result: requested progress, or a server's log. */
 function needsStream(message: unknown, { access, remotes }: McpServices): boolean {
   const { method, params } = Object(message) as {
     method?: unknown;
@@ -123,18 +123,18 @@ function needsStream(message: unknown, { access, remotes }: McpServices): boolea
 interface Extra {
   signal: AbortSignal;
   notify(method: string, params: Json): Promise<void>;
-  /** Undefined without a session, in which the client's reply could reach us. */
+  /** Undefined without a session, because the client's reply could not reach this gateway. */
   askClient: AskClient | undefined;
 }
 
 type Handler = (params: Json, extra: Extra) => Json | Promise<Json>;
 
-/** What the handlers of one request, or of one session, work with. */
+/** The context of the handlers of one request, or of one session. */
 interface Scope extends McpServices {
   log: Logger;
-  /** Aborted with the request; a session's requests end when the client cancels them. */
+  /** The signal of a single request. A session has none, because its requests end when the client cancels them. */
   signal?: AbortSignal;
-  /** Of a session. */
+  /** Set for a session only. */
   subscriptions?: Subscriptions;
 }
 
@@ -148,18 +148,18 @@ function createServer(scope: Scope): Server {
     },
   );
   const handlers = handlersFor(scope, server);
-  // the library's own remembers the level with the session, and the level is that of all connected servers
+  // The library's own handler stores the level with the session, but the level applies to all connected servers.
   server.removeRequestHandler("logging/setLevel");
-  // the library's own handlers would take out of results what they do not know
+  // The library's own handlers would remove unknown members from results.
   server.fallbackRequestHandler = async ({ method, params = {} }, extra) => {
     const handler = handlers.get(method);
     if (handler === undefined) throw new RpcError(ErrorCode.MethodNotFound, "Method not found");
     const signals = scope.signal === undefined ? [extra.signal] : [extra.signal, scope.signal];
     const signal = AbortSignal.any(signals);
-    const notify = (name: string, about: Json) =>
-      extra.sendNotification({ method: name, params: about } as never);
-    const askClient: AskClient = (name, about) =>
-      extra.sendRequest({ method: name, params: about } as never, ResultSchema, {
+    const notify = (name: string, notificationParams: Json) =>
+      extra.sendNotification({ method: name, params: notificationParams } as never);
+    const askClient: AskClient = (name, requestParams) =>
+      extra.sendRequest({ method: name, params: requestParams } as never, ResultSchema, {
         timeout: CLIENT_MS,
         signal,
       });
@@ -173,22 +173,25 @@ function createServer(scope: Scope): Server {
   return server;
 }
 
-/** A client may have to ask a person; the call's own deadline counts beside it. */
+/** The deadline for a client's reply, which may need a person. The deadline of the call itself also applies. */
 const CLIENT_MS = 600_000;
 
 function handlersFor(scope: Scope, server: Server): Map<string, Handler> {
   const { access, tools, remotes, log, subscriptions } = scope;
-  const offered = () => unique(tools()).filter((tool) => access.mayUseTool(tool));
-  // the owner's, as the servers are
+  const offeredTools = () => keepFirstOfEachName(tools()).filter((tool) => access.mayUseTool(tool));
+  // The servers belong to the owner, so only the owner sees their prompts and resources.
   const catalog = ({ signal }: Extra) =>
     new Catalog({ remotes: access.isOwner ? remotes() : [], log, signal });
   const handlers = new Map<string, Handler>([
-    ["tools/list", () => ({ tools: offered().map(describe) })],
-    ["tools/call", (params, extra) => callTool(params, extra, { log, access, tools: offered() })],
-    ["prompts/list", (_, extra) => catalog(extra).prompts()],
+    ["tools/list", () => ({ tools: offeredTools().map(describe) })],
+    [
+      "tools/call",
+      (params, extra) => callTool(params, extra, { log, access, tools: offeredTools() }),
+    ],
+    ["prompts/list", (_, extra) => catalog(extra).listPrompts()],
     ["prompts/get", (params, extra) => catalog(extra).getPrompt(params)],
-    ["resources/list", (_, extra) => catalog(extra).resources()],
-    ["resources/templates/list", (_, extra) => catalog(extra).templates()],
+    ["resources/list", (_, extra) => catalog(extra).listResources()],
+    ["resources/templates/list", (_, extra) => catalog(extra).listTemplates()],
     ["resources/read", (params, extra) => catalog(extra).readResource(params)],
     ["logging/setLevel", (params, extra) => catalog(extra).setLogLevel(params)],
     ["completion/complete", (params, extra) => catalog(extra).complete(params)],
@@ -196,7 +199,7 @@ function handlersFor(scope: Scope, server: Server): Map<string, Handler> {
   if (subscriptions === undefined) return handlers;
   return handlers
     .set("resources/subscribe", async (params, extra) => {
-      const { uri, remote, name } = await catalog(extra).followed(params);
+      const { uri, remote, name } = await catalog(extra).findSubscribable(params);
       const notify = (): void => void server.sendResourceUpdated({ uri }).catch(() => {});
       if (!(await subscriptions.add(uri, remote, name, notify)))
         throw new RpcError(
@@ -221,7 +224,7 @@ interface ToolScope {
   tools: readonly Tool[];
 }
 
-/** A tool that fails, or gets arguments that do not fit, is a result: the model that called it is to read why. */
+/** A failed tool or invalid arguments produce a result with `isError`, so that the model that called the tool reads why. */
 async function callTool(
   { name, arguments: args = {}, _meta: meta }: Json,
   { signal, notify, askClient }: Extra,
@@ -251,19 +254,19 @@ async function callTool(
     return mcpResultOf(value) ?? { content: contentOf(value) };
   } catch (error) {
     log.warn({ err: error, tool: tool.name }, "tool failed");
-    return mcpResultOf(error) ?? failure((error as Error).message);
+    return mcpResultOf(error) ?? createFailure((error as Error).message);
   }
 }
 
-function unique(tools: readonly Tool[]): Tool[] {
+function keepFirstOfEachName(tools: readonly Tool[]): Tool[] {
   return [...new Map([...tools].reverse().map((tool) => [tool.name, tool])).values()].reverse();
 }
 
-function failure(message: string): Json {
+function createFailure(message: string): Json {
   return { isError: true, content: [{ type: "text", text: message }] };
 }
 
-/** The parts of one of the gateway's own tools. */
+/** Converts the result of one of the gateway's own tools. */
 function contentOf(value: unknown): Json[] {
   return toolParts(value).map((part) => {
     if (part.type === "text") return { type: "text", text: part.text };

@@ -1,6 +1,7 @@
 /**
- * Sessions of MCP clients over Streamable HTTP, by `Mcp-Session-Id`: what lets a server ask its client something during
- * a call, and report changed resources. They are bounded in number and time, and belong to the principal that opened them.
+ * Sessions of MCP clients over Streamable HTTP, identified by `Mcp-Session-Id`. A session lets the server send requests to
+ * its client during a call, and report changed resources. Sessions are limited in number and time, and belong to the
+ * principal that opened them.
  */
 import { randomUUID } from "node:crypto";
 import type { Server } from "@modelcontextprotocol/sdk/server/index.js";
@@ -9,7 +10,7 @@ import type { Call } from "portico";
 import type { Access } from "portico/agent";
 import { Subscriptions } from "./subscriptions.ts";
 
-const MOST_SESSIONS = 200;
+const MAX_SESSIONS = 200;
 const IDLE_MS = 30 * 60_000;
 const SWEEP_MS = 60_000;
 
@@ -19,12 +20,12 @@ export interface Session {
   readonly server: Server;
   readonly transport: StreamableHTTPServerTransport;
   readonly subscriptions: Subscriptions;
-  /** Requests that have not ended, with the stream on which the client listens. */
+  /** The number of requests that have not ended, including the stream on which the client listens. */
   openRequests: number;
   lastUsed: number;
 }
 
-/** Makes the server of a session. */
+/** Creates the server of a session. */
 export type CreateServer = (session: Pick<Session, "subscriptions">) => Server;
 
 export class Sessions {
@@ -35,7 +36,7 @@ export class Sessions {
     this.#sweeper = setInterval(() => this.#closeIdle(), SWEEP_MS).unref();
   }
 
-  /** The session of that id, where the principal opened it itself. */
+  /** Returns the session with that id if this principal opened it. */
   find(id: string, { principal }: Access): Session | undefined {
     const session = this.#sessions.get(id);
     return session?.principal === principal ? session : undefined;
@@ -51,7 +52,7 @@ export class Sessions {
       ...{ id, principal, server, transport, subscriptions },
       ...{ openRequests: 0, lastUsed: Date.now() },
     };
-    // A DELETE of the client ends the transport, and with it the session.
+    // A DELETE request closes the transport, and thereby the session.
     server.onclose = () => this.#forget(session);
     await server.connect(transport as Parameters<Server["connect"]>[0]);
     this.#sessions.set(id, session);
@@ -79,16 +80,16 @@ export class Sessions {
   }
 
   #closeIdle(): void {
-    const since = Date.now() - IDLE_MS;
+    const threshold = Date.now() - IDLE_MS;
     for (const { server, openRequests, lastUsed } of this.#sessions.values())
-      if (openRequests === 0 && lastUsed < since) void server.close();
+      if (openRequests === 0 && lastUsed < threshold) void server.close();
   }
 
-  /** The session that was unused for the longest time makes room for a new one. */
+  /** Closes a session if there are too many: the least recently used one, preferably without open requests. */
   #makeRoom(): void {
-    if (this.#sessions.size < MOST_SESSIONS) return;
-    const all = [...this.#sessions.values()].sort((a, b) => a.lastUsed - b.lastUsed);
-    const session = all.find(({ openRequests }) => openRequests === 0) ?? all[0];
+    if (this.#sessions.size < MAX_SESSIONS) return;
+    const byLastUse = [...this.#sessions.values()].sort((a, b) => a.lastUsed - b.lastUsed);
+    const session = byLastUse.find(({ openRequests }) => openRequests === 0) ?? byLastUse[0];
     if (session === undefined) return;
     this.#forget(session);
     void session.server.close();

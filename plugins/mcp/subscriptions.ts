@@ -1,27 +1,27 @@
-/** The resources of connected servers whose changes one client follows. */
+/** The subscriptions of one client to resources of connected servers. */
 import type { Remote } from "./remote.ts";
 
-/** A client that follows more than this has lost count. */
-const MOST_SUBSCRIPTIONS = 1000;
+/** The limit of subscriptions per client, because a faulty client may never remove any. */
+const MAX_SUBSCRIPTIONS = 1000;
 
 export class Subscriptions {
-  readonly #undo = new Map<string, () => Promise<void>>();
+  readonly #subscriptions = new Map<string, () => Promise<void>>();
 
-  /** `uri` is the client's name of the resource, `name` the server's. False where the client follows too many. */
+  /** `uri` is the client's URI of the resource, `name` the server's. Returns false if the client has too many subscriptions. */
   async add(uri: string, remote: Remote, name: string, notify: () => void): Promise<boolean> {
-    if (this.#undo.has(uri)) return true;
-    if (this.#undo.size >= MOST_SUBSCRIPTIONS) return false;
-    this.#undo.set(uri, await remote.subscribe(name, notify));
+    if (this.#subscriptions.has(uri)) return true;
+    if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS) return false;
+    this.#subscriptions.set(uri, await remote.subscribe(name, notify));
     return true;
   }
 
   async remove(uri: string): Promise<void> {
-    const undo = this.#undo.get(uri);
-    this.#undo.delete(uri);
-    await undo?.();
+    const unsubscribe = this.#subscriptions.get(uri);
+    this.#subscriptions.delete(uri);
+    await unsubscribe?.();
   }
 
   end(): void {
-    for (const uri of [...this.#undo.keys()]) this.remove(uri).catch(() => {});
+    for (const uri of [...this.#subscriptions.keys()]) this.remove(uri).catch(() => {});
   }
 }
