@@ -1,20 +1,20 @@
-/** Takes work out of the store as it comes due, keeps its leases, and drains in order. */
+/** Claims work from the store as it comes due, renews its leases, and drains in order. */
 import { endOrLate, type Logger } from "portico";
 import type { Claim, Shares, Store, WorkItem } from "portico/store";
 import { createRounds, type Rounds } from "./rounds.ts";
 import { isDead, newWorker } from "./worker-name.ts";
 
-/** The longest pause between two looks at the queue, because another gateway may have added work. */
+/** The longest pause between two queries of the queue, because another gateway may have added work. */
 const LONGEST_SLEEP_MS = 5000;
 const LONGEST_SLEEP_ALONE_MS = 30_000;
 const SHORTEST_SLEEP_MS = 5;
-const RETRY_LOOK_MS = 1000;
-/** Between two looks for leases of processes that have died on this machine, where there can be any. */
-const DEAD_LOOK_MS = 1000;
+const RETRY_MS = 1000;
+/** The pause between two searches for leases of processes that have died on this machine. */
+const DEAD_CHECK_MS = 1000;
 
-/** Why work that runs was aborted: the reason of its signal. */
+/** The reason of the signal with which running work is aborted. */
 export class Stopped extends Error {
-  /** `lost`: another worker has taken it over, so nothing of it may be written any more. */
+  /** `lost`: another worker has taken over the work, so this one must not write any results. */
   readonly why: "cancelled" | "lost" | "shutdown";
   constructor(why: Stopped["why"]) {
     super(why);
@@ -25,41 +25,41 @@ export class Stopped extends Error {
 export interface ClaimLoopOptions<B> {
   store(): Store;
   log: Logger;
-  /** Kinds of items. */
+  /** The kinds of items to claim. */
   kinds: readonly string[];
   leaseMs: number;
-  /** Lanes worked on side by side. */
+  /** Returns the largest number of lanes in progress at the same time. */
   most(): number;
-  /** How lanes are shared out among the holders of items; undefined: first come, first served. */
+  /** Returns the limits for each holder and for all holders together; undefined: first come, first served. */
   shares?(): { each: number; together: number } | undefined;
-  /** Whom an item counts for; undefined where no share limits it. */
+  /** Returns the holder whose share an item uses; undefined if no share limits it. */
   holderOf?(item: WorkItem<B>): string | undefined;
-  /** Does the work and ends the claim in the store. What it leaves unended comes again when its lease is over. */
+  /** Does the work and ends the claim in the store. An item whose claim it does not end is claimed again after its lease. */
   run(claim: Claim<B>, signal: AbortSignal): Promise<void>;
 }
 
 export interface ClaimLoop<B> {
   start(): void;
-  /** Claims nothing more; running work continues. */
+  /** Stops claiming. Running work continues. */
   drain(): void;
-  /** `drain`, and once `graceMs` are over aborts what still runs (`shutdown`). Resolves when nothing runs any more. */
+  /** Drains, and after `graceMs` aborts the work that still runs (`shutdown`). Resolves when all work has ended. */
   stop(options?: { graceMs?: number }): Promise<void>;
-  /** Aborts an item that runs here (`cancelled`); false where it does not. */
+  /** Aborts an item that runs here (`cancelled`). Returns false if it does not run here. */
   cancel(itemId: string): boolean;
   running(): WorkItem<B>[];
 }
 
-interface Running<B> {
+interface RunningWork<B> {
   claim: Claim<B>;
   controller: AbortController;
   done: Promise<void>;
 }
 
 /**
- * A worker on the store's queue. It claims items of its kinds as they come due (`most` lanes at a time, one item of a
- * lane), renews their leases while `run` works on them, and aborts the signal where a lease was lost. `run` ends its claim
- * itself, in one transaction with what came of it; an item that is not ended comes again when its lease is over, so `run`
- * may see the same item twice. What a worker of this machine left that is gone is freed at once.
+ * Creates a worker on the store's queue. It claims items of its kinds as they come due (`most` lanes at a time, one item
+ * per lane), renews their leases while `run` works on them, and aborts the signal if a lease was lost. `run` ends its claim
+ * itself, in one transaction with its results. An item whose claim is not ended is claimed again after its lease, so `run`
+ * may see the same item twice. Leases of dead workers on this machine are released at once.
  *
  * @example
  * const loop = createClaimLoop<Mail>({ store, log: ctx.log, kinds: ["mail"], leaseMs: 15_000, most: () => 4, run: send });
@@ -70,15 +70,15 @@ export function createClaimLoop<B>(options: ClaimLoopOptions<B>): ClaimLoop<B> {
   return new QueueWorker(options);
 }
 
-/** The operations are properties, so that they can be passed on singly. */
+/** The operations are properties, so that they can be passed on without their object. */
 class QueueWorker<B> implements ClaimLoop<B> {
   readonly #options: ClaimLoopOptions<B>;
   readonly #name = newWorker();
-  readonly #running = new Map<string, Running<B>>();
+  readonly #running = new Map<string, RunningWork<B>>();
   readonly #claims: Rounds;
-  /** Rounds of looking for leases of the dead. */
-  readonly #looks: Rounds;
-  #draining = false;
+  /** Searches for leases of dead processes. */
+  readonly #deadChecks: Rounds;
+  #isDraining = false;
   #renewal: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void)[] = [];
 
@@ -87,14 +87,14 @@ class QueueWorker<B> implements ClaimLoop<B> {
     const { log, kinds } = options;
     this.#claims = createRounds({
       round: () => this.#claimDue(),
-      retryMs: RETRY_LOOK_MS,
+      retryMs: RETRY_MS,
       failed: (error) =>
         log.warn({ err: error, kinds }, "the queue could not be searched for work"),
     });
-    this.#looks = createRounds({
+    this.#deadChecks = createRounds({
       round: () => this.#releaseDead(),
-      retryMs: DEAD_LOOK_MS,
-      failed: (error) => this.#couldNotLook(error),
+      retryMs: DEAD_CHECK_MS,
+      failed: (error) => this.#logFailedCheck(error),
     });
   }
 
@@ -103,20 +103,20 @@ class QueueWorker<B> implements ClaimLoop<B> {
     this.#unsubscribe = kinds.map((kind) => this.#store.onWork(kind, () => this.#onWork()));
     this.#renewal = setInterval(() => void this.#renew(), leaseMs / 3).unref();
     void this.#releaseDead({ afterStart: true })
-      .catch((error: unknown) => this.#couldNotLook(error))
+      .catch((error: unknown) => this.#logFailedCheck(error))
       .then(() => this.#startRounds());
   };
 
   readonly drain = (): void => {
-    void this.#drained();
+    void this.#stopClaiming();
   };
 
   readonly stop = async ({ graceMs = 0 }: { graceMs?: number } = {}): Promise<void> => {
-    // What is claimed meanwhile runs, and is stopped like what ran before.
-    await this.#drained();
-    if (graceMs > 0) await endOrLate(this.#allEnded(), graceMs);
+    // Items that are claimed during the drain also run, and are stopped like the others.
+    await this.#stopClaiming();
+    if (graceMs > 0) await endOrLate(this.#waitForAll(), graceMs);
     for (const { controller } of this.#running.values()) controller.abort(new Stopped("shutdown"));
-    await this.#allEnded();
+    await this.#waitForAll();
     clearInterval(this.#renewal);
   };
 
@@ -137,31 +137,30 @@ class QueueWorker<B> implements ClaimLoop<B> {
   }
 
   #startRounds(): void {
-    if (this.#draining) return;
+    if (this.#isDraining) return;
     this.#claims.start();
-    this.#looks.start();
+    this.#deadChecks.start();
   }
 
-  /** Begins what is due, and answers for how many milliseconds there is nothing more to do. */
+  /** Starts the items that are due. Returns for how many milliseconds there is nothing more to do. */
   async #claimDue(): Promise<number> {
-    const shares = this.#sharesNow();
-    const count = this.#room() > 0 ? await this.#beginDue(shares) : 0;
-    // With every place taken, the end of one wakes this up.
-    if (this.#room() <= 0) return LONGEST_SLEEP_MS;
-    // So does the end of work whose holder has no share left.
-    if (count === 0 && shares !== undefined && Object.keys(shares.used).length > 0)
-      return RETRY_LOOK_MS;
+    const shares = this.#currentShares();
+    const count = this.#freePlaces() > 0 ? await this.#claimItems(shares) : 0;
+    // If all places are in use, the end of an item triggers the next round.
+    if (this.#freePlaces() <= 0) return LONGEST_SLEEP_MS;
+    // If shares may have blocked the waiting items, the end of an item triggers the next round too.
+    if (count === 0 && shares !== undefined && Object.keys(shares.used).length > 0) return RETRY_MS;
     return this.#untilNext();
   }
 
-  async #beginDue(shares: Shares | undefined): Promise<number> {
+  async #claimItems(shares: Shares | undefined): Promise<number> {
     const { leaseMs, kinds } = this.#options;
-    const claims = await this.#store.claim(this.#name, this.#room(), leaseMs, kinds, shares);
+    const claims = await this.#store.claim(this.#name, this.#freePlaces(), leaseMs, kinds, shares);
     for (const claim of claims) this.#begin(claim as Claim<B>);
     return claims.length;
   }
 
-  #room(): number {
+  #freePlaces(): number {
     return this.#options.most() - this.#running.size;
   }
 
@@ -172,15 +171,15 @@ class QueueWorker<B> implements ClaimLoop<B> {
     return Math.min(Math.max(next - store.now(), SHORTEST_SLEEP_MS), LONGEST_SLEEP_MS);
   }
 
-  #sharesNow(): Shares | undefined {
+  #currentShares(): Shares | undefined {
     const shares = this.#options.shares?.();
     if (shares === undefined) return undefined;
-    const used: Record<string, number> = {};
+    const usedPlaces: Record<string, number> = {};
     for (const item of this.#items()) {
       const holder = this.#options.holderOf?.(item);
-      if (holder !== undefined) used[holder] = (used[holder] ?? 0) + 1;
+      if (holder !== undefined) usedPlaces[holder] = (usedPlaces[holder] ?? 0) + 1;
     }
-    return { used, ...shares };
+    return { used: usedPlaces, ...shares };
   }
 
   #begin(claim: Claim<B>): void {
@@ -209,8 +208,8 @@ class QueueWorker<B> implements ClaimLoop<B> {
     const { leaseMs, log } = this.#options;
     for (const { claim, controller } of this.#running.values()) {
       try {
-        const isHeld = await this.#store.extend(claim, leaseMs);
-        if (!isHeld) controller.abort(new Stopped("lost"));
+        const isRenewed = await this.#store.extend(claim, leaseMs);
+        if (!isRenewed) controller.abort(new Stopped("lost"));
       } catch (error) {
         log.warn({ err: error, item: claim.item.id }, "could not renew a lease");
       }
@@ -218,40 +217,40 @@ class QueueWorker<B> implements ClaimLoop<B> {
   }
 
   /**
-   * An ended process of this machine will not continue its work, so its leases need not expire first.
-   * Returns when to look again: never, while no other process can claim work.
+   * Releases the leases of dead processes of this machine, because they need not expire first. Returns after how many
+   * milliseconds to search again: never, while no other process can claim work.
    */
-  async #releaseDead(how?: { afterStart: boolean }): Promise<number> {
+  async #releaseDead(options?: { afterStart: boolean }): Promise<number> {
     const store = this.#store;
-    let others = 0;
+    let otherWorkers = 0;
     for (const worker of await store.workers()) {
-      if (isDead(worker, how)) await store.abandon(worker);
-      else if (!this.#isOfThisProcess(worker)) others++;
+      if (isDead(worker, options)) await store.abandon(worker);
+      else if (!this.#isOfThisProcess(worker)) otherWorkers++;
     }
-    return store.inSoleUse() && others === 0 ? Number.POSITIVE_INFINITY : DEAD_LOOK_MS;
+    return store.inSoleUse() && otherWorkers === 0 ? Number.POSITIVE_INFINITY : DEAD_CHECK_MS;
   }
 
   #isOfThisProcess(worker: string): boolean {
     return worker.startsWith(this.#name.slice(0, this.#name.lastIndexOf(":") + 1));
   }
 
-  #couldNotLook(error: unknown): void {
+  #logFailedCheck(error: unknown): void {
     this.#options.log.debug({ err: error }, "the queue could not be searched for expired leases");
   }
 
   #onWork(): void {
     this.#claims.poke();
-    if (!this.#store.inSoleUse()) this.#looks.poke(DEAD_LOOK_MS);
+    if (!this.#store.inSoleUse()) this.#deadChecks.poke(DEAD_CHECK_MS);
   }
 
-  #allEnded(): Promise<unknown> {
+  #waitForAll(): Promise<unknown> {
     return Promise.allSettled([...this.#running.values()].map(({ done }) => done));
   }
 
-  async #drained(): Promise<void> {
-    this.#draining = true;
+  async #stopClaiming(): Promise<void> {
+    this.#isDraining = true;
     for (const undo of this.#unsubscribe) undo();
     this.#unsubscribe = [];
-    await Promise.all([this.#claims.stop(), this.#looks.stop()]);
+    await Promise.all([this.#claims.stop(), this.#deadChecks.stop()]);
   }
 }

@@ -1,30 +1,30 @@
-/** The subcommands that schedules of every kind have, over the routes of `mountScheduleRoutes`. */
+/** The subcommands of every kind of schedule, which use the routes of `mountScheduleRoutes`. */
 import { type Command, commandFor, type CommandIO, type OptionSpec } from "portico/command-line";
 import { describeEntryRoutes } from "./routes-schema.ts";
 import type { GivenSchedule } from "./types.ts";
 
 export interface ScheduleCommandsOptions<V, R, Started> {
-  /** What one of them is called: `job`. */
+  /** The noun for an entry, such as `job`. */
   noun: string;
-  /** As of their routes: `/cron/jobs`. */
+  /** The root of the routes, such as `/cron/jobs`. */
   root: `/${string}`;
   summaries: Record<"show" | "enable" | "disable" | "run" | "runs", string>;
-  /** Those of `edit`. */
+  /** The options of `edit`. */
   options: Record<string, OptionSpec>;
-  /** What to change; an `undefined` is not given. */
+  /** Returns the members to change. A member that is undefined stays unchanged. */
   changeOf(io: CommandIO): Record<string, unknown> | Promise<Record<string, unknown>>;
-  /** The lines of one of them. */
+  /** Returns the lines that describe an entry. */
   details(view: V): string[];
-  /** The columns of the history, and what one run shows in them. */
+  /** The columns of the history. `row` returns the cells of one run. */
   columns: readonly string[];
   row(run: R): (string | number | undefined)[];
-  /** The line that says what `run` has started. */
+  /** Returns the line that says what `run` has started. */
   started(result: Started): string;
-  /** Why `run` failed; `undefined` if it did not. */
+  /** Returns the reason for which `run` failed; undefined if it succeeded. */
   startFailure?(result: Started): string | undefined;
 }
 
-/** `portico … NAME`: the path of the one that is named on the command line, with `tail` after it. */
+/** Returns the path of the entry that the command line names (`portico … NAME`), followed by `tail`. */
 export const schedulePath = (
   io: CommandIO,
   { noun, root }: { noun: string; root: string },
@@ -32,8 +32,9 @@ export const schedulePath = (
 ): string => `${root}/${encodeURIComponent(io.args[noun] ?? "")}${tail}`;
 
 /**
- * The payload of `--message`, `--text` (or `--system-event`) or `--hook`, with the options that belong to it. Without one of
- * them: what changes of the payload that is there, for `completed`; undefined where nothing does.
+ * Returns the payload of `--message`, `--text` (or `--system-event`) or `--hook`, with the options that belong to it.
+ * Without any of these, returns the changed members of the existing payload, for `completeChange`; undefined if there are
+ * none.
  */
 export function payloadFromOptions({ options }: CommandIO): unknown {
   const { message, hook, model, channel, session, now, announce } = options;
@@ -50,13 +51,13 @@ export function payloadFromOptions({ options }: CommandIO): unknown {
   return Object.values(parts).every((part) => part === undefined) ? undefined : parts;
 }
 
-/** The value of a flag; `undefined` if it is not set. */
+/** Returns the value that a flag selects; undefined if the flag is not set. */
 function choose(flag: unknown, yes: string, no: string): string | undefined {
   if (flag === undefined) return undefined;
   return flag ? yes : no;
 }
 
-/** A schedule that is given as a text, in the zone that is given beside it; what `completed` can fill but for intervals. */
+/** Parses the text of a schedule, in the given zone. Intervals stay text; `completeChange` can complete the other kinds. */
 export function scheduleFromText(text: string, tz?: string): GivenSchedule {
   const trimmed = text.trim();
   if (/^every\s/i.test(trimmed)) return trimmed;
@@ -65,30 +66,32 @@ export function scheduleFromText(text: string, tz?: string): GivenSchedule {
 }
 
 /**
- * A change whose `schedule` and `payload` hold what is new of them: what they leave out (or have as `undefined`) comes from
- * `before`, the one that is changed, where the kind stays the same. A part without a `kind` is of the kind that is there.
+ * Completes the `schedule` and `payload` of a change: members that they leave out (or have as `undefined`) come from the
+ * changed entry, `before`, if the kind stays the same. A part without a `kind` keeps the existing kind.
  */
 export function completeChange<C extends object>(change: C, before: object): C {
   const changes = change as Record<string, unknown>;
   const parts = ["schedule", "payload"]
-    // one that is not named must not be there at all: it would take the place of what is
+    // A part that does not change must be absent, because it would replace the existing one.
     .filter((key) => changes[key] !== undefined)
-    .map((key) => [key, completedPart(changes[key], (before as Record<string, unknown>)[key])]);
+    .map((key) => [key, completePart(changes[key], (before as Record<string, unknown>)[key])]);
   return { ...change, ...Object.fromEntries(parts) };
 }
 
-function completedPart(part: unknown, before: unknown): unknown {
+function completePart(part: unknown, before: unknown): unknown {
   if (typeof part !== "object" || part === null) return part;
-  const fresh = Object.fromEntries(Object.entries(part).filter(([, value]) => value !== undefined));
+  const newMembers = Object.fromEntries(
+    Object.entries(part).filter(([, value]) => value !== undefined),
+  );
   const { kind } = (before ?? {}) as { kind?: unknown };
-  return fresh["kind"] === undefined || fresh["kind"] === kind
-    ? { ...(before as object), ...fresh }
-    : fresh;
+  return newMembers["kind"] === undefined || newMembers["kind"] === kind
+    ? { ...(before as object), ...newMembers }
+    : newMembers;
 }
 
 type ScheduleCommand = "show" | "edit" | "enable" | "disable" | "run" | "runs" | "rm";
 
-/** The commands of one kind of schedule, for its plugin to list in the order that suits its help. */
+/** Returns the commands of one kind of schedule by name, so that its plugin can choose their order in the help. */
 export function scheduleCommands<V extends { name: string }, R, Started>(
   options: ScheduleCommandsOptions<V, R, Started>,
 ): Record<ScheduleCommand, Command> {
@@ -138,7 +141,7 @@ export function scheduleCommands<V extends { name: string }, R, Started>(
   };
 }
 
-/** Not made of its route alone: parts of the schedule that an option leaves out come from the schedule that is there. */
+/** Does not derive the command from its route alone, because members that the options leave out come from the existing entry. */
 function editCommand<V extends { name: string }>(
   options: ScheduleCommandsOptions<V, never, never>,
 ): Command {

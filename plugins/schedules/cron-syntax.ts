@@ -1,8 +1,8 @@
 /**
- * Cron expressions as people write them for other schedulers, in the form that croner reads.
+ * Converts cron expressions that people write for other schedulers into the syntax of croner.
  *
- * Three habits differ: `0/15` means "from 0 in steps of 15" (Quartz, Kubernetes, croniter), a range may wrap around
- * (`22-2`, `FRI-MON`), and the zone may stand in front (`CRON_TZ=Europe/Berlin 0 9 * * *`).
+ * Three notations differ: `0/15` means "from 0 in steps of 15" (Quartz, Kubernetes, croniter), a range may wrap around
+ * (`22-2`, `FRI-MON`), and the zone may precede the expression (`CRON_TZ=Europe/Berlin 0 9 * * *`).
  */
 
 interface Field {
@@ -29,7 +29,7 @@ export function splitZone(text: string): { expr: string; tz?: string } {
   return tz === undefined || expr === undefined ? { expr: text } : { expr, tz };
 }
 
-/** Rewrites the habits above. What else is wrong with an expression is left for croner to refuse. */
+/** Rewrites the notations above. Other faults of an expression are left for croner to report. */
 export function normalizeCron(expr: string): string {
   if (expr.startsWith("@")) return expr;
   const texts = expr.trim().split(/\s+/);
@@ -60,7 +60,7 @@ function normalizeItem(item: string, field: Field): string {
   return wrapAround(start, end, stepText, field) ?? item;
 }
 
-/** The values of a range that passes the end of its field, counted in steps over the wrap; `undefined` for a bad step. */
+/** Lists the values of a range that wraps around the end of its field, in steps. Returns undefined for an invalid step. */
 function wrapAround(
   start: number,
   end: number,
@@ -77,7 +77,7 @@ function wrapAround(
   return values.sort((a, b) => a - b).join(",");
 }
 
-/** A number, or the name of a month or a day. */
+/** Parses a number, or the name of a month or a day; undefined for anything else. */
 function readValue(text: string, { names, min }: Field): number | undefined {
   if (/^\d{1,2}$/.test(text)) return Number(text);
   const index = names?.indexOf(text.toUpperCase()) ?? -1;

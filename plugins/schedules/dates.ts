@@ -1,8 +1,8 @@
 /**
- * Dates of schedules; the only importer of croner, which is asked for dates and never runs a timer of its own.
+ * Computes the dates of schedules. This is the only importer of croner, which computes dates and never runs a timer.
  *
- * Daylight saving: a fixed local time that does not exist fires at the end of the gap, one that comes twice fires at
- * its first pass; schedules with a wildcard in minute or hour follow real time (Vixie's rule).
+ * Daylight saving: a fixed local time that does not exist fires at the end of the gap, and one that occurs twice fires at
+ * its first pass. Schedules with a wildcard in minute or hour follow real time (Vixie's rule).
  */
 import { Cron } from "croner";
 import { shorten } from "portico/strings";
@@ -16,10 +16,10 @@ import type { GivenSchedule, ScheduleSpec } from "./types.ts";
 type CronSpec = Extract<ScheduleSpec, { kind: "cron" }>;
 
 const DAY_MS = 86_400_000;
-const KEPT_PATTERNS = 5_000;
-const KEPT_DATES = 20_000;
+const MAX_PATTERNS = 5_000;
+const MAX_DATES = 20_000;
 const patterns = new Map<string, Cron>();
-// A thousand jobs that fall due together mostly share their patterns, and a date costs a tenth of a millisecond.
+// Many jobs that come due together share their patterns, and computing a date takes a tenth of a millisecond.
 const dates = new Map<string, number | undefined>();
 
 function remember<K, V>(map: Map<K, V>, limit: number, key: K, value: V): V {
@@ -28,13 +28,13 @@ function remember<K, V>(map: Map<K, V>, limit: number, key: K, value: V): V {
   return value;
 }
 
-function pattern(expr: string, tz: string): Cron {
+function getPattern(expr: string, tz: string): Cron {
   const key = `${tz} ${expr}`;
   return (
     patterns.get(key) ??
     remember(
       patterns,
-      KEPT_PATTERNS,
+      MAX_PATTERNS,
       key,
       new Cron(normalizeCron(expr), { timezone: tz, paused: true, fixedTimeRule: "no-wildcard" }),
     )
@@ -43,7 +43,7 @@ function pattern(expr: string, tz: string): Cron {
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** How far a zone is ahead of UTC at an instant, in ms. */
+/** Returns how far a zone is ahead of UTC at an instant, in ms. */
 function offsetAt(tz: string, at: number): number {
   const format =
     formats.get(tz) ??
@@ -76,15 +76,18 @@ function offsetAt(tz: string, at: number): number {
 }
 
 /**
- * The instant of a local time (read as if it were UTC): of its first pass where it comes twice, the end of the gap where
- * it does not exist, be the gap an hour at midnight or the whole day that a zone skips at the date line.
+ * Returns the instant of a local time, which is encoded as if it were UTC. If the local time occurs twice, returns its first
+ * pass. If it does not exist, returns the end of the gap, which may even be a whole day that a zone skips at the date line.
  */
 function instantOf(tz: string, local: number): number {
-  const [before, after] = [offsetAt(tz, local - DAY_MS), offsetAt(tz, local + DAY_MS)];
-  const [low, high] = [local - Math.max(before, after), local - Math.min(before, after)];
+  const [offsetBefore, offsetAfter] = [offsetAt(tz, local - DAY_MS), offsetAt(tz, local + DAY_MS)];
+  const [low, high] = [
+    local - Math.max(offsetBefore, offsetAfter),
+    local - Math.min(offsetBefore, offsetAfter),
+  ];
   if (local - offsetAt(tz, low) === low) return low;
   if (local - offsetAt(tz, high) === high) return high;
-  // In a gap: the offset changes between the two.
+  // The local time is in a gap, so a binary search finds the instant between `low` and `high` at which the offset changes.
   const first = offsetAt(tz, low);
   let [from, to] = [low, high];
   while (to - from > 1_000) {
@@ -95,7 +98,7 @@ function instantOf(tz: string, local: number): number {
   return Math.floor(to / 1_000) * 1_000;
 }
 
-/** Fixed times are dates of the calendar, put into the zone here; those with a wildcard follow real time, which croner knows. */
+/** Returns whether minute and hour are fixed. Such times are converted to the zone here; for wildcards, croner follows real time. */
 function isFixed(expr: string): boolean {
   const [minute, hour] = normalizeCron(expr).split(/\s+/).slice(-5) as [string, string];
   return expr.startsWith("@") ? expr !== "@hourly" : !/[*?]/.test(minute + hour);
@@ -106,16 +109,16 @@ function nextCron({ expr, tz = "UTC" }: CronSpec, after: number): number | undef
   if (dates.has(key)) return dates.get(key);
   return remember(
     dates,
-    KEPT_DATES,
+    MAX_DATES,
     key,
     isFixed(expr) ? nextFixed(expr, tz, after) : nextRun(expr, tz, after),
   );
 }
 
 const nextRun = (expr: string, tz: string, after: number): number | undefined =>
-  pattern(expr, tz).nextRun(new Date(after))?.getTime();
+  getPattern(expr, tz).nextRun(new Date(after))?.getTime();
 
-/** Local times only go forward with the instants that they stand for, so the first one that lies ahead is the next. */
+/** Instants have the same order as their local times, so the first instant after `after` is the next date. */
 function nextFixed(expr: string, tz: string, after: number): number | undefined {
   for (let local: number | undefined = after + offsetAt(tz, after); ; ) {
     local = nextRun(expr, "UTC", local);
@@ -124,7 +127,7 @@ function nextFixed(expr: string, tz: string, after: number): number | undefined 
   }
 }
 
-/** The first date after `after` (epoch ms), `undefined` where none comes. `every` counts from `anchor`. */
+/** Returns the first date after `after`, in epoch ms; undefined if there is none. `every` counts from `anchor`. */
 export function nextDate(schedule: ScheduleSpec, after: number, anchor = 0): number | undefined {
   if (schedule.kind === "cron") return nextCron(schedule, after);
   if (schedule.kind === "at") {
@@ -135,7 +138,7 @@ export function nextDate(schedule: ScheduleSpec, after: number, anchor = 0): num
   return anchor + (Math.floor((after - anchor) / everyMs) + 1) * everyMs;
 }
 
-/** The next `count` dates. */
+/** Returns the next `count` dates, in epoch ms. */
 export function previewDates(
   schedule: ScheduleSpec,
   after: number,
@@ -162,7 +165,7 @@ function checkZone(tz: string, param: string): string {
   throw errors.unknownZone({ zone: JSON.stringify(tz) }, { param });
 }
 
-function fromText(text: string, param: string): StructuredSchedule {
+function parseText(text: string, param: string): StructuredSchedule {
   const schedule = scheduleFromText(text);
   if (typeof schedule !== "string") return schedule;
   return { kind: "every", everyMs: parseDuration(schedule.replace(/^every\s+/i, ""), param) };
@@ -170,15 +173,15 @@ function fromText(text: string, param: string): StructuredSchedule {
 
 const LAST_DATE = Date.parse("9999-12-31T23:59:59.999Z");
 
-function isoOf(ms: number, param: string): string {
-  // what comes after is written with a sign, and by jitter may be no date at all
+function toIso(ms: number, param: string): string {
+  // ISO 8601 writes later years with a sign, and jitter could make such a date invalid.
   if (Number.isNaN(new Date(ms).getTime()) || Math.abs(ms) > LAST_DATE)
     throw errors.noSuchDate({ value: ms }, { param });
   return new Date(ms).toISOString();
 }
 
 function parseAt(value: string | number, tz: string, now: number, param: string): string {
-  const at = typeof value === "number" ? isoOf(value, param) : value;
+  const at = typeof value === "number" ? toIso(value, param) : value;
   const relative = /^in\s+(.+)$/i.exec(at.trim());
   if (relative) return new Date(now + parseDuration(relative[1]!, param)).toISOString();
   if (!/^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?)?$/i.test(at.trim())) {
@@ -187,8 +190,11 @@ function parseAt(value: string | number, tz: string, now: number, param: string)
   const iso = at.trim().replace(" ", "T");
   const [time] = iso.split(/\s*(?:Z|[+-]\d\d:?\d\d)$/i, 1) as [string];
   const local = toSeconds(time);
-  const wall = Date.parse(`${local}Z`);
-  if (Number.isNaN(wall) || new Date(wall).toISOString().slice(0, 10) !== local.slice(0, 10)) {
+  const wallTime = Date.parse(`${local}Z`);
+  if (
+    Number.isNaN(wallTime) ||
+    new Date(wallTime).toISOString().slice(0, 10) !== local.slice(0, 10)
+  ) {
     throw errors.noSuchDate({ value: JSON.stringify(at) }, { param });
   }
   if (time !== iso) {
@@ -196,13 +202,13 @@ function parseAt(value: string | number, tz: string, now: number, param: string)
     if (Number.isNaN(ms)) throw errors.noSuchDate({ value: JSON.stringify(at) }, { param });
     return new Date(ms).toISOString();
   }
-  return new Date(instantOf(tz, wall)).toISOString();
+  return new Date(instantOf(tz, wallTime)).toISOString();
 }
 
 const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];
 
-/** An expression in normal form. Throws for one of the wrong length, or with an unknown name. */
-function fieldsOf(text: string, param: string): string {
+/** Normalises the white space and nickname of an expression. Throws for a wrong number of fields or an unknown nickname. */
+function normalizeExpression(text: string, param: string): string {
   const expr = text.trim().replace(/\s+/g, " ");
   if (expr.startsWith("@")) {
     const name = expr.toLowerCase();
@@ -217,7 +223,7 @@ function fieldsOf(text: string, param: string): string {
   throw errors.fieldCount({ count }, { param });
 }
 
-/** Days and months are counted from 0 in what the library says of them. */
+/** Corrects the library's messages, which count days and months from 0. */
 function reasonOf({ message }: Error): string {
   return message
     .replace(/^Cron\w+: /, "")
@@ -241,7 +247,7 @@ function readZone(schedule: StructuredSchedule, param: string): StructuredSchedu
   return { ...schedule, expr, tz: tz ?? schedule.tz };
 }
 
-/** Brings a schedule into its full form and checks that a date of it exists. Throws 400 with `param`. */
+/** Parses a schedule into its full form, and checks that a cron expression has a next date. Throws 400 with `param`. */
 export function parseSchedule(
   definition: GivenSchedule,
   now: number,
@@ -249,7 +255,7 @@ export function parseSchedule(
   param = "schedule",
 ): ScheduleSpec {
   const schedule = readZone(
-    typeof definition === "string" ? fromText(definition, param) : definition,
+    typeof definition === "string" ? parseText(definition, param) : definition,
     param,
   );
   if (schedule.kind === "every") {
@@ -263,13 +269,13 @@ export function parseSchedule(
   if (schedule.kind === "at") {
     return { kind: "at", at: parseAt(schedule.at, tz, now, `${param}.at`), tz: schedule.tz && tz };
   }
-  const expr = fieldsOf(schedule.expr, `${param}.expr`);
+  const expr = normalizeExpression(schedule.expr, `${param}.expr`);
   const cron: CronSpec = { kind: "cron", expr, tz };
-  checkComes(cron, now, `${param}.expr`);
+  checkOccurs(cron, now, `${param}.expr`);
   return cron;
 }
 
-function checkComes(cron: CronSpec, now: number, param: string): void {
+function checkOccurs(cron: CronSpec, now: number, param: string): void {
   let next: number | undefined;
   try {
     next = nextDate(cron, now);
@@ -279,7 +285,7 @@ function checkComes(cron: CronSpec, now: number, param: string): void {
   if (next === undefined) throw errors.neverComes({ expr: JSON.stringify(cron.expr) }, { param });
 }
 
-/** A date or a time of day in the length of `2027-01-31T09:00:00`. */
+/** Extends or shortens a date with or without a time to the form `2027-01-31T09:00:00`. */
 function toSeconds(time: string): string {
   if (time.length === "2027-01-31".length) return `${time}T00:00:00`;
   return time.length === "2027-01-31T09:00".length ? `${time}:00` : time.slice(0, 19);

@@ -1,4 +1,4 @@
-/** The forms that schedules and payloads have in definitions, and the checks of values from outside. */
+/** The schemas of schedules and payloads in definitions, and the validation of values from outside. */
 import { type Check, compile, type PorticoError, type Static, type TSchema, Type } from "portico";
 import { errors } from "./errors.ts";
 import { closed, deliverySchema } from "./schema.ts";
@@ -35,7 +35,7 @@ export const ScheduleSchema = Type.Union([
   ),
 ]);
 
-/** What a job or a poll does. */
+/** The action of a job or a poll. */
 export const PayloadSchema = Type.Union([
   Type.Object(
     {
@@ -70,18 +70,18 @@ export const PayloadSchema = Type.Union([
   ),
 ]);
 
-/** A schedule as people write it: in its full form, or as a text such as `0 9 * * *` or `every 5m`. */
+/** A schedule as users write it: in its full form, or as a text such as `0 9 * * *` or `every 5m`. */
 export const GivenScheduleSchema = Type.Union([
   ScheduleSchema,
   Type.String({ minLength: 1, maxLength: 200 }),
 ]);
 
-/** Checks the form of a schedule from outside. `param` names the field that holds it. */
+/** Validates a schedule from outside. `field` is the name of the member that contains it. Throws 400 with `param`. */
 export const readSchedule = reader(GivenScheduleSchema);
-/** Checks the form of a payload from outside. `param` names the field that holds it. */
+/** Validates a payload from outside. `field` is the name of the member that contains it. Throws 400 with `param`. */
 export const readPayload = reader(PayloadSchema);
 
-/** The checks are compiled at their first use, because few fields hold such a value and most starts need none. */
+/** Compiles validators at their first use, because most starts need none. */
 function reader<S extends TSchema>(schema: S): (value: unknown, field: string) => Static<S> {
   const checks = new Map<string, Check<unknown>>();
   return (value, field) => {

@@ -1,8 +1,8 @@
-/** Cron expressions in words; the only importer of cronstrue, which is loaded when a job is first shown. */
+/** Describes cron expressions in words. This is the only importer of cronstrue, which is loaded at first use. */
 import { createRequire } from "node:module";
 import { normalizeCron } from "./cron-syntax.ts";
 
-/** `0 9 * * FRI-MON` → "At 09:00, Friday through Monday"; `undefined` where it cannot be put into words. */
+/** Converts `0 9 * * FRI-MON` to "At 09:00, Friday through Monday". Returns undefined if the library cannot describe it. */
 export function describeCron(expr: string): string | undefined {
   const { toString: describe } = createRequire(import.meta.url)(
     "cronstrue",

@@ -1,19 +1,19 @@
 import type { PluginContext } from "portico";
 
-/** Wakes at due times. */
+/** A loop that wakes at due times. */
 export interface DueLoop {
-  /** Looks again now: something was added or changed. */
+  /** Checks again now. Call this after an entry was added or changed. */
   poke(): void;
   stop(): Promise<void>;
 }
 
-/** What is done with what is due. */
+/** The work of a loop. */
 export interface DueWork {
-  /** Works off what is due. Answers how many made progress; 0 makes the loop wait a moment. */
+  /** Processes the entries that are due. Returns how many made progress; 0 makes the loop pause. */
   run(now: number): Promise<number>;
-  /** Called shortly before something comes due, with the time that it may look ahead to. */
+  /** Called shortly before an entry comes due, with the time up to which entries may be prepared. */
   foresee?(until: number): Promise<void>;
-  /** The clock went back, so dates that were computed from the current time (`every`) may be too far ahead. */
+  /** Called after the clock went back, because dates that were computed from the current time (`every`) may be too late. */
   wentBack?(now: number): Promise<void>;
 }
 
@@ -25,16 +25,16 @@ export interface DueLoopOptions extends DueWork {
 
 export interface LoopSwitchOptions {
   ctx: PluginContext;
-  /** The kind in the store. */
+  /** The kind of the entries in the store. */
   kind: string;
-  /** Such as `startLoop` of the service `schedule`. */
+  /** Starts a loop, like `loop` of the service `schedule`. */
   start(options: DueLoopOptions): DueLoop;
-  /** Asked for when the loop starts. */
+  /** Returns the work. Called when the loop starts. */
   work(): DueWork;
 }
 export type LoopSwitch = ReturnType<typeof createLoopSwitch>;
 
-/** A loop over one kind of schedules that can be switched on and off, and poked whichever it is. */
+/** Creates a loop over one kind of schedule that can be switched on and off. A poke has no effect while it is off. */
 export function createLoopSwitch({ ctx, kind, start, work }: LoopSwitchOptions) {
   const store = () => ctx.use("store");
   let loop: DueLoop | undefined;

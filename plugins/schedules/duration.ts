@@ -9,54 +9,59 @@ const UNITS: Record<string, number> = {
   d: 86_400_000,
   w: 604_800_000,
 };
-/** A hundred years: every date that is so far ahead is one that can be written. */
+/** A hundred years. All dates up to then can be written in ISO 8601. */
 export const LONGEST_MS = 3_155_760_000_000;
-const WHOLE = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
+const DURATION = /^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$/;
 
 /**
- * Milliseconds of `90s`, `5m`, `1h30m`, `2d` or a number of milliseconds, of at least `least` of them and no more than a
- * hundred years. Throws 400 for anything else; `param` says whose value it is.
+ * Parses `90s`, `5m`, `1h30m`, `2d` or a number of milliseconds. Returns milliseconds, from `minimum` up to a hundred years.
+ * Throws 400 for anything else. `param` is the name of the member with the value.
  */
-export function parseDuration(value: string | number, param?: string, least = 1): number {
-  const ms = msOf(value);
-  if (ms >= least && ms <= LONGEST_MS) return ms;
+export function parseDuration(value: string | number, param?: string, minimum = 1): number {
+  const ms = toMs(value);
+  if (ms >= minimum && ms <= LONGEST_MS) return ms;
   const subject = param === undefined ? "" : `${param}: `;
   const options = param === undefined ? {} : { param };
-  throw errors.badDuration({ subject, value: quote(value), problem: whyNot(ms, least) }, options);
+  throw errors.badDuration(
+    { subject, value: quote(value), problem: describeProblem(ms, minimum) },
+    options,
+  );
 }
 
-/** For a schema's `refuse`: what is wrong with a length of time, or 0, to be read after its key. */
+/** For a schema's `refuse`: returns what is wrong with a duration, as the continuation of a sentence that begins with its key. 0 is allowed. */
 export function refuseDuration(value: unknown): string | undefined {
   if (typeof value !== "string" && typeof value !== "number") return undefined;
-  const ms = msOf(value);
-  return ms >= 0 && ms <= LONGEST_MS ? undefined : `is ${quote(value)}, which ${whyNot(ms, 0)}`;
+  const ms = toMs(value);
+  return ms >= 0 && ms <= LONGEST_MS
+    ? undefined
+    : `is ${quote(value)}, which ${describeProblem(ms, 0)}`;
 }
 
 const quote = (value: string | number): string => shorten(JSON.stringify(value), 60);
 
-function whyNot(ms: number, least: number): string {
+function describeProblem(ms: number, minimum: number): string {
   if (ms > LONGEST_MS) return "is longer than 100 years";
-  const zero = least > 0 ? "above 0" : "(0: never)";
+  const zero = minimum > 0 ? "above 0" : "(0: never)";
   return `is not a duration: write 30s, 5m, 1h30m, 2d or a number of milliseconds ${zero}`;
 }
 
-/** NaN for a text that is not a duration, and for one that would round to 0. */
-function msOf(value: string | number): number {
+/** Returns milliseconds; NaN for a text that is not a duration, and for a value that would round to 0. */
+function toMs(value: string | number): number {
   const ms =
-    typeof value === "number" ? value : sum(value.trim().toLowerCase().replaceAll(" ", ""));
+    typeof value === "number" ? value : sumUnits(value.trim().toLowerCase().replaceAll(" ", ""));
   return ms > 0 && ms < 0.5 ? Number.NaN : Math.round(ms);
 }
 
-function sum(text: string): number {
+function sumUnits(text: string): number {
   if (/^\d+$/.test(text)) return Number(text);
-  if (!WHOLE.test(text)) return Number.NaN;
+  if (!DURATION.test(text)) return Number.NaN;
   let ms = 0;
   for (const [, amount, unit] of text.matchAll(/([\d.]+)(ms|[smhdw])/g))
     ms += Number(amount) * UNITS[unit!]!;
   return ms;
 }
 
-/** The shortest exact form: `1h30m`, `250ms`. */
+/** Returns the shortest exact form: `1h30m`, `250ms`. */
 export function formatDuration(ms: number): string {
   let rest = Math.round(ms);
   let text = "";

@@ -1,19 +1,19 @@
-/** The schedules of one kind, as the plugin that owns the kind keeps them: its own in the configuration, others beside. */
+/** The schedules of one kind in the store: those that the configuration defines, and those that users and the agent add. */
 import { randomBytes } from "node:crypto";
 import type { PorticoError } from "portico";
 import type { NewSchedule, Run, Schedule, Store } from "portico/store";
 import { errors } from "./errors.ts";
 
-/** A schedule with its parts typed by its owner. */
+/** A schedule whose parts have the types of the plugin that owns the kind. */
 export interface ScheduleEntry {
   row: Schedule;
-  /** `anchorMs`: what an interval counts from; epoch ms. */
+  /** `anchorMs`: the time from which an interval counts; epoch ms. */
   body: { anchorMs: number };
-  /** `configured`: for one of the configuration, its definition as it was read, to see a change. */
+  /** `configured`: for an entry of the configuration, its definition as JSON, which reveals changes. */
   state: { configured?: string };
 }
 
-/** Either of these may enable or disable something; `status` wins. */
+/** A definition may enable or disable an entry with either member. `status` takes precedence. */
 export interface EnabledOrNot {
   status?: "enabled" | "disabled";
   enabled?: boolean;
@@ -23,52 +23,52 @@ export interface Definition<E extends ScheduleEntry> {
   id: string;
   body: E["body"];
   enabled: boolean;
-  /** What is there under this name, with its definition of before. */
+  /** The stored entry of this name, with its previous definition. */
   entry: E | undefined;
   now: number;
 }
 
 export interface ScheduleEntriesOptions<G extends EnabledOrNot, E extends ScheduleEntry> {
   store(): Store;
-  /** The kind in the store. */
+  /** The kind of the entries in the store. */
   kind: string;
-  /** What messages call one of them: `cron job`. */
+  /** The noun for an entry in messages, such as `cron job`. */
   noun: string;
-  /** The command line that lists them. */
+  /** The command that lists the entries. */
   listedBy: string;
-  /** Where the configuration has them by name: `cron.jobs`. */
+  /** The configuration key with the definitions by name, such as `cron.jobs`. */
   section: string;
   read(row: Schedule): E;
   isConfigured(body: E["body"]): boolean;
-  /** A definition of the configuration as it is stored. Throws where it is wrong. */
+  /** Converts a definition of the configuration to its stored form. Throws for an invalid definition. */
   bodyOf(definition: G, anchorMs: number): E["body"];
-  /** When a definition of the configuration that is new or has changed comes due, and with which state. */
+  /** Returns the due time and the state for a new or changed definition of the configuration. */
   place(
     definition: Definition<E>,
   ): Pick<NewSchedule, "enabled" | "nextAt" | "cursor"> & { state: E["state"] };
-  /** Called after each change: due times may have moved. */
+  /** Called after each change, because due times may have moved. */
   changed(): void;
 }
 
-/** True where enabled is asked for, by either of its two spellings. */
-export const wantsEnabled = (definition: EnabledOrNot, otherwise: boolean): boolean =>
+/** Returns whether a definition enables its entry, by `status` or `enabled`. `fallback` applies if it has neither. */
+export const wantsEnabled = (definition: EnabledOrNot, fallback: boolean): boolean =>
   definition.status !== undefined
     ? definition.status === "enabled"
-    : (definition.enabled ?? otherwise);
+    : (definition.enabled ?? fallback);
 
-/** A short id that a person can type: `job_Ab3dEf6hIj9k`. */
+/** Creates a short id that a person can type, such as `job_Ab3dEf6hIj9k`. */
 const newEntryId = (prefix: string): string =>
   `${prefix}_${randomBytes(9).toString("base64url").replace(/[-_]/g, "0")}`;
 
-/** Milliseconds since 1970 as ISO 8601, `null` for none, and for what is no date. */
+/** Converts epoch ms to ISO 8601. Returns null for a missing value or an invalid date. */
 export const isoDate = (ms: number | null | undefined): string | null =>
   typeof ms === "number" && Number.isFinite(new Date(ms).getTime())
     ? new Date(ms).toISOString()
     : null;
 
 /**
- * A change as JSON merge patches have it: `null` takes away what is `removable` (it is `undefined` in the result), and is
- * refused for anything else. `parse` checks the rest.
+ * Parses a change in the form of a JSON merge patch: `null` removes a `removable` member (which is `undefined` in the
+ * result), and throws 400 for any other. `parse` validates the rest.
  */
 export function mergePatch<C extends object>(
   parse: (value: unknown) => C,
@@ -80,26 +80,27 @@ export function mergePatch<C extends object>(
   const isRemoved = ([key, value]: [string, unknown]) =>
     value === null && removable.some((name) => name === key);
   const rest = parse(Object.fromEntries(members.filter((member) => !isRemoved(member))));
-  const refused = members.find((member) => member[1] === null && !isRemoved(member))?.[0];
-  if (refused !== undefined) throw errors.notRemovable({ field: refused }, { param: refused });
+  const refusedField = members.find((member) => member[1] === null && !isRemoved(member))?.[0];
+  if (refusedField !== undefined)
+    throw errors.notRemovable({ field: refusedField }, { param: refusedField });
   return {
     ...rest,
     ...Object.fromEntries(members.filter(isRemoved).map(([key]) => [key, undefined])),
   };
 }
 
-/** As a JSON body would bring it: without `undefined` members, at any depth. */
+/** Converts a value to what a JSON body would contain: removes `undefined` members at any depth. */
 export const asBody = (value: Record<string, unknown>): Record<string, unknown> =>
   JSON.parse(JSON.stringify(value));
 
-/** Opens the schedules of one kind. */
+/** Creates the access to the schedules of one kind. */
 export function createScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry>(
   options: ScheduleEntriesOptions<G, E>,
 ): ScheduleEntries<G, E> {
   return new ScheduleEntries(options);
 }
 
-/** The operations are properties, so that an owner can spread them beside its own and pass them on singly. */
+/** The operations are properties, so that a plugin can spread them beside its own and pass them on without their object. */
 export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
   readonly #options: ScheduleEntriesOptions<G, E>;
 
@@ -122,16 +123,16 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
     return (await this.#store.schedules.failing(kind)).map(read);
   };
 
-  /** Finds an entry by its id, or by a name that no other entry has. Throws 404, or 409 where several have the name. */
+  /** Finds an entry by its id, or by a name that no other entry has. Throws 404, or 409 if several have the name. */
   readonly find = async (idOrName: string): Promise<E> => {
     const { kind, noun, listedBy, read } = this.#options;
     const row = await this.#store.schedules.get(kind, idOrName);
     if (row) return read(row);
-    const named = (await this.list()).filter((entry) => entry.row.name === idOrName);
-    if (named.length === 1) return named[0]!;
+    const namesakes = (await this.list()).filter((entry) => entry.row.name === idOrName);
+    if (namesakes.length === 1) return namesakes[0]!;
     const name = JSON.stringify(idOrName);
-    if (named.length === 0) throw errors.unknownEntry({ noun, name, command: listedBy });
-    const ids = named.map((entry) => entry.row.id).join(", ");
+    if (namesakes.length === 0) throw errors.unknownEntry({ noun, name, command: listedBy });
+    const ids = namesakes.map((entry) => entry.row.id).join(", ");
     throw errors.ambiguousName({ noun, name, ids });
   };
 
@@ -143,7 +144,7 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
     throw errors.configured({ noun, name, key: `${section}.${row.name}` });
   };
 
-  /** Puts a new entry under a new id, `<prefix>_…`, which is also its name where it has none. */
+  /** Stores a new entry under a new id, `<prefix>_…`, which is also its name if it has none. */
   readonly add = async (
     prefix: string,
     name: string | undefined,
@@ -161,8 +162,8 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
   };
 
   /**
-   * Changes an entry, by id or name, to what `next` makes of it. `next` is asked again where the entry changed meanwhile,
-   * for example because a slot of it was taken.
+   * Changes an entry, by id or name, to the result of `next`. `next` is called again if the entry changed in the meantime,
+   * for example because one of its slots was taken.
    */
   readonly change = async (
     idOrName: string,
@@ -188,7 +189,7 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
     changed();
   };
 
-  /** As `drop`, by id or name. Refuses an entry of the configuration (409). */
+  /** Removes an entry by id or name, like `drop`. Throws 409 for an entry of the configuration. */
   readonly remove = async (idOrName: string): Promise<E> => {
     const entry = await this.find(idOrName);
     this.refuseConfigured(entry);
@@ -196,11 +197,11 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
     return entry;
   };
 
-  /** What is wrong with definitions of the configuration, by name. */
+  /** Returns the errors of invalid definitions of the configuration, by name. */
   readonly problems = (configured: Readonly<Record<string, G>>): Map<string, PorticoError> => {
     const { section, bodyOf } = this.#options;
     const problems = new Map<string, PorticoError>();
-    const now = this.#store.now(); // one for all, so that equal expressions are calculated once
+    const now = this.#store.now(); // One value for all, so that the dates of equal expressions are computed once.
     for (const [name, definition] of Object.entries(configured)) {
       try {
         bodyOf(definition, now);
@@ -215,28 +216,28 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
 
   /**
    * Brings the store in line with the configuration. An entry whose definition is the same keeps its due time, state and
-   * history; one whose definition is wrong stays as it was. Answers all entries as they are then, because reading ten
-   * thousand takes a while.
+   * history; one whose definition is invalid stays as it was. Returns all entries afterwards, because reading ten thousand
+   * entries again takes a while.
    */
   readonly sync = async (configured: Readonly<Record<string, G>>): Promise<E[]> => {
     const { isConfigured, changed } = this.#options;
     const now = this.#store.now();
     const all = await this.list();
-    const unclaimed = new Map(
+    const obsoleteEntries = new Map(
       all.filter(({ body }) => isConfigured(body)).map((entry) => [entry.row.name, entry]),
     );
     let isChanged = false;
     for (const [name, definition] of Object.entries(configured)) {
-      const entry = unclaimed.get(name);
-      unclaimed.delete(name);
+      const entry = obsoleteEntries.get(name);
+      obsoleteEntries.delete(name);
       if (await this.#syncEntry(name, definition, entry, now)) isChanged = true;
     }
-    for (const { row } of unclaimed.values()) await this.drop(row.id);
+    for (const { row } of obsoleteEntries.values()) await this.drop(row.id);
     changed();
-    return isChanged || unclaimed.size > 0 ? this.list() : all;
+    return isChanged || obsoleteEntries.size > 0 ? this.list() : all;
   };
 
-  /** Answers whether the store has changed. */
+  /** Returns whether the store has changed. */
   async #syncEntry(
     name: string,
     definition: G,
@@ -245,25 +246,25 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
   ): Promise<boolean> {
     const { kind, place } = this.#options;
     const id = entry?.row.id ?? `config:${name}`;
-    const body = this.#bodyIfRight(definition, entry?.body.anchorMs ?? now);
+    const body = this.#bodyIfValid(definition, entry?.body.anchorMs ?? now);
     if (body === undefined) return false;
     const enabled = wantsEnabled(definition, true);
     const configured = JSON.stringify([body, enabled]);
     if (entry?.state.configured === configured) return false;
-    const { state, ...placed } = place({ id, body, enabled, entry, now });
+    const { state, ...placement } = place({ id, body, enabled, entry, now });
     await this.#store.schedules.put({
       kind,
       id,
       name,
       body,
-      ...placed,
+      ...placement,
       state: { ...state, configured },
     });
     return true;
   }
 
-  /** Undefined for a wrong definition: `problems` says what is wrong with it. */
-  #bodyIfRight(definition: G, anchorMs: number): E["body"] | undefined {
+  /** Returns undefined for an invalid definition. `problems` says what is wrong with it. */
+  #bodyIfValid(definition: G, anchorMs: number): E["body"] | undefined {
     try {
       return this.#options.bodyOf(definition, anchorMs);
     } catch {
@@ -271,7 +272,7 @@ export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
     }
   }
 
-  /** The newest runs of an entry, by id or name, each as `view` shows it. */
+  /** Returns the newest runs of an entry, by id or name, each converted by `view`. */
   readonly history = async <V>(
     idOrName: string,
     limit: number,

@@ -30,7 +30,7 @@ export const errors = PorticoError.table({
     message: "{param} holds {mask} instead of a secret. Send the secret itself.",
   },
 
-  /** `problem` is the sentence of the check, with the name of the field. */
+  /** `problem` is the sentence of the validator, with the name of the field. */
   invalidField: { code: "invalid_request_error", message: "{problem}" },
 
   // dates; `subject` is empty, or the field with a colon

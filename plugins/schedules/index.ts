@@ -1,11 +1,11 @@
 /**
- * `portico/schedules`: for plugins that do things at their time.
+ * `portico/schedules`: tools for plugins that act at scheduled times.
  *
- * `createScheduleEntries`, `openLiveEntries`, `mountScheduleRoutes` and `scheduleCommands` make a kind of schedule (as
- * jobs and polls are) with its configuration, routes and command line; `createClaimLoop` works off the store's queue;
- * `startDueTimer` wakes at due times; `startLate` keeps what is not needed at once out of the gateway's start;
- * `createRounds` repeats something; `parseDuration` reads `1h30m`; `parseSchedule` and `nextDate` know dates.
- * The service `schedule` checks and delivers payloads.
+ * `createScheduleEntries`, `openLiveEntries`, `mountScheduleRoutes` and `scheduleCommands` implement a kind of schedule
+ * (such as jobs and polls) with its configuration, routes and command line; `createClaimLoop` processes the store's queue;
+ * `startDueTimer` wakes at due times; `startLate` starts a part of a plugin after the gateway's own start; `createRounds`
+ * repeats work; `parseDuration` parses `1h30m`; `parseSchedule` and `nextDate` compute dates. The service `schedule`
+ * validates and delivers payloads.
  */
 export type * from "./types.ts";
 export * from "./claim-loop.ts";

@@ -1,18 +1,18 @@
 import type { PluginContext } from "portico";
 
-/** What a plugin starts only after the gateway answers. */
+/** A part of a plugin that starts only after the gateway responds to requests. */
 export interface LateStarted<C> {
-  /** Takes a changed configuration; a throw keeps the old one. */
+  /** Applies a changed configuration. If it throws, the old one stays active. */
   apply(next: C): Promise<void>;
   stop(): Promise<void>;
 }
 
 export interface LateStartOptions<C, P extends LateStarted<C>> {
-  /** The configuration section that it follows. */
+  /** The configuration section that `apply` receives. */
   section: string;
-  /** That section at the start. */
+  /** The content of that section at the start. */
   settings: C;
-  /** It starts this long after the plugin, unless it is needed earlier. */
+  /** The delay of the start, in ms, unless the part is needed earlier. */
   afterMs: number;
   start(settings: () => C): Promise<P>;
 }
@@ -21,10 +21,10 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * Starts what the gateway's own start must not wait for, and hands it its configuration. What could not start is tried
- * again at the next use, and by itself after 1 s, doubling up to a minute; until then the gateway is not ready. `started`
- * answers it, started by then at the latest. Call this last in `setup`: its clean-up stops what was started while all
- * else is still there.
+ * Starts a part of a plugin for which the gateway's own start must not wait, and passes changed configuration to it. A
+ * failed start is repeated at the next use, and by itself after 1 s, doubling up to a minute; until then the gateway is not
+ * ready. `started` resolves with the started part. Call this last in `setup`, so that its clean-up runs first, while
+ * everything that the part uses still exists.
  *
  * @example
  * const late = startLate(ctx, { section: "cron", settings: config.cron, afterMs: 50, start: (settings) => startCron(ctx, settings) });
@@ -54,12 +54,12 @@ export function startLate<C, P extends LateStarted<C>>(
   }
 
   ctx.onConfig(async (next: Record<string, unknown>) => {
-    const before = settings;
+    const previousSettings = settings;
     settings = next[options.section] as C;
     try {
       await (await running)?.apply(settings);
     } catch (error) {
-      settings = before;
+      settings = previousSettings;
       throw error;
     }
   });

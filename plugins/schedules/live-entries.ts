@@ -1,4 +1,4 @@
-/** Keeps entries as the configuration has them, and their loop running for as long as the configuration lets it. */
+/** Keeps the stored entries in line with the configuration, and runs their loop while the configuration enables it. */
 import { type PluginContext, Scope } from "portico";
 import { wrongAtStart } from "portico/strings";
 import type { LoopSwitch } from "./due-loop.ts";
@@ -10,20 +10,20 @@ export interface LiveEntriesOptions<
   E extends ScheduleEntry,
 > {
   ctx: PluginContext;
-  /** The kind in the store. */
+  /** The kind of the entries in the store. */
   kind: string;
   entries: Pick<ScheduleEntries<G, E>, "problems" | "sync">;
   loop: LoopSwitch;
   settings: C;
-  /** The definitions of a configuration, by name. */
+  /** Returns the definitions of a configuration, by name. */
   definitions(settings: C): Readonly<Record<string, G>>;
-  /** Called between the first sync and the start of the loop, with all that there are. */
+  /** Called with all entries between the first sync and the start of the loop. */
   prepare(all: readonly E[]): Promise<void>;
 }
 
 /**
- * Syncs the entries and starts their loop. Wrong definitions are logged and make the gateway not ready until they are
- * fixed. They keep no other change from being applied; one that brings further wrong ones is refused.
+ * Syncs the entries and starts their loop. Invalid definitions are logged, and the gateway is not ready until they are
+ * fixed. They do not prevent other changes, but a change with additional invalid definitions is refused.
  */
 export async function openLiveEntries<
   C extends { enabled: boolean },
@@ -32,43 +32,45 @@ export async function openLiveEntries<
 >(options: LiveEntriesOptions<C, G, E>) {
   const { ctx, entries, loop, definitions } = options;
 
-  async function turn(enabled: boolean): Promise<void> {
+  async function switchLoop(enabled: boolean): Promise<void> {
     if (enabled) loop.on();
     else await loop.off();
   }
 
-  let wrong = entries.problems(definitions(options.settings));
-  const isKnown = wrongAtStart(definitions(options.settings), (name) => wrong.has(name));
-  const tellWrong = () => {
-    for (const error of wrong.values()) ctx.log.error(error.message);
+  let currentProblems = entries.problems(definitions(options.settings));
+  const wasWrongAtStart = wrongAtStart(definitions(options.settings), (name) =>
+    currentProblems.has(name),
+  );
+  const logProblems = () => {
+    for (const error of currentProblems.values()) ctx.log.error(error.message);
   };
-  tellWrong();
+  logProblems();
   const scope = new Scope();
   try {
     scope.add(
       "readiness",
-      ctx.readiness(() => [...wrong.values()][0]?.message),
+      ctx.readiness(() => [...currentProblems.values()][0]?.message),
     );
     await options.prepare(await entries.sync(definitions(options.settings)));
     scope.add("work", ctx.use("store").onWork(`schedule:${options.kind}`, loop.poke));
     scope.add("loop", loop.off);
-    await turn(options.settings.enabled);
+    await switchLoop(options.settings.enabled);
   } catch (error) {
-    // It is tried again, with checks and listeners of its own.
+    // The next attempt adds its own readiness check and listeners.
     await scope.dispose();
     throw error;
   }
 
   return {
-    /** Throws where a definition is wrong that was not so, word for word, at the start. */
+    /** Throws if a definition is invalid, unless the identical definition was already invalid at the start. */
     async apply(next: C): Promise<void> {
       const problems = entries.problems(definitions(next));
       for (const [name, problem] of problems)
-        if (!isKnown(name, definitions(next)[name])) throw problem;
-      wrong = problems;
-      tellWrong();
+        if (!wasWrongAtStart(name, definitions(next)[name])) throw problem;
+      currentProblems = problems;
+      logProblems();
       await entries.sync(definitions(next));
-      await turn(next.enabled);
+      await switchLoop(next.enabled);
     },
     async stop(): Promise<void> {
       const [error] = await scope.dispose();

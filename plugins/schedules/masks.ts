@@ -1,4 +1,4 @@
-/** What routes show of requests that hold secrets, and what it means when it comes back. */
+/** Masks the secrets of requests in responses, and restores them when a client sends the masks back. */
 import { isSecretHeader, MASK, maskAddress } from "portico";
 import { errors } from "./errors.ts";
 import type { PayloadSpec } from "./types.ts";
@@ -9,7 +9,7 @@ interface RequestParts {
   headers?: Record<string, string>;
 }
 
-/** A request as it may be shown: its address, its secret, its headers. */
+/** Masks the secrets in the address, the secret and the headers of a request. */
 export function maskedRequest<R extends RequestParts>(request: R): R {
   const { url, secret, headers } = request;
   const maskedHeaders = Object.entries(headers ?? {}).map(([name, value]) => [
@@ -24,33 +24,33 @@ export function maskedRequest<R extends RequestParts>(request: R): R {
   };
 }
 
-/** A payload as it may be shown: where its result is posted may hold secrets. */
+/** Masks the secrets of a payload, which its delivery target may contain. */
 export function maskedPayload(payload: PayloadSpec): PayloadSpec {
   if (payload.kind !== "agentTurn" || typeof payload.delivery !== "object") return payload;
   return { ...payload, delivery: maskedRequest(payload.delivery) };
 }
 
-/** `next` with the secrets of `before` in the place of their masks. Throws 400 for a mask without a secret. */
+/** Replaces the masks in `next` by the secrets of `before`. `masked` is `before` as clients saw it. Throws 400 for a mask without a secret. */
 export function restoreMaskedSecrets<T>(
   next: T,
-  shown: unknown,
+  masked: unknown,
   before: unknown,
   param: string,
 ): T {
   if (typeof next === "string") {
     if (!next.includes(MASK)) return next;
-    if (next === shown && before !== undefined) return before as T;
+    if (next === masked && before !== undefined) return before as T;
     throw errors.maskedSecret({ param, mask: MASK }, { param });
   }
   if (typeof next !== "object" || next === null) return next;
-  const at = (value: unknown, key: string): unknown =>
+  const memberOf = (value: unknown, key: string): unknown =>
     (value as Record<string, unknown> | undefined)?.[key];
   const entries = Object.entries(next).map(([key, value]) => [
     key,
     restoreMaskedSecrets(
       value,
-      at(shown, key),
-      at(before, key),
+      memberOf(masked, key),
+      memberOf(before, key),
       Array.isArray(next) ? `${param}[${key}]` : `${param}.${key}`,
     ),
   ]);
@@ -60,8 +60,8 @@ export function restoreMaskedSecrets<T>(
 }
 
 /**
- * A payload that may come back with masks in the place of secrets. `readBefore` is asked for them only where there is a
- * mask: a payload whose secrets can no longer be read can still be replaced.
+ * Restores the secrets of a payload that a client sent back with masks. `readBefore` is called only if there is a mask, so
+ * that a payload whose secrets can no longer be decrypted can still be replaced.
  */
 export function unmaskedPayload(
   next: PayloadSpec,
@@ -70,10 +70,10 @@ export function unmaskedPayload(
   if (next.kind !== "agentTurn" || typeof next.delivery !== "object") return next;
   if (!JSON.stringify(next.delivery).includes(MASK)) return next;
   const before = readBefore();
-  const known = before?.kind === "agentTurn" ? before.delivery : undefined;
-  const masked = typeof known === "object" ? maskedRequest(known) : undefined;
+  const previousDelivery = before?.kind === "agentTurn" ? before.delivery : undefined;
+  const masked = typeof previousDelivery === "object" ? maskedRequest(previousDelivery) : undefined;
   return {
     ...next,
-    delivery: restoreMaskedSecrets(next.delivery, masked, known, "payload.delivery"),
+    delivery: restoreMaskedSecrets(next.delivery, masked, previousDelivery, "payload.delivery"),
   };
 }

@@ -4,7 +4,7 @@ interface FailingEntry extends Pick<ScheduleEntry, "row"> {
   state: { consecutiveErrors: number; lastError?: string | undefined };
 }
 
-/** For `portico status`: a sentence for each job, poll or the like whose last run failed. */
+/** Returns a notice for `portico status` for each entry whose last run failed. */
 export function failureNotices(failing: readonly FailingEntry[]): string[] {
   return failing.map(({ row, state: { consecutiveErrors: times, lastError } }) => {
     const howOften = times === 1 ? "the last time" : `${times} times in a row`;

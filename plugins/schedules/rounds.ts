@@ -1,21 +1,21 @@
-/** Work that is repeated at an interval, and on request. */
+/** Repeats work at variable intervals, and on request. */
 export interface Rounds {
   start(): void;
-  /** Asks for a round now, or in `delayMs` where none comes earlier. A poke during a round makes another one. */
+  /** Requests a round now, or within `delayMs`. A poke during a round causes another one. */
   poke(delayMs?: number): void;
-  /** Begins no further round. Resolves when the running one has ended. */
+  /** Starts no further round. Resolves when the running one has ended. */
   stop(): Promise<void>;
 }
 
 export interface RoundsOptions {
-  /** Returns for how many ms there is nothing to do. Never runs twice at a time. */
+  /** Runs one round. Returns for how many ms there is nothing to do. Two rounds never run at the same time. */
   round(): Promise<number>;
-  /** A failed round is repeated after `retryMs`. */
+  /** The pause after a failed round, in ms. */
   retryMs: number;
   failed(error: unknown): void;
 }
 
-/** Its timer keeps no process alive. */
+/** Creates rounds whose timer does not keep the process alive. */
 export function createRounds({ round, retryMs, failed }: RoundsOptions): Rounds {
   let active = false;
   let dueAt = Number.POSITIVE_INFINITY;
@@ -46,7 +46,7 @@ export function createRounds({ round, retryMs, failed }: RoundsOptions): Rounds 
       }
       dueAt = Math.min(dueAt, performance.now() + sleepMs);
     }
-    // in the same tick as the last look at the time, or a poke between the two would be lost
+    // This happens in the same tick as the last comparison of the time, so that no poke in between is lost.
     running = undefined;
     arm();
   }

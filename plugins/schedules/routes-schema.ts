@@ -1,16 +1,16 @@
-/** What the routes of schedules take and answer, whatever their kind. */
+/** The schemas of the routes of schedules of every kind. */
 import { type RouteOptions, type TSchema, Type } from "portico";
 import { AnyObject, choice, jsonResponse, limitField, Time } from "portico/openapi";
 
 export interface ScheduleKind {
-  /** "cron job" */
+  /** The noun for an entry, such as "cron job". */
   noun: string;
-  /** The member of the list's response: "jobs". */
+  /** The member of the list's response, such as "jobs". */
   plural: string;
-  /** The bodies that make one and change one. The operations check them: the agent's tool has them too. */
+  /** The bodies that create and change an entry. The operations validate them, because the agent's tool uses the same ones. */
   create: TSchema;
   change: TSchema;
-  /** Members of an entry in responses, beside those that entries of every kind have. */
+  /** Members of an entry in responses, in addition to those that entries of every kind have. */
   view: Record<string, TSchema>;
 }
 
@@ -26,7 +26,7 @@ const COMMON_VIEW = {
 
 const owner = { access: "gateway" } as const;
 
-/** The routes of every kind of schedule. */
+/** Describes the routes of one kind of schedule. */
 export function describeScheduleRoutes({ noun, plural, create, change, view }: ScheduleKind) {
   const Entry = Type.Object({ ...COMMON_VIEW, ...view });
   const oneEntry = { ...owner, response: jsonResponse(Entry) };
@@ -47,7 +47,7 @@ export function describeScheduleRoutes({ noun, plural, create, change, view }: S
   } satisfies Record<string, RouteOptions>;
 }
 
-/** Those of them whose bodies are the same for every kind. */
+/** Describes the routes whose bodies are the same for every kind. */
 export function describeEntryRoutes(noun: string, view: ScheduleKind["view"] = {}) {
   const oneEntry = { ...owner, response: jsonResponse(Type.Object({ ...COMMON_VIEW, ...view })) };
   return {

@@ -1,10 +1,10 @@
 import { Type } from "portico";
 import { shorten } from "portico/strings";
 
-/** Nothing but what is named. */
+/** The option of object schemas that refuses unknown members. */
 export const closed = { additionalProperties: false } as const;
 
-/** What schedules of every kind may be given, beside what their kind is made of. */
+/** The members that definitions of every kind of schedule may have. */
 export const entryFields = {
   description: Type.Optional(Type.String({ maxLength: 1_000 })),
   status: Type.Optional(Type.Union([Type.Literal("enabled"), Type.Literal("disabled")])),
@@ -16,7 +16,7 @@ export const entryFields = {
   ),
 };
 
-/** What becomes of a turn's result: `announce`, `none`, or where it is posted. */
+/** The delivery of a turn's result: `announce`, `none`, or the target to which it is posted. */
 export const deliverySchema = Type.Union([
   Type.Literal("announce"),
   Type.Literal("none"),
@@ -30,7 +30,7 @@ export const deliverySchema = Type.Union([
       }),
       secret: Type.Optional(
         Type.String({
-          // As listings show it, too: then it means the one that is there.
+          // The mask from a listing is also valid, and stands for the existing secret.
           pattern: "^(?:(?:whsec_)?[A-Za-z0-9+/_-]{22,}={0,2}|\\*{8})$",
           expected: "whsec_ and at least 16 bytes in Base64",
           secret: true,
@@ -55,31 +55,31 @@ export const deliverySchema = Type.Union([
   ),
 ]);
 
-/** Over HTTP; in the configuration the key is the name. */
+/** The name of an entry over HTTP. In the configuration, the key is the name. */
 export const entryName = { name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })) };
 
 /** A time zone in the configuration. Reading the file reports one that does not exist, with its line. */
 export function zoneSchema(description: string) {
   return Type.String({
     description,
-    refuse: (zone: string) => (isZone(zone) ? undefined : noZone(zone)),
+    refuse: (zone: string) => (isZone(zone) ? undefined : describeUnknownZone(zone)),
   });
 }
 
-const KEPT_ZONES = 1_000;
-/** To ask for one costs a tenth of a millisecond and more, and thousands of jobs name the same few. */
-const zones = new Set<string>();
+const MAX_ZONES = 1_000;
+/** A cache, because validating a zone takes a tenth of a millisecond or more, and thousands of jobs use the same few zones. */
+const validZones = new Set<string>();
 
 export function isZone(zone: string): boolean {
-  if (zones.has(zone)) return true;
+  if (validZones.has(zone)) return true;
   try {
     new Intl.DateTimeFormat("en-US", { timeZone: zone });
-    if (zones.size < KEPT_ZONES) zones.add(zone);
+    if (validZones.size < MAX_ZONES) validZones.add(zone);
     return true;
   } catch {
     return false;
   }
 }
 
-const noZone = (zone: string) =>
+const describeUnknownZone = (zone: string) =>
   `is ${shorten(JSON.stringify(zone), 60)}, which is not a time zone: write an IANA name such as Europe/Berlin or UTC`;

@@ -5,21 +5,21 @@ const UNITS = [
   ["s", 1_000],
 ] as const;
 
-/** Beyond these days a weekday says no longer which one is meant. */
+/** Beyond this distance, a weekday would be ambiguous. */
 const NEAR_MS = 6 * 86_400_000;
 
-/** `in 1 d`, `3 h ago`, `now`: in the largest unit that fits, rounded down. */
+/** Returns `in 1 d`, `3 h ago` or `now`, in the largest unit that fits, rounded down. */
 function relativeTime(at: number, now: number): string {
-  const away = Math.abs(at - now);
-  const [unit, ms] = UNITS.find(([, ms]) => away >= ms) ?? ["", 1];
+  const distance = Math.abs(at - now);
+  const [unit, ms] = UNITS.find(([, ms]) => distance >= ms) ?? ["", 1];
   if (unit === "") return "now";
-  const amount = `${Math.floor(away / ms)} ${unit}`;
+  const amount = `${Math.floor(distance / ms)} ${unit}`;
   return at > now ? `in ${amount}` : `${amount} ago`;
 }
 
 /**
- * A time for people: `Mon 08:00 Europe/Berlin, in 1 d`; with the date in the place of the weekday where it is far away.
- * `iso` as routes send it, `-` for none; `zone` an IANA name, default this machine's.
+ * Formats a time for people: `Mon 08:00 Europe/Berlin, in 1 d`, with the date in place of the weekday if the time is far
+ * away. `iso` is as routes send it; the result for a missing one is `-`. `zone` is an IANA name. Default: this machine's.
  */
 export function timeText(
   iso: string | null | undefined,

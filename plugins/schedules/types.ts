@@ -1,4 +1,4 @@
-/** Schedules, payloads, and the service that knows their dates. Types only. */
+/** The types of schedules, payloads, and the service `schedule`. */
 import type { Principal, Static } from "portico";
 import type { NewItem } from "portico/store";
 import type { DueLoop, DueLoopOptions } from "./due-loop.ts";
@@ -10,19 +10,19 @@ declare module "portico" {
   }
 }
 
-/** `tz` is an IANA zone; default `cron.timezone`. `at` is ISO 8601; without an offset it is local time in `tz`. */
+/** A schedule. `tz` is an IANA name; default: `cron.timezone`. `at` is ISO 8601; without an offset it is local time in `tz`. */
 export type ScheduleSpec =
   | { kind: "cron"; expr: string; tz?: string }
   | { kind: "every"; everyMs: number }
   | { kind: "at"; at: string; tz?: string };
 
-/** As it may be given: also as a text, and `at` as epoch milliseconds. */
+/** A schedule as users write it: also as a text, and `at` also as epoch ms. */
 export type GivenSchedule =
   | ScheduleSpec
   | { kind: "at"; at: string | number; tz?: string }
   | string;
 
-/** What a job or a poll does. Texts of polls are templates. */
+/** The action of a job or a poll. The texts of polls are templates. */
 export type PayloadSpec =
   | { kind: "systemEvent"; text: string; mode?: "next-heartbeat" | "now" }
   | {
@@ -36,14 +36,14 @@ export type PayloadSpec =
     }
   | { kind: "hook"; event: string; context?: Record<string, unknown> };
 
-/** One concrete delivery of a payload: durable items for the same transaction as the slot, or an event to emit after it. */
+/** A request to deliver a payload: as durable items in the transaction that takes the slot, or as an event emitted after it. */
 export interface PayloadOrder {
   payload: PayloadSpec;
-  /** `cron`, `poll`. */
+  /** The source of the event or turn: `cron` or `poll`. */
   source: string;
-  /** On whose behalf it is delivered. */
+  /** The principal on whose behalf the payload is delivered. */
   principal: Principal;
-  /** `[A-Za-z0-9_-]+`, unique to this delivery: the same key twice makes one item. */
+  /** A key that is unique to this delivery, `[A-Za-z0-9_-]+`. The same key twice creates one item. */
   key: string;
   metadata?: Record<string, unknown>;
   /** Data from outside, fenced in the prompt. */
@@ -59,38 +59,38 @@ export interface PayloadDelivery {
   sessionId?: string;
 }
 
-/** Loaded at first use: a start without jobs pays nothing for dates. */
+/** The service loads its tools at first use, so that a start without jobs does not load them. */
 export interface ScheduleService {
   load(): Promise<ScheduleTools>;
 }
 
 export interface ScheduleTools {
-  /** Checks a value from outside as a schedule, then `parse`. */
+  /** Validates a value from outside as a schedule, then parses it like `parse`. */
   readSchedule(value: unknown, now: number, param: string): ScheduleSpec;
-  /** Checks a value from outside as a payload. */
+  /** Validates a value from outside as a payload. */
   readPayload(value: unknown, param: string): PayloadSpec;
-  /** Brings a schedule (also `"0 9 * * *"`, `"every 5m"`, an ISO date, `"in 20m"`) into its full form. Throws 400 with `param`. */
+  /** Parses a schedule (also `"0 9 * * *"`, `"every 5m"`, an ISO date, `"in 20m"`) into its full form. Throws 400 with `param`. */
   parse(schedule: GivenSchedule, now: number, param?: string): ScheduleSpec;
-  /** The first date after `afterMs` (epoch ms); `undefined` where none comes. `anchorMs`: what `every` counts from. */
+  /** Returns the first date after `afterMs`, in epoch ms; undefined if there is none. `every` counts from `anchorMs`. */
   next(schedule: ScheduleSpec, afterMs: number, anchorMs?: number): number | undefined;
   preview(schedule: ScheduleSpec, afterMs: number, count: number, anchorMs?: number): number[];
   describe(schedule: ScheduleSpec): string;
-  /** `90s`, `5m`, `1h30m`, `2d`, or milliseconds. Throws 400 with `param`. */
+  /** Parses `90s`, `5m`, `1h30m`, `2d`, or milliseconds. Throws 400 with `param`. */
   parseDuration(value: string | number, param?: string): number;
   formatDuration(ms: number): string;
   deliver(order: PayloadOrder): PayloadDelivery;
-  /** Throws 400 where a payload could never be delivered. */
+  /** Throws 400 if a payload could never be delivered. */
   checkPayload(payload: PayloadSpec): void;
-  /** Throws 400 where a payload names a model or a channel that no turn of this principal could ask. */
+  /** Throws 400 if a payload names a model or a channel that no turn of this principal could use. */
   checkPayloadModel(payload: PayloadSpec, principal: Principal): Promise<void>;
-  /** Emits a hook payload's event and waits for its handlers; rejects where one failed. */
+  /** Emits a hook payload's event and waits for its handlers. Rejects if a handler fails. */
   emitHook(
     event: string,
     context: Record<string, unknown>,
     about: { timeoutMs: number; principal: Principal },
   ): Promise<void>;
-  /** Makes an event of a hook payload known before it is first emitted. */
+  /** Declares the event of a hook payload before it is first emitted. */
   declareHookEvent(event: string): void;
-  /** One timer to the next due time, safe against steps of the clock. */
+  /** Starts a loop that wakes at the next due time, and tolerates steps of the clock. */
   loop(options: DueLoopOptions): DueLoop;
 }

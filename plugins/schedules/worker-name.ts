@@ -1,29 +1,29 @@
-/** Names of workers, and which of them are known to be dead: `<host>/<machine>:<process>.<its start>:<random>`. */
+/** Names workers `<host>/<machine>:<process>.<its start>:<random>`, and recognises those that are dead. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { beganAt } from "portico";
 
 export function newWorker(): string {
-  return `${hostname()}/${machine()}:${process.pid}.${startOf(process.pid)}:${Math.random().toString(36).slice(2, 8)}`;
+  return `${hostname()}/${machineId()}:${process.pid}.${startOf(process.pid)}:${Math.random().toString(36).slice(2, 8)}`;
 }
 
 /**
- * True for a worker whose process ran on this machine and has ended; a worker of another machine never counts as dead.
- * `afterStart`: a restarted container or machine counts as the earlier one of the same name, whose processes have all
- * ended. Only pass it at startup: later, it would end the leases of a neighbour that has the same name.
+ * Returns true for a worker whose process ran on this machine and has ended. A worker of another machine never counts as
+ * dead. `afterStart`: a restarted container or machine counts as the earlier one of the same name, whose processes have all
+ * ended. Pass it only at startup, because later it would end the leases of a neighbour that has the same name.
  */
 export function isDead(worker: string, { afterStart = false } = {}): boolean {
-  const [place = "", process_ = ""] = worker.split(":");
+  const [place = "", processPart = ""] = worker.split(":");
   const [host, id] = place.split("/");
-  const [number, start] = process_.split(".");
+  const [number, start] = processPart.split(".");
   const pid = Number(number);
   if (host !== hostname()) return false;
-  if (id === machine()) return String(startOf(pid)) !== start;
+  if (id === machineId()) return String(startOf(pid)) !== start;
   return afterStart && (pid === process.pid || startOf(pid) === undefined);
 }
 
-/** What tells two containers of one name apart, and two boots of one machine; empty where the system does not say. */
-function machine(): string {
+/** Returns an id that differs between containers of the same name and between boots of a machine; empty if the system offers none. */
+function machineId(): string {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").slice(0, 8);
     return `${boot}-${readlinkSync("/proc/self/ns/pid").replace(/\D/g, "")}`;
@@ -32,12 +32,12 @@ function machine(): string {
   }
 }
 
-/** When a process began, which tells it from a later one of the same number; `undefined` where it has ended. */
+/** Returns the start time of a process, which differs from that of a later process with the same id; undefined if it has ended. */
 function startOf(pid: number): string | undefined {
-  return beganAt(pid) || (machine() === "" && isThere(pid) ? "unknown" : undefined);
+  return beganAt(pid) || (machineId() === "" && isRunning(pid) ? "unknown" : undefined);
 }
 
-function isThere(pid: number): boolean {
+function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
