@@ -6,11 +6,11 @@ import {
   timeText,
 } from "portico/schedules";
 import { shorten } from "portico/strings";
-import { bodyOf, isWhole, options } from "./cli/options.ts";
-import { details, type JobView, type RunView, when } from "./cli/views.ts";
+import { bodyOf, hasKind, options } from "./cli/options.ts";
+import { describeJob, type JobView, type RunView, formatSchedule } from "./cli/views.ts";
 import { JOBS } from "./schema.ts";
 
-interface Started {
+interface RunResult {
   runId: string;
   turnId?: string;
   eventId?: string;
@@ -18,7 +18,11 @@ interface Started {
 
 const routes = describeScheduleRoutes(JOBS);
 
-const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<JobView, RunView, Started>({
+const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
+  JobView,
+  RunView,
+  RunResult
+>({
   noun: "job",
   root: "/cron/jobs",
   summaries: {
@@ -30,7 +34,7 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<JobView,
   },
   options,
   changeOf: (io) => bodyOf(io, undefined),
-  details,
+  details: describeJob,
   columns: ["SCHEDULED", "STARTED", "STATUS", "BY", "TOOK", ""],
   row: (run) => [
     timeText(run.scheduledAt, run.timezone),
@@ -53,7 +57,7 @@ const list = commandFor<{ jobs: JobView[] }>("GET /cron/jobs", routes.list, {
         job.id,
         job.name,
         job.status,
-        when(job),
+        formatSchedule(job),
         timeText(job.state.nextRunAt, job.schedule.tz),
         job.state.lastStatus ?? "-",
       ]),
@@ -66,7 +70,7 @@ const add = commandFor<JobView>("POST /cron/jobs", routes.add, {
   args: [{ name: "name", description: "The name of the job", optional: true }],
   options,
   members: newJob,
-  view: details,
+  view: describeJob,
 });
 
 export default defineCommand({
@@ -82,9 +86,9 @@ export default defineCommand({
 
 function newJob(io: CommandIO): Record<string, unknown> {
   const body = bodyOf(io, io.args["name"]);
-  if (!isWhole(body["schedule"]))
+  if (!hasKind(body["schedule"]))
     throw new Error("The schedule is missing. Pass --cron EXPR, --every TIME or --at DATE.");
-  if (!isWhole(body["payload"]))
+  if (!hasKind(body["payload"]))
     throw new Error("The job has nothing to do. Pass --message TEXT, --text TEXT or --hook EVENT.");
   return body;
 }

@@ -1,4 +1,4 @@
-/** Jobs of the configuration that could not run: schedules that never come, models that nothing offers, deliveries to nowhere. */
+/** Reports jobs of the configuration that could not run: invalid schedules, unknown models, and undeliverable results. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
 import { deliveryFaults } from "portico/deliveries";
 import { targetFaults } from "portico/models";

@@ -1,6 +1,6 @@
 /**
- * `portico/cron`: the events of cron jobs. What jobs and polls have in common is in `portico/schedules`, which this face
- * goes on re-exporting for plugins that were written before.
+ * `portico/cron`: the events of cron jobs. The common parts of jobs and polls are in `portico/schedules`, which this face
+ * still re-exports for plugins that were written before the split.
  */
 export type * from "./types.ts";
 export * from "portico/schedules";

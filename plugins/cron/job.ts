@@ -1,4 +1,4 @@
-/** What a job is in the store, and how it is shown. */
+/** The stored form of a job, and its form in responses. */
 import { viewPayload } from "portico/deliveries";
 import { isoDate, type PayloadSpec, type ScheduleSpec } from "portico/schedules";
 import type { PluginContext, Principal } from "portico";
@@ -19,14 +19,14 @@ export interface JobBody {
   maxErrors?: number;
   deleteAfterRun?: boolean;
   source: "api" | "config" | "agent";
-  /** Who made it, and so whom it acts for. Jobs of the configuration and of older versions have none. */
+  /** The principal that created the job, on whose behalf it acts. Jobs of the configuration and of older versions have none. */
   principal?: Principal;
-  /** What `every` counts from; epoch ms. */
+  /** The time from which `every` counts; epoch ms. */
   anchorMs: number;
 }
 
 export interface JobState {
-  /** The slot that `nextAt` stands for: `nextAt` is this plus the jitter. */
+  /** The date of the next slot. `nextAt` is this date plus the jitter. */
   slotAt?: number;
   lastRunAt?: number;
   lastStatus?: RunStatus;
@@ -35,14 +35,14 @@ export interface JobState {
   consecutiveErrors: number;
   /** The run in progress. */
   running?: { runId: string; itemId?: string; since: number };
-  /** Why it was disabled by itself. */
+  /** The reason for which failures disabled the job. */
   disabledReason?: string;
   fired: number;
-  /** For a job of the configuration: its definition as it was read, to see a change. */
+  /** For a job of the configuration: its definition as JSON, which reveals changes. */
   configured?: string;
 }
 
-/** `missed`: the slot came while nothing ran; `skipped`: the previous run had not ended. */
+/** The status of a run. `missed`: no gateway ran at the slot; `skipped`: the previous run had not ended. */
 export type RunStatus =
   | "running"
   | "ok"
@@ -65,44 +65,45 @@ export function toJob(row: Schedule): Job {
 }
 
 /**
- * Whom a job acts for: who made it. Of a job that an older version's agent made nobody knows who had it made, so it runs
- * without tools until it is created again.
+ * Returns the principal on whose behalf a job acts, which is its creator. The creator of a job that the agent of an older
+ * version added is unknown, so the job runs without tools until it is created again.
  */
 export function principalOfJob({ principal, source }: JobBody): Principal {
   return principal ?? (source === "agent" ? "outside" : "owner");
 }
 
-/** Where its runs take place where it names no session: among the sessions of the one whom it acts for. */
+/** Returns the default session of a job's runs, which belongs to the principal on whose behalf the job acts. */
 export function sessionOfJob({ row, body }: Pick<Job, "row" | "body">): string {
   const principal = principalOfJob(body);
   return principal === "owner" ? `cron:${row.id}` : `${principal}:cron:${row.id}`;
 }
 
-/** A number in [0, 1) that any gateway computes alike for one slot of one job. */
-function share(id: string, slotAt: number): number {
+/** Returns a number in [0, 1) that every gateway computes alike for a slot of a job. */
+function jitterShare(id: string, slotAt: number): number {
   let hash = 2_166_136_261;
   for (const char of `${id}:${slotAt}`) hash = Math.imul(hash ^ char.charCodeAt(0), 16_777_619);
   return (hash >>> 0) / 4_294_967_296;
 }
 
-/** A date of a job, and when it is due with its jitter. */
+/** A date of a job, and the time at which it is due, including the jitter. Epoch ms. */
 export interface Slot {
   slotAt: number;
   nextAt: number;
 }
 
-/** The first slot after `after`. */
+/** Returns the first slot after `after`; undefined if there is none. */
 export function nextSlot(id: string, body: JobBody, after: number): Slot | undefined {
   const slotAt = nextDate(body.schedule, after, body.anchorMs);
   if (slotAt === undefined) return undefined;
-  return { slotAt, nextAt: slotAt + Math.floor(share(id, slotAt) * (body.jitterMs ?? 0)) };
+  return { slotAt, nextAt: slotAt + Math.floor(jitterShare(id, slotAt) * (body.jitterMs ?? 0)) };
 }
 
 const GRACE = { share: 0.1, min: 1_000, max: 60_000 };
 
 /**
- * How late a slot may be and still counts as on time: what was asked for, else a tenth of the time since the slot
- * before it (an `at`: since it was set), from 1 s to 60 s. So a restart of seconds does not swallow a daily job.
+ * Returns how late a slot may fire before it counts as missed, in ms: the configured value, else a tenth of the interval
+ * that begins at the slot (for `at`: of the time from the job's last change to the slot), from 1 s to 60 s. A restart of
+ * seconds thus does not skip a daily job.
  */
 export function graceOf({ body, row }: Job, slotAt: number): number {
   if (body.graceMs !== undefined) return body.graceMs;
@@ -110,7 +111,7 @@ export function graceOf({ body, row }: Job, slotAt: number): number {
   return Math.min(GRACE.max, Math.max(GRACE.min, interval * GRACE.share));
 }
 
-/** The time from a slot to the next one; of a job that runs once, since it was set. */
+/** Returns the time from a slot to the next one; for a job that runs once, the time from its last change to the slot. */
 function intervalAt({ body, row }: Pick<Job, "body" | "row">, slotAt: number): number {
   const { schedule } = body;
   if (schedule.kind === "every") return schedule.everyMs;
@@ -118,7 +119,7 @@ function intervalAt({ body, row }: Pick<Job, "body" | "row">, slotAt: number): n
   return (nextDate(schedule, slotAt) ?? Number.POSITIVE_INFINITY) - slotAt;
 }
 
-/** A job as its routes send it; `dates` adds the next ones. */
+/** Converts a job for responses. `dates` is the number of next dates to include. */
 export function viewJob(
   ctx: Pick<PluginContext, "find">,
   job: Job,
@@ -147,18 +148,18 @@ export function viewJob(
       runs: state.fired,
       disabledReason: state.disabledReason,
     },
-    nextDates: dates > 0 ? upcoming(job, now, dates) : undefined,
+    nextDates: dates > 0 ? upcomingDates(job, now, dates) : undefined,
   };
 }
 
-/** The slots to come, the one that is waiting first; none of a job that is disabled. */
-function upcoming({ row, body, state }: Job, now: number, count: number): (string | null)[] {
+/** Returns the next dates, beginning with the waiting slot; none for a disabled job. */
+function upcomingDates({ row, body, state }: Job, now: number, count: number): (string | null)[] {
   if (!row.enabled) return [];
   const from = state.slotAt !== undefined && state.slotAt > now ? state.slotAt - 1 : now;
   return previewDates(body.schedule, from, count, body.anchorMs).map(isoDate);
 }
 
-/** What the history keeps about a run. */
+/** The data of a run in the history. */
 export interface RunData {
   jobId: string;
   trigger: "schedule" | "manual";
@@ -172,7 +173,7 @@ export interface RunData {
   sessionId?: string;
 }
 
-/** A run as the history shows it. */
+/** Converts a run for responses. */
 export function viewRun(run: Run, { body: { schedule } }: Job): Record<string, unknown> {
   const { slotAt, ...data } = run.data as RunData;
   return {

@@ -1,4 +1,4 @@
-/** The jobs in the store: add, find, change, remove, and those of the configuration. */
+/** The jobs in the store: adds, finds, changes and removes them, and syncs those of the configuration. */
 import type { PluginContext, Principal } from "portico";
 import { openPayload, sealPayload, sealStoredPayloads } from "portico/deliveries";
 import {
@@ -17,12 +17,12 @@ import type { ConfiguredJob, JobChange, NewJob } from "./schema.ts";
 export interface JobsOptions {
   ctx: PluginContext;
   zone(): string;
-  /** Due times may have moved. */
+  /** Called after each change, because due times may have moved. */
   changed(): void;
 }
 export type Jobs = ReturnType<typeof createJobs>;
 
-/** What a job may have or not. */
+/** The optional members of a job. */
 export const SETTINGS = [
   "description",
   "missed",
@@ -34,20 +34,20 @@ export const SETTINGS = [
   "deleteAfterRun",
 ] as const;
 
-/** The stored form of a definition, with who made it. Throws where it is wrong. */
+/** Converts a definition and its creator to the stored form. Throws for an invalid definition. */
 type MakeBody = (
   definition: ConfiguredJob,
-  maker: Pick<JobBody, "source" | "principal">,
+  creator: Pick<JobBody, "source" | "principal">,
   now: number,
   before?: JobBody,
 ) => JobBody;
 
 type Entries = ScheduleEntries<ConfiguredJob, Job>;
 
-/** The entries of the store, and beside them what only jobs have. */
+/** Creates the access to the jobs: the operations of all schedules, and those that only jobs have. */
 export function createJobs({ ctx, zone, changed }: JobsOptions) {
-  const makeBody: MakeBody = (definition, maker, now, before) =>
-    bodyOf(ctx, zone(), { definition, maker, now, before });
+  const makeBody: MakeBody = (definition, creator, now, before) =>
+    bodyOf(ctx, zone(), { definition, creator, now, before });
   const entries = createScheduleEntries<ConfiguredJob, Job>({
     store: () => ctx.use("store"),
     kind: KIND,
@@ -71,12 +71,12 @@ function bodyOf(
   zone: string,
   job: {
     definition: ConfiguredJob;
-    maker: Pick<JobBody, "source" | "principal">;
+    creator: Pick<JobBody, "source" | "principal">;
     now: number;
     before: JobBody | undefined;
   },
 ): JobBody {
-  const { definition, maker, now, before } = job;
+  const { definition, creator, now, before } = job;
   const schedule = parseSchedule(definition.schedule, now, zone);
   const readBefore = () => before && openPayload(ctx, before.payload);
   const payload = unmaskedPayload(definition.payload, readBefore);
@@ -85,7 +85,7 @@ function bodyOf(
     payload,
     missed: definition.missed ?? "skip",
     overlap: definition.overlap ?? "skip",
-    ...maker,
+    ...creator,
     anchorMs: now,
   };
   for (const key of SETTINGS)
@@ -95,7 +95,7 @@ function bodyOf(
   return { ...body, payload: sealPayload(ctx, payload) };
 }
 
-/** A job of the configuration whose date has passed is no error: it stays there, disabled. */
+/** A job of the configuration whose date has passed is not an error. It stays in the list, disabled. */
 function placeConfigured({ entry: job, id, body, enabled, now }: Definition<Job>) {
   const state: JobState = job?.state ?? { consecutiveErrors: 0, fired: 0 };
   if (job !== undefined && hasSameDates(job, body, enabled)) {
@@ -113,8 +113,8 @@ function hasSameDates(job: Job, body: JobBody, enabled: boolean): boolean {
   return isSameSchedule && job.row.enabled === enabled;
 }
 
-/** Refuses a job that would never run again. */
-function slotFor(id: string, body: JobBody, now: number): Slot {
+/** Returns the next slot. Throws 400 for a job that would never run again. */
+function requireSlot(id: string, body: JobBody, now: number): Slot {
   const slot = nextSlot(id, body, now);
   if (slot === undefined) throw errors.datePast({ param: "schedule.at" });
   return slot;
@@ -133,7 +133,7 @@ class JobEditor {
   readonly add = (job: NewJob, source: "api" | "agent", principal: Principal): Promise<Job> =>
     this.#entries.add("job", job.name, (id, now) => {
       const body = this.#makeBody(job, { source, principal }, now);
-      const { slotAt, nextAt } = slotFor(id, body, now);
+      const { slotAt, nextAt } = requireSlot(id, body, now);
       const enabled = wantsEnabled(job, true);
       const state: JobState = { slotAt, consecutiveErrors: 0, fired: 0 };
       return { enabled, nextAt: enabled ? nextAt : null, body, state };
@@ -144,22 +144,22 @@ class JobEditor {
       if (!allowConfigured) this.#entries.refuseConfigured(job);
       const body = this.#changedBody(job, change, now);
       const enabled = wantsEnabled(change, job.row.enabled);
-      const placed = placeChanged(job, change, { body, enabled, now });
-      return { name: change.name, enabled, body, ...placed };
+      const placement = placeChanged(job, change, { body, enabled, now });
+      return { name: change.name, enabled, body, ...placement };
     });
 
   #changedBody(job: Job, change: JobChange, now: number): JobBody {
     const { anchorMs, source, principal, ...before } = job.body;
-    // After a change by another principal it still acts for its creator.
-    const maker = principal === undefined ? { source } : { source, principal };
+    // After a change by another principal, the job still acts for its creator.
+    const creator = principal === undefined ? { source } : { source, principal };
     const definition = { ...before, ...change } as ConfiguredJob;
-    const body = this.#makeBody(definition, maker, now, job.body);
+    const body = this.#makeBody(definition, creator, now, job.body);
     if (change.schedule !== undefined) return body;
     return { ...body, schedule: job.body.schedule, anchorMs };
   }
 }
 
-/** When a changed job comes due: as before, unless the change moves its dates or enables it again. */
+/** Returns the due time of a changed job. It stays the same unless the change moves the dates or enables the job again. */
 function placeChanged(
   { row, state: before }: Job,
   change: JobChange,
@@ -167,15 +167,15 @@ function placeChanged(
 ): { nextAt: number | null; state: JobState } {
   const state: JobState = { ...before };
   if (!enabled) return { nextAt: null, state };
-  const isRevived = !row.enabled;
-  if (isRevived) Object.assign(state, { consecutiveErrors: 0, disabledReason: undefined });
+  const isReenabled = !row.enabled;
+  if (isReenabled) Object.assign(state, { consecutiveErrors: 0, disabledReason: undefined });
   const isMoved = change.schedule !== undefined || change.jitterMs !== undefined;
-  if (!isRevived && !isMoved && row.nextAt !== null) return { nextAt: row.nextAt, state };
-  const { slotAt, nextAt } = slotFor(row.id, body, now);
+  if (!isReenabled && !isMoved && row.nextAt !== null) return { nextAt: row.nextAt, state };
+  const { slotAt, nextAt } = requireSlot(row.id, body, now);
   return { nextAt, state: { ...state, slotAt } };
 }
 
-/** Calculates slots again that a clock or a time zone has made wrong. */
+/** Recomputes slots that a step of the clock or a change of a time zone has invalidated. */
 class SlotRepair {
   readonly #ctx: PluginContext;
   readonly #entries: Entries;
@@ -186,9 +186,8 @@ class SlotRepair {
   }
 
   /**
-   * Brings intervals back that lie further ahead than one interval, because the clock went back after they were
-   * calculated. Slots of the other kinds are points in time that have been fired already, so they wait until the clock
-   * is there again.
+   * Moves slots of intervals that are more than one interval ahead, because the clock went back after they were computed.
+   * The dates of the other kinds are fixed and have been fired already, so they wait until the clock passes them again.
    */
   readonly rewindIntervals = async (now: number, all?: readonly Job[]): Promise<void> => {
     for (const job of all ?? (await this.#entries.list())) {
@@ -197,7 +196,7 @@ class SlotRepair {
     }
   };
 
-  /** Calculates the waiting slots again, because a newer Node brings newer rules of the time zones. */
+  /** Recomputes the waiting slots, because a newer Node may have newer time zone rules. */
   readonly recalculateSlots = async (now: number): Promise<void> => {
     for (const job of await this.#entries.list()) {
       const slot = movedSlot(job, now);
@@ -205,7 +204,7 @@ class SlotRepair {
     }
   };
 
-  /** Sets a job to another slot, unless the one it waits for was taken meanwhile. */
+  /** Moves a job to another slot, unless the slot for which it waits was taken in the meantime. */
   async #move({ row, state }: Job, { slotAt, nextAt }: Slot): Promise<void> {
     await this.#ctx.use("store").tick({
       kind: KIND,
@@ -223,10 +222,10 @@ function isTooFarAhead({ row, body }: Job, now: number): boolean {
   return row.nextAt > now + schedule.everyMs + (body.jitterMs ?? 0);
 }
 
-/** No zone moves by more at once, but over the date line. */
+/** Zones never change by more at once, except across the date line. */
 const ZONE_CHANGE_MS = 3 * 3_600_000;
 
-/** The slot of a job whose zone has other rules now. A move of more than a few hours has another cause. */
+/** Returns the new slot of a job whose zone has new rules. A difference of more than a few hours has another cause and is ignored. */
 function movedSlot({ row, body, state }: Job, now: number): Slot | undefined {
   if (!row.enabled || row.nextAt === null || body.schedule.kind !== "cron") return undefined;
   if (state.slotAt === undefined || state.slotAt <= now) return undefined;

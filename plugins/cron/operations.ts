@@ -14,7 +14,7 @@ interface OperationsOptions {
   runner: Runner;
 }
 
-/** What the routes, the agent's tool and the command line all do. */
+/** Creates the operations that the routes and the agent's tool share. */
 export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
   const newJob = compile(NewJob);
   const jobChange = compile(JobChange);
@@ -37,10 +37,10 @@ export function createOperations({ ctx, jobs, runner }: OperationsOptions) {
       return view(await jobs.change(id, change), DATES_SHOWN);
     },
     async switch(id: string, status: "enabled" | "disabled") {
-      // What disabled itself may be enabled again, wherever it is written down.
+      // A job that failures disabled may be enabled again, even if the configuration defines it.
       const { state } = await jobs.find(id);
-      const allowed = status === "enabled" && state.disabledReason !== undefined;
-      return view(await jobs.change(id, { status }, allowed), DATES_SHOWN);
+      const mayChangeConfigured = status === "enabled" && state.disabledReason !== undefined;
+      return view(await jobs.change(id, { status }, mayChangeConfigured), DATES_SHOWN);
     },
     async remove(id: string) {
       const { row } = await jobs.remove(id);

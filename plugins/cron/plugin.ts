@@ -1,4 +1,4 @@
-/** Scheduled jobs: a date, what to do then, and a history. Dates and due times also serve the polls. */
+/** Cron jobs: their schedules, payloads and histories. The plugin also provides the service `schedule`, which polls use. */
 import { definePlugin, type Static } from "portico";
 import { targetsIn } from "portico/deliveries";
 import type {} from "portico/metrics";
@@ -15,7 +15,7 @@ import { CronConfig, JOBS, type previewRequest } from "./schema.ts";
 import type { Cron } from "./start.ts";
 import { addTool } from "./tool.ts";
 
-/** The gateway answers first; jobs that are due can wait this long. */
+/** The delay of the start, in ms, so that the gateway can respond to requests first. */
 const START_AFTER_MS = 50;
 
 export default definePlugin({
@@ -105,13 +105,13 @@ export default definePlugin({
       list: () => targetsIn("cron.jobs", late.settings().jobs),
     });
     let stopHousekeeping: (() => Promise<void>) | undefined;
-    const later = setTimeout(async () => {
+    const housekeepingTimer = setTimeout(async () => {
       const { startHousekeeping } = await import("./firing/housekeeping.ts");
       if (!ctx.signal.aborted)
         stopHousekeeping = startHousekeeping(ctx, () => late.settings().keepRuns);
     }, 60_000).unref();
     ctx.defer(async () => {
-      clearTimeout(later);
+      clearTimeout(housekeepingTimer);
       await stopHousekeeping?.();
     });
     const late = startLate(ctx, {

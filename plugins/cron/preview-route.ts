@@ -1,4 +1,4 @@
-/** What `POST /cron/preview` takes and answers. */
+/** The schema of `POST /cron/preview`. */
 import { type RouteOptions, Type } from "portico";
 import { jsonResponse, Time } from "portico/openapi";
 import { ScheduleSchema } from "portico/schedules";

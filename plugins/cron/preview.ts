@@ -1,4 +1,4 @@
-/** A schedule that is not saved yet: what it means, and its next dates. */
+/** Previews a schedule that is not saved: its description and its next dates. */
 import { describeCron, type GivenSchedule, parseSchedule, previewDates } from "portico/schedules";
 
 const DATES_SHOWN = 5;

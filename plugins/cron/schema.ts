@@ -14,7 +14,7 @@ const span = (description: string) =>
 /** The body of `POST /cron/preview`. */
 export const previewRequest = Type.Object({ schedule: GivenScheduleSchema }, closed);
 
-/** What a job is made of, beside its name; the same over HTTP and in the configuration. */
+/** The members of a job except its name, over HTTP and in the configuration. */
 const definition = {
   ...entryFields,
   schedule: GivenScheduleSchema,
@@ -78,7 +78,7 @@ export const CronConfig = Type.Object(
 );
 export type CronConfig = Static<typeof CronConfig>;
 
-/** What the routes of jobs take and return. */
+/** The schemas of the routes of jobs. */
 export const JOBS = {
   noun: "cron job",
   plural: "jobs",

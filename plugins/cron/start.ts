@@ -1,4 +1,4 @@
-/** Puts the parts together at the first use: a start that needs no jobs yet is not held up by them. */
+/** Creates the parts of cron after the gateway's start or at the first use, so that they do not delay the start. */
 import type { PluginContext } from "portico";
 import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/schedules";
 import { createJobs } from "./jobs.ts";
@@ -56,11 +56,11 @@ export async function startCron(
     },
   });
 
-  const guarded = (work: () => Promise<void>) => () =>
+  const logErrors = (work: () => Promise<void>) => () =>
     work().catch((error: unknown) =>
       ctx.log.warn({ err: error }, "the unfinished cron runs could not be checked"),
     );
-  const sweep = guarded(settler.sweep);
+  const sweep = logErrors(settler.sweep);
   const sweeper = setInterval(sweep, SWEEP_MS).unref();
   const undoEvents = (["agent:completed", "agent:failed"] as const).map((name) =>
     ctx.on(name, ({ context }) => settler.turnEnded(context.turnId), { timeoutMs: 30_000 }),

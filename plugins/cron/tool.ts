@@ -32,7 +32,7 @@ const parameters = Type.Object({
   deleteAfterRun: Type.Optional(Type.Boolean()),
 });
 
-/** The agent's way to plan work for later. */
+/** Adds the tool `cron`, with which the agent schedules work. */
 export function addTool(ctx: PluginContext, operations: () => Promise<Operations>): void {
   ctx.tool({
     name: "cron",
@@ -60,7 +60,7 @@ async function runAction(
   return runJobAction(jobs, id, job, args);
 }
 
-/** One action on a job that the caller may see. */
+/** Runs an action on a job that the caller may see. */
 async function runJobAction(
   jobs: Operations,
   id: string,

@@ -1,4 +1,4 @@
-/** What other plugins get through the service `schedule`. */
+/** The tools that the service `schedule` provides to other plugins. */
 import type { PluginContext } from "portico";
 import {
   describeSchedule,

@@ -1,4 +1,4 @@
-/** The events of cron. Types only. */
+/** The types of the events of cron. */
 declare module "portico" {
   interface Events {
     "cron:fired": CronFired;
@@ -10,32 +10,32 @@ export interface CronFired {
   jobId: string;
   name: string;
   runId: string;
-  /** The slot, ISO 8601; for a run by hand the time of the call. */
+  /** The slot, in ISO 8601; for a manual run, the time of the call. */
   scheduledAt: string;
   firedAt: string;
   trigger: "schedule" | "manual";
-  /** `systemEvent`, `agentTurn`, `hook`. */
+  /** The kind of the payload: `systemEvent`, `agentTurn` or `hook`. */
   payload: string;
   eventId?: string;
   turnId?: string;
-  /** What the job's payload carries for hooks. */
+  /** The context of a hook payload. */
   context?: Record<string, unknown>;
 }
 
-/** Every run that did not succeed has one; a slot that was missed or skipped has not. */
+/** Emitted for every run that did not succeed, but not for a slot that was missed or skipped. */
 export interface CronFailed {
   jobId: string;
   name: string;
   runId: string;
-  /** The slot, ISO 8601; for a run by hand the time of the call. */
+  /** The slot, in ISO 8601; for a manual run, the time of the call. */
   scheduledAt: string;
   failedAt: string;
-  /** `error`, `timeout`, `cancelled`, `interrupted`. */
+  /** The status of the run: `error`, `timeout`, `cancelled` or `interrupted`. */
   status: string;
   error: string;
   turnId?: string;
-  /** In a row, this one included. */
+  /** The number of consecutive failures, including this one. */
   consecutiveErrors: number;
-  /** The job has disabled itself by this failure. */
+  /** True if this failure disabled the job. */
   disabled: boolean;
 }

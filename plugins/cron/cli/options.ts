@@ -1,36 +1,39 @@
-/** The options that make a job, and the request that they amount to. */
+/** The options that define a job, and the request that they form. */
 import type { CommandIO, OptionSpec } from "portico/command-line";
 import { parseDuration, payloadFromOptions, scheduleFromText } from "portico/schedules";
 
-const text = (description: string, value = "TEXT"): OptionSpec => ({
+const textOption = (description: string, value = "TEXT"): OptionSpec => ({
   type: "string",
   value,
   description,
 });
-const length = (description: string): OptionSpec => text(description, "TIME");
+const durationOption = (description: string): OptionSpec => textOption(description, "TIME");
 
 export const options: Record<string, OptionSpec> = {
-  name: text("The name of the job", "NAME"),
-  cron: text(
+  name: textOption("The name of the job", "NAME"),
+  cron: textOption(
     'Run at the dates of a cron expression of 5 fields, or 6 with seconds first: "0 9 * * 1-5", @daily',
     "EXPR",
   ),
-  tz: text("The time zone of the cron expression, an IANA name (default: cron.timezone)", "ZONE"),
-  every: length("Run at an interval: 90s, 5m, 1h30m"),
-  at: text("Run once, at an ISO date or after a period such as 20m", "DATE"),
-  schedule: text(
+  tz: textOption(
+    "The time zone of the cron expression, an IANA name (default: cron.timezone)",
+    "ZONE",
+  ),
+  every: durationOption("Run at an interval: 90s, 5m, 1h30m"),
+  at: textOption("Run once, at an ISO date or after a period such as 20m", "DATE"),
+  schedule: textOption(
     'Run by a schedule of any of these kinds, as one string: "0 9 * * *", "every 5m", "in 20m"',
   ),
-  message: text("Start an agent turn with this task"),
-  model: text("The model of the turn", "MODEL"),
-  channel: text("The only channel that the turn uses", "NAME"),
-  session: text("The session of the turn (default: a separate session)", "SESSION"),
+  message: textOption("Start an agent turn with this task"),
+  model: textOption("The model of the turn", "MODEL"),
+  channel: textOption("The only channel that the turn uses", "NAME"),
+  session: textOption("The session of the turn (default: a separate session)", "SESSION"),
   announce: { type: "boolean", description: "Post the turn's result to the main session" },
-  text: text("Queue this event for the next heartbeat"),
-  "system-event": text("The same as --text"),
+  text: textOption("Queue this event for the next heartbeat"),
+  "system-event": textOption("The same as --text"),
   now: { type: "boolean", description: "Start a heartbeat at once for the event of --text" },
-  hook: text("Emit this event for hooks, such as report:daily", "EVENT"),
-  description: text("A description of the job in one line"),
+  hook: textOption("Emit this event for hooks, such as report:daily", "EVENT"),
+  description: textOption("A description of the job in one line"),
   missed: {
     type: "string",
     choices: ["skip", "run-once"],
@@ -41,9 +44,11 @@ export const options: Record<string, OptionSpec> = {
     choices: ["skip", "queue"],
     description: "What happens to a date at which the previous run has not ended",
   },
-  timeout: length("The time limit of a run: 30s, 5m"),
-  grace: length("How late a run may start before it counts as missed"),
-  jitter: length("Delay each date by up to this length, by the same amount on every gateway"),
+  timeout: durationOption("The time limit of a run: 30s, 5m"),
+  grace: durationOption("How late a run may start before it counts as missed"),
+  jitter: durationOption(
+    "Delay each date by up to this length, by the same amount on every gateway",
+  ),
   "max-errors": {
     type: "number",
     value: "N",
@@ -56,45 +61,45 @@ export const options: Record<string, OptionSpec> = {
   disabled: { type: "boolean", description: "Add the job without enabling it" },
 };
 
-function scheduleOf({ options: given }: CommandIO): unknown {
-  const kinds = ["cron", "every", "at", "schedule"].filter((kind) => given[kind] !== undefined);
+function scheduleOf({ options: values }: CommandIO): unknown {
+  const kinds = ["cron", "every", "at", "schedule"].filter((kind) => values[kind] !== undefined);
   if (kinds.length > 1)
     throw new Error(
       `Pass only one of --cron, --every, --at and --schedule, not ${kinds.map((k) => `--${k}`).join(" and ")}.`,
     );
-  if (given["every"] !== undefined)
-    return { kind: "every", everyMs: parseDuration(String(given["every"])) };
-  const tz = given["tz"] as string | undefined;
-  if (given["schedule"] !== undefined) return scheduleFromText(String(given["schedule"]), tz);
-  if (given["at"] !== undefined) {
-    const at = String(given["at"]);
+  if (values["every"] !== undefined)
+    return { kind: "every", everyMs: parseDuration(String(values["every"])) };
+  const tz = values["tz"] as string | undefined;
+  if (values["schedule"] !== undefined) return scheduleFromText(String(values["schedule"]), tz);
+  if (values["at"] !== undefined) {
+    const at = String(values["at"]);
     return { kind: "at", at: /^[\d.]+[a-z]/i.test(at) ? `in ${at}` : at, tz };
   }
-  if (given["cron"] !== undefined) return { kind: "cron", expr: given["cron"], tz };
+  if (values["cron"] !== undefined) return { kind: "cron", expr: values["cron"], tz };
   return tz === undefined ? undefined : { tz };
 }
 
-/** Whether it says of what kind it is: with an option such as `--tz` alone, a part holds what changes of one that is there. */
-export const isWhole = (part: unknown): boolean =>
+/** Returns whether a schedule or payload has a kind. Without one, it only holds changes of an existing part, such as `--tz` alone. */
+export const hasKind = (part: unknown): boolean =>
   typeof part === "string" || (part as { kind?: string } | undefined)?.kind !== undefined;
 
-/** The body of a request: what was given on the command line, and nothing else. */
+/** Returns the body of a request, with only those members that the command line sets. */
 export function bodyOf(io: CommandIO, name: string | undefined): Record<string, unknown> {
-  const { options: given } = io;
-  const span = (key: string): number | undefined =>
-    given[key] === undefined ? undefined : parseDuration(String(given[key]));
+  const { options: values } = io;
+  const readDuration = (key: string): number | undefined =>
+    values[key] === undefined ? undefined : parseDuration(String(values[key]));
   return {
-    name: name ?? given["name"],
-    description: given["description"],
+    name: name ?? values["name"],
+    description: values["description"],
     schedule: scheduleOf(io),
     payload: payloadFromOptions(io),
-    missed: given["missed"],
-    overlap: given["overlap"],
-    timeoutMs: span("timeout"),
-    graceMs: span("grace"),
-    jitterMs: span("jitter"),
-    maxErrors: given["max-errors"],
-    deleteAfterRun: given["delete-after-run"],
-    status: given["disabled"] ? "disabled" : undefined,
+    missed: values["missed"],
+    overlap: values["overlap"],
+    timeoutMs: readDuration("timeout"),
+    graceMs: readDuration("grace"),
+    jitterMs: readDuration("jitter"),
+    maxErrors: values["max-errors"],
+    deleteAfterRun: values["delete-after-run"],
+    status: values["disabled"] ? "disabled" : undefined,
   };
 }

@@ -1,4 +1,4 @@
-/** What the command line shows of jobs. */
+/** Formats jobs for the command line. */
 import { describeCron, formatDuration, timeText } from "portico/schedules";
 
 export interface JobView {
@@ -34,22 +34,22 @@ export interface RunView {
   result?: string;
 }
 
-export function when({ schedule }: JobView): string {
+export function formatSchedule({ schedule }: JobView): string {
   if (schedule.kind === "cron") return `${schedule.expr} (${schedule.tz})`;
   if (schedule.kind === "every") return `every ${formatDuration(schedule.everyMs ?? 0)}`;
   return `at ${timeText(schedule.at, schedule.tz)}`;
 }
 
-/** A cron expression in words, so that a slip in it shows at once. */
+/** Describes a cron expression in words, so that a mistake in it is obvious. */
 function meaningOf({ schedule }: JobView): string[] {
   const text = schedule.expr === undefined ? undefined : describeCron(schedule.expr);
   return text === undefined ? [] : [text];
 }
 
-const what = ({ payload }: JobView): string =>
+const describeAction = ({ payload }: JobView): string =>
   payload.text ?? payload.message ?? `hook ${payload.event}`;
 
-export function details(view: JobView): string[] {
+export function describeJob(view: JobView): string[] {
   const { state } = view;
   const time = (iso: string | null): string => timeText(iso, view.schedule.tz);
   return [
@@ -57,9 +57,9 @@ export function details(view: JobView): string[] {
     ...(view.description ? [view.description] : []),
     `status     ${view.status}${view.source === "config" ? ", from the configuration" : ""}`,
     ...(state.disabledReason ? [`reason     ${state.disabledReason}`] : []),
-    `schedule   ${when(view)}`,
+    `schedule   ${formatSchedule(view)}`,
     ...meaningOf(view).map((text) => `means      ${text}`),
-    `does       ${view.payload.kind}: ${what(view)}`,
+    `does       ${view.payload.kind}: ${describeAction(view)}`,
     `missed     ${view.missed}`,
     `overlap    ${view.overlap}`,
     `last run   ${state.lastRunAt === null ? "never" : time(state.lastRunAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,

@@ -1,12 +1,12 @@
 /**
- * The hourly pruning of histories: the one task of node-cron, since a run that is missed or comes twice does no harm here.
- * CONTRIBUTING.md says why croner computes all other dates.
+ * Prunes the histories of jobs every hour. This is the only task of node-cron, because a missed or repeated run does no
+ * harm here. CONTRIBUTING.md explains why croner computes all other dates.
  */
 import { schedule } from "node-cron";
 import type { PluginContext } from "portico";
 import { KIND } from "../job.ts";
 
-/** Starts to cut the histories of all jobs to their length, once an hour. Returns what stops it. */
+/** Starts to prune the histories of all jobs once an hour. Returns a function that stops it. */
 export function startHousekeeping(ctx: PluginContext, keepRuns: () => number): () => Promise<void> {
   const task = schedule(
     "17 * * * *",

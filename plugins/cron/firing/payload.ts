@@ -8,7 +8,7 @@ import {
 import type { PayloadDelivery, PayloadOrder, PayloadSpec } from "portico/schedules";
 import { errors } from "../errors.ts";
 
-/** Makes the durable items of one delivery; nothing is written here. A hook's event has none: it is emitted afterwards. */
+/** Creates the durable items of a delivery, without writing anything. A hook has none, because its event is emitted afterwards. */
 export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDelivery {
   const { payload, source, principal, key, metadata, untrusted = [] } = order;
   if (payload.kind === "hook") return { items: [] };
@@ -41,18 +41,18 @@ export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDeliver
   return { items: [item], turnId, sessionId };
 }
 
-/** Throws 400 where a payload could never be delivered. */
+/** Throws 400 if a payload could never be delivered. */
 export function checkPayload(ctx: PluginContext, payload: PayloadSpec): void {
   try {
     deliver(ctx, { payload, source: "check", principal: "outside", key: "check" });
   } catch (error) {
-    throw atPayload(error);
+    throw toPayloadError(error);
   }
 }
 
 /**
- * Throws 400 where a payload names a model or a channel that no turn could ask. A definition from a caller is judged so;
- * one of the configuration is judged with the configuration, since providers may still be missing while it is read.
+ * Throws 400 if a payload names a model or a channel that no turn could use. This applies to definitions from callers. The
+ * configuration check validates those of the configuration, because providers may still be missing while it is read.
  */
 export async function checkPayloadModel(
   ctx: PluginContext,
@@ -63,25 +63,25 @@ export async function checkPayloadModel(
   try {
     await ctx.use("agent").checkModel({ ...payload, principal });
   } catch (error) {
-    throw atPayload(error);
+    throw toPayloadError(error);
   }
 }
 
 /**
- * The same error, seen from the definition: its `param` is below the payload, and a model or an agent that does not exist
- * makes the definition wrong.
+ * Converts an error of the agent to an error of the definition: `param` is a member of the payload, and an unknown model or
+ * agent becomes 400.
  */
-function atPayload(cause: unknown): unknown {
+function toPayloadError(cause: unknown): unknown {
   if (!isPorticoError(cause)) return cause;
   const { message, details, param } = cause;
-  const at = param === undefined ? "payload" : `payload.${param}`;
+  const payloadParam = param === undefined ? "payload" : `payload.${param}`;
   if (cause.code === "model_not_found")
-    return new PorticoError("invalid_request_error", message, { param: at, cause });
+    return new PorticoError("invalid_request_error", message, { param: payloadParam, cause });
   const { code, status } = cause;
-  return new PorticoError(code, message, { status, details, param: at, cause });
+  return new PorticoError(code, message, { status, details, param: payloadParam, cause });
 }
 
-/** Emits an event that a job or a poll names; one that nobody declared becomes an event of its own. */
+/** Emits the event that a job or a poll names, and waits for its handlers. An undeclared event is declared first. */
 export async function emitHook(
   ctx: PluginContext,
   name: string,
@@ -89,20 +89,20 @@ export async function emitHook(
   { timeoutMs, principal }: { timeoutMs: number; principal: Principal },
 ): Promise<void> {
   declareHookEvent(ctx, name);
-  const emitted = ctx.emit(name as "cron:fired", context as never, { principal });
-  const { outcomes, block, refusal } = await withDeadline(emitted, timeoutMs, () =>
+  const emission = ctx.emit(name as "cron:fired", context as never, { principal });
+  const { outcomes, block, refusal } = await withDeadline(emission, timeoutMs, () =>
     errors.handlersTooSlow({ event: name, timeoutMs }),
   );
   if (refusal?.code === "hook_unavailable") throw refusal;
-  const failed = outcomes.find(({ ok }) => !ok);
-  if (failed) {
-    const reason = failed.error?.message ?? "failed";
-    throw errors.handlerFailed({ owner: failed.owner, reason });
+  const failedOutcome = outcomes.find(({ ok }) => !ok);
+  if (failedOutcome) {
+    const reason = failedOutcome.error?.message ?? "failed";
+    throw errors.handlerFailed({ owner: failedOutcome.owner, reason });
   }
   if (block !== undefined) throw errors.blocked({ event: name, reason: block });
 }
 
-/** Makes a custom event known, so that hooks for it are seen to have a source. */
+/** Declares a custom event, so that hooks for it do not appear to have no source. */
 export function declareHookEvent(ctx: PluginContext, name: string): void {
   if (ctx.declared(name)) return;
   ctx.event(name as "cron:fired", {

@@ -1,4 +1,4 @@
-/** One firing of a job: its run, what it delivers, and the job's state after it. */
+/** Prepares one firing of a job: its run, its delivery, and the job's next state. */
 import { createHash } from "node:crypto";
 import { isPorticoError, type PluginContext, type PorticoError } from "portico";
 import type { PayloadDelivery } from "portico/schedules";
@@ -14,33 +14,33 @@ import {
 } from "../job.ts";
 import { deliver } from "./payload.ts";
 
-/** The same on every gateway and after every restart: what a slot starts has ids of the slot. */
+/** Returns the key of a slot, which is the same on every gateway and after every restart, so that a slot never starts work twice. */
 export const slotKey = (id: string, slotAt: number): string =>
   `cron_${createHash("sha256").update(`${id} ${slotAt}`).digest("hex").slice(0, 20)}`;
 
-/** A job that fires now, or is noted not to. Nothing is written here. */
+/** A job that fires now, or whose slot is recorded as missed or skipped. */
 export interface Firing {
   job: Job;
-  /** Unique to it; its ids are made of it. */
+  /** A unique key, from which the ids of the run and its items are derived. */
   key: string;
-  /** `running` where it fires. */
+  /** `running` if the job fires. */
   status: RunStatus;
   /** Epoch ms. */
   at: number;
   data: RunData;
 }
 
-export interface Prepared {
+export interface PreparedRun {
   run: Run;
   delivery: PayloadDelivery;
-  /** Why nothing can be delivered, now or later: the run fails. */
+  /** The reason for which the payload can never be delivered, so that the run fails. */
   failure?: PorticoError;
 }
 
-function delivered(
+function deliverPayload(
   ctx: PluginContext,
   { job, key, data }: Firing,
-): Pick<Prepared, "delivery" | "failure"> {
+): Pick<PreparedRun, "delivery" | "failure"> {
   const { body, row } = job;
   const session = sessionOfJob(job);
   const order = {
@@ -54,41 +54,41 @@ function delivered(
       job: row.name,
       scheduledAt: new Date(data.slotAt).toISOString(),
     },
-    // Runs that queue up behind each other share a session: its lane keeps them in order.
+    // Runs that wait for each other share a session, whose lane keeps them in order.
     defaultSession: body.overlap === "queue" ? session : `${session}:${key.slice(5, 13)}`,
     timeoutMs: body.timeoutMs,
   };
   try {
     return { delivery: deliver(ctx, order) };
   } catch (error) {
-    // A service that is away comes back: the slot is tried again.
+    // A failure of a service is temporary, so the slot is retried.
     if (!isPorticoError(error) || error.status >= 500) throw error;
     return { delivery: { items: [] }, failure: error };
   }
 }
 
-export function prepare(ctx: PluginContext, firing: Firing): Prepared {
+export function prepareRun(ctx: PluginContext, firing: Firing): PreparedRun {
   const { job, key, status, at, data } = firing;
-  const fires = status === "running";
-  const { delivery, failure }: Omit<Prepared, "run"> = fires
-    ? delivered(ctx, firing)
+  const isFiring = status === "running";
+  const { delivery, failure }: Omit<PreparedRun, "run"> = isFiring
+    ? deliverPayload(ctx, firing)
     : { delivery: { items: [] } };
   const { items, ...ids } = delivery;
-  // A queued event is all that such a job promises.
-  const isDone = fires && failure === undefined && job.body.payload.kind === "systemEvent";
+  // The run of a system event ends as soon as the event is queued.
+  const isDone = isFiring && failure === undefined && job.body.payload.kind === "systemEvent";
   const run: Run = {
     id: `run_${key}`,
     owner: `${KIND}:${job.row.id}`,
     at,
     status: isDone ? "ok" : status,
     data: { ...data, ...ids },
-    endedAt: isDone || !fires ? at : undefined,
+    endedAt: isDone || !isFiring ? at : undefined,
     itemId: items[0]?.id,
   };
   return { run, delivery, failure };
 }
 
-/** `slotAt`: the slot that it waits for then. */
+/** Returns the job's state after a run. `slotAt` is the next slot for which the job waits. */
 export function stateAfter(job: Job, run: Run, slotAt: number | undefined): JobState {
   const state: JobState = { ...job.state, lastStatus: run.status as RunStatus };
   if (slotAt === undefined) delete state.slotAt;

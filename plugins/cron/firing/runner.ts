@@ -1,4 +1,4 @@
-/** Fires slots: each is taken by compare-and-swap together with what it starts, so it fires once however many look. */
+/** Fires slots. A compare-and-swap takes a slot together with the work it starts, so it fires once even with several gateways. */
 import { randomBytes } from "node:crypto";
 import type { PluginContext } from "portico";
 import type { CronFired } from "portico/cron";
@@ -16,41 +16,41 @@ import {
 } from "../job.ts";
 import { atTime, createForesight } from "./burst.ts";
 import { emitHook } from "./payload.ts";
-import { type Prepared, prepare, slotKey, stateAfter } from "./run.ts";
+import { type PreparedRun, prepareRun, slotKey, stateAfter } from "./run.ts";
 import type { Settler } from "./settle.ts";
 
 const HOOK_TIMEOUT_MS = 60_000;
-/** What is fired in one go. */
+/** The number of slots that are fired in one round. */
 const BATCH = 500;
 
 export interface RunnerOptions {
   ctx: PluginContext;
   settler: Settler;
 }
-export interface Fired {
+export interface FiredRun {
   runId: string;
   eventId?: string;
   turnId?: string;
   sessionId?: string;
 }
 
-/** A slot of a job that is due, or with `ahead` soon will be. */
+/** A slot of a job that is due, or that will be due soon if `isAhead` is set. */
 interface DueSlot {
   job: Job;
   slotAt: number;
   now: number;
-  ahead: boolean;
+  isAhead: boolean;
 }
 
 export function createRunner(options: RunnerOptions): Runner {
   return new Runner(options);
 }
 
-/** The operations are properties, so that the loop of due times can take them singly. */
+/** The operations are properties, so that the loop can use them without their object. */
 export class Runner {
   readonly #ctx: PluginContext;
   readonly #settler: Settler;
-  /** Looks ahead for many slots of one moment. */
+  /** Looks ahead for bursts of slots, until the given time. */
   readonly foresee: (until: number) => Promise<void>;
 
   constructor({ ctx, settler }: RunnerOptions) {
@@ -63,24 +63,24 @@ export class Runner {
     return this.#ctx.use("store");
   }
 
-  /** Fires what is due; answers how many slots moved on. */
+  /** Fires the slots that are due. Returns how many of them were processed. */
   readonly runDue = async (now: number): Promise<number> => {
     const due = await this.#store.schedules.due(KIND, now, BATCH);
-    const done = await Promise.all(due.map((row) => this.#fireSafely(toJob(row), now)));
-    return done.filter(Boolean).length;
+    const results = await Promise.all(due.map((row) => this.#fireSafely(toJob(row), now)));
+    return results.filter(Boolean).length;
   };
 
-  /** Runs a job now; its slot stays where it is. */
-  readonly runNow = async (find: () => Promise<Job>): Promise<Fired> => {
+  /** Runs a job now, without changing its next slot. */
+  readonly runNow = async (find: () => Promise<Job>): Promise<FiredRun> => {
     const key = `cron_${randomBytes(10).toString("hex")}`;
     for (;;) {
-      const fired = await this.#runOnce(await find(), key);
-      if (fired !== undefined) return fired;
+      const result = await this.#runOnce(await find(), key);
+      if (result !== undefined) return result;
     }
   };
 
-  /** Undefined where the job changed meanwhile, so that it has to be read again. */
-  async #runOnce(job: Job, key: string): Promise<Fired | undefined> {
+  /** Returns undefined if the job changed in the meantime, so that it has to be read again. */
+  async #runOnce(job: Job, key: string): Promise<FiredRun | undefined> {
     const at = this.#store.now();
     const data: RunData = {
       jobId: job.row.id,
@@ -88,25 +88,25 @@ export class Runner {
       slotAt: at,
       payload: job.body.payload.kind,
     };
-    const prepared = prepare(this.#ctx, { job, key, status: "running", at, data });
+    const prepared = prepareRun(this.#ctx, { job, key, status: "running", at, data });
     const { run, delivery, failure } = prepared;
     if (failure) throw failure;
     const state = stateAfter(job, run, job.state.slotAt);
     const { nextAt, id } = job.row;
     const { items, ...ids } = delivery;
-    const moved = await this.#store.tick(
+    const newRev = await this.#store.tick(
       { kind: KIND, id, expectedNext: nextAt, next: nextAt, state },
       { items: items as NewItem[], runs: [run] },
     );
-    if (moved === undefined) return undefined;
+    if (newRev === undefined) return undefined;
     await this.#announce(job, run);
     return { runId: run.id, ...ids };
   }
 
-  async #fireSafely(job: Job, now: number, ahead = false): Promise<boolean> {
+  async #fireSafely(job: Job, now: number, isAhead = false): Promise<boolean> {
     try {
       const slotAt = job.state.slotAt ?? job.row.nextAt!;
-      await this.#fireSlot({ job, slotAt, now, ahead });
+      await this.#fireSlot({ job, slotAt, now, isAhead });
       return true;
     } catch (error) {
       this.#ctx.log.error(
@@ -118,7 +118,7 @@ export class Runner {
   }
 
   async #fireSlot(slot: DueSlot): Promise<void> {
-    const { job, slotAt, now, ahead } = slot;
+    const { job, slotAt, now, isAhead } = slot;
     const { row } = job;
     const { status, reason } = await this.#judge(slot);
     const data: RunData = {
@@ -129,20 +129,20 @@ export class Runner {
       ...(reason !== undefined && { reason }),
     };
     const key = slotKey(row.id, slotAt);
-    const prepared = prepare(this.#ctx, { job, key, status, at: now, data });
+    const prepared = prepareRun(this.#ctx, { job, key, status, at: now, data });
     if (!(await this.#takeSlot(slot, prepared))) return; // another gateway was faster
     const { run, failure } = prepared;
-    if (ahead) atTime(this.#ctx, now, () => this.#announce(job, run, failure));
+    if (isAhead) atTime(this.#ctx, now, () => this.#announce(job, run, failure));
     else if (status === "running") await this.#announce(job, run, failure);
     else this.#ctx.log.warn({ job: row.name, reason }, `cron slot ${status}`);
   }
 
-  /** Decides whether a slot fires (`running`), and if not, why. */
+  /** Decides whether a slot fires (`running`). Returns the reason if it does not. */
   async #judge({ job, slotAt, now }: DueSlot): Promise<{ status: RunStatus; reason?: string }> {
     const { row, body } = job;
-    const late = now - row.nextAt!;
-    if (body.missed === "skip" && late > graceOf(job, slotAt)) {
-      const seconds = Math.round(late / 1000);
+    const lateMs = now - row.nextAt!;
+    if (body.missed === "skip" && lateMs > graceOf(job, slotAt)) {
+      const seconds = Math.round(lateMs / 1000);
       const reason = `due ${seconds} s ago, while the gateway was not running`;
       return { status: "missed", reason };
     }
@@ -160,15 +160,15 @@ export class Runner {
   }
 
   /** Moves the job on and writes what the slot starts, in one transaction. False if another gateway took the slot. */
-  async #takeSlot({ job, slotAt, now, ahead }: DueSlot, prepared: Prepared): Promise<boolean> {
+  async #takeSlot({ job, slotAt, now, isAhead }: DueSlot, prepared: PreparedRun): Promise<boolean> {
     const { run, delivery } = prepared;
     const { row } = job;
     const next = nextAfter(job, slotAt, now);
-    // What is taken ahead of its time waits for it in the queue.
-    const items: NewItem[] = ahead
+    // Items of a slot that is taken ahead wait for its time in the queue.
+    const items: NewItem[] = isAhead
       ? delivery.items.map((item) => ({ ...item, runAt: now }))
       : delivery.items;
-    const moved = await this.#store.tick(
+    const newRev = await this.#store.tick(
       {
         kind: KIND,
         id: row.id,
@@ -179,28 +179,28 @@ export class Runner {
       },
       { items, runs: [run] },
     );
-    return moved !== undefined;
+    return newRev !== undefined;
   }
 
-  /** `failure`: why nothing could be delivered. */
+  /** Emits the events of a run. `failure` is the reason for which its payload could not be delivered. */
   async #announce(job: Job, run: Run, failure?: Error): Promise<void> {
     const { row, body } = job;
-    const fired = firedEvent(job, run);
+    const event = firedEvent(job, run);
     const { sessionId } = run.data as RunData;
-    await this.#ctx.emit("cron:fired", fired, {
+    await this.#ctx.emit("cron:fired", event, {
       sessionKey: sessionId ?? sessionOfJob(job),
       principal: principalOfJob(body),
     });
     if (failure) this.#settler.hookRun(run, Promise.reject(failure));
-    else if (body.payload.kind === "hook") this.#settler.hookRun(run, this.#runHook(job, fired));
+    else if (body.payload.kind === "hook") this.#settler.hookRun(run, this.#runHook(job, event));
     if (body.deleteAfterRun && run.status === "ok") await this.#settler.removeIfOver(row.id);
   }
 
-  /** Emits the event that a job's payload names. `cron:fired` itself has been emitted already. */
-  async #runHook({ body }: Job, fired: CronFired): Promise<void> {
+  /** Emits the event that a job's payload names. `cron:fired` itself was emitted before. */
+  async #runHook({ body }: Job, event: CronFired): Promise<void> {
     const { payload } = body;
     if (payload.kind !== "hook" || payload.event === "cron:fired") return;
-    const { context: _, ...facts } = fired;
+    const { context: _, ...facts } = event;
     const context = { ...facts, ...payload.context };
     const timeoutMs = body.timeoutMs ?? HOOK_TIMEOUT_MS;
     await emitHook(this.#ctx, payload.event, context, {
@@ -210,12 +210,10 @@ export class Runner {
   }
 }
 
-/** The slot after the one that is due. After a clock that went back it still lies after it, so no slot comes twice. */
+/** Returns the next slot. It is later than `slotAt` even if the clock went back, so that no slot fires twice. */
 function nextAfter({ row, body }: Job, slotAt: number, now: number) {
-  const following = nextSlot(row.id, body, slotAt);
-  return following === undefined || following.slotAt > now
-    ? following
-    : nextSlot(row.id, body, now);
+  const next = nextSlot(row.id, body, slotAt);
+  return next === undefined || next.slotAt > now ? next : nextSlot(row.id, body, now);
 }
 
 function firedEvent({ row, body }: Job, run: Run): CronFired {

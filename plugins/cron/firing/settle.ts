@@ -1,4 +1,4 @@
-/** Ends runs: when a turn has ended (here or in another gateway), when a hook has, and after a crash. */
+/** Ends runs when their turn (here or in another gateway) or their hook has ended, and after a crash. */
 import type { PluginContext } from "portico";
 import type { CronFailed } from "portico/cron";
 import type { Run, Schedule, Store } from "portico/store";
@@ -15,7 +15,7 @@ import {
 } from "../job.ts";
 
 const BACKOFF_MS = [30_000, 60_000, 300_000, 900_000, 3_600_000];
-/** How long a run waits for a turn that no longer exists, or for a hook of a process that has ended. */
+/** A run whose turn no longer exists, or whose hook's process has ended, counts as lost after this time. */
 const LOST_AFTER_MS = 60_000;
 const RESULT_CHARS = 2_000;
 
@@ -26,7 +26,7 @@ export interface SettlerOptions {
   drop(id: string): Promise<void>;
 }
 
-interface End {
+interface RunEnd {
   status: RunStatus;
   error?: string;
   result?: string;
@@ -37,10 +37,10 @@ export function createSettler(options: SettlerOptions): Settler {
   return new Settler(options);
 }
 
-/** The operations are properties, so that they can be passed on singly. */
+/** The operations are properties, so that they can be passed on without their object. */
 export class Settler {
   readonly #options: SettlerOptions;
-  /** Runs of hooks that this process follows, by id. */
+  /** The ids of the runs whose hooks are running in this process. */
   readonly #hooks = new Set<string>();
 
   constructor(options: SettlerOptions) {
@@ -53,14 +53,14 @@ export class Settler {
 
   readonly isHookRunning = (runId: string): boolean => this.#hooks.has(runId);
 
-  /** Follows the handlers of a hook's run to their end. */
+  /** Waits for the handlers of a hook's run, and records its end. */
   readonly hookRun = (run: Run, work: Promise<void>): void => {
     const { ctx } = this.#options;
     this.#hooks.add(run.id);
-    const ended = work
+    const recording = work
       .then(
-        (): End => ({ status: "ok", endedAt: this.#store.now() }),
-        (error: Error & { code?: string }): End => ({
+        (): RunEnd => ({ status: "ok", endedAt: this.#store.now() }),
+        (error: Error & { code?: string }): RunEnd => ({
           status: error.code === "timeout" ? "timeout" : "error",
           error: error.message,
           endedAt: this.#store.now(),
@@ -71,24 +71,24 @@ export class Settler {
         ctx.log.error({ err: error, run: run.id }, "the end of a cron run could not be recorded"),
       )
       .finally(() => this.#hooks.delete(run.id));
-    void ctx.busy(ended);
+    void ctx.busy(recording);
   };
 
-  /** A turn has ended: ends its run, where a job started it. */
+  /** Ends the run of a turn that has ended, if a job started it. */
   readonly turnEnded = async (turnId: string): Promise<void> => {
     if (!turnId.startsWith("turn_cron_")) return;
     const run = await this.#store.runs.get(`run_${turnId.slice("turn_".length)}`);
-    if (run?.status === "running") await this.#look(run);
+    if (run?.status === "running") await this.#endIfOver(run);
   };
 
-  /** Ends what ended unseen: in another gateway, or while none was running. */
+  /** Ends runs whose end this process did not notice, because it came in another gateway, or while no gateway ran. */
   readonly sweep = async (): Promise<void> => {
     for (const run of await this.#store.runs.list({ status: "running", limit: 1_000 })) {
-      if (run.owner.startsWith(`${KIND}:`)) await this.#look(run);
+      if (run.owner.startsWith(`${KIND}:`)) await this.#endIfOver(run);
     }
   };
 
-  /** Removes a job made with `deleteAfterRun` once no date of it is to come. */
+  /** Removes a job that was created with `deleteAfterRun` once it has no more dates. */
   readonly removeIfOver = async (id: string): Promise<void> => {
     const row = await this.#store.schedules.get(KIND, id);
     const isOver = row && row.nextAt === null && toJob(row).body.source !== "config";
@@ -96,18 +96,18 @@ export class Settler {
   };
 
   /** Ends a run whose turn or hook has ended, or is lost. */
-  async #look(run: Run): Promise<void> {
+  async #endIfOver(run: Run): Promise<void> {
     const end =
       run.itemId === undefined ? this.#endOfHook(run) : await this.#endOfTurn(run, run.itemId);
     if (end) await this.#settle(run, end);
   }
 
-  #endOfHook(run: Run): End | undefined {
+  #endOfHook(run: Run): RunEnd | undefined {
     if (this.#hooks.has(run.id)) return undefined;
     return this.#endIfLost(run, "the gateway stopped during the run");
   }
 
-  async #endOfTurn(run: Run, turnId: string): Promise<End | undefined> {
+  async #endOfTurn(run: Run, turnId: string): Promise<RunEnd | undefined> {
     const turn = await this.#options.ctx.use("agent").turn(turnId);
     if (turn === undefined) return this.#endIfLost(run, "the store no longer has the turn");
     const { state, finishedAt, result, error } = turn;
@@ -119,50 +119,50 @@ export class Settler {
     return { status, endedAt, error: error?.message ?? `the turn is ${state}` };
   }
 
-  #endIfLost(run: Run, error: string): End | undefined {
+  #endIfLost(run: Run, error: string): RunEnd | undefined {
     const now = this.#store.now();
     if (now - run.at < LOST_AFTER_MS) return undefined;
     return { status: "interrupted", error, endedAt: now };
   }
 
-  async #settle(run: Run, end: End): Promise<void> {
+  async #settle(run: Run, end: RunEnd): Promise<void> {
     const data: RunData = {
       ...(run.data as RunData),
       error: end.error,
       result: end.result?.slice(0, RESULT_CHARS),
     };
-    const ended: Run = { ...run, status: end.status, endedAt: end.endedAt, data };
+    const endedRun: Run = { ...run, status: end.status, endedAt: end.endedAt, data };
     for (;;) {
       const row = await this.#store.schedules.get(KIND, data.jobId);
       if (!row) {
         await this.#store.runs.prune(`${KIND}:${data.jobId}`, 0);
         return;
       }
-      const stored = await this.#store.runs.get(run.id);
-      if (stored?.status !== "running") return; // another gateway was faster
-      if (await this.#endRun(toJob(row), ended, end)) return;
+      const storedRun = await this.#store.runs.get(run.id);
+      if (storedRun?.status !== "running") return; // Another gateway was faster.
+      if (await this.#endRun(toJob(row), endedRun, end)) return;
     }
   }
 
-  /** False where the job changed meanwhile, so that it has to be read again. */
-  async #endRun(job: Job, run: Run, end: End): Promise<boolean> {
+  /** Returns false if the job changed in the meantime, so that it has to be read again. */
+  async #endRun(job: Job, run: Run, end: RunEnd): Promise<boolean> {
     const { row } = job;
     const isOk = end.status === "ok";
     const state = stateAfterEnd(job, run, end);
     const { enabled, nextAt } = isOk ? row : this.#afterFailure(job, state, end);
-    const moved = await this.#store.tick(
+    const newRev = await this.#store.tick(
       { kind: KIND, id: row.id, expectedNext: row.nextAt, next: nextAt, state, enabled },
       { runs: [run] },
     );
-    if (moved === undefined) return false;
+    if (newRev === undefined) return false;
     if (state.fired % 10 === 0) await this.#store.runs.prune(run.owner, this.#options.keepRuns());
     if (!isOk) await this.#announceFailure(job, run, state, row.enabled && !enabled);
     else if (job.body.deleteAfterRun) await this.removeIfOver(row.id);
     return true;
   }
 
-  /** What a failure makes of a job: it waits longer, or is disabled. */
-  #afterFailure(job: Job, state: JobState, end: End): Pick<Schedule, "enabled" | "nextAt"> {
+  /** Counts a failure. Returns a later slot for the job, or disables it after too many failures. */
+  #afterFailure(job: Job, state: JobState, end: RunEnd): Pick<Schedule, "enabled" | "nextAt"> {
     const { row, body } = job;
     state.consecutiveErrors++;
     state.lastError = end.error ?? end.status;
@@ -174,21 +174,26 @@ export class Settler {
     if (row.nextAt === null || body.schedule.kind === "at") return row;
     const step = Math.min(state.consecutiveErrors, BACKOFF_MS.length) - 1;
     const earliest = end.endedAt + BACKOFF_MS[step]!;
-    const later = row.nextAt < earliest ? nextSlot(row.id, body, earliest) : undefined;
-    if (later) state.slotAt = later.slotAt;
-    return { enabled: row.enabled, nextAt: later?.nextAt ?? row.nextAt };
+    const laterSlot = row.nextAt < earliest ? nextSlot(row.id, body, earliest) : undefined;
+    if (laterSlot) state.slotAt = laterSlot.slotAt;
+    return { enabled: row.enabled, nextAt: laterSlot?.nextAt ?? row.nextAt };
   }
 
-  async #announceFailure(job: Job, run: Run, state: JobState, disabled: boolean): Promise<void> {
+  async #announceFailure(
+    job: Job,
+    run: Run,
+    state: JobState,
+    isNowDisabled: boolean,
+  ): Promise<void> {
     const { ctx } = this.#options;
     const { row } = job;
     const { slotAt, turnId, sessionId } = run.data as RunData;
-    if (disabled)
+    if (isNowDisabled)
       ctx.log.error(
         { job: row.name, reason: state.disabledReason },
         "a cron job was disabled after failures in a row",
       );
-    const failed: CronFailed = {
+    const event: CronFailed = {
       jobId: row.id,
       name: row.name ?? row.id,
       runId: run.id,
@@ -198,9 +203,9 @@ export class Settler {
       error: state.lastError!,
       turnId,
       consecutiveErrors: state.consecutiveErrors,
-      disabled,
+      disabled: isNowDisabled,
     };
-    await ctx.emit("cron:failed", failed, {
+    await ctx.emit("cron:failed", event, {
       sessionKey: sessionId ?? sessionOfJob(job),
       principal: principalOfJob(job.body),
     });
@@ -208,7 +213,7 @@ export class Settler {
 }
 
 /** The state of a job whose run has ended, before a failure is counted. */
-function stateAfterEnd(job: Job, run: Run, end: End): JobState {
+function stateAfterEnd(job: Job, run: Run, end: RunEnd): JobState {
   const state: JobState = {
     ...job.state,
     lastStatus: end.status,
