@@ -1,12 +1,12 @@
-/** Checks what a source's schema cannot express: fields that belong together, and the syntax of selectors, patterns and paths. */
+/** Validates what the schema of sources cannot express: allowed combinations of fields, and the syntax of selectors, patterns and paths. */
 import { errors } from "./errors.ts";
 import type { Source } from "./schema.ts";
-import { compileIgnored } from "./sources/pages/ignore.ts";
+import { compileIgnorePatterns } from "./sources/pages/ignore.ts";
 import { compileSelector } from "./sources/pages/select.ts";
 import { fieldMissing } from "./sources/source.ts";
 import { readPath } from "./value-path.ts";
 
-/** Which fields a kind of source knows, beside `kind`. */
+/** The allowed fields of each kind of source, in addition to `kind`. */
 const FIELDS: Record<Source["kind"], readonly string[]> = {
   http: ["url", "headers", "method", "body", "browser", "ignore"],
   json: ["url", "headers", "method", "body", "items", "key"],
@@ -15,10 +15,10 @@ const FIELDS: Record<Source["kind"], readonly string[]> = {
   file: ["path", "ignore", "match"],
 };
 
-/** What a page in the browser cannot have. */
-const NOT_FOR_BROWSER = ["headers", "method", "body"] as const;
+/** Fields that a page in the browser cannot have. */
+const UNUSABLE_WITH_BROWSER = ["headers", "method", "body"] as const;
 
-/** Throws `invalid_request_error` about the first thing that is wrong. */
+/** Throws `invalid_request_error` for the first fault. */
 export function checkSource(source: Source): void {
   checkFields(source);
   for (const [name, value] of Object.entries(source.headers ?? {})) checkHeader(name, value);
@@ -26,7 +26,7 @@ export function checkSource(source: Source): void {
     throw errors.bodyWithGet({ param: "source.body" });
   if (source.selector !== undefined) compileSelector(source.selector);
   for (const selector of source.remove ?? []) compileSelector(selector);
-  compileIgnored(source.ignore);
+  compileIgnorePatterns(source.ignore);
   checkPath(source.items, "source.items");
   checkPath(source.key, "source.key");
 }
@@ -38,20 +38,22 @@ function checkPath(path: string | undefined, param: string): void {
 
 function checkFields(source: Source): void {
   const { kind } = source;
-  const known = FIELDS[kind];
+  const allowedFields = FIELDS[kind];
   const fields = Object.entries(source).filter(([, value]) => value !== undefined);
-  const unknown = fields.map(([key]) => key).find((key) => key !== "kind" && !known.includes(key));
-  if (unknown !== undefined)
+  const unknownField = fields
+    .map(([key]) => key)
+    .find((key) => key !== "kind" && !allowedFields.includes(key));
+  if (unknownField !== undefined)
     throw errors.fieldUnknown(
-      { kind, field: unknown, fields: known.join(", ") },
-      { param: `source.${unknown}` },
+      { kind, field: unknownField, fields: allowedFields.join(", ") },
+      { param: `source.${unknownField}` },
     );
-  const place = kind === "file" ? "path" : "url";
-  if (source[place] === undefined) throw fieldMissing(place, kind);
+  const placeField = kind === "file" ? "path" : "url";
+  if (source[placeField] === undefined) throw fieldMissing(placeField, kind);
   if (!source.browser) return;
-  const unusable = NOT_FOR_BROWSER.find((field) => source[field] !== undefined);
-  if (unusable !== undefined)
-    throw errors.fieldNotForBrowser({ field: unusable }, { param: `source.${unusable}` });
+  const unusableField = UNUSABLE_WITH_BROWSER.find((field) => source[field] !== undefined);
+  if (unusableField !== undefined)
+    throw errors.fieldNotForBrowser({ field: unusableField }, { param: `source.${unusableField}` });
 }
 
 function checkHeader(name: string, value: string): void {

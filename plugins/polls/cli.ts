@@ -9,16 +9,16 @@ import {
 import { bodyOf, options } from "./cli/options.ts";
 import {
   type CheckView,
-  details,
+  describePoll,
   type DryRun,
   describeDryRun,
-  place,
+  addressOf,
   type PollView,
-  when,
+  formatTiming,
 } from "./cli/views.ts";
 import { POLLS } from "./schema.ts";
 
-interface Started {
+interface RunResult {
   ok: boolean;
   status: string;
   count: number;
@@ -32,7 +32,7 @@ const routes = describeScheduleRoutes(POLLS);
 const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
   PollView,
   CheckView,
-  Started
+  RunResult
 >({
   ...polls,
   summaries: {
@@ -44,7 +44,7 @@ const { show, edit, enable, disable, run, runs, rm } = scheduleCommands<
   },
   options,
   changeOf,
-  details,
+  details: describePoll,
   columns: ["STARTED", "STATUS", "BY", "HTTP", "ITEMS", "NEW", "MS", ""],
   row: (run) => [
     timeText(run.startedAt, run.timezone),
@@ -71,8 +71,8 @@ const list = commandFor<{ polls: PollView[] }>("GET /polls", routes.list, {
         poll.name,
         poll.status,
         poll.source.kind,
-        shorten(place(poll), 50),
-        when(poll),
+        shorten(addressOf(poll), 50),
+        formatTiming(poll),
         poll.state.lastStatus ?? "-",
         timeText(poll.state.lastChangeAt, poll.schedule?.tz),
       ]),
@@ -85,10 +85,10 @@ const add = commandFor<PollView>("POST /polls", routes.add, {
   args: [{ name: "name", description: "The name of the poll", optional: true }],
   options,
   members: newPoll,
-  view: details,
+  view: describePoll,
 });
 
-/** Asks one of two routes: it tests a poll that exists, or one that the options describe. */
+/** Uses one of two routes: it tests an existing poll, or one that the options describe. */
 const test = defineCommand({
   name: "test",
   summary: "Show what a check would find and send, without changing anything",
@@ -109,19 +109,19 @@ function newPoll(io: CommandIO): Record<string, unknown> {
   return body;
 }
 
-/** A source is changed as a whole: what is not given of it comes from the one that is there. */
+/** The route replaces a source as a whole, so members that the options leave out come from the existing one. */
 async function changeOf(io: CommandIO): Promise<Record<string, unknown>> {
   const body = bodyOf(io, undefined);
   const { source } = body as { source?: Record<string, unknown> };
   if (source === undefined) return body;
-  const before = await io.gateway.request<PollView>("GET", schedulePath(io, polls));
+  const current = await io.gateway.request<PollView>("GET", schedulePath(io, polls));
   const changes = Object.fromEntries(
     Object.entries(source).filter(([, value]) => value !== undefined),
   );
-  const isSameKind = io.options["kind"] === undefined || io.options["kind"] === before.source.kind;
+  const isSameKind = io.options["kind"] === undefined || io.options["kind"] === current.source.kind;
   return {
     ...body,
-    source: isSameKind ? { ...before.source, ...changes, kind: before.source.kind } : changes,
+    source: isSameKind ? { ...current.source, ...changes, kind: current.source.kind } : changes,
   };
 }
 

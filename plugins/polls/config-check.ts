@@ -1,4 +1,4 @@
-/** Polls of the configuration that could not run: sources, schedules, models that nothing offers, deliveries to nowhere. */
+/** Reports polls of the configuration that could not run: invalid sources and schedules, unknown models, and undeliverable results. */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
 import { deliveryFaults } from "portico/deliveries";
 import { targetFaults } from "portico/models";
@@ -60,7 +60,7 @@ function checkPayload(payload: unknown): void {
   if (payload !== undefined) checkPollPayload(readPayload(payload, "payload"));
 }
 
-/** Which ports are the gateway's own is known only while it runs. */
+/** Validates the address or path of a source. The gateway's own ports are unknown here, because it may not run. */
 function checkPlace(
   { paths }: ConfigCheckSubject,
   settings: PollsConfig,

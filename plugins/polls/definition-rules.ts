@@ -1,4 +1,4 @@
-/** Rules for definitions that need no running gateway: a start and `portico config validate` apply the same ones. */
+/** Rules for definitions that need no running gateway. The start and `portico config validate` apply the same ones. */
 import { eventPlaceholders } from "portico/deliveries";
 import {
   formatDuration,
@@ -12,9 +12,9 @@ import type { PollBody } from "./poll.ts";
 import type { ConfiguredPoll } from "./schema.ts";
 
 const DEFAULT_EVERY = "5m";
-const SHORTEST_MS = 100;
+const MIN_INTERVAL_MS = 100;
 
-/** When a poll is checked. `readSchedule` throws for a schedule that it cannot read. */
+/** Returns the interval or schedule of a poll. `readSchedule` throws for an invalid schedule. */
 export function timingOf(
   { every, schedule }: Pick<ConfiguredPoll, "every" | "schedule">,
   readSchedule: (schedule: unknown) => ScheduleSpec,
@@ -24,11 +24,11 @@ export function timingOf(
     return { schedule: readSchedule(schedule) };
   }
   const everyMs = parseDuration(every ?? DEFAULT_EVERY, "every");
-  if (everyMs < SHORTEST_MS) throw errors.everyTooShort({ param: "every" });
+  if (everyMs < MIN_INTERVAL_MS) throw errors.everyTooShort({ param: "every" });
   return { every: formatDuration(everyMs), schedule: { kind: "every", everyMs } };
 }
 
-/** What a payload may hold in a poll. Throws `invalid_request_error`. */
+/** Validates the payload of a poll. Throws `invalid_request_error`. */
 export function checkPollPayload(payload: PayloadSpec): void {
   refuseAnnounce(payload);
   if (payload.kind === "systemEvent") checkTemplate(payload.text, "payload.text");
@@ -40,7 +40,7 @@ export function checkPollPayload(payload: PayloadSpec): void {
     checkTemplate(placeholder, "payload.delivery");
 }
 
-/** Strangers write what a poll finds, so its turns may not post to the main session. */
+/** Outsiders write the content that a poll finds, so its turns may not post to the main session. */
 function refuseAnnounce(payload: { kind?: unknown; delivery?: unknown }): void {
   if (payload.kind === "agentTurn" && payload.delivery === "announce")
     throw errors.announceNotAllowed({ param: "payload.delivery" });

@@ -1,4 +1,4 @@
-/** From the definition that a user writes to what the store keeps of a poll. */
+/** Converts the definition of a poll to its stored form. */
 import type { PluginContext } from "portico";
 import { openPayload, sealPayload } from "portico/deliveries";
 import {
@@ -15,7 +15,7 @@ import { maskSource, placeOf, type PollBody } from "./poll.ts";
 import type { ConfiguredPoll, PollsConfig, Source } from "./schema.ts";
 import { confinePath, fileRoots } from "./sources/confined.ts";
 
-/** The optional fields that are kept as they are. */
+/** The optional fields that are stored unchanged. */
 export const SETTINGS = [
   "description",
   "maxItems",
@@ -31,7 +31,7 @@ export interface DefinitionOptions {
   settings(): PollsConfig;
 }
 
-export type Maker = Pick<PollBody, "origin" | "createdBy">;
+export type Creator = Pick<PollBody, "origin" | "createdBy">;
 
 export class PollDefinitions {
   readonly #options: DefinitionOptions;
@@ -40,12 +40,12 @@ export class PollDefinitions {
     this.#options = options;
   }
 
-  /** Throws `invalid_request_error` for a definition that could not work. `before`: what it replaces. */
-  bodyOf(definition: ConfiguredPoll, maker: Maker, now: number, before?: PollBody): PollBody {
+  /** Converts a definition. Throws `invalid_request_error` for one that could not work. `before` is the body that it replaces. */
+  bodyOf(definition: ConfiguredPoll, creator: Creator, now: number, before?: PollBody): PollBody {
     const { ctx, tools } = this.#options;
     const source = this.#sourceOf(definition, before);
     const payload = this.#payloadOf(definition, source, before);
-    const { origin, createdBy } = maker;
+    const { origin, createdBy } = creator;
     const body: PollBody = {
       ...timingOf(definition, (schedule) => tools.readSchedule(schedule, now, "schedule")),
       source,
@@ -58,7 +58,7 @@ export class PollDefinitions {
     for (const key of SETTINGS) {
       if (definition[key] !== undefined) Object.assign(body, { [key]: definition[key] });
     }
-    // A poll whose source has become forbidden can still be renamed and switched off.
+    // A poll whose source has become forbidden can still be renamed and disabled.
     const isSamePlace =
       before !== undefined &&
       origin === before.origin &&
@@ -68,13 +68,13 @@ export class PollDefinitions {
     return { ...body, payload: sealPayload(ctx, payload) };
   }
 
-  /** An interval begins at once, with the baseline; a schedule begins at its first date. */
+  /** An interval begins at once, with the check that sets the baseline. A schedule begins at its first date. */
   firstCheckAt(body: PollBody, now: number): number {
     if (body.every !== undefined) return now;
     return this.#options.tools.next(body.schedule, now, body.anchorMs) ?? now;
   }
 
-  /** Secrets that a user sends back masked keep their value. */
+  /** Restores secrets that a user sends back masked, and validates the source. */
   #sourceOf(definition: ConfiguredPoll, before: PollBody | undefined): Source {
     const masked = before && maskSource(before.source);
     const source = restoreMaskedSecrets(definition.source, masked, before?.source, "source");

@@ -1,6 +1,6 @@
-/** What a check would find and send, shown without keeping or sending anything. */
+/** Shows what a check would find and send, without storing or sending anything. */
 import type { PayloadSpec } from "portico/schedules";
-import type { Checked } from "./checking/check.ts";
+import type { SourceCheck } from "./checking/check.ts";
 import type { PollRunner } from "./checking/runner.ts";
 import { render } from "./checking/template.ts";
 import { errors } from "./errors.ts";
@@ -44,7 +44,7 @@ async function readOnce(
   runner: PollRunner,
   body: PollBody,
   cursor: Cursor | undefined,
-): Promise<Checked> {
+): Promise<SourceCheck> {
   try {
     return await runner.read(body, cursor);
   } catch (error) {
@@ -53,8 +53,8 @@ async function readOnce(
   }
 }
 
-/** The item that the templates are filled in with: a new one, else the last that is listed, else the text. */
-function exampleOf({ news, sample }: Checked, text: string | undefined, url: string): unknown {
+/** Returns the item for the placeholders: a new one, else the last listed one, else the text. */
+function exampleOf({ news, sample }: SourceCheck, text: string | undefined, url: string): unknown {
   const whole = text === undefined ? undefined : { text, url };
   return news[0] ?? sample.at(-1) ?? whole;
 }

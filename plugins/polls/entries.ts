@@ -1,19 +1,19 @@
-/** The polls in the store: add, find, change, remove, and those of the configuration. */
+/** The polls in the store: adds, finds, changes and removes them, and syncs those of the configuration. */
 import type { Principal } from "portico";
 import { createScheduleEntries, isDead, wantsEnabled } from "portico/schedules";
 import type { Store } from "portico/store";
-import { type DefinitionOptions, type Maker, PollDefinitions } from "./definition.ts";
+import { type DefinitionOptions, type Creator, PollDefinitions } from "./definition.ts";
 import { identityOf, KIND, type Poll, type PollBody, type PollState, toPoll } from "./poll.ts";
 import type { ConfiguredPoll, NewPoll, PollChange } from "./schema.ts";
 
 export interface PollEntriesOptions extends DefinitionOptions {
-  /** Called after each change: due times may have moved. */
+  /** Called after each change, because due times may have moved. */
   changed(): void;
 }
 
 type StoredPolls = ReturnType<typeof createScheduleEntries<ConfiguredPoll, Poll>>;
 
-/** Who asks for a change. */
+/** The origin of a change. */
 type Editor = "api" | "agent";
 
 /** A change of a poll, before it is written. */
@@ -21,17 +21,17 @@ interface Edit {
   before: Poll;
   change: PollChange;
   body: PollBody;
-  /** The source is another one: the next check sets a new baseline. */
+  /** True if the poll has another source, so that the next check sets a new baseline. */
   rebaselined: boolean;
   now: number;
 }
 
 const NEW_STATE: PollState = { consecutiveErrors: 0, checks: 0, changes: 0 };
-/** `Retry-After` is obeyed up to an hour and a lease lasts minutes: only an interval can put a check further off. */
+/** `Retry-After` is obeyed up to an hour and a lease lasts minutes, so only an interval can defer a check further. */
 const LONGEST_WAIT_MS = 4_200_000;
 
 export class PollEntries {
-  /** What polls share with every other kind of schedule. */
+  /** The operations that polls share with every other kind of schedule. */
   readonly stored: StoredPolls;
   readonly #options: PollEntriesOptions;
   readonly #definitions: PollDefinitions;
@@ -57,9 +57,9 @@ export class PollEntries {
     return this.#options.ctx.use("store");
   }
 
-  /** What the store keeps of a definition. Throws `invalid_request_error` for one that could not work. */
-  bodyOf(definition: ConfiguredPoll, maker: Maker, now: number): PollBody {
-    return this.#definitions.bodyOf(definition, maker, now);
+  /** Converts a definition to its stored form. Throws `invalid_request_error` for one that could not work. */
+  bodyOf(definition: ConfiguredPoll, creator: Creator, now: number): PollBody {
+    return this.#definitions.bodyOf(definition, creator, now);
   }
 
   add(definition: NewPoll, origin: Editor, createdBy: Principal): Promise<Poll> {
@@ -90,9 +90,9 @@ export class PollEntries {
   }
 
   /**
-   * At the start: takes back the leases of processes of this machine that are gone, so that their checks start again at
-   * once. If such a process still runs after all, its commit is refused and nothing happens twice. Resolves to how many
-   * leases there were.
+   * Releases the leases of dead processes of this machine at the start, so that their checks are repeated at once. If such a
+   * process still runs after all, the store refuses its commit, so that nothing happens twice. Resolves to the number of
+   * released leases.
    */
   async freeLeases(all: readonly Poll[]): Promise<number> {
     let count = 0;
@@ -100,8 +100,9 @@ export class PollEntries {
       const { leased, ...rest } = state;
       if (leased === undefined || leased.until !== row.nextAt) continue;
       // Earlier versions named no worker.
-      const isGone = leased.worker === undefined || isDead(leased.worker, { afterStart: true });
-      if (!isGone) continue;
+      const isWorkerDead =
+        leased.worker === undefined || isDead(leased.worker, { afterStart: true });
+      if (!isWorkerDead) continue;
       await this.#store.tick({
         kind: KIND,
         id: row.id,
@@ -115,7 +116,7 @@ export class PollEntries {
     return count;
   }
 
-  /** Brings forward checks that are planned too far ahead, because the clock went back. */
+  /** Brings forward checks that are due too late because the clock went back. */
   async rewindIntervals(now: number, all?: readonly Poll[]): Promise<void> {
     for (const { row, body } of all ?? (await this.stored.list())) {
       const { schedule } = body;
@@ -143,35 +144,35 @@ export class PollEntries {
   }
 
   #changedBody(poll: Poll, change: PollChange, editor: Editor, now: number): PollBody {
-    const { anchorMs, origin: before, createdBy, every, schedule, ...rest } = poll.body;
-    // An agent that gives a poll another source makes it its own, with an agent's limits.
-    const origin = editor === "agent" && change.source !== undefined ? "agent" : before;
+    const { anchorMs, origin: currentOrigin, createdBy, every, schedule, ...rest } = poll.body;
+    // If the agent changes the source of a poll, the limits for polls of the agent apply to it from then on.
+    const origin = editor === "agent" && change.source !== undefined ? "agent" : currentOrigin;
     // A poll that another principal changes still acts for its creator.
-    const maker: Maker = createdBy === undefined ? { origin } : { origin, createdBy };
+    const creator: Creator = createdBy === undefined ? { origin } : { origin, createdBy };
     if (isRescheduled(change)) {
       const definition = { ...rest, ...change } as ConfiguredPoll;
-      return this.#definitions.bodyOf(definition, maker, now, poll.body);
+      return this.#definitions.bodyOf(definition, creator, now, poll.body);
     }
     const timing = every === undefined ? { schedule } : { every };
     const definition = { ...rest, ...timing, ...change } as ConfiguredPoll;
-    return { ...this.#definitions.bodyOf(definition, maker, now, poll.body), anchorMs };
+    return { ...this.#definitions.bodyOf(definition, creator, now, poll.body), anchorMs };
   }
 
   /** Whether a changed poll is enabled, when it is checked next, and what remains of its state. */
   #placeChanged({ before, change, body, rebaselined, now }: Edit) {
     const { row } = before;
     const enabled = wantsEnabled(change, row.enabled);
-    const isRevived = enabled && !row.enabled;
+    const isReenabled = enabled && !row.enabled;
     const { leased, ...state } = before.state;
     if (rebaselined) delete state.cursor;
-    if (isRevived || rebaselined) state.consecutiveErrors = 0;
-    // A check that is running loses its lease by this change: it starts again at once.
+    if (isReenabled || rebaselined) state.consecutiveErrors = 0;
+    // A running check loses its lease by this change, so it is repeated at once.
     const losesLease = leased !== undefined && leased.until === row.nextAt;
-    const startsAgain = isRevived || rebaselined || isRescheduled(change) || losesLease;
-    const keptAt = enabled && !startsAgain ? row.nextAt : null;
+    const startsAgain = isReenabled || rebaselined || isRescheduled(change) || losesLease;
+    const currentSlot = enabled && !startsAgain ? row.nextAt : null;
     return {
       enabled,
-      nextAt: keptAt ?? this.#firstCheckAt(body, enabled, now),
+      nextAt: currentSlot ?? this.#firstCheckAt(body, enabled, now),
       state,
       cursor: rebaselined ? null : undefined,
     };

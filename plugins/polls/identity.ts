@@ -1,95 +1,95 @@
-/** Which items are new. */
+/** Finds the new items of a list. */
 import { createHash } from "node:crypto";
 import { exactJson } from "portico";
 import { errors } from "./errors.ts";
 import { TimeSlices } from "./time-slices.ts";
 
-/** One thing that a source lists. */
+/** An item that a source lists. */
 export interface Item {
-  /** What templates see as `item`. */
+  /** The value of `item` in templates. */
   value: unknown;
-  /** The source's own name for it (`key`, guid). */
+  /** The id that the source gives the item (`key`, guid). */
   id?: string;
   link?: string;
 }
 
-const short = (text: string): string =>
+const shortHash = (text: string): string =>
   createHash("sha256").update(text).digest("base64url").slice(0, 16);
 
-/** Deeper than any JSON that people read; a deeper item was made to exhaust the gateway. */
+/** Genuine JSON is never nested more deeply. A deeper item is meant to exhaust the gateway. */
 const MAX_DEPTH = 500;
 
-/** JSON with sorted keys: the same content always reads the same. Throws `upstream_error` where it is too deep. */
-function canonical(value: unknown, depth = 0): string {
+/** Returns JSON with sorted keys, so that equal values have equal texts. Throws `upstream_error` for a value that is too deep. */
+function canonicalize(value: unknown, depth = 0): string {
   if (depth > MAX_DEPTH) throw errors.itemTooDeep();
   if (Array.isArray(value))
-    return `[${value.map((entry) => canonical(entry, depth + 1)).join(",")}]`;
+    return `[${value.map((entry) => canonicalize(entry, depth + 1)).join(",")}]`;
   if (typeof value !== "object" || value === null || exactJson.isNumber(value))
     return exactJson.stringify(value) ?? "null";
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonical(inner, depth + 1)}`).join(",")}}`;
+  return `{${entries.map(([key, inner]) => `${JSON.stringify(key)}:${canonicalize(inner, depth + 1)}`).join(",")}}`;
 }
 
-interface Known {
+interface KeyedItem {
   item: Item;
-  /** From the most to the least telling; the last is the content's hash. */
+  /** Hashes of the item's id, link and content, in this order. */
   keys: string[];
 }
 
-const keysOf = (item: Item): Known => ({
+const addKeys = (item: Item): KeyedItem => ({
   item,
   keys: [
-    ...(item.id === undefined || item.id === "" ? [] : [short(`i ${item.id}`)]),
-    ...(item.link === undefined || item.link === "" ? [] : [short(`l ${item.link}`)]),
-    short(`h ${canonical(item.value)}`),
+    ...(item.id === undefined || item.id === "" ? [] : [shortHash(`i ${item.id}`)]),
+    ...(item.link === undefined || item.link === "" ? [] : [shortHash(`l ${item.link}`)]),
+    shortHash(`h ${canonicalize(item.value)}`),
   ],
 });
 
 /**
- * Splits a list into what was seen and what is new. An item is identified by its id, else its link, else its content; a
- * key that several items of one list share identifies none of them, and the next one counts. All keys of every item are remembered,
- * so a source that changes which of them are unique brings nothing twice.
+ * Finds the new items of a list. An item is identified by its id, else its link, else its content. A key that several items
+ * of the list share identifies none of them, so their next key counts. All keys of every item are stored, so that no item
+ * is reported twice if other keys become unique.
  */
 export async function newItems(
   items: readonly Item[],
   seen: readonly string[],
 ): Promise<{ fresh: Item[]; seen: string[] }> {
-  const known = await TimeSlices.map(items, keysOf);
-  const times = await countKeys(known);
-  const before = new Set(seen);
-  const newIds = new Set<string>();
-  const fresh = await TimeSlices.filter(known, ({ keys }) => {
-    const telling = keys.find((key) => times.get(key) === 1) ?? keys.at(-1)!;
-    if (before.has(telling) || newIds.has(telling)) return false;
-    newIds.add(telling);
+  const keyedItems = await TimeSlices.map(items, addKeys);
+  const counts = await countKeys(keyedItems);
+  const previousKeys = new Set(seen);
+  const newKeys = new Set<string>();
+  const fresh = await TimeSlices.filter(keyedItems, ({ keys }) => {
+    const identifyingKey = keys.find((key) => counts.get(key) === 1) ?? keys.at(-1)!;
+    if (previousKeys.has(identifyingKey) || newKeys.has(identifyingKey)) return false;
+    newKeys.add(identifyingKey);
     return true;
   });
   return {
     fresh: fresh.map(({ item }) => item),
-    seen: remembered(
+    seen: mergeSeenKeys(
       seen,
-      known.flatMap(({ keys }) => keys),
+      keyedItems.flatMap(({ keys }) => keys),
     ),
   };
 }
 
-/** How many items have each key. */
-async function countKeys(known: readonly Known[]): Promise<ReadonlyMap<string, number>> {
+/** Counts the items that have each key. */
+async function countKeys(keyedItems: readonly KeyedItem[]): Promise<ReadonlyMap<string, number>> {
   const slices = new TimeSlices();
-  const times = new Map<string, number>();
-  for (const { keys } of known) {
+  const counts = new Map<string, number>();
+  for (const { keys } of keyedItems) {
     if (slices.isOver) await slices.pause();
-    for (const key of keys) times.set(key, (times.get(key) ?? 0) + 1);
+    for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1);
   }
-  return times;
+  return counts;
 }
 
 const KEEP_AT_LEAST = 3_000;
 
-/** What is listed now goes to the end and always stays; of the rest the oldest are forgotten. */
-function remembered(seen: readonly string[], current: readonly string[]): string[] {
-  const now = new Set(current);
-  const room = Math.max(KEEP_AT_LEAST, 2 * now.size) - now.size;
-  const older = seen.filter((key) => !now.has(key));
-  return [...older.slice(Math.max(0, older.length - room)), ...now];
+/** Moves the current keys to the end and keeps all of them. Of the others, the oldest are dropped. */
+function mergeSeenKeys(seen: readonly string[], current: readonly string[]): string[] {
+  const currentKeys = new Set(current);
+  const remainingCount = Math.max(KEEP_AT_LEAST, 2 * currentKeys.size) - currentKeys.size;
+  const older = seen.filter((key) => !currentKeys.has(key));
+  return [...older.slice(Math.max(0, older.length - remainingCount)), ...currentKeys];
 }

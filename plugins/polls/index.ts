@@ -1,4 +1,4 @@
-/** `portico/polls`: the events of polls. Types only. */
+/** `portico/polls`: the types of the events of polls. */
 
 declare module "portico" {
   interface Events {
@@ -14,15 +14,15 @@ export interface PollChanged {
   url: string;
   runId: string;
   changedAt: string;
-  /** New items; 1 for a source that is one text. */
+  /** The number of new items; 1 for a source that is one text. */
   count: number;
-  /** The first of them, oldest first, at most 50. */
+  /** The first new items, oldest first, at most 50. */
   items: unknown[];
-  /** For sources that are one text: lines that went (`-`) and came (`+`). */
+  /** For sources that are one text: the removed (`-`) and added (`+`) lines. */
   diff?: string;
 }
 
-/** Every failed check has one. */
+/** Emitted for every failed check. */
 export interface PollFailed {
   pollId: string;
   name: string;
@@ -31,8 +31,8 @@ export interface PollFailed {
   runId: string;
   failedAt: string;
   error: string;
-  /** In a row, this one included. */
+  /** The number of consecutive failures, including this one. */
   consecutiveErrors: number;
-  /** When it is tried again; `null` for never. */
+  /** The time of the next check, in ISO 8601; null if there is none. */
   nextCheckAt: string | null;
 }

@@ -1,4 +1,4 @@
-/** What the routes, the agent's tool and the command line all do. */
+/** The operations that the routes and the agent's tool share. */
 import { compile, type PluginContext, type Principal, principalNamed } from "portico";
 import type { Grant } from "portico/agent";
 import { mergePatch } from "portico/schedules";
@@ -49,7 +49,7 @@ export class Operations {
     return this.#entries.stored.failing();
   }
 
-  /** What the polls of a name grant to their turns. Only the owner says which tools a poll has. */
+  /** Returns the rights that the polls of a name grant to their turns. Only the owner can set the tools of a poll. */
   async grants(name: string): Promise<Grant[]> {
     const principal = principalNamed("poll", name);
     const all = await this.#entries.stored.list();
@@ -120,7 +120,7 @@ export class Operations {
     return dryRun(this.#runner, {
       name: row.name ?? row.id,
       body,
-      // Without a condition: a response with 304 would show nothing.
+      // The request is unconditional, because a 304 response would show nothing.
       cursor: cursor ? { ...cursor, validators: undefined } : undefined,
     });
   }
@@ -129,7 +129,7 @@ export class Operations {
     return { runs: await this.#entries.stored.history(id, limit, viewCheck) };
   }
 
-  /** Throws 400 where the turns of a poll could ask no model. */
+  /** Throws 400 if the turns of a poll could use no model. */
   async #checkModel({ payload }: PollChange, createdBy: Principal): Promise<void> {
     if (payload === undefined) return;
     const tools = await this.#ctx.use("schedule").load();
@@ -141,7 +141,7 @@ export class Operations {
   }
 }
 
-/** The session that the payload names. One with placeholders is named by strangers, and grants nothing. */
+/** Returns the session that the payload names. Content from outside fills in placeholders, so a template grants no session. */
 function sessionsOf({ payload }: PollBody): string[] {
   const session = payload.kind === "agentTurn" ? payload.session : undefined;
   return session === undefined || session.includes("{") ? [] : [session];

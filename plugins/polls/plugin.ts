@@ -1,4 +1,4 @@
-/** Watches sources: feeds, JSON lists, web pages, documents, files; what is new becomes an event or a turn. */
+/** Checks feeds, JSON lists, web pages, documents and files. News becomes an event or a turn. */
 import { definePlugin } from "portico";
 import { targetsIn } from "portico/deliveries";
 import type {} from "portico/metrics";
@@ -10,7 +10,7 @@ import { PollsConfig } from "./schema.ts";
 import type { Polls } from "./start.ts";
 import { addTool } from "./tool.ts";
 
-/** The gateway answers first; checks that are due can wait this long. */
+/** The delay of the start, in ms, so that the gateway can respond to requests first. */
 const START_AFTER_MS = 80;
 
 export default definePlugin({

@@ -1,33 +1,33 @@
-/** Where polls may go. */
+/** Decides which addresses polls may reach. */
 import { isPorticoError, type PluginContext, PorticoError } from "portico";
 import { createGuard, type Guard, writtenOrigins } from "portico/egress";
 import type { PollBody } from "./poll.ts";
 import type { PollsConfig } from "./schema.ts";
 
 /**
- * Public addresses only, with one exception: the owner may write down a private address himself, and that origin is
- * then allowed for that poll. A redirect from elsewhere to a private address, and a public name that leads to one,
- * stay refused; so do, always, link-local and metadata addresses and the gateway's own ports. What the agent adds
- * gets no exception, and what another principal adds reaches public addresses only, whatever the settings exempt.
+ * Returns the guard of a poll. Polls reach public addresses only, with one exception: if the owner writes a private
+ * address, that origin is allowed for that poll. Redirects to private addresses and public names that resolve to one stay
+ * refused, and link-local and metadata addresses and the gateway's own ports are always refused. Polls that the agent adds
+ * get no exception, and those of other principals reach public addresses only, regardless of exemptions in the settings.
  */
 export const guardOf = (ctx: PluginContext, settings: PollsConfig, poll: GuardedPoll): Guard =>
   guardFor(settings, poll, () => ctx.ports());
 
 type GuardedPoll = Pick<PollBody, "source" | "origin" | "createdBy" | "allowPrivateNetwork">;
 
-/** The same without a running gateway: `ownPorts` are those that it listens on. */
+/** Returns the guard of a poll without a running gateway. `ownPorts` returns the ports on which the gateway listens. */
 export function guardFor(
   settings: PollsConfig,
   { source, origin, createdBy = "owner", allowPrivateNetwork }: GuardedPoll,
   ownPorts: () => readonly number[],
 ): Guard {
   const isOwners = createdBy === "owner";
-  const trusted = isOwners && origin !== "agent";
-  const allowedOrigins = trusted && source.url !== undefined ? writtenOrigins(source.url) : [];
+  const isTrusted = isOwners && origin !== "agent";
+  const allowedOrigins = isTrusted && source.url !== undefined ? writtenOrigins(source.url) : [];
   return createGuard({
     policy: () => ({
       allowPrivate:
-        (isOwners && settings.allowPrivateNetwork) || (trusted && allowPrivateNetwork === true),
+        (isOwners && settings.allowPrivateNetwork) || (isTrusted && allowPrivateNetwork === true),
       allowedHostnames: isOwners ? settings.allowedHostnames : [],
       hostnameAllowlist: settings.hostnameAllowlist,
       allowedOrigins,
@@ -37,7 +37,7 @@ export function guardFor(
   });
 }
 
-/** Judges the address of a source. Throws as the guard does, with the place in the definition as `param`. */
+/** Validates the address of a source. Throws the guard's error with the member of the definition as `param`. */
 export function checkAddress(guard: Pick<Guard, "precheck">, url: string): void {
   try {
     guard.precheck(url);

@@ -1,4 +1,4 @@
-/** What a poll is in the store, and how it is shown. */
+/** The stored form of a poll, and its form in responses. */
 import { createHash } from "node:crypto";
 import { maskAddress, type PluginContext, type Principal, principalNamed } from "portico";
 import { viewPayload } from "portico/deliveries";
@@ -12,7 +12,7 @@ export const KIND = "poll";
 
 export interface PollBody {
   description?: string;
-  /** As it was given, where the schedule was given as an interval. */
+  /** The interval, if the definition has one instead of a schedule. */
   every?: string;
   schedule: ScheduleSpec;
   source: Source;
@@ -23,9 +23,9 @@ export interface PollBody {
   maxBytes?: number;
   allowPrivateNetwork?: boolean;
   origin: "api" | "config" | "agent";
-  /** Tools that its turns have beside those of every poll. */
+  /** Tools of the poll's turns in addition to those of every poll. */
   tools?: readonly string[];
-  /** Who made it. Polls of the configuration and of older versions have none. */
+  /** The principal that created the poll. Polls of the configuration and of older versions have none. */
   createdBy?: Principal;
   anchorMs: number;
 }
@@ -41,26 +41,26 @@ export interface PollState {
   consecutiveErrors: number;
   checks: number;
   changes: number;
-  /** The cursor in small, for listings. */
+  /** An extract of the cursor for listings. */
   cursor?: { items?: number; etag?: string; lastModified?: string; hash?: string };
-  /** While a check is going on: `nextAt` is the end of its lease, and this is when it was due. */
+  /** The lease of a running check. `nextAt` is then `until`, and `dueAt` is the original slot. */
   leased?: { until: number; dueAt: number | null; worker?: string };
-  /** For a poll of the configuration: its definition as it was read, to see a change. */
+  /** For a poll of the configuration: its definition as JSON, which reveals changes. */
   configured?: string;
 }
 
-/** Where a poll stands; written together with what it fires. */
+/** The position of a poll in its source. It is written in the same transaction as the deliveries. */
 export interface Cursor {
   kind: "items" | "text";
   validators?: Validators;
-  /** When the source was last read without a condition. */
+  /** The time of the last unconditional request, in epoch ms. */
   fullAt: number;
-  /** Keys of the items that were seen. */
+  /** The keys of the known items. */
   seen?: string[];
   hash?: string;
-  /** The document's form, where it was there to its end: one that does not end so is cut off. */
+  /** The format of the last complete document. If a later one of this format is incomplete, it was cut off. */
   form?: Form;
-  /** The text before, for the difference; left out where it is large. */
+  /** The last text, for the diff; absent if it is large. */
   text?: string;
 }
 
@@ -80,8 +80,8 @@ export function toPoll(row: Schedule): Poll {
 }
 
 /**
- * Whom what it finds is done for: never the owner, since strangers write it. A poll that another principal made acts for
- * that one.
+ * Returns the principal on whose behalf a poll acts. It is never the owner, because outsiders write the content. A poll that
+ * another principal created acts on behalf of that principal.
  */
 export function principalOfPoll({ row, body }: Pick<Poll, "row" | "body">): Principal {
   const { createdBy = "owner" } = body;
@@ -91,7 +91,7 @@ export function principalOfPoll({ row, body }: Pick<Poll, "row" | "body">): Prin
 export const digest = (text: string): string =>
   createHash("sha256").update(text).digest("hex").slice(0, 20);
 
-/** What the cursor belongs to: where this changes, the poll starts again with a baseline. */
+/** Returns the identity of a source, to which the cursor belongs. If it changes, the poll sets a new baseline. */
 export function identityOf(source: Source): string {
   const { kind, url, path, items, key, selector, ignore, remove, match, method, body, browser } =
     source;
@@ -111,30 +111,30 @@ export function identityOf(source: Source): string {
   ]);
 }
 
-/** The address of a source, in a form without secrets. */
+/** Returns the address or path of a source, without secrets. */
 export const placeOf = ({ url, path }: Source): string =>
   url === undefined ? (path ?? "") : maskAddress(url);
 
-/** Text that is JSON is masked as what it means. */
-function maskedBody(body: Source["body"]): Source["body"] {
+/** Masks secrets in the body of a request. Text that contains JSON is masked as JSON. */
+function maskBody(body: Source["body"]): Source["body"] {
   if (typeof body !== "string") return maskNamed(body) as Source["body"];
   try {
-    const [plain, shown] = [JSON.parse(body), maskNamed(JSON.parse(body))].map((value) =>
+    const [json, maskedJson] = [JSON.parse(body), maskNamed(JSON.parse(body))].map((value) =>
       JSON.stringify(value),
     );
-    return plain === shown ? body : shown;
+    return json === maskedJson ? body : maskedJson;
   } catch {
     return body;
   }
 }
 
-/** A source as it may be shown. */
+/** Masks the secrets of a source. */
 export const maskSource = (source: Source): Source => ({
   ...maskedRequest(source),
-  body: maskedBody(source.body),
+  body: maskBody(source.body),
 });
 
-/** A poll as its routes send it, secrets masked. */
+/** Converts a poll for responses, with secrets masked. */
 export function viewPoll(
   ctx: Pick<PluginContext, "find">,
   { row, body, state }: Poll,
@@ -171,16 +171,16 @@ export function viewPoll(
   };
 }
 
-/** What the history keeps about a check. */
+/** The data of a check in the history. */
 export interface CheckData {
   pollId: string;
   trigger: "schedule" | "manual";
-  /** The HTTP status. */
+  /** The HTTP status of the response. */
   httpStatus?: number;
   bytes?: number;
   items?: number;
   count?: number;
-  /** Why it failed; of a check that found something, why a hook did. */
+  /** The reason for which the check failed, or a hook after it. */
   error?: string;
   eventIds?: string[];
   turnIds?: string[];

@@ -4,7 +4,7 @@ import { mountScheduleRoutes } from "portico/schedules";
 import type { Operations } from "./operations.ts";
 import { NewPoll, POLLS } from "./schema.ts";
 
-/** `/polls`, and the same as cron's jobs below `/polls/jobs`. */
+/** The routes exist below `/polls`, and also below `/polls/jobs`, in analogy to `/cron/jobs`. */
 const ROOTS = ["/polls/jobs", "/polls"] as const;
 
 const Trial = Type.Object({
@@ -20,7 +20,7 @@ const testNew = {
   summary: "Test a poll without saving it: show what a check would find and send",
   changes: false,
   body: NewPoll,
-  // the operations check it: the agent's tool has them too
+  // The operations validate the body, because the agent's tool uses the same ones.
   checkedBy: "handler",
   response: jsonResponse(Trial),
 } as const satisfies RouteOptions;

@@ -183,7 +183,7 @@ export const PollsConfig = Type.Object(
 );
 export type PollsConfig = Static<typeof PollsConfig>;
 
-/** What the routes of polls take and return. */
+/** The schemas of the routes of polls. */
 export const POLLS = {
   noun: "poll",
   plural: "polls",

@@ -1,4 +1,4 @@
-/** Puts the parts together at the first use. */
+/** Creates the parts of polls after the gateway's start or at the first use. */
 import type { PluginContext } from "portico";
 import { sealStoredPayloads } from "portico/deliveries";
 import { createLoopSwitch, type LateStarted, openLiveEntries } from "portico/schedules";
@@ -37,8 +37,8 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
     async prepare(all) {
       for (const { body } of all)
         if (body.payload.kind === "hook") tools.declareHookEvent(body.payload.event);
-      const freed = await entries.freeLeases(all);
-      await entries.rewindIntervals(ctx.use("store").now(), freed === 0 ? all : undefined);
+      const freedCount = await entries.freeLeases(all);
+      await entries.rewindIntervals(ctx.use("store").now(), freedCount === 0 ? all : undefined);
       await sealStoredPayloads(ctx, all, entries.stored);
     },
   });

@@ -1,4 +1,4 @@
-/** Long work in slices of time: between two of them, whatever else the process has to do gets its turn. */
+/** Splits long work into time slices, so that the event loop can process other work between them. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 const SLICE_MS = 20;
@@ -16,7 +16,7 @@ export class TimeSlices {
     this.#end = performance.now() + SLICE_MS;
   }
 
-  /** As `items.map(convert)`, in slices. */
+  /** Works like `items.map(convert)`, in time slices. */
   static async map<T, R>(items: Iterable<T>, convert: (item: T) => R): Promise<R[]> {
     const slices = new TimeSlices();
     const results: R[] = [];
@@ -27,13 +27,13 @@ export class TimeSlices {
     return results;
   }
 
-  /** As `items.filter(keeps)`, in slices. */
-  static async filter<T>(items: Iterable<T>, keeps: (item: T) => boolean): Promise<T[]> {
+  /** Works like `items.filter(predicate)`, in time slices. */
+  static async filter<T>(items: Iterable<T>, predicate: (item: T) => boolean): Promise<T[]> {
     const slices = new TimeSlices();
     const results: T[] = [];
     for (const item of items) {
       if (slices.isOver) await slices.pause();
-      if (keeps(item)) results.push(item);
+      if (predicate(item)) results.push(item);
     }
     return results;
   }

@@ -47,12 +47,12 @@ const parameters = Type.Object({
 
 type Arguments = Static<typeof parameters>;
 
-/** What is done with one poll, by its id. */
+/** An action on one poll. */
 type Action = (polls: Operations, id: string, args: Arguments) => Promise<unknown>;
 
-const ON_ONE: Readonly<Record<Exclude<Arguments["action"], "list" | "add">, Action>> = {
+const POLL_ACTIONS: Readonly<Record<Exclude<Arguments["action"], "list" | "add">, Action>> = {
   show: (polls, id) => polls.show(id),
-  edit,
+  edit: editPoll,
   enable: (polls, id) => polls.switch(id, "enabled"),
   disable: (polls, id) => polls.switch(id, "disabled"),
   run: (polls, id) => polls.run(id),
@@ -61,7 +61,7 @@ const ON_ONE: Readonly<Record<Exclude<Arguments["action"], "list" | "add">, Acti
   rm: (polls, id) => polls.remove(id),
 };
 
-/** The agent's way to watch something. */
+/** Adds the tool `polls`, with which the agent watches sources. */
 export function addTool(ctx: PluginContext, operations: () => Promise<Operations>): void {
   ctx.tool({
     name: "polls",
@@ -75,18 +75,18 @@ export function addTool(ctx: PluginContext, operations: () => Promise<Operations
       if (action === "add") return polls.add(definitionOf(args), "agent", principal);
       if (id === undefined) throw errors.idMissing({ action }, { param: "id" });
       refuseOthersEntry(principal, "poll", await polls.show(id));
-      return ON_ONE[action](polls, id, args);
+      return POLL_ACTIONS[action](polls, id, args);
     },
   });
 }
 
-async function edit(polls: Operations, id: string, args: Arguments): Promise<unknown> {
+async function editPoll(polls: Operations, id: string, args: Arguments): Promise<unknown> {
   const before = await polls.show(id);
   const change = completeChange(definitionOf(args), before);
   const source = sourceOf(args);
   return polls.change(
     id,
-    asBody({ ...change, source: source && sourceAfter(source, before) }),
+    asBody({ ...change, source: source && mergeSource(source, before) }),
     "agent",
   );
 }
@@ -101,21 +101,21 @@ function payloadOf({ message, text }: Arguments): Record<string, unknown> | unde
   return text === undefined ? undefined : { kind: "systemEvent", text };
 }
 
-/** Undefined where no argument describes a source. */
-function sourceOf({ kind, url, items, key, selector }: Arguments): GivenSource | undefined {
+/** Returns undefined if no argument describes a source. */
+function sourceOf({ kind, url, items, key, selector }: Arguments): SourceArguments | undefined {
   const source = { kind, url, items, key, selector };
   return Object.values(source).some((value) => value !== undefined) ? source : undefined;
 }
 
-interface GivenSource {
+interface SourceArguments {
   kind?: string;
   url?: string;
 }
 
-/** What is not given stays, but for what goes along to another address: it was meant for the one before. */
-function sourceAfter(changes: GivenSource, { source }: { source?: unknown }): GivenSource {
-  const { kind, url, ...rest } = source as GivenSource;
-  const fresh = asBody({ ...changes });
+/** Merges changes into a source. The other members stay, unless kind or address change, because they belonged to the previous one. */
+function mergeSource(changes: SourceArguments, { source }: { source?: unknown }): SourceArguments {
+  const { kind, url, ...rest } = source as SourceArguments;
+  const changedFields = asBody({ ...changes });
   const isSame = [undefined, kind].includes(changes.kind) && [undefined, url].includes(changes.url);
-  return { kind, url, ...(isSame && rest), ...fresh };
+  return { kind, url, ...(isSame && rest), ...changedFields };
 }

@@ -36,15 +36,16 @@ export function isForEach(path: ValuePath): boolean {
 
 /** Returns the value at a path, or undefined if nothing is there. */
 export function valueAt(value: unknown, path: ValuePath): unknown {
-  let here = value;
+  let current = value;
   for (const [index, step] of path.entries()) {
     if (step === EACH) {
-      if (!Array.isArray(here)) return undefined;
+      if (!Array.isArray(current)) return undefined;
       const rest = path.slice(index + 1);
-      return here.map((entry) => valueAt(entry, rest));
+      return current.map((entry) => valueAt(entry, rest));
     }
-    if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return undefined;
-    here = (here as Record<string | number, unknown>)[step];
+    if (typeof current !== "object" || current === null || !Object.hasOwn(current, step))
+      return undefined;
+    current = (current as Record<string | number, unknown>)[step];
   }
-  return here;
+  return current;
 }

@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { decodeHTMLStrict } from "entities";
 import { decodeText } from "portico/strings";
 import { parseFeedDate } from "../../plugins/polls/sources/feeds/feed-date.ts";
-import { feedItems } from "../../plugins/polls/sources/feeds/feed.ts";
+import { parseFeed } from "../../plugins/polls/sources/feeds/feed.ts";
 import { type Comparison, reasonFor } from "./reasons.ts";
 
 const VERSION = "6.0.14";
@@ -78,7 +78,7 @@ async function compare(file: string, { version, entries }: Feed): Promise<Compar
   };
   const read = { file, text, version };
   try {
-    const items = (await feedItems(text, PLACE)).map(({ value }) => value as Item);
+    const items = (await parseFeed(text, PLACE)).map(({ value }) => value as Item);
     const ours = {
       date: items.map(timeOf).sort(),
       title: items.map(({ title }) => plainText(title)).sort(),

@@ -6,7 +6,7 @@ import { parseKeyPath } from "../../kernel/text/key-path.ts";
 import { createGuard } from "portico/egress";
 import { parse as parseJson5 } from "../../kernel/config/json5/parse.ts";
 import { parseHookMd } from "../../kernel/host/extensions/hooks/front-matter.ts";
-import { feedItems } from "../../plugins/polls/sources/feeds/feed.ts";
+import { parseFeed } from "../../plugins/polls/sources/feeds/feed.ts";
 import { jsonItems } from "../../plugins/polls/sources/json.ts";
 import { readPath } from "../../plugins/webhooks/mappings/paths.ts";
 import { readTemplate } from "../../plugins/webhooks/mappings/template.ts";
@@ -86,7 +86,7 @@ export const parsers: readonly Parser[] = [
       '<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id><title>a &amp; b</title></entry></feed>',
       '{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"1","title":"a"}]}',
     ],
-    parse: (text) => feedItems(text),
+    parse: (text) => parseFeed(text),
   },
   {
     name: "JSON lists",

@@ -1,4 +1,4 @@
-/** One look at a source: what it holds, and what of that is new. Nothing is written here. */
+/** Reads a source and finds what is new, without writing anything. */
 import type { BrowserService } from "portico/browser";
 import type { Guard } from "portico/egress";
 import { lineDiff } from "./diff.ts";
@@ -13,11 +13,12 @@ import {
   CheckFailed,
 } from "../sources/source.ts";
 
-const TEXT_KEPT = 200_000;
-/** Against nothing, a large text would be shown as new from its first line to its last. */
-const NOT_KEPT = "(no difference can be shown: a text of more than 200,000 characters is not kept)";
-/** A server that answers 304 for ever gets a request without a condition once a day. */
-const FULL_EVERY_MS = 86_400_000;
+const MAX_STORED_CHARS = 200_000;
+/** The diff of a text whose previous version was not stored. A diff against nothing would show every line as new. */
+const NO_DIFFERENCE =
+  "(no difference can be shown: a text of more than 200,000 characters is not kept)";
+/** The interval of unconditional requests, because a faulty server may respond with 304 for ever. */
+const FULL_READ_INTERVAL_MS = 86_400_000;
 const SAMPLE_ITEMS = 20;
 
 export interface CheckOptions {
@@ -34,13 +35,13 @@ export interface CheckOptions {
   now: number;
 }
 
-export interface Checked {
+export interface SourceCheck {
   status: Exclude<CheckStatus, "error">;
   cursor: Cursor | undefined;
-  /** What is new, oldest first; one entry with `diff` for a source that is one text. */
+  /** The new items, oldest first; for a source that is one text, a single entry. */
   news: unknown[];
   diff?: string;
-  /** How many items the source lists now, and the first of them. */
+  /** The number of items that the source lists now. */
   listed?: number;
   sample: unknown[];
   text?: string;
@@ -50,11 +51,11 @@ export interface Checked {
 
 type ItemsContent = Extract<SourceContent, { kind: "items" }>;
 type TextContent = Extract<SourceContent, { kind: "text" }>;
-/** What a comparison says; the facts about the request are added to it. */
-type Comparison = Omit<Checked, "httpStatus" | "bytes">;
-type Moment = Pick<Cursor, "fullAt" | "validators">;
+/** The result of a comparison, without the facts about the request. */
+type Comparison = Omit<SourceCheck, "httpStatus" | "bytes">;
+type CursorFacts = Pick<Cursor, "fullAt" | "validators">;
 
-async function read(request: ReadRequest): Promise<ReadResult> {
+async function readSource(request: ReadRequest): Promise<ReadResult> {
   const { kind } = request.source;
   if (kind === "json") return (await import("../sources/json.ts")).readJson(request);
   if (kind === "feed") return (await import("../sources/feeds/feed.ts")).readFeed(request);
@@ -63,77 +64,81 @@ async function read(request: ReadRequest): Promise<ReadResult> {
   return (await import("../sources/http.ts")).readHttp(request);
 }
 
-/** Reads the source and compares. Throws (`CheckFailed` or `PorticoError`) where it cannot be read: never a change. */
-export async function check(options: CheckOptions): Promise<Checked> {
+/** Reads the source and compares it with the cursor. Throws `CheckFailed` or `PorticoError` if it cannot be read, which never counts as a change. */
+export async function check(options: CheckOptions): Promise<SourceCheck> {
   const { cursor, now } = options;
-  const needsFullRead = cursor === undefined || now - cursor.fullAt >= FULL_EVERY_MS;
+  const needsFullRead = cursor === undefined || now - cursor.fullAt >= FULL_READ_INTERVAL_MS;
   const validators = needsFullRead ? undefined : cursor.validators;
-  const result = await read({ ...options, validators });
-  const moment: Moment = { fullAt: now, validators: result.validators };
-  const comparison = await compare(result.content, options, moment);
+  const result = await readSource({ ...options, validators });
+  const cursorFacts: CursorFacts = { fullAt: now, validators: result.validators };
+  const comparison = await compare(result.content, options, cursorFacts);
   return { ...comparison, bytes: result.bytes, httpStatus: result.status };
 }
 
 async function compare(
   content: SourceContent,
   options: CheckOptions,
-  moment: Moment,
+  cursorFacts: CursorFacts,
 ): Promise<Comparison> {
   if (content.kind === "unchanged")
     return { status: "unchanged", cursor: options.cursor, news: [], sample: [] };
-  if (content.kind === "items") return compareItems(content, options, moment);
-  return compareText(content, options, moment);
+  if (content.kind === "items") return compareItems(content, options, cursorFacts);
+  return compareText(content, options, cursorFacts);
 }
 
 async function compareItems(
   { items }: ItemsContent,
   { cursor, fireOnFirst }: CheckOptions,
-  moment: Moment,
+  cursorFacts: CursorFacts,
 ): Promise<Comparison> {
   const isFirst = cursor?.kind !== "items";
   const { fresh, seen } = await newItems(items, isFirst ? [] : (cursor.seen ?? []));
   const news = isFirst && !fireOnFirst ? [] : fresh.map((item) => item.value);
   return {
     status: statusOf(news.length > 0, isFirst),
-    cursor: { kind: "items", seen, ...moment },
+    cursor: { kind: "items", seen, ...cursorFacts },
     news,
     listed: items.length,
     sample: items.slice(-SAMPLE_ITEMS).map((item) => item.value),
   };
 }
 
-function compareText(content: TextContent, options: CheckOptions, moment: Moment): Comparison {
+function compareText(
+  content: TextContent,
+  options: CheckOptions,
+  cursorFacts: CursorFacts,
+): Comparison {
   const { source, fireOnFirst } = options;
   const { text, hash, ending } = content;
   refuseCutOff(ending, options.cursor?.form);
-  const before = options.cursor?.kind === "text" ? options.cursor : undefined;
-  const isFirst = before === undefined;
+  const previous = options.cursor?.kind === "text" ? options.cursor : undefined;
+  const isFirst = previous === undefined;
   const isAbsent = hash === "absent";
-  if (isAbsent && !isFirst && before.hash !== "absent")
+  if (isAbsent && !isFirst && previous.hash !== "absent")
     throw new CheckFailed("The file no longer exists.");
-  const isChanged = isFirst ? fireOnFirst && !isAbsent : before.hash !== hash;
+  const isChanged = isFirst ? fireOnFirst && !isAbsent : previous.hash !== hash;
   return {
     status: statusOf(isChanged, isFirst),
     cursor: {
       kind: "text",
       hash,
-      text: text.length <= TEXT_KEPT ? text : undefined,
+      text: text.length <= MAX_STORED_CHARS ? text : undefined,
       form: ending?.isWhole ? ending.form : undefined,
-      ...moment,
+      ...cursorFacts,
     },
-    news: isChanged ? [{ text: text.slice(0, TEXT_KEPT), url: placeOf(source), hash }] : [],
-    diff: isChanged ? differenceOf(isFirst ? "" : before.text, text) : undefined,
+    news: isChanged ? [{ text: text.slice(0, MAX_STORED_CHARS), url: placeOf(source), hash }] : [],
+    diff: isChanged ? differenceOf(isFirst ? "" : previous.text, text) : undefined,
     sample: [],
     text,
   };
 }
 
-/** `before` is undefined where the text was too large to be kept. */
-function differenceOf(before: string | undefined, text: string): string {
-  return before === undefined ? NOT_KEPT : lineDiff(before, text);
+/** `previousText` is undefined if it was too large to be stored. */
+function differenceOf(previousText: string | undefined, text: string): string {
+  return previousText === undefined ? NO_DIFFERENCE : lineDiff(previousText, text);
 }
 
-function statusOf(isChanged: boolean, isFirst: boolean): Checked["status"] {
+function statusOf(isChanged: boolean, isFirst: boolean): SourceCheck["status"] {
   if (isChanged) return "changed";
   return isFirst ? "baseline" : "unchanged";
 }

@@ -1,4 +1,4 @@
-/** Turns what is new into deliveries of the payload. */
+/** Creates deliveries of the payload for new items. */
 import { clip, shorten } from "portico/strings";
 import { exactJson, type Principal } from "portico";
 import type { TurnRequest } from "portico/agent";
@@ -13,21 +13,21 @@ const DATA_CHARS = 20_000;
 const SUMMARY_CHARS = 100_000;
 const SUMMARY_LINE_CHARS = 300;
 
-interface Fenced {
+interface FencedText {
   label: string;
   text: string;
 }
 
 export interface News {
   pollId: string;
-  /** Whom it is done for. */
+  /** The principal on whose behalf the payload is delivered. */
   principal: Principal;
   name: string;
-  /** URL or path. */
+  /** The URL or path of the source. */
   place: string;
-  /** Unique to this check. */
+  /** A key that is unique to this check. */
   checkKey: string;
-  /** Its entry in the history. */
+  /** The id of the check in the history. */
   runId: string;
   items: readonly unknown[];
   diff?: string;
@@ -46,22 +46,22 @@ const DEFAULT_TEXTS: Readonly<Record<Source["kind"], string>> = {
   json: "{name}: {json item}",
 };
 
-/** The payload of a poll whose definition has none. */
+/** Returns the payload of a poll whose definition has none. */
 export function defaultPayload(kind: Source["kind"]): PayloadSpec {
   return { kind: "systemEvent", text: DEFAULT_TEXTS[kind] };
 }
 
-/** One delivery for each item, oldest first; from `maxItems` on, one delivery lists the rest. */
+/** Returns one delivery for each item, oldest first. If there are more than `maxItems`, the last delivery lists the rest. */
 export function deliverNews(tools: ScheduleTools, news: News): PayloadDelivery[] {
   const { items, maxItems } = news;
-  const single = items.slice(0, items.length > maxItems ? maxItems - 1 : maxItems);
-  const rest = items.slice(single.length);
-  const deliveries = single.map((item, index) => deliverOne(tools, news, item, index));
-  if (rest.length > 0) deliveries.push(deliverRest(tools, news, rest));
+  const singleItems = items.slice(0, items.length > maxItems ? maxItems - 1 : maxItems);
+  const remainingItems = items.slice(singleItems.length);
+  const deliveries = singleItems.map((item, index) => deliverOne(tools, news, item, index));
+  if (remainingItems.length > 0) deliveries.push(deliverRest(tools, news, remainingItems));
   return deliveries;
 }
 
-/** `poll:changed` comes with every change anyway, and is not delivered a second time. */
+/** Returns the queue item that emits a hook payload's event. `poll:changed` is emitted for every change anyway, so it gets none. */
 function deliverHook(
   { pollId, principal, runId }: News,
   key: string,
@@ -118,7 +118,7 @@ function deliverOne(
     return tools.deliver({ ...order, payload: { ...payload, text: render(payload.text, values) } });
   }
   const session = payload.session && sessionOf(payload.session, values, news.principal);
-  const { message, untrusted } = prompt(payload.message, values, news);
+  const { message, untrusted } = createPrompt(payload.message, values, news);
   const delivery = deliveryFor(payload.delivery, values);
   return tools.deliver({
     ...order,
@@ -129,7 +129,7 @@ function deliverOne(
 
 type TurnPayload = Extract<PayloadSpec, { kind: "agentTurn" }>;
 
-/** Where the result goes, with what the item has for its placeholders. */
+/** Fills in the placeholders of the delivery target with the values of the item. */
 function deliveryFor(
   delivery: TurnPayload["delivery"],
   values: TemplateValues,
@@ -139,8 +139,8 @@ function deliveryFor(
 }
 
 /**
- * A session whose name begins with what the poll has found could be anybody's: it lies among those of the poll. One that
- * begins with the owner's words is what these words make of it.
+ * Returns the name of the session. If the template begins with a placeholder, content from outside could name any session,
+ * so the name is put below the poll's principal. If it begins with the owner's text, it is used as it is.
  */
 function sessionOf(template: string, values: TemplateValues, principal: Principal): string {
   const session = render(template, values);
@@ -149,15 +149,15 @@ function sessionOf(template: string, values: TemplateValues, principal: Principa
 }
 
 /**
- * The task stays in the owner's own words. What came from outside, the filled-in template among it, goes into fences:
- * a title must not be able to give orders.
+ * Creates the prompt. The task stays as the owner wrote it. Data from outside, including the filled-in template, goes into
+ * fences, so that a title cannot give instructions.
  */
-function prompt(
+function createPrompt(
   template: string,
   values: TemplateValues,
   { diff }: News,
-): Pick<TurnRequest, "message"> & { untrusted: Fenced[] } {
-  const untrusted: Fenced[] = [];
+): Pick<TurnRequest, "message"> & { untrusted: FencedText[] } {
+  const untrusted: FencedText[] = [];
   let message = template;
   if (hasPlaceholders(template, values)) {
     message = `${template}\n\n(Words in braces stand for data from outside. The text with the data filled in, and the data, are below.)`;
@@ -171,7 +171,11 @@ function prompt(
   return { message, untrusted };
 }
 
-function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[]): PayloadDelivery {
+function deliverRest(
+  tools: ScheduleTools,
+  news: News,
+  remainingItems: readonly unknown[],
+): PayloadDelivery {
   const { payload, name, pollId, place: url, items } = news;
   const key = `poll_${digest(`${news.checkKey} rest`)}`;
   if (payload.kind === "hook") {
@@ -179,17 +183,20 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[])
       pollId,
       name,
       url,
-      items: rest,
+      items: remainingItems,
       count: items.length,
       summary: true,
       ...payload.context,
     };
     return deliverHook(news, key, payload.event, context);
   }
-  const intro = `${name}: ${rest.length} more of ${items.length} new items at ${url}`;
-  // All are named, however many: the more there are, the shorter each one's line.
-  const room = Math.max(40, Math.min(SUMMARY_LINE_CHARS, Math.floor(SUMMARY_CHARS / rest.length)));
-  const lines = rest.map((item) => `- ${shorten(asJson(item), room)}`).join("\n");
+  const intro = `${name}: ${remainingItems.length} more of ${items.length} new items at ${url}`;
+  // All items are listed, however many, so the lines get shorter the more there are.
+  const lineChars = Math.max(
+    40,
+    Math.min(SUMMARY_LINE_CHARS, Math.floor(SUMMARY_CHARS / remainingItems.length)),
+  );
+  const lines = remainingItems.map((item) => `- ${shorten(asJson(item), lineChars)}`).join("\n");
   const order = {
     source: "poll",
     principal: news.principal,
@@ -201,8 +208,8 @@ function deliverRest(tools: ScheduleTools, news: News, rest: readonly unknown[])
     return tools.deliver({ ...order, payload: { ...payload, text: `${intro}\n${lines}` } });
   }
   const { session: _, ...task } = payload;
-  const message = `${payload.message}\n\n(This is for all of the ${rest.length} remaining items of a poll, which are listed below.)`;
-  const delivery = deliveryFor(payload.delivery, valuesOf(news, rest));
+  const message = `${payload.message}\n\n(This is for all of the ${remainingItems.length} remaining items of a poll, which are listed below.)`;
+  const delivery = deliveryFor(payload.delivery, valuesOf(news, remainingItems));
   return tools.deliver({
     ...order,
     payload: { ...task, message, delivery },

@@ -1,9 +1,9 @@
-/** What the bus hears of checks. */
+/** Emits the events of checks. */
 import { exactJson, type PluginContext } from "portico";
 import { isoDate } from "portico/schedules";
 import type { Run } from "portico/store";
 import { type Poll, placeOf, principalOfPoll } from "../poll.ts";
-import type { Checked } from "./check.ts";
+import type { SourceCheck } from "./check.ts";
 
 const ITEMS_IN_EVENT = 50;
 
@@ -14,7 +14,7 @@ const factsOf = ({ row, body }: Poll, run: Run) => ({
   runId: run.id,
 });
 
-const aboutOf = (poll: Poll) => ({
+const emitOptionsOf = (poll: Poll) => ({
   sessionKey: `poll:${poll.row.id}`,
   principal: principalOfPoll(poll),
 });
@@ -23,15 +23,15 @@ export async function announceChange(
   ctx: PluginContext,
   poll: Poll,
   run: Run,
-  { news, diff }: Checked,
+  { news, diff }: SourceCheck,
 ): Promise<void> {
   const changedAt = new Date(run.endedAt!).toISOString();
   const items = news.slice(0, ITEMS_IN_EVENT).map(exactJson.toPlain);
   const change = { ...factsOf(poll, run), changedAt, count: news.length, items, diff };
-  await ctx.emit("poll:changed", change, aboutOf(poll));
+  await ctx.emit("poll:changed", change, emitOptionsOf(poll));
 }
 
-/** `errors` in a row; `next`: when it is looked at again. */
+/** `errors` is the number of consecutive failures, `next` the time of the next check in epoch ms. */
 export async function announceFailure(
   ctx: PluginContext,
   poll: Poll,
@@ -47,6 +47,6 @@ export async function announceFailure(
       consecutiveErrors: errors,
       nextCheckAt: isoDate(poll.row.enabled ? next : null),
     },
-    aboutOf(poll),
+    emitOptionsOf(poll),
   );
 }

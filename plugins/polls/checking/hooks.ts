@@ -1,25 +1,25 @@
-/** Emits the events of hook payloads. Each is an item of the store, written with its check: a crash loses none. */
+/** Emits the events of hook payloads. The store writes each as a queue item together with its check, so that a crash loses none. */
 import type { PluginContext, Principal } from "portico";
 import { type ClaimLoop, createClaimLoop } from "portico/schedules";
 import type { Claim } from "portico/store";
 
-/** The kind of these items; a poll is a lane. */
+/** The kind of these items. Each poll has its own lane. */
 export const HOOK = "poll-hook";
 
 export interface HookBody {
   event: string;
   context: Record<string, unknown>;
-  /** Of items of older versions there is none. */
+  /** Absent in items of older versions. */
   principal?: Principal;
-  /** The check that found it. */
+  /** The id of the check that found the news. */
   runId: string;
 }
 
 const TIMEOUT_MS = 60_000;
 const LEASE_MS = 15_000;
-const AT_ONCE = 4;
-/** An event whose handlers end the process each time is given up. */
-const MOST_ATTEMPTS = 3;
+const MAX_CONCURRENT = 4;
+/** An event is given up after this many attempts, because its handlers may crash the process each time. */
+const MAX_ATTEMPTS = 3;
 
 export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"> {
   const store = () => ctx.use("store");
@@ -27,11 +27,11 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
   async function emit(claim: Claim<HookBody>): Promise<void> {
     const { event, context, runId, principal = "outside" } = claim.item.body;
     try {
-      if (claim.item.attempts > MOST_ATTEMPTS)
+      if (claim.item.attempts > MAX_ATTEMPTS)
         throw new Error(
-          `The gateway stopped ${MOST_ATTEMPTS} times during this check, so it is not tried again.`,
+          `The gateway stopped ${MAX_ATTEMPTS} times during this check, so it is not tried again.`,
         );
-      // Looked up each time: events are declared by the plugin that is loaded now.
+      // The tools are looked up each time, because the cron plugin may have been reloaded.
       const tools = await ctx.use("schedule").load();
       await tools.emitHook(event, context, { timeoutMs: TIMEOUT_MS, principal });
     } catch (error) {
@@ -57,7 +57,7 @@ export function startHooks(ctx: PluginContext): Pick<ClaimLoop<HookBody>, "stop"
     log: ctx.log,
     kinds: [HOOK],
     leaseMs: LEASE_MS,
-    most: () => AT_ONCE,
+    most: () => MAX_CONCURRENT,
     run: (claim) => ctx.busy(emit(claim)),
   });
   loop.start();

@@ -1,9 +1,9 @@
-/** The lease of a poll while it is being checked: bound to this process, and renewed until the check has ended. */
+/** The lease of a poll during a check. It belongs to this process and is renewed until the check has ended. */
 import type { Logger } from "portico";
 import type { Store } from "portico/store";
 import { KIND, type Poll } from "../poll.ts";
 
-/** The same as for turns: the check of a gateway that has ended starts again after this time at the latest. */
+/** The duration of a lease, as for turns. If a gateway ends during a check, another one repeats it after this time at the latest. */
 const LEASE_MS = 30_000;
 
 export interface LeaseOptions {
@@ -11,7 +11,7 @@ export interface LeaseOptions {
   log: Logger;
   poll: Poll;
   worker: string;
-  /** For tests. */
+  /** Tests set a shorter duration. */
   leaseMs?: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export class PollLease {
     this.#rev = rev;
   }
 
-  /** Takes the slot of a poll; `undefined` where another process has it. */
+  /** Takes the slot of a poll. Returns undefined if another process has it. */
   static async take(options: LeaseOptions): Promise<PollLease | undefined> {
     const { store, poll } = options;
     const { row } = poll;
@@ -35,7 +35,7 @@ export class PollLease {
     return rev === undefined ? undefined : new PollLease(options, rev);
   }
 
-  /** The revision that a commit expects of the poll's row: if anybody else has changed the poll, the commit fails. */
+  /** The expected revision of the poll's row. A commit fails if someone else has changed the poll. */
   get rev(): number {
     return this.#rev;
   }

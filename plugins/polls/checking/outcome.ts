@@ -1,17 +1,17 @@
-/** What becomes of a poll after a check: its state, when it is looked at next, what the history keeps. */
+/** Computes the results of a check: the state of the poll, the time of the next check, and the data for the history. */
 import type { PayloadSpec, ScheduleTools } from "portico/schedules";
 import type { CheckData, CheckStatus, Poll, PollState } from "../poll.ts";
 import { CheckFailed } from "../sources/source.ts";
 import { backoffMs, addJitter } from "./backoff.ts";
-import type { Checked } from "./check.ts";
+import type { SourceCheck } from "./check.ts";
 
-/** Short intervals are meant exactly. */
+/** Shorter intervals get no jitter, because users expect them to be exact. */
 const JITTER_FROM_MS = 60_000;
 
-/** One look at a source: what was found, or why it could not be had. Times are epoch ms. */
+/** The outcome of a check: the result, or the reason for its failure. Times are epoch ms. */
 export interface Outcome {
-  checked?: Checked;
-  /** What is done with news, where there are some. */
+  checked?: SourceCheck;
+  /** The payload to deliver, if there is news. */
   payload?: PayloadSpec;
   failure?: Error;
   startedAt: number;
@@ -21,38 +21,38 @@ export interface Outcome {
 export const statusOf = ({ checked }: Outcome): CheckStatus => checked?.status ?? "error";
 
 export function stateAfter({ state }: Poll, outcome: Outcome): PollState {
-  const { leased: _, lastError: __, ...before } = state;
+  const { leased: _, lastError: __, ...previousState } = state;
   const { checked, failure, startedAt, endedAt } = outcome;
   const status = statusOf(outcome);
-  const after: PollState = {
-    ...before,
+  const nextState: PollState = {
+    ...previousState,
     lastCheckAt: startedAt,
     lastStatus: status,
     lastDurationMs: endedAt - startedAt,
-    checks: before.checks + 1,
+    checks: previousState.checks + 1,
   };
   if (checked === undefined)
     return {
-      ...after,
+      ...nextState,
       lastError: failure?.message,
-      consecutiveErrors: before.consecutiveErrors + 1,
+      consecutiveErrors: previousState.consecutiveErrors + 1,
     };
   const { validators, hash } = checked.cursor ?? {};
-  after.consecutiveErrors = 0;
-  after.cursor = {
-    items: checked.listed ?? before.cursor?.items,
+  nextState.consecutiveErrors = 0;
+  nextState.cursor = {
+    items: checked.listed ?? previousState.cursor?.items,
     etag: validators?.etag,
     lastModified: validators?.lastModified,
     hash,
   };
   if (status === "changed") {
-    after.lastChangeAt = endedAt;
-    after.changes++;
+    nextState.lastChangeAt = endedAt;
+    nextState.changes++;
   }
-  return after;
+  return nextState;
 }
 
-/** When it is looked at next; `null`: never again. */
+/** Returns the time of the next check in epoch ms; null if there is none. */
 export function nextCheckAt(
   tools: ScheduleTools,
   { body }: Poll,

@@ -19,7 +19,7 @@ import {
 import type { PollsConfig } from "../schema.ts";
 import { fileRoots } from "../sources/confined.ts";
 import { CheckFailed } from "../sources/source.ts";
-import { type Checked, check } from "./check.ts";
+import { type SourceCheck, check } from "./check.ts";
 import { deliverNews } from "./deliver.ts";
 import { announceChange, announceFailure } from "./events.ts";
 import type { PollLease } from "./lease.ts";
@@ -56,11 +56,11 @@ interface CommittedCheck {
 
 /** Reads a source and compares it with the cursor. Writes nothing. */
 export function readPollSource(
-  { ctx, settings: current }: CheckServices,
+  { ctx, settings: readSettings }: CheckServices,
   body: PollBody,
   cursor: Cursor | undefined,
-): Promise<Checked> {
-  const settings = current();
+): Promise<SourceCheck> {
+  const settings = readSettings();
   return check({
     source: body.source,
     cursor,
@@ -96,17 +96,17 @@ export class PollCheck {
     return this.#services.ctx.use("store");
   }
 
-  /** Reads, commits and announces. Returns undefined if the poll was changed in the meantime; then nothing was written. */
+  /** Reads, commits and announces. Returns undefined if the poll was changed in the meantime, so that nothing was written. */
   async run(): Promise<CheckResult | undefined> {
     const outcome = await this.#lease.during(() => this.#read());
     // The cursor has not moved, so the next start reads the source again.
     if (this.#services.ctx.signal.aborted) return undefined;
-    const committed = await this.#commit(outcome);
-    if (committed === undefined) return undefined;
-    const { run, data, state } = committed;
+    const commit = await this.#commit(outcome);
+    if (commit === undefined) return undefined;
+    const { run, data, state } = commit;
     if (state.checks % PRUNE_EVERY === 0)
       await this.#store.runs.prune(run.owner, this.#services.settings().keepRuns);
-    await this.#announce(outcome, committed);
+    await this.#announce(outcome, commit);
     return {
       runId: run.id,
       status: statusOf(outcome),
@@ -172,8 +172,8 @@ export class PollCheck {
   /** A manual check keeps the next slot of the schedule, if there is one. */
   #nextAt(outcome: Outcome, { consecutiveErrors }: PollState): number | null {
     const slot = this.#reason.trigger === "manual" ? this.#reason.slot : undefined;
-    const isToCome = slot === null || (slot !== undefined && slot > outcome.endedAt);
-    if (isToCome) return slot;
+    const isUpcoming = slot === null || (slot !== undefined && slot > outcome.endedAt);
+    if (isUpcoming) return slot;
     return nextCheckAt(this.#services.tools, this.#poll, consecutiveErrors, outcome);
   }
 
@@ -196,9 +196,9 @@ export class PollCheck {
     });
   }
 
-  async #announce({ checked, failure }: Outcome, committed: CommittedCheck): Promise<void> {
+  async #announce({ checked, failure }: Outcome, commit: CommittedCheck): Promise<void> {
     const { ctx } = this.#services;
-    const { run, state, next } = committed;
+    const { run, state, next } = commit;
     if (checked?.status === "changed") await announceChange(ctx, this.#poll, run, checked);
     if (failure === undefined) return;
     const errors = state.consecutiveErrors;

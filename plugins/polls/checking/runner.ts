@@ -1,25 +1,25 @@
-/** Starts due and manual checks, one at a time for each poll. `PollCheck` makes the check itself. */
+/** Starts due and manual checks, one at a time for each poll. `PollCheck` performs the check itself. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { newWorker } from "portico/schedules";
 import type { Store } from "portico/store";
 import { type Cursor, KIND, type Poll, type PollBody, toPoll } from "../poll.ts";
-import type { Checked } from "./check.ts";
+import type { SourceCheck } from "./check.ts";
 import { PollLease } from "./lease.ts";
 import { type CheckResult, type CheckServices, PollCheck, readPollSource } from "./poll-check.ts";
 
-/** How long a manual check waits for a running one, and how often it looks whether one in another process has ended. */
-const MOST_WAIT_MS = 60_000;
-const ASK_AGAIN_MS = 50;
+/** The longest wait of a manual check for a running one, and the pause between its attempts. */
+const MAX_WAIT_MS = 60_000;
+const RETRY_MS = 50;
 
 export interface RunnerOptions extends CheckServices {
-  /** For tests. */
+  /** Tests set a shorter duration of leases. */
   leaseMs?: number | undefined;
 }
 
 export class PollRunner {
   readonly #options: RunnerOptions;
   readonly #worker = newWorker();
-  /** The ends of the checks that run in this process, by the ids of their polls. None rejects. */
+  /** Promises for the ends of the checks in this process, by the id of the poll. They never reject. */
   readonly #active = new Map<string, Promise<void>>();
 
   constructor(options: RunnerOptions) {
@@ -31,30 +31,30 @@ export class PollRunner {
   }
 
   /** Reads a source once and writes nothing. */
-  read(body: PollBody, cursor: Cursor | undefined): Promise<Checked> {
+  read(body: PollBody, cursor: Cursor | undefined): Promise<SourceCheck> {
     return readPollSource(this.#options, body, cursor);
   }
 
-  /** Starts the checks that are due, as many as there is room for. Resolves to how many were due. */
+  /** Starts the checks that are due, up to `maxConcurrent`. Resolves to the number of due polls that it found. */
   async runDue(now: number): Promise<number> {
     const { maxConcurrent } = this.#options.settings();
     if (this.#active.size >= maxConcurrent) await Promise.race(this.#active.values());
-    const room = Math.max(1, maxConcurrent - this.#active.size);
-    const due = await this.#store.schedules.due(KIND, now, room);
-    await Promise.all(due.map((row) => this.#start(toPoll(row))));
-    return due.length;
+    const freePlaces = Math.max(1, maxConcurrent - this.#active.size);
+    const dueRows = await this.#store.schedules.due(KIND, now, freePlaces);
+    await Promise.all(dueRows.map((row) => this.#start(toPoll(row))));
+    return dueRows.length;
   }
 
-  /** A check by hand; the slot stays. Waits for a check that is running already; `undefined` if that takes too long. */
+  /** Checks a poll now and keeps its slot. Waits for a running check first; resolves to undefined if that takes too long. */
   async runNow(find: () => Promise<Poll>): Promise<CheckResult | undefined> {
-    const giveUpAt = performance.now() + MOST_WAIT_MS;
+    const giveUpAt = performance.now() + MAX_WAIT_MS;
     while (!this.#options.ctx.signal.aborted && performance.now() < giveUpAt) {
       const poll = await find();
       const result = await this.#tryNow(poll);
       if (result !== undefined) return result;
       // Nothing reports the end of a check in another gateway.
-      const running = this.#active.get(poll.row.id);
-      await Promise.race([running, sleep(ASK_AGAIN_MS)].filter(Boolean));
+      const runningCheck = this.#active.get(poll.row.id);
+      await Promise.race([runningCheck, sleep(RETRY_MS)].filter(Boolean));
     }
     return undefined;
   }
@@ -64,7 +64,7 @@ export class PollRunner {
     await Promise.all(this.#active.values());
   }
 
-  /** Checks now; `undefined` where another check has the poll, or a change interrupted this one. */
+  /** Tries a manual check. Returns undefined if another check has the poll, or if the poll was changed during this one. */
   async #tryNow(poll: Poll): Promise<CheckResult | undefined> {
     const { id, nextAt } = poll.row;
     const { leased } = poll.state;

@@ -2,33 +2,32 @@ import { didYouMean, exactJson } from "portico";
 import { errors } from "../errors.ts";
 import { readPath, valueAt } from "../value-path.ts";
 
-/** What a placeholder may begin with. */
-const NAMES = ["item", "url", "count", "name", "id", "diff"] as const;
-/** What other programs call the item. */
-const ITEM = new Set(["entry", "row", "data", "body", "payload"]);
+/** The names with which a placeholder may begin. */
+const ROOT_NAMES = ["item", "url", "count", "name", "id", "diff"] as const;
+/** Names that other programs use for the item. */
+const ITEM_ALIASES = new Set(["entry", "row", "data", "body", "payload"]);
 
 const PLACEHOLDER = /\{(json\s+)?([A-Za-z_][\w.[\]*$-]*)\}/g;
 
-/** What the placeholders stand for. */
+/** The values of the placeholders, by root name. */
 export type TemplateValues = Record<string, unknown>;
 
 /**
- * Throws `invalid_request_error` for a placeholder that is written like one of ours and would stay as it is: `{itm.title}`,
- * and for one whose path cannot be read: `{item..title}`.
- * Other words in braces, such as a JSON example, are left alone.
+ * Throws `invalid_request_error` for a misspelt placeholder, which would not be filled in (`{itm.title}`), and for an invalid
+ * path (`{item..title}`). Other words in braces, such as a JSON example, are allowed.
  */
 export function checkTemplate(template: string, param: string): void {
   for (const [placeholder, , path = ""] of template.matchAll(PLACEHOLDER)) {
     const root = rootOf(path);
-    if (NAMES.some((name) => name === root)) {
+    if (ROOT_NAMES.some((name) => name === root)) {
       if (readPath(path) === undefined)
         throw errors.badPath({ path: JSON.stringify(path) }, { param });
       continue;
     }
     const rest = path.slice(root.length);
-    const name = ITEM.has(root) && rest !== "" ? "item" : didYouMean(root, NAMES);
+    const name = ITEM_ALIASES.has(root) && rest !== "" ? "item" : didYouMean(root, ROOT_NAMES);
     if (name === undefined) continue;
-    const names = NAMES.map((each) => `{${each}}`).join(", ");
+    const names = ROOT_NAMES.map((rootName) => `{${rootName}}`).join(", ");
     throw errors.badPlaceholder({ placeholder, nearest: `{${name}${rest}}`, names }, { param });
   }
 }
@@ -40,10 +39,10 @@ function asText(value: unknown): string {
   return typeof value === "object" ? exactJson.stringify(value)! : String(value);
 }
 
-/** Fills in `{item.title}` and its kin; `{json item}` as JSON. What is not there renders empty. */
+/** Fills in placeholders such as `{item.title}`, and `{json item}` as JSON. A missing value becomes an empty string. */
 export function render(template: string, values: TemplateValues): string {
   return template.replace(PLACEHOLDER, (whole: string, json: string | undefined, path: string) => {
-    // Braces that name nothing of ours (a JSON example in the text) stay as they are.
+    // Other words in braces, such as a JSON example, stay as they are.
     if (!Object.hasOwn(values, rootOf(path))) return whole;
     const steps = readPath(path);
     const value = steps === undefined ? undefined : valueAt(values, steps);
@@ -51,7 +50,7 @@ export function render(template: string, values: TemplateValues): string {
   });
 }
 
-/** True where filling in would change the text. */
+/** Returns whether the template has placeholders that `render` would fill in. */
 export function hasPlaceholders(template: string, values: TemplateValues): boolean {
   return [...template.matchAll(PLACEHOLDER)].some(([, , path]) =>
     Object.hasOwn(values, rootOf(path!)),

@@ -1,8 +1,8 @@
-/** The options that make a poll, and the request that they amount to. */
+/** The options that define a poll, and the request that they form. */
 import type { CommandIO, OptionSpec } from "portico/command-line";
 import { payloadFromOptions, scheduleFromText } from "portico/schedules";
 
-const text = (description: string, value = "TEXT"): OptionSpec => ({
+const textOption = (description: string, value = "TEXT"): OptionSpec => ({
   type: "string",
   value,
   description,
@@ -10,14 +10,14 @@ const text = (description: string, value = "TEXT"): OptionSpec => ({
 const KINDS = ["feed", "json", "html", "http", "file"] as const;
 
 export const options: Record<string, OptionSpec> = {
-  name: text("The name of the poll", "NAME"),
+  name: textOption("The name of the poll", "NAME"),
   kind: {
     type: "string",
     choices: KINDS,
     description: "The kind of source (default: feed, or file with --path)",
   },
-  url: text("The address of the source", "URL"),
-  path: text(
+  url: textOption("The address of the source", "URL"),
+  path: textOption(
     "The path of the source: a file or directory in the workspace or one of polls.roots",
     "PATH",
   ),
@@ -31,14 +31,14 @@ export const options: Record<string, OptionSpec> = {
     choices: ["GET", "POST", "PUT", "QUERY"],
     description: "The method of the request (default: GET, or POST with a body)",
   },
-  body: text("The body of the request, such as a GraphQL query; JSON is sent as JSON"),
+  body: textOption("The body of the request, such as a GraphQL query; JSON is sent as JSON"),
   browser: {
     type: "boolean",
     description: "For html and http: check the page as the browser renders it",
   },
-  items: text("For json: the path of the list, such as data.items", "PATH"),
-  key: text("For json: the field that identifies an item, such as id", "PATH"),
-  selector: text("For html: a selector of the part to watch", "CSS"),
+  items: textOption("For json: the path of the list, such as data.items", "PATH"),
+  key: textOption("For json: the field that identifies an item, such as id", "PATH"),
+  selector: textOption("For html: a selector of the part to watch", "CSS"),
   ignore: {
     type: "list",
     value: "REGEX",
@@ -49,19 +49,19 @@ export const options: Record<string, OptionSpec> = {
     value: "CSS",
     description: "For html: a selector of parts to ignore; may be repeated",
   },
-  match: text("For a directory: only files whose name matches", "GLOB"),
-  every: text("The interval between checks: 30s, 15m, 2h (default: 5m)", "TIME"),
-  cron: text("Check at the dates of a cron expression", "EXPR"),
-  tz: text("The time zone of the cron expression", "ZONE"),
-  schedule: text('Check by a schedule of any kind, as one string: "0 9 * * *", "every 5m"'),
-  message: text(
+  match: textOption("For a directory: only files whose name matches", "GLOB"),
+  every: textOption("The interval between checks: 30s, 15m, 2h (default: 5m)", "TIME"),
+  cron: textOption("Check at the dates of a cron expression", "EXPR"),
+  tz: textOption("The time zone of the cron expression", "ZONE"),
+  schedule: textOption('Check by a schedule of any kind, as one string: "0 9 * * *", "every 5m"'),
+  message: textOption(
     "Start an agent turn with this task for each new item; placeholders: {item.title}, {diff}, {url}, {count}, {name}",
   ),
-  model: text("The model of the turn", "MODEL"),
-  session: text("The session of the turn (default: a separate session)", "SESSION"),
-  text: text("Queue this event for the next heartbeat"),
+  model: textOption("The model of the turn", "MODEL"),
+  session: textOption("The session of the turn (default: a separate session)", "SESSION"),
+  text: textOption("Queue this event for the next heartbeat"),
   now: { type: "boolean", description: "Start a heartbeat at once for the event of --text" },
-  hook: text("Emit this event for hooks", "EVENT"),
+  hook: textOption("Emit this event for hooks", "EVENT"),
   "fire-on-first": {
     type: "boolean",
     description:
@@ -80,27 +80,27 @@ export const options: Record<string, OptionSpec> = {
   disabled: { type: "boolean", description: "Add the poll without enabling it" },
 };
 
-function sourceOf({ options: given }: CommandIO): Record<string, unknown> | undefined {
-  const { url, path, items, key, selector, match, method } = given;
-  const headers = given["header"] as string[] | undefined;
-  const [ignore, remove] = [given["ignore"], given["remove"]];
-  const browser = given["browser"] || undefined;
-  const body = given["body"] === undefined ? undefined : jsonOr(String(given["body"]));
+function sourceOf({ options: values }: CommandIO): Record<string, unknown> | undefined {
+  const { url, path, items, key, selector, match, method } = values;
+  const headers = values["header"] as string[] | undefined;
+  const [ignore, remove] = [values["ignore"], values["remove"]];
+  const browser = values["browser"] || undefined;
+  const body = values["body"] === undefined ? undefined : parseJsonOrText(String(values["body"]));
   const parts = { url, path, items, key, selector, match, ignore, remove, method, body, browser };
   if (
     Object.values(parts).every((value) => value === undefined) &&
     headers === undefined &&
-    given["kind"] === undefined
+    values["kind"] === undefined
   )
     return undefined;
   return {
-    kind: given["kind"] ?? (path === undefined ? "feed" : "file"),
+    kind: values["kind"] ?? (path === undefined ? "feed" : "file"),
     ...parts,
-    headers: headers && Object.fromEntries(headers.map(header)),
+    headers: headers && Object.fromEntries(headers.map(parseHeader)),
   };
 }
 
-function jsonOr(text: string): unknown {
+function parseJsonOrText(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? value : text;
@@ -109,7 +109,7 @@ function jsonOr(text: string): unknown {
   }
 }
 
-function header(line: string): [string, string] {
+function parseHeader(line: string): [string, string] {
   const colon = line.indexOf(":");
   if (colon < 1) throw new Error(`--header takes NAME:VALUE, not ${JSON.stringify(line)}.`);
   return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
@@ -122,16 +122,16 @@ function scheduleOf({ options: { cron, tz, schedule } }: CommandIO): unknown {
 }
 
 export function bodyOf(io: CommandIO, name: string | undefined): Record<string, unknown> {
-  const { options: given } = io;
+  const { options: values } = io;
   return {
-    name: name ?? given["name"],
-    every: given["every"],
+    name: name ?? values["name"],
+    every: values["every"],
     schedule: scheduleOf(io),
     source: sourceOf(io),
     payload: payloadFromOptions(io),
-    fireOnFirst: given["fire-on-first"],
-    maxItems: given["max-items"],
-    allowPrivateNetwork: given["allow-private"],
-    status: given["disabled"] ? "disabled" : undefined,
+    fireOnFirst: values["fire-on-first"],
+    maxItems: values["max-items"],
+    allowPrivateNetwork: values["allow-private"],
+    status: values["disabled"] ? "disabled" : undefined,
   };
 }

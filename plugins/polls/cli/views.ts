@@ -1,4 +1,4 @@
-/** What the command line shows of polls. */
+/** Formats polls for the command line. */
 import { shorten } from "portico/strings";
 import { describeCron, timeText } from "portico/schedules";
 
@@ -51,25 +51,25 @@ export interface DryRun {
   wouldSend: string | null;
 }
 
-export const when = ({ every, schedule }: PollView): string =>
+export const formatTiming = ({ every, schedule }: PollView): string =>
   every === undefined ? (schedule?.expr ?? schedule?.at ?? "") : `every ${every}`;
-export const place = ({ source }: PollView): string => source.url ?? source.path ?? "";
+export const addressOf = ({ source }: PollView): string => source.url ?? source.path ?? "";
 
-/** A cron expression in words, so that a slip in it shows at once. */
+/** Describes a cron expression in words, so that a mistake in it is obvious. */
 function meaningOf({ schedule }: PollView): string[] {
   const text = schedule?.expr === undefined ? undefined : describeCron(schedule.expr);
   return text === undefined ? [] : [text];
 }
 
-export function details(view: PollView): string[] {
+export function describePoll(view: PollView): string[] {
   const { state, source, payload } = view;
   const time = (iso: string | null): string =>
     iso === null ? "none yet" : timeText(iso, view.schedule?.tz);
   return [
     `${view.name}  (${view.id})`,
     `status      ${view.status}${view.origin === "config" ? ", from the configuration" : ""}`,
-    `source      ${source.kind} ${place(view)}`,
-    `checks      ${when(view)}, ${state.checks} so far`,
+    `source      ${source.kind} ${addressOf(view)}`,
+    `checks      ${formatTiming(view)}, ${state.checks} so far`,
     ...meaningOf(view).map((text) => `means       ${text}`),
     `does        ${payload.kind}: ${payload.text ?? payload.message ?? payload.event}`,
     `last check  ${time(state.lastCheckAt)}${state.lastStatus ? `  ${state.lastStatus}` : ""}`,

@@ -1,4 +1,4 @@
-/** A page as the browser renders it, in a tab of its own. */
+/** Reads a page as the browser renders it, in a separate tab. */
 import type { BrowserService } from "portico/browser";
 import { errors } from "../errors.ts";
 import { type ReadRequest, CheckFailed, fieldMissing } from "./source.ts";
@@ -6,13 +6,13 @@ import { type ReadRequest, CheckFailed, fieldMissing } from "./source.ts";
 interface Tab {
   targetId: string;
 }
-interface Navigated {
+interface NavigationResult {
   url: string;
   status: number | null;
 }
 
-/** Judged as every other source before the browser sees it; what it loads then is judged by the browser's own policy. */
-export async function renderedPage(
+/** The guard checks the address before and after the navigation. The browser's own policy applies to everything that the page loads. */
+export async function renderPage(
   request: ReadRequest,
 ): Promise<{ html: string; url: string; status?: number }> {
   const { source, guard, timeoutMs, maxBytes } = request;
@@ -20,19 +20,19 @@ export async function renderedPage(
   if (url === undefined) throw fieldMissing("url", kind);
   await guard.checkUrl(url);
   const browser = request.browser();
-  const { targetId } = await ask<Tab>(browser, "/tabs/open", { url: "about:blank" });
+  const { targetId } = await requestBrowser<Tab>(browser, "/tabs/open", { url: "about:blank" });
   try {
-    const { url: reached, status } = await ask<Navigated>(browser, "/navigate", {
+    const { url: finalUrl, status } = await requestBrowser<NavigationResult>(browser, "/navigate", {
       targetId,
       url,
       timeoutMs,
       waitUntil: "load",
     });
-    await guard.checkUrl(reached);
+    await guard.checkUrl(finalUrl);
     if (status !== null && (status < 200 || status > 299))
       throw new CheckFailed(`The server answered ${status}.`, { status });
     const fn = "() => document.documentElement.outerHTML";
-    const { result } = await ask<{ result?: unknown }>(browser, "/act", {
+    const { result } = await requestBrowser<{ result?: unknown }>(browser, "/act", {
       kind: "evaluate",
       targetId,
       fn,
@@ -41,7 +41,7 @@ export async function renderedPage(
       throw new CheckFailed("The browser shows no page.");
     if (Buffer.byteLength(result) > maxBytes)
       throw new CheckFailed(`The page is larger than ${maxBytes} bytes.`);
-    return { html: `<!doctype html>${result}`, url: reached, status: status ?? undefined };
+    return { html: `<!doctype html>${result}`, url: finalUrl, status: status ?? undefined };
   } finally {
     await browser
       .request({ method: "DELETE", route: "/tabs/:targetId", params: { targetId } })
@@ -49,7 +49,7 @@ export async function renderedPage(
   }
 }
 
-async function ask<T>(
+async function requestBrowser<T>(
   browser: BrowserService,
   route: string,
   body: Record<string, unknown>,

@@ -1,4 +1,4 @@
-/** What file sources may read: the workspace and the directories of `polls.roots`. */
+/** Confines file sources to the workspace and the directories of `polls.roots`. */
 import { realpathSync } from "node:fs";
 import { resolve, sep } from "node:path";
 import type { PluginContext } from "portico";
@@ -9,18 +9,19 @@ export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): s
   ...roots,
 ];
 
-/** The real path of a requested file; `undefined` if it does not exist. Refuses a path outside all roots. */
+/** Returns the real path of a requested file; undefined if it does not exist. Throws 400 for a path outside all roots. */
 export function confinePath(roots: readonly string[], requestedPath: string): string | undefined {
-  let missing = false;
+  let isMissing = false;
   for (const root of roots) {
-    const real = realPathOf(root);
+    const realRoot = realPathOf(root);
     const path = resolve(root, requestedPath);
-    if (!isInside(resolve(root), path) && (real === undefined || !isInside(real, path))) continue;
-    const realPath = real === undefined ? undefined : realPathOf(path);
-    if (real === undefined || realPath === undefined) missing = true;
-    else if (isInside(real, realPath)) return realPath;
+    if (!isInside(resolve(root), path) && (realRoot === undefined || !isInside(realRoot, path)))
+      continue;
+    const realPath = realRoot === undefined ? undefined : realPathOf(path);
+    if (realRoot === undefined || realPath === undefined) isMissing = true;
+    else if (isInside(realRoot, realPath)) return realPath;
   }
-  if (missing) return undefined;
+  if (isMissing) return undefined;
   throw errors.pathOutside({ param: "source.path" });
 }
 

@@ -1,33 +1,37 @@
-/** Whether a document that is one text is there to its end. */
+/** Detects whether a document is complete. */
 import { TimeSlices } from "../time-slices.ts";
 import { isWholeJson } from "./json-text.ts";
 import { linesOf } from "./lines.ts";
 import { CheckFailed, type Ending, type Form } from "./source.ts";
 
-const END: Record<Form, string> = {
+const MISSING_END: Record<Form, string> = {
   json: "its JSON does not end",
   xml: "its XML does not end",
   html: "</html> is missing",
 };
 
-/** `type`: what its sender, or its name, says that it is. */
+/** Returns the format of a document and whether it is complete; undefined for other formats. `type` is its declared content type. */
 export async function endingOf(text: string, type = ""): Promise<Ending | undefined> {
   const trimmed = text.trim();
   if (/^[{[]/.test(trimmed))
-    return { form: "json", isWhole: await isJson(trimmed), isSaid: /json/i.test(type) };
+    return { form: "json", isWhole: await isJson(trimmed), isDeclared: /json/i.test(type) };
   if (/^<(!doctype\s+html|html)[\s>]/i.test(trimmed))
-    return { form: "html", isWhole: /<\/html\s*>/i.test(trimmed.slice(-10_000)), isSaid: false };
-  // Nothing but the beginning of a beginning.
+    return {
+      form: "html",
+      isWhole: /<\/html\s*>/i.test(trimmed.slice(-10_000)),
+      isDeclared: false,
+    };
+  // The document ends within its first tag.
   if (
     trimmed !== "" &&
     ["<!doctype html>", "<html>", "<?xml"].some((tag) => tag.startsWith(trimmed.toLowerCase()))
   )
-    return { form: "html", isWhole: false, isSaid: true };
+    return { form: "html", isWhole: false, isDeclared: true };
   const isXml = /^<\?xml[\s?]/.test(trimmed) || (/xml/i.test(type) && trimmed.startsWith("<"));
-  return isXml ? { form: "xml", isWhole: isClosed(trimmed), isSaid: true } : undefined;
+  return isXml ? { form: "xml", isWhole: isClosed(trimmed), isDeclared: true } : undefined;
 }
 
-/** Also lines that are JSON each. */
+/** Returns whether a text is valid JSON, or consists of lines that are. */
 async function isJson(text: string): Promise<boolean> {
   if (isWholeJson(text)) return true;
   if (!text.includes("\n")) return false;
@@ -39,7 +43,7 @@ async function isJson(text: string): Promise<boolean> {
   return true;
 }
 
-/** True where the root element has its end tag, or is nothing but one tag. */
+/** Returns whether the root element has an end tag, or is a single empty-element tag. */
 function isClosed(xml: string): boolean {
   const root = /<([A-Za-z_][^\s/>]*)[^<]*/.exec(xml.slice(0, 100_000));
   if (root === null) return false;
@@ -51,8 +55,13 @@ function isClosed(xml: string): boolean {
   );
 }
 
-/** Throws `CheckFailed` where a document was cut off: it does not end as it is said to, or as it did before. */
-export function refuseCutOff(ending: Ending | undefined, before: Form | undefined): void {
-  if (ending === undefined || ending.isWhole || !(ending.isSaid || ending.form === before)) return;
-  throw new CheckFailed(`The document is cut off: ${END[ending.form]}.`);
+/** Throws `CheckFailed` for an incomplete document if its format is declared, or if the previous version was complete in this format. */
+export function refuseCutOff(ending: Ending | undefined, previousForm: Form | undefined): void {
+  if (
+    ending === undefined ||
+    ending.isWhole ||
+    !(ending.isDeclared || ending.form === previousForm)
+  )
+    return;
+  throw new CheckFailed(`The document is cut off: ${MISSING_END[ending.form]}.`);
 }

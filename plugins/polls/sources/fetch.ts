@@ -1,4 +1,4 @@
-/** Fetches a source under the guard, conditionally. */
+/** Fetches a source with conditional requests, within the limits of the egress guard. */
 import { type GuardedResponse, guardedFetch, retryAfterMs } from "portico/egress";
 import { refuseErrors } from "./graphql.ts";
 import {
@@ -17,21 +17,21 @@ const ACCEPT: Record<string, string> = {
   http: "*/*",
 };
 
-export interface Fetched {
-  /** Where it came from, behind all redirects. */
+export interface FetchedSource {
+  /** The final address, after all redirects. */
   url: string;
   body: Buffer;
   contentType: string;
-  /** A length or chunks said where the body ends; else the end of the connection had to do. */
+  /** True if a length or chunks delimited the body. Otherwise, the end of the connection did, which may be premature. */
   isFramed: boolean;
   status?: number;
   validators?: Validators;
 }
 
-/** What `read` makes of the source's body; a 304 is `unchanged`. Throws `CheckFailed` where it cannot be had or read. */
+/** Fetches a source and converts it with `read`; a 304 is `unchanged`. Throws `CheckFailed` if it cannot be fetched or read. */
 export async function fetchSource(
   request: ReadRequest,
-  read: (fetched: Fetched) => SourceContent | Promise<SourceContent>,
+  read: (fetched: FetchedSource) => SourceContent | Promise<SourceContent>,
 ): Promise<ReadResult> {
   const fetched = request.source.browser ? await renderPage(request) : await fetchBody(request);
   if (fetched === "unchanged") return { content: { kind: "unchanged" }, status: 304, bytes: 0 };
@@ -40,20 +40,20 @@ export async function fetchSource(
   return { content: await read(fetched), validators, status, bytes: body.length };
 }
 
-async function renderPage(request: ReadRequest): Promise<Fetched> {
-  const { html, ...reached } = await (await import("./browser.ts")).renderedPage(request);
+async function renderPage(request: ReadRequest): Promise<FetchedSource> {
+  const { html, ...rest } = await (await import("./browser.ts")).renderPage(request);
   return {
     body: Buffer.from(html),
     contentType: "text/html; charset=utf-8",
     isFramed: true,
-    ...reached,
+    ...rest,
   };
 }
 
-/** The request of a source. A body that is no text is sent as JSON, and makes it a POST where no method is given. */
+/** Returns the request for a source. A body that is not a string is sent as JSON. The default method is POST with a body, else GET. */
 function requestOf(
   { kind, method, body, headers }: ReadRequest["source"],
-  known: Validators | undefined,
+  validators: Validators | undefined,
 ) {
   const isJson = body !== undefined && typeof body !== "string";
   return {
@@ -62,27 +62,27 @@ function requestOf(
     headers: {
       accept: ACCEPT[kind]!,
       ...(isJson && { "content-type": "application/json" }),
-      ...(known?.etag && { "if-none-match": known.etag }),
-      ...(known?.lastModified && { "if-modified-since": known.lastModified }),
-      ...lowerCased(headers),
+      ...(validators?.etag && { "if-none-match": validators.etag }),
+      ...(validators?.lastModified && { "if-modified-since": validators.lastModified }),
+      ...lowerCaseNames(headers),
     },
   };
 }
 
-const lowerCased = (headers: Record<string, string> = {}): Record<string, string> =>
+const lowerCaseNames = (headers: Record<string, string> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** The body, or `unchanged` for a 304. Every other status than 2xx, and an empty body, is a `CheckFailed`. */
-async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
+/** Returns the response, or `unchanged` for a 304. Throws `CheckFailed` for any other status than 2xx, and for an empty body. */
+async function fetchBody(request: ReadRequest): Promise<FetchedSource | "unchanged"> {
   const { source, guard, validators, timeoutMs, maxBytes, signal } = request;
   const { url, kind } = source;
   if (url === undefined) throw fieldMissing("url", kind);
-  const known = validators?.url === url ? validators : undefined;
-  const wanted = requestOf(source, known);
-  const response = await guardedFetch(guard, url, { ...wanted, timeoutMs, maxBytes, signal });
+  const usableValidators = validators?.url === url ? validators : undefined;
+  const httpRequest = requestOf(source, usableValidators);
+  const response = await guardedFetch(guard, url, { ...httpRequest, timeoutMs, maxBytes, signal });
   const { status, headers, body } = response;
   if (status === 304) {
-    if (!("if-none-match" in wanted.headers || "if-modified-since" in wanted.headers))
+    if (!("if-none-match" in httpRequest.headers || "if-modified-since" in httpRequest.headers))
       throw new CheckFailed("The server responded with 304 to a request without a condition.", {
         status,
       });
@@ -93,7 +93,7 @@ async function fetchBody(request: ReadRequest): Promise<Fetched | "unchanged"> {
       status,
       retryAfterMs: retryAfterMs(headers["retry-after"]),
     });
-  if (status === 206 && !("range" in wanted.headers))
+  if (status === 206 && !("range" in httpRequest.headers))
     throw new CheckFailed(
       "The server answered with a part of the document (206), although the request was for the whole document.",
       { status },

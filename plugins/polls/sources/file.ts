@@ -1,4 +1,4 @@
-/** A file or a directory below one of the roots. */
+/** Reads a file or a directory below one of the roots. */
 import type { Stats } from "node:fs";
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
@@ -8,30 +8,30 @@ import { decodeText } from "portico/strings";
 import { confinePath } from "./confined.ts";
 import { endingOf } from "./ending.ts";
 import { hashOf } from "./http.ts";
-import { withoutIgnored } from "./pages/ignore.ts";
+import { removeIgnoredLines } from "./pages/ignore.ts";
 import { type ReadResult, type ReadRequest, CheckFailed, fieldMissing } from "./source.ts";
 
 const MAX_ENTRIES = 10_000;
 
-/** A directory lists its files (new and changed ones are items); a file is one text. */
+/** A directory is a list of its files, in which changed files count as new items. A file is one text. */
 export async function readFileSource(request: ReadRequest): Promise<ReadResult> {
   const { source, roots } = request;
   if (source.path === undefined) throw fieldMissing("path", "file");
   const path = confinePath(roots, source.path);
   if (path === undefined) return { content: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
-  const facts = await stat(path);
-  if (facts.isDirectory())
-    return { content: { kind: "items", items: await entries(path, request) }, bytes: 0 };
-  if (!facts.isFile()) throw new CheckFailed("The path is neither a file nor a directory.");
-  const content = await settledContent(path, request);
+  const stats = await stat(path);
+  if (stats.isDirectory())
+    return { content: { kind: "items", items: await listDirectory(path, request) }, bytes: 0 };
+  if (!stats.isFile()) throw new CheckFailed("The path is neither a file nor a directory.");
+  const content = await readSettled(path, request);
   const whole = content.includes(0) ? "" : decodeText(content);
-  const text = await withoutIgnored(whole, source.ignore);
+  const text = await removeIgnoredLines(whole, source.ignore);
   const hash = hashOf(source.ignore === undefined ? content : text);
   const ending = await endingOf(whole, TYPES[extname(path).toLowerCase()]);
   return { content: { kind: "text", text, hash, ending }, bytes: content.length };
 }
 
-/** What a file of this name must be, to be whole. */
+/** The format of files by extension. A file that is incomplete in its format is cut off. */
 const TYPES: Record<string, string> = {
   ".json": "json",
   ".xml": "xml",
@@ -40,30 +40,34 @@ const TYPES: Record<string, string> = {
   ".svg": "xml",
 };
 
-/** If two readings of a file agree in these values, nothing was written between them. */
-const trace = ({ size, mtimeMs, ino }: Stats): string => `${ino} ${size} ${mtimeMs}`;
+/** Returns a value that changes with each write to the file. */
+const fingerprint = ({ size, mtimeMs, ino }: Stats): string => `${ino} ${size} ${mtimeMs}`;
 
 /** Reads a file once no process writes to it; throws if writes continue until the deadline. */
-async function settledContent(
+async function readSettled(
   path: string,
   { settleMs, timeoutMs, maxBytes, signal }: ReadRequest,
 ): Promise<Buffer> {
   const deadline = performance.now() + timeoutMs;
   const now = Date.now();
-  let before = await stat(path);
-  // A clock of another machine may have set the time of the file: what counts is that it stays.
-  for (let isFresh = Math.abs(now - before.mtimeMs) < settleMs; ; isFresh = true) {
+  let statsBefore = await stat(path);
+  // Another machine's clock may have set the file's time, so it only counts that the time stays the same.
+  for (let isFresh = Math.abs(now - statsBefore.mtimeMs) < settleMs; ; isFresh = true) {
     if (isFresh) await sleep(settleMs, undefined, { signal });
-    if (before.size > maxBytes) throw new CheckFailed(`The file is larger than ${maxBytes} bytes.`);
+    if (statsBefore.size > maxBytes)
+      throw new CheckFailed(`The file is larger than ${maxBytes} bytes.`);
     const content = await readFile(path);
-    const after = await stat(path);
-    if (trace(after) === trace(before)) return content;
+    const statsAfter = await stat(path);
+    if (fingerprint(statsAfter) === fingerprint(statsBefore)) return content;
     if (performance.now() > deadline) throw new CheckFailed("The file is being written to.");
-    before = after;
+    statsBefore = statsAfter;
   }
 }
 
-async function entries(dir: string, { source: { match = "*" }, settleMs, signal }: ReadRequest) {
+async function listDirectory(
+  dir: string,
+  { source: { match = "*" }, settleMs, signal }: ReadRequest,
+) {
   const matches = picomatch(match);
   const names = (await readdir(dir)).filter((name) => matches(name)).sort();
   if (names.length > MAX_ENTRIES)
@@ -71,35 +75,36 @@ async function entries(dir: string, { source: { match = "*" }, settleMs, signal 
       `The directory has more than ${MAX_ENTRIES} entries. Set source.match to select fewer of them.`,
     );
   const now = Date.now();
-  const files = await filesAmong(dir, names);
-  const fresh = files.filter(({ facts }) => Math.abs(now - facts.mtimeMs) < settleMs);
-  if (fresh.length > 0) await sleep(settleMs, undefined, { signal });
-  const still = new Map(
+  const files = await statFiles(dir, names);
+  const recentFiles = files.filter(({ stats: facts }) => Math.abs(now - facts.mtimeMs) < settleMs);
+  if (recentFiles.length > 0) await sleep(settleMs, undefined, { signal });
+  const laterFingerprints = new Map(
     (
-      await filesAmong(
+      await statFiles(
         dir,
-        fresh.map(({ name }) => name),
+        recentFiles.map(({ name }) => name),
       )
-    ).map(({ name, facts }) => [name, trace(facts)]),
+    ).map(({ name, stats: facts }) => [name, fingerprint(facts)]),
   );
-  // One that is being written to is left to the next check.
-  const settled = files.filter(
-    (file) => !fresh.includes(file) || still.get(file.name) === trace(file.facts),
+  // The next check reads files that are being written now.
+  const settledFiles = files.filter(
+    (file) =>
+      !recentFiles.includes(file) || laterFingerprints.get(file.name) === fingerprint(file.stats),
   );
-  return settled.map(({ name, facts }) => ({
+  return settledFiles.map(({ name, stats: facts }) => ({
     value: { name, path: name, size: facts.size, modifiedAt: facts.mtime.toISOString() },
     id: `${name} ${facts.size} ${facts.mtimeMs}`,
   }));
 }
 
-async function filesAmong(
+async function statFiles(
   dir: string,
   names: readonly string[],
-): Promise<{ name: string; facts: Stats }[]> {
+): Promise<{ name: string; stats: Stats }[]> {
   const files = [];
   for (const name of names) {
-    const facts = await lstat(join(dir, name)).catch(() => undefined);
-    if (facts?.isFile()) files.push({ name, facts });
+    const stats = await lstat(join(dir, name)).catch(() => undefined);
+    if (stats?.isFile()) files.push({ name, stats });
   }
   return files;
 }

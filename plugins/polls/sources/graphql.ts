@@ -2,7 +2,7 @@ import type { Source } from "../schema.ts";
 import { parseDocument } from "./json-text.ts";
 import { CheckFailed } from "./source.ts";
 
-/** What a request's body and a response to it may hold; their values are anybody's. */
+/** The members of a GraphQL request or response that matter here. Their values come from outside. */
 interface Fields {
   query?: unknown;
   data?: unknown;
@@ -10,13 +10,13 @@ interface Fields {
 }
 
 /**
- * Throws `CheckFailed` where a GraphQL query was answered with errors: they come with status 200, in place of the data or
- * of parts of it. Parts are enough for a list that is there nevertheless.
+ * Throws `CheckFailed` if the response to a GraphQL query has errors, which come with status 200 in place of all or some of
+ * the data. For a source with `items`, partial data is accepted.
  */
 export function refuseErrors({ body, items }: Source, response: Buffer): void {
-  const request = typeof body === "string" ? fieldsIn(body) : (body as Fields | undefined);
+  const request = typeof body === "string" ? parseFields(body) : (body as Fields | undefined);
   if (typeof request?.query !== "string") return;
-  const { data, errors } = fieldsIn(response.toString("utf8")) ?? {};
+  const { data, errors } = parseFields(response.toString("utf8")) ?? {};
   if (
     !Array.isArray(errors) ||
     errors.length === 0 ||
@@ -24,11 +24,12 @@ export function refuseErrors({ body, items }: Source, response: Buffer): void {
   )
     return;
   const { message } = (errors[0] ?? {}) as { message?: unknown };
-  const why = typeof message === "string" ? message.slice(0, 200) : "the server does not say which";
-  throw new CheckFailed(`The server answered the query with an error: ${why}.`);
+  const reason =
+    typeof message === "string" ? message.slice(0, 200) : "the server does not say which";
+  throw new CheckFailed(`The server answered the query with an error: ${reason}.`);
 }
 
-function fieldsIn(text: string): Fields | undefined {
+function parseFields(text: string): Fields | undefined {
   try {
     const value = parseDocument(text);
     return typeof value === "object" && value !== null ? value : undefined;

@@ -1,8 +1,8 @@
-/** Documents in JSON, which are counted before they are parsed. */
+/** Parses JSON documents, whose values are counted before. */
 import { exactJson } from "portico";
 import { CheckFailed } from "./source.ts";
 
-/** A list of as many items as are compared, with a few fields each; what holds more was made to exhaust us. */
+/** These limits allow the largest list that is compared, with a few fields per item. A larger document is meant to exhaust the gateway. */
 const LIMITS = { maxValues: 400_000, maxMembers: 100_000, maxDepth: 100 };
 
 const EXCESS = {
@@ -11,7 +11,7 @@ const EXCESS = {
   maxDepth: `is nested more than ${LIMITS.maxDepth} levels deep`,
 };
 
-/** Whole numbers beyond 2^53 keep their digits. Throws `CheckFailed` for a document that holds too much, and a `SyntaxError` for one that is not JSON. */
+/** Parses JSON. Integers beyond 2^53 keep their digits. Throws `CheckFailed` for a document beyond the limits, and `SyntaxError` for invalid JSON. */
 export function parseDocument(text: string): unknown {
   const { broken, longIntegers } = exactJson.scan(text, LIMITS);
   if (broken !== undefined)
@@ -19,7 +19,7 @@ export function parseDocument(text: string): unknown {
   return exactJson.parse(text, longIntegers);
 }
 
-/** True for JSON to its end. One that holds too much to be parsed is judged by its last character. */
+/** Returns whether a text is complete JSON. For one beyond the limits, only the last character is compared. */
 export function isWholeJson(text: string): boolean {
   if (exactJson.scan(text, LIMITS).broken !== undefined)
     return text.endsWith(text.startsWith("{") ? "}" : "]");

@@ -5,9 +5,9 @@ import { TimeSlices } from "../time-slices.ts";
 import { decodeText } from "portico/strings";
 import { fetchSource } from "./fetch.ts";
 import { parseDocument } from "./json-text.ts";
-import { CheckFailed, countable, type ReadRequest, type ReadResult } from "./source.ts";
+import { CheckFailed, checkItemCount, type ReadRequest, type ReadResult } from "./source.ts";
 
-/** A list somewhere in a JSON document; without `items` a document that is a list, or the document as its one item. */
+/** Reads the list at the path `items` of a JSON document. Without `items`, the document is the list, or its only item. */
 export function readJson(request: ReadRequest): Promise<ReadResult> {
   const { items: path, key } = request.source;
   return fetchSource(request, async ({ body, contentType }) => ({
@@ -28,10 +28,13 @@ export async function jsonItems(
     document = parseDocument(text);
   } catch (cause) {
     if (cause instanceof CheckFailed) throw cause;
-    const begin = text.trim().slice(0, 30).replace(/\s+/g, " ");
-    throw new CheckFailed(`The response is not JSON: it begins with ${JSON.stringify(begin)}.`, {
-      cause,
-    });
+    const beginning = text.trim().slice(0, 30).replace(/\s+/g, " ");
+    throw new CheckFailed(
+      `The response is not JSON: it begins with ${JSON.stringify(beginning)}.`,
+      {
+        cause,
+      },
+    );
   }
   let list: unknown = document;
   if (pathToList.length > 0) {
@@ -42,7 +45,7 @@ export async function jsonItems(
       throw new CheckFailed(`The value at ${JSON.stringify(path)} of the document is not a list.`);
   }
   const values: unknown[] = Array.isArray(list) ? list.flat(isForEach(pathToList) ? 1 : 0) : [list];
-  return TimeSlices.map(countable(values), (value) => {
+  return TimeSlices.map(checkItemCount(values), (value) => {
     const id = pathToId === undefined ? undefined : valueAt(value, pathToId);
     return id === undefined || id === null
       ? { value }

@@ -1,10 +1,10 @@
-/** Texts line by line, without a list of all lines: a text of five megabytes can have as many of them. */
+/** Processes texts line by line, without a list of all lines, because a text of five megabytes can have five million lines. */
 import { TimeSlices } from "../time-slices.ts";
 
-/** What is read between two looks at the clock. */
+/** The number of characters that are processed between two readings of the clock. */
 const PIECE_CHARS = 16 * 1024;
 
-/** The text in pieces of whole lines, without the line break between two pieces. */
+/** Splits the text into pieces of whole lines, without the line break between two pieces. */
 function* piecesOf(text: string): Generator<string> {
   for (let from = 0; from <= text.length; ) {
     const end = text.indexOf("\n", from + PIECE_CHARS);
@@ -15,8 +15,8 @@ function* piecesOf(text: string): Generator<string> {
 }
 
 /**
- * The text with each of its lines changed, or left out where `change` returns undefined; in slices of time. A line may
- * end in a carriage return.
+ * Replaces each line by the result of `change`, or removes it if that is undefined; works in time slices. A line may end in
+ * a carriage return.
  */
 export async function changeLines(
   text: string,

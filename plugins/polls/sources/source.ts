@@ -5,24 +5,24 @@ import { errors } from "../errors.ts";
 import type { Item } from "../identity.ts";
 import type { Source } from "../schema.ts";
 
-/** What a document begins as, where that says how it must end. */
+/** The format of a document, if its beginning determines how it must end. */
 export type Form = "json" | "xml" | "html";
 
 export interface Ending {
   form: Form;
   isWhole: boolean;
-  /** It is said to be of this form, so that one that does not end so is cut off whatever it was before. */
-  isSaid: boolean;
+  /** True if the sender or the name declares this format. An incomplete document is then cut off regardless of its previous version. */
+  isDeclared: boolean;
 }
 
-/** What a source holds now: a list of items, or one text. */
+/** The current content of a source: a list of items, or one text. */
 export type SourceContent =
   | { kind: "items"; items: Item[] }
   | { kind: "text"; text: string; hash: string; ending?: Ending }
-  /** The server said that nothing changed. */
+  /** The server reported that nothing changed. */
   | { kind: "unchanged" };
 
-/** What makes the next request conditional. */
+/** The validators that make the next request conditional. */
 export interface Validators {
   url: string;
   etag?: string;
@@ -37,9 +37,9 @@ export interface ReadRequest {
   maxBytes: number;
   /** Directories that file sources may read. */
   roots: readonly string[];
-  /** In ms: a file must have rested this long before it is read. */
+  /** The time, in ms, for which a file must stay unchanged before it is read. */
   settleMs: number;
-  /** Throws 503 where there is none. */
+  /** Returns the browser. Throws 503 if there is none. */
   browser(): BrowserService;
   signal: AbortSignal;
 }
@@ -50,11 +50,11 @@ export interface ReadResult {
   bytes: number;
 }
 
-/** A check that failed: never a change. */
+/** The error of a failed check, which never counts as a change. */
 export class CheckFailed extends Error {
   override name = "CheckFailed";
   readonly status: number | undefined;
-  /** The server asked to wait this long. */
+  /** The pause that the server requested. */
   readonly retryAfterMs: number | undefined;
   constructor(
     message: string,
@@ -66,14 +66,14 @@ export class CheckFailed extends Error {
   }
 }
 
-/** Some times what a large list has. To compare more would keep the gateway from everything else, and all are remembered. */
-const MOST_ITEMS = 100_000;
+/** More than any genuine list has. Comparing more items would block the gateway, and their keys are all stored. */
+const MAX_ITEMS = 100_000;
 
-/** The items of a source, before anything is made of them. Throws `CheckFailed` for too many. */
-export function countable<T>(items: readonly T[]): readonly T[] {
-  if (items.length <= MOST_ITEMS) return items;
+/** Returns the items of a source unchanged. Throws `CheckFailed` if there are too many. */
+export function checkItemCount<T>(items: readonly T[]): readonly T[] {
+  if (items.length <= MAX_ITEMS) return items;
   throw new CheckFailed(
-    `The source lists ${items.length} items, more than ${MOST_ITEMS}. Request only the newest ones.`,
+    `The source lists ${items.length} items, more than ${MAX_ITEMS}. Request only the newest ones.`,
   );
 }
 

@@ -1,6 +1,6 @@
 /** Feeds as they are found outside: namespaces under any prefix, document types in strange places, dates of all kinds. */
 import * as assert from "uvu/assert";
-import { feedItems } from "../../../plugins/polls/sources/feeds/feed.ts";
+import { parseFeed } from "../../../plugins/polls/sources/feeds/feed.ts";
 import { parseFeedDate } from "../../../plugins/polls/sources/feeds/feed-date.ts";
 import { test } from "../../support/suite.ts";
 
@@ -14,9 +14,9 @@ interface Value {
   content?: string;
 }
 const values = async (text: string): Promise<Value[]> =>
-  (await feedItems(text)).map(({ value }) => value as Value);
+  (await parseFeed(text)).map(({ value }) => value as Value);
 const failure = (text: string): Promise<string> =>
-  feedItems(text).then(
+  parseFeed(text).then(
     () => "",
     (error: Error) => error.message,
   );

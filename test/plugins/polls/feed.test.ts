@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { decodeText } from "../../../plugins/strings/decode.ts";
-import { feedItems } from "../../../plugins/polls/sources/feeds/feed.ts";
+import { parseFeed } from "../../../plugins/polls/sources/feeds/feed.ts";
 import type { FeedItem } from "../../../plugins/polls/sources/feeds/feed-item.ts";
 
 const values = async (text: string): Promise<FeedItem[]> =>
-  (await feedItems(text)).map((item) => item.value as FeedItem);
+  (await parseFeed(text)).map((item) => item.value as FeedItem);
 const failure = async (text: string): Promise<string> => {
   try {
-    await feedItems(text);
+    await parseFeed(text);
   } catch (error) {
     assert.is((error as Error).name, "CheckFailed", String(error));
     return (error as Error).message;
@@ -114,9 +114,9 @@ test("JSON Feed", async () => {
 });
 
 test("a feed without items is a feed", async () => {
-  assert.equal(await feedItems("<rss><channel><title>t</title></channel></rss>"), []);
-  assert.equal(await feedItems("<feed></feed>"), []);
-  assert.equal(await feedItems('{"items":[]}'), []);
+  assert.equal(await parseFeed("<rss><channel><title>t</title></channel></rss>"), []);
+  assert.equal(await parseFeed("<feed></feed>"), []);
+  assert.equal(await parseFeed('{"items":[]}'), []);
 });
 
 test("what is no feed fails and says so", async () => {
@@ -167,7 +167,7 @@ test("a feed of more items, or of more elements, than anybody writes is refused 
 
 test("an Atom entry without a link to its page has another of its own links, and never one of its license or editor", async () => {
   const linkOf = async (links: string) => {
-    const [item] = await feedItems(
+    const [item] = await parseFeed(
       `<feed><entry><id>a</id>${links}</entry></feed>`,
       "http://x.test/",
     );
@@ -185,7 +185,7 @@ test("an Atom entry without a link to its page has another of its own links, and
 test("links are absolute, relative to the address of the feed or the one that it states; an item is identified by them", async () => {
   const url = "http://x.test/feeds/all.xml";
   const links = async (text: string) =>
-    (await feedItems(text, url)).map(({ value, link }) => [(value as FeedItem).link, link]);
+    (await parseFeed(text, url)).map(({ value, link }) => [(value as FeedItem).link, link]);
   const atom = (base: string) =>
     `<feed${base}><entry><id>a</id><link rel="self" href="/s"/><link href="e/1?a=ü"/></entry></feed>`;
   assert.equal(await links(atom("")), [["http://x.test/feeds/e/1?a=%C3%BC", "e/1?a=ü"]]);

@@ -4,9 +4,9 @@ import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
 import { newItems } from "../../../plugins/polls/identity.ts";
 import { decodeText } from "../../../plugins/strings/decode.ts";
-import { feedItems } from "../../../plugins/polls/sources/feeds/feed.ts";
-import { pageText } from "../../../plugins/polls/sources/pages/html.ts";
-import { withoutIgnored } from "../../../plugins/polls/sources/pages/ignore.ts";
+import { parseFeed } from "../../../plugins/polls/sources/feeds/feed.ts";
+import { extractPageText } from "../../../plugins/polls/sources/pages/html.ts";
+import { removeIgnoredLines } from "../../../plugins/polls/sources/pages/ignore.ts";
 import { jsonItems } from "../../../plugins/polls/sources/json.ts";
 import { readPath } from "../../../plugins/polls/value-path.ts";
 import { assertLinear, assertLinearAsync, repeated } from "../../support/growth.ts";
@@ -53,15 +53,15 @@ test("feeds", async () => {
   ];
   for (const before of ["<rss>", '<feed><entry><link href="', "<!DOCTYPE rss "])
     for (const token of tokens)
-      await assertLinearAsync(`${before}${token}…`, 6_000, repeated(token, before), feedItems);
+      await assertLinearAsync(`${before}${token}…`, 6_000, repeated(token, before), parseFeed);
   await assertLinearAsync(
     "a closed feed",
     6_000,
     repeated("<item><title>a</title></item>", "<rss><channel>", "</channel></rss>"),
-    feedItems,
+    parseFeed,
   );
   for (const token of ["{", "[", '"', "\\", '{"items":[', "1,"])
-    await assertLinearAsync(`JSON ${token}…`, 6_000, repeated(token, '{"items":['), feedItems);
+    await assertLinearAsync(`JSON ${token}…`, 6_000, repeated(token, '{"items":['), parseFeed);
 });
 
 test("pages, whatever the selector", async () => {
@@ -87,7 +87,9 @@ test("pages, whatever the selector", async () => {
     "<form>",
   ];
   for (const token of tokens)
-    await assertLinearAsync(`${token}…`, 2_000, repeated(token), (text) => pageText(text, {}));
+    await assertLinearAsync(`${token}…`, 2_000, repeated(token), (text) =>
+      extractPageText(text, {}),
+    );
   const selectors = [
     "li:first-child",
     "li:last-child",
@@ -108,7 +110,7 @@ test("pages, whatever the selector", async () => {
   for (const selector of selectors)
     for (const token of ["<li>", "<li><b></b>"])
       await assertLinearAsync(`${selector} on ${token}…`, 2_000, repeated(token), (text) =>
-        pageText(text, { selector }),
+        extractPageText(text, { selector }),
       );
 });
 
@@ -116,7 +118,7 @@ test("patterns of lines that do not count", async () => {
   for (const pattern of ["^(a+)+$", "(a|a)*b", "(.*)*x", "^\\s+$", "(a?){50}b"])
     for (const token of ["a", "a\n", " ", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!\n"])
       await assertLinearAsync(`${pattern} on ${token}…`, 2_000, repeated(token), (text) =>
-        withoutIgnored(text, [pattern]),
+        removeIgnoredLines(text, [pattern]),
       );
 });
 

@@ -5,7 +5,7 @@ import type { PorticoError } from "portico";
 import { backoffMs } from "../../../plugins/polls/checking/backoff.ts";
 import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
 import { type Item, newItems } from "../../../plugins/polls/identity.ts";
-import { pageText } from "../../../plugins/polls/sources/pages/html.ts";
+import { extractPageText } from "../../../plugins/polls/sources/pages/html.ts";
 import { jsonItems } from "../../../plugins/polls/sources/json.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
 import { readPath, valueAt } from "../../../plugins/polls/value-path.ts";
@@ -235,14 +235,14 @@ const PAGE = `<!doctype html><title>no</title><style>.x{}</style><nav><a href=/>
 
 test("pages: text as a reader sees it, selectors, ignored lines, removed parts", async () => {
   assert.is(
-    await pageText(PAGE, { selector: "#main" }),
+    await extractPageText(PAGE, { selector: "#main" }),
     "Prices\nOne 10\nAd\nTwo 20\nUpdated 12:34:56",
   );
   assert.is(
-    await pageText(PAGE, { selector: "main", ignore: ["^Updated \\d"], remove: [".ad"] }),
+    await extractPageText(PAGE, { selector: "main", ignore: ["^Updated \\d"], remove: [".ad"] }),
     "Prices\nOne 10\nTwo 20",
   );
-  assert.is((await pageText(PAGE, {})).split("\n")[0], "Home");
+  assert.is((await extractPageText(PAGE, {})).split("\n")[0], "Home");
   const picks: [string, string][] = [
     ["li[data-id='2']", "Two 20"],
     ["main.big > ul > li:first-child b", "10"],
@@ -254,13 +254,15 @@ test("pages: text as a reader sees it, selectors, ignored lines, removed parts",
     ["MAIN.list#main h1", "Prices"],
   ];
   for (const [selector, text] of picks)
-    assert.is(await pageText(PAGE, { selector }), text, selector);
+    assert.is(await extractPageText(PAGE, { selector }), text, selector);
   assert.match(
-    await refusal(pageText(PAGE, { selector: ".gone" })),
+    await refusal(extractPageText(PAGE, { selector: ".gone" })),
     "No element of the page matches",
   );
   for (const bad of ["", "a[", "a >", "::before", "a:hover(", ",", "a b[x='1]"]) {
-    const { code, param } = (await errorOf(pageText(PAGE, { selector: bad }))) as PorticoError;
+    const { code, param } = (await errorOf(
+      extractPageText(PAGE, { selector: bad }),
+    )) as PorticoError;
     assert.equal([code, param], ["invalid_request_error", "source.selector"], bad);
   }
 });

@@ -1,11 +1,11 @@
 /**
- * Dates as feeds write them: ISO 8601, RFC 822 with zone names and military letters, `asctime`, and 14 digits. A date
- * without a zone is UTC, whatever the zone of this machine.
+ * Parses the dates of feeds: ISO 8601, RFC 822 with zone names and military letters, `asctime`, and 14 digits. A date
+ * without a zone is UTC, regardless of the zone of this machine.
  */
 
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/** Hours ahead of UTC. */
+/** The offsets of zone names, in hours ahead of UTC. */
 const ZONES: Readonly<Record<string, number>> = {
   ut: 0,
   utc: 0,
@@ -67,14 +67,14 @@ const DIGITS = /^(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?z?$/;
 
 interface DateParts {
   year: number;
-  /** 1 to 12. */
+  /** From 1 to 12. */
   month: number;
   day: number;
   time?: readonly (string | undefined)[];
   zone?: string | undefined;
 }
 
-/** Milliseconds since 1970; `undefined` for what is no date that exists. */
+/** Returns epoch ms; undefined for a text that is not a date, or a date that does not exist. */
 export function parseFeedDate(text: string): number | undefined {
   const parts = readParts(
     text
@@ -130,7 +130,7 @@ function toInstant({ year, month, day, time = [], zone }: DateParts): number | u
   return midnight.getTime() + sinceMidnight * 1000 - offset * 3_600_000;
 }
 
-/** Hours ahead of UTC; `undefined` for an unknown zone. */
+/** Returns hours ahead of UTC; undefined for an unknown zone. */
 function zoneOffset(zone: string): number | undefined {
   const [, sign, hours, minutes = "0"] = /^(?:gmt|utc)?([+-])(\d\d?):?(\d\d)?$/.exec(zone) ?? [];
   if (sign !== undefined) return (sign === "-" ? -1 : 1) * (Number(hours) + Number(minutes) / 60);
@@ -139,19 +139,19 @@ function zoneOffset(zone: string): number | undefined {
 }
 
 // cspell:ignore abcdefghiklm nopqrstuvwxy
-/** The military zones of RFC 822, as feed readers read them: A is UTC−1, M UTC−12, N UTC+1, Y UTC+12; J is no zone. */
+/** Returns the offset of a military zone of RFC 822 as feed readers interpret it: A is UTC−1, M UTC−12, N UTC+1, Y UTC+12; J is not a zone. */
 function militaryOffset(letter: string): number | undefined {
   if (letter === "j") return undefined;
   const index = "abcdefghiklm".indexOf(letter);
   return index >= 0 ? -(index + 1) : "nopqrstuvwxy".indexOf(letter) + 1;
 }
 
-/** Two digits below 70 are of this century. */
+/** Two-digit years below 70 belong to this century. */
 function fullYear(text = ""): number {
   const year = Number(text);
   if (text.length > 2) return year;
   return year < 70 ? 2000 + year : 1900 + year;
 }
 
-/** 1 to 12; 0 for a word that is no month. */
+/** Returns 1 to 12; 0 for a word that is not a month. */
 const monthOf = (text = ""): number => MONTHS.indexOf(text.slice(0, 3)) + 1;

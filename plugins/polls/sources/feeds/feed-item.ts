@@ -7,14 +7,14 @@ export interface FeedItem {
   summary?: string;
   content?: string;
   author?: string;
-  /** ISO 8601 if the feed's date can be parsed, else its own text. */
+  /** ISO 8601 if the feed's date can be parsed, else its text. */
   published?: string;
   updated?: string;
   categories?: string[];
 }
 
-/** Without the keys that have no value: an item's content is what tells it from others. */
-export function fillItem(item: FeedItem): FeedItem {
+/** Removes members without a value, so that they do not affect the hash that identifies an item by its content. */
+export function omitEmptyFields(item: FeedItem): FeedItem {
   return Object.fromEntries(
     Object.entries(item).filter(
       ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
@@ -22,8 +22,8 @@ export function fillItem(item: FeedItem): FeedItem {
   );
 }
 
-/** A date as ISO 8601, or its own text. */
-export function isoOr(text: string | undefined): string | undefined {
+/** Converts a date to ISO 8601. Returns the text itself if it cannot be parsed. */
+export function toIsoOrText(text: string | undefined): string | undefined {
   const ms = text === undefined ? undefined : parseFeedDate(text);
   return ms === undefined ? text : new Date(ms).toISOString();
 }

@@ -1,9 +1,9 @@
-/** JSON Feed 1.0 and 1.1. */
+/** Parses JSON Feed 1.0 and 1.1. */
 import { exactJson } from "portico";
 import { TimeSlices } from "../../time-slices.ts";
 import { parseDocument } from "../json-text.ts";
-import { type FeedItem, fillItem, isoOr } from "./feed-item.ts";
-import { CheckFailed, countable } from "../source.ts";
+import { type FeedItem, omitEmptyFields, toIsoOrText } from "./feed-item.ts";
+import { CheckFailed, checkItemCount } from "../source.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -14,7 +14,7 @@ const asText = (value: unknown): string | undefined =>
     ? String(value)
     : undefined;
 
-export function jsonFeed(text: string): Promise<FeedItem[]> {
+export function parseJsonFeed(text: string): Promise<FeedItem[]> {
   let document: unknown;
   try {
     document = parseDocument(text);
@@ -27,17 +27,17 @@ export function jsonFeed(text: string): Promise<FeedItem[]> {
   const items = isObject(document) ? document["items"] : undefined;
   if (!Array.isArray(items))
     throw new CheckFailed("The response is not a JSON Feed: it has no items.");
-  return TimeSlices.map(countable(items.filter(isObject)), (item) => {
+  return TimeSlices.map(checkItemCount(items.filter(isObject)), (item) => {
     const author = asList(item["authors"])[0] ?? item["author"];
-    return fillItem({
+    return omitEmptyFields({
       id: asText(item["id"]),
       title: asText(item["title"]),
       link: asText(item["url"]) ?? asText(item["external_url"]),
       summary: asText(item["summary"]),
       content: asText(item["content_text"]) ?? asText(item["content_html"]),
       author: isObject(author) ? asText(author["name"]) : undefined,
-      published: isoOr(asText(item["date_published"])),
-      updated: isoOr(asText(item["date_modified"])),
+      published: toIsoOrText(asText(item["date_published"])),
+      updated: toIsoOrText(asText(item["date_modified"])),
       categories: asList(item["tags"]).flatMap((tag) => asText(tag) ?? []),
     });
   });

@@ -1,4 +1,4 @@
-/** Which vocabulary an element belongs to: by its namespace, whatever its prefix; by the usual prefix where none is declared. */
+/** Finds the vocabulary of an element: by its namespace, regardless of the prefix, or by the usual prefix if no namespace is declared. */
 
 export type Vocabulary = "rss" | "atom" | "rdf" | "dc" | "content" | "itunes";
 
@@ -41,8 +41,8 @@ const PREFIXES: Readonly<Record<string, Vocabulary>> = {
 };
 
 /**
- * Returns the vocabulary of a name, the namespace itself where nobody knows it, or `undefined` for a name without
- * namespace and prefix.
+ * Returns the vocabulary of a name, the namespace itself if it is unknown, or undefined for a name without namespace and
+ * prefix.
  */
 export function vocabularyOf(namespace: string | undefined, prefix: string): string | undefined {
   if (namespace === undefined || namespace === "")

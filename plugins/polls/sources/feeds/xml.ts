@@ -1,33 +1,33 @@
-/** XML as a small tree, forgiving of what senders get wrong but not of a document that is cut off. */
+/** Parses XML into a small tree. It tolerates common faults of senders, but not a document that is cut off. */
 import { decodeHTMLStrict } from "entities";
 import { Parser } from "htmlparser2";
 import { TimeSlices } from "../../time-slices.ts";
 import { CheckFailed } from "../source.ts";
 import { vocabularyOf } from "./vocabularies.ts";
 
-/** Enough for any feed; what is deeper was made to exhaust us. */
+/** This is enough for any feed. A deeper document is meant to exhaust the gateway. */
 const MAX_DEPTH = 64;
-/** Five for each of 100,000 items, which is as many as are compared. */
+/** Five for each of 100,000 items, which is the largest number of items that are compared. */
 const MAX_ELEMENTS = 500_000;
-/** What is parsed between two looks at the clock. */
+/** The number of characters that are parsed between two readings of the clock. */
 const CHUNK_CHARS = 32 * 1024;
-/** Of one element. */
+/** The largest number of attributes of one element. */
 const MAX_ATTRIBUTES = 1_000;
 const NO_ATTRIBUTES: ReadonlyMap<string, string> = new Map();
 
 export interface XmlElement {
-  /** Without its prefix, in lower case: some feeds shout. */
+  /** The name without its prefix, in lower case, because some feeds use capital letters. */
   name: string;
   /** See `vocabularyOf`. */
   vocabulary: string | undefined;
-  /** By their names in lower case, prefixes included. */
+  /** The attributes by their names in lower case, including prefixes. */
   attributes: ReadonlyMap<string, string>;
   children: (XmlElement | string)[];
 }
 
 /**
- * Named entities of HTML are decoded, as feeds use them though XML knows only five; those that a document type declares
- * are not. Throws `CheckFailed` where the root does not end.
+ * Decodes HTML's named entities, because feeds use them although XML defines only five. Entities that a document type
+ * declares are not decoded. Throws `CheckFailed` if the root element does not end.
  */
 export async function parseXml(text: string): Promise<XmlElement> {
   checkElementCount(text);
@@ -57,9 +57,9 @@ export async function parseXml(text: string): Promise<XmlElement> {
       },
       onopentag(name, attributes) {
         if (open.length > MAX_DEPTH) throw new CheckFailed("The feed is nested too deeply.");
-        const decoded = decodedAttributes(attributes);
-        const scope = scopeOf(decoded, scopes.at(-1) as ReadonlyMap<string, string>);
-        const element = elementOf(name, decoded, scope);
+        const decodedAttributes = decodeAttributes(attributes);
+        const scope = scopeOf(decodedAttributes, scopes.at(-1) as ReadonlyMap<string, string>);
+        const element = elementOf(name, decodedAttributes, scope);
         append(element);
         open.push(element);
         scopes.push(scope);
@@ -68,14 +68,14 @@ export async function parseXml(text: string): Promise<XmlElement> {
       onclosetag(_name, isImplied) {
         open.pop();
         scopes.pop();
-        // An element that another's end closes is sloppy; a root that only the document's end closes is half a document.
+        // An element may be closed by the end of an outer one, but if only the end of the document closes the root, it is cut off.
         if (isImplied && open.length === 1) isCutOff = true;
       },
     },
     { xmlMode: true, decodeEntities: false },
   );
   const slices = new TimeSlices();
-  const document = withoutDoctype(text);
+  const document = removeDoctype(text);
   for (let at = 0; at < document.length; at += CHUNK_CHARS) {
     if (slices.isOver) await slices.pause();
     parser.write(document.slice(at, at + CHUNK_CHARS));
@@ -87,7 +87,7 @@ export async function parseXml(text: string): Promise<XmlElement> {
   return root;
 }
 
-/** Throws `CheckFailed` for more elements than a feed may have, before one of them is made. */
+/** Throws `CheckFailed` for a document with too many elements, before any of them is created. */
 function checkElementCount(text: string): void {
   let elements = 0;
   for (let at = text.indexOf("<"); at !== -1; at = text.indexOf("<", at + 1)) {
@@ -113,31 +113,31 @@ function elementOf(
   };
 }
 
-/** The namespaces in scope of an element: those around it, and those that it declares. */
+/** Returns the namespaces in the scope of an element: those of the outer elements, and those that it declares. */
 function scopeOf(
   attributes: ReadonlyMap<string, string>,
-  around: ReadonlyMap<string, string>,
+  outerScope: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, string> {
   let scope: Map<string, string> | undefined;
   for (const [name, value] of attributes) {
     if (name !== "xmlns" && !name.startsWith("xmlns:")) continue;
-    scope ??= new Map(around);
+    scope ??= new Map(outerScope);
     scope.set(name.slice("xmlns:".length), value);
   }
-  return scope ?? around;
+  return scope ?? outerScope;
 }
 
-function decodedAttributes(attributes: Record<string, string>): ReadonlyMap<string, string> {
+function decodeAttributes(attributes: Record<string, string>): ReadonlyMap<string, string> {
   const entries = Object.entries(attributes);
   if (entries.length === 0) return NO_ATTRIBUTES;
   return new Map(entries.map(([key, value]) => [key.toLowerCase(), decodeHTMLStrict(value)]));
 }
 
 /**
- * The document without its type, whose entities are not read. The type stands in front of the root: what looks like one
- * in a comment or in CDATA is text.
+ * Removes the document type, whose entities are not supported. It precedes the root element, so similar text in a comment
+ * or in CDATA is not affected.
  */
-function withoutDoctype(xml: string): string {
+function removeDoctype(xml: string): string {
   const start = skipProlog(xml);
   if (!/^<!doctype/i.test(xml.slice(start, start + 9))) return xml;
   let depth = 0;
@@ -150,7 +150,7 @@ function withoutDoctype(xml: string): string {
   throw new CheckFailed("The feed is cut off: its document type does not end.");
 }
 
-/** Where the document type or the root begins, behind white space, comments and processing instructions. */
+/** Returns the index of the document type or the root element, after white space, comments and processing instructions. */
 function skipProlog(xml: string): number {
   let at = 0;
   for (;;) {
@@ -173,7 +173,7 @@ function endOfMarkup(xml: string, at: number): number | undefined {
   return undefined;
 }
 
-/** The children of a name, of the first of these vocabularies that has any; `undefined`: without a namespace. */
+/** Returns the children with a name, from the first of these vocabularies that has any. `undefined` stands for no namespace. */
 export function childrenOf(
   element: XmlElement | undefined,
   name: string,
@@ -188,30 +188,30 @@ export function childrenOf(
   return [];
 }
 
-/** All children of a name, whatever their vocabulary. */
+/** Returns all children with a name, in any vocabulary. */
 export function namesakesOf(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter(
     (child): child is XmlElement => typeof child !== "string" && child.name === name,
   );
 }
 
-/** The text of an element and its descendants; `undefined` where there is none. */
+/** Returns the text of an element and its descendants; undefined if there is none. */
 export function textOf(element: XmlElement | undefined): string | undefined {
   const texts: string[] = [];
   const visit = ({ children }: XmlElement): void => {
-    let own = "";
-    const end = (): void => {
-      if (own.trim() !== "") texts.push(own.trim());
-      own = "";
+    let pendingText = "";
+    const flush = (): void => {
+      if (pendingText.trim() !== "") texts.push(pendingText.trim());
+      pendingText = "";
     };
     for (const child of children) {
-      if (typeof child === "string") own += child;
+      if (typeof child === "string") pendingText += child;
       else {
-        end();
+        flush();
         visit(child);
       }
     }
-    end();
+    flush();
   };
   if (element !== undefined) visit(element);
   return decodeHTMLStrict(texts.join(" ")).trim() || undefined;

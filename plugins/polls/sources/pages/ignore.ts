@@ -1,10 +1,12 @@
-/** Lines that do not count. */
+/** Removes lines that a poll ignores. */
 import { compilePattern } from "portico/json-schemas";
 import { errors } from "../../errors.ts";
 import { changeLines } from "../lines.ts";
 
-/** The patterns of `source.ignore`; throws 400 for one that is none, or that looks ahead, behind or back. */
-export function compileIgnored(patterns: readonly string[] = []): ((line: string) => boolean)[] {
+/** Compiles the patterns of `source.ignore`. Throws 400 for an invalid one, or one with lookaround or backreferences. */
+export function compileIgnorePatterns(
+  patterns: readonly string[] = [],
+): ((line: string) => boolean)[] {
   return patterns.map((pattern, i) => {
     try {
       return compilePattern(pattern);
@@ -17,14 +19,14 @@ export function compileIgnored(patterns: readonly string[] = []): ((line: string
   });
 }
 
-/** Text without the lines that match one of the patterns, and without space at line ends. */
-export async function withoutIgnored(
+/** Removes the lines that match one of the patterns, and white space at the ends of lines. */
+export async function removeIgnoredLines(
   text: string,
   patterns: readonly string[] | undefined,
 ): Promise<string> {
-  const ignored = compileIgnored(patterns);
+  const matchers = compileIgnorePatterns(patterns);
   return changeLines(text, (line) => {
     const trimmed = line.trimEnd();
-    return ignored.some((matches) => matches(trimmed)) ? undefined : trimmed;
+    return matchers.some((matches) => matches(trimmed)) ? undefined : trimmed;
   });
 }

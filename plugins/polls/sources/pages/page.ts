@@ -1,23 +1,23 @@
-/** A web page as a tree; the only importer of parse5. */
+/** Parses a web page into a tree. This is the only importer of parse5. */
 import { type AnyNode, type Document, isText } from "domhandler";
 import { Parser } from "parse5";
 import { adapter, type Htmlparser2TreeAdapterMap } from "parse5-htmlparser2-tree-adapter";
 import { TimeSlices } from "../../time-slices.ts";
 import { CheckFailed } from "../source.ts";
 
-/** As browsers have it. The work on a page grows with its size times its depth. */
+/** The limit that browsers use. The work on a page grows with its size times its depth. */
 const MAX_DEPTH = 512;
-/** Some hundred times what a large page has: beyond, it was made to exhaust us. */
+/** Far more than a large page has. A page with more nodes is meant to exhaust the gateway. */
 const MAX_NODES = 100_000;
 
-/** Of one tag. */
+/** The largest number of attributes of one tag. */
 const MAX_ATTRIBUTES = 1_000;
-/** What is parsed between two looks at the clock. A page can make much work of few characters. */
+/** The number of characters that are parsed between two readings of the clock. It is small, because few characters can cause much work. */
 const CHUNK_CHARS = 2 * 1024;
 
 /**
- * Throws `CheckFailed` for what is too deep or has too many parts, which are counted before they are parsed, and for what
- * ends in the midst of one.
+ * Throws `CheckFailed` for a page that is too deep or has too many tags or attributes, and for one that is cut off. Tags are
+ * counted before they are parsed.
  */
 export async function parsePage(html: string): Promise<Document> {
   checkTagCount(html);
@@ -33,9 +33,9 @@ export async function parsePage(html: string): Promise<Document> {
   return parser.document;
 }
 
-/** Of the tag that the parser is in the midst of. */
+/** Checks the tag that the parser has not finished yet. */
 function checkAttributeCount({ tokenizer }: Parser<Htmlparser2TreeAdapterMap>): void {
-  // The library's types hide it from all but subclasses, and give no other way to see an unfinished tag.
+  // The property is protected, but the library offers no other access to an unfinished tag.
   const { currentToken } = tokenizer as unknown as {
     currentToken: { attrs?: readonly unknown[] } | null;
   };
@@ -61,23 +61,23 @@ function isLetter(code: number): boolean {
   return lowerCase >= 97 && lowerCase <= 122;
 }
 
-/** What an element leaves open makes further ones, so that they are counted here as well. */
+/** Creates a parser that counts nodes, because unclosed elements can make the parser create more elements than there are tags. */
 function createParser(): Parser<Htmlparser2TreeAdapterMap> {
   let depth = 0;
   let nodes = 0;
-  const counted = (): void => {
+  const countNode = (): void => {
     nodes++;
     if (nodes > MAX_NODES) throw tooManyElements();
   };
   return new Parser<Htmlparser2TreeAdapterMap>({
     treeAdapter: {
       ...adapter,
-      createElement(...given) {
-        counted();
-        return adapter.createElement(...given);
+      createElement(...args) {
+        countNode();
+        return adapter.createElement(...args);
       },
       createCommentNode(data) {
-        counted();
+        countNode();
         return adapter.createCommentNode(data);
       },
       insertText(parent, text) {
@@ -99,28 +99,31 @@ function createParser(): Parser<Htmlparser2TreeAdapterMap> {
 }
 
 /**
- * A long text becomes several nodes. The parser appends it character by character, which the engine keeps as a tree of
- * as many parts, thirty times as large as the text, until somebody reads it.
+ * Longer texts become several nodes. The parser appends texts character by character, and the engine stores the result as a
+ * tree of as many parts, thirty times as large as the text, until the text is first read.
  */
 const MAX_TEXT_CHARS = 8 * 1024;
 
 function isFull(node: AnyNode | null | undefined): boolean {
   if (node == null || !isText(node) || node.data.length < MAX_TEXT_CHARS) return false;
-  // Reading one character makes the engine put the parts together.
+  // Reading one character makes the engine flatten the tree.
   void node.data.charCodeAt(0);
   return true;
 }
 
-const RAW = ["script", "style", "title", "textarea"];
+const RAW_TEXT_ELEMENTS = ["script", "style", "title", "textarea"];
 
-/** True where it ends in the midst of a tag, a comment, or an element that holds nothing but text. */
+/** Returns whether the page ends within a tag, a comment, or a raw text element. */
 function isCutOff(html: string): boolean {
   const text = html.toLowerCase();
-  const opened = text.lastIndexOf("<");
-  if (opened > text.lastIndexOf(">") && /^<[a-z/!?]/.test(text.slice(opened, opened + 2)))
+  const lastOpening = text.lastIndexOf("<");
+  if (
+    lastOpening > text.lastIndexOf(">") &&
+    /^<[a-z/!?]/.test(text.slice(lastOpening, lastOpening + 2))
+  )
     return true;
   if (text.lastIndexOf("<!--") > text.lastIndexOf("-->")) return true;
-  return RAW.some((name) => {
+  return RAW_TEXT_ELEMENTS.some((name) => {
     const begin = text.lastIndexOf(`<${name}`);
     return (
       begin > text.lastIndexOf(`</${name}`) && /^[\s>]/.test(text.slice(begin + name.length + 1))

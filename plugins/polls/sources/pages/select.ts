@@ -1,12 +1,12 @@
-/** CSS selectors on a page; the only importer of css-select, css-what and nth-check. */
+/** Applies CSS selectors to a page. This is the only importer of css-select, css-what and nth-check. */
 import { createRequire } from "node:module";
 import type { PseudoSelector, Selector } from "css-what";
 import type { AnyNode, Document, Element } from "domhandler";
 import { errors } from "../../errors.ts";
 import { CheckFailed } from "../source.ts";
 
-/** Loaded at first use: most gateways poll no page. */
-function load() {
+/** The libraries are loaded at first use, because most gateways poll no page. */
+function requireLibraries() {
   const require = createRequire(import.meta.url);
   const { compile } = require("css-select") as typeof import("css-select");
   const { isTraversal, parse } = require("css-what") as typeof import("css-what");
@@ -15,18 +15,18 @@ function load() {
   const { default: nthCheck } = require("nth-check") as typeof import("nth-check");
   return { compile, isTag, isTraversal, parse, Document, domutils, nthCheck };
 }
-let loaded: ReturnType<typeof load> | undefined;
-function library(): ReturnType<typeof load> {
-  loaded ??= load();
-  return loaded;
+let libraries: ReturnType<typeof requireLibraries> | undefined;
+function getLibraries(): ReturnType<typeof requireLibraries> {
+  libraries ??= requireLibraries();
+  return libraries;
 }
 
-const isTag = (node: AnyNode): node is Element => library().isTag(node);
+const isTag = (node: AnyNode): node is Element => getLibraries().isTag(node);
 
-/** What a selector may do on one page, in looks at a node: enough for any that does not compare all with all. */
-const LOOKS = { any: 200_000, perNode: 100 };
+/** The number of node accesses that a selector may make on one page. It suffices unless a selector compares all nodes with all others. */
+const LOOK_LIMITS = { any: 200_000, perNode: 100 };
 
-/** The position of an element among its siblings, from either end: of all of them, and of those of its name. */
+/** The position of an element among its siblings, from either end: among all of them, and among those with its name. */
 interface Position {
   child: number;
   lastChild: number;
@@ -35,12 +35,12 @@ interface Position {
 }
 
 /**
- * Computed once for all children of a parent: the library counts the siblings again for each element, which takes a long
- * list the square of its length.
+ * Computes the positions of all children of a parent at once. The library counts the siblings again for each element, which
+ * takes quadratic time for a long list.
  */
-function positionsIn(known: WeakMap<object, Map<Element, Position>>, element: Element): Position {
+function positionOf(cache: WeakMap<object, Map<Element, Position>>, element: Element): Position {
   const parent = element.parent ?? element;
-  let positions = known.get(parent);
+  let positions = cache.get(parent);
   if (positions === undefined) {
     const siblings = (element.parent?.children ?? [element]).filter((node) => isTag(node));
     const counts = new Map<string, number>();
@@ -57,31 +57,33 @@ function positionsIn(known: WeakMap<object, Map<Element, Position>>, element: El
     }
     for (const [sibling, position] of positions)
       position.lastOfType = counts.get(sibling.name)! - 1 - position.ofType;
-    known.set(parent, positions);
+    cache.set(parent, positions);
   }
   return positions.get(element)!;
 }
 
-/** The positional pseudo-classes, in the place of the library's. */
-function positional() {
-  const known = new WeakMap<object, Map<Element, Position>>();
-  const at = (element: Element): Position => positionsIn(known, element);
+/** Creates the positional pseudo-classes, which replace those of the library. */
+function createPositionalPseudos() {
+  const cache = new WeakMap<object, Map<Element, Position>>();
+  const positionIn = (element: Element): Position => positionOf(cache, element);
   const nth = (key: keyof Position) => {
     const checks = new Map<string, (index: number) => boolean>();
     return (element: Element, formula?: string | null): boolean => {
       const text = formula ?? "";
-      const check = checks.get(text) ?? library().nthCheck(text);
+      const check = checks.get(text) ?? getLibraries().nthCheck(text);
       checks.set(text, check);
-      return check(at(element)[key]);
+      return check(positionIn(element)[key]);
     };
   };
   return {
-    "first-child": (element: Element) => at(element).child === 0,
-    "last-child": (element: Element) => at(element).lastChild === 0,
-    "only-child": (element: Element) => at(element).child + at(element).lastChild === 0,
-    "first-of-type": (element: Element) => at(element).ofType === 0,
-    "last-of-type": (element: Element) => at(element).lastOfType === 0,
-    "only-of-type": (element: Element) => at(element).ofType + at(element).lastOfType === 0,
+    "first-child": (element: Element) => positionIn(element).child === 0,
+    "last-child": (element: Element) => positionIn(element).lastChild === 0,
+    "only-child": (element: Element) =>
+      positionIn(element).child + positionIn(element).lastChild === 0,
+    "first-of-type": (element: Element) => positionIn(element).ofType === 0,
+    "last-of-type": (element: Element) => positionIn(element).lastOfType === 0,
+    "only-of-type": (element: Element) =>
+      positionIn(element).ofType + positionIn(element).lastOfType === 0,
     "nth-child": nth("child"),
     "nth-last-child": nth("lastChild"),
     "nth-of-type": nth("ofType"),
@@ -89,7 +91,7 @@ function positional() {
   };
 }
 
-function sizeOf(page: Document): number {
+function countNodes(page: Document): number {
   let size = 0;
   const open: AnyNode[] = [page];
   for (let node = open.pop(); node; node = open.pop()) {
@@ -99,18 +101,18 @@ function sizeOf(page: Document): number {
   return size;
 }
 
-/** The tree as the library sees it, with every look counted. */
-function metered(selector: string, page: Document) {
-  let left = LOOKS.any + LOOKS.perNode * sizeOf(page);
-  const count = (more = 1): void => {
-    left -= more;
-    if (left < 0)
+/** Creates the library's adapter for the tree, which counts every access. */
+function createMeteredAdapter(selector: string, page: Document) {
+  let remainingLooks = LOOK_LIMITS.any + LOOK_LIMITS.perNode * countNodes(page);
+  const count = (looks = 1): void => {
+    remainingLooks -= looks;
+    if (remainingLooks < 0)
       throw new CheckFailed(
         `The selector ${JSON.stringify(selector)} took too long on this page. Make it more specific.`,
       );
   };
   return {
-    ...library().domutils,
+    ...getLibraries().domutils,
     isTag: (node: AnyNode): node is Element => {
       count();
       return isTag(node);
@@ -124,42 +126,42 @@ function metered(selector: string, page: Document) {
       return element.parent;
     },
     getText: (node: AnyNode): string => {
-      const text = library().domutils.getText(node);
+      const text = getLibraries().domutils.getText(node);
       count(text.length / 10);
       return text;
     },
   };
 }
 
-/** What the library lets pass: nothing at all, a combinator with nothing beside it, and (until it meets an element) a wrong formula. */
-function check(alternatives: readonly Selector[][]): void {
+/** Rejects selectors that the library accepts: an empty one, one that ends with a combinator, and one with an invalid formula. */
+function checkAlternatives(alternatives: readonly Selector[][]): void {
   if (alternatives.length === 0) throw new Error("It is empty");
   for (const tokens of alternatives) {
-    if (tokens.length === 0 || library().isTraversal(tokens.at(-1)!))
+    if (tokens.length === 0 || getLibraries().isTraversal(tokens.at(-1)!))
       throw new Error("It ends too early");
     for (const token of tokens) if (token.type === "pseudo") checkPseudo(token);
   }
 }
 
 function checkPseudo({ name, data }: PseudoSelector): void {
-  if (Array.isArray(data)) check(data);
-  else if (name.startsWith("nth-")) library().nthCheck(data ?? "");
+  if (Array.isArray(data)) checkAlternatives(data);
+  else if (name.startsWith("nth-")) getLibraries().nthCheck(data ?? "");
 }
 
-/** Answers the elements of a page in their order. Throws 400 with `param: "source.selector"` for what is no selector. */
+/** Returns a function that finds the matching elements of a page in order. Throws 400 with `param: "source.selector"` for an invalid selector. */
 export function compileSelector(selector: string): (page: Document) => Element[] {
   const matcher = (page: Document) =>
-    library().compile<AnyNode, Element>(selector, {
-      adapter: metered(selector, page),
-      pseudos: positional(),
+    getLibraries().compile<AnyNode, Element>(selector, {
+      adapter: createMeteredAdapter(selector, page),
+      pseudos: createPositionalPseudos(),
       cacheResults: true,
     });
   try {
-    const alternatives = library().parse(selector);
-    check(alternatives);
-    if (alternatives.some(([first]) => first !== undefined && library().isTraversal(first)))
+    const alternatives = getLibraries().parse(selector);
+    checkAlternatives(alternatives);
+    if (alternatives.some(([first]) => first !== undefined && getLibraries().isTraversal(first)))
       throw new Error("It has no beginning");
-    matcher(new (library().Document)([]));
+    matcher(new (getLibraries().Document)([]));
   } catch (cause) {
     throw errors.badSelector(
       { selector: JSON.stringify(selector) },
@@ -168,6 +170,6 @@ export function compileSelector(selector: string): (page: Document) => Element[]
   }
   return (page) => {
     const matches = matcher(page);
-    return library().domutils.find(matches, page, true, Number.POSITIVE_INFINITY) as Element[];
+    return getLibraries().domutils.find(matches, page, true, Number.POSITIVE_INFINITY) as Element[];
   };
 }
