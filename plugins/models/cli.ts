@@ -81,8 +81,8 @@ function testLines({ ok, models, modelsError, model, ms, answer }: ChannelTest):
 
 function budgetOf({ budget }: ChannelEntry): string {
   if (budget === undefined) return "";
-  const spent = budget.spentUsd === undefined ? "?" : `$${Number(budget.spentUsd.toFixed(4))}`;
-  return `${spent} of $${budget.usd} per ${budget.per}`;
+  const spentText = budget.spentUsd === undefined ? "?" : `$${Number(budget.spentUsd.toFixed(4))}`;
+  return `${spentText} of $${budget.usd} per ${budget.per}`;
 }
 
 function stateOf(channel: ChannelEntry): string {

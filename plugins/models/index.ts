@@ -10,7 +10,7 @@ export { isUnnamedSession, keySession } from "./kit/session-key.ts";
 export { isAnthropicClient } from "./kit/anthropic-client.ts";
 export { periodOf, retryAfterSeconds } from "./kit/period.ts";
 export { modelPatternFault, targetFaults } from "./judging/known-models.ts";
-// For plugins of users that write bytes of an OpenAI stream: `portico/chat` publishes these.
+// Plugins of users that write bytes of an OpenAI stream import these from `portico/chat`.
 export {
   type ChunkWriter,
   createBlockStream,

@@ -45,7 +45,7 @@ export interface Trace {
   provider: string;
   /** See `ChatProvider`. */
   composite: boolean;
-  /** The provider has passed its requests through the gateway, where handlers judged them. */
+  /** The provider has already offered its response to handlers itself. */
   judged: boolean;
   model: string;
   attempts: number;

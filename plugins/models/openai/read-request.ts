@@ -54,10 +54,10 @@ export function splitModels({ models, ...fields }: Fields): {
   fields: Fields;
   fallbacks: readonly string[];
 } {
-  const listed = readModels(models);
-  if (fields["model"] == null && listed.length > 0) fields["model"] = listed[0];
-  const fallbacks = listed.filter(
-    (model, i) => model !== fields["model"] && listed.indexOf(model) === i,
+  const listedModels = readModels(models);
+  if (fields["model"] == null && listedModels.length > 0) fields["model"] = listedModels[0];
+  const fallbacks = listedModels.filter(
+    (model, i) => model !== fields["model"] && listedModels.indexOf(model) === i,
   );
   return { fields, fallbacks };
 }

@@ -46,8 +46,8 @@ export interface Engine extends TryServices {
 export function converse(engine: Engine, job: Job): Promise<ChatResponse> {
   const { request, fallbacks, channel } = job;
   if (fallbacks.length > 0)
-    return resolveList(engine.routing, [request.model, ...fallbacks], channel).then((all) =>
-      askCached(engine, job, all),
+    return resolveList(engine.routing, [request.model, ...fallbacks], channel).then((candidates) =>
+      askCached(engine, job, candidates),
     );
   const candidates = resolve(engine.routing, request.model, channel);
   // Nearly all requests need not wait here, and each additional promise costs about as much as the routing.
@@ -56,19 +56,23 @@ export function converse(engine: Engine, job: Job): Promise<ChatResponse> {
     : askCached(engine, job, candidates);
 }
 
-function askCached(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
-  const shape = all[0]?.shape;
-  if (shape?.cache === undefined || !job.cacheable) return askTargets(engine, job, all);
-  return shape.cache.respond(job, shape, () => askTargets(engine, job, all));
+function askCached(engine: Engine, job: Job, candidates: Candidate[]): Promise<ChatResponse> {
+  const shape = candidates[0]?.shape;
+  if (shape?.cache === undefined || !job.cacheable) return askTargets(engine, job, candidates);
+  return shape.cache.respond(job, shape, () => askTargets(engine, job, candidates));
 }
 
-async function askTargets(engine: Engine, job: Job, all: Candidate[]): Promise<ChatResponse> {
+async function askTargets(
+  engine: Engine,
+  job: Job,
+  allCandidates: Candidate[],
+): Promise<ChatResponse> {
   const outcome = new Outcome();
-  const affordable = all.some(hasBudget)
-    ? await withBudgets(engine.budgets, all, (error) => outcome.fail(error))
-    : all;
+  const affordable = allCandidates.some(hasBudget)
+    ? await withBudgets(engine.budgets, allCandidates, (error) => outcome.fail(error))
+    : allCandidates;
   const { candidates, forced } = selectTargets(affordable);
-  if (candidates.length < all.length) noteSkipped(job, all, candidates);
+  if (candidates.length < allCandidates.length) recordSkipped(job, allCandidates, candidates);
   for (const candidate of candidates) {
     const response = await askTarget(engine, job, candidate, { forced, outcome });
     if (response !== undefined) return response;
@@ -224,8 +228,8 @@ async function tryOnce(
 }
 
 /** Adds the targets that are skipped from the start to the story of the request. */
-function noteSkipped(job: Job, all: Candidate[], selected: readonly Candidate[]): void {
-  for (const candidate of all)
+function recordSkipped(job: Job, allCandidates: Candidate[], selected: readonly Candidate[]): void {
+  for (const candidate of allCandidates)
     if (!selected.includes(candidate))
       job.story.skip(candidate.channel.name, candidate.model, skipReason(candidate));
 }

@@ -8,7 +8,7 @@ export interface ChannelState {
   overLimit?: string | undefined;
   /** The budget, if there is one, with the cost of its current day or month as far as it is known. */
   budget?: { usd: number; per: "day" | "month"; spentUsd: number | undefined } | undefined;
-  /** The models in cooldown, also if only all keys together are; others of the channel may work. */
+  /** The models in cooldown, also those of which only the keys are. */
   restingModels?: string[] | undefined;
   /** The models whose last request failed and that are not in cooldown yet. */
   failingModels?: string[] | undefined;

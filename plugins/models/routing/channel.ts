@@ -219,7 +219,7 @@ export class Channel {
     return this.#keys.length;
   }
 
-  /** Counts the begin of an attempt. After a cooldown, the attempt is the probe that may end it. */
+  /** Counts the start of an attempt. After a cooldown, the attempt is the probe that may end it. */
   begin(model: string): void {
     this.#requests++;
     this.#limits?.countRequest(this.#now());

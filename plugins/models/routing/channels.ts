@@ -20,12 +20,12 @@ export function createChannelSet(surroundings: ChannelSurroundings = {}): Channe
   function rebuild(): void {
     const next = new Map<string, Channel>();
     const addChannel = (name: string, config: Channels[string], builtin: boolean) => {
-      const old = channels.get(name);
+      const previous = channels.get(name);
       const isSame =
-        old !== undefined &&
-        old.builtin === builtin &&
-        JSON.stringify(old.config) === JSON.stringify(config);
-      next.set(name, isSame ? old : new Channel(name, config, { ...surroundings, builtin }));
+        previous !== undefined &&
+        previous.builtin === builtin &&
+        JSON.stringify(previous.config) === JSON.stringify(config);
+      next.set(name, isSame ? previous : new Channel(name, config, { ...surroundings, builtin }));
     };
     for (const [name, config] of Object.entries(configured))
       addChannel(name, config, providers.get(config.provider)?.builtinChannel === name);

@@ -20,7 +20,7 @@ export type NextStep = { again: number } | "another key" | "next target" | "give
 export interface RetryState {
   /** An earlier attempt of the request has already counted as a failure of this target. */
   hasCountedFailure: boolean;
-  /** The refusals, beside errors, after which the alias falls back to its next target. */
+  /** The refusals, besides errors, after which the alias falls back to its next target. */
   fallbackOn: ReadonlySet<string> | undefined;
   retriesLeft: number;
   retriesMade: number;
@@ -55,7 +55,7 @@ export function judge(
   }
 }
 
-/** Decides on an error of the gateway itself, raised before or beside the upstream. */
+/** Decides on an error that the gateway itself raised, not the upstream. */
 function judgeOwn(channel: Channel, model: string, error: unknown): NextStep {
   if (!isPorticoError(error)) {
     channel.recordNeutral(model);
@@ -98,9 +98,9 @@ function countFailure(
   channel: Channel,
   model: string,
   { message }: UpstreamError,
-  { hasCountedFailure: counted }: RetryState,
+  { hasCountedFailure }: RetryState,
 ): void {
-  if (counted) channel.recordNeutral(model, message);
+  if (hasCountedFailure) channel.recordNeutral(model, message);
   else channel.recordFailure(model, message);
 }
 
@@ -131,13 +131,13 @@ function retry(
   channel: Channel,
   model: string,
   error: UpstreamError,
-  { retriesLeft, retriesMade: tried, random }: RetryState,
+  { retriesLeft, retriesMade, random }: RetryState,
 ): NextStep {
   if (retriesLeft <= 0) return "next target";
   const wait = error.retryAfterMs;
   if (wait !== undefined && wait > LONGEST_WAIT_MS) return "next target";
   if (wait === undefined && channel.cooldownUntil(model) !== 0) return "next target";
-  const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** tried);
+  const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** retriesMade);
   // Jitter only lengthens a delay that the upstream named; it varies our own in both directions.
   return {
     again:

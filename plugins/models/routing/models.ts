@@ -172,13 +172,13 @@ export async function namesOf(
   if (patterns !== undefined && !patterns.some((pattern) => pattern.includes("*")))
     return patterns.map(qualify);
   const listing = await options.listings.of(channel);
-  const listed = listing === "unknown" ? [] : listing;
-  if (patterns === undefined) return listed.map(qualify);
+  const listedNames = listing === "unknown" ? [] : listing;
+  if (patterns === undefined) return listedNames.map(qualify);
   const exact = patterns.filter((pattern) => !pattern.includes("*"));
 
   return [
     ...exact,
-    ...listed.filter((name) => patterns.some((pattern) => fitsPattern(pattern, name))),
+    ...listedNames.filter((name) => patterns.some((pattern) => fitsPattern(pattern, name))),
   ].map(qualify);
 }
 

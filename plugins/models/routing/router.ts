@@ -179,13 +179,13 @@ function byLatency(list: Candidate[]): Candidate[] {
 async function byCost(list: Candidate[], routing: Routing): Promise<Candidate[]> {
   const priced = await Promise.all(
     list.map(async (candidate) => ({
-      one: candidate,
+      candidate,
       price: (await routing.priceOf(candidate)) ?? Infinity,
     })),
   );
   return priced
     .sort((a, b) => (a.price === b.price ? 0 : a.price - b.price))
-    .map(({ one: candidate }) => candidate);
+    .map(({ candidate }) => candidate);
 }
 
 function resolveListed(routing: Routing, model: string): Candidate[] | Promise<Candidate[]> {

@@ -71,7 +71,7 @@ export class Tries {
   begin(place: Place): Try {
     const { channel, model } = this.#candidate;
     const provider = this.#provider;
-    const { trace, isJudged: leaves } = this.#job;
+    const { trace, isJudged } = this.#job;
     const key = channel.takeKey(model);
     const { defaultBaseUrl } = provider;
     const bare = this.#isBare || channel.refusesAdditions;
@@ -80,7 +80,7 @@ export class Tries {
     trace.channel = channel.name;
     trace.provider = provider.name;
     trace.composite = provider.composite === true;
-    trace.judged = leaves && provider.sends === true;
+    trace.judged = isJudged && provider.sends === true;
     trace.model = model;
     trace.attempts++;
     this.#job.isAttempting = true;
@@ -143,7 +143,7 @@ export class Tries {
   }
 }
 
-/** One attempt. It holds its place until a streamed response has ended, which may be before `succeeded` is called. */
+/** One attempt. It holds its place until a streamed response has ended, which may be before `recordSuccess` is called. */
 export class Try implements AttemptWatcher {
   readonly target: AttemptTarget;
   readonly keyIndex: number;

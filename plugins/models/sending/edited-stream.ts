@@ -31,13 +31,13 @@ export async function* throughEditor<T>(
   try {
     for (;;) {
       // An error of the upstream follows what the handlers still hold back.
-      const read = await reads.next().catch((error: unknown) => ({ error }));
-      if ("error" in read) {
-        failure = read;
+      const result = await reads.next().catch((error: unknown) => ({ error }));
+      if ("error" in result) {
+        failure = result;
         break;
       }
-      if (read.done === true) break;
-      yield await editor.push(read.value);
+      if (result.done === true) break;
+      yield await editor.push(result.value);
     }
     const rest = await editor.end();
     if (rest.length > 0) yield rest;

@@ -103,8 +103,8 @@ export async function rewriteEvents(
   const hasStray = events.filter(({ value }) => value !== undefined && dropStray(value)).length > 0;
   const slots = events.map(({ value }) => (value === undefined ? [] : slotsOfEvent(value)));
   const texts = new Map<number, string>();
-  for (const { key, text, isWhole: whole } of slots.flat())
-    if (whole !== true) texts.set(key, (texts.get(key) ?? "") + text);
+  for (const { key, text, isWhole } of slots.flat())
+    if (isWhole !== true) texts.set(key, (texts.get(key) ?? "") + text);
     else if (!texts.has(key)) texts.set(key, text);
   const changedTexts = new Map<number, string>();
   for (const [key, text] of texts) {
@@ -123,7 +123,7 @@ export async function rewriteEvents(
       const isEmpty =
         slots[i]!.length > 0 &&
         emptyPieces === slots[i]!.length &&
-        slots[i]!.every(({ isLast: last }) => last !== true);
+        slots[i]!.every(({ isLast }) => isLast !== true);
       return isEmpty && value.usage == null ? [] : [encode(stringifyExact(value))];
     }),
   );

@@ -34,9 +34,9 @@ export async function offerRequest(events: Emitter, job: Job): Promise<string | 
   const { request } = result.context;
   // Handlers get copies, so a different object may have the same content.
   if (isDeepStrictEqual(request, job.request)) return undefined;
-  const read = readRequest(request);
-  job.request = read.request;
-  if (read.fallbacks.length > 0) job.fallbacks = read.fallbacks;
+  const parsed = readRequest(request);
+  job.request = parsed.request;
+  if (parsed.fallbacks.length > 0) job.fallbacks = parsed.fallbacks;
   job.raw = undefined;
   job.native = undefined;
   return undefined;
@@ -64,8 +64,8 @@ export async function ask(
 }
 
 /**
- * Reports a job's end to `done` and `meter` exactly once: for a whole response at once, for a stream when it has ended.
- * `done` needs the whole response to be parsed, `meter` only its usage.
+ * Reports a job's end to `onEnd` and `meter` exactly once: for a whole response at once, for a stream when it has ended.
+ * `onEnd` needs the whole response to be parsed, `meter` only its usage.
  */
 export class JobEnd {
   readonly #job: Job;

@@ -102,7 +102,7 @@ function adaptToEmbeddings(
       rules: [wellFormedUnicode],
       encode(request, target) {
         const { messages: _, ...fields } = request;
-        // Several servers refuse base64 or return nothing for it. All support floats, and `inFormat` packs them.
+        // Several servers refuse base64 or return nothing for it. All support floats, and `convertVectors` packs them.
         if (fields["encoding_format"] === "base64") delete fields["encoding_format"];
         return embeddingsWire.encode(fields, target);
       },

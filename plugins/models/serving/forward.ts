@@ -205,11 +205,16 @@ function writeReply({ res }: Call, job: Job, { reply }: ForwardRequest, text: st
 /** Reads the usage of images and transcriptions, which is in `input_tokens` and `output_tokens`. */
 function usageOf(usage: Usage | undefined): Usage | undefined {
   if (usage === undefined) return undefined;
-  const { input_tokens: input, output_tokens: output } = usage as {
+  const { input_tokens: inputTokens, output_tokens: output } = usage as {
     input_tokens?: unknown;
     output_tokens?: unknown;
   };
-  if (typeof input !== "number") return typeof usage.prompt_tokens === "number" ? usage : undefined;
-  const written = typeof output === "number" ? output : 0;
-  return { prompt_tokens: input, completion_tokens: written, total_tokens: input + written };
+  if (typeof inputTokens !== "number")
+    return typeof usage.prompt_tokens === "number" ? usage : undefined;
+  const outputTokens = typeof output === "number" ? output : 0;
+  return {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+  };
 }

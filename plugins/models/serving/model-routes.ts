@@ -56,9 +56,9 @@ async function findModel(endpoint: Endpoint, client: Client, path: string): Prom
   const [first] = allowed ? await candidatesOf(endpoint.engine.routing, id) : [];
   if (first === undefined || !(await isAvailable(endpoint, first)))
     throw await withSuggestion(endpoint, client, notFound(id));
-  const listed = (await endpoint.models()).find((model) => model.id === id);
-  const created = listed?.created ?? (await endpoint.models())[0]?.created ?? 0;
-  const model = listed ?? { id, object: "model", created, owned_by: first.channel.name };
+  const listedModel = (await endpoint.models()).find((model) => model.id === id);
+  const created = listedModel?.created ?? (await endpoint.models())[0]?.created ?? 0;
+  const model = listedModel ?? { id, object: "model", created, owned_by: first.channel.name };
   return describeModel(endpoint, model);
 }
 

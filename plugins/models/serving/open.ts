@@ -181,7 +181,7 @@ function createEnd(endpoint: Endpoint, job: Job, isRequested: boolean): JobEnd {
   return new JobEnd(
     job,
     emitsResponse || emitsSent
-      ? (report) => emitEnd(events, job, report, { reports: emitsResponse, sent: emitsSent })
+      ? (report) => emitEnd(events, job, report, { emitsResponse, emitsSent })
       : undefined,
     isRequested ? meterFor(endpoint, job) : undefined,
   );
@@ -319,10 +319,10 @@ function emitEnd(
   events: Emitter,
   job: Job,
   report: Report,
-  wanted: { reports: boolean; sent: boolean },
+  { emitsResponse, emitsSent }: { emitsResponse: boolean; emitsSent: boolean },
 ): void {
-  if (wanted.reports) reportResponse(events, job, report);
-  if (wanted.sent && report.error === undefined && report.content !== undefined)
+  if (emitsResponse) reportResponse(events, job, report);
+  if (emitsSent && report.error === undefined && report.content !== undefined)
     sendMessage(events, job, report.content);
 }
 

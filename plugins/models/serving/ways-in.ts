@@ -75,20 +75,25 @@ function wholeBody(response: ChatResponse, functionCalls: boolean): Buffer {
 
 /** Reads a request in OpenAI's format. */
 function readOpenAi(body: unknown, raw: RawBody): Incoming {
-  const { request, fallbacks, isUnchanged: same } = readRequest(body, raw);
-  return { request, fallbacks, raw: same ? raw : undefined, stream: request.stream === true };
+  const { request, fallbacks, isUnchanged } = readRequest(body, raw);
+  return {
+    request,
+    fallbacks,
+    raw: isUnchanged ? raw : undefined,
+    stream: request.stream === true,
+  };
 }
 
 /** Reads a request that was translated into OpenAI's format, with the members of its original format. */
 function readTranslated(request: ChatRequest, options: OpenOptions, bytes: Buffer): Incoming {
   const { stream, body, dropped, refusal } = options;
   checkMembers(body, bytes);
-  const read = readRequest({ ...request, stream, models: body["models"] });
+  const parsed = readRequest({ ...request, stream, models: body["models"] });
   return {
-    request: read.request,
-    fallbacks: read.fallbacks,
+    request: parsed.request,
+    fallbacks: parsed.fallbacks,
     stream,
-    native: read.isUnchanged ? options.native : undefined,
+    native: parsed.isUnchanged ? options.native : undefined,
     dropped,
     refusal,
     form: formOf(options),

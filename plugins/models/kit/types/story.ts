@@ -44,7 +44,7 @@ export interface Failure {
   message: string;
 }
 
-/** All runs of one hook for one event: a stream has many. */
+/** All calls of one hook for one event: a stream causes many. */
 export interface HookStory {
   readonly event: string;
   /** `hook:<name>`, `plugin:<name>`. */

@@ -8,9 +8,9 @@ import type { ChatRecord } from "./story.ts";
 export interface ChatGate {
   name: string;
   /** Called before a request is processed. Throws to refuse it; may set headers on the response. */
-  admit(client: Client, wanted: WantedModel, res: ServerResponse): void | Promise<void>;
+  admit(client: Client, model: WantedModel, res: ServerResponse): void | Promise<void>;
   /** Whether the client may use a model; for listings. */
-  allows(client: Client, wanted: WantedModel): boolean;
+  allows(client: Client, model: WantedModel): boolean;
   /**
    * The limits that the requests of a client share: an estimate is reserved before each, and its actual usage is
    * charged after it.
@@ -24,7 +24,7 @@ export interface SpendingLimit {
   key: string;
   unit: "tokens" | "usd";
   max: number;
-  /** Any 60 seconds, or the day or month of the calendar in UTC. */
+  /** Any 60 seconds, or the calendar day or month in UTC. */
   per: "minute" | "day" | "month";
   /** The key or channel whose usage so far is the start of a new counter of a day or month. */
   usageOf: { key?: string; channel?: string };
@@ -95,5 +95,5 @@ export interface ModelFacts {
   price?: { input: number; output: number; cachedInput?: number | undefined } | undefined;
 }
 
-/** A promise only where something must be waited for. */
+/** A promise only if something must be awaited. */
 export type MaybePromise<T> = T | Promise<T>;

@@ -13,7 +13,7 @@ const BYTES_PER_TOKEN = 4;
 const GUESSED_COMPLETION = 1024;
 /** The estimate for an image, a recording or a file, whose tokens do not follow from the size of its encoding. */
 const MEDIA_BYTES = 1500 * BYTES_PER_TOKEN;
-/** The tokens that a provider adds around each message. */
+/** The estimate for the tokens that a provider adds around each message. */
 const MESSAGE_BYTES = 3 * BYTES_PER_TOKEN;
 const SHORTEST_MEDIA = 256;
 

@@ -69,7 +69,7 @@ export class Spending {
   open(job: Job, operation: string | undefined): Account | undefined {
     const clientLimits = this.limitsOf(job.client);
     return clientLimits.length > 0 || this.#isAnyChannelLimited()
-      ? new RequestAccount(this, job, { own: clientLimits, operation })
+      ? new RequestAccount(this, job, { clientLimits, operation })
       : undefined;
   }
 
@@ -144,11 +144,14 @@ class RequestAccount implements Account {
   constructor(
     spending: Spending,
     job: Job,
-    { own, operation }: { own: readonly SpendingLimit[]; operation: string | undefined },
+    {
+      clientLimits,
+      operation,
+    }: { clientLimits: readonly SpendingLimit[]; operation: string | undefined },
   ) {
     this.#spending = spending;
     this.#job = job;
-    this.#clientLimits = own;
+    this.#clientLimits = clientLimits;
     this.#operation = operation;
   }
 

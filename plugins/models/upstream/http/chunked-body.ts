@@ -11,7 +11,7 @@ const LF = 10;
 const SEMICOLON = 59;
 const DEL = 127;
 
-/** What the next byte belongs to. */
+/** The element to which the next byte belongs. */
 enum State {
   Size,
   SizeExtension,

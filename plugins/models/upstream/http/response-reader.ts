@@ -20,7 +20,7 @@ const MAX_HEAD_BYTES = 64 * 1024;
 /** A server may send hints and progress, but not without limit. */
 const MAX_INTERIM = 10;
 
-/** What the next bytes belong to. */
+/** The element to which the next bytes belong. */
 enum State {
   /** No response is expected. */
   Idle,

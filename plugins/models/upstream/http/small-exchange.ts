@@ -53,7 +53,7 @@ export function exchangeSmall(
           error instanceof Unsendable || isPorticoError(error)
             ? `could not be asked: ${error.message}`
             : `could not be reached${error instanceof ProxyFailure ? `: ${error.message}` : codeOf(error)}`;
-        reject(errors.upstreamUnreachable({ problem: problem }, { cause: error }));
+        reject(errors.upstreamUnreachable({ problem }, { cause: error }));
       },
     };
     const request = upstreams.send(call, receiver, proxy);

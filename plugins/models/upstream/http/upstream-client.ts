@@ -160,7 +160,7 @@ function writeHead(
   return `${method} ${pool.base}${path} HTTP/1.1\r\nhost: ${hostHeader}\r\nconnection: keep-alive\r\n${lines}`;
 }
 
-/** One request and its response, decompressed. */
+/** One request and its decompressed response. */
 class Exchange implements ResponseReceiver, SentRequest {
   #hasEnded = false;
   #receiver: Receiver;

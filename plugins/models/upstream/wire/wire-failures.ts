@@ -49,8 +49,8 @@ function wrongKey(
   return header in headers || apiKey === undefined ? "headers" : "apiKey";
 }
 
-function notSendable(channel: string, why: string): PorticoError {
-  return errors.channelMisconfigured({ channel, problem: why });
+function notSendable(channel: string, problem: string): PorticoError {
+  return errors.channelMisconfigured({ channel, problem });
 }
 
 /** Creates the error for an upstream that sent nothing for `ms`, before or after the first byte. */
