@@ -1,4 +1,7 @@
-/** Requests and responses of OpenAI's routes other than chat. Members that they do not name pass unchanged in both directions. */
+/**
+ * Requests and responses of OpenAI's routes other than chat. Members that they do not name pass unchanged in both
+ * directions.
+ */
 import { type RouteOptions, Type } from "portico";
 import type { ApiRoute } from "portico/provider";
 import { AnyObject, contentResponse, jsonResponse, streamableResponse } from "portico/openapi";

@@ -1,4 +1,7 @@
-/** The routes: they read a request, ask the engine through the service `models`, answer in the Responses form, and store responses. */
+/**
+ * The routes: they read a request, ask the engine through the service `models`, answer in the Responses form, and store
+ * responses.
+ */
 import { randomBytes } from "node:crypto";
 import type { Call, Logger } from "portico";
 import { type ModelsService, jsonBody } from "portico/models";

@@ -1,4 +1,7 @@
-/** Responses of a channel that speaks the format itself. They go out unchanged, except for the members that the gateway owns. */
+/**
+ * Responses of a channel that speaks the format itself. They go out unchanged, except for the members that the gateway
+ * owns.
+ */
 import { exactJson } from "portico";
 import {
   type ChatCompletion,

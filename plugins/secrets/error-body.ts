@@ -22,7 +22,10 @@ export function hiddenBody(body: Buffer, mask: SecretMask): Buffer {
   return spellsSecret(hidden, mask) ? WITHHELD : hidden;
 }
 
-/** Checks the joined texts of each field (the deltas of a stream), all texts joined, or a text that is no JSON without its white space. */
+/**
+ * Checks the joined texts of each field (the deltas of a stream), all texts joined, or a text that is no JSON without
+ * its white space.
+ */
 function spellsSecret(body: Buffer, mask: SecretMask): boolean {
   const text = body.toString("utf8");
   const texts = new Map<string, string>();

@@ -1,4 +1,7 @@
-/** Masks secrets in bytes of any kind, however they are split into chunks. Each byte becomes a star, so that no length changes. */
+/**
+ * Masks secrets in bytes of any kind, however they are split into chunks. Each byte becomes a star, so that no length
+ * changes.
+ */
 import type { SecretAutomaton } from "./secret-automaton.ts";
 import type { SecretMask } from "./secret-mask.ts";
 

@@ -65,7 +65,7 @@ export class PartMask {
         this.#maskAudio(part, out);
         return;
       case "finish":
-        this.#releaseOthers(part.choice, undefined, out);
+        this.#releaseChoice(part.choice, out);
         out.push(part);
         return;
       case "raw":
@@ -123,7 +123,7 @@ export class PartMask {
 
   #maskRaw(part: RawPart, out: StreamPart[]): void {
     const isWhole = part.at === "chunk";
-    if (part.endsText === true) this.#releaseOthers(part.choice, undefined, out);
+    if (part.endsText === true) this.#releaseChoice(part.choice, out);
     const members = isWhole
       ? this.#maskChunkMembers(part.members)
       : this.#maskMembers(part.members, part, "", out);
@@ -222,9 +222,10 @@ export class PartMask {
     }
   }
 
-  #releaseOthers(choice: number, except: GrowingText | undefined, out: StreamPart[]): void {
+  /** Releases all texts of a choice, since they have ended. */
+  #releaseChoice(choice: number, out: StreamPart[]): void {
     for (const growing of this.#holding)
-      if (growing !== except && growing.choice === choice) out.push(this.#release(growing, true));
+      if (growing.choice === choice) out.push(this.#release(growing, true));
   }
 
   #release(growing: GrowingText, isOver: boolean): StreamPart {

@@ -1,6 +1,6 @@
 /**
  * Counts requests in memory, and writes sums and single requests periodically. No response waits for the store, unless
- * gateways share a budget: then the others must see the cost as soon as the response has ended.
+ * processes share a budget: then the others must see the cost as soon as the response has ended.
  */
 import type { Client, Logger } from "portico";
 import type { ChatRecord, MaybePromise, ModelFacts } from "portico/models";
@@ -126,7 +126,7 @@ export class Ledger {
     this.#costOf = createPrices(services.prices, undefined);
   }
 
-  /** Counts a request. Returns a promise if other gateways share its budget: it settles once they can see the cost. */
+  /** Counts a request. Returns a promise if other processes share its budget: it settles once they can see the cost. */
   add(record: ChatRecord): Promise<void> | undefined {
     if (record.channel === "") return undefined;
     const at = this.#services.store().now();
@@ -296,7 +296,7 @@ export class Ledger {
     return spenders.filter((spent) => spent !== undefined);
   }
 
-  /** Writes soon, so that a start after a crash knows the cost. Returns the write if other gateways must see it. */
+  /** Writes soon, so that a start after a crash knows the cost. Returns the write if other processes must see it. */
   #publish(): Promise<void> | undefined {
     if (this.#isShared) return this.flush();
     setImmediate(() => this.flush());

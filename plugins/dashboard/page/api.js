@@ -20,7 +20,10 @@ export class ApiError extends Error {
   }
 }
 
-/** Fetches with the token. Throws `ApiError`. A refused token also dispatches `portico:refused`, so that the page asks again. */
+/**
+ * Fetches with the token. Throws `ApiError`. A refused token also dispatches `portico:refused`, so that the page asks
+ * again.
+ */
 export async function request(method, path, { body, signal, version, etag } = {}) {
   let response;
   try {

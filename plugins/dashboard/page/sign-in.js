@@ -2,7 +2,10 @@
 import { attempt, forgetToken, get, keepToken } from "./api.js";
 import { h } from "./dom.js";
 
-/** Creates the form. `message` says why the reader must sign in again; `onSignIn` runs when the gateway has accepted a token. */
+/**
+ * Creates the form. `message` says why the reader must sign in again; `onSignIn` runs when the gateway has accepted a
+ * token.
+ */
 export function signInForm(message, onSignIn) {
   const input = h("input", {
     id: "token",

@@ -48,7 +48,10 @@ function textOf(content: ChatMessage["content"]): string {
   return parts.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
 }
 
-/** Builds the answer of `POST /v1/responses/compact`: the user's messages, and the summary in an item that only Portico reads. */
+/**
+ * Builds the answer of `POST /v1/responses/compact`: the user's messages, and the summary in an item that only Portico
+ * reads.
+ */
 export function compactionOf(
   id: string,
   completion: ChatCompletion,

@@ -170,7 +170,10 @@ function summaryOf(entry) {
 
 const isBefore = ({ event }) => event === "message:received" || event === "chat:request";
 
-/** Lists hooks on the request, attempts, and hooks on the response: the order in which they happened, as far as it is known. */
+/**
+ * Lists hooks on the request, attempts, and hooks on the response: the order in which they happened, as far as it is
+ * known.
+ */
 function timeline(entry) {
   const steps = [
     ...entry.hooks.filter(isBefore).map(hookStep),
