@@ -7,7 +7,7 @@ export class Unmet extends Error {
 }
 
 /** The amount of work that remains: members and characters that may still be visited or made. */
-export interface WorkBudget {
+interface WorkBudget {
   remaining: number;
 }
 
