@@ -15,7 +15,7 @@ interface BoardOptions {
   store: () => Store;
   /** The id of this gateway, whose own messages have already reached its workers. */
   gateway: string;
-  hear(message: Message): void;
+  receive(message: Message): void;
   log: Logger;
   progress?: BoardProgress;
 }
@@ -71,7 +71,7 @@ export class Board {
     for (const key of this.#takeNewKeys(keys)) {
       if (key.split(" ")[1] === this.#options.gateway) continue;
       const messages = await this.#attempt(({ kv }) => kv.get<Message[]>(NAMESPACE, key));
-      for (const message of messages ?? []) this.#options.hear(message);
+      for (const message of messages ?? []) this.#options.receive(message);
     }
     const { ownKeys } = this.#progress;
     while (ownKeys[0] && ownKeys[0].until < performance.now()) {

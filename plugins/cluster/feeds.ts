@@ -30,7 +30,7 @@ export class Feeds {
     this.#wants = options.wants;
   }
 
-  hear(message: Message, way: Way): void {
+  receive(message: Message, way: Way): void {
     if (message.kind === "feed")
       for (const watcher of this.#options.watchers())
         if (watcher.name === message.name) watcher.take(message.data);
@@ -59,15 +59,16 @@ export class Feeds {
   update(): void {
     const feeds = new Set(this.#options.feeds());
     for (const [feed, end] of this.#running) {
-      if (feeds.has(feed) && this.#waysOf(feed).length > 0) continue;
+      if (feeds.has(feed) && this.#activeWays(feed).length > 0) continue;
       this.#running.delete(feed);
       void end();
     }
     for (const feed of feeds) {
-      if (this.#running.has(feed) || this.#waysOf(feed).length === 0) continue;
+      if (this.#running.has(feed) || this.#activeWays(feed).length === 0) continue;
       const { name } = feed;
       const send = (data: unknown) => {
-        for (const way of this.#waysOf(feed)) this.#options.post({ kind: "feed", name, data }, way);
+        for (const way of this.#activeWays(feed))
+          this.#options.post({ kind: "feed", name, data }, way);
       };
       this.#running.set(feed, feed.begin(send));
     }
@@ -79,7 +80,7 @@ export class Feeds {
     this.#running.clear();
   }
 
-  #waysOf({ name, ofOneGateway }: Feed): Way[] {
+  #activeWays({ name, ofOneGateway }: Feed): Way[] {
     const ways: Way[] = ofOneGateway ? ["workers"] : ["workers", "gateways"];
     return ways.filter((way) => this.#wants.has(`${way} ${name}`));
   }

@@ -22,7 +22,7 @@ export default definePlugin({
     const store = () => ctx.use("store");
 
     function hear(message: Message, way: Way): void {
-      feeds.hear(message, way);
+      feeds.receive(message, way);
       if (message.kind !== "signal") return;
       for (const signal of ctx.list("signal"))
         if (signal.name === message.name) signal.take(message.data as never);
@@ -52,7 +52,7 @@ export default definePlugin({
         ? new Board({
             store,
             gateway,
-            hear: (message) => hear(message, "gateways"),
+            receive: (message) => hear(message, "gateways"),
             log: ctx.log,
             progress: ctx.keep("progress of the board", Board.newProgress),
           })

@@ -30,7 +30,7 @@ const delivery = {
   description: "The id of the delivery, or the beginning or end of it",
 };
 
-function details(delivery: DeliveryView): string[] {
+function describeDelivery(delivery: DeliveryView): string[] {
   const rows: [string, string | undefined][] = [
     ["to", `${delivery.url}${delivery.signed ? " (signed)" : ""}`],
     ["made", delivery.createdAt],
@@ -76,7 +76,7 @@ const show = commandFor<DeliveryView>("GET /deliveries/:id", deliveryRoutes.show
   name: "show",
   summary: "Show a delivery with its message, secrets masked",
   args: [delivery],
-  view: details,
+  view: describeDelivery,
 });
 
 const replay = commandFor<Replay>("POST /deliveries/:id/replay", deliveryRoutes.replay, {

@@ -10,7 +10,7 @@ import type { DeliveriesConfig } from "./schema.ts";
  * always metadata and link-local addresses and the gateway's own ports. A target that another principal than the owner has
  * named must have a public address, whatever the settings exempt.
  */
-export function guardOf(
+export function createDeliveryGuard(
   ctx: Pick<PluginContext, "ports">,
   settings: DeliveriesConfig,
   { target: { url, publicOnly }, principal }: Pick<DeliveryBody, "target" | "principal">,

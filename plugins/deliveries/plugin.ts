@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
-import { guardOf } from "./guard.ts";
+import { createDeliveryGuard } from "./guard.ts";
 import { DELIVERY } from "./message.ts";
 import { mountRoutes } from "./routes.ts";
 import { type DeliveriesConfig, deliveriesSchema } from "./schema.ts";
@@ -42,7 +42,7 @@ export default definePlugin({
       ...sealing,
       check(target, param, principal) {
         checkTarget(target, param);
-        guardOf(ctx, settings, { target, principal }).precheck(target.url);
+        createDeliveryGuard(ctx, settings, { target, principal }).precheck(target.url);
       },
     });
     mountRoutes(ctx, sealing);

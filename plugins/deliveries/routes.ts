@@ -11,7 +11,7 @@ import type { Sealing } from "./stored-target.ts";
 const MAX_SEARCHED = 1000;
 
 export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
-  const { items, enqueue } = lazyStore(ctx);
+  const { items, enqueue } = createLazyStore(ctx);
 
   ctx.route("GET", "/deliveries", deliveryRoutes.list, async ({ query }) => {
     const deliveries = await items().list({
@@ -68,7 +68,7 @@ export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
 }
 
 /** Looks the store up at each call, because its plugin may be reloaded. */
-function lazyStore(ctx: PluginContext) {
+function createLazyStore(ctx: PluginContext) {
   return {
     items: () => ctx.use("store").items,
     enqueue: (batch: Parameters<ReturnType<typeof ctx.use<"store">>["enqueue"]>[0]) =>

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { PluginContext, Principal } from "portico";
 import { errors } from "./errors.ts";
 import type { DeliveryTarget, StoredTarget } from "./message.ts";
-import { headerPlaceholders } from "./templates.ts";
+import { findHeaderPlaceholders } from "./templates.ts";
 import type { Vault } from "./vault.ts";
 
 /** The service `deliveries`. */
@@ -28,10 +28,10 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
       if (isStored(target)) return target;
       const { secret, headers, ...readable } = target;
       if (secret === undefined && Object.keys(headers ?? {}).length === 0) return readable;
-      const unsealed = { ...readable, placeholders: headerPlaceholders(headers) };
-      const identity = identityOf(target);
+      const unsealed = { ...readable, placeholders: findHeaderPlaceholders(headers) };
+      const identity = pickIdentity(target);
       const path = Object.entries(listConfiguredTargets()).find(([, configuredTarget]) =>
-        isDeepStrictEqual(identityOf(configuredTarget), identity),
+        isDeepStrictEqual(pickIdentity(configuredTarget), identity),
       )?.[0];
       if (path !== undefined) return { ...unsealed, from: path };
       return { ...unsealed, sealed: vault.encrypt(JSON.stringify({ secret, headers })) };
@@ -49,7 +49,7 @@ export function createSealing(ctx: Pick<PluginContext, "list">, vault: Vault): S
 
   function targetAt(path: string): DeliveryTarget {
     const target = listConfiguredTargets()[path];
-    if (target !== undefined) return identityOf(target);
+    if (target !== undefined) return pickIdentity(target);
     throw errors.secretGone({ path });
   }
 }
@@ -58,7 +58,7 @@ const isStored = (target: DeliveryTarget | StoredTarget): target is StoredTarget
   "from" in target || "sealed" in target;
 
 /** The fields by which a target is recognised in the configuration. */
-const identityOf = ({ url, secret, headers }: DeliveryTarget): DeliveryTarget => ({
+const pickIdentity = ({ url, secret, headers }: DeliveryTarget): DeliveryTarget => ({
   url,
   ...(secret !== undefined && { secret }),
   ...(headers !== undefined && { headers }),

@@ -24,16 +24,16 @@ export function eventPlaceholders(target: DeliveryTarget | StoredTarget): string
   const inHeaders =
     "placeholders" in target
       ? (target.placeholders ?? [])
-      : headerPlaceholders((target as DeliveryTarget).headers);
-  return [...new Set([...placeholdersIn([url, ...textsIn(body)]), ...inHeaders])];
+      : findHeaderPlaceholders((target as DeliveryTarget).headers);
+  return [...new Set([...findPlaceholders([url, ...collectTexts(body)]), ...inHeaders])];
 }
 
 /** Returns the event's placeholders in a target's headers. */
-export function headerPlaceholders(headers: DeliveryTarget["headers"] = {}): string[] {
-  return placeholdersIn(Object.values(headers));
+export function findHeaderPlaceholders(headers: DeliveryTarget["headers"] = {}): string[] {
+  return findPlaceholders(Object.values(headers));
 }
 
-function placeholdersIn(texts: readonly string[]): string[] {
+function findPlaceholders(texts: readonly string[]): string[] {
   const all = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
   return all
     .filter(([, , name = ""]) => !TURN_NAMES.includes(name))
@@ -61,7 +61,7 @@ export function checkTemplates({ url }: Pick<DeliveryTarget, "url">, param: stri
 
 /** Fills in the templates of a target. A target without a body of its own gets the message as JSON. */
 export function renderDelivery(target: DeliveryTarget, message: DeliveryMessage): RenderedDelivery {
-  const values = { ...turnValues(message), ...target.values };
+  const values = { ...createTurnValues(message), ...target.values };
   const fill = (text: string): string =>
     text.replace(PLACEHOLDER, (placeholder) =>
       Object.hasOwn(values, placeholder) ? (values[placeholder] ?? "") : placeholder,
@@ -70,19 +70,19 @@ export function renderDelivery(target: DeliveryTarget, message: DeliveryMessage)
     name.toLowerCase(),
     toHeaderText(fill(text)),
   ]);
-  const body = bodyOf(target, message, fill);
+  const body = renderBody(target, message, fill);
   return {
     url: target.url.replace(PLACEHOLDER, (placeholder) =>
       Object.hasOwn(values, placeholder)
         ? encodeURIComponent(values[placeholder] ?? "")
         : placeholder,
     ),
-    headers: { "content-type": contentTypeOf(body), ...Object.fromEntries(headers) },
+    headers: { "content-type": detectContentType(body), ...Object.fromEntries(headers) },
     body,
   };
 }
 
-function bodyOf(
+function renderBody(
   { body }: DeliveryTarget,
   message: DeliveryMessage,
   fill: (text: string) => string,
@@ -92,7 +92,7 @@ function bodyOf(
 }
 
 /** Returns the JSON type for a body that is JSON, since most receivers accept nothing else. */
-function contentTypeOf(body: string): string {
+function detectContentType(body: string): string {
   try {
     JSON.parse(body);
     return "application/json";
@@ -102,7 +102,7 @@ function contentTypeOf(body: string): string {
 }
 
 /** Returns the values of the turn's placeholders. The result of a failed turn is its error, so that receivers show it. */
-function turnValues({ type, data }: DeliveryMessage): Record<string, string> {
+function createTurnValues({ type, data }: DeliveryMessage): Record<string, string> {
   const failure = (data["error"] as { message?: string } | undefined)?.message ?? "";
   const session = String(data["sessionId"] ?? "");
   const values: Record<string, string> = {
@@ -126,7 +126,7 @@ function turnValues({ type, data }: DeliveryMessage): Record<string, string> {
 const toHeaderText = (text: string): string =>
   text.replace(/[^\t\x20-\x7e\xa0-\xff]+/g, " ").trim();
 
-function textsIn(value: unknown): string[] {
+function collectTexts(value: unknown): string[] {
   const texts: string[] = [];
   mapTexts(value, (text) => {
     texts.push(text);

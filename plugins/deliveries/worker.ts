@@ -3,11 +3,11 @@ import { isPorticoError, maskAddress, type PluginContext } from "portico";
 import { createClaimLoop } from "portico/schedules";
 import { guardedFetch, retryAfterMs } from "portico/egress";
 import type { Claim, ClaimOutcome, ItemError } from "portico/store";
-import { guardOf } from "./guard.ts";
+import { createDeliveryGuard } from "./guard.ts";
 import { DELIVERY, type DeliveryBody } from "./message.ts";
 import type { Sealing } from "./stored-target.ts";
 import type { DeliveriesConfig } from "./schema.ts";
-import { signedHeaders } from "./sign.ts";
+import { createSignedHeaders } from "./sign.ts";
 import { renderDelivery } from "./templates.ts";
 
 const LEASE_MS = 30_000;
@@ -73,7 +73,7 @@ class Sender {
       await store.finish(claim, { state: "retry", at, error: STOPPED, interrupted: true });
       return;
     }
-    const outcome = this.#outcomeOf(claim, attempt);
+    const outcome = this.#decideOutcome(claim, attempt);
     const isWritten = await store.finish(claim, outcome);
     if (isWritten && outcome.state === "dead") this.#report(item, outcome.error);
   }
@@ -89,7 +89,10 @@ class Sender {
     void this.#ctx.emit("delivery:failed", { ...context, error }, { principal });
   }
 
-  #outcomeOf({ item }: Claim, { status, error, isFinal, retryAfterMs = 0 }: Attempt): ClaimOutcome {
+  #decideOutcome(
+    { item }: Claim,
+    { status, error, isFinal, retryAfterMs = 0 }: Attempt,
+  ): ClaimOutcome {
     if (error === undefined) return { state: "done", result: { status } };
     if (this.#isForAnother(item, error)) return this.#leaveToAnother(item, error);
     if (isFinal || item.failures + 1 >= item.maxAttempts) return { state: "dead", error };
@@ -144,12 +147,12 @@ class Sender {
     const settings = this.#settings();
     const target = this.#sealing.open(stored);
     const { url, headers, body } = renderDelivery(target, message);
-    return guardedFetch(guardOf(this.#ctx, settings, { target, principal }), url, {
+    return guardedFetch(createDeliveryGuard(this.#ctx, settings, { target, principal }), url, {
       method: "POST",
       headers: {
         "user-agent": "portico",
         ...headers,
-        ...signedHeaders(id, body, target.secret, Date.now()),
+        ...createSignedHeaders(id, body, target.secret, Date.now()),
       },
       body,
       redirects: 0,

@@ -3,10 +3,10 @@ import { existsSync } from "node:fs";
 import type { HealthCheck } from "portico/command-line";
 import { inspect } from "./inspect.ts";
 import { RESTORE } from "./inspection/inspection.ts";
-import { fileOf, isPostgres, urlOf } from "./open.ts";
+import { parseFilePath, isPostgres, resolveUrl } from "./open.ts";
 
 const check: HealthCheck = async ({ config, gateway, paths }) => {
-  if (gateway === undefined) return checkWithoutGateway(urlOf(config, paths.state));
+  if (gateway === undefined) return checkWithoutGateway(resolveUrl(config, paths.state));
   const { ok, problem } = await gateway.request<{ ok: boolean; problem?: string }>("GET", "/store");
   if (!ok)
     return [
@@ -29,8 +29,8 @@ const check: HealthCheck = async ({ config, gateway, paths }) => {
 export default check;
 
 async function checkWithoutGateway(url: string): ReturnType<HealthCheck> {
-  if (!isPostgres(url) && !existsSync(fileOf(url)))
-    return [{ level: "ok", message: `${fileOf(url)} will be created at the first start` }];
+  if (!isPostgres(url) && !existsSync(parseFilePath(url)))
+    return [{ level: "ok", message: `${parseFilePath(url)} will be created at the first start` }];
   const { problems, remedy = RESTORE, schemaVersion } = await inspect(url);
   if (isPostgres(url) && schemaVersion === 0)
     return [{ level: "ok", message: "the first start creates its tables" }];

@@ -1,6 +1,6 @@
 /** `portico store`. */
 import { commandFor, defineCommand } from "portico/command-line";
-import { sizeText } from "./inspection/size-text.ts";
+import { formatSize } from "./inspection/size-text.ts";
 import { storeRoutes } from "./routes-schema.ts";
 
 /** Work on a large store takes minutes. */
@@ -43,7 +43,7 @@ const backup = commandFor<{ name: string; bytes: number }>(
     summary: "Write a consistent copy into <home>/state/backups",
     progress: "copying …",
     timeoutMs: TIMEOUT_MS,
-    view: ({ name, bytes }) => `Wrote state/backups/${name} (${sizeText(bytes)}).`,
+    view: ({ name, bytes }) => `Wrote state/backups/${name} (${formatSize(bytes)}).`,
   },
 );
 
@@ -72,7 +72,7 @@ const compact = commandFor<{ before: number; after: number }>(
     name: "compact",
     progress: "compacting …",
     timeoutMs: TIMEOUT_MS,
-    view: ({ before, after }) => `From ${sizeText(before)} to ${sizeText(after)}.`,
+    view: ({ before, after }) => `From ${formatSize(before)} to ${formatSize(after)}.`,
   },
 );
 
@@ -85,7 +85,7 @@ export default defineCommand({
 function describe(status: Status): string[] {
   const state = status.ok ? "sound" : (status.problem ?? "has a problem");
   const lines = [
-    `${status.engine}: ${state}${status.bytes === undefined ? "" : `, ${sizeText(status.bytes)}`}`,
+    `${status.engine}: ${state}${status.bytes === undefined ? "" : `, ${formatSize(status.bytes)}`}`,
   ];
   for (const [kind, states] of Object.entries(status.queue?.kinds ?? {})) {
     lines.push(

@@ -1,5 +1,5 @@
 /** Inspects the store at an address without a gateway. */
-import { fileOf, isPostgres } from "./open.ts";
+import { parseFilePath, isPostgres } from "./open.ts";
 import { inspectDatabase } from "./postgres/inspect.ts";
 import { inspectFile } from "./sqlite/inspect.ts";
 import type { Inspection } from "./inspection/inspection.ts";
@@ -8,6 +8,6 @@ import type { Inspection } from "./inspection/inspection.ts";
 export async function inspect(url: string): Promise<Inspection> {
   const { remedy, ...inspection } = await (isPostgres(url)
     ? inspectDatabase(url)
-    : inspectFile(fileOf(url)));
+    : inspectFile(parseFilePath(url)));
   return { ...inspection, ...(inspection.problems.length > 0 && { remedy }) };
 }

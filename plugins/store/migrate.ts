@@ -2,16 +2,16 @@
 import { isPorticoError, type Logger, PorticoError } from "portico";
 import type { CommandIO } from "portico/command-line";
 import { errors } from "./errors.ts";
-import { isPostgres, openEngine, storeExists, urlOf } from "./open.ts";
+import { isPostgres, openEngine, storeExists, resolveUrl } from "./open.ts";
 import { LISTENING } from "./postgres/notifications.ts";
 import type { Engine } from "./sql/engine.ts";
 import { first } from "./sql/query.ts";
-import { problemOf } from "./sqlite/failures.ts";
+import { describeProblem } from "./sqlite/failures.ts";
 import { isEmpty, transfer } from "./transfer/transfer.ts";
 
 export async function migrate(io: CommandIO): Promise<void> {
   const to = io.options["to"];
-  const from = io.options["from"] ?? (await ownUrl(io));
+  const from = io.options["from"] ?? (await readOwnUrl(io));
   if (typeof to !== "string" || typeof from !== "string")
     throw moveError("the target is missing. Pass --to URL");
   if (to === from) throw moveError("the source and the target are the same");
@@ -74,9 +74,9 @@ async function isUsed(engine: Engine, url: string): Promise<boolean> {
   return (listening?.n ?? 0) > 1; // this process is one of them
 }
 
-async function ownUrl(io: CommandIO): Promise<string> {
+async function readOwnUrl(io: CommandIO): Promise<string> {
   const { current } = await io.home().config();
-  return urlOf(current, io.home().paths.state);
+  return resolveUrl(current, io.home().paths.state);
 }
 
 function withOptionErrors(engine: Engine, option: string): Engine {
@@ -100,7 +100,7 @@ function toOptionError(error: unknown, option: string): unknown {
   const { code = "", message, cause } = error as NodeJS.ErrnoException;
   const isUnavailable = code === "store_unavailable";
   if (!isUnavailable && !/^E[A-Z]+$/.test(code)) return error;
-  const problem = isUnavailable ? (problemOf(cause)?.problem ?? message) : code;
+  const problem = isUnavailable ? (describeProblem(cause)?.problem ?? message) : code;
   return errors.moveFailed({ option, problem }, { cause: error });
 }
 

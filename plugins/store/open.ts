@@ -6,9 +6,9 @@ import type { Logger, PorticoError } from "portico";
 import { errors } from "./errors.ts";
 import type { PoolOptions } from "./postgres/connection.ts";
 import { type TlsSettings, withTls } from "./postgres/tls.ts";
-import { postgresEngine } from "./postgres/engine.ts";
+import { createPostgresEngine } from "./postgres/engine.ts";
 import type { Engine } from "./sql/engine.ts";
-import { sqliteEngine } from "./sqlite/engine.ts";
+import { createSqliteEngine } from "./sqlite/engine.ts";
 import { makePrivateDir } from "./private-files.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./types.ts";
@@ -34,21 +34,21 @@ export function openStore(options: StoreOptions): Store {
 /** Creates only the engine of a store. Throws like `openStore`. */
 export function openEngine(options: StoreOptions): Engine {
   const { url, log, clock, isPart, connections, sharedBy = "nobody" } = options;
-  if (isPostgres(url)) return postgresEngine({ url, log, clock, isPart, connections });
-  const file = fileOf(url);
+  if (isPostgres(url)) return createPostgresEngine({ url, log, clock, isPart, connections });
+  const file = parseFilePath(url);
   try {
     makePrivateDir(dirname(file));
   } catch (error) {
-    throw wrongUrl(
+    throw urlError(
       `its directory cannot be created (${(error as NodeJS.ErrnoException).code ?? "no reason given"})`,
     );
   }
   const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats?.isDirectory()) throw wrongUrl("the address names a directory, not a file");
+  if (stats?.isDirectory()) throw urlError("the address names a directory, not a file");
   // Opening a file makes it private, which would take a device from all other users.
-  if (stats && !stats.isFile()) throw wrongUrl("the address names a device or a pipe, not a file");
+  if (stats && !stats.isFile()) throw urlError("the address names a device or a pipe, not a file");
   const sharing = sharedBy === "nobody" ? "alone" : "shared";
-  return sqliteEngine({
+  return createSqliteEngine({
     file,
     log,
     clock: clock ?? Date.now,
@@ -64,31 +64,31 @@ export function isPostgres(url: string): boolean {
 /** Returns false only for a missing file, because opening it would create an empty store. */
 export function storeExists(url: string): boolean {
   const isFile = /^file:|^\//.test(url);
-  return !isFile || statSync(fileOf(url), { throwIfNoEntry: false }) !== undefined;
+  return !isFile || statSync(parseFilePath(url), { throwIfNoEntry: false }) !== undefined;
 }
 
 /** Returns the URL of a home's store. */
-export function urlOf(config: Record<string, unknown>, stateDir: string): string {
+export function resolveUrl(config: Record<string, unknown>, stateDir: string): string {
   const { url, tls } = (config["store"] ?? {}) as { url?: string; tls?: TlsSettings };
   if (url === undefined) return `file:${join(stateDir, "portico.db")}`;
   return isPostgres(url) ? withTls(url, tls) : url;
 }
 
 /** Returns the path in an address of the embedded engine. Throws `config_error` if it is not absolute. */
-export function fileOf(url: string): string {
-  const path = url.startsWith("file://") ? pathOfFileUrl(url) : url.replace(/^file:/, "");
+export function parseFilePath(url: string): string {
+  const path = url.startsWith("file://") ? parseFileUrl(url) : url.replace(/^file:/, "");
   if (isAbsolute(path)) return path;
-  throw wrongUrl("use file:<absolute path> or postgres://user:password@host:port/database");
+  throw urlError("use file:<absolute path> or postgres://user:password@host:port/database");
 }
 
-function pathOfFileUrl(url: string): string {
+function parseFileUrl(url: string): string {
   try {
     return fileURLToPath(url);
   } catch {
-    throw wrongUrl("use file:<absolute path> or postgres://user:password@host:port/database");
+    throw urlError("use file:<absolute path> or postgres://user:password@host:port/database");
   }
 }
 
-function wrongUrl(why: string): PorticoError {
+function urlError(why: string): PorticoError {
   return errors.badUrl({ reason: why }, { param: "store.url" });
 }

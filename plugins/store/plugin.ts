@@ -2,7 +2,7 @@
 import { definePlugin } from "portico";
 import { errors } from "./errors.ts";
 import { createHookKv } from "./hook-kv.ts";
-import { isPostgres, openStore, urlOf } from "./open.ts";
+import { isPostgres, openStore, resolveUrl } from "./open.ts";
 import { watchReadiness } from "./readiness.ts";
 import { applyRetention } from "./records/retention.ts";
 import { mountRoutes } from "./routes.ts";
@@ -20,7 +20,7 @@ export default definePlugin({
   commands: { store: () => import("./cli.ts") },
   checks: { store: () => import("./check.ts") },
   async setup(ctx, config) {
-    const url = urlOf(config, ctx.paths.state);
+    const url = resolveUrl(config, ctx.paths.state);
     const isShared = config.store.shared ?? isPostgres(url);
     const sharedByWorkers = ctx.find("workers") ? "workers" : "nobody";
     const sharedBy = isShared ? "gateways" : sharedByWorkers;

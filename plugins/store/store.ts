@@ -1,6 +1,6 @@
 /** The interface of the store: each call is an operation that the engine executes. */
 import { getDelivery, listDeliveries, pruneDeliveries } from "./operations/deliveries.ts";
-import { drain, pending } from "./operations/drain.ts";
+import { drain, countPending } from "./operations/drain.ts";
 import { enqueue } from "./operations/enqueue.ts";
 import {
   addValue,
@@ -18,31 +18,31 @@ import type { Engine } from "./sql/engine.ts";
 import {
   countItems,
   getItem,
-  laneStatus,
+  listLanes,
   listItems,
   pruneItems,
-  queueProblems,
-  queueStats,
+  findQueueProblems,
+  readQueueStats,
 } from "./operations/queue-views.ts";
 import {
   commitSchedule,
   deleteSchedule,
-  dueSchedules,
-  failingSchedules,
+  listDueSchedules,
+  listFailingSchedules,
   getSchedule,
   listSchedules,
-  nextDueAt,
-  scheduleCursor,
+  findNextDueTime,
+  getCursor,
   tick,
   writeSchedule,
 } from "./operations/schedules.ts";
 import {
-  bytesOfPrincipal,
+  sumBytes,
   clearSession,
   deleteSession,
   getSession,
   listSessions,
-  transcript,
+  listMessages,
   writeMessages,
   writeSession,
 } from "./operations/sessions.ts";
@@ -55,10 +55,10 @@ import {
   claim,
   extend,
   finish,
-  nextWorkAt,
+  findNextWorkTime,
   replay,
   wake,
-  workers,
+  listWorkers,
 } from "./operations/work.ts";
 
 /** Creates a store over an engine. */
@@ -78,31 +78,31 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
     finish: (ownClaim, outcome, emits) => write(finish(ownClaim, outcome, emits)),
     drain: (lane, kind, max, by, maxChars) => write(drain({ lane, kind, max, by, maxChars })),
     abandon: (worker) => write(abandon(worker)),
-    workers: () => read(workers),
-    pending: (lane, kind) => read((tx) => pending(tx, lane, kind)),
-    nextWorkAt: (kinds) => read(() => nextWorkAt(kinds)),
+    workers: () => read(listWorkers),
+    pending: (lane, kind) => read((tx) => countPending(tx, lane, kind)),
+    nextWorkAt: (kinds) => read(() => findNextWorkTime(kinds)),
     onWork: engine.onWork,
     inSoleUse: engine.inSoleUse,
-    items: itemsOf(engine),
+    items: createItems(engine),
 
-    schedules: schedulesOf(engine),
+    schedules: createSchedules(engine),
     tick: (slot, batch) => write(tick(slot, batch)),
     commitSchedule: (commit, batch) => write(commitSchedule(commit, batch)),
 
     take: (key, cost, max, windowMs) => write(take({ key, max, windowMs }, cost)),
 
-    reservations: reservationsOf(engine),
+    reservations: createReservations(engine),
 
-    kv: kvOf(engine),
+    kv: createKv(engine),
 
-    sessions: sessionsOf(engine),
-    deliveries: deliveriesOf(engine),
-    runs: runsOf(engine),
-    usage: usageOf(engine),
+    sessions: createSessions(engine),
+    deliveries: createDeliveries(engine),
+    runs: createRuns(engine),
+    usage: createUsage(engine),
 
     open: () => engine.open(),
     health: (isQuick) => engine.health(isQuick),
-    check: async () => [...(await engine.check()), ...(await read(queueProblems))],
+    check: async () => [...(await engine.check()), ...(await read(findQueueProblems))],
     sweep: () => write(sweep()),
     backup: (file) => engine.backup(file),
     compact: () => engine.compact(),
@@ -110,7 +110,7 @@ export function createStore(engine: Engine, sharedBy: Store["sharedBy"] = "nobod
   };
 }
 
-function itemsOf({ read, write }: Engine): Store["items"] {
+function createItems({ read, write }: Engine): Store["items"] {
   return {
     get: (id) => read(() => getItem(id)),
     list: (filter = {}) => read(() => listItems(filter)),
@@ -119,25 +119,25 @@ function itemsOf({ read, write }: Engine): Store["items"] {
     replay: (id) => write(replay(id)),
     prune: (before, states) => write(pruneItems(before, states)),
     count: (kind, state) => read(() => countItems(kind, state), `${state} ${kind}`),
-    stats: () => read(queueStats),
-    lanes: (limit) => read(() => laneStatus(limit)),
+    stats: () => read(readQueueStats),
+    lanes: (limit) => read(() => listLanes(limit)),
   };
 }
 
-function schedulesOf({ read, write }: Engine): Store["schedules"] {
+function createSchedules({ read, write }: Engine): Store["schedules"] {
   return {
     put: (schedule, expectedRev) => write(writeSchedule(schedule, expectedRev)),
     get: (kind, id) => read(() => getSchedule(kind, id)),
     list: (kind) => read(() => listSchedules(kind)),
-    failing: (kind) => read(() => failingSchedules(kind), `failing ${kind}`),
+    failing: (kind) => read(() => listFailingSchedules(kind), `failing ${kind}`),
     delete: (kind, id) => write(deleteSchedule(kind, id)),
-    due: (kind, now, limit) => read(() => dueSchedules(kind, now, limit)),
-    nextDueAt: (kind) => read(() => nextDueAt(kind)),
-    cursor: (kind, id) => read(() => scheduleCursor(kind, id)),
+    due: (kind, now, limit) => read(() => listDueSchedules(kind, now, limit)),
+    nextDueAt: (kind) => read(() => findNextDueTime(kind)),
+    cursor: (kind, id) => read(() => getCursor(kind, id)),
   };
 }
 
-function reservationsOf({ write }: Engine): Store["reservations"] {
+function createReservations({ write }: Engine): Store["reservations"] {
   return {
     reserve: (reservation, requests) => write(reserve(reservation, requests)),
     settle: (id, charges) => write(settle(id, charges)),
@@ -145,7 +145,7 @@ function reservationsOf({ write }: Engine): Store["reservations"] {
   };
 }
 
-function kvOf({ read, write }: Engine): Store["kv"] {
+function createKv({ read, write }: Engine): Store["kv"] {
   return {
     get: <T>(namespace: string, key: string) =>
       read((tx) => getValue(tx, namespace, key)) as Promise<T | undefined>,
@@ -157,20 +157,20 @@ function kvOf({ read, write }: Engine): Store["kv"] {
   };
 }
 
-function sessionsOf({ read, write }: Engine): Store["sessions"] {
+function createSessions({ read, write }: Engine): Store["sessions"] {
   return {
     get: (id) => read(() => getSession(id)),
     put: (id, meta) => write(writeSession(id, meta)),
     list: (filter = {}) => read(() => listSessions(filter)),
     append: (id, messages) => write(writeMessages(id, messages)),
-    transcript: (id, range = {}) => read(() => transcript(id, range)),
+    transcript: (id, range = {}) => read(() => listMessages(id, range)),
     clear: (id) => write(clearSession(id)),
     delete: (id) => write(deleteSession(id)),
-    bytes: (principal) => read(() => bytesOfPrincipal(principal)),
+    bytes: (principal) => read(() => sumBytes(principal)),
   };
 }
 
-function deliveriesOf({ read, write }: Engine): Store["deliveries"] {
+function createDeliveries({ read, write }: Engine): Store["deliveries"] {
   return {
     append: (delivery) => write(enqueue({ deliveries: [delivery] })).then(() => {}),
     get: (id) => read(() => getDelivery(id)),
@@ -179,7 +179,7 @@ function deliveriesOf({ read, write }: Engine): Store["deliveries"] {
   };
 }
 
-function runsOf({ read, write }: Engine): Store["runs"] {
+function createRuns({ read, write }: Engine): Store["runs"] {
   return {
     put: (entry) => write(writeRun(entry)),
     get: (id) => read(() => getRun(id)),
@@ -188,7 +188,7 @@ function runsOf({ read, write }: Engine): Store["runs"] {
   };
 }
 
-function usageOf({ read, write }: Engine): Store["usage"] {
+function createUsage({ read, write }: Engine): Store["usage"] {
   return {
     append: (records, requests) => write(appendUsage(records, requests)),
     sum: (filter = {}) => read(() => sumUsage(filter)),

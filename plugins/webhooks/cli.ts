@@ -111,7 +111,7 @@ function describeLine({
   return [at, id, source, outcome, status ?? "", itemId ?? "", replay, why].join("  ").trimEnd();
 }
 
-function details(delivery: DeliveryView): string[] {
+function describeDelivery(delivery: DeliveryView): string[] {
   return [
     `${delivery.id}  ${delivery.outcome}${delivery.status === undefined ? "" : ` (${delivery.status})`}`,
     `at          ${delivery.at}`,
@@ -233,7 +233,7 @@ const show = commandFor<DeliveryView>("GET /webhooks/deliveries/:id", management
   name: "show",
   summary: "Show a delivery with its headers and body, secrets masked",
   args: [delivery],
-  view: details,
+  view: describeDelivery,
 });
 
 const replay = commandFor<ReplayResult>(

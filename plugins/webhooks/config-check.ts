@@ -9,32 +9,36 @@ import {
 import { modelPatternFault, targetFaults } from "portico/models";
 import { definitionFault } from "portico/strings";
 import type { KeyConfig, MappingConfig, WebhooksConfig } from "./schema.ts";
-import { readMapping, readSettings, sampleOf } from "./settings.ts";
+import { readMapping, readSettings, toRequest } from "./settings.ts";
 
 const check: ConfigCheck = async (subject) => {
   const webhooks = subject.config["webhooks"] as WebhooksConfig | undefined;
   if (!webhooks) return [];
   const mappings = Object.entries(webhooks.mappings).map(([name, mapping]) =>
-    mappingFaults(subject, webhooks, name, mapping),
+    findMappingFaults(subject, webhooks, name, mapping),
   );
   const keys = Object.entries(webhooks.keys).flatMap(([name, key]) =>
-    keyFaults(subject, name, key),
+    findKeyFaults(subject, name, key),
   );
-  return [...(await credentialFaults(webhooks)), ...keys, ...(await Promise.all(mappings)).flat()];
+  return [
+    ...(await findCredentialFaults(webhooks)),
+    ...keys,
+    ...(await Promise.all(mappings)).flat(),
+  ];
 };
 export default check;
 
 /** Finds two credentials with the same token, which the gateway could not distinguish. */
-async function credentialFaults(webhooks: WebhooksConfig): Promise<ConfigFault[]> {
+async function findCredentialFaults(webhooks: WebhooksConfig): Promise<ConfigFault[]> {
   try {
     await readSettings({ ...webhooks, mappings: {} }, { isKnown: () => true });
     return [];
   } catch (error) {
-    return [faultOf(error, ["webhooks"])];
+    return [locateFault(error, ["webhooks"])];
   }
 }
 
-async function mappingFaults(
+async function findMappingFaults(
   subject: ConfigCheckSubject,
   { rateLimit }: WebhooksConfig,
   name: string,
@@ -44,15 +48,15 @@ async function mappingFaults(
   const path = ["webhooks", "mappings", name];
   const faults: ConfigFault[] = [];
   try {
-    const sample = mapping.sample && sampleOf(mapping.sample);
+    const sample = mapping.sample && toRequest(mapping.sample);
     await readMapping(name, mapping, rateLimit, { sample });
   } catch (error) {
-    faults.push(faultOf(error, path));
+    faults.push(locateFault(error, path));
   }
   return [...faults, ...targetFaults(subject, mapping, path)];
 }
 
-function keyFaults(
+function findKeyFaults(
   subject: ConfigCheckSubject,
   name: string,
   { models = [] }: KeyConfig,
@@ -64,7 +68,7 @@ function keyFaults(
 }
 
 /** Locates an error of the settings, which names the whole key in `param` and at the beginning of its message. */
-function faultOf(error: unknown, path: string[]): ConfigFault {
+function locateFault(error: unknown, path: string[]): ConfigFault {
   if (!isPorticoError(error) || error.param === undefined) return definitionFault(error, path);
   const { param, message } = error;
   const base = path.join(".");

@@ -28,7 +28,7 @@ export interface Job {
 }
 
 /** Creates a job that starts nothing, for a challenge, or a delivery that does not match or was dropped. */
-export function emptyJob(status: number, body?: unknown): Job {
+export function createEmptyJob(status: number, body?: unknown): Job {
   return { action: "none", items: [], status, body };
 }
 

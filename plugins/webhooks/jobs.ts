@@ -1,7 +1,7 @@
 /** Creates the jobs of requests to `wake` and `agent`, and of requests that a mapping has rendered. */
 import type { Principal, Static } from "portico";
 import { type AgentService, newId, type TurnRequest } from "portico/agent";
-import { burstJob } from "./bursts/collect.ts";
+import { createBurstJob } from "./bursts/collect.ts";
 import { combineIntoEvent, combineIntoTurn } from "./bursts/combine.ts";
 import { type Job, principalOfMapping, SOURCE } from "./job.ts";
 import type { Request } from "./mappings/paths.ts";
@@ -9,7 +9,7 @@ import type { Rendering } from "./mappings/rendering.ts";
 import type { agentRequest, wakeRequest } from "./schema.ts";
 import type { Credential, Mapping } from "./settings.ts";
 
-export function wakeJob(
+export function createWakeJob(
   agent: AgentService,
   { text, metadata, mode }: Static<typeof wakeRequest>,
   principal: Principal,
@@ -31,7 +31,7 @@ export function wakeJob(
 }
 
 /** Throws 404 or 400 if the turn could only fail, because its model, channel or delivery is wrong. */
-export async function agentJob(
+export async function createAgentJob(
   agent: AgentService,
   { wait, delivery, ...request }: Static<typeof agentRequest>,
   { ownSessions, principal }: Pick<Credential, "ownSessions" | "principal">,
@@ -42,16 +42,16 @@ export async function agentJob(
     typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
   const turn = { ...request, delivery: publicDelivery, source: SOURCE, principal };
   if (ownSessions === undefined || turn.session !== undefined)
-    return { ...turnJob(agent, turn), wait };
+    return { ...createTurnJob(agent, turn), wait };
   const turnId = newId("turn");
   return {
-    ...turnJob(agent, { ...turn, turnId, session: ownSessions + turnId, temporary: true }),
+    ...createTurnJob(agent, { ...turn, turnId, session: ownSessions + turnId, temporary: true }),
     wait,
   };
 }
 
-/** Throws the same errors as `agentJob`. */
-export async function mappingJob(
+/** Throws the same errors as `createAgentJob`. */
+export async function createMappingJob(
   agent: AgentService,
   mapping: Mapping,
   request: Request,
@@ -61,24 +61,24 @@ export async function mappingJob(
   const { action, model, channel } = rendering;
   const principal = principalOfMapping(mapping);
   if (action === "agent") await agent.checkModel({ model, channel, principal });
-  const job = createJob(agent, mapping, rendering, burstKey);
+  const job = createJobOfRendering(agent, mapping, rendering, burstKey);
   return { ...job, respond: mapping.respond?.prepare(request, job) };
 }
 
-function createJob(
+function createJobOfRendering(
   agent: AgentService,
   mapping: Mapping,
   rendering: Rendering,
   burstKey: string | undefined,
 ): Job {
   if (mapping.burst && burstKey !== undefined)
-    return burstJob(agent, mapping, mapping.burst, rendering, burstKey);
+    return createBurstJob(agent, mapping, mapping.burst, rendering, burstKey);
   if (rendering.action === "wake")
-    return wakeJob(agent, combineIntoEvent([rendering]), principalOfMapping(mapping));
-  return { ...turnJob(agent, combineIntoTurn([rendering])), wait: mapping.config.wait };
+    return createWakeJob(agent, combineIntoEvent([rendering]), principalOfMapping(mapping));
+  return { ...createTurnJob(agent, combineIntoTurn([rendering])), wait: mapping.config.wait };
 }
 
-function turnJob(agent: AgentService, request: TurnRequest & { principal: Principal }): Job {
+function createTurnJob(agent: AgentService, request: TurnRequest & { principal: Principal }): Job {
   const { turnId, sessionId, item } = agent.turnItem(request);
   const body = { status: 200, message: "The turn has started.", sessionId, turnId };
   const { principal } = request;

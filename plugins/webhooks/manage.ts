@@ -7,17 +7,17 @@ import type {} from "portico/cluster";
 import { byShortId, type Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { maskPayload } from "./mask.ts";
-import { newestDeliveries } from "./log/newest.ts";
+import { listNewestDeliveries } from "./log/newest.ts";
 import type { Job } from "./job.ts";
 import { OUTCOMES } from "./outcomes.ts";
-import { pathsOf, type Request } from "./mappings/paths.ts";
+import { listPaths, type Request } from "./mappings/paths.ts";
 import type { Samples } from "./mappings/samples.ts";
 import { finishResponse } from "./mappings/respond.ts";
-import { nearestPath } from "./mappings/template.ts";
+import { findNearestPath } from "./mappings/template.ts";
 import type { BodySource } from "./bodies/read.ts";
 import { errors } from "./errors.ts";
 import {
-  permissionToReplay,
+  findReplayPermission,
   type Plan,
   type Planner,
   type Reading,
@@ -27,7 +27,7 @@ import {
 import { announceDelivery } from "./log/received.ts";
 import { managementRoutes } from "./routes-schema.ts";
 import type { MappingConfig, testRequest } from "./schema.ts";
-import { type Mapping, readMapping, sampleOf, type Settings } from "./settings.ts";
+import { type Mapping, readMapping, toRequest, type Settings } from "./settings.ts";
 
 export interface ManagementOptions {
   ctx: PluginContext;
@@ -91,7 +91,7 @@ class Management {
     const source = query.get("source") ?? undefined;
     const filter = { limit: limitIn(query, 50), source, before: timeIn(query, "before") };
     const deliveries = await (outcome === undefined
-      ? newestDeliveries(this.#store, filter)
+      ? listNewestDeliveries(this.#store, filter)
       : this.#store.deliveries.list({ ...filter, outcome }));
     return { deliveries: deliveries.map(viewDelivery) };
   }
@@ -110,7 +110,7 @@ class Management {
     const { ctx, settings, log, planner } = this.#options;
     const delivery = await this.#findDelivery(call);
     const { target, request } = await this.#restoreRequest(delivery, call);
-    const permission = permissionToReplay(settings(), delivery.meta["credential"]);
+    const permission = findReplayPermission(settings(), delivery.meta["credential"]);
     const { job, source } = await planner.plan(target, request, permission);
     const id = newId("del");
     const { error: _error, missing: _missing, ...meta } = delivery.meta;
@@ -168,14 +168,14 @@ class Management {
   /** Shows what a request would start, and starts nothing. */
   async test(call: Call) {
     const { path = "", change, ...input } = await call.json<TestRequest>();
-    const target = await this.#targetOf(path, change);
+    const target = await this.#findTarget(path, change);
     const request = await this.#sampleRequest(target, input);
     const plan = await this.#options.planner.plan(target, request);
     return viewPlan(plan, request);
   }
 
   /** Returns the target of a test: an endpoint, or a mapping that exists, is changed, or does not exist yet. */
-  async #targetOf(path: string, change: TestRequest["change"]): Promise<Target> {
+  async #findTarget(path: string, change: TestRequest["change"]): Promise<Target> {
     const { settings } = this.#options;
     const name = path.replace(/^\//, "");
     const target = readTarget(`${settings().prefix}/${name}`, settings());
@@ -195,9 +195,9 @@ class Management {
     target: Target,
     { body, headers, query }: Pick<TestRequest, "body" | "headers" | "query">,
   ): Promise<Request> {
-    const input = sampleOf({ body, headers, query });
+    const input = toRequest({ body, headers, query });
     const sample =
-      body === undefined ? await this.#sampleFor(target) : await this.#keptSample(target);
+      body === undefined ? await this.#requireSample(target) : await this.#findSample(target);
     return {
       body: body === undefined ? sample?.body : body,
       headers: { ...sample?.headers, ...input.headers },
@@ -220,7 +220,7 @@ class Management {
   }
 
   async catchSample(call: Call) {
-    const { name } = this.#mappingOf(call);
+    const { name } = this.#findMapping(call);
     const timeoutMs = secondsIn(call.query, "timeout", 600, 3600);
     const any = call.query.get("any") === "true";
     const sample = await this.#options.samples.catch(name, {
@@ -228,30 +228,30 @@ class Management {
       signal: call.signal,
       timeoutMs,
     });
-    return { ok: true, mapping: name, sample: maskNamed(sample), paths: pathsOf(sample) };
+    return { ok: true, mapping: name, sample: maskNamed(sample), paths: listPaths(sample) };
   }
 
   async sample(call: Call) {
-    const mapping = this.#mappingOf(call);
-    const sample = await this.#sampleFor({ mapping });
-    return { mapping: mapping.name, sample: maskNamed(sample), paths: pathsOf(sample) };
+    const mapping = this.#findMapping(call);
+    const sample = await this.#requireSample({ mapping });
+    return { mapping: mapping.name, sample: maskNamed(sample), paths: listPaths(sample) };
   }
 
-  #mappingOf({ params }: Call): Mapping {
+  #findMapping({ params }: Call): Mapping {
     const name = params["mapping"] ?? "";
     const mapping = this.#options.settings().mappings.get(name);
     if (mapping) return mapping;
     throw errors.unknownMapping({ name });
   }
 
-  async #keptSample({ mapping }: Pick<Target, "mapping">): Promise<Request | undefined> {
+  async #findSample({ mapping }: Pick<Target, "mapping">): Promise<Request | undefined> {
     if (mapping === undefined) return undefined;
     const { sample } = mapping.config;
-    return sample ? sampleOf(sample) : this.#options.samples.get(mapping.name);
+    return sample ? toRequest(sample) : this.#options.samples.get(mapping.name);
   }
 
-  async #sampleFor(target: Pick<Target, "mapping">): Promise<Request> {
-    const sample = await this.#keptSample(target);
+  async #requireSample(target: Pick<Target, "mapping">): Promise<Request> {
+    const sample = await this.#findSample(target);
     if (sample) return sample;
     throw target.mapping
       ? errors.noSample({ mapping: target.mapping.name }, { param: "body" })
@@ -288,7 +288,7 @@ type TestRequest = Static<typeof testRequest>;
 function viewPlan(plan: Plan, request: Request) {
   const { job, source, missing = [], rendering, mismatch } = plan;
   const nearest = missing.map(
-    (placeholder) => [placeholder, nearestPath(placeholder, request)] as const,
+    (placeholder) => [placeholder, findNearestPath(placeholder, request)] as const,
   );
   return {
     ok: true,

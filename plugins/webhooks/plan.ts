@@ -12,13 +12,13 @@ import type { AgentService } from "portico/agent";
 import { type BodySource, readBody, unwrapPayload } from "./bodies/read.ts";
 import { errors } from "./errors.ts";
 import { CHALLENGE } from "./intake/credentials.ts";
-import { emptyJob, type Job } from "./job.ts";
-import { agentJob, mappingJob, wakeJob } from "./jobs.ts";
+import { createEmptyJob, type Job } from "./job.ts";
+import { createAgentJob, createMappingJob, createWakeJob } from "./jobs.ts";
 import type { Mismatch } from "./mappings/match.ts";
 import type { Request } from "./mappings/paths.ts";
 import { type Change, readChange, render, type Rendering } from "./mappings/rendering.ts";
 import { agentRequest, wakeRequest } from "./schema.ts";
-import { type Credential, keySessionsOf, type Mapping, type Settings } from "./settings.ts";
+import { type Credential, listKeySessions, type Mapping, type Settings } from "./settings.ts";
 import type { Transforms } from "./mappings/transform.ts";
 
 /** `path` is the path below the prefix; `source` names it in the delivery log. */
@@ -71,7 +71,7 @@ const OWNER_PERMISSION: Permission = {
  * Returns the rights of a replay, which may reach every mapping. It acts for the principal of the credential that sent the
  * delivery, or for `outside` if that credential no longer exists.
  */
-export function permissionToReplay({ tokens }: Settings, credential: unknown): Permission {
+export function findReplayPermission({ tokens }: Settings, credential: unknown): Permission {
   const original = tokens.find((token) => token.credential.name === credential)?.credential;
   return { allowed: () => true, credential: original ?? NO_CREDENTIAL };
 }
@@ -129,7 +129,11 @@ class WebhookPlanner implements Planner {
     const { allowed, credential } = permission;
     if (target.kind === "wake") {
       const body = this.#wakeCheck.parse(request.body);
-      return { source: "wake", request, job: wakeJob(this.#agent, body, credential.principal) };
+      return {
+        source: "wake",
+        request,
+        job: createWakeJob(this.#agent, body, credential.principal),
+      };
     }
     if (target.kind === "agent") {
       const body = this.#agentCheck.parse(request.body);
@@ -140,11 +144,11 @@ class WebhookPlanner implements Planner {
     const signedMapping = permission.mapping ?? target.mapping;
     if (signedMapping && isChallenge(signedMapping, request.body)) {
       const { challenge } = request.body as { challenge: string };
-      return { source, request, job: emptyJob(200, { challenge }), challenge: true };
+      return { source, request, job: createEmptyJob(200, { challenge }), challenge: true };
     }
     const selection = this.#selectMapping(target, request, allowed);
     if ("mapping" in selection) return this.#planMapping(selection.mapping, request);
-    return { source, request, ...skippedPlan(selection.mismatch) };
+    return { source, request, ...createSkippedPlan(selection.mismatch) };
   }
 
   async #planTurn(
@@ -152,7 +156,7 @@ class WebhookPlanner implements Planner {
     request: Request,
     credential: Permission["credential"],
   ): Promise<Plan> {
-    const job = await agentJob(this.#agent, body, credential);
+    const job = await createAgentJob(this.#agent, body, credential);
     return { source: "agent", request, job };
   }
 
@@ -172,7 +176,7 @@ class WebhookPlanner implements Planner {
         : [...this.#options.settings().mappings.values()].filter(({ match }) => match);
     const results = candidates.map((mapping) => ({
       mapping,
-      mismatch: mapping.match?.mismatch(requestFor(mapping, request)),
+      mismatch: mapping.match?.mismatch(withVariant(mapping, request)),
     }));
     const matching = results.filter(({ mismatch }) => mismatch === undefined);
     const selected = matching.find(({ mapping }) => allowed(mapping));
@@ -186,11 +190,11 @@ class WebhookPlanner implements Planner {
 
   async #planMapping(mapping: Mapping, original: Request): Promise<Plan> {
     const { ctx, settings } = this.#options;
-    const request = requestFor(mapping, original);
+    const request = withVariant(mapping, original);
     const source = mapping.name;
     const change = await this.#transform(mapping, request);
-    if (change.skip) return { source, request, job: emptyJob(204) };
-    const rendering = render(mapping, request, change, keySessionsOf(settings()));
+    if (change.skip) return { source, request, job: createEmptyJob(204) };
+    const rendering = render(mapping, request, change, listKeySessions(settings()));
     const burstKey = mapping.burst?.key.render(
       change.body === undefined ? request : { ...request, body: change.body },
     );
@@ -199,7 +203,7 @@ class WebhookPlanner implements Planner {
       ctx.log.warn({ mapping: source, missing }, "a webhook has no value for a placeholder");
     // A key without any value would join unrelated requests in one burst.
     const burst = burstKey?.isBlank ? undefined : burstKey?.text;
-    const job = await mappingJob(this.#agent, mapping, request, rendering, burst);
+    const job = await createMappingJob(this.#agent, mapping, request, rendering, burst);
     return { source, request, missing, rendering, job };
   }
 
@@ -213,10 +217,10 @@ class WebhookPlanner implements Planner {
 }
 
 /** Responds with 200, because senders disable a webhook that responds with 404 to events which nobody needs. */
-function skippedPlan(mismatch: Mismatch): Pick<Plan, "job" | "mismatch"> {
+function createSkippedPlan(mismatch: Mismatch): Pick<Plan, "job" | "mismatch"> {
   const message = "The request does not match the mapping, so nothing was started.";
   const body = { status: 200, message, outcome: "skipped", reason: mismatch };
-  return { job: emptyJob(200, body), mismatch };
+  return { job: createEmptyJob(200, body), mismatch };
 }
 
 function refuseMapping({ name, verifier }: Mapping): PorticoError {
@@ -224,7 +228,7 @@ function refuseMapping({ name, verifier }: Mapping): PorticoError {
 }
 
 /** Returns the request with the body as one mapping reads it. */
-function requestFor({ name }: Mapping, request: Request): Request {
+function withVariant({ name }: Mapping, request: Request): Request {
   const { variants } = request;
   return variants?.has(name) ? { ...request, body: variants.get(name) } : request;
 }

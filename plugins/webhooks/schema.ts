@@ -1,7 +1,7 @@
 /** The `webhooks` section of the configuration, and the bodies of the two endpoints. */
 import { refuseNetwork, type Static, timerMs, Type } from "portico";
 import { deliverySchema, LONGEST_MS } from "portico/schedules";
-import { weakSecretIn } from "./intake/weakness.ts";
+import { findWeakSecret } from "./intake/weakness.ts";
 
 const text = (description: string) => Type.String({ minLength: 1, description });
 const secret = (description: string) =>
@@ -123,7 +123,7 @@ const verify = Type.Union(
   {
     description:
       "How the gateway checks the sender's signature over the raw body. The signature replaces the token.",
-    refuse: weakSecretIn,
+    refuse: findWeakSecret,
   },
 );
 

@@ -161,7 +161,7 @@ async function readMappings(
     try {
       const { sample } = mapping;
       const check = sample
-        ? { sample: sampleOf(sample) }
+        ? { sample: toRequest(sample) }
         : {
             sample: await caughtSample?.(name),
             previousConfig: previousMappings?.get(name)?.config,
@@ -238,7 +238,7 @@ function checkMapping(name: string, config: MappingConfig, key: string): void {
 
 const keyAndParam = (key: string) => [{ key }, { param: key }] as const;
 
-export function sampleOf({ body, headers = {}, query = {} }: SampleConfig): Request {
+export function toRequest({ body, headers = {}, query = {} }: SampleConfig): Request {
   const lowerCaseHeaders = Object.entries(headers).map(([name, value]) => [
     name.toLowerCase(),
     value,
@@ -247,18 +247,18 @@ export function sampleOf({ body, headers = {}, query = {} }: SampleConfig): Requ
 }
 
 /** Returns the patterns of the sessions that a key may name. By default, these begin with its own name. */
-function sessionsOfKey(name: string, { sessions }: KeyConfig): readonly string[] {
+function listSessionsOfKey(name: string, { sessions }: KeyConfig): readonly string[] {
   return sessions ?? [`${principalNamed("webhook", name)}:*`];
 }
 
 /** Returns the session patterns of all keys. No payload may make a mapping's turn join such a session. */
-export function keySessionsOf({ config }: Settings): readonly string[] {
-  return Object.entries(config.keys).flatMap(([name, key]) => sessionsOfKey(name, key));
+export function listKeySessions({ config }: Settings): readonly string[] {
+  return Object.entries(config.keys).flatMap(([name, key]) => listSessionsOfKey(name, key));
 }
 
 /** Creates the check of the names that a key may use: by default sessions of its own, and any model. */
 function createNameCheck(name: string, key: KeyConfig): Credential["checkNames"] {
-  const sessions = sessionsOfKey(name, key);
+  const sessions = listSessionsOfKey(name, key);
   const { models } = key;
   const refuse = (kind: string, allowed: readonly string[]) =>
     errors.nameNotAllowed({ kind, allowed: allowed.join(", ") || "none" }, { param: kind });
@@ -282,7 +282,7 @@ function createPathCheck(paths: readonly string[], prefix: string): (path: strin
 }
 
 /** Returns the grants of a name, which a key and a mapping may share. */
-export function grantsOf({ config }: Settings, name: string): Grant[] {
+export function findGrants({ config }: Settings, name: string): Grant[] {
   const grants: Grant[] = [];
   const key = Object.hasOwn(config.keys, name) ? config.keys[name] : undefined;
   if (key) grants.push({ tools: key.tools, sessions: key.sessions });

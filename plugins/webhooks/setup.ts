@@ -9,12 +9,12 @@ import { createIntake } from "./intake/intake.ts";
 import { mountManagement } from "./manage.ts";
 import { createPlanner } from "./plan.ts";
 import type { WebhooksConfig } from "./schema.ts";
-import { grantsOf, readSettings, type Settings } from "./settings.ts";
+import { findGrants, readSettings, type Settings } from "./settings.ts";
 import { createSamples } from "./mappings/samples.ts";
 import { createTransforms } from "./mappings/transform.ts";
 
 /** Returns the delivery targets of all mappings, by their paths in the configuration. */
-function deliveryTargets({ mappings }: Settings): Record<string, DeliveryTarget> {
+function listDeliveryTargets({ mappings }: Settings): Record<string, DeliveryTarget> {
   const targets: Record<string, DeliveryTarget> = {};
   for (const { name, config } of mappings.values())
     if (typeof config.delivery === "object")
@@ -57,9 +57,9 @@ export async function setUp(ctx: PluginContext, config: WebhooksConfig): Promise
   ctx.add("grant", {
     name: "webhooks",
     kind: "webhook",
-    find: (webhook) => grantsOf(current, webhook),
+    find: (webhook) => findGrants(current, webhook),
   });
-  ctx.add("deliveryTargets", { name: "webhooks", list: () => deliveryTargets(current) });
+  ctx.add("deliveryTargets", { name: "webhooks", list: () => listDeliveryTargets(current) });
   return {
     handle: createIntake({ ctx, settings, refusals, log, planner, samples }),
     settings,

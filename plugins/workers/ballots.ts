@@ -38,11 +38,16 @@ interface BallotOptions {
   voters(): readonly number[];
   /** Asks a worker to check whether it has that version too. */
   look(worker: number, vote: Vote): void;
-  tell(worker: number, decision: Vote): void;
+  sendDecision(worker: number, decision: Vote): void;
   deadlockMs?: number;
 }
 
-export function createBallots({ voters, look, tell, deadlockMs = DEADLOCK_MS }: BallotOptions) {
+export function createBallots({
+  voters,
+  look,
+  sendDecision,
+  deadlockMs = DEADLOCK_MS,
+}: BallotOptions) {
   /** Ballots by subject. A decided ballot stays until all have voted, so that a late voter receives the result. */
   const ballots = new Map<string, Ballot>();
 
@@ -50,7 +55,7 @@ export function createBallots({ voters, look, tell, deadlockMs = DEADLOCK_MS }: 
     if (ballot.isDecided) return;
     Object.assign(ballot, { isDecided: true, outcome });
     clearInterval(ballot.timer);
-    for (const worker of ballot.votes) tell(worker, { subject, id: ballot.id, ...outcome });
+    for (const worker of ballot.votes) sendDecision(worker, { subject, id: ballot.id, ...outcome });
   }
 
   function settle(): void {
@@ -62,7 +67,7 @@ export function createBallots({ voters, look, tell, deadlockMs = DEADLOCK_MS }: 
     }
   }
 
-  function open({ subject, id }: Vote, from: number): Ballot {
+  function openBallot({ subject, id }: Vote, from: number): Ballot {
     let waitedMs = 0;
     const timer = setInterval(() => {
       waitedMs += deadlockMs;
@@ -90,7 +95,7 @@ export function createBallots({ voters, look, tell, deadlockMs = DEADLOCK_MS }: 
     return [...ballots].some(
       ([otherSubject, { isDecided, votes: otherVotes }]) =>
         !isDecided &&
-        kindOf(otherSubject) === kindOf(subject) &&
+        getKind(otherSubject) === getKind(subject) &&
         lacksVoterOf(votes, otherVotes) &&
         lacksVoterOf(otherVotes, votes),
     );
@@ -106,9 +111,9 @@ export function createBallots({ voters, look, tell, deadlockMs = DEADLOCK_MS }: 
         decide(subject, ballot, { error: "another version has arrived", isOvertaken: true });
         ballot = undefined;
       }
-      ballot ??= open(vote, worker);
+      ballot ??= openBallot(vote, worker);
       ballot.votes.add(worker);
-      if (ballot.isDecided) tell(worker, { subject, id, ...ballot.outcome });
+      if (ballot.isDecided) sendDecision(worker, { subject, id, ...ballot.outcome });
       else if (error !== undefined) decide(subject, ballot, { error });
       settle();
     },
@@ -125,4 +130,4 @@ export function createBallots({ voters, look, tell, deadlockMs = DEADLOCK_MS }: 
 }
 
 /** Returns `hooks` for `hooks.hello`. */
-const kindOf = (subject: string): string => subject.split(".")[0] as string;
+const getKind = (subject: string): string => subject.split(".")[0] as string;

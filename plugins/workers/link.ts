@@ -139,7 +139,7 @@ class Link implements ProcessLink {
       this.#pendingRequests.get(ref)?.settle(value, error && unpackError(error)),
     ready: ({ workers }) => this.#setReadyWorkers(workers),
     look: ({ vote }) => void this.#votes.lookFor(vote),
-    decided: ({ vote }) => this.#votes.decided(vote),
+    decided: ({ vote }) => this.#votes.applyDecision(vote),
     ping: () => this.#send({ type: "pong" }),
     granted: ({ ref }) => this.#placeRequests.get(ref)?.(),
     stop: ({ reason }) => this.#stop(reason),
@@ -164,7 +164,7 @@ class Link implements ProcessLink {
   #setReadyWorkers(workers: readonly number[]): void {
     this.#readyWorkers = workers;
     for (const { to, settle } of this.#pendingRequests.values())
-      if (!workers.includes(to)) settle(undefined, notRunning(to));
+      if (!workers.includes(to)) settle(undefined, notRunningError(to));
   }
 
   #others(): number[] {
@@ -190,7 +190,7 @@ class Link implements ProcessLink {
       this.#pendingRequests.set(ref, { to, settle });
       if (this.#readyWorkers.includes(to))
         this.#send({ type: "post", to, post: { ref, topic, data } });
-      else settle(undefined, notRunning(to));
+      else settle(undefined, notRunningError(to));
     });
   }
 
@@ -238,6 +238,6 @@ class Link implements ProcessLink {
   }
 }
 
-function notRunning(index: number): Error {
+function notRunningError(index: number): Error {
   return errors.notRunning({ worker: index + 1 }, { headers: { "retry-after": "1" } });
 }

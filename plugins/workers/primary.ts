@@ -76,7 +76,7 @@ export class Primary {
   readonly #ballots = createBallots({
     voters: () => this.#readyWorkers(),
     look: (worker, vote) => this.#send(worker, { type: "look", vote }),
-    tell: (worker, vote) => this.#send(worker, { type: "decided", vote }),
+    sendDecision: (worker, vote) => this.#send(worker, { type: "decided", vote }),
   });
   #port = 0;
   /** The banner of the first worker, once that is ready. */
@@ -276,7 +276,7 @@ export class Primary {
   }
 
   async #stopWorkers(reason: string): Promise<number> {
-    const exits = [...this.#workers.values()].map(({ child }) => exitCodeOf(child));
+    const exits = [...this.#workers.values()].map(({ child }) => waitForExitCode(child));
     this.#server.close();
     for (const socket of this.#waitingConnections.splice(0)) socket.destroy();
     for (const index of this.#workers.keys()) this.#send(index, { type: "stop", reason });
@@ -302,7 +302,7 @@ function completeTransit(worker: Worker, ref: number): void {
 }
 
 /** Resolves at the exit. A signal that ends a worker which does not handle signals yet is no failure, except SIGKILL. */
-function exitCodeOf(child: ChildProcess): Promise<number> {
+function waitForExitCode(child: ChildProcess): Promise<number> {
   return new Promise((resolve) =>
     child.once("exit", (code, signal) => resolve(code ?? (signal === "SIGKILL" ? 1 : 0))),
   );

@@ -18,10 +18,10 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
       send({ subject, id, error: refusal && `worker ${index + 1}: ${refusal.message}` });
       return decided;
     },
-    decided({ subject, id, error, isOvertaken }: Vote): void {
+    applyDecision({ subject, id, error, isOvertaken }: Vote): void {
       const decide = pendingVotes.get(`${subject} ${id}`);
       pendingVotes.delete(`${subject} ${id}`);
-      decide?.(refusalOf(error, isOvertaken));
+      decide?.(createRefusal(error, isOvertaken));
     },
     /** Checks which version this worker has and responds with that, unless it has voted on the subject meanwhile. */
     async lookFor({ subject, id }: Vote): Promise<void> {
@@ -41,7 +41,7 @@ export function createVotes(index: number, send: (vote: Vote) => void) {
   };
 }
 
-function refusalOf(error: string | undefined, isOvertaken = false): Error | undefined {
+function createRefusal(error: string | undefined, isOvertaken = false): Error | undefined {
   if (error === undefined) return undefined;
   return isOvertaken ? new PorticoError("conflict", error) : new Error(error);
 }

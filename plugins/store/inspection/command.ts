@@ -2,26 +2,26 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { CommandIO } from "portico/command-line";
-import { fileOf, isPostgres, urlOf } from "../open.ts";
-import { sizeText } from "./size-text.ts";
+import { parseFilePath, isPostgres, resolveUrl } from "../open.ts";
+import { formatSize } from "./size-text.ts";
 import { inspect } from "../inspect.ts";
 import { type Inspection, RESTORE } from "./inspection.ts";
 
 export async function check(io: CommandIO): Promise<void> {
   const place = io.args["store"];
-  if (place !== undefined) return checkDirectly(io, place, urlFrom(io, place));
+  if (place !== undefined) return checkDirectly(io, place, parseStoreArgument(io, place));
   const home = io.home();
   if (io.options["url"] !== undefined || io.env["PORTICO_URL"] !== undefined || home.running())
     return checkByGateway(io);
-  const url = urlOf((await home.config()).current, home.paths.state);
-  const name = isPostgres(url) ? "store.url" : fileOf(url);
+  const url = resolveUrl((await home.config()).current, home.paths.state);
+  const name = isPostgres(url) ? "store.url" : parseFilePath(url);
   if (!isPostgres(url) && !existsSync(name))
     throw new Error(`${name} does not exist yet. The first start creates it.`);
   return checkDirectly(io, name, url);
 }
 
 /** Returns the URL of STORE: an address, or the absolute path of a file. */
-function urlFrom({ cwd }: CommandIO, place: string): string {
+function parseStoreArgument({ cwd }: CommandIO, place: string): string {
   if (isPostgres(place) || place.startsWith("file:")) return place;
   // The error does not repeat the address, because it may contain a password.
   if (/^\w+:\/\//.test(place))
@@ -64,5 +64,5 @@ function throwProblems(
 function describe({ bytes = 0, schemaVersion, rows }: Inspection): string {
   const tables = Object.entries(rows).filter(([table]) => table !== "counters");
   const counts = tables.map(([table, n]) => `${table} ${n}`);
-  return `${sizeText(bytes)}, schema ${schemaVersion}, ${counts.length > 0 ? counts.join(", ") : "nothing in it"}`;
+  return `${formatSize(bytes)}, schema ${schemaVersion}, ${counts.length > 0 ? counts.join(", ") : "nothing in it"}`;
 }

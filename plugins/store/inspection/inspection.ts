@@ -1,10 +1,10 @@
 /** The inspection of a store without a gateway, which changes nothing in the store. */
-import { queueProblems } from "../operations/queue-views.ts";
+import { findQueueProblems } from "../operations/queue-views.ts";
 import { migrations } from "../sql/migrations.ts";
 import type { Operation } from "../sql/operation.ts";
 import { COMPLETE_PART, PART, readPartMark } from "../sql/part.ts";
 import { first } from "../sql/query.ts";
-import { tablesOf } from "../transfer/tables.ts";
+import { readTablesAt } from "../transfer/tables.ts";
 
 export interface Inspection {
   engine: "sqlite" | "postgresql";
@@ -20,7 +20,7 @@ export interface Inspection {
 
 /** Returns the problem with the tables of a store, or `undefined` if this version of Portico can use them. */
 export function findSchemaProblem(present: ReadonlySet<string>, version: number) {
-  const expected = tablesOf(version).map(({ name }) => name);
+  const expected = readTablesAt(version).map(({ name }) => name);
   const missing = expected.filter((name) => !present.has(name));
   if (version < 1 || missing.length > expected.length / 2)
     return {
@@ -46,7 +46,7 @@ export function* readContents(
   version: number,
 ): Operation<Pick<Inspection, "rows" | "problems" | "remedy">> {
   const rows: Inspection["rows"] = {};
-  for (const { name, columns } of tablesOf(version)) {
+  for (const { name, columns } of readTablesAt(version)) {
     const count =
       name === "deliveries" && columns.includes("size") ? "COALESCE(SUM(size), 0)" : "COUNT(*)";
     const row = yield* first<{ n: number }>(`SELECT ${count} AS n FROM ${name}`);
@@ -54,7 +54,7 @@ export function* readContents(
   }
   if ((yield* readPartMark()) !== undefined)
     return { rows, problems: [PART], remedy: COMPLETE_PART };
-  return { rows, problems: yield* queueProblems() };
+  return { rows, problems: yield* findQueueProblems() };
 }
 
 export const NAME_ANOTHER_STORE = "Choose another store.";

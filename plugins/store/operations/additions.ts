@@ -41,13 +41,13 @@ class NewItems implements Deferred {
 
   /** Inserts the items. Returns those whose id is new, each once. */
   *#insert(): Operation<Addition[]> {
-    const { rows } = yield* insertItems(this.additions.map(rowOf));
+    const { rows } = yield* insertItems(this.additions.map(toRow));
     const inserted = new Set(rows.map(({ id }) => id));
     return this.additions.filter(({ item }) => inserted.delete(item.id));
   }
 }
 
-function rowOf({ item, runAt, now }: Addition): Param[] {
+function toRow({ item, runAt, now }: Addition): Param[] {
   const { id, kind, lane, holder = null, maxAttempts = DEFAULT_ATTEMPTS } = item;
   return [id, kind, lane, holder, maxAttempts, runAt, now, toJson(item.body) ?? "null"];
 }

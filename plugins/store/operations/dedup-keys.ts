@@ -1,5 +1,5 @@
 /** Keys that were used already, and the responses that their first users got. */
-import { shortKey } from "../records/long-keys.ts";
+import { shortenKey } from "../records/long-keys.ts";
 import { type Lock, rowLock } from "../sql/locks.ts";
 import type { Deferred, Operation, Transaction } from "../sql/operation.ts";
 import { fromJson, insertion, toJson } from "../sql/query.ts";
@@ -24,11 +24,11 @@ class NewKeys implements Deferred {
 }
 
 export function dedupLock(key: string): Lock {
-  return rowLock("known", shortKey(key));
+  return rowLock("known", shortenKey(key));
 }
 
 export function* findKey(tx: Transaction, longKey: string): Operation<KnownKey | undefined> {
-  const key = shortKey(longKey);
+  const key = shortenKey(longKey);
   const [, newAnswer, newAt = 0, expiresAt = 0] = tx.deferred(NewKeys).byKey.get(key) ?? [];
   if (expiresAt > tx.now) return { answer: fromJson(newAnswer), at: newAt };
   const { rows } = yield {
@@ -44,6 +44,6 @@ export function* findKey(tx: Transaction, longKey: string): Operation<KnownKey |
 /** Remembers a key that `findKey` has not found. */
 export function rememberKey(tx: Transaction, { key: longKey, answer, ttlMs }: Dedup): void {
   tx.require(dedupLock(longKey));
-  const key = shortKey(longKey);
+  const key = shortenKey(longKey);
   tx.deferred(NewKeys).byKey.set(key, [key, toJson(answer), tx.now, tx.now + ttlMs]);
 }

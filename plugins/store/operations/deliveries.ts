@@ -2,11 +2,11 @@
 import type { Deferred, Operation, Param, Transaction, Write } from "../sql/operation.ts";
 import {
   all,
-  conditions,
+  whereClause,
   first,
   fromJson,
   insertion,
-  optional,
+  fromNull,
   pageSize,
   remove,
   toJson,
@@ -46,7 +46,7 @@ export function* getDelivery(
   id: string,
 ): Operation<(Delivery & { payload: string | undefined }) | undefined> {
   const row = yield* first<DeliveryRow>("SELECT * FROM deliveries WHERE id = ?", id);
-  return row && { ...toDelivery(row), payload: optional(row.payload) };
+  return row && { ...toDelivery(row), payload: fromNull(row.payload) };
 }
 
 export function* listDeliveries(filter: {
@@ -55,7 +55,7 @@ export function* listDeliveries(filter: {
   limit?: number;
   before?: number;
 }): Operation<Delivery[]> {
-  const { where, params } = conditions([
+  const { where, params } = whereClause([
     ["source = ?", filter.source],
     ["outcome = ?", filter.outcome],
     ["at < ?", filter.before],
@@ -75,7 +75,7 @@ function toDelivery(row: Omit<DeliveryRow, "payload">): Delivery {
     at: row.at,
     source: row.source,
     outcome: row.outcome,
-    itemId: optional(row.item_id),
+    itemId: fromNull(row.item_id),
     meta: fromJson(row.meta) as Record<string, unknown>,
   };
 }

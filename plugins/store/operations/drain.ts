@@ -6,7 +6,7 @@ import type { WorkItem } from "../types.ts";
 import { type ItemRow, reopenLane, updateLane, toItem } from "./lanes.ts";
 
 /** Returns the locks of the lanes to which the items that `by` has drained return unless it is done. */
-export function* drainedLaneLocks(by: string): Operation<Lock[]> {
+export function* findDrainedLaneLocks(by: string): Operation<Lock[]> {
   const rows = yield* all<{ kind: string; lane: string }>(
     "SELECT DISTINCT kind, lane FROM items WHERE drained_by = ? AND state = 'held'",
     by,
@@ -99,7 +99,7 @@ function* selectFitting(
   room: number,
   chars: number,
 ): Operation<string[]> {
-  const due = yield* dueItems(tx, kind, lane, room);
+  const due = yield* findDueItems(tx, kind, lane, room);
   const ids: string[] = [];
   let remainingChars = chars;
   for (const item of due) {
@@ -114,7 +114,7 @@ function* selectFitting(
 }
 
 /** Returns due items in order. Each of the two queries reads the index in order and stops at its limit. */
-function* dueItems(
+function* findDueItems(
   tx: Transaction,
   kind: string,
   lane: string,
@@ -128,7 +128,7 @@ function* dueItems(
   return [...atOnce, ...later].sort((a, b) => a.seq - b.seq).slice(0, limit);
 }
 
-export function* pending(tx: Transaction, lane: string, kind: string): Operation<number> {
+export function* countPending(tx: Transaction, lane: string, kind: string): Operation<number> {
   const row = yield* first<{ n: number }>(
     `SELECT COUNT(*) AS n FROM items WHERE kind = ? AND lane = ? AND {waiting} AND run_at <= ?`,
     kind,

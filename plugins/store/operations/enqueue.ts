@@ -13,19 +13,19 @@ import { appendMessages, putSession, sessionLock } from "./sessions.ts";
 export type NewBatch = Batch & { dedup?: Dedup; limit?: Limit };
 
 export function enqueue(batch: NewBatch): Write<Enqueued> {
-  return { locks: locksOfEnqueue(batch), run: (tx) => addOnce(tx, batch) };
+  return { locks: collectEnqueueLocks(batch), run: (tx) => addOnce(tx, batch) };
 }
 
-export function locksOfEnqueue({ dedup, limit, ...batch }: NewBatch): Lock[] {
+export function collectEnqueueLocks({ dedup, limit, ...batch }: NewBatch): Lock[] {
   return [
     ...(limit ? [limitLock(limit.key)] : []),
     ...(dedup ? [dedupLock(dedup.key)] : []),
-    ...locksOf(batch),
+    ...collectLocks(batch),
   ];
 }
 
 /** Returns the locks that `addBatch` needs. */
-export function locksOf(batch: Batch | undefined): Lock[] {
+export function collectLocks(batch: Batch | undefined): Lock[] {
   const { items = [], runs = [], messages = [], kv = [] } = batch ?? {};
   return [
     ...items.map(laneLock),

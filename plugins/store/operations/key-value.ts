@@ -26,7 +26,7 @@ interface Entry {
   ttlMs?: number;
 }
 
-function paramsOf(tx: Transaction, { namespace, key, value, ttlMs }: Entry): Param[] {
+function toParams(tx: Transaction, { namespace, key, value, ttlMs }: Entry): Param[] {
   refuseLong(namespace, key);
   return [namespace, key, toJson(value) ?? "null", ttlMs === undefined ? null : tx.now + ttlMs];
 }
@@ -37,7 +37,7 @@ export function keyLock(namespace: string, key: string): Lock {
 
 export function* setValue(tx: Transaction, entry: Entry): Operation<void> {
   tx.require(keyLock(entry.namespace, entry.key));
-  yield* run(SET, ...paramsOf(tx, entry));
+  yield* run(SET, ...toParams(tx, entry));
 }
 
 export function writeValue(entry: Entry): Write<void> {
@@ -50,7 +50,7 @@ export function addValue(entry: Entry): Write<boolean> {
     locks: [keyLock(entry.namespace, entry.key)],
     *run(tx) {
       const sql = `${SET} WHERE kv.expires_at <= ?`;
-      return (yield* run(sql, ...paramsOf(tx, entry), tx.now)) > 0;
+      return (yield* run(sql, ...toParams(tx, entry), tx.now)) > 0;
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The rows of the queue, and the times at which lanes become ready. */
 import { laneLock } from "../sql/locks.ts";
 import type { Operation, Transaction } from "../sql/operation.ts";
-import { first, fromJson, insertion, optional, run } from "../sql/query.ts";
+import { first, fromJson, insertion, fromNull, run } from "../sql/query.ts";
 import type { ItemError, ItemState, WorkItem } from "../types.ts";
 
 export interface ItemRow {
@@ -44,12 +44,12 @@ export function toItem(row: ItemRow): WorkItem {
     maxAttempts: row.max_attempts,
     createdAt: row.created_at,
     runAt: row.run_at > 0 ? row.run_at : undefined,
-    startedAt: optional(row.started_at),
-    finishedAt: optional(row.finished_at),
-    retryAt: optional(row.retry_at),
+    startedAt: fromNull(row.started_at),
+    finishedAt: fromNull(row.finished_at),
+    retryAt: fromNull(row.retry_at),
     result: fromJson(row.result),
     error: fromJson(row.error) as ItemError | undefined,
-    drainedBy: optional(row.drained_by),
+    drainedBy: fromNull(row.drained_by),
   };
 }
 

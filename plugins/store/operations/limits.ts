@@ -1,5 +1,5 @@
 /** Rate limits over a log of hits in a sliding window. */
-import { shortKey } from "../records/long-keys.ts";
+import { shortenKey } from "../records/long-keys.ts";
 import { limitLock } from "../sql/locks.ts";
 import type { Deferred, Operation, Transaction, Write } from "../sql/operation.ts";
 import { insertion } from "../sql/query.ts";
@@ -32,7 +32,7 @@ class Logs implements Deferred {
 
   *write(): Operation<void> {
     const rows = [...this.byKey].flatMap(([key, { hits, expiresAt }]) =>
-      expiresAt === undefined ? [] : [[shortKey(key), JSON.stringify(hits), expiresAt] as const],
+      expiresAt === undefined ? [] : [[shortenKey(key), JSON.stringify(hits), expiresAt] as const],
     );
     yield* upsertLogs(rows);
   }
@@ -73,7 +73,7 @@ export function addAmount(log: Log, now: number, amount: number, windowMs: numbe
   advanceLog(log, now, windowMs);
   if (amount <= 0) return;
   addHit(log, now, amount, Math.max(1, Math.floor(windowMs / SLOTS)));
-  log.expiresAt = newestOf(log.hits) + windowMs + 1;
+  log.expiresAt = getNewestTime(log.hits) + windowMs + 1;
 }
 
 function countHit(log: Log, now: number, cost: number, { max, windowMs }: Limit): Take {
@@ -85,13 +85,13 @@ function countHit(log: Log, now: number, cost: number, { max, windowMs }: Limit)
   const isCounted = allowed && cost > 0;
   if (isCounted)
     addHit(log, now, cost, max <= MAX_EXACT ? 1 : Math.max(1, Math.floor(windowMs / SLOTS)));
-  if (isCounted || shiftMs > 0) log.expiresAt = newestOf(hits) + windowMs + 1;
-  const newest = newestOf(hits);
+  if (isCounted || shiftMs > 0) log.expiresAt = getNewestTime(hits) + windowMs + 1;
+  const newest = getNewestTime(hits);
   return {
     allowed,
     limit: max,
     remaining: Math.max(0, max - used - (allowed ? cost : 0)),
-    retryAfterMs: allowed ? 0 : waitTime(hits, used + cost - max, now, windowMs),
+    retryAfterMs: allowed ? 0 : computeWait(hits, used + cost - max, now, windowMs),
     resetMs: newest < since ? 0 : Math.min(windowMs, Math.max(0, newest + windowMs + 1 - now)),
   };
 }
@@ -101,7 +101,7 @@ function countHit(log: Log, now: number, cost: number, { max, windowMs }: Limit)
  * distances, so that they do not block the key until the clock has caught up. Returns the shift in milliseconds.
  */
 function advanceLog(log: Log, now: number, windowMs: number): number {
-  const newest = newestOf(log.hits);
+  const newest = getNewestTime(log.hits);
   const shiftMs = newest - now > windowMs ? newest - now : 0;
   if (shiftMs > 0) for (const hit of log.hits) hit[0] -= shiftMs;
   removeBefore(log, now - windowMs);
@@ -109,7 +109,7 @@ function advanceLog(log: Log, now: number, windowMs: number): number {
 }
 
 function* readLog(byKey: Map<string, Log>, longKey: string): Operation<Log> {
-  const key = shortKey(longKey);
+  const key = shortenKey(longKey);
   const { rows } = yield {
     sql: "SELECT hits FROM limits WHERE key = ?",
     params: [key],
@@ -131,7 +131,7 @@ function addHit(log: Log, now: number, cost: number, slotMs: number): void {
   else hits.push([at, cost]);
 }
 
-export function newestOf(hits: Hits): number {
+export function getNewestTime(hits: Hits): number {
   return hits.at(-1)?.[0] ?? 0;
 }
 
@@ -144,7 +144,7 @@ function removeBefore(log: Log, since: number): void {
 }
 
 /** Returns the milliseconds until `excess` hits have left the window. */
-export function waitTime(hits: Hits, excess: number, now: number, windowMs: number): number {
+export function computeWait(hits: Hits, excess: number, now: number, windowMs: number): number {
   let remaining = excess;
   for (const [at, count] of hits) {
     if (at < now - windowMs) continue;

@@ -1,6 +1,6 @@
 /** Reads the queue, and removes ended items. */
 import type { Operation, Write } from "../sql/operation.ts";
-import { all, conditions, first, optional, pageSize, remove } from "../sql/query.ts";
+import { all, whereClause, first, fromNull, pageSize, remove } from "../sql/query.ts";
 import type {
   EndedState,
   ItemFilter,
@@ -17,7 +17,7 @@ export function* getItem(id: string): Operation<WorkItem | undefined> {
 }
 
 export function* listItems(filter: ItemFilter): Operation<WorkItem[]> {
-  const { where, params } = conditions([
+  const { where, params } = whereClause([
     ["kind = ?", filter.kind],
     ["lane = ?", filter.lane],
     ["state = ?", filter.state],
@@ -50,7 +50,7 @@ export function pruneItems(before: number, states: readonly EndedState[]): Write
   };
 }
 
-export function* queueStats(): Operation<QueueStats> {
+export function* readQueueStats(): Operation<QueueStats> {
   const kinds: QueueStats["kinds"] = {};
   const rows = yield* all<{ kind: string; state: ItemState; n: number }>(
     "SELECT kind, state, COUNT(*) AS n FROM items GROUP BY kind, state",
@@ -73,7 +73,7 @@ export function* queueStats(): Operation<QueueStats> {
   return { kinds, oldestAt };
 }
 
-export function* laneStatus(limit: number | undefined): Operation<LaneStatus[]> {
+export function* listLanes(limit: number | undefined): Operation<LaneStatus[]> {
   const rows = yield* all<{
     kind: string;
     lane: string;
@@ -93,15 +93,15 @@ export function* laneStatus(limit: number | undefined): Operation<LaneStatus[]> 
     lane: row.lane,
     kind: row.kind,
     queued: row.queued,
-    worker: optional(row.worker),
-    leaseUntil: optional(row.lease_until),
-    head: optional(row.head),
+    worker: fromNull(row.worker),
+    leaseUntil: fromNull(row.lease_until),
+    head: fromNull(row.head),
     readyAt: row.ready_at,
   }));
 }
 
 /** Lists contradictions between lanes and items, in plain words. */
-export function* queueProblems(): Operation<string[]> {
+export function* findQueueProblems(): Operation<string[]> {
   const problems: string[] = [];
   const withoutLane = yield* first<{ n: number }>(
     `SELECT COUNT(*) AS n FROM items i WHERE i.state IN ('queued', 'running')

@@ -9,8 +9,8 @@ import type {
 } from "../records/reservations.ts";
 import { limitLock, type Lock, rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
-import { conditions } from "../sql/query.ts";
-import { addAmount, type Log, newestOf, readLogs, usedWithin, waitTime } from "./limits.ts";
+import { whereClause } from "../sql/query.ts";
+import { addAmount, type Log, getNewestTime, readLogs, usedWithin, computeWait } from "./limits.ts";
 
 /** Sums of money are sums of fractions, with an error below this. */
 const TOLERANCE = 1e-9;
@@ -29,15 +29,15 @@ export function reserve(
   requests: readonly ReservationRequest[],
 ): Write<Reserved> {
   return {
-    locks: [rowLock("reservations", reservation.id), ...locksOfCounts(requests)],
+    locks: [rowLock("reservations", reservation.id), ...collectCountLocks(requests)],
     isSoft: true,
     run: (tx) => reserveAmounts(tx, reservation, requests),
   };
 }
 
 /** Locks each count by its key, under which reservations are summed, and by the name of its log. */
-function locksOfCounts(counts: readonly Count[]): Lock[] {
-  return counts.flatMap((count) => [limitLock(count.key), limitLock(logName(count))]);
+function collectCountLocks(counts: readonly Count[]): Lock[] {
+  return counts.flatMap((count) => [limitLock(count.key), limitLock(nameLog(count))]);
 }
 
 function* reserveAmounts(
@@ -56,7 +56,7 @@ function* reserveAmounts(
     states.push(state);
     const amount = fitAmount(request, state);
     if (amount === undefined)
-      return { allowed: false, states, refused: refusal(tx, request, state, log) };
+      return { allowed: false, states, refused: createRefusal(tx, request, state, log) };
     amounts.push(amount);
   }
   for (const [i, { key }] of requests.entries()) {
@@ -70,7 +70,7 @@ function* reserveAmounts(
 /** Releases the reservation `id`, and adds what was used. */
 export function settle(id: string, charges: readonly Charge[]): Write<void> {
   return {
-    locks: [rowLock("reservations", id), ...locksOfCounts(charges)],
+    locks: [rowLock("reservations", id), ...collectCountLocks(charges)],
     isSoft: true,
     *run(tx) {
       const counts = yield* readCounts(tx, charges);
@@ -111,25 +111,25 @@ function* readCounts(
   tx: Transaction,
   counts: readonly Count[],
 ): Operation<ReadonlyMap<string, Log>> {
-  const names = new Map(counts.map((count) => [logName(count), count]));
+  const names = new Map(counts.map((count) => [nameLog(count), count]));
   const logs = yield* readLogs(tx, [...names.keys()]);
   const byKey = new Map<string, Log>();
   for (const [name, { key, window }] of names) {
     const log = logs.get(name)!;
     if (!("ms" in window) && log.hits.length === 0)
-      addToPeriod(log, window, yield* costsInUsage(window));
+      addToPeriod(log, window, yield* sumCosts(window));
     byKey.set(key, log);
   }
   return byKey;
 }
 
 /** Each period has a log of its own, so that the log of the previous period needs no reset. */
-function logName({ key, window }: Count): string {
+function nameLog({ key, window }: Count): string {
   return "ms" in window ? key : `${key}:${window.start}`;
 }
 
-function* costsInUsage({ start, usageOf }: CalendarPeriod): Operation<number> {
-  const { where, params } = conditions([
+function* sumCosts({ start, usageOf }: CalendarPeriod): Operation<number> {
+  const { where, params } = whereClause([
     ["minute >= ?", start],
     ["client = ?", usageOf.key],
     ["channel = ?", usageOf.channel],
@@ -154,7 +154,7 @@ function measureUse(
 ): Pick<ReservationState, "used" | "resetMs"> {
   if (!("ms" in window)) return { used: log.used, resetMs: Math.max(0, window.end - tx.now) };
   const used = usedWithin(log, tx.now, window.ms);
-  const resetMs = used === 0 ? 0 : Math.max(0, newestOf(log.hits) + window.ms + 1 - tx.now);
+  const resetMs = used === 0 ? 0 : Math.max(0, getNewestTime(log.hits) + window.ms + 1 - tx.now);
   return { used, resetMs: Math.min(window.ms, resetMs) };
 }
 
@@ -179,7 +179,7 @@ function fitAmount(
   return isGuess === true && amount > max && reserved === 0 ? available : undefined;
 }
 
-function refusal(
+function createRefusal(
   tx: Transaction,
   { amount, max, window, isGuess }: ReservationRequest,
   state: ReservationState,
@@ -191,7 +191,8 @@ function refusal(
   const isUsedUp = excess > TOLERANCE || max - used < TOLERANCE;
   if (!isUsedUp) return { ...state, retryAfterMs: SOON_MS, isUsedUp };
   if (!("ms" in window)) return { ...state, retryAfterMs: resetMs, isUsedUp };
-  const retryAfterMs = used > 0 ? waitTime(hits, excess + reserved, tx.now, window.ms) : window.ms;
+  const retryAfterMs =
+    used > 0 ? computeWait(hits, excess + reserved, tx.now, window.ms) : window.ms;
   return { ...state, retryAfterMs, isUsedUp };
 }
 

@@ -2,7 +2,16 @@
 import type { Run } from "../types.ts";
 import { type Lock, rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
-import { all, conditions, first, fromJson, optional, pageSize, run, toJson } from "../sql/query.ts";
+import {
+  all,
+  whereClause,
+  first,
+  fromJson,
+  fromNull,
+  pageSize,
+  run,
+  toJson,
+} from "../sql/query.ts";
 
 interface RunRow {
   id: string;
@@ -20,8 +29,8 @@ function toRun(row: RunRow): Run {
     owner: row.owner,
     at: row.at,
     status: row.status,
-    endedAt: optional(row.ended_at),
-    itemId: optional(row.item_id),
+    endedAt: fromNull(row.ended_at),
+    itemId: fromNull(row.item_id),
     data: fromJson(row.data),
   };
 }
@@ -62,7 +71,7 @@ export function* listRuns(filter: {
   limit?: number;
   before?: number;
 }): Operation<Run[]> {
-  const { where, params } = conditions([
+  const { where, params } = whereClause([
     ["owner = ?", filter.owner],
     ["status = ?", filter.status],
     ["at < ?", filter.before],

@@ -1,9 +1,9 @@
 /** Schedules: rows that move forward by compare-and-swap. */
 import { type Lock, rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
-import { all, first, fromJson, optional, run, toJson } from "../sql/query.ts";
+import { all, first, fromJson, fromNull, run, toJson } from "../sql/query.ts";
 import type { Batch, NewSchedule, ScheduleCommit, Schedule, ScheduleSlot } from "../types.ts";
-import { addBatch, locksOf } from "./enqueue.ts";
+import { addBatch, collectLocks } from "./enqueue.ts";
 
 interface ScheduleRow {
   kind: string;
@@ -23,7 +23,7 @@ function toSchedule(row: ScheduleRow): Schedule {
   return {
     kind: row.kind,
     id: row.id,
-    name: optional(row.name),
+    name: fromNull(row.name),
     enabled: row.enabled === 1,
     nextAt: row.next_at,
     body: fromJson(row.body),
@@ -123,7 +123,7 @@ export function* listSchedules(kind: string): Operation<Schedule[]> {
 }
 
 /** Searches the text of the states, because parsing ten thousand states for the few that fail would block other work. */
-export function* failingSchedules(kind: string): Operation<Schedule[]> {
+export function* listFailingSchedules(kind: string): Operation<Schedule[]> {
   const rows = yield* all<ScheduleRow>(
     `SELECT ${COLUMNS} FROM schedules WHERE kind = ? AND state LIKE ? AND state NOT LIKE ? ORDER BY created_at, id`,
     kind,
@@ -143,7 +143,7 @@ export function deleteSchedule(kind: string, id: string): Write<boolean> {
   };
 }
 
-export function* dueSchedules(kind: string, now: number, limit: number): Operation<Schedule[]> {
+export function* listDueSchedules(kind: string, now: number, limit: number): Operation<Schedule[]> {
   const rows = yield* all<ScheduleRow>(
     `SELECT ${COLUMNS} FROM schedules WHERE kind = ? AND enabled = 1 AND next_at IS NOT NULL AND next_at <= ?
      ORDER BY next_at, id LIMIT ?`,
@@ -154,15 +154,15 @@ export function* dueSchedules(kind: string, now: number, limit: number): Operati
   return rows.map(toSchedule);
 }
 
-export function* nextDueAt(kind: string): Operation<number | undefined> {
+export function* findNextDueTime(kind: string): Operation<number | undefined> {
   const row = yield* first<{ at: number | null }>(
     "SELECT MIN(next_at) AS at FROM schedules WHERE kind = ? AND enabled = 1 AND next_at IS NOT NULL",
     kind,
   );
-  return optional(row?.at);
+  return fromNull(row?.at);
 }
 
-export function* scheduleCursor(kind: string, id: string): Operation<unknown> {
+export function* getCursor(kind: string, id: string): Operation<unknown> {
   const row = yield* first<{ poll_cursor: string | null }>(
     "SELECT poll_cursor FROM schedules WHERE kind = ? AND id = ?",
     kind,
@@ -189,7 +189,7 @@ function withBatch(
   batch: Batch | undefined,
 ): Write<number | undefined> {
   return {
-    locks: [scheduleLock(schedule), ...locksOf(batch)],
+    locks: [scheduleLock(schedule), ...collectLocks(batch)],
     *run(tx) {
       const rev = yield* move(tx);
       if (rev !== undefined) yield* addBatch(tx, batch);
@@ -250,7 +250,7 @@ function* putEnabled(kind: string, id: string, enabled: boolean | undefined): Op
 
 /** Makes the schedules that a worker has leased due again. Returns their number. */
 export function* abandonSchedules(tx: Transaction, worker: string): Operation<number> {
-  const schedules = yield* leasedSchedules(worker);
+  const schedules = yield* findLeasedSchedules(worker);
   for (const schedule of schedules) {
     tx.require(scheduleLock(schedule));
     yield* run(
@@ -264,7 +264,7 @@ export function* abandonSchedules(tx: Transaction, worker: string): Operation<nu
   return schedules.length;
 }
 
-export function leasedSchedules(worker: string): Operation<{ kind: string; id: string }[]> {
+export function findLeasedSchedules(worker: string): Operation<{ kind: string; id: string }[]> {
   return all<{ kind: string; id: string }>(
     "SELECT kind, id FROM schedules WHERE worker = ?",
     worker,

@@ -3,10 +3,10 @@ import { type Lock, rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import {
   all,
-  conditions,
+  whereClause,
   first,
   fromJson,
-  optional,
+  fromNull,
   pageSize,
   prefixEnd,
   remove,
@@ -91,7 +91,7 @@ export function* listSessions(filter: {
   before?: number;
   prefix?: string;
 }): Operation<Session[]> {
-  const { where, params } = conditions([
+  const { where, params } = whereClause([
     ["updated_at < ?", filter.before],
     ["id >= ?", filter.prefix || undefined],
     ["id < ?", filter.prefix ? prefixEnd(filter.prefix) : undefined],
@@ -108,7 +108,7 @@ export function* listSessions(filter: {
  * Returns the size of a principal's transcripts in characters. Sessions from before sessions recorded their principal count
  * by their id, which begins with the principal.
  */
-export function* bytesOfPrincipal(principal: string): Operation<number> {
+export function* sumBytes(principal: string): Operation<number> {
   const prefix = `${principal}:`;
   const row = yield* first<{ bytes: number }>(
     `SELECT COALESCE(SUM(bytes), 0) AS bytes FROM sessions
@@ -159,7 +159,7 @@ export function* appendMessages(
   }
 }
 
-export function* transcript(
+export function* listMessages(
   id: string,
   range: { after?: number; limit?: number; last?: number },
 ): Operation<StoredMessage[]> {
@@ -182,7 +182,7 @@ export function* transcript(
     seq,
     role,
     body: fromJson(body),
-    turnId: optional(turn_id),
+    turnId: fromNull(turn_id),
     at,
   }));
 }

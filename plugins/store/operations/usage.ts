@@ -2,7 +2,7 @@
 import { rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { emptyTimes, timeColumns } from "../records/usage-times.ts";
-import { all, conditions, first, insertion, remove, run } from "../sql/query.ts";
+import { all, whereClause, first, insertion, remove, run } from "../sql/query.ts";
 import type {
   NewRequests,
   RequestBlock,
@@ -57,14 +57,14 @@ function* addUsage(tx: Transaction, records: readonly UsageRecord[]): Operation<
     const key = tag === undefined ? [minute, ...dimensions] : [minute, tag, ...dimensions];
     yield {
       sql: tag === undefined ? upsertMinute : upsertTag,
-      params: [...key, ...valuesOf(record)],
+      params: [...key, ...toColumnValues(record)],
       hasFractions: true,
     };
   }
 }
 
 /** Returns the values in the order of `ADDED_COLUMNS`. */
-function valuesOf(record: UsageRecord): number[] {
+function toColumnValues(record: UsageRecord): number[] {
   return [
     record.requests ?? 1,
     record.errors ?? 0,
@@ -89,7 +89,7 @@ export function* sumUsage(filter: UsageFilter): Operation<UsageSum[]> {
     if (isPeriod(by)) groups.set("at", `minute - minute % ${PERIODS[by]}`);
     else groups.set(by, by === "key" ? "client" : by);
   }
-  const { where, params } = conditions([
+  const { where, params } = whereClause([
     [
       "minute >= ?",
       filter.since === undefined ? undefined : filter.since - (filter.since % MINUTE),

@@ -1,12 +1,12 @@
 /** Work in lanes: claims, leases and their ends. */
 import { laneLock, type Lock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
-import { all, first, optional, run, toJson } from "../sql/query.ts";
+import { all, first, fromNull, run, toJson } from "../sql/query.ts";
 import type { Batch, Claim, ClaimOutcome, Shares } from "../types.ts";
-import { drainedLaneLocks, endDrained } from "./drain.ts";
-import { addBatch, locksOf } from "./enqueue.ts";
+import { findDrainedLaneLocks, endDrained } from "./drain.ts";
+import { addBatch, collectLocks } from "./enqueue.ts";
 import { type ItemRow, type LaneRow, reopenLane, updateLane, toItem } from "./lanes.ts";
-import { abandonSchedules, scheduleLock, leasedSchedules } from "./schedules.ts";
+import { abandonSchedules, scheduleLock, findLeasedSchedules } from "./schedules.ts";
 
 interface LaneName {
   kind: string;
@@ -132,7 +132,7 @@ function* takeByShares(
     const sum = [...counts.values()].reduce((total, count) => total + count, 0);
     const fullHolders = [...counts].filter(([, count]) => count >= each).map(([holder]) => holder);
     const holderCondition = sum >= together ? NO_HOLDER : notIn(HOLDER, fullHolders);
-    const next = yield* firstReady(tx, kind, triedLanes, holderCondition);
+    const next = yield* findReadyLane(tx, kind, triedLanes, holderCondition);
     if (!next) break;
     triedLanes.push(next.lane);
     const locked = yield* lockFreeLanes(tx, [next], 1);
@@ -155,7 +155,7 @@ function notIn(sql: string, values: readonly string[]): Condition {
   return { sql: `AND ${sql} NOT IN (${values.map(() => "?").join(", ")})`, params: values };
 }
 
-function* firstReady(
+function* findReadyLane(
   tx: Transaction,
   kind: string,
   triedLanes: readonly string[],
@@ -181,7 +181,7 @@ function* claimHead(
   { kind, lane, head }: LaneRow,
   { worker, leaseMs }: ClaimOptions,
 ): Operation<Claim | undefined> {
-  const id = head ?? (yield* nextItemId(tx, kind, lane));
+  const id = head ?? (yield* findNextItemId(tx, kind, lane));
   const row = id === undefined ? undefined : yield* startItem(tx, id);
   if (!row) {
     yield* run("UPDATE lanes SET head = NULL WHERE kind = ? AND lane = ?", kind, lane);
@@ -203,7 +203,11 @@ function* claimHead(
   return { worker, token, leaseUntil, item: toItem(row) };
 }
 
-function* nextItemId(tx: Transaction, kind: string, lane: string): Operation<string | undefined> {
+function* findNextItemId(
+  tx: Transaction,
+  kind: string,
+  lane: string,
+): Operation<string | undefined> {
   const where = `FROM items WHERE kind = ? AND lane = ? AND {waiting}`;
   const due = yield* first<{ id: string }>(
     `SELECT id ${where} AND run_at > 0 AND run_at <= ? ORDER BY run_at, seq LIMIT 1`,
@@ -250,7 +254,7 @@ export function extend({ item, token }: Claim, leaseMs: number): Write<boolean> 
   };
 }
 
-export function* workers(): Operation<string[]> {
+export function* listWorkers(): Operation<string[]> {
   const rows = yield* all<{ worker: string }>(
     `SELECT worker FROM lanes WHERE worker IS NOT NULL
      UNION SELECT worker FROM schedules WHERE worker IS NOT NULL`,
@@ -261,11 +265,11 @@ export function* workers(): Operation<string[]> {
 export function abandon(worker: string): Write<number> {
   return {
     locks: function* leaseLocks() {
-      const schedules = yield* leasedSchedules(worker);
-      return [...(yield* leasedLanes(worker)).map(laneLock), ...schedules.map(scheduleLock)];
+      const schedules = yield* findLeasedSchedules(worker);
+      return [...(yield* findLeasedLanes(worker)).map(laneLock), ...schedules.map(scheduleLock)];
     },
     *run(tx) {
-      const lanes = yield* leasedLanes(worker);
+      const lanes = yield* findLeasedLanes(worker);
       for (const { kind, lane } of lanes) {
         tx.require(laneLock({ kind, lane }));
         // Without its token, the worker cannot finish the claim if it lives after all.
@@ -282,7 +286,7 @@ export function abandon(worker: string): Write<number> {
   };
 }
 
-function leasedLanes(worker: string): Operation<LaneName[]> {
+function findLeasedLanes(worker: string): Operation<LaneName[]> {
   return all<LaneName>("SELECT kind, lane FROM lanes WHERE worker = ?", worker);
 }
 
@@ -293,7 +297,7 @@ export function finish(
   emits: Batch | undefined,
 ): Write<boolean> {
   const { item } = ownClaim;
-  const ownLocks: Lock[] = [laneLock(item), ...locksOf(emits)];
+  const ownLocks: Lock[] = [laneLock(item), ...collectLocks(emits)];
   const returnsDrained = outcome.state === "dead" || outcome.state === "cancelled";
   return {
     locks: returnsDrained ? () => withDrainedLanes(ownLocks, item.id) : ownLocks,
@@ -306,7 +310,7 @@ export function finish(
 }
 
 function* withDrainedLanes(locks: readonly Lock[], by: string): Operation<Lock[]> {
-  return [...locks, ...(yield* drainedLaneLocks(by))];
+  return [...locks, ...(yield* findDrainedLaneLocks(by))];
 }
 
 function* endClaim(tx: Transaction, ownClaim: Claim, outcome: ClaimOutcome): Operation<boolean> {
@@ -379,21 +383,21 @@ function* endItem(
   yield* updateLane(tx, item.kind, item.lane);
 }
 
-export function* nextWorkAt(kinds: readonly string[]): Operation<number | undefined> {
+export function* findNextWorkTime(kinds: readonly string[]): Operation<number | undefined> {
   let next: number | undefined;
   for (const kind of kinds) {
     const row = yield* first<{ at: number | null }>(
       "SELECT MIN(ready_at) AS at FROM lanes WHERE kind = ?",
       kind,
     );
-    const at = optional(row?.at);
+    const at = fromNull(row?.at);
     if (at !== undefined && (next === undefined || at < next)) next = at;
   }
   return next;
 }
 
 /** Returns the lock of an item's lane, which never changes. */
-function* lockOfItem(id: string): Operation<Lock[]> {
+function* findItemLock(id: string): Operation<Lock[]> {
   const row = yield* first<LaneName>("SELECT kind, lane FROM items WHERE id = ?", id);
   return row ? [laneLock(row)] : [];
 }
@@ -401,7 +405,7 @@ function* lockOfItem(id: string): Operation<Lock[]> {
 export function cancel(id: string): Write<boolean> {
   return {
     locks: function* drainedLocks() {
-      return yield* withDrainedLanes(yield* lockOfItem(id), id);
+      return yield* withDrainedLanes(yield* findItemLock(id), id);
     },
     *run(tx) {
       const row = yield* first<ItemRow>(
@@ -426,7 +430,7 @@ export function cancel(id: string): Write<boolean> {
 
 export function wake(id: string): Write<boolean> {
   return {
-    locks: () => lockOfItem(id),
+    locks: () => findItemLock(id),
     *run(tx) {
       const row = yield* first<ItemRow>(
         "SELECT * FROM items WHERE id = ? AND state = 'queued'",
@@ -452,7 +456,7 @@ export function wake(id: string): Write<boolean> {
 
 export function replay(id: string): Write<boolean> {
   return {
-    locks: () => lockOfItem(id),
+    locks: () => findItemLock(id),
     *run(tx) {
       const row = yield* first<ItemRow>(
         `UPDATE items SET state = 'queued', attempts = 0, failures = 0, run_at = 0, finished_at = NULL, error = NULL, drained_by = NULL

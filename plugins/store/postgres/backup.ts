@@ -3,7 +3,7 @@ import { existsSync, rmSync } from "node:fs";
 import type { Logger } from "portico";
 import { errors } from "../errors.ts";
 import { SharedTransaction } from "../sql/transaction.ts";
-import { sqliteEngine } from "../sqlite/engine.ts";
+import { createSqliteEngine } from "../sqlite/engine.ts";
 import { type Source, transfer } from "../transfer/transfer.ts";
 import type { Client } from "./connection.ts";
 import { perform } from "./perform.ts";
@@ -25,7 +25,7 @@ export async function copyToFile(
     for (const suffix of ["", "-wal", "-shm"]) rmSync(`${part}${suffix}`, { force: true });
   };
   removePart();
-  const target = sqliteEngine({
+  const target = createSqliteEngine({
     file: part,
     log,
     clock: now,

@@ -176,7 +176,7 @@ export const WAITING = "(state || '') = 'queued'";
 const statements = new Map<string, { text: string; name: string }>();
 
 /** Translates placeholders and our words. The name makes each connection prepare a statement only once. */
-function statementOf(sql: string): { text: string; name: string } {
+function getStatement(sql: string): { text: string; name: string } {
   const cached = statements.get(sql);
   if (cached) return cached;
   let n = 0;
@@ -195,7 +195,7 @@ export async function execute(client: Client, query: Query): Promise<Result> {
   const values = hasFractions ? texts : texts.map(roundNumber);
   if (isSlow) await client.query(`SET LOCAL statement_timeout = ${SLOW_STATEMENT_MS}`);
   const query_timeout = isSlow ? SLOW_STATEMENT_MS : undefined;
-  const { rows, rowCount } = await client.query({ ...statementOf(sql), values, query_timeout });
+  const { rows, rowCount } = await client.query({ ...getStatement(sql), values, query_timeout });
   return { rows: withNul(rows), changes: rowCount ?? 0 };
 }
 

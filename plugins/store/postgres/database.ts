@@ -4,7 +4,13 @@ import { type Logger, PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
 import { type Client, openPool, type Pool, type PoolOptions } from "./connection.ts";
-import { isBroken, isFull, isMisconfigured, problemOf, storeUnavailable } from "./failures.ts";
+import {
+  isBroken,
+  isFull,
+  isMisconfigured,
+  describeProblem,
+  storeUnavailable,
+} from "./failures.ts";
 import { migrate } from "./migrate.ts";
 import { Notifications } from "./notifications.ts";
 import { CLOCK } from "./perform.ts";
@@ -89,7 +95,7 @@ export class Database {
 
   /** Turns an error of the server into `store_unavailable`, and remembers the problem. */
   toUnavailable(error: unknown): unknown {
-    const problem = problemOf(error);
+    const problem = describeProblem(error);
     if (problem === undefined) return error;
     if (this.#problem !== problem) this.#options.log.error({ err: error }, `store: ${problem}`);
     this.#problem = problem;
@@ -134,7 +140,7 @@ export class Database {
         override: this.#options.clock,
       },
       toUnavailable: (error: unknown) => {
-        if (isFull(error)) this.#writeProblem = problemOf(error);
+        if (isFull(error)) this.#writeProblem = describeProblem(error);
         return this.toUnavailable(error);
       },
       onSuccess: () => {
@@ -177,7 +183,9 @@ export class Database {
 
 /** Returns whether an error at the start is permanent, so that waiting does not help. */
 function isPermanent(error: unknown): boolean {
-  return error instanceof PorticoError || isMisconfigured(error) || problemOf(error) === undefined;
+  return (
+    error instanceof PorticoError || isMisconfigured(error) || describeProblem(error) === undefined
+  );
 }
 
 async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): Promise<T> {
@@ -195,7 +203,7 @@ async function withClient<T>(pool: Pool, work: (client: Client) => Promise<T>): 
 
 /** Creates the error without the address, because that contains a password. */
 export function urlError(error: unknown): PorticoError {
-  const problem = typeof error === "string" ? error : problemOf(error);
+  const problem = typeof error === "string" ? error : describeProblem(error);
   const why =
     problem ?? "it cannot be read as an address (postgres://user:password@host:port/database)";
   return errors.badUrl({ reason: why }, { param: "store.url", cause: error });

@@ -10,8 +10,8 @@ import { copyToFile } from "./backup.ts";
 import { type Client, runSlowStatement } from "./connection.ts";
 import { Database, type DatabaseOptions, type WriteGroup, urlError } from "./database.ts";
 import { isBroken, NO_WRITES } from "./failures.ts";
-import { invalidIndexes } from "./inspect.ts";
-import { SET_TOKENS, schemaVersion } from "./migrate.ts";
+import { findInvalidIndexes } from "./inspect.ts";
+import { SET_TOKENS, readSchemaVersion } from "./migrate.ts";
 import { perform } from "./perform.ts";
 
 const READ_TIMEOUT_MS = 3000;
@@ -23,7 +23,7 @@ const SET_ITEM_NUMBERS =
   "SELECT setval(pg_get_serial_sequence('items', 'seq'), (SELECT MAX(seq) FROM items))";
 
 /** Creates the engine, which connects at the first use or with `open()`, which rejects with `config_error`. */
-export function postgresEngine(options: DatabaseOptions): Engine {
+export function createPostgresEngine(options: DatabaseOptions): Engine {
   const database = new Database(options);
   const { log } = options;
   const now = () => database.now();
@@ -34,8 +34,8 @@ export function postgresEngine(options: DatabaseOptions): Engine {
     onWork: (kind, wake) => database.notifications.onWork(kind, wake),
     inSoleUse: () => false,
     open: () => open(database),
-    health: (isQuick) => health(database, isQuick === true),
-    check: () => database.withClient(invalidIndexes),
+    health: (isQuick) => readHealth(database, isQuick === true),
+    check: () => database.withClient(findInvalidIndexes),
     finishCopy: () =>
       database.withClient(async (client) => {
         await client.query(SET_ITEM_NUMBERS);
@@ -67,7 +67,7 @@ async function read<T>(
 
 async function writeTo<T>(database: Database, write: Write<T>): Promise<T> {
   const { writers } = await useDatabase(database);
-  return writers[groupOf(write)].write(write);
+  return writers[selectGroup(write)].write(write);
 }
 
 async function useDatabase(database: Database): ReturnType<Database["use"]> {
@@ -78,7 +78,7 @@ async function useDatabase(database: Database): ReturnType<Database["use"]> {
   }
 }
 
-function groupOf({ locks, group }: Write<unknown>): WriteGroup {
+function selectGroup({ locks, group }: Write<unknown>): WriteGroup {
   if (group) return group;
   return Array.isArray(locks) && locks.some(isLimitLock) ? "limits" : "work";
 }
@@ -91,12 +91,12 @@ async function open(database: Database): Promise<void> {
   }
 }
 
-async function health(database: Database, isQuick: boolean): Promise<StoreHealth> {
+async function readHealth(database: Database, isQuick: boolean): Promise<StoreHealth> {
   try {
     return await database.withClient(async (client) => {
       const { rows } = await client.query(`SELECT ${STANDBY}${isQuick ? "" : `, ${SIZE}`}`);
       const { bytes, standby } = rows[0] ?? {};
-      const version = await schemaVersion(client);
+      const version = await readSchemaVersion(client);
       const problem = standby === "on" ? NO_WRITES : database.writeProblem;
       if (problem !== undefined) return { ok: false, engine: ENGINE, problem };
       database.clearProblem();
@@ -110,12 +110,12 @@ async function health(database: Database, isQuick: boolean): Promise<StoreHealth
 }
 
 async function compact(client: Client): Promise<{ before: number; after: number }> {
-  const before = await sizeOf(client);
+  const before = await readSize(client);
   await runSlowStatement(client, "VACUUM (ANALYZE)");
-  return { before, after: await sizeOf(client) };
+  return { before, after: await readSize(client) };
 }
 
-async function sizeOf(client: Client): Promise<number> {
+async function readSize(client: Client): Promise<number> {
   const [row] = (await client.query(`SELECT ${SIZE}`)).rows;
   return Number(row?.["bytes"]);
 }

@@ -35,40 +35,40 @@ const reasons: [RegExp, string][] = [
 /** Returns whether the connection cannot be used any more, or could not be opened. */
 export function isBroken(error: unknown): boolean {
   return (
-    BROKEN.test(codeOf(error)) ||
-    SILENT.test(messageOf(error)) ||
-    STALE_PLAN.test(messageOf(error)) ||
-    /^(Connection terminated|Client has)/.test(messageOf(error))
+    BROKEN.test(getCode(error)) ||
+    SILENT.test(getMessage(error)) ||
+    STALE_PLAN.test(getMessage(error)) ||
+    /^(Connection terminated|Client has)/.test(getMessage(error))
   );
 }
 
 /** Returns whether another transaction was in the way, so that a retry may succeed. */
 export function isConflict(error: unknown): boolean {
-  return CONFLICTS.has(codeOf(error)) || error instanceof MissingLock;
+  return CONFLICTS.has(getCode(error)) || error instanceof MissingLock;
 }
 
 export function isFull(error: unknown): boolean {
-  return codeOf(error) === "53100";
+  return getCode(error) === "53100";
 }
 
 /** Returns the problem behind an error of the server or the connection, or `undefined` for any other error. */
-export function problemOf(error: unknown): string | undefined {
-  const code = codeOf(error);
+export function describeProblem(error: unknown): string | undefined {
+  const code = getCode(error);
   const reason = reasons.find(([pattern]) => pattern.test(code))?.[1];
   if (reason !== undefined) return reason;
-  if (NO_PASSWORD.test(messageOf(error)))
+  if (NO_PASSWORD.test(getMessage(error)))
     return "the server asks for a password, but the address has none";
-  if (/certificate|SSL|TLS/i.test(messageOf(error))) return `TLS failed (${messageOf(error)})`;
-  if (SILENT.test(messageOf(error))) return "the server does not answer";
+  if (/certificate|SSL|TLS/i.test(getMessage(error))) return `TLS failed (${getMessage(error)})`;
+  if (SILENT.test(getMessage(error))) return "the server does not answer";
   if (isBroken(error)) return "the connection is broken";
   return /^[0-9A-Z]{5}$/.test(code) ? "the server refused a statement" : undefined;
 }
 
 /** Returns whether an error at the start comes from the configuration, so that waiting does not help. */
 export function isMisconfigured(error: unknown): boolean {
-  const message = messageOf(error);
+  const message = getMessage(error);
   return (
-    /^(28|3D000|3F000|42501|42704|ENOTFOUND)/.test(codeOf(error)) ||
+    /^(28|3D000|3F000|42501|42704|ENOTFOUND)/.test(getCode(error)) ||
     /certificate|SSL|TLS/i.test(message) ||
     NO_PASSWORD.test(message)
   );
@@ -78,11 +78,11 @@ export function storeUnavailable(problem: string, cause: unknown): PorticoError 
   return errors.postgresUnavailable({ problem }, { headers: { "retry-after": "5" }, cause });
 }
 
-function codeOf(error: unknown): string {
+function getCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 }
 
-function messageOf(error: unknown): string {
+function getMessage(error: unknown): string {
   return error instanceof Error ? error.message : "";
 }

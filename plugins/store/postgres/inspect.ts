@@ -1,8 +1,8 @@
 /** Checks a database that may hold a store. */
 import { readContents, type Inspection, findSchemaProblem } from "../inspection/inspection.ts";
 import { type Client, openPool, SLOW_STATEMENT_MS } from "./connection.ts";
-import { problemOf } from "./failures.ts";
-import { schemaVersion } from "./migrate.ts";
+import { describeProblem } from "./failures.ts";
+import { readSchemaVersion } from "./migrate.ts";
 import { perform } from "./perform.ts";
 
 /** Rejects only if the address is invalid or the package `pg` is missing. */
@@ -25,7 +25,7 @@ export async function inspectDatabase(url: string): Promise<Inspection> {
     }
   } catch (error) {
     const problem =
-      problemOf(error) ??
+      describeProblem(error) ??
       "the address cannot be read (postgres://user:password@host:port/database)";
     return complete({ problems: [problem], remedy: "Check the server, or use another database." });
   } finally {
@@ -38,11 +38,11 @@ async function readDatabase(client: Client): Promise<Partial<Inspection>> {
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()",
   );
   const present = new Set(rows.map(({ name }) => String(name)));
-  const version = present.has("portico_schema") ? await schemaVersion(client) : 0;
+  const version = present.has("portico_schema") ? await readSchemaVersion(client) : 0;
   const schemaProblem = findSchemaProblem(present, version);
   if (schemaProblem) return { schemaVersion: version, ...schemaProblem };
   const size = await client.query("SELECT pg_database_size(current_database()) AS bytes");
-  const invalid = await invalidIndexes(client);
+  const invalid = await findInvalidIndexes(client);
   const content = await perform(client, readContents(version));
   return {
     bytes: Number(size.rows[0]?.["bytes"]),
@@ -53,7 +53,7 @@ async function readDatabase(client: Client): Promise<Partial<Inspection>> {
   };
 }
 
-export async function invalidIndexes(client: Client): Promise<string[]> {
+export async function findInvalidIndexes(client: Client): Promise<string[]> {
   const { rows } = await client.query(
     `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
      JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND NOT i.indisvalid`,

@@ -27,7 +27,7 @@ export async function migrate(client: Client): Promise<void> {
       "SELECT pg_advisory_xact_lock(hashtextextended('portico:schema:' || current_schema(), 0))",
     );
     await client.query("CREATE TABLE IF NOT EXISTS portico_schema (version INTEGER NOT NULL)");
-    const version = await schemaVersion(client);
+    const version = await readSchemaVersion(client);
     if (version > migrations.length)
       throw urlError(
         `it was written by a newer version of Portico (schema ${version}, known here: ${migrations.length}). Update Portico`,
@@ -43,13 +43,13 @@ export async function migrate(client: Client): Promise<void> {
   }
 }
 
-export async function schemaVersion(client: Client): Promise<number> {
+export async function readSchemaVersion(client: Client): Promise<number> {
   const [row] = (await client.query("SELECT MAX(version) AS version FROM portico_schema")).rows;
   return Number(row?.["version"] ?? 0);
 }
 
 async function applyMigration(client: Client, parts: readonly MigrationPart[]): Promise<void> {
-  const replaced = replacedTables(parts);
+  const replaced = findReplacedTables(parts);
   if (replaced.length > 0) await querySlowly(client, `LOCK TABLE ${replaced.join(", ")}`);
   for (const part of parts) {
     if (typeof part === "string") await querySlowly(client, toPostgres(part));
@@ -65,7 +65,7 @@ async function querySlowly(client: Client, text: string): Promise<void> {
  * The tables that a migration drops after it has copied their rows. They are locked first, because a row that another
  * gateway writes between the copy and the drop would be lost.
  */
-function replacedTables(parts: readonly MigrationPart[]): string[] {
+function findReplacedTables(parts: readonly MigrationPart[]): string[] {
   return parts.flatMap((part) => {
     const table = typeof part === "string" ? /^DROP TABLE (\w+)$/.exec(part)?.[1] : undefined;
     return table ?? [];

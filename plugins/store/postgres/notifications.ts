@@ -25,7 +25,7 @@ export const LISTENING = `SELECT GREATEST(
   (SELECT COUNT(*) FROM pg_stat_activity
     WHERE datname = current_database() AND query = 'LISTEN "' || ${CHANNEL} || '"')) AS n`;
 
-function literal(text: string): string {
+function quoteLiteral(text: string): string {
   return `E'${text.replaceAll("\\", "\\\\").replaceAll("'", "''")}'`;
 }
 
@@ -68,7 +68,7 @@ export class Notifications {
   commitAndNotify(kinds: ReadonlySet<string>): string {
     if (kinds.size === 0 || this.#channel === undefined) return "COMMIT";
     const payload = JSON.stringify({ from: this.#origin, kinds: [...kinds] });
-    return `SELECT pg_notify(${literal(this.#channel)}, ${literal(payload)}); COMMIT`;
+    return `SELECT pg_notify(${quoteLiteral(this.#channel)}, ${quoteLiteral(payload)}); COMMIT`;
   }
 
   async start(pool: Pool): Promise<void> {

@@ -85,7 +85,7 @@ export class Writer {
       try {
         return await this.#transact(remaining);
       } catch (error) {
-        const delayMs = delayBeforeNext(error, attempt, remaining.length);
+        const delayMs = computeDelay(error, attempt, remaining.length);
         if (delayMs === undefined && remaining.length > 1 && !isLost(error)) {
           for (const pending of remaining) await this.#settle([pending]);
           return;
@@ -143,7 +143,7 @@ export class Writer {
     const now = await this.#begin(client, isSoft);
     const locks: (readonly Lock[])[] = [];
     for (const { write } of batch)
-      locks.push(await perform(client, transaction.locksOf(write, now())));
+      locks.push(await perform(client, transaction.findLocks(write, now())));
     await takeLocks(client, locks.flat());
     const values: unknown[] = [];
     for (const [i, { write }] of batch.entries())
@@ -177,7 +177,7 @@ export class Writer {
 }
 
 /** Returns the delay before the next attempt in milliseconds, or `undefined` if the same batch would fail again. */
-function delayBeforeNext(error: unknown, attempt: number, writes: number): number | undefined {
+function computeDelay(error: unknown, attempt: number, writes: number): number | undefined {
   if (isConflict(error)) {
     const isRetried = writes === 1 || attempt < MAX_BATCH_ATTEMPTS;
     return isRetried ? Math.random() * CONFLICT_JITTER_MS : undefined;

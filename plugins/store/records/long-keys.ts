@@ -6,7 +6,7 @@ const MAX_KEY_CHARS = 500;
 const MAX_NAME_BYTES = 2000;
 
 /** Shortens a long key to its beginning and a hash. Such a key can only be compared. */
-export function shortKey(key: string): string {
+export function shortenKey(key: string): string {
   if (key.length <= MAX_KEY_CHARS) return key;
   return `${key.slice(0, MAX_KEY_CHARS / 2)}… sha256 ${createHash("sha256").update(key).digest("base64")}`;
 }

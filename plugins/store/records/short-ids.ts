@@ -10,10 +10,10 @@ const MIN_LENGTH = 6;
 /** Returns for each id `<kind>_` and as much of its end as makes it distinct from the others. */
 export function shortIds(ids: readonly string[]): string[] {
   let length = MIN_LENGTH;
-  const cut = (id: string) => id.slice(Math.max(kindOf(id).length, id.length - length));
+  const cut = (id: string) => id.slice(Math.max(getKindPrefix(id).length, id.length - length));
   const distinct = new Set(ids).size;
   while (length < 64 && new Set(ids.map(cut)).size < distinct) length++;
-  return ids.map((id) => kindOf(id) + cut(id));
+  return ids.map((id) => getKindPrefix(id) + cut(id));
 }
 
 /**
@@ -25,7 +25,7 @@ export function byShortId<T extends { id: string }>(
   shortId: string,
 ): T | undefined {
   const matches = ({ id }: T): boolean => {
-    const kind = kindOf(id);
+    const kind = getKindPrefix(id);
     const part = shortId.startsWith(kind) ? shortId.slice(kind.length) : shortId;
     return (
       part !== "" &&
@@ -37,4 +37,4 @@ export function byShortId<T extends { id: string }>(
   throw errors.ambiguousId({ count: more.length + 1, part: shortId });
 }
 
-const kindOf = (id: string): string => id.slice(0, id.indexOf("_") + 1);
+const getKindPrefix = (id: string): string => id.slice(0, id.indexOf("_") + 1);

@@ -5,13 +5,13 @@
  *
  * The first character of a name is its place in that order: limits, then lanes, then rows.
  */
-import { shortKey } from "../records/long-keys.ts";
+import { shortenKey } from "../records/long-keys.ts";
 
 export type Lock = string;
 
 /** Locks the count of a rate limit or budget. */
 export function limitLock(key: string): Lock {
-  return `1 limit ${shortKey(key)}`;
+  return `1 limit ${shortenKey(key)}`;
 }
 
 export function isLimitLock(lock: Lock): boolean {

@@ -88,7 +88,7 @@ export function fromJson(text: unknown): unknown {
 }
 
 /** Returns `undefined` for the NULL of a database. */
-export function optional<T>(value: T | null | undefined): T | undefined {
+export function fromNull<T>(value: T | null | undefined): T | undefined {
   return value ?? undefined;
 }
 
@@ -98,7 +98,7 @@ export function prefixEnd(prefix: string): string {
 }
 
 /** Joins the conditions that have a value into a WHERE clause, which is empty if none has. */
-export function conditions(list: [sql: string, value: Param | undefined][]): {
+export function whereClause(list: [sql: string, value: Param | undefined][]): {
   where: string;
   params: Param[];
 } {

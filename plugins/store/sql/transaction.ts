@@ -27,7 +27,7 @@ export class SharedTransaction implements Transaction {
   }
 
   /** Returns the locks that a write needs. */
-  *locksOf({ locks }: Write<unknown>, now: number): Operation<readonly Lock[]> {
+  *findLocks({ locks }: Write<unknown>, now: number): Operation<readonly Lock[]> {
     if (typeof locks !== "function") return locks;
     this.now = now;
     return yield* locks(this);

@@ -98,6 +98,6 @@ export function performWrite<T>(
   write: Write<T>,
   now: number,
 ): T {
-  const locks = perform(connection, transaction.locksOf(write, now));
+  const locks = perform(connection, transaction.findLocks(write, now));
   return perform(connection, transaction.perform(write, locks, now));
 }

@@ -80,7 +80,9 @@ export async function connect(file: string): Promise<Connection> {
   const { default: Libsql } = (await import("libsql")) as unknown as { default: Open<Database> };
   makePrivateFile(file);
   // Opening is the one place that may wait longer: two gateways that start at once migrate one after the other.
-  const connection = connectionOf(withThreads(() => new Libsql(file, { timeout: OPEN_BUSY_MS })));
+  const connection = createConnection(
+    withThreads(() => new Libsql(file, { timeout: OPEN_BUSY_MS })),
+  );
   try {
     connection.exec("PRAGMA journal_mode = WAL");
     connection.setSynchronous("FULL");
@@ -106,11 +108,11 @@ function importBackground(): Promise<Open<BackgroundDatabase>> {
   return background;
 }
 
-function connectionOf(db: Database): Connection {
+function createConnection(db: Database): Connection {
   const statements = new Map<string, { statement: Statement; reader: boolean }>();
   let synchronous: "FULL" | "NORMAL" | undefined;
 
-  function statementOf(sql: string): { statement: Statement; reader: boolean } {
+  function prepareStatement(sql: string): { statement: Statement; reader: boolean } {
     const cached = statements.get(sql);
     if (cached) return cached;
     const statement = db.prepare(sql.replaceAll("{skip}", "").replaceAll("{waiting}", WAITING));
@@ -120,7 +122,7 @@ function connectionOf(db: Database): Connection {
   }
 
   function executeQuery({ sql, params, isSingle }: Query): Result {
-    const { statement, reader } = statementOf(sql);
+    const { statement, reader } = prepareStatement(sql);
     const values = withoutNul(params);
     if (!reader) return { rows: NO_ROWS, changes: statement.run(values).changes };
     if (!isSingle) return { rows: withNul(statement.all(values)), changes: 0 };

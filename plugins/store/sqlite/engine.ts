@@ -10,8 +10,8 @@ import { CurrentProblem, isDiskError } from "./failures.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { LastReads } from "./last-reads.ts";
 import { Listeners } from "../sql/listeners.ts";
-import { createMaintenance, sizeWithLog } from "./maintenance.ts";
-import { schemaVersion } from "./migrate.ts";
+import { createMaintenance, getSizeWithLog } from "./maintenance.ts";
+import { readSchemaVersion } from "./migrate.ts";
 import { StoreFile, type StoreFileOptions } from "./store-file.ts";
 
 export interface SqliteOptions {
@@ -26,7 +26,7 @@ export interface SqliteOptions {
 const ENGINE = "sqlite";
 
 /** Creates the engine, which opens its file at the first use or with `open()`. */
-export function sqliteEngine(options: SqliteOptions): Engine {
+export function createSqliteEngine(options: SqliteOptions): Engine {
   const { file: path, log, clock, sharing, isPart } = options;
   const listeners = new Listeners();
   const lastReads = new LastReads();
@@ -59,7 +59,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
 
   /** Reads outside of any transaction. `name` is that of `Engine.read`. */
   function readOutside<T>(work: (connection: Connection) => T, name?: string): Promise<T> {
-    return orUnavailable(problem, () =>
+    return withUnavailable(problem, () =>
       file.use((connection) =>
         dropAfterDiskError(file, connection, () =>
           lastReads.read(connection, name, () => work(connection), file.inSoleUse),
@@ -71,7 +71,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   const open = () => readOutside(() => {});
   return {
     now: clock,
-    write: (write) => orUnavailable(problem, () => writes.write(write)),
+    write: (write) => withUnavailable(problem, () => writes.write(write)),
     read: (operation, name) =>
       readOutside((db) => perform(db, new SharedTransaction().read(operation, clock())), name),
     onWork: listeners.add,
@@ -79,7 +79,9 @@ export function sqliteEngine(options: SqliteOptions): Engine {
     finishCopy: async () => {},
     open,
     health: (isQuick) =>
-      healthOf(problem, isQuick ? undefined : path, () => readOutside(schemaVersion, "schema")),
+      readHealth(problem, isQuick ? undefined : path, () =>
+        readOutside(readSchemaVersion, "schema"),
+      ),
     check: () => open().then(maintenance.check),
     backup: (target) => open().then(() => maintenance.copy(target)),
     compact: () => open().then(maintenance.compact),
@@ -92,7 +94,7 @@ export function sqliteEngine(options: SqliteOptions): Engine {
   };
 }
 
-async function orUnavailable<T>(problem: CurrentProblem, work: () => Promise<T>): Promise<T> {
+async function withUnavailable<T>(problem: CurrentProblem, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
@@ -110,7 +112,7 @@ function dropAfterDiskError<T>(file: StoreFile, connection: Connection, work: ()
 }
 
 /** Reports the health of the store. With `path`, it includes the size of that file. */
-async function healthOf(
+async function readHealth(
   problem: CurrentProblem,
   path: string | undefined,
   readVersion: () => Promise<number>,
@@ -118,7 +120,7 @@ async function healthOf(
   try {
     const version = await readVersion();
     if (problem.text !== undefined) return { ok: false, engine: ENGINE, problem: problem.text };
-    const bytes = path === undefined ? undefined : sizeWithLog(path);
+    const bytes = path === undefined ? undefined : getSizeWithLog(path);
     return { ok: true, engine: ENGINE, bytes, schemaVersion: version };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);

@@ -19,18 +19,18 @@ const LASTING = /^SQLITE_(CORRUPT|NOTADB)/;
 const RESTORE_BACKUP = "Stop the gateway, and put a copy from state/backups in its place.";
 
 export function isBusy(error: unknown): boolean {
-  return codeOf(error) === "SQLITE_BUSY";
+  return getCode(error) === "SQLITE_BUSY";
 }
 
 export function isDiskError(error: unknown): boolean {
-  return /^SQLITE_(FULL|IOERR|CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(codeOf(error));
+  return /^SQLITE_(FULL|IOERR|CORRUPT|NOTADB|CANTOPEN|READONLY)/.test(getCode(error));
 }
 
 /** Returns the problem behind an error of the database and its remedy, or `undefined` for any other error. */
-export function problemOf(
+export function describeProblem(
   error: unknown,
 ): { code: string; problem: string; remedy: string } | undefined {
-  const code = codeOf(error);
+  const code = getCode(error);
   if (!code.startsWith("SQLITE")) return undefined;
   const problem =
     reasons[code.replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the store could not be written";
@@ -41,7 +41,7 @@ export function storeUnavailable(message: string, cause?: unknown): PorticoError
   return errors.unavailable({ problem: message }, { ...retryAfter, cause });
 }
 
-export function codeOf(error: unknown): string {
+export function getCode(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "";
 }
@@ -65,7 +65,7 @@ export class CurrentProblem {
 
   /** Turns an error of the database into `store_unavailable`. Any other error is a bug, and is returned unchanged. */
   toUnavailable(error: unknown): unknown {
-    const description = problemOf(error);
+    const description = describeProblem(error);
     if (!description) return error;
     const { code, problem, remedy } = description;
     if (this.#problem !== problem) this.#log.error({ err: error, code }, `store: ${problem}`);

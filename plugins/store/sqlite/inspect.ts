@@ -9,9 +9,9 @@ import {
   findSchemaProblem,
 } from "../inspection/inspection.ts";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
-import { codeOf, isBusy, problemOf } from "./failures.ts";
-import { integrityProblems, sizeWithLog } from "./maintenance.ts";
-import { textProblems } from "./texts.ts";
+import { getCode, isBusy, describeProblem } from "./failures.ts";
+import { findIntegrityProblems, getSizeWithLog } from "./maintenance.ts";
+import { findTextProblems } from "./texts.ts";
 import type { Operation } from "../sql/operation.ts";
 
 const MAGIC = "SQLite format 3\0";
@@ -32,7 +32,7 @@ export async function inspectFile(file: string): Promise<Inspection> {
     // A gateway has been started with the file in the meantime.
     const isInUse = !hadLog && report.problems?.length !== 0 && hasLog(file);
     return complete({
-      bytes: sizeWithLog(file),
+      bytes: getSizeWithLog(file),
       ...(isInUse ? await readTables(file, true) : report),
     });
   } catch (error) {
@@ -69,7 +69,7 @@ async function readTables(file: string, withLog: boolean): Promise<Partial<Inspe
   try {
     const [row] = await connection.all("PRAGMA user_version");
     const schemaVersion = Number(row?.["user_version"]);
-    const damage = await integrityProblems(connection);
+    const damage = await findIntegrityProblems(connection);
     if (damage.length > 0) return { problems: damage, remedy: USE_OLDER_COPY };
     const names = await connection.all("SELECT name FROM sqlite_master WHERE type = 'table'");
     const present = new Set(names.map(({ name }) => String(name)));
@@ -77,7 +77,7 @@ async function readTables(file: string, withLog: boolean): Promise<Partial<Inspe
       return { problems: ["it contains no tables"], remedy: INCOMPLETE_COPY };
     const schemaProblem = findSchemaProblem(present, schemaVersion);
     if (schemaProblem) return { schemaVersion, ...schemaProblem };
-    const unreadable = await textProblems(connection, schemaVersion);
+    const unreadable = await findTextProblems(connection, schemaVersion);
     if (unreadable.length > 0)
       return { schemaVersion, problems: unreadable, remedy: USE_OLDER_COPY };
     return {
@@ -116,9 +116,9 @@ function describeFailure(error: unknown): Partial<Inspection> {
     };
   if (isBusy(error))
     return { problems: ["another process is writing to it"], remedy: "Try again later." };
-  const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(codeOf(error));
+  const isDamaged = /^SQLITE_(CORRUPT|NOTADB)/.test(getCode(error));
   const problem =
-    problemOf(error)?.problem ?? (error instanceof Error ? error.message : String(error));
+    describeProblem(error)?.problem ?? (error instanceof Error ? error.message : String(error));
   return {
     problems: [isDamaged ? "it is damaged" : problem],
     remedy: isDamaged ? USE_OLDER_COPY : "Check the disk that contains the file.",

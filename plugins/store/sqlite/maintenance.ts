@@ -6,10 +6,10 @@ import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { type BackgroundConnection, connectInBackground } from "./connection.ts";
-import { codeOf } from "./failures.ts";
+import { getCode } from "./failures.ts";
 import { makePrivateFile } from "../private-files.ts";
 import { migrations } from "../sql/migrations.ts";
-import { textProblems } from "./texts.ts";
+import { findTextProblems } from "./texts.ts";
 
 export interface Maintenance {
   /** Lists the problems that `integrity_check` and a check of all texts find. */
@@ -37,7 +37,7 @@ export function createMaintenance(file: string): Maintenance {
         connection = await connectInBackground(file);
         return await work(connection);
       } catch (error) {
-        throw failure(task, error);
+        throw createFailure(task, error);
       } finally {
         connection?.close();
       }
@@ -49,8 +49,8 @@ export function createMaintenance(file: string): Maintenance {
   return {
     check: () =>
       runInTurn("The store could not be checked", async (connection) => {
-        const problems = await integrityProblems(connection);
-        return problems.length > 0 ? problems : textProblems(connection, migrations.length);
+        const problems = await findIntegrityProblems(connection);
+        return problems.length > 0 ? problems : findTextProblems(connection, migrations.length);
       }),
     async copy(target) {
       if (existsSync(target)) throw errors.copyExists();
@@ -67,7 +67,7 @@ export function createMaintenance(file: string): Maintenance {
           throw error;
         }
       });
-      return { bytes: sizeOf(target) };
+      return { bytes: getSize(target) };
     },
     compact: () =>
       runInTurn("The store could not be compacted", async (connection) => {
@@ -76,10 +76,10 @@ export function createMaintenance(file: string): Maintenance {
           .exec("VACUUM")
           .then(() => connection.all("PRAGMA wal_checkpoint(TRUNCATE)"));
         pause = ignoreResult(rewriting);
-        const before = sizeWithLog(file);
+        const before = getSizeWithLog(file);
         try {
           await rewriting;
-          return { before, after: sizeWithLog(file) };
+          return { before, after: getSizeWithLog(file) };
         } finally {
           pause = undefined;
         }
@@ -91,7 +91,7 @@ export function createMaintenance(file: string): Maintenance {
   };
 }
 
-export async function integrityProblems(connection: BackgroundConnection): Promise<string[]> {
+export async function findIntegrityProblems(connection: BackgroundConnection): Promise<string[]> {
   const rows = await connection.all("PRAGMA integrity_check");
   return rows.map((row) => String(row.integrity_check)).filter((line) => line !== "ok");
 }
@@ -112,15 +112,15 @@ const reasons: Record<string, string> = {
   SQLITE_BUSY: "another process is writing to it",
 };
 
-function failure(task: string, error: unknown): PorticoError {
-  const reason = reasons[codeOf(error).replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the disk failed";
+function createFailure(task: string, error: unknown): PorticoError {
+  const reason = reasons[getCode(error).replace(/^(SQLITE_[A-Z]+)_.*$/, "$1")] ?? "the disk failed";
   return errors.maintenanceFailed({ task, reason }, { cause: error });
 }
 
-function sizeOf(file: string): number {
+function getSize(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-export function sizeWithLog(file: string): number {
-  return sizeOf(file) + sizeOf(`${file}-wal`);
+export function getSizeWithLog(file: string): number {
+  return getSize(file) + getSize(`${file}-wal`);
 }

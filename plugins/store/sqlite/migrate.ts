@@ -14,24 +14,24 @@ export interface MigratedConnection {
   execute(step: Step): Result;
 }
 
-export function schemaVersion(connection: Pick<MigratedConnection, "once">): number {
+export function readSchemaVersion(connection: Pick<MigratedConnection, "once">): number {
   return Number(connection.once("PRAGMA user_version")[0]?.["user_version"] ?? 0);
 }
 
 /** Applies the missing migrations. Each one and its number are one transaction, so that a crash leaves no partial migration. */
 export function migrate(connection: MigratedConnection): void {
   const newest = migrations.length;
-  const version = schemaVersion(connection);
+  const version = readSchemaVersion(connection);
   if (version > newest) {
     throw storeUnavailable(
       `The store was written by a newer version of Portico (schema ${version}, known here: ${newest}). Update Portico.`,
     );
   }
-  while (schemaVersion(connection) < newest) {
+  while (readSchemaVersion(connection) < newest) {
     connection.exec("BEGIN IMMEDIATE");
     try {
       // This reads the version again, because another process may have migrated while this one waited for the lock.
-      const version = schemaVersion(connection);
+      const version = readSchemaVersion(connection);
       for (const part of migrations[version] ?? []) applyPart(connection, part);
       connection.exec(`PRAGMA user_version = ${Math.min(version + 1, newest)}`);
       connection.exec("COMMIT");

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, unlinkSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import type { Logger } from "portico";
-import { addBatch, locksOfEnqueue, type NewBatch } from "../operations/enqueue.ts";
+import { addBatch, collectEnqueueLocks, type NewBatch } from "../operations/enqueue.ts";
 import { rememberKey } from "../operations/dedup-keys.ts";
 import { takeFrom } from "../operations/limits.ts";
 import type { Transaction, Write } from "../sql/operation.ts";
@@ -29,7 +29,7 @@ export function recoverOldJournal(connection: Connection, storeFile: string, log
   connection.setSynchronous("FULL");
   connection.exec("BEGIN IMMEDIATE");
   try {
-    const newestWritten = newestInTables(connection);
+    const newestWritten = readNewestNumber(connection);
     const entries = readEntries(readFileSync(path)).filter(({ number }) => number > newestWritten);
     for (const entry of entries) addEntry(connection, entry, log);
     const newest = entries.at(-1)?.number ?? newestWritten;
@@ -51,7 +51,7 @@ export function recoverOldJournal(connection: Connection, storeFile: string, log
   unlinkSync(path);
 }
 
-function newestInTables(connection: Connection): number {
+function readNewestNumber(connection: Connection): number {
   const [row] = connection.once("SELECT value FROM counters WHERE name = ?", COUNTER);
   return Number(row?.["value"] ?? 0);
 }
@@ -72,7 +72,7 @@ function addEntry(connection: Connection, { number, text }: Entry, log: Logger):
 /** Adds a batch that was already accepted, so that neither its key nor its limit can refuse it. */
 function addAccepted(batch: NewBatch): Write<void> {
   return {
-    locks: locksOfEnqueue(batch),
+    locks: collectEnqueueLocks(batch),
     *run(tx: Transaction) {
       if (batch.limit) yield* takeFrom(tx, batch.limit, 1);
       if (batch.dedup) rememberKey(tx, batch.dedup);

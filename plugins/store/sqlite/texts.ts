@@ -6,17 +6,17 @@
  */
 import { isUtf8 } from "node:buffer";
 import { countPageRows } from "../transfer/pages.ts";
-import { type Table, tablesOf } from "../transfer/tables.ts";
+import { type Table, readTablesAt } from "../transfer/tables.ts";
 import type { BackgroundConnection } from "./connection.ts";
 
 const MAX_ROWS = 500;
 
-export async function textProblems(
+export async function findTextProblems(
   connection: BackgroundConnection,
   schemaVersion: number,
 ): Promise<string[]> {
   const problems: string[] = [];
-  for (const table of tablesOf(schemaVersion)) {
+  for (const table of readTablesAt(schemaVersion)) {
     if (table.texts.length === 0) continue;
     const damaged = await countDamaged(connection, table);
     if (damaged > 0) problems.push(describe(table.name, damaged));

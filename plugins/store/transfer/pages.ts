@@ -13,26 +13,26 @@ export type Row = Record<string, unknown>;
 export type Key = readonly Param[];
 
 /** Yields the pages after the key `after`. Each page has at least one row. */
-export async function* pagesOf(
+export async function* readPages(
   engine: Pick<Engine, "read">,
   table: Table,
   after?: Key,
 ): AsyncGenerator<Row[], void> {
   for (let lastKey = after; ; ) {
     const from = lastKey;
-    const page = await engine.read(() => pageOf(table, from));
+    const page = await engine.read(() => readPage(table, from));
     const last = page.at(-1);
     if (!last) return;
     yield page;
-    lastKey = keyOf(table, last);
+    lastKey = getKey(table, last);
   }
 }
 
-export function keyOf(table: Table, row: Row): Key {
+export function getKey(table: Table, row: Row): Key {
   return table.key.map((column) => row[column] as Param);
 }
 
-function* pageOf({ name, key, columns, texts }: Table, after: Key | undefined): Operation<Row[]> {
+function* readPage({ name, key, columns, texts }: Table, after: Key | undefined): Operation<Row[]> {
   const keys = key.join(", ");
   const conditions = [
     ...(after ? [`(${keys}) > (${after.map(() => "?").join(", ")})`] : []),

@@ -10,12 +10,12 @@ export interface Table {
 }
 
 /** Reads the tables from the migrations themselves, so that columns which are added there are copied too. */
-export function tablesOf(schemaVersion: number): Table[] {
+export function readTablesAt(schemaVersion: number): Table[] {
   const parts = migrations.slice(0, schemaVersion).flat();
   return readTables(parts.filter((part) => typeof part === "string"));
 }
 
-export const tables: readonly Table[] = tablesOf(migrations.length);
+export const tables: readonly Table[] = readTablesAt(migrations.length);
 
 /** The columns whose numbers may be fractions. */
 export const FRACTIONS = new Set(["cost", "amount"]);
@@ -31,11 +31,11 @@ function readTables(statements: readonly string[]): Table[] {
       const [, name = "", body = ""] = creation;
       const key = /PRIMARY KEY \(([^)]+)\)/.exec(body)?.[1]?.split(/,\s*/);
       const parts = body.replace(/,?\s*PRIMARY KEY \([^)]+\)/, "").split(",");
-      const nameOf = (part: string) => part.trim().split(/\s/)[0] ?? "";
-      const columns = parts.map(nameOf);
-      const texts = parts.filter((part) => / TEXT\b/.test(part)).map(nameOf);
+      const firstWord = (part: string) => part.trim().split(/\s/)[0] ?? "";
+      const columns = parts.map(firstWord);
+      const texts = parts.filter((part) => / TEXT\b/.test(part)).map(firstWord);
       const keyColumn = parts.find((part) => /PRIMARY KEY|\{serial\}/.test(part));
-      tables.set(name, { name, columns, key: key ?? [nameOf(keyColumn ?? "")], texts });
+      tables.set(name, { name, columns, key: key ?? [firstWord(keyColumn ?? "")], texts });
     }
     const [, to = "", column = "", type] =
       /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql) ?? [];

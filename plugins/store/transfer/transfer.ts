@@ -5,7 +5,7 @@ import type { Engine } from "../sql/engine.ts";
 import type { Operation, Param, Write } from "../sql/operation.ts";
 import { PART_MARK, readPartMark } from "../sql/part.ts";
 import { first, run } from "../sql/query.ts";
-import { keyOf, pagesOf, type Row } from "./pages.ts";
+import { getKey, readPages, type Row } from "./pages.ts";
 import { FRACTIONS, type Table, tables } from "./tables.ts";
 
 /** The number of rows in one statement. PostgreSQL accepts 65,535 parameters, SQLite 32,766. */
@@ -41,12 +41,12 @@ export async function transfer(
   target: Target,
   { from, onProgress, confirm }: TransferOptions,
 ): Promise<Record<string, Sum>> {
-  await begin(target, markOf(from));
+  await markTarget(target, computeMark(from));
   const sums: Record<string, Sum> = {};
   for (const table of tables) {
     await copy(source, target, table, onProgress);
-    const expected = await sumOf(source, table);
-    const actual = await sumOf(target, table);
+    const expected = await computeSum(source, table);
+    const actual = await computeSum(target, table);
     if (expected.checksum !== actual.checksum)
       throw errors.copyDiffers({
         table: table.name,
@@ -63,7 +63,7 @@ export async function transfer(
 }
 
 /** Marks the target as incomplete. Throws `conflict` if it is neither empty nor an unfinished copy of this source. */
-async function begin(target: Target, mark: number): Promise<void> {
+async function markTarget(target: Target, mark: number): Promise<void> {
   const currentMark = await target.read(readPartMark);
   if (currentMark === mark) return;
   if (currentMark !== undefined || !(await isEmpty(target))) throw errors.targetNotEmpty();
@@ -95,13 +95,13 @@ async function copy(
 ): Promise<void> {
   const last = await target.read(() =>
     first<Row>(
-      `SELECT ${table.key.join(", ")} FROM ${table.name} ORDER BY ${descending(table)} LIMIT 1`,
+      `SELECT ${table.key.join(", ")} FROM ${table.name} ORDER BY ${orderDescending(table)} LIMIT 1`,
     ),
   );
   // The table of counters has rows from the beginning, so it is always copied as a whole.
-  const after = last && table.name !== "counters" ? keyOf(table, last) : undefined;
+  const after = last && table.name !== "counters" ? getKey(table, last) : undefined;
   let rows = 0;
-  for await (const page of pagesOf(source, table, after)) {
+  for await (const page of readPages(source, table, after)) {
     await target.write(withoutLocks(() => insert(table, page)));
     rows += page.length;
     onProgress?.({ table: table.name, rows });
@@ -119,25 +119,25 @@ function* insert({ name, key, columns }: Table, rows: readonly Row[]): Operation
     const values = `${`${placeholders}, `.repeat(batch.length - 1)}${placeholders}`;
     const sql = `INSERT INTO ${name} (${columns.join(", ")}) VALUES ${values}
       ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${set.join(", ")}`;
-    yield { sql, params: batch.flatMap((row) => valuesOf(columns, row)), hasFractions: true };
+    yield { sql, params: batch.flatMap((row) => toValues(columns, row)), hasFractions: true };
   }
 }
 
 /** Returns the values as both engines store them. SQLite also stores fractions of times, which have no meaning. */
-function valuesOf(columns: readonly string[], row: Row): Param[] {
+function toValues(columns: readonly string[], row: Row): Param[] {
   return columns.map((column) => {
     const value = row[column] as Param;
     return typeof value === "number" && !FRACTIONS.has(column) ? Math.round(value) : value;
   });
 }
 
-async function sumOf(engine: Source, table: Table): Promise<Sum> {
+async function computeSum(engine: Source, table: Table): Promise<Sum> {
   const sum = Buffer.alloc(32);
   let rows = 0;
-  for await (const page of pagesOf(engine, table)) {
+  for await (const page of readPages(engine, table)) {
     for (const row of page) {
       const digest = createHash("sha256")
-        .update(JSON.stringify(valuesOf(table.columns, row)))
+        .update(JSON.stringify(toValues(table.columns, row)))
         .digest();
       for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] as number) ^ (digest[i] as number);
     }
@@ -146,10 +146,10 @@ async function sumOf(engine: Source, table: Table): Promise<Sum> {
   return { rows, checksum: `${rows}:${sum.toString("hex")}` };
 }
 
-function descending({ key }: Table): string {
+function orderDescending({ key }: Table): string {
   return key.map((column) => `${column} DESC`).join(", ");
 }
 
-function markOf(from: string): number {
+function computeMark(from: string): number {
   return createHash("sha256").update(from).digest().readUIntBE(0, 6);
 }

@@ -20,27 +20,27 @@ type Reader = (source: BodySource) => unknown;
 /** Parses a body. Throws 415, 400 `invalid_json`, or 400 `invalid_request_error` for a body that exceeds the limits. */
 export async function readBody(source: BodySource, kind?: BodyKind): Promise<unknown> {
   if (kind !== undefined) return readers[kind](source);
-  const reader = readerOf(source.type);
+  const reader = selectReader(source.type);
   return reader ? reader(source) : readUntyped(source);
 }
 
 /** Returns whether the bytes are not plain UTF-8 text, so that the log keeps the parsed value instead. */
 export function isBinary(type: string | undefined, bytes: Buffer): boolean {
-  return essenceOf(type) === "multipart/form-data" || !isUtf8(bytes);
+  return parseEssence(type) === "multipart/form-data" || !isUtf8(bytes);
 }
 
 const readJsonBody: Reader = ({ bytes, type = "", limits }) => {
   const isUtf8Json = !/charset\s*=\s*"?(?!utf-?8)/i.test(type);
-  return parseJson(isUtf8Json ? bytes : Buffer.from(textOf(bytes, type)), { limits });
+  return parseJson(isUtf8Json ? bytes : Buffer.from(decodeBody(bytes, type)), { limits });
 };
 
 const readXmlBody: Reader = async ({ bytes, type = "", limits }) =>
-  (await import("./xml.ts")).readXml(textOf(bytes, type, true), limits);
+  (await import("./xml.ts")).readXml(decodeBody(bytes, type, true), limits);
 
-const readTextBody: Reader = ({ bytes, type = "" }) => ({ text: textOf(bytes, type) });
+const readTextBody: Reader = ({ bytes, type = "" }) => ({ text: decodeBody(bytes, type) });
 
 const readFormBody: Reader = ({ bytes, type = "", limits }) =>
-  essenceOf(type) === "multipart/form-data"
+  parseEssence(type) === "multipart/form-data"
     ? readMultipart(bytes, type, limits)
     : readUrlEncoded(bytes, type, limits);
 
@@ -52,8 +52,8 @@ const readers: Record<BodyKind, Reader> = {
 };
 
 /** Returns the reader for a content type, or `undefined` if the type does not determine the format. */
-function readerOf(type: string | undefined): Reader | undefined {
-  const essence = essenceOf(type);
+function selectReader(type: string | undefined): Reader | undefined {
+  const essence = parseEssence(type);
   if (essence === "application/x-www-form-urlencoded" || essence === "multipart/form-data")
     return readFormBody;
   if (/^(?:application|text)\/(?:x-|.+\+)?json$/.test(essence)) return readJsonBody;
@@ -97,20 +97,20 @@ export function unwrapPayload(body: unknown): unknown {
 /** Decodes escapes as bytes of the form's charset. Those of `%`, `&`, `+` and `=` stay escaped, since they separate fields. */
 function readUrlEncoded(bytes: Buffer, type: string, limits: BodyLimits): unknown {
   if (!/charset/i.test(type) || /^utf/i.test(encodingOf(bytes, type)))
-    return readForm(textOf(bytes, type), limits);
+    return readForm(decodeBody(bytes, type), limits);
   const decodeEscape = (_: string, hex = "25") =>
     /25|26|2b|3d/i.test(hex) ? `%${hex}` : String.fromCharCode(Number.parseInt(hex, 16));
   const raw = bytes.toString("latin1").replace(/%([0-9a-f]{2})?/gi, decodeEscape);
   return readForm(decodeText(Buffer.from(raw, "latin1"), type), limits);
 }
 
-function essenceOf(type = ""): string {
+function parseEssence(type = ""): string {
   const end = type.indexOf(";");
   return (end < 0 ? type : type.slice(0, end)).trim().toLowerCase();
 }
 
 /** Decodes a text in the encoding that its sender or the XML document names. The default is UTF-8. */
-function textOf(bytes: Buffer, type: string, mayDeclare = false): string {
+function decodeBody(bytes: Buffer, type: string, mayDeclare = false): string {
   const declaredType = mayDeclare || /charset/i.test(type) ? type : "charset=utf-8";
   if (/^utf-?8$/i.test(encodingOf(bytes, declaredType)) && !isUtf8(bytes)) throw errors.notUtf8();
   return decodeText(bytes, declaredType);

@@ -61,7 +61,7 @@ export function readXml(text: string, limits: BodyLimits): unknown {
         isEmpty = false;
         if (isImplied && !closesItself) throw xmlError(`does not close <${name.slice(0, 100)}>`);
         const { fields } = openElements.at(-2)!;
-        addValue(fields, name, contentOf(openElements.pop()!));
+        addValue(fields, name, toValue(openElements.pop()!));
         if (fields.size > limits.maxMembers) throw limitError("maxMembers", limits);
       },
     },
@@ -74,7 +74,7 @@ export function readXml(text: string, limits: BodyLimits): unknown {
   return Object.fromEntries(top.fields);
 }
 
-function contentOf({ fields, texts }: OpenElement): Value {
+function toValue({ fields, texts }: OpenElement): Value {
   const text = texts.join("").trim();
   if (fields.size === 0) return text;
   if (text !== "") fields.set("#text", text);

@@ -1,7 +1,7 @@
 /** Creates the item of one delivery of a burst. Each burst has a lane, of which `end.ts` makes one turn. */
 import { type AgentService, newId } from "portico/agent";
 import type { NewItem } from "portico/store";
-import { hashOf } from "../intake/content.ts";
+import { computeHash } from "../intake/content.ts";
 import { BURST, type Job, principalOfMapping, SOURCE } from "../job.ts";
 import type { Rendering } from "../mappings/rendering.ts";
 import type { Mapping } from "../settings.ts";
@@ -10,7 +10,7 @@ const KEY_CHARS = 12;
 const MESSAGE = "The delivery is collected with others of its kind.";
 
 /** Creates the job of a delivery that joins a burst. All deliveries of a burst have the same `burstKey`. */
-export function burstJob(
+export function createBurstJob(
   agent: AgentService,
   mapping: Mapping,
   settle: NonNullable<NewItem["settle"]>,
@@ -18,7 +18,7 @@ export function burstJob(
   burstKey: string,
 ): Job {
   const { action } = rendering;
-  const key = hashOf(burstKey).slice(0, KEY_CHARS);
+  const key = computeHash(burstKey).slice(0, KEY_CHARS);
   const principal = principalOfMapping(mapping);
   const session = rendering.session ?? `${SOURCE}:${mapping.name}:${key}`;
   const id = newId(action === "wake" ? "evt" : "turn");

@@ -12,7 +12,7 @@ export function combineIntoTurn(
   deliveries: readonly Rendering[],
 ): TurnRequest & { principal: Principal } {
   const newest = deliveries.slice(-MAX_SHOWN);
-  const last = lastOf(deliveries);
+  const last = getLast(deliveries);
   const { session, temporary, model, channel, delivery } = last;
   return {
     message: last.task + describeBurst(deliveries.length),
@@ -29,7 +29,7 @@ export function combineIntoTurn(
 }
 
 export function combineIntoEvent(deliveries: readonly Rendering[]): Static<typeof wakeRequest> {
-  const { mapping, mode } = lastOf(deliveries);
+  const { mapping, mode } = getLast(deliveries);
   const texts = deliveries
     .slice(-MAX_SHOWN)
     .map(({ filled, task, text }) => (filled ? text : `${task}\n${text}`));
@@ -37,7 +37,7 @@ export function combineIntoEvent(deliveries: readonly Rendering[]): Static<typeo
   return { text: texts.join("\n\n"), metadata: { mapping, deliveries: count }, mode };
 }
 
-function lastOf(deliveries: readonly Rendering[]): Rendering {
+function getLast(deliveries: readonly Rendering[]): Rendering {
   return deliveries.at(-1) as Rendering;
 }
 

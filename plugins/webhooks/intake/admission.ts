@@ -6,7 +6,7 @@ import {
   type CredentialCheck,
   checkSignature,
   checkToken,
-  unauthorized,
+  unauthorizedError,
 } from "./credentials.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
 import type { Visit } from "./visit.ts";
@@ -85,5 +85,5 @@ export function requireCredential(
     visit.limit = refusals.look(visit.call.address);
     if (tooMany) throw tooMany;
   }
-  throw unauthorized(problem);
+  throw unauthorizedError(problem);
 }

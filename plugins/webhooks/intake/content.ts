@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import type { Call } from "portico";
 import type { Verifier } from "./signatures.ts";
 
-export function headersOf(req: IncomingMessage): Record<string, string> {
+export function readHeaders(req: IncomingMessage): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const name of Object.keys(req.headers)) {
     const value = req.headers[name];
@@ -14,7 +14,7 @@ export function headersOf(req: IncomingMessage): Record<string, string> {
 }
 
 /** Returns the first value of each parameter. */
-export function queryOf(call: Call): Record<string, string> {
+export function readQuery(call: Call): Record<string, string> {
   return call.req.url?.includes("?") ? Object.fromEntries([...call.query].reverse()) : {};
 }
 
@@ -29,7 +29,7 @@ const EVENT_HEADERS = new Map([
 ]);
 
 /** Returns an id by which repeated deliveries are recognised, or `undefined` if there is none. `body` never throws. */
-export function deliveryId(
+export function findDeliveryId(
   headers: Readonly<Record<string, string>>,
   raw: Buffer,
   body: () => unknown,
@@ -45,9 +45,9 @@ export function deliveryId(
     if (typeof id === "string" && id !== "") return id;
   }
   const eventHeader = verifier && EVENT_HEADERS.get(verifier.scheme);
-  return eventHeader && `body ${hashOf(raw)} ${headers[eventHeader] ?? ""}`;
+  return eventHeader && `body ${computeHash(raw)} ${headers[eventHeader] ?? ""}`;
 }
 
-export function hashOf(text: string | Buffer): string {
+export function computeHash(text: string | Buffer): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }

@@ -20,8 +20,8 @@ export function checkAddress({ allowedIps }: Settings, address: string): void {
 
 /** Checks the token in `Authorization: Bearer` or `x-service-token`, never one in the query. */
 export function checkToken(settings: Settings, req: IncomingMessage): CredentialCheck {
-  const authorization = headerOf(req, "authorization");
-  const service = headerOf(req, "x-service-token");
+  const authorization = getHeader(req, "authorization");
+  const service = getHeader(req, "x-service-token");
   if (authorization === undefined && service === undefined) return {};
   if (authorization === DUPLICATE || service === DUPLICATE)
     return { problem: "The request contains a credential header twice. Send it once." };
@@ -52,7 +52,7 @@ export function checkSignature(
 export const CHALLENGE = { headers: { "www-authenticate": 'Bearer realm="portico webhooks"' } };
 
 /** Creates the error 401 for a caller without valid credentials. */
-export function unauthorized(problem: string | undefined): PorticoError {
+export function unauthorizedError(problem: string | undefined): PorticoError {
   return problem === undefined
     ? errors.credentialsMissing(CHALLENGE)
     : errors.credentialsWrong({ problem }, CHALLENGE);
@@ -68,7 +68,7 @@ function findCredential({ tokens }: Settings, token: string | undefined): Creden
 
 const DUPLICATE = Symbol();
 
-function headerOf(
+function getHeader(
   { rawHeaders }: IncomingMessage,
   name: string,
 ): string | typeof DUPLICATE | undefined {

@@ -17,17 +17,23 @@ import {
 import type { KnownKey, Take } from "portico/store";
 import { type Admission, requireCredential, identify } from "./admission.ts";
 import { errors } from "../errors.ts";
-import { deliveryId, hashOf, headersOf, queryOf } from "./content.ts";
+import { findDeliveryId, computeHash, readHeaders, readQuery } from "./content.ts";
 import { checkAddress, checkToken } from "./credentials.ts";
 import type { DeliveryLog } from "../log/delivery-log.ts";
-import { rateLimitError, limitHeaders, type LimitState } from "./limit.ts";
+import { rateLimitError, createLimitHeaders, type LimitState } from "./limit.ts";
 import type { Samples } from "../mappings/samples.ts";
 import { finishResponse, type PreparedResponse } from "../mappings/respond.ts";
 import { type Plan, type Planner, readTarget, type Target } from "../plan.ts";
 import { announceDelivery } from "../log/received.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
-import { eventState, markCaller, turnState } from "./status.ts";
-import { acceptedRow, duplicateRow, refusedRow, requestOf, type Visit } from "./visit.ts";
+import { readEventState, markCaller, readTurnState } from "./status.ts";
+import {
+  createAcceptedRow,
+  createDuplicateRow,
+  createRefusedRow,
+  toRequest,
+  type Visit,
+} from "./visit.ts";
 
 const KEY_TTL_MS = 24 * 3_600_000;
 /** The error codes of a body with an unsupported compression or invalid bytes. */
@@ -93,15 +99,15 @@ class Intake {
       call,
       target,
       settings,
-      headers: headersOf(call.req),
-      query: queryOf(call),
+      headers: readHeaders(call.req),
+      query: readQuery(call),
     };
     try {
       const { status, body, headers } =
         target.kind === "status"
           ? await this.#showStatus(visit, target)
           : await this.#receive(visit);
-      const limits = limitHeaders(visit.limit ?? refusals.look(call.address));
+      const limits = createLimitHeaders(visit.limit ?? refusals.look(call.address));
       return reply(status, body, { ...headers, ...limits });
     } catch (error) {
       await this.#recordRefusal(visit, error);
@@ -113,11 +119,11 @@ class Intake {
     const code = isPorticoError(error) ? error.code : undefined;
     if (code === "client_closed") return;
     const limit = await this.#limitOfRefusal(visit, error);
-    for (const [name, value] of Object.entries(limitHeaders(limit)))
+    for (const [name, value] of Object.entries(createLimitHeaders(limit)))
       visit.call.res.setHeader(name, value);
     // A client that keeps guessing adds no further rows to the log. An accepted request has its row, however its turn ends.
     if (visit.isLogged || code === "too_many_attempts") return;
-    this.#options.log.add(refusedRow(visit, error));
+    this.#options.log.add(createRefusedRow(visit, error));
   }
 
   async #showStatus(visit: Visit, target: Target & { kind: "status" }): Promise<Response> {
@@ -128,8 +134,8 @@ class Intake {
     visit.credential = requireCredential(visit, checkToken(settings, call.req), refusals);
     visit.limit = await this.#readLimit(visit.credential);
     const { what, id } = target;
-    const stateOf = what === "events" ? eventState : turnState;
-    const state = await stateOf(ctx, id, visit.credential);
+    const readState = what === "events" ? readEventState : readTurnState;
+    const state = await readState(ctx, id, visit.credential);
     const kind = what === "events" ? "event" : "turn";
     if (!state) throw errors.unknownEvent({ kind, id: id.slice(0, 100) });
     return { status: 200, body: { status: 200, ...state } };
@@ -168,7 +174,7 @@ class Intake {
     const bytes = visit.raw ?? Buffer.alloc(0);
     const type = call.req.headers["content-type"];
     const reading = await planner.read(target, { bytes, type, limits: call.limits });
-    const plan = await planner.plan(target, requestOf(visit, reading), admission);
+    const plan = await planner.plan(target, toRequest(visit, reading), admission);
     if (!plan.challenge)
       samples.offer(plan.source, plan.request, plan.mismatch === undefined, settings.secrets);
     return plan;
@@ -189,7 +195,7 @@ class Intake {
       waitFor: job.wait ? job.turnId : undefined,
       respond: job.respond,
     };
-    const row = acceptedRow(visit, job);
+    const row = createAcceptedRow(visit, job);
     const { duplicate, limit } = await this.#store.enqueue({
       dedup: key === undefined ? undefined : { key, ttlMs: KEY_TTL_MS, answer: first },
       limit: isCheckedFirst ? undefined : bucket,
@@ -220,7 +226,7 @@ class Intake {
         checkToken(settings, call.req),
         this.#options.refusals,
       );
-    const request = requestOf(visit, { body: {} });
+    const request = toRequest(visit, { body: {} });
     const mismatch = mapping.match?.mismatchWithoutBody(request);
     if (mismatch) throw errors.questionMismatch({ path: mismatch.path });
     if (!mapping.respond) return { status: 200 };
@@ -245,7 +251,7 @@ class Intake {
 
   #respondAgain(visit: Visit, { answer }: KnownKey): Promise<Response> {
     const first = answer as FirstResponse;
-    this.#options.log.add(duplicateRow(visit, first.itemId));
+    this.#options.log.add(createDuplicateRow(visit, first.itemId));
     visit.isLogged = true;
     return this.#respond(visit, first);
   }
@@ -300,7 +306,7 @@ function createCount(visit: Visit, { credential, mapping }: Admission): RequestC
   const { kind } = visit.target;
   const hasTransform = visit.target.mapping?.config.transform !== undefined;
   return {
-    key: idempotencyKey(visit, credential, mapping),
+    key: findIdempotencyKey(visit, credential, mapping),
     bucket: { key: `webhook:${credential.name}`, max: maxRequests, windowMs },
     // A transform must not run for a request that starts nothing.
     isCheckedFirst: kind === "root" || hasTransform,
@@ -308,13 +314,13 @@ function createCount(visit: Visit, { credential, mapping }: Admission): RequestC
 }
 
 /** Returns the key by which repeats are recognised, or undefined if the request has no id. */
-function idempotencyKey(
+function findIdempotencyKey(
   { call, headers, raw = Buffer.alloc(0), target }: Visit,
   { name }: Credential,
   mapping: Mapping | undefined,
 ): string | undefined {
-  const id = deliveryId(headers, raw, () => tryParseJson(raw, call.limits), mapping?.verifier);
-  return id === undefined ? undefined : `webhook:${name}:${target.path}:${hashOf(id)}`;
+  const id = findDeliveryId(headers, raw, () => tryParseJson(raw, call.limits), mapping?.verifier);
+  return id === undefined ? undefined : `webhook:${name}:${target.path}:${computeHash(id)}`;
 }
 
 function refuseUnknown({ call, target, settings }: Visit): PorticoError {

@@ -12,7 +12,11 @@ export function rateLimitError(limit: Take): PorticoError {
   return errors.limited({ limit: limit.limit, seconds }, { headers });
 }
 
-export function limitHeaders({ limit, remaining, resetMs }: LimitState): Record<string, string> {
+export function createLimitHeaders({
+  limit,
+  remaining,
+  resetMs,
+}: LimitState): Record<string, string> {
   return {
     "ratelimit-limit": String(limit),
     "ratelimit-remaining": String(remaining),

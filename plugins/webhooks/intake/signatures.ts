@@ -8,7 +8,7 @@ import { createHmac, createPublicKey, type KeyObject, timingSafeEqual, verify } 
 import { secretOf } from "portico";
 import { errors } from "../errors.ts";
 import type { HmacConfig, VerifyConfig } from "../schema.ts";
-import { secretsOf, weakness } from "./weakness.ts";
+import { selectSecrets, findWeakness } from "./weakness.ts";
 
 export interface Signed {
   headers: Readonly<Record<string, string>>;
@@ -47,28 +47,28 @@ const LATE = "The time of the signature is too far from now: the delivery is lat
 
 const schemes: Record<string, Scheme> = {
   github: {
-    check: byHmac({ header: "x-hub-signature-256", prefix: "sha256=" }),
+    check: createHmacCheck({ header: "x-hub-signature-256", prefix: "sha256=" }),
     idHeaders: ["x-github-delivery"],
   },
   gitlab: {
     // A signing token begins with whsec_. Anything else is the older secret token, which GitLab sends unchanged.
     check: (signed, secret) =>
       secret.startsWith("whsec_")
-        ? standard(signed, secret)
+        ? checkStandard(signed, secret)
         : checkSecretToken(signed.headers["x-gitlab-token"], secret),
     idHeaders: ["idempotency-key", "x-gitlab-event-uuid"],
     signedId: (signed) =>
       signed.headers["webhook-signature"] ? signed.headers["webhook-id"] : undefined,
   },
-  stripe: { check: stripe, signedId: (_signed, body) => textField(body(), "id") },
-  slack: { check: slack, signedId: (_signed, body) => textField(body(), "event_id") },
-  linear: { check: linear, idHeaders: ["linear-delivery"] },
+  stripe: { check: checkStripe, signedId: (_signed, body) => readTextField(body(), "id") },
+  slack: { check: checkSlack, signedId: (_signed, body) => readTextField(body(), "event_id") },
+  linear: { check: checkLinear, idHeaders: ["linear-delivery"] },
   shopify: {
-    check: byHmac({ header: "x-shopify-hmac-sha256", encoding: "base64" }),
+    check: createHmacCheck({ header: "x-shopify-hmac-sha256", encoding: "base64" }),
     idHeaders: ["x-shopify-event-id", "x-shopify-webhook-id"],
   },
   standard: {
-    check: standard,
+    check: checkStandard,
     signedId: ({ headers }) => headers["webhook-id"] ?? headers["svix-id"],
   },
 };
@@ -85,7 +85,7 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
       `${key}.scheme`,
       `must be one of ${Object.keys(schemes).join(", ")}, or {hmac: {header, …}}.`,
     );
-  const secrets = secretsOf(config);
+  const secrets = selectSecrets(config);
   const secretKey =
     config.secret === undefined && hmac?.secret !== undefined
       ? `${hmacKey}.secret`
@@ -93,14 +93,14 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
   if (secrets.length === 0)
     throw configError(secretKey, "is missing. It is the secret that the sender signs with.");
   for (const secret of secrets) {
-    const problem = weakness(secret, schemeName);
+    const problem = findWeakness(secret, schemeName);
     if (problem) throw configError(secretKey, problem);
   }
   const {
     check,
     idHeaders = [],
     signedId,
-  } = hmac ? ({ check: byHmac(hmac) } as Scheme) : (schemes[schemeName ?? ""] as Scheme);
+  } = hmac ? ({ check: createHmacCheck(hmac) } as Scheme) : (schemes[schemeName ?? ""] as Scheme);
   return {
     scheme: schemeName ?? `hmac ${hmac?.header}`,
     secrets,
@@ -114,14 +114,14 @@ export function createVerifier(config: VerifyConfig, key: string): Verifier {
   };
 }
 
-function byHmac(config: Partial<HmacConfig> & { header: string }): Check {
+function createHmacCheck(config: Partial<HmacConfig> & { header: string }): Check {
   const { header, algorithm = "sha256", encoding = "hex", prefix = "" } = config;
   return ({ headers, body }, secret) => {
     const signature = headers[header.toLowerCase()];
     if (signature === undefined) return MISSING;
     if (!signature.startsWith(prefix)) return WRONG;
     const digest = createHmac(algorithm, secret).update(body).digest();
-    return sameBytes(signature.slice(prefix.length), encoding, digest) ? undefined : WRONG;
+    return equalsDigest(signature.slice(prefix.length), encoding, digest) ? undefined : WRONG;
   };
 }
 
@@ -130,7 +130,7 @@ function checkSecretToken(token: string | undefined, secret: string): string | u
   return secretOf(secret).equals(token) ? undefined : "The secret token is wrong.";
 }
 
-function stripe({ headers, body, now }: Signed, secret: string): string | undefined {
+function checkStripe({ headers, body, now }: Signed, secret: string): string | undefined {
   const header = headers["stripe-signature"];
   if (header === undefined) return MISSING;
   const parts = header
@@ -140,23 +140,23 @@ function stripe({ headers, body, now }: Signed, secret: string): string | undefi
   if (time === undefined) return WRONG;
   const digest = createHmac("sha256", secret).update(`${time}.`).update(body).digest();
   const isValid =
-    parts.filter(([name, value]) => name === "v1" && sameBytes(value ?? "", "hex", digest)).length >
-    0;
+    parts.filter(([name, value]) => name === "v1" && equalsDigest(value ?? "", "hex", digest))
+      .length > 0;
   return isValid ? checkTime(time, now) : WRONG;
 }
 
-function slack({ headers, body, now }: Signed, secret: string): string | undefined {
+function checkSlack({ headers, body, now }: Signed, secret: string): string | undefined {
   const signature = headers["x-slack-signature"];
   const time = headers["x-slack-request-timestamp"];
   if (signature === undefined || time === undefined) return MISSING;
   if (!signature.startsWith("v0=")) return WRONG;
   const digest = createHmac("sha256", secret).update(`v0:${time}:`).update(body).digest();
-  return sameBytes(signature.slice(3), "hex", digest) ? checkTime(time, now) : WRONG;
+  return equalsDigest(signature.slice(3), "hex", digest) ? checkTime(time, now) : WRONG;
 }
 
 /** Verifies a signature of Linear, whose signed body contains the time. */
-function linear(signed: Signed, secret: string): string | undefined {
-  const problem = byHmac({ header: "linear-signature" })(signed, secret);
+function checkLinear(signed: Signed, secret: string): string | undefined {
+  const problem = createHmacCheck({ header: "linear-signature" })(signed, secret);
   if (problem !== undefined) return problem;
   let time: unknown;
   try {
@@ -171,7 +171,7 @@ function linear(signed: Signed, secret: string): string | undefined {
 }
 
 /** Verifies Standard Webhooks: `v1` is an HMAC (`whsec_…`), `v1a` is Ed25519 (`whpk_…`). A header may hold several. */
-function standard({ headers, body, now }: Signed, secret: string): string | undefined {
+function checkStandard({ headers, body, now }: Signed, secret: string): string | undefined {
   const [id, time, signature] = ["id", "timestamp", "signature"].map(
     (name) => headers[`webhook-${name}`] ?? headers[`svix-${name}`],
   );
@@ -182,17 +182,17 @@ function standard({ headers, body, now }: Signed, secret: string): string | unde
   const candidates = signature
     .split(" ", MAX_SIGNATURES)
     .filter((candidate) => candidate.startsWith(version));
-  const digest = createHmac("sha256", standardKey(secret)).update(content).digest();
+  const digest = createHmac("sha256", decodeKey(secret)).update(content).digest();
   const validSignatures = candidates.filter((candidate) => {
     const value = candidate.slice(version.length);
     return isAsymmetric
       ? verifyEd25519(content, value, secret)
-      : sameBytes(value, "base64", digest);
+      : equalsDigest(value, "base64", digest);
   });
   return validSignatures.length > 0 ? checkTime(time, now) : WRONG;
 }
 
-function standardKey(secret: string): Buffer {
+function decodeKey(secret: string): Buffer {
   return Buffer.from(secret.replace(/^whsec_/, ""), "base64");
 }
 
@@ -222,14 +222,14 @@ function checkTime(time: string, now: number): string | undefined {
 
 const FORMATS = { hex: /^[0-9a-f]*$/i, base64: /^[A-Za-z0-9+/_-]*={0,2}$/ };
 
-function sameBytes(signature: string, encoding: "hex" | "base64", digest: Buffer): boolean {
+function equalsDigest(signature: string, encoding: "hex" | "base64", digest: Buffer): boolean {
   // Buffer.from would silently ignore everything after the first invalid character.
   if (!FORMATS[encoding].test(signature)) return false;
   const bytes = Buffer.from(signature, encoding);
   return bytes.length === digest.length && timingSafeEqual(bytes, digest);
 }
 
-function textField(body: unknown, name: string): string | undefined {
+function readTextField(body: unknown, name: string): string | undefined {
   if (typeof body !== "object" || body === null || !Object.hasOwn(body, name)) return undefined;
   const value = (body as Record<string, unknown>)[name];
   return typeof value === "string" && value !== "" ? value : undefined;

@@ -18,7 +18,7 @@ function maySee({ name }: Credential, { kind, body }: WorkItem): boolean {
 }
 
 /** Returns the state of a turn that a webhook has started, or `undefined` for other turns and those of other callers. */
-export async function turnState(
+export async function readTurnState(
   ctx: PluginContext,
   id: string,
   caller: Credential,
@@ -27,7 +27,7 @@ export async function turnState(
   const item = await ctx.use("store").items.get(id);
   if (!item || !maySee(caller, item)) return undefined;
   if (item.kind !== BURST) return agent.turn(id);
-  const resultId = await resultIdOf(ctx, item);
+  const resultId = await findResultId(ctx, item);
   const status = resultId === undefined ? undefined : await agent.turn(resultId);
   if (status) return { ...status, turnId: id };
   const { session, mapping } = item.body as { session: string; mapping: string };
@@ -35,7 +35,7 @@ export async function turnState(
   return { turnId: id, sessionId: session, source: "webhook", principal, ...queuedStatus(item) };
 }
 
-export async function eventState(
+export async function readEventState(
   ctx: PluginContext,
   id: string,
   caller: Credential,
@@ -44,13 +44,13 @@ export async function eventState(
   const item = await ctx.use("store").items.get(id);
   if (!item || !maySee(caller, item)) return undefined;
   if (item.kind !== BURST) return agent.event(id);
-  const resultId = await resultIdOf(ctx, item);
+  const resultId = await findResultId(ctx, item);
   const status = resultId === undefined ? undefined : await agent.event(resultId);
   return status ? { ...status, eventId: id } : { eventId: id, ...queuedStatus(item) };
 }
 
 /** Returns the id of the turn or event that the item's burst has become, or undefined before the burst ends. */
-async function resultIdOf(ctx: PluginContext, item: WorkItem): Promise<string | undefined> {
+async function findResultId(ctx: PluginContext, item: WorkItem): Promise<string | undefined> {
   const head =
     item.drainedBy === undefined ? item : await ctx.use("store").items.get(item.drainedBy);
   return (head?.result as { became?: string } | undefined)?.became;

@@ -32,7 +32,7 @@ export interface Visit {
 }
 
 /** Returns the request as mappings see it, without secrets. */
-export function requestOf(visit: Visit, { body, variants }: Reading): Request {
+export function toRequest(visit: Visit, { body, variants }: Reading): Request {
   const { target, settings, headers, query } = visit;
   if (target.kind === "wake" || target.kind === "agent") return new UnmappedRequest(body, visit);
   return {
@@ -130,7 +130,7 @@ function clipFields(fields: Readonly<Record<string, string>>): Record<string, st
   return beginnings;
 }
 
-export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
+export function createAcceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
   const { missing, challenge, mismatch: reason } = visit.plan ?? {};
   const emptyOutcome = challenge ? "challenge" : "skipped";
   const outcome = action === "none" ? emptyOutcome : "accepted";
@@ -141,11 +141,11 @@ export function acceptedRow(visit: Visit, { action, itemId, status }: Job): NewD
   return createRow(visit, { outcome, itemId, status, action, missing, reason, payload, parsed });
 }
 
-export function duplicateRow(visit: Visit, itemId: string | undefined): NewDelivery {
+export function createDuplicateRow(visit: Visit, itemId: string | undefined): NewDelivery {
   return createRow(visit, { outcome: "duplicate", itemId });
 }
 
-export function refusedRow(visit: Visit, problem: unknown): NewDelivery {
+export function createRefusedRow(visit: Visit, problem: unknown): NewDelivery {
   const { status, code, message } = isPorticoError(problem)
     ? problem
     : { status: 500, code: "internal_error", message: "" };
@@ -154,14 +154,14 @@ export function refusedRow(visit: Visit, problem: unknown): NewDelivery {
       ? visit.raw.toString("utf8", 0, REFUSED_PAYLOAD_CHARS)
       : undefined;
   return createRow(visit, {
-    outcome: outcomeOf(status),
+    outcome: selectOutcome(status),
     payload,
     status,
     error: { code, message },
   });
 }
 
-function outcomeOf(status: number): string {
+function selectOutcome(status: number): string {
   if (status === 429) return "limited";
   if (status === 401 || status === 403) return "unauthorized";
   return status >= 500 ? "failed" : "refused";

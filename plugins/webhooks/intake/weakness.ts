@@ -14,7 +14,7 @@ interface SecretHolder {
 const MIN_KEY_BYTES = 16;
 
 /** Returns why a secret can be guessed (it is empty, or a key of a few bytes), or `undefined` for a good one. */
-export function weakness(secret: string, scheme: string | undefined): string | undefined {
+export function findWeakness(secret: string, scheme: string | undefined): string | undefined {
   const [, prefix, rest = ""] = /^(whsec_|whpk_)?(.*)$/s.exec(secret.trim()) ?? [];
   if (rest === "") return "is empty. Set the secret that the sender signs with.";
   if (prefix === undefined && scheme !== "standard") return undefined;
@@ -28,7 +28,7 @@ export function weakness(secret: string, scheme: string | undefined): string | u
 }
 
 /** Returns the effective secrets: those next to the scheme replace those inside it. */
-export function secretsOf({ secret, hmac, scheme }: Signing): string[] {
+export function selectSecrets({ secret, hmac, scheme }: Signing): string[] {
   const holder = hmac ?? (typeof scheme === "object" ? scheme?.hmac : undefined);
   return [secret ?? holder?.secret ?? []].flat();
 }
@@ -37,12 +37,12 @@ export function secretsOf({ secret, hmac, scheme }: Signing): string[] {
  * Implements `refuse` of the schema, which passes a value of any type. It ignores blank secrets, since the configuration
  * reports these itself, with the variable that is empty.
  */
-export function weakSecretIn(config: unknown): string | undefined {
+export function findWeakSecret(config: unknown): string | undefined {
   if (typeof config !== "object" || config === null) return undefined;
   const { scheme } = config as Signing;
-  const problems = secretsOf(config as Signing)
+  const problems = selectSecrets(config as Signing)
     .filter((secret) => typeof secret === "string" && secret.trim() !== "")
-    .map((secret) => weakness(secret, typeof scheme === "string" ? scheme : undefined));
+    .map((secret) => findWeakness(secret, typeof scheme === "string" ? scheme : undefined));
   const problem = problems.find(Boolean);
   return problem && `has a secret that ${problem}`;
 }

@@ -2,7 +2,7 @@
 import type { Delivery, Store } from "portico/store";
 import { ACCEPTED, REFUSED } from "./delivery-log.ts";
 
-export async function newestDeliveries(
+export async function listNewestDeliveries(
   { deliveries }: Pick<Store, "deliveries">,
   filter: { limit: number; source?: string | undefined; before?: number | undefined },
 ): Promise<Delivery[]> {

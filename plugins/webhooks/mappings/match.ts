@@ -2,7 +2,7 @@
 import { exactJson } from "portico";
 import { clip } from "portico/strings";
 import type { Condition } from "../schema.ts";
-import { lookUp, type Path, pathAt, type Request } from "./paths.ts";
+import { lookUp, type Path, parsePath, type Request } from "./paths.ts";
 import { readPattern } from "./patterns.ts";
 
 /** The first condition that a request does not meet, ready to be shown. */
@@ -36,19 +36,19 @@ export async function readMatch(match: Record<string, Condition>, key: string): 
     const at = `${key}["${text}"]`;
     tests.push({
       text,
-      path: pathAt(text, at),
+      path: parsePath(text, at),
       expected,
       holds: readCondition(expected, at),
     });
   }
   const withoutBody = tests.filter(({ path }) => path.root !== "body");
   return {
-    mismatch: (request) => firstMismatch(tests, request),
-    mismatchWithoutBody: (request) => firstMismatch(withoutBody, request),
+    mismatch: (request) => findMismatch(tests, request),
+    mismatchWithoutBody: (request) => findMismatch(withoutBody, request),
   };
 }
 
-function firstMismatch(tests: readonly Test[], request: Request): Mismatch | undefined {
+function findMismatch(tests: readonly Test[], request: Request): Mismatch | undefined {
   for (const { text, path, expected, holds } of tests) {
     const actual = lookUp(request, path);
     if (!holds(actual)) return { path: text, expected, actual: shorten(actual) };

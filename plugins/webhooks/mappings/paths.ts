@@ -38,7 +38,7 @@ export function readPath(text: string): Path | undefined {
 }
 
 /** Parses a path like `readPath`. Throws `invalid_request_error` under the key of the configuration. */
-export function pathAt(text: string, key: string): Path {
+export function parsePath(text: string, key: string): Path {
   const path = readPath(text);
   if (path) return path;
   throw errors.badPath({ key, path: text }, { param: key });
@@ -66,7 +66,7 @@ const MAX_LISTED_ITEMS = 3;
 const PLAIN_NAME = /^[^\s.[\]{}"']+$/;
 
 /** Lists the paths of all values in a request, as templates write them. */
-export function pathsOf({ body, headers, query }: Request): string[] {
+export function listPaths({ body, headers, query }: Request): string[] {
   const paths: string[] = [];
   addPaths(paths, body, "body");
   // A masked header has no value for a template either.

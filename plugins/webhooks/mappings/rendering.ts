@@ -138,7 +138,11 @@ function renderTask(
   if (override !== undefined)
     return { task: message?.isFixed ? message.source : defaultTask, text: override, filled: true };
   if (!message || message.isFixed)
-    return { task: message?.source ?? defaultTask, text: payloadOf(request.body), filled: false };
+    return {
+      task: message?.source ?? defaultTask,
+      text: formatPayload(request.body),
+      filled: false,
+    };
   const { text, missing: unfilled } = message.render(request);
   missing.push(...unfilled);
   const task = `${message.outline}\n\n(Each […] stands for a value from outside. Below, the values are filled in.)`;
@@ -165,7 +169,7 @@ function renderSession(
   return belongsToKey ? `${principalNamed("webhook", name)}:${session}` : session;
 }
 
-function payloadOf(body: unknown): string {
+function formatPayload(body: unknown): string {
   return clip(exactJson.stringify(body, 2) ?? "", PAYLOAD_CHARS);
 }
 

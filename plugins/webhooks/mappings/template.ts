@@ -1,7 +1,7 @@
 /** Templates: `{body.a.b}`, `{headers.x}`, `{query.x}`, `{json body.a}`. Other braces stay as they are. */
 import { didYouMean, exactJson } from "portico";
 import { errors } from "../errors.ts";
-import { lookUp, type Path, pathsOf, readPath, type Request } from "./paths.ts";
+import { lookUp, type Path, listPaths, readPath, type Request } from "./paths.ts";
 
 interface RenderedTemplate {
   text: string;
@@ -58,7 +58,7 @@ export function readTemplate(source: string, key: string): Template {
         if (typeof segment === "string") return names ? fillNames(segment, names) : segment;
         const value = lookUp(request, segment.path);
         if (value === undefined) missing.push(segment.placeholder);
-        const text = segment.json ? (exactJson.stringify(value, 2) ?? "") : textOf(value);
+        const text = segment.json ? (exactJson.stringify(value, 2) ?? "") : toText(value);
         isBlank &&= text.trim() === "";
         return text;
       });
@@ -71,14 +71,14 @@ export function readTemplate(source: string, key: string): Template {
 export function checkAgainst(template: Template, sample: Request, key: string): void {
   const [placeholder] = template.render(sample).missing;
   if (placeholder === undefined) return;
-  const near = nearestPath(placeholder, sample);
+  const near = findNearestPath(placeholder, sample);
   const hint = near === undefined ? "" : ` Did you mean {${near}}?`;
   throw errors.noValueInSample({ key, placeholder, hint }, { param: key });
 }
 
 /** Returns the path of a request that is most similar to a placeholder. */
-export function nearestPath(placeholder: string, request: Request): string | undefined {
-  return didYouMean(placeholder.replace(/^\{(json\s+)?|\}$/g, ""), pathsOf(request));
+export function findNearestPath(placeholder: string, request: Request): string | undefined {
+  return didYouMean(placeholder.replace(/^\{(json\s+)?|\}$/g, ""), listPaths(request));
 }
 
 function checkAttempt(
@@ -100,7 +100,7 @@ function fillNames(text: string, names: Readonly<Record<string, string>>): strin
   );
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? exactJson.stringify(value)! : String(value);
 }

@@ -39,7 +39,7 @@ export function createTransforms(ctx: PluginContext): Transforms {
 
   async function current(file: string): Promise<LoadedTransform> {
     const previous = await loaded.get(file);
-    if (previous && stampOf(previous.inputs) === previous.stamp) return previous;
+    if (previous && computeStamp(previous.inputs) === previous.stamp) return previous;
     // Only the first of several deliveries that see the change loads it.
     const latest = loaded.get(file);
     const next = latest && (await latest) !== previous ? latest : load(file, previous);
@@ -62,11 +62,11 @@ export function createTransforms(ctx: PluginContext): Transforms {
       return {
         run: run as Transform,
         inputs: module.inputs,
-        stamp: stampOf(module.inputs, startedAt),
+        stamp: computeStamp(module.inputs, startedAt),
       };
     } catch (error) {
       ctx.log.error({ err: error, transform: file }, "a transform does not load");
-      return { run: previous?.run, error, inputs, stamp: stampOf(inputs, startedAt) };
+      return { run: previous?.run, error, inputs, stamp: computeStamp(inputs, startedAt) };
     }
   }
 
@@ -111,7 +111,7 @@ const CLOCK_RESOLUTION_MS = 20;
  * Returns a text that changes when a file does. Without files it is random, so that a missing file is searched again. It is
  * also random if a file was saved after `readFrom`, since the content that was read may be older.
  */
-function stampOf(inputs: readonly string[], readFrom = Number.POSITIVE_INFINITY): string {
+function computeStamp(inputs: readonly string[], readFrom = Number.POSITIVE_INFINITY): string {
   const files = inputs.map((path) => statSync(path, { throwIfNoEntry: false }));
   const now = Date.now();
   // A file with a time in the future was not saved just now. Times of files have fractions of a millisecond, ours have none.

@@ -17,7 +17,7 @@ function boardOf(gateway: string, store: () => Store, progress = Board.newProgre
     store,
     gateway,
     progress,
-    hear: (message) => heard.push(message),
+    receive: (message) => heard.push(message),
     log: quietLog(lines),
   });
   return { board, heard, lines };

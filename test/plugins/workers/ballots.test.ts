@@ -25,7 +25,7 @@ function scene({ pick = () => 0, refuses = () => false }: Options = {}) {
   const ballots = createBallots({
     voters: all,
     look: (to, vote) => later(`to ${to}`, () => alive.get(to)?.votes.lookFor(vote)),
-    tell: (to, vote) => later(`to ${to}`, () => alive.get(to)?.votes.decided(vote)),
+    sendDecision: (to, vote) => later(`to ${to}`, () => alive.get(to)?.votes.applyDecision(vote)),
   });
 
   function begin(index: number) {
@@ -158,7 +158,7 @@ test("a vote that another one overtakes differs from one that is refused", async
     const decided = votes
       .cast("hooks.a", "v2")
       .catch(({ code }: { code?: string }) => code ?? "refused");
-    votes.decided({ subject: "hooks.a", id: "v2", ...vote });
+    votes.applyDecision({ subject: "hooks.a", id: "v2", ...vote });
     return decided;
   };
   assert.is(await codes({}), undefined);
@@ -167,7 +167,7 @@ test("a vote that another one overtakes differs from one that is refused", async
   const ballots = createBallots({
     voters: () => [0, 1],
     look() {},
-    tell: (_worker, vote) => told.push(vote),
+    sendDecision: (_worker, vote) => told.push(vote),
   });
   for (const [worker, id] of ["v2", "v3"].entries())
     ballots.cast(worker, { subject: "hooks.a", id });
@@ -179,7 +179,7 @@ test("a worker that has voted while it looked has answered", async () => {
   const votes = createVotes(0, (vote) => sent.push(vote));
   votes.onLook(async () => {
     const decided = votes.cast("hooks.a", "v2");
-    votes.decided({ subject: "hooks.a", id: "v2", error: "another version has arrived" });
+    votes.applyDecision({ subject: "hooks.a", id: "v2", error: "another version has arrived" });
     const problem = await decided.catch((error: Error) => error.message);
     return { id: "v1", problem: problem as string };
   });
@@ -192,7 +192,7 @@ test("two changes of which each worker has seen another are both taken up", asyn
   const ballots = createBallots({
     voters: () => [0, 1],
     look() {}, // who waits for a decision does not look
-    tell: (worker, vote) => told.push({ worker, vote }),
+    sendDecision: (worker, vote) => told.push({ worker, vote }),
     deadlockMs: 5,
   });
   const cast = (worker: number, subject: string) => ballots.cast(worker, { subject, id: "v2" });

@@ -1,7 +1,7 @@
 /** How long writes wait for a server that is not there. */
 import * as assert from "uvu/assert";
 import type { Client, Pool } from "../../../../plugins/store/postgres/connection.ts";
-import { problemOf } from "../../../../plugins/store/postgres/failures.ts";
+import { describeProblem } from "../../../../plugins/store/postgres/failures.ts";
 import type { Notifications } from "../../../../plugins/store/postgres/notifications.ts";
 import { Writer } from "../../../../plugins/store/postgres/writer.ts";
 import { limitLock } from "../../../../plugins/store/sql/locks.ts";
@@ -78,7 +78,7 @@ for (const code of ["40P01", "40001", "55P03"]) {
     assert.is(statements.filter((text) => text === "ROLLBACK").length, 2);
     assert.is(statements.filter((text) => text === "COMMIT").length, 1, "both in one transaction");
     const error = Object.assign(new Error("in the way"), { code });
-    assert.is(problemOf(error), "other transactions took too long");
+    assert.is(describeProblem(error), "other transactions took too long");
   });
 }
 
