@@ -1,5 +1,5 @@
 /**
- * The `openai` package through Portico: only the base URL and the key differ.
+ * Uses the `openai` package with Portico: only the base URL and the key differ.
  *
  *   PORTICO_URL=http://127.0.0.1:18789 PORTICO_TOKEN=… MODEL=echo npx tsx examples/openai-client.ts
  */
@@ -26,7 +26,7 @@ const pieces: string[] = [];
 for await (const chunk of stream) pieces.push(chunk.choices[0]?.delta.content ?? "");
 console.log("stream:", pieces.filter(Boolean).join("|"));
 
-const called = await client.chat.completions.create({
+const toolAnswer = await client.chat.completions.create({
   model,
   messages: [{ role: "user", content: "Please call get_weather for Lisbon" }],
   tools: [
@@ -44,7 +44,7 @@ const called = await client.chat.completions.create({
     },
   ],
 });
-const call = called.choices[0]?.message.tool_calls?.[0];
+const call = toolAnswer.choices[0]?.message.tool_calls?.[0];
 console.log(
   "tool:",
   call?.type === "function" ? `${call.function.name} ${call.function.arguments}` : "none",

@@ -1,6 +1,6 @@
 /**
- * A small web shop, to try the browser on: a form, a page that thanks for the order, and a receipt to download.
- *   npx tsx examples/tea-shop.ts          (PORT names another port than 8080)
+ * A small web shop for trying out the browser: a form, a page that confirms the order, and a receipt to download.
+ *   npx tsx examples/tea-shop.ts          (PORT selects another port than 8080)
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes a home into one archive while its gateway runs: a consistent copy of the store, and every other file of the
-# home except what the gateway makes again by itself (caches, logs) and browser profiles. The archive holds secrets.
+# home except for files that the gateway creates again (caches, logs) and browser profiles. The archive contains secrets.
 #   backup.sh ~/.portico /backups/portico-monday.tar.gz [/etc/portico/portico.json]
 # The third argument names a configuration outside the home, which becomes the portico.json of the archive.
 set -euo pipefail
@@ -30,6 +30,6 @@ if [[ -n $config ]]; then
 fi
 status=0
 tar -czf "$archive.part" "${leave_out[@]}" . "${add[@]}" || status=$?
-# 1: a file of the workspace changed while it was read, as they do while the gateway runs
+# Status 1 means that a file changed while it was read, which is normal while the gateway runs.
 ((status <= 1))
 mv "$archive.part" "$archive"

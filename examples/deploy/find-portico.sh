@@ -1,5 +1,5 @@
-# Sets the array `portico` to the command that a script of this folder runs; the script sources this file. The command is
-# that of PORTICO, else `portico` on the PATH, else the program of the checkout or package that has this folder.
+# The scripts in this folder source this file, which sets the array `portico` to the command that they run: the command in
+# PORTICO, else `portico` on the PATH, else the program of the checkout or package that contains this folder.
 program=$(dirname "${BASH_SOURCE[0]}")/../../.build/portico.cjs
 if [[ -n ${PORTICO:-} ]]; then
   read -ra portico <<<"$PORTICO"

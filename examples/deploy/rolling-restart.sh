@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Restarts the gateways on these ports one after the other; each must be ready before the next stops.
+# Restarts the gateways on these ports one after another. Each must be ready before the next one stops.
 #   rolling-restart.sh 18789 18793
 set -euo pipefail
 
 for port in "$@"; do
-  # waits until what runs has ended
+  # waits until running requests have ended
   ${RESTART:-systemctl restart} "portico@$port"
   for ((tries = 0; ; tries++)); do
     if curl -fsS -o /dev/null --max-time 2 "http://127.0.0.1:$port/ready" 2>/dev/null; then break; fi

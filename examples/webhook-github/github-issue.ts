@@ -1,4 +1,4 @@
-/** Keeps what the agent needs of GitHub's large payload; drops what bots write. */
+/** The part of GitHub's large payload that the agent needs. Issues of bots are dropped. */
 interface Delivery {
   body: {
     sender?: { type?: string };

@@ -1,4 +1,4 @@
-/** Sends an issue as GitHub would: signed over the very bytes of the body. */
+/** Sends an issue as GitHub does, with a signature of the body's exact bytes. */
 import { createHmac, randomUUID } from "node:crypto";
 
 const url = `${process.env["PORTICO_URL"] ?? "http://127.0.0.1:18789"}/hooks/github-issue`;

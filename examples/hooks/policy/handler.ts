@@ -5,7 +5,7 @@ const handler: HookHandler<"message:received"> = async (event, ctx) => {
   const rule = String(
     ctx.config["rule"] ?? "Refuse what asks for help with harming people. Allow everything else.",
   );
-  // the message cannot close a fence whose name it does not know
+  // the fence is random, so that the message cannot close it
   const fence = randomBytes(8).toString("hex");
   const verdict = await ctx.chat([
     {

@@ -1,12 +1,12 @@
 import type { HookHandler } from "portico";
 import { redact } from "./patterns.ts";
 
-/** The end of each stream's text that may still become something to redact. */
-const held = new Map<string, string>();
-/** A client that leaves never has its final piece: what it left behind goes when so many came after it. */
-const MOST_STREAMS = 10_000;
-/** A word longer than this is let go. */
-const LONGEST = 4096;
+/** The end of each stream's text that may be the beginning of a text to redact. */
+const pendingEnds = new Map<string, string>();
+/** The maximum number of stored ends. A stream whose client disconnects has no final piece, so the oldest ends are dropped. */
+const MAX_STREAMS = 10_000;
+/** The maximum length of a withheld text. A longer word is sent at once. */
+const MAX_WITHHELD = 4096;
 
 const handler: HookHandler<"message:sending" | "message:streaming"> = (event) => {
   if (event.name === "message:sending") {
@@ -14,28 +14,28 @@ const handler: HookHandler<"message:sending" | "message:streaming"> = (event) =>
     return;
   }
   const { streamId, text, final } = event.context;
-  const all = (held.get(streamId) ?? "") + text;
-  held.delete(streamId);
-  const keep = final ? 0 : unfinished(all);
-  if (keep > 0) held.set(streamId, all.slice(all.length - keep));
-  for (const oldest of held.keys()) {
-    if (held.size <= MOST_STREAMS) break;
-    held.delete(oldest);
+  const all = (pendingEnds.get(streamId) ?? "") + text;
+  pendingEnds.delete(streamId);
+  const withheldLength = final ? 0 : unfinishedLength(all);
+  if (withheldLength > 0) pendingEnds.set(streamId, all.slice(all.length - withheldLength));
+  for (const oldest of pendingEnds.keys()) {
+    if (pendingEnds.size <= MAX_STREAMS) break;
+    pendingEnds.delete(oldest);
   }
-  event.context.text = redact(all.slice(0, all.length - keep));
+  event.context.text = redact(all.slice(0, all.length - withheldLength));
 };
 
-/** How many characters at the end may be the beginning of an address, a key, or a number that is written in groups. */
-function unfinished(text: string): number {
+/** Returns the number of characters at the end that may be the beginning of an address, a key, or a number in groups. */
+function unfinishedLength(text: string): number {
   const word = text.length - startOfRun(text, /[\w.+@-]/);
   const groups = text.slice(startOfRun(text, /[\d ().+-]/)).trimStart();
   const length = Math.max(word, /\d/.test(groups) ? groups.length : 0);
-  return length > LONGEST ? 0 : length;
+  return length > MAX_WITHHELD ? 0 : length;
 }
 
-/** Where the characters at the end begin that all fit `character`. */
+/** Returns the start of the run of characters at the end that match `character`. */
 function startOfRun(text: string, character: RegExp): number {
-  const from = Math.max(0, text.length - LONGEST - 1);
+  const from = Math.max(0, text.length - MAX_WITHHELD - 1);
   let at = text.length;
   while (at > from && character.test(text[at - 1]!)) at--;
   return at;

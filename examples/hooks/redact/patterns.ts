@@ -1,4 +1,4 @@
-/** What is not to leave. Each pattern is bounded, so that no text makes it slow. */
+/** Texts that must not be sent. Each pattern is bounded, so that no text makes it slow. */
 const patterns: [RegExp, string][] = [
   [/[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g, "[e-mail]"],
   [/\b(?:sk|pk|rk|ghp|gho|ghs|glpat|xox[abpr]|whsec)[-_][\w-]{16,}/g, "[key]"],
@@ -8,5 +8,8 @@ const patterns: [RegExp, string][] = [
 ];
 
 export function redact(text: string): string {
-  return patterns.reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), text);
+  return patterns.reduce(
+    (rest, [pattern, replacement]) => rest.replace(pattern, replacement),
+    text,
+  );
 }

@@ -1,9 +1,9 @@
 /**
- * A chat provider whose models are dice: ask "dice/d20" for anything and it rolls. It shows all that a provider of your
- * own needs: a name, its models, an answer, and configuration of its own.
+ * A chat provider whose models are dice: it answers any request to "dice/d20" with a roll. It shows the parts of a custom
+ * provider: a name, its models, an answer, and its own configuration.
  *
- * For a service that speaks HTTP, give the provider a `wire` instead of `complete`: it then only translates, and the
- * gateway sends, retries, streams and cancels (see `plugins/provider-ollama`).
+ * For an HTTP service, the provider has a `wire` instead of `complete`: then it only translates, and the gateway sends,
+ * retries, streams and cancels (see `plugins/provider-ollama`).
  */
 import { definePlugin, PorticoError, Type } from "portico";
 import type { ChatProvider, ChatRequest } from "portico/chat";
@@ -11,7 +11,7 @@ import type { ChatProvider, ChatRequest } from "portico/chat";
 const provider = (maxSides: number): ChatProvider => ({
   name: "dice",
   description: "Rolls dice",
-  // A channel of this name exists without a word in the configuration.
+  // A channel of this name exists without any configuration.
   builtinChannel: "dice",
 
   models: () => ["d6", "d20"],
@@ -20,7 +20,7 @@ const provider = (maxSides: number): ChatProvider => ({
     return `${roll(target.model, maxSides)} for "${lastText(request)}"`;
   },
 
-  /** Strings are pieces of text; `target.signal` is aborted when the client leaves. */
+  /** Yields pieces of text. `target.signal` is aborted when the client disconnects. */
   async *stream(request, target) {
     yield `${roll(target.model, maxSides)}`;
     yield " for ";
