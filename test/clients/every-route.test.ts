@@ -1,4 +1,4 @@
-/** Clients in three languages against every route: the openai and Anthropic packages for Node, Python, and curl. */
+/** Calls every route with clients in three languages: the openai and Anthropic packages for Node, Python, and curl. */
 import { execFile } from "node:child_process";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -18,7 +18,7 @@ const run = promisify(execFile);
 let server: Server;
 let gateway: InProcessGateway;
 
-/** What the upstream of the route says to a body. */
+/** The upstream's replies by route. */
 const replies: Record<string, (body: Buffer) => object | Buffer | string> = {
   "/chat/completions": (body) => (json(body).stream ? hello.join("") : completion("Hello")),
   "/completions": (body) => {
@@ -56,9 +56,9 @@ const replies: Record<string, (body: Buffer) => object | Buffer | string> = {
   }),
   "/rerank": () => ({ id: "r", results: [{ index: 1, relevance_score: 0.9 }] }),
 };
-function typeOf(said: object | string): string {
-  if (Buffer.isBuffer(said)) return "audio/mpeg";
-  return typeof said === "string" ? "text/event-stream" : "application/json";
+function typeOf(reply: object | string): string {
+  if (Buffer.isBuffer(reply)) return "audio/mpeg";
+  return typeof reply === "string" ? "text/event-stream" : "application/json";
 }
 
 const json = (body: Buffer) =>
@@ -71,9 +71,9 @@ test.before(async () => {
     req.on("end", () => {
       const path = req.url!.replace(/^\/v1/, "");
       if (path === "/models") return res.end(JSON.stringify({ data: [{ id: "m" }] }));
-      const said = replies[path]!(Buffer.concat(parts));
-      res.writeHead(200, { "content-type": typeOf(said) });
-      res.end(Buffer.isBuffer(said) || typeof said === "string" ? said : JSON.stringify(said));
+      const reply = replies[path]!(Buffer.concat(parts));
+      res.writeHead(200, { "content-type": typeOf(reply) });
+      res.end(Buffer.isBuffer(reply) || typeof reply === "string" ? reply : JSON.stringify(reply));
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -217,8 +217,8 @@ test("curl", async () => {
     ["/v1/moderations", data({ input: "x" }), /"flagged":true/],
     ["/v1/rerank", data({ query: "q", documents: ["a", "b"], top_n: 1 }), /"relevance_score":0\.9/],
   ];
-  const said = await Promise.all(asks.map(([path, words]) => curl(path, ...words)));
-  for (const [i, [path, , expected]] of asks.entries()) assert.match(said[i]!, expected, path);
+  const outputs = await Promise.all(asks.map(([path, words]) => curl(path, ...words)));
+  for (const [i, [path, , expected]] of asks.entries()) assert.match(outputs[i]!, expected, path);
 });
 
 test.run();

@@ -1,6 +1,6 @@
-"""Every route, as a program in Python would call it: with the standard library, and with the packages `openai`,
-`anthropic` and `cohere` where they are installed (PORTICO_TEST_PYTHON names an interpreter that has them). Prints which
-were used, and fails with what is wrong."""
+"""Calls every route as a Python program does: with the standard library, and with the packages `openai`, `anthropic` and
+`cohere` if they are installed (PORTICO_TEST_PYTHON names an interpreter that has them). Prints the packages that it used,
+and fails with the first fault."""
 import io, json, sys, urllib.request
 
 url, key = sys.argv[1], sys.argv[2]

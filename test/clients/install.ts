@@ -1,4 +1,4 @@
-/** Installs programs in pinned versions into a cache folder, each with packages of its own. */
+/** Installs pinned versions of programs into a cache folder, each with its own packages. */
 import { execFile } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ClientProgram } from "./programs/program.ts";
 
-/** Files in a cache folder. */
+/** Marker files in a cache folder. */
 const INSTALLED = "installed";
 const REASON = "not-installed";
 const run = promisify(execFile);
@@ -32,18 +32,18 @@ export async function install(program: ClientProgram): Promise<void> {
       return;
     }
   }
-  // JavaScript finds its packages from the place of the file.
+  // JavaScript resolves packages from the script's own directory.
   if (program.registry === "npm") copyScripts(cache);
 }
 
-/** Why a program is not installed; `undefined` where it is. */
-export function whyMissing(program: ClientProgram): string | undefined {
+/** Returns the reason why a program is not installed, or `undefined` if it is. */
+export function missingReason(program: ClientProgram): string | undefined {
   const cache = cacheOf(program);
   if (existsSync(join(cache, INSTALLED))) return undefined;
   return existsSync(join(cache, REASON)) ? readFileSync(join(cache, REASON), "utf8") : "unknown";
 }
 
-/** The first line of npm or pip that names an error, fit for a cell of the table. */
+/** Returns the first line of npm's or pip's output that names an error, shortened for a cell of the table. */
 function reasonOf({ message }: Error): string {
   const line = message.split("\n").find((text) => /error/i.test(text)) ?? message;
   return line.replaceAll("|", "/").slice(0, 120);

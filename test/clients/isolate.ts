@@ -1,15 +1,15 @@
-/** Runs the programs where there is a loopback device and no other network, as far as the machine allows it. */
+/** Runs the programs in a network namespace that has only a loopback device, if the machine supports it. */
 import { spawnSync } from "node:child_process";
 
 const INSIDE = "PORTICO_CLIENTS_ISOLATED";
 const BEGIN = 'ip link set lo up && exec "$@"';
 
-/** Whether this process is the one that runs the programs, or has to be, since the machine has no namespaces. */
+/** True if this process runs in the namespace. */
 export function isIsolated(): boolean {
   return process.env[INSIDE] !== undefined;
 }
 
-/** Starts this command again in a network namespace of its own and gives its exit code; `undefined` where that fails. */
+/** Runs this command again in its own network namespace. Returns its exit code, or `undefined` if that is impossible. */
 export function runIsolated(): number | undefined {
   const namespace = ["--map-root-user", "--net", "sh", "-c", BEGIN, "sh"];
   if (spawnSync("unshare", [...namespace, "true"]).status !== 0) return undefined;

@@ -1,4 +1,4 @@
-/** Stands between a program and the gateway and keeps the requests, for `recordings.test.ts`. */
+/** A proxy between a program and the gateway that records the requests, for `recordings.test.ts`. */
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import {
@@ -15,10 +15,10 @@ import { type ClientProgram, labelOf } from "./programs/program.ts";
 export interface Recording {
   method: string;
   path: string;
-  /** Those that belong to the format. */
+  /** The headers that belong to the format. */
   headers: Record<string, string>;
   body: unknown;
-  /** Of the response. */
+  /** The status of the response. */
   status?: number;
 }
 
@@ -37,20 +37,20 @@ export function recordingOf(program: ClientProgram): string {
   return `${words.join("-")}.json`;
 }
 
-/** The requests over one upstream; those over others differ in ids, and in what the program knows of the model. */
+/** Writes the requests over one upstream. Those over others differ only in ids, and in the program's treatment of the model. */
 export function writeRecording(program: ClientProgram, { requests }: Recorder, work: string): void {
   mkdirSync(recordingsDir, { recursive: true });
   const text = JSON.stringify(requests, null, 1).replaceAll(work, "/work");
   writeFileSync(join(recordingsDir, recordingOf(program)), `${text}\n`);
 }
 
-/** Prose is cut: it is the program's own, and of no interest here. */
-const LONGEST_TEXT = 60;
+/** The length to which prose is cut, since it is the program's own and not relevant here. */
+const MAX_TEXT_LENGTH = 60;
 const PROSE = new Set(["description", "text", "content", "instructions", "definition"]);
 
 export async function startRecorder(gateway: string): Promise<Recorder> {
   const requests: Recording[] = [];
-  const server = createServer((req, res) => void pass(req, res, gateway, requests));
+  const server = createServer((req, res) => void forward(req, res, gateway, requests));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
@@ -60,7 +60,7 @@ export async function startRecorder(gateway: string): Promise<Recorder> {
   };
 }
 
-async function pass(
+async function forward(
   req: IncomingMessage,
   res: ServerResponse,
   gateway: string,
@@ -70,29 +70,29 @@ async function pass(
   for await (const part of req) parts.push(part as Buffer);
   const bytes = Buffer.concat(parts);
   const { method = "GET", url: path = "/", headers } = req;
-  const body = method === "POST" ? shortened(bytes) : null;
+  const body = method === "POST" ? shortenProse(bytes) : null;
   const recording: Recording = { method, path, headers: formHeaders(headers), body };
   if (method === "POST") requests.push(recording);
-  // A gateway takes its own name only.
-  const own = { ...headers, host: new URL(gateway).host };
-  const onward = request(gateway + path, { method, headers: own }, (answer) => {
+  // A gateway accepts only its own host name.
+  const gatewayHeaders = { ...headers, host: new URL(gateway).host };
+  const gatewayRequest = request(gateway + path, { method, headers: gatewayHeaders }, (answer) => {
     recording.status = answer.statusCode ?? 502;
     res.writeHead(recording.status, answer.headers);
     answer.pipe(res);
   });
-  onward.once("error", () => res.destroy());
-  onward.end(bytes);
+  gatewayRequest.once("error", () => res.destroy());
+  gatewayRequest.end(bytes);
 }
 
 function formHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const own = Object.entries(headers).filter(([name]) => name.startsWith("anthropic-"));
-  return Object.fromEntries(own) as Record<string, string>;
+  const entries = Object.entries(headers).filter(([name]) => name.startsWith("anthropic-"));
+  return Object.fromEntries(entries) as Record<string, string>;
 }
 
-function shortened(bytes: Buffer): unknown {
+function shortenProse(bytes: Buffer): unknown {
   return JSON.parse(bytes.toString("utf8"), (key, value: unknown) =>
-    typeof value === "string" && PROSE.has(key) && value.length > LONGEST_TEXT
-      ? `${value.slice(0, LONGEST_TEXT)}…`.toWellFormed()
+    typeof value === "string" && PROSE.has(key) && value.length > MAX_TEXT_LENGTH
+      ? `${value.slice(0, MAX_TEXT_LENGTH)}…`.toWellFormed()
       : value,
   );
 }

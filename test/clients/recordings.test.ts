@@ -1,4 +1,4 @@
-/** What real client programs have sent (`npm run clients`), over upstreams that refuse what their providers refuse. */
+/** Replays requests of real client programs (`npm run clients`) over upstreams that are as strict as their providers. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
@@ -26,7 +26,7 @@ const LAST_EVENTS: Record<string, string> = {
 
 const ups = new Map<Dialect, FakeProvider>();
 let gateway: InProcessGateway;
-/** What the models do with a request, in the test that runs. */
+/** The reaction of the models to a request, in the running test. */
 let act: (request: { view: View; seen: SeenRequest }) => Step;
 
 test.before(async () => {
@@ -72,8 +72,8 @@ async function replay(
   for (const recording of requests) {
     const { method, path, headers, body } = recording;
     step = undefined;
-    const asked = { ...continued(body as Body, last), model: modelOf(recording, dialect) };
-    const response = await gateway.request(method, path, asked, { headers });
+    const request = { ...replaceIds(body as Body, last), model: modelOf(recording, dialect) };
+    const response = await gateway.request(method, path, request, { headers });
     last = await response.text();
     assertAnswer({ recording, dialect, step, status: response.status, text: last });
   }
@@ -95,8 +95,8 @@ function isThread(body: unknown): boolean {
   return (body as { thread?: object }).thread !== undefined;
 }
 
-/** A request that goes on with the last response names that one and its calls, not those of the recorded run. */
-function continued(body: Body, last: string): Body {
+/** Replaces the ids of a request that continues the last response, because it must not name those of the recorded run. */
+function replaceIds(body: Body, last: string): Body {
   if (body.previous_response_id === undefined) return body;
   const [id] = /resp_\w+/.exec(last) ?? [];
   const calls = [...new Set([...last.matchAll(/"call_id":"([^"]+)"/g)].map(([, call]) => call!))];
@@ -112,7 +112,7 @@ interface Answered {
   text: string;
 }
 
-/** What the model says, or the provider refuses, comes to the client in the client's own form. */
+/** Asserts that the model's answer, or the provider's refusal, reaches the client in the client's own format. */
 function assertAnswer({ recording, dialect, step, status, text }: Answered): void {
   if (isThread(recording.body) && dialect !== strictAnthropic) {
     assert.match(text, "thread_unsupported_request");

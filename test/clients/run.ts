@@ -1,8 +1,8 @@
 /**
- * `npm run clients`: gives real client programs a task, over upstreams of several formats, and writes the table of
- * `plugins/docs/guides/clients.md`. It installs pinned versions into a cache folder (`PORTICO_CLIENTS_CACHE`), so it needs
- * a registry of packages; that is why it is no part of `npm test`. Words behind it choose programs:
- * `npm run clients -- codex`. With `PORTICO_CLIENTS_RECORD=1` the programs' requests become `recordings/*.json`.
+ * `npm run clients` runs real client programs with a task over upstreams of several formats, and writes the table in
+ * `plugins/docs/guides/clients.md`. It installs pinned versions into a cache folder (`PORTICO_CLIENTS_CACHE`). It is not a
+ * part of `npm test`, because it needs package registries. Words select programs: `npm run clients -- codex`. With
+ * `PORTICO_CLIENTS_RECORD=1`, the programs' requests become `recordings/*.json`.
  */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import type { Dialect } from "../support/upstreams/dialect.ts";
 import { gemini } from "../support/upstreams/gemini.ts";
 import { responses } from "../support/upstreams/responses.ts";
 import { type FakeProvider, startProvider } from "../support/upstreams/server.ts";
-import { cacheOf, install, whyMissing } from "./install.ts";
+import { cacheOf, install, missingReason } from "./install.ts";
 import { isIsolated, runIsolated } from "./isolate.ts";
 import { programs } from "./programs/index.ts";
 import { type ClientProgram, labelOf, type Place } from "./programs/program.ts";
@@ -25,12 +25,12 @@ import { strictOpenai } from "./upstreams/strict-openai.ts";
 
 const dialects: readonly Dialect[] = [strictOpenai, responses, strictAnthropic, gemini];
 const RECORD = process.env["PORTICO_CLIENTS_RECORD"] === "1";
-/** With the output of programs that succeed. */
+/** If true, prints the output of successful programs, too. */
 const VERBOSE = process.env["PORTICO_CLIENTS_VERBOSE"] === "1";
 const TASK_MS = 180_000;
 
 const words = process.argv.slice(2).map((word) => word.toLowerCase());
-const chosen = programs.filter(
+const selectedPrograms = programs.filter(
   (program) =>
     words.length === 0 || words.some((word) => labelOf(program).toLowerCase().includes(word)),
 );
@@ -38,7 +38,7 @@ process.exit(await main());
 
 async function main(): Promise<number> {
   if (isIsolated()) return runAll();
-  for (const program of chosen) await install(program);
+  for (const program of selectedPrograms) await install(program);
   const status = runIsolated();
   if (status !== undefined) return status;
   console.error("The machine has no network namespaces: the programs reach the network.");
@@ -47,7 +47,7 @@ async function main(): Promise<number> {
 
 async function runAll(): Promise<number> {
   const rows: Row[] = [];
-  for (const program of chosen) rows.push({ program, cells: await runOverEach(program) });
+  for (const program of selectedPrograms) rows.push({ program, cells: await runOverEach(program) });
   const columns = dialects.map(({ name }) => name);
   writeTable(columns, rows, programs);
   return rows.some(({ cells }) => Object.values(cells).some((cell) => cell !== "works")) ? 1 : 0;
@@ -55,9 +55,9 @@ async function runAll(): Promise<number> {
 
 async function runOverEach(program: ClientProgram): Promise<Record<string, string>> {
   const cells: Record<string, string> = {};
-  const missing = whyMissing(program);
+  const missing = missingReason(program);
   for (const dialect of dialects) {
-    // Only requests of its own format reach an upstream of the Responses API as they are.
+    // An upstream of the Responses API receives only requests of its own format.
     if (dialect === responses && program.wayIn !== "/v1/responses") continue;
     if (missing !== undefined) {
       cells[dialect.name] = `not installed: ${missing}`;
@@ -72,7 +72,7 @@ async function runOverEach(program: ClientProgram): Promise<Record<string, strin
   return cells;
 }
 
-/** What went wrong. */
+/** Runs a program over an upstream. Returns the fault, or `undefined` if there is none. */
 async function runOver(program: ClientProgram, dialect: Dialect): Promise<string | undefined> {
   const up = await startProvider(dialect);
   const target = `up/${dialect.model}`;
@@ -112,7 +112,7 @@ function runTask(program: ClientProgram, place: Place): Promise<string> {
   }
   const child = spawn(command, args, {
     cwd: place.dir,
-    // Some programs believe PWD more than their working directory.
+    // Some programs use PWD instead of their working directory.
     env: { ...process.env, PWD: place.dir, NO_PROXY: "*", ...env },
     stdio: ["ignore", "pipe", "pipe"],
     timeout: TASK_MS,

@@ -1,4 +1,4 @@
-/** The table of clients and upstreams in the documentation: a run replaces the rows of the programs that it tried. */
+/** Writes the table of clients and upstreams in the documentation. A run replaces the rows of its programs. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ClientProgram, labelOf } from "./programs/program.ts";
@@ -9,11 +9,11 @@ const END = "\n<!-- clients: end -->";
 
 export interface Row {
   program: ClientProgram;
-  /** By the names of the columns. */
+  /** The cells by the names of their columns. */
   cells: Record<string, string>;
 }
 
-/** The columns are the upstreams; `all` gives the order of the rows. */
+/** Writes the table. The columns are the upstreams, and `all` determines the order of the rows. */
 export function writeTable(
   columns: readonly string[],
   rows: readonly Row[],
@@ -31,9 +31,9 @@ export function writeTable(
     const line = rowOf([...titleOf(program), ...columns.map((column) => cells[column] ?? "–")]);
     lines.set(keyOf(line), line);
   }
-  const known = all.flatMap((program) => lines.get(keyOf(rowOf(titleOf(program)))) ?? []);
+  const sortedRows = all.flatMap((program) => lines.get(keyOf(rowOf(titleOf(program)))) ?? []);
   const head = ["client", "way in", ...columns];
-  const table = [rowOf(head), rowOf(head.map(() => "---")), ...known].join("\n");
+  const table = [rowOf(head), rowOf(head.map(() => "---")), ...sortedRows].join("\n");
   writeFileSync(page, text.slice(0, before) + BEGIN + table + text.slice(after));
 }
 
@@ -51,7 +51,7 @@ function withKey(line: string): [string, string] {
   return [keyOf(line), line];
 }
 
-/** The row without the version: a new version of a program replaces the old one. */
+/** Returns the key of a row, without the version, so that a new version of a program replaces the old one. */
 function keyOf(line: string): string {
   const [, client = "", way = ""] = line.split("|");
   return `${client.trim().replace(/ \d+\.[\w.]+/, "")} ${way.trim()}`;

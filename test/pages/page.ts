@@ -1,13 +1,13 @@
-/** A page of a component library, operated by refs alone. */
+/** A page of a component library that is operated only by refs. */
 import type { Answer, BrowserTab } from "../plugins/browser/support.ts";
 
 /** The gateway refused an action. */
 export class Refusal extends Error {}
 
-/** The gateway answered 200, and the page holds something else. */
+/** The gateway answered 200, but the page has another value. */
 export class Mismatch extends Error {}
 
-/** A page may need a moment to render a change. */
+/** The time in ms that a page may need to render a change. */
 const RENDER_MS = 1_000;
 
 export class LibraryPage {
@@ -17,7 +17,7 @@ export class LibraryPage {
     this.#tab = tab;
   }
 
-  /** The ref of the first line that matches, in the interactive view or else in the full one. */
+  /** Returns the ref of the first matching line, in the interactive view or else in the full one. */
   async ref(line: RegExp): Promise<string> {
     const interactive = (await this.#tab.get("/snapshot", { interactive: true })).body.snapshot;
     const full = (await this.#tab.get("/snapshot")).body.snapshot;
@@ -66,16 +66,16 @@ export class LibraryPage {
     await this.act("upload", { ref: await this.ref(line), paths });
   }
 
-  /** Compares what the page holds, or one member of it. */
+  /** Compares the page's value, or one member of it. */
   async expect(value: unknown, member?: string): Promise<void> {
-    const wanted = JSON.stringify(value);
+    const expected = JSON.stringify(value);
     const fn = member === undefined ? "held()" : `held()[${JSON.stringify(member)}]`;
     const start = Date.now();
     for (;;) {
-      const held = JSON.stringify((await this.act("evaluate", { fn })).body.result);
-      if (held === wanted) return;
+      const actual = JSON.stringify((await this.act("evaluate", { fn })).body.result);
+      if (actual === expected) return;
       if (Date.now() - start > RENDER_MS)
-        throw new Mismatch(`answered 200, and the page holds ${held} instead of ${wanted}`);
+        throw new Mismatch(`answered 200, and the page holds ${actual} instead of ${expected}`);
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run pages`: operates pages of real component libraries by refs alone, and compares what the gateway answered with
- * what the page holds. The libraries (`package.json`) are installed into a cache folder (`PORTICO_PAGES_CACHE`); that
- * needs a registry of packages, so it is no part of `npm test`. Words behind it choose tasks: `npm run pages -- monaco`.
+ * `npm run pages` operates pages of real component libraries only by refs, and compares the gateway's answers with the
+ * values of the page. It installs the libraries (`package.json`) into a cache folder (`PORTICO_PAGES_CACHE`). It is not a
+ * part of `npm test`, because it needs a package registry. Words select tasks: `npm run pages -- monaco`.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,16 +17,18 @@ const CACHE = process.env["PORTICO_PAGES_CACHE"] ?? join(homedir(), ".cache", "p
 
 const words = process.argv.slice(2).map((word) => word.toLowerCase());
 const titleOf = ({ library, query = "", what }: Task): string => `${library}${query}: ${what}`;
-const chosen = TASKS.filter((task) =>
+const selectedTasks = TASKS.filter((task) =>
   words.every((word) => titleOf(task).toLowerCase().includes(word)),
 );
 install();
-const site = await startSite(await bundlePages(new Set(chosen.map(({ library }) => library))));
+const site = await startSite(
+  await bundlePages(new Set(selectedTasks.map(({ library }) => library))),
+);
 const browser = await startBrowser();
 writeUpload();
 let failures = 0;
 try {
-  for (const task of chosen) {
+  for (const task of selectedTasks) {
     const result = await tryTask(browser, task);
     if (result !== "right") failures += 1;
     console.log(
@@ -37,10 +39,10 @@ try {
   await browser.stop();
   await site.stop();
 }
-console.log(`${chosen.length - failures} of ${chosen.length} tasks are right.`);
+console.log(`${selectedTasks.length - failures} of ${selectedTasks.length} tasks are right.`);
 process.exit(failures > 0 ? 1 : 0);
 
-/** Installs the libraries where their list has changed. */
+/** Installs the libraries if their list has changed. */
 function install(): void {
   const list = join(HERE, "package.json");
   const mark = join(CACHE, "installed.json");
@@ -48,13 +50,13 @@ function install(): void {
   console.log(`Installing the libraries into ${CACHE}`);
   mkdirSync(CACHE, { recursive: true });
   copyFileSync(list, join(CACHE, "package.json"));
-  // draft-js asks for an older React than the other libraries.
+  // draft-js requires an older React than the other libraries.
   const options = ["--no-audit", "--no-fund", "--legacy-peer-deps"];
   execFileSync("npm", ["install", ...options], { cwd: CACHE, stdio: "inherit" });
   copyFileSync(list, mark);
 }
 
-/** Path → content: a page and its script, and a style sheet where the library has one. */
+/** Returns the pages by path, each with its script, and with a style sheet if the library has one. */
 async function bundlePages(libraries: ReadonlySet<string>): Promise<Record<string, string>> {
   const { outputFiles } = await build({
     absWorkingDir: CACHE,
@@ -72,11 +74,11 @@ async function bundlePages(libraries: ReadonlySet<string>): Promise<Record<strin
   const files = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
   const pageOf = (name: string): string =>
     `<!doctype html><title>${name}</title><style>${files.get(`${name}.css`) ?? ""}</style>
-    <div id="root"></div><script type="module">${escaped(files.get(`${name}.js`)!)}</script>`;
+    <div id="root"></div><script type="module">${escapeScript(files.get(`${name}.js`)!)}</script>`;
   return Object.fromEntries([...libraries].map((name) => [`/${name}`, pageOf(name)]));
 }
 
-function escaped(script: string): string {
+function escapeScript(script: string): string {
   return script.replaceAll("</script", "<\\/script");
 }
 

@@ -1,10 +1,10 @@
-/** What is done on the pages, each in a fresh tab. */
+/** The tasks on the pages, each in a new tab. */
 import type { LibraryPage } from "./page.ts";
 
 export interface Task {
-  /** Name of the file in `sources/`, which is the library's. */
+  /** The name of the file in `sources/`, which is the library's name. */
   library: string;
-  /** The page's query, by which it chooses among options of the library. */
+  /** The page's query, which selects options of the library. */
   query?: string;
   what: string;
   run(page: LibraryPage): Promise<void>;
@@ -19,7 +19,7 @@ const TEXTS = ["", "word", "two words", "first line\nsecond line\nthird line", "
 interface Editor {
   library: string;
   query?: string;
-  /** The line of the interactive view that shows what takes the text. */
+  /** Matches the line of the text field in the interactive view. */
   field: RegExp;
 }
 
@@ -34,7 +34,7 @@ const EDITORS: readonly Editor[] = [
   { library: "monaco", query: "?editContext=false", field: /textbox "Code"/ },
 ];
 
-/** Each editor takes each text in each way, over the text that it holds and over the one before. */
+/** Tasks that enter each text into each editor in each way, and so replace the initial and the previous text. */
 const editorTasks = EDITORS.flatMap((editor) =>
   (["type", "type slowly", "fill"] as const).map(
     (way): Task => ({
@@ -70,7 +70,7 @@ const sortTask = (
   },
 });
 
-/** `select` is for lists that the browser draws: it must not answer 200 on others. */
+/** `select` works only on native lists, and must not answer 200 for others. */
 const refusalTask = (library: string, field: RegExp, values: string[]): Task => ({
   library,
   what: `select of ${field.source} is refused`,

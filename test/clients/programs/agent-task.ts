@@ -1,4 +1,4 @@
-/** The task of an agent: run two commands, one after the other, and say that it is done. */
+/** The task of an agent: to run two commands, one after another, and report that it is done. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Script, View } from "../../support/upstreams/dialect.ts";
@@ -11,23 +11,23 @@ const END = "The file holds the greeting.";
 
 type Call = NonNullable<Script["calls"]>[number];
 
-/** The call that runs a command, with one of the tools that the program offers; `undefined` where it offers none. */
+/** Returns the call that runs a command with one of the program's tools, or `undefined` if it offers none. */
 export type CallFor = (command: string, view: View, place: { dir: string }) => Call | undefined;
 
-/** One command after another, then the end. Requests without tools (for a title) get a text. */
+/** Calls one command after another, then ends. Requests without tools (for a title) receive a text. */
 function runCommands(callFor: CallFor): Model {
   return ({ view, seen }, place) => {
     const done = view.turns.flatMap(({ results }) => results).length;
     const command = COMMANDS[done];
     const call = command === undefined ? undefined : callFor(command, view, place);
-    const reasoning = thinksAloud(seen.body) ? { reasoning: "I run a command." } : {};
+    const reasoning = requestsThinking(seen.body) ? { reasoning: "I run a command." } : {};
     if (call === undefined) return { answer: { ...reasoning, text: [END] } };
     return { answer: { ...reasoning, calls: [{ id: `call_${done}`, ...call }] } };
   };
 }
 
-/** Whether a request, in the format of Anthropic or Gemini, asks for the model's thoughts. */
-function thinksAloud(body: any): boolean {
+/** True if a request in Anthropic's or Gemini's format asks for the model's thoughts. */
+function requestsThinking(body: any): boolean {
   const kind = body.thinking?.type;
   if (kind === "enabled" || kind === "adaptive") return true;
   return body.generationConfig?.thinkingConfig?.includeThoughts === true;
@@ -43,17 +43,17 @@ function findFault({ output, place, up }: Outcome): string | undefined {
   return output.includes(END) ? undefined : "the end";
 }
 
-/** What the programs that run commands have in common. */
+/** Returns the common parts of programs that run commands. */
 export function agentTask(callFor: CallFor): Pick<ClientProgram, "act" | "findFault"> {
   return { act: runCommands(callFor), findFault };
 }
 
-/** The first of these tools that the program offers; upstreams may know it by a longer name. */
+/** Returns the first of these tools that the program offers. */
 export function toolNamed(view: View, ...names: string[]): string | undefined {
   return names.find((name) => view.tools.includes(name));
 }
 
-/** For programs with one tool that takes a command. */
+/** Returns a `CallFor` for programs with one tool that accepts a command. */
 export function commandTool(name: string, more: Record<string, unknown> = {}): CallFor {
   return (command, view) =>
     toolNamed(view, name) === undefined ? undefined : { name, args: { command, ...more } };

@@ -4,7 +4,7 @@ import type { ClientProgram, Outcome } from "./program.ts";
 
 const FILES = { "one.txt": "first", "two.txt": "second" };
 
-/** An edit in aider's own form: the file's name, a fence, what is there, and what replaces it. */
+/** Returns an edit in aider's format: the file's name, a fence, the old text, and its replacement. */
 function editOf([file, word]: [string, string]): string {
   const edit = ["<<<<<<< SEARCH", "old", "=======", word, ">>>>>>> REPLACE"];
   return [file, "```", ...edit, "```", ""].join("\n");
@@ -20,7 +20,7 @@ function findFault({ place }: Outcome): string | undefined {
   return unchanged.length === 0 ? undefined : `the edit of ${unchanged.map(([file]) => file)}`;
 }
 
-/** It has no tools: the model writes edits as text. */
+/** Aider has no tools. The model writes edits as text. */
 export const aider: ClientProgram = {
   name: "aider",
   wayIn: "/v1/chat/completions",

@@ -34,7 +34,7 @@ export const codex: ClientProgram = {
   }),
 };
 
-/** With a model for which Codex brings its tools in an `additional_tools` item, and runs JavaScript that the model writes. */
+/** Uses a model for which Codex sends its tools in an `additional_tools` item, and runs JavaScript that the model writes. */
 export const codexWithCode: ClientProgram = {
   ...common,
   variant: "known model",

@@ -23,7 +23,7 @@ function continueCli(wayIn: WayIn): ClientProgram {
         CONTINUE_GLOBAL_DIR: join(place.home, "continue"),
         CONTINUE_TELEMETRY_ENABLED: "0",
       },
-      // JSON is YAML too.
+      // JSON is also valid YAML.
       files: { [join(place.home, "config.yaml")]: configuration(wayIn, place) },
     }),
     ...agentTask(commandTool("Bash")),

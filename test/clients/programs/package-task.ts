@@ -1,36 +1,37 @@
-/** The task of a package: a script in `scripts/` that calls it in every way that matters, and reports each check. */
+/** The task of a package: a script in `scripts/` calls it in every relevant way, and reports each check. */
 import { join } from "node:path";
 import type { ClientProgram, Model, Outcome, Place, WayIn } from "./program.ts";
 
 const WORDS = ["Hel", "lo"];
 
-/** Answers by what the last message of the user asks for. */
+/** Answers according to the last message of the user. */
 const act: Model = ({ view }) => {
   if (view.model.includes("no-such-model")) return { refuse: "model" };
-  const asked = view.turns.findLast(({ role, text }) => role === "user" && text !== "")?.text ?? "";
-  if (asked.includes("context length")) return { refuse: "context_length" };
-  if (asked.includes("rate limit")) return { refuse: "rate_limit" };
+  const question =
+    view.turns.findLast(({ role, text }) => role === "user" && text !== "")?.text ?? "";
+  if (question.includes("context length")) return { refuse: "context_length" };
+  if (question.includes("rate limit")) return { refuse: "rate_limit" };
   const results = view.turns.flatMap((turn) => turn.results);
   if (results.length > 0) return { answer: { text: [results.map(textOf).join(" and ")] } };
-  if (view.tools.length === 0 || !asked.includes("weather")) return { answer: { text: WORDS } };
+  if (view.tools.length === 0 || !question.includes("weather")) return { answer: { text: WORDS } };
   const calls = ["Rome", "Oslo"].map((city) => ({ name: "get_weather", args: { city } }));
   return { answer: { calls } };
 };
 
-/** Upstreams differ in whether a result is a text, a list of parts or an object. */
+/** Returns the text of a result, which is a string, a list of parts or an object, depending on the upstream. */
 function textOf({ text }: { text: unknown }): string {
-  const found = /sunny in \w+/.exec(JSON.stringify(text));
-  return found?.[0] ?? JSON.stringify(text);
+  const match = /sunny in \w+/.exec(JSON.stringify(text));
+  return match?.[0] ?? JSON.stringify(text);
 }
 
-/** A script prints `ok: CHECK` and `FAULT: CHECK: why`, and `done` at its end. */
+/** Finds faults in a script's output: lines `ok: CHECK` and `FAULT: CHECK: reason`, and `done` at the end. */
 function findFault({ output }: Outcome): string | undefined {
   const faults = [...output.matchAll(/^FAULT: ([^:]+)/gm)].map(([, check]) => check);
   if (faults.length > 0) return faults.join(", ");
   return /^done$/m.test(output) ? undefined : "the script's end";
 }
 
-/** A script in Python or JavaScript that uses a package. */
+/** Creates the program for a Python or JavaScript script that uses a package. */
 export function packageTask(
   script: string,
   name: string,
@@ -57,7 +58,7 @@ function python(script: string, { cache }: Place) {
   return { command: join(cache, "bin/python"), args: [join(scripts, script)] };
 }
 
-/** JavaScript finds its packages from the file's own place, so the scripts are copied beside them (see `install.ts`). */
+/** JavaScript resolves packages from the script's own directory, so the scripts are copied next to them (see `install.ts`). */
 function javascript(script: string, { cache }: Place) {
   return { command: process.execPath, args: [join(cache, "scripts", script)] };
 }

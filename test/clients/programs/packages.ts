@@ -17,7 +17,7 @@ const LANGCHAIN: ClientProgram["packages"] = [
   "langchain-anthropic==1.7.10",
 ];
 
-/** A package with the ways in that it knows. */
+/** Creates the programs of a package, one for each route that it supports. */
 function onEach(
   ways: readonly WayIn[],
   script: string,

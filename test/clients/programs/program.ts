@@ -1,18 +1,18 @@
-/** A client program that the runner installs and gives a task, and the model's side of that task. */
+/** A client program that the runner installs and runs with a task, and the model's side of that task. */
 import type { SeenRequest, View } from "../../support/upstreams/dialect.ts";
 import type { FakeProvider, Step } from "../../support/upstreams/server.ts";
 
 export interface Place {
-  /** Of the gateway, without a path. */
+  /** The gateway's address without a path. */
   url: string;
   token: string;
-  /** The name that the program asks for. */
+  /** The name of the model that the program requests. */
   model: string;
-  /** Where the program works. */
+  /** The program's working directory. */
   dir: string;
-  /** For its configuration. */
+  /** The directory of its configuration. */
   home: string;
-  /** Where its packages are installed. */
+  /** The directory in which its packages are installed. */
   cache: string;
 }
 
@@ -20,16 +20,16 @@ interface Start {
   command: string;
   args: string[];
   env?: Record<string, string>;
-  /** Files that the program reads, by their paths. */
+  /** Files that the program reads, by path. */
   files?: Record<string, string>;
 }
 
 export type WayIn = "/v1/chat/completions" | "/v1/messages" | "/v1/responses";
 
-/** What the upstream's model does with a request. */
+/** Returns the reaction of the upstream's model to a request. */
 export type Model = (request: { view: View; seen: SeenRequest }, place: { dir: string }) => Step;
 
-/** What a run leaves behind. */
+/** The result of a run. */
 export interface Outcome {
   output: string;
   place: Place;
@@ -38,17 +38,17 @@ export interface Outcome {
 
 export interface ClientProgram {
   name: string;
-  /** What differs from the program's plain task, in a few words: "two rate limits". */
+  /** The difference from the program's plain task, in a few words: "two rate limits". */
   variant?: string;
-  /** What is installed, with pinned versions; the first one is the program. */
+  /** The packages to install, with pinned versions. The first one is the program. */
   packages: readonly [string, ...string[]];
   registry: "npm" | "pip";
   wayIn: WayIn;
-  /** The name that the program asks for, where it knows more of some models; an alias of the gateway. */
+  /** The name of the model that the program requests, if it treats some models specially. It is an alias in the gateway. */
   model?: string;
   start(place: Place): Start;
   act: Model;
-  /** What went wrong, in a few words; `undefined` where the task is done. */
+  /** Returns the fault in a few words, or `undefined` if the task is done. */
   findFault(outcome: Outcome): string | undefined;
 }
 

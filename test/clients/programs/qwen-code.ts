@@ -8,7 +8,7 @@ const AUTH: Record<WayIn, string> = {
   "/v1/responses": "openai-responses",
 };
 
-/** It needs a newer Node than the gateway, which comes as a package. */
+/** Qwen Code needs a newer Node than the gateway, which is installed as a package. */
 function qwenCode(wayIn: WayIn): ClientProgram {
   const base = (url: string) => (wayIn === "/v1/messages" ? url : `${url}/v1`);
   return {

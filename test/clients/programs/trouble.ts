@@ -1,8 +1,8 @@
-/** Variants of a program's task in which the upstream refuses requests, for agents that know what to do then. */
+/** Variants of a program's task in which the upstream refuses requests, for agents that handle refusals. */
 import type { Problem } from "../../support/upstreams/dialect.ts";
 import type { ClientProgram } from "./program.ts";
 
-/** Refuses `times` requests, beginning with the one that brings the first result of a tool. */
+/** Refuses `times` requests, beginning with the one that contains the first tool result. */
 function refuseRequests(
   program: ClientProgram,
   problem: Problem,
@@ -18,13 +18,13 @@ function refuseRequests(
   };
 }
 
-/** The program waits, and does its task. */
+/** The program must wait, and then complete its task. */
 export function withRateLimits(program: ClientProgram): ClientProgram {
   const act = refuseRequests(program, "rate_limit", 2);
   return { ...program, variant: "two rate limits", act };
 }
 
-/** The program understands the refusal, and reports it in its own `words`. It would compact a longer history. */
+/** The program must recognise the refusal, and report it in its own `words`. With a longer history, it would compact it. */
 export function withLongPrompt(program: ClientProgram, words: string): ClientProgram {
   return {
     ...program,

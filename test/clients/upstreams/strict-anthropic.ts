@@ -1,4 +1,4 @@
-/** Anthropic's Messages API with its threads, and with what it demands of a request that asks for thinking. */
+/** Anthropic's Messages API with its threads, and with its requirements for requests with thinking. */
 import { anthropic } from "../../support/upstreams/anthropic.ts";
 import {
   type Dialect,
@@ -8,7 +8,7 @@ import {
 } from "../../support/upstreams/dialect.ts";
 
 const THREADS_BETA = "message-threads-2026-08-12";
-/** Of the thread that was used last. */
+/** The messages of the last thread. */
 let conversation: { role: string; content: unknown }[] = [];
 
 function withThread(seen: SeenRequest): SeenRequest {
@@ -25,7 +25,7 @@ function withThread(seen: SeenRequest): SeenRequest {
   return { ...seen, body: { ...body, messages: [...conversation] } };
 }
 
-/** A turn that goes on with the results of tools begins with the thinking that led to the calls. */
+/** Checks thinking: a turn that continues with tool results must begin with the thinking that led to the calls. */
 function needThinking({ thinking, tool_choice: choice, max_tokens: most, messages }: any): void {
   if (thinking?.type !== "enabled") return;
   need(thinking.budget_tokens >= 1024, "thinking.budget_tokens: must be at least 1024");
@@ -36,8 +36,9 @@ function needThinking({ thinking, tool_choice: choice, max_tokens: most, message
   );
   const last = messages.findLast(({ role }: any) => role === "assistant")?.content;
   const results = messages.at(-1).content;
-  const goesOn = Array.isArray(results) && results.some(({ type }: any) => type === "tool_result");
-  if (!goesOn) return;
+  const hasResults =
+    Array.isArray(results) && results.some(({ type }: any) => type === "tool_result");
+  if (!hasResults) return;
   const first = last[0]?.type;
   need(
     first === "thinking" || first === "redacted_thinking",

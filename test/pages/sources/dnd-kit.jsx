@@ -9,7 +9,7 @@ import { CSS } from "@dnd-kit/utilities";
 import { useState } from "react";
 import { createRoot } from "react-dom/client";
 
-/** With `?handle` only a handle starts the drag; with `?hold=MS` the item must be held for that long. */
+/** With `?handle`, only a handle starts the drag. With `?hold=MS`, the item must be held for that time. */
 const { handle, hold } = Object.fromEntries(new URLSearchParams(location.search));
 
 function Item({ id }) {

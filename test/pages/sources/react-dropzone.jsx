@@ -2,7 +2,7 @@ import { useState } from "react";
 import { useDropzone } from "react-dropzone";
 import { createRoot } from "react-dom/client";
 
-/** With `?noClick` the zone opens no chooser: it only takes drops. */
+/** With `?noClick`, the zone opens no chooser and accepts only drops. */
 const noClick = new URLSearchParams(location.search).has("noClick");
 
 function Zone() {

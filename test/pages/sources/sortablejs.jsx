@@ -1,6 +1,6 @@
 import Sortable from "sortablejs";
 
-/** With `?handle` only a handle starts the drag; with `?fallback` the library uses pointer events, not HTML5 drag. */
+/** With `?handle`, only a handle starts the drag. With `?fallback`, the library uses pointer events, not HTML5 drag. */
 const { handle, fallback } = Object.fromEntries(new URLSearchParams(location.search));
 const list = document.createElement("ul");
 for (const name of ["Alpha", "Beta", "Gamma"]) {

@@ -1,4 +1,4 @@
-/** The AI SDK: as an OpenAI-compatible provider, as OpenAI (Responses) and as Anthropic. */
+/** The AI SDK with its providers for OpenAI-compatible servers, for OpenAI (Responses) and for Anthropic. */
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
@@ -31,7 +31,7 @@ function checkUsage(usage) {
   assert.equal(usage.inputTokenDetails.cacheReadTokens, tokens.cached);
 }
 
-/** Whole and streamed. */
+/** Checks the error of a refused request, whole and streamed. */
 async function refusals(prompt, more, check) {
   check(await raised(() => generateText(asking(prompt, more))));
   const errors = [];

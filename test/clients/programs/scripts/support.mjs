@@ -1,4 +1,4 @@
-/** Runs checks one by one and reports them; `package-task.ts` reads the report. */
+/** Runs checks one by one and reports them. `package-task.ts` parses the report. */
 import assert from "node:assert/strict";
 
 export { assert };
@@ -7,7 +7,7 @@ export const token = process.env.PORTICO_TOKEN;
 export const model = process.env.PORTICO_MODEL;
 export const wayIn = process.env.PORTICO_WAY_IN;
 export const unknownModel = "up/no-such-model";
-/** The upstream counts these for every answer. */
+/** The upstream's usage in every answer. */
 export const tokens = { prompt: 20, cached: 5, completion: 7 };
 export const cityTool = {
   type: "object",
@@ -15,7 +15,7 @@ export const cityTool = {
   required: ["city"],
 };
 
-/** `checks` are functions by their names. */
+/** Runs `checks`, which are functions by name. */
 export async function run(checks) {
   for (const [name, check] of Object.entries(checks)) {
     try {
@@ -28,7 +28,7 @@ export async function run(checks) {
   console.log("done");
 }
 
-/** The error that a request raises. */
+/** Returns the error that a request raises. */
 export async function raised(request) {
   try {
     await request();

@@ -1,4 +1,4 @@
-"""Runs checks one by one and reports them; `package-task.ts` reads the report."""
+"""Runs checks one by one and reports them. `package-task.ts` parses the report."""
 import asyncio
 import inspect
 import os
@@ -9,7 +9,7 @@ TOKEN = os.environ["PORTICO_TOKEN"]
 MODEL = os.environ["PORTICO_MODEL"]
 WAY_IN = os.environ["PORTICO_WAY_IN"]
 UNKNOWN_MODEL = "up/no-such-model"
-# The upstream counts these for every answer.
+# The upstream's usage in every answer.
 PROMPT_TOKENS, CACHED_TOKENS, COMPLETION_TOKENS = 20, 5, 7
 CITY_SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -19,7 +19,7 @@ def equal(got, expected):
 
 
 def run(*checks):
-    # Clients keep connections that belong to the loop.
+    # All checks share one loop, because clients keep connections that belong to it.
     loop = asyncio.new_event_loop()
     for check in checks:
         name = check.__name__.replace("_", " ")
@@ -35,7 +35,7 @@ def run(*checks):
 
 
 def raised(request):
-    """The error that a request raises."""
+    """Returns the error that a request raises."""
     try:
         request()
     except Exception as error:
