@@ -1,4 +1,4 @@
-/** What a turn costs beside the model: the store, the events, the prompt, the loop. */
+/** Measures the cost of a turn without the model: the store, the events, the prompt, the loop. */
 import { TURN_CONFIG, turns } from "./compare/areas/agent.ts";
 import type { Reading } from "./compare/area.ts";
 import { build, end, startBuilt } from "./harness/built.ts";
@@ -14,22 +14,26 @@ export default async function bench(): Promise<Bench> {
     await turns(gateway, 1);
     const readings: Reading[] = [];
     for (let round = 0; round < ROUNDS; round++) readings.push(await turns(gateway, 1));
-    const of = (figure: string) => median(readings.map((one) => one[figure]!));
+    const medianOf = (figure: string) => median(readings.map((reading) => reading[figure]!));
     return {
       name: "agent",
       figures: [
         {
           what: "a whole turn over HTTP with echo, median",
-          value: of("p50 ms"),
+          value: medianOf("p50 ms"),
           unit: "ms",
           limit: 10,
         },
         {
           what: "a whole turn over HTTP with echo, 95th percentile",
-          value: of("p95 ms"),
+          value: medianOf("p95 ms"),
           unit: "ms",
         },
-        { what: "a whole turn over HTTP with echo, CPU", value: of("CPU µs/turn"), unit: "µs" },
+        {
+          what: "a whole turn over HTTP with echo, CPU",
+          value: medianOf("CPU µs/turn"),
+          unit: "µs",
+        },
       ],
     };
   } finally {

@@ -1,12 +1,12 @@
 /**
- * What the browser plugin costs a gateway that never uses a browser: starts with and without it, in turns. Processor
- * time instead of time, and the tenth of many runs that was least disturbed, since the difference is small.
+ * Measures the cost of the browser plugin for a gateway that never uses a browser: starts with and without it alternate. The
+ * difference is small, so it compares processor times, and their 10th percentile, which is the least disturbed.
  */
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDir } from "../support/temporary.ts";
-import { build, freePort, healthy, portico } from "./harness/built.ts";
+import { build, freePort, waitUntilHealthy, portico } from "./harness/built.ts";
 import { percentile, residentMegabytes } from "./harness/measure.ts";
 import type { Bench } from "./run.ts";
 
@@ -18,12 +18,12 @@ interface Start {
   megabytes: number;
 }
 
-/** Of all threads so far. */
+/** Returns the processor time of all threads so far. */
 function cpuMs(pid: number): number {
-  const spent = readdirSync(`/proc/${pid}/task`).map((thread) =>
+  const nanoseconds = readdirSync(`/proc/${pid}/task`).map((thread) =>
     Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]),
   );
-  return spent.reduce((sum, ns) => sum + ns, 0) / 1e6;
+  return nanoseconds.reduce((sum, ns) => sum + ns, 0) / 1e6;
 }
 
 async function start(home: string): Promise<Start> {
@@ -31,13 +31,13 @@ async function start(home: string): Promise<Start> {
   const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", port], {
     stdio: "ignore",
   });
-  await healthy(`http://127.0.0.1:${port}/health`, child);
-  const spent = cpuMs(child.pid!);
+  await waitUntilHealthy(`http://127.0.0.1:${port}/health`, child);
+  const cpuTimeMs = cpuMs(child.pid!);
   await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
   const megabytes = residentMegabytes(child.pid!);
   child.kill("SIGTERM");
   await new Promise((resolve) => child.once("exit", resolve));
-  return { cpuMs: spent, megabytes };
+  return { cpuMs: cpuTimeMs, megabytes };
 }
 
 export default async function browserStart(): Promise<Bench> {
@@ -54,9 +54,9 @@ export default async function browserStart(): Promise<Bench> {
     starts.whole.push(both.whole);
     starts.without.push(both.without);
   }
-  const typical = (which: Start[], what: keyof Start): number =>
+  const typical = (starts: Start[], figure: keyof Start): number =>
     percentile(
-      which.map((one) => one[what]),
+      starts.map((start) => start[figure]),
       0.1,
     );
   const share = (what: keyof Start): number =>

@@ -1,6 +1,6 @@
-/** The control API against playwright-core used directly, turn by turn on the same pages, each with a process of its own. */
+/** Compares the control API with direct use of playwright-core, in alternation on the same pages, each with its own browser. */
 import { chromium, type Page } from "playwright-core";
-import { BROWSER_CONFIG, controlOf } from "./compare/areas/browser.ts";
+import { BROWSER_CONFIG, findControl } from "./compare/areas/browser.ts";
 import { build, end, startBuilt } from "./harness/built.ts";
 import { median } from "./harness/measure.ts";
 import { startSite } from "./harness/site.ts";
@@ -9,35 +9,35 @@ import type { Bench, Figure } from "./run.ts";
 const ROUNDS = 41;
 const PAGE_ROUNDS = 21;
 const START_ROUNDS = 5;
-/** They warm caches up. */
-const UNCOUNTED = 3;
+/** The number of rounds that only warm up caches. */
+const WARM_UP = 3;
 const { executablePath } = BROWSER_CONFIG.browser;
 
 type Work = () => Promise<unknown>;
 
 /**
- * Begins anywhere within a frame of the screen. A click ends with a frame of its browser: begun back to back, two
- * browsers of 60 frames a second keep step, and one pays for what the other has to wait.
+ * Waits for a random time, so that the work starts at any point of a screen frame. A click ends with a frame of its browser.
+ * Without the wait, two browsers at 60 frames per second would stay synchronised, and one would pay for the other's waiting.
  */
-const outOfStep = (): Promise<unknown> =>
+const waitRandomly = (): Promise<unknown> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
 
-async function timed(work: Work): Promise<number> {
-  await outOfStep();
+async function measureMs(work: Work): Promise<number> {
+  await waitRandomly();
   const start = performance.now();
   await work();
   return performance.now() - start;
 }
 
-/** Medians, ms, of two ways to do the same. They take turns, so that whatever else the machine does meets both. */
+/** Returns the medians in ms of two ways to do the same. They alternate, so that other work of the machine affects both. */
 async function inTurns(
   rounds: number,
   own: Work,
   direct: Work,
 ): Promise<{ own: number; direct: number }> {
   const times: { own: number[]; direct: number[] } = { own: [], direct: [] };
-  for (let round = -UNCOUNTED; round < rounds; round++) {
-    const both = { direct: await timed(direct), own: await timed(own) };
+  for (let round = -WARM_UP; round < rounds; round++) {
+    const both = { direct: await measureMs(direct), own: await measureMs(own) };
     if (round < 0) continue;
     times.own.push(both.own);
     times.direct.push(both.direct);
@@ -52,7 +52,7 @@ export default async function bench(): Promise<Bench> {
   build();
   const site = await startSite();
   const gateway = await startBuilt({ config: BROWSER_CONFIG });
-  const { port } = await controlOf(gateway);
+  const { port } = await findControl(gateway);
   const headers = { authorization: `Bearer ${gateway.token}`, "content-type": "application/json" };
   const figures: Figure[] = [];
 
@@ -83,7 +83,7 @@ export default async function bench(): Promise<Bench> {
   try {
     const starts: { own: number[]; direct: number[] } = { own: [], direct: [] };
     for (let round = 0; round <= START_ROUNDS; round++) {
-      const own = await timed(() => call("POST", "/tabs/open", { url: "about:blank" }));
+      const own = await measureMs(() => call("POST", "/tabs/open", { url: "about:blank" }));
       await call("POST", "/stop");
       const opened = performance.now();
       const browser = await launch();

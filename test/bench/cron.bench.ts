@@ -1,16 +1,16 @@
 /**
- * 10,000 jobs and 1,000 polls in one gateway: what they cost at start and at rest, and how late a thousand jobs are that
- * fall due at once.
+ * Measures the costs of 10,000 jobs and 1,000 polls in one gateway at start and at rest, and the delay of a thousand jobs
+ * that are due at once.
  */
 import {
   CRON_CONFIG,
   JOBS,
   POLLS,
-  TOGETHER,
-  allAtOnce,
-  atRest,
-  fill,
-  startWith,
+  SIMULTANEOUS_JOBS,
+  fireTogether,
+  idleCpu,
+  createEntries,
+  startCopy,
 } from "./compare/areas/cron.ts";
 import { build, end, startBuilt } from "./harness/built.ts";
 import { median, percentile } from "./harness/measure.ts";
@@ -25,14 +25,14 @@ export default async function cron(): Promise<Bench> {
     await startBuilt({ config: CRON_CONFIG }),
   ];
   try {
-    await fill(full);
+    await createEntries(full);
     const starts = { empty: [] as number[], full: [] as number[] };
     for (let i = 0; i < STARTS; i++) {
-      starts.empty.push((await startWith(empty)).ms);
-      starts.full.push((await startWith(full)).ms);
+      starts.empty.push((await startCopy(empty)).ms);
+      starts.full.push((await startCopy(full)).ms);
     }
-    const rest = await atRest(full);
-    const { late } = await allAtOnce(full);
+    const rest = await idleCpu(full);
+    const { late } = await fireTogether(full);
     const added = median(starts.full) - median(starts.empty);
     return {
       name: "cron and polls",
@@ -50,12 +50,12 @@ export default async function cron(): Promise<Bench> {
           limit: 1,
         },
         {
-          what: `${TOGETHER} jobs due at once: late, 50th percentile`,
+          what: `${SIMULTANEOUS_JOBS} jobs due at once: late, 50th percentile`,
           value: median(late),
           unit: "ms",
         },
         {
-          what: `${TOGETHER} jobs due at once: late, 99th percentile`,
+          what: `${SIMULTANEOUS_JOBS} jobs due at once: late, 99th percentile`,
           value: percentile(late, 0.99),
           unit: "ms",
           limit: 100,

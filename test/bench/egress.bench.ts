@@ -1,7 +1,7 @@
 /**
- * A page with 100 sub-resources, fetched as a browser would (six connections), directly and through the egress proxy.
- * Browser and site each have a thread of their own, as they have in life; the proxy runs on the gateway's. The stand-in
- * for a browser spends as much time on a resource as Chromium does on a small script (490 ms for 100, measured).
+ * Fetches a page with 100 sub-resources as a browser would (over six connections), directly and through the egress proxy.
+ * The simulated browser and the site each have their own thread, as in reality, and the proxy runs in the main thread, like
+ * the gateway. The simulated browser spends the same time on a resource as Chromium on a small script (490 ms for 100, measured).
  */
 import { Worker } from "node:worker_threads";
 import { startEgressProxy } from "../../plugins/egress/proxies/proxy.ts";
@@ -18,7 +18,7 @@ const server = require("node:http").createServer((req, res) => setTimeout(() => 
 server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
 `;
 
-// A fresh browser has no connections yet: each load pays for making them.
+// Each load includes the time for opening connections, since a new browser has none yet.
 const BROWSER = `
 const { parentPort } = require("node:worker_threads");
 const http = require("node:http");

@@ -1,7 +1,7 @@
 /**
- * Turns by webhook into one PostgreSQL that several gateways, or the workers of one gateway, share: how long 20 callers
- * wait until 400 turns are accepted, and until all of them are done, beside one gateway alone. Whatever the callers and
- * the server's log say of refusals, deadlocks and long lock waits is counted too.
+ * Sends turns by webhook to several gateways, or to the workers of one gateway, that share a PostgreSQL. Measures the time
+ * until 400 turns of 20 callers are accepted and done, compared with a single gateway. Also counts refusals, deadlocks and
+ * long lock waits.
  */
 import { startPostgres } from "../support/machine/postgres.ts";
 import { type BuiltGateway, build, end, startBuilt } from "./harness/built.ts";
@@ -13,7 +13,7 @@ const TURNS = 400;
 const ROUNDS = 3;
 const GIVE_UP_MS = 120_000;
 const TOKEN = "bench-token";
-/** Acceptance by several gateways takes at most this many times what it takes by one. */
+/** The limit for acceptance by several gateways, as a multiple of the time of one gateway. */
 const SLOWEST = 3;
 
 interface Setup {
@@ -30,7 +30,7 @@ const SETUPS: readonly Setup[] = [
   { what: "1 gateway with 4 workers", gateways: 1, workers: 4 },
 ];
 
-/** The medians of the rounds, and the sums of what must not happen. */
+/** The medians of the rounds, and the numbers of events that must not occur. */
 interface Result {
   acceptedMs: number;
   doneMs: number;
@@ -81,7 +81,7 @@ async function measure({ gateways: count, workers }: Setup): Promise<Result> {
     };
   } finally {
     await Promise.all(gateways.map(({ process: child }) => end(child)));
-    // it reports deadlocks as an error; here they are a figure
+    // `stop` throws if there were deadlocks, but here they are a figure
     await server.stop().catch(() => {});
   }
 }
@@ -97,7 +97,7 @@ function configOf(url: string, workers: number): object {
 
 const countOf = (text: string, words: string): number => text.split(words).length - 1;
 
-/** Each turn has a session of its own; the callers send to the gateways in turn. */
+/** Runs one round. Each turn has its own session, and the callers alternate between the gateways. */
 async function round(
   gateways: readonly BuiltGateway[],
   name: string,

@@ -1,4 +1,4 @@
-/** Hooks: from a save to the new version live, memory over thousands of reloads, and what one call costs. */
+/** Hooks: the time from a save until it is live, memory over thousands of reloads, and the cost of a call. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -74,12 +74,12 @@ async function memoryOfReloads(): Promise<Figure[]> {
   const began = performance.now();
   for (let n = 0; n < reloads; n++) await reload(1000 + n);
   const ms = (performance.now() - began) / reloads;
-  const grown = heap() - before;
+  const growth = heap() - before;
   const generation = home.host.info("a").loaded?.generation ?? 0;
   await home.stop();
   if (generation < reloads) throw new Error(`only ${generation} of ${reloads} reloads took place`);
   return [
-    { what: `heap grown by ${reloads} reloads`, value: round(grown / 1e6), unit: "MB", limit: 10 },
+    { what: `heap grown by ${reloads} reloads`, value: round(growth / 1e6), unit: "MB", limit: 10 },
     { what: "one reload, write included", value: round(ms), unit: "ms" },
   ];
 }
@@ -105,7 +105,7 @@ async function costOfCalls(): Promise<Figure[]> {
   ];
 }
 
-/** The best of five rounds, in µs: other work on the machine only ever adds. */
+/** Returns the best of five rounds in µs, since other work on the machine only adds time. */
 async function perCall(home: HookHome): Promise<number> {
   const context = { text: "q", list: [], fixed: "stays" };
   let best = Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** What the kernel's HTTP layer (guards, credentials, routing, JSON) costs beside a bare node:http server. */
+/** Compares the kernel's HTTP layer (guards, credentials, routing, JSON) with a bare node:http server. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
@@ -62,21 +62,21 @@ async function start(name: string, file: string): Promise<Subject> {
   return { name, process: child, port };
 }
 
-/** Rounds of the subjects in turn, so that a busy machine slows all of them alike; the median of each. */
+/** Runs alternating rounds of the subjects, so that a busy machine slows them equally. Returns the medians of each. */
 async function compare(subjects: readonly Subject[], method: "GET" | "POST", connections: number) {
-  const seen = subjects.map((): { perSecond: number; cpuMicros: number }[] => []);
+  const readings = subjects.map((): { perSecond: number; cpuMicros: number }[] => []);
   for (let i = 0; i <= rounds; i++) {
     for (const [index, subject] of subjects.entries()) {
       const before = await cpu(subject);
       const count = await load(subject.port, method, connections);
       const micros = (await cpu(subject)) - before;
       if (i > 0)
-        seen[index]?.push({ perSecond: (count * 1000) / roundMs, cpuMicros: micros / count });
+        readings[index]?.push({ perSecond: (count * 1000) / roundMs, cpuMicros: micros / count });
     }
   }
-  return seen.map((all) => ({
-    perSecond: median(all.map((one) => one.perSecond)),
-    cpuMicros: median(all.map((one) => one.cpuMicros)),
+  return readings.map((all) => ({
+    perSecond: median(all.map((reading) => reading.perSecond)),
+    cpuMicros: median(all.map((reading) => reading.cpuMicros)),
   }));
 }
 

@@ -1,7 +1,7 @@
 /**
- * The scan that counts a JSON text before it is parsed (kernel/text/json-scan.ts), beside `JSON.parse` of the same text,
- * in processor time. `requests` is what clients send, so the scan must be a small part of its parsing; the others are the
- * shapes that keep it busiest for their size.
+ * Compares the scan that counts a JSON text before it is parsed (kernel/text/json-scan.ts) with `JSON.parse` of the same
+ * text, in processor time. `requests` is typical of clients, so its scan must take a small part of the parsing time. The
+ * other shapes are the most expensive ones for their size.
  */
 import { DEFAULT_JSON_LIMITS, scanJson } from "../../kernel/text/json-scan.ts";
 import { median } from "./harness/measure.ts";
@@ -29,7 +29,7 @@ function cpuMs(work: () => unknown): number {
 
 console.log("shape             MB   scan ms  parse ms   within the limits");
 for (const [name, text] of Object.entries(shapes)) {
-  // As a body's text is: one flat string.
+  // A flat string, like the text of a body.
   const flat = Buffer.from(text).toString("latin1");
   const times = (work: () => unknown) =>
     median(Array.from({ length: ROUNDS }, () => cpuMs(work))).toFixed(1);

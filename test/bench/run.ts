@@ -1,7 +1,7 @@
 /**
- * `npm run bench [words]`: runs every `*.bench.ts` in a process of its own and prints its figures beside their limits;
- * `npm run bench -- compare BASE [areas]` is in compare/. What is measured in the process of the benchmark itself is
- * compiled first, as what users run is: a loader's names on closures and source maps would be measured otherwise.
+ * `npm run bench [words]` runs every `*.bench.ts` in a process of its own and prints its figures with their limits.
+ * `npm run bench -- compare BASE [areas]` is in compare/. The benchmarks are compiled first, like the code that users run,
+ * because a loader's names on closures and source maps would otherwise be measured, too.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
@@ -12,13 +12,13 @@ export interface Figure {
   what: string;
   value: number;
   unit: string;
-  /** What the project asks for, in the same unit. */
+  /** The project's requirement, in the same unit. */
   limit?: number;
-  /** `max`: at most the limit (default); `min`: at least. */
+  /** `max`: at most the limit (default); `min`: at least the limit. */
   bound?: "max" | "min";
-  /** Of its readings: nine of ten lie above the one, and below the other. */
+  /** The 10th and 90th percentiles of its readings. */
   spread?: [low: number, high: number];
-  /** What a ratio compares with. */
+  /** The baseline of a ratio. */
   ratioTo?: string;
 }
 export interface Bench {
@@ -30,17 +30,17 @@ const [, , only, ...rest] = process.argv;
 if (only === "--compiled") await runCompiled(rest);
 else await runAll(only === undefined ? [] : [only, ...rest]);
 
-/** `given`: the words of the command line. */
-async function runAll(given: readonly string[]): Promise<void> {
+/** Runs the benchmarks that the words of the command line select. */
+async function runAll(words: readonly string[]): Promise<void> {
   const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".bench.ts"))
-    .filter((file) => given.length === 0 || given.some((word) => file.includes(word)))
+    .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
     .sort();
-  // in the package, where packages are found
+  // in the package, so that imports of packages resolve
   const outdir = join(import.meta.dirname, "../../node_modules", `.bench-${process.pid}`);
   const compiled = (file: string) => join(outdir, "test/bench", file.replace(/\.ts$/, ".js"));
   try {
-    const calls = given[0] === "compare" ? [given] : files.map((file) => [compiled(file)]);
+    const calls = words[0] === "compare" ? [words] : files.map((file) => [compiled(file)]);
     await bundleSuite(["bench/run.ts", ...files.map((file) => join("bench", file))], outdir);
     for (const call of calls) {
       const command = [
@@ -58,10 +58,10 @@ async function runAll(given: readonly string[]): Promise<void> {
   }
 }
 
-async function runCompiled([what = "", ...given]: readonly string[]): Promise<void> {
+async function runCompiled([what = "", ...words]: readonly string[]): Promise<void> {
   if (what === "compare") {
     const { compare } = await import("./compare/compare.ts");
-    await compare(given);
+    await compare(words);
   } else {
     const { default: bench } = (await import(what)) as { default: () => Promise<Bench> };
     print(await bench());
@@ -72,19 +72,19 @@ async function runCompiled([what = "", ...given]: readonly string[]): Promise<vo
 function print({ name, figures }: Bench): void {
   console.log(`\n${name}`);
   for (const { what, value, unit, limit, bound, ratioTo, spread } of figures) {
-    const shown = `${round(value)} ${unit}`.trim();
+    const valueText = `${round(value)} ${unit}`.trim();
     const between = spread ? ` (${round(spread[0])}–${round(spread[1])})` : "";
     const against = ratioTo ? `${between} (to ${ratioTo})` : between;
     console.log(
-      `  ${what.padEnd(60)} ${shown.padStart(14)}${against}${verdict(value, limit, bound)}`,
+      `  ${what.padEnd(60)} ${valueText.padStart(14)}${against}${verdict(value, limit, bound)}`,
     );
   }
 }
 
 function verdict(value: number, limit: number | undefined, bound: "max" | "min" = "max"): string {
   if (limit === undefined) return "";
-  const met = bound === "max" ? value <= limit : value >= limit;
-  return `   ${bound === "max" ? "≤" : "≥"} ${limit} ${met ? "met" : "NOT MET"}`;
+  const isMet = bound === "max" ? value <= limit : value >= limit;
+  return `   ${bound === "max" ? "≤" : "≥"} ${limit} ${isMet ? "met" : "NOT MET"}`;
 }
 
 function round(value: number): number {

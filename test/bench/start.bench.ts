@@ -1,4 +1,4 @@
-/** What a start, an idle gateway, a management command and an event cost. Measures the build, as users run it. */
+/** Measures the costs of a start, an idle gateway, a management command and an event, in the build that users run. */
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { Bus } from "../../kernel/host/bus.ts";
 import { createLog } from "../../kernel/log/log.ts";
 import { packageDir } from "../support/gateway.ts";
 import { temporaryDir } from "../support/temporary.ts";
-import { build, freePort, healthy, portico } from "./harness/built.ts";
+import { build, freePort, waitUntilHealthy, portico } from "./harness/built.ts";
 import { median, residentMegabytes } from "./harness/measure.ts";
 import type { Bench } from "./run.ts";
 
@@ -24,7 +24,7 @@ export default async function start(): Promise<Bench> {
     const child = spawn(process.execPath, [portico, "start", "--home", home, "--port", port], {
       stdio: "ignore",
     });
-    await healthy(`http://127.0.0.1:${port}/health`, child);
+    await waitUntilHealthy(`http://127.0.0.1:${port}/health`, child);
     if (run > 0) starts.push(performance.now() - began);
     if (run === runs) {
       await new Promise((resolve) => setTimeout(resolve, 5000));
@@ -75,7 +75,7 @@ async function emitMicroseconds(): Promise<number> {
   return ((performance.now() - began) * 1000) / rounds;
 }
 
-/** A real installation of the lock file in an empty directory, as a user without the development packages has it. */
+/** Installs the package in an empty directory without development packages, as a user would, and returns the size in MB. */
 function installedMegabytes(): number {
   const dir = temporaryDir("portico-install-");
   for (const name of [

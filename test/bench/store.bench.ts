@@ -1,7 +1,7 @@
 /**
- * Durable enqueues of many callers beside bare inserts: into SQLite, all that wait in one transaction; into PostgreSQL, by
- * prepared statements over as many connections. On PostgreSQL also without syncs: what there is to gain by sharing them
- * goes with the disk, and the ratio with it.
+ * Compares durable enqueues of many callers with bare inserts: in SQLite, with one transaction for all waiting inserts; in
+ * PostgreSQL, with prepared statements over the same number of connections. PostgreSQL is also measured without syncs,
+ * because the gain from shared syncs, and so the ratio, depends on the disk.
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -18,7 +18,7 @@ import type { Bench, Figure } from "./run.ts";
 const CALLERS = 64;
 const ROUNDS = 15;
 const ROUND_MS = 400;
-/** As many as a gateway holds. */
+/** The same number of connections as a gateway has. */
 const CONNECTIONS = 10;
 const TEXT = "a wake of an ordinary size, with some words in it";
 
@@ -54,14 +54,14 @@ async function embedded(): Promise<Figure[]> {
     fdatasyncSync(file);
     await new Promise(setImmediate);
   };
-  const seen = await inTurn({
+  const rates = await measureInTurns({
     ours: enqueues(store),
     bare,
     oneLane: enqueues(store, "one"),
   });
-  // by themselves: the next commit has to sync what they have left to the system
-  const { limits } = await inTurn({ limits: () => store.take("bench", 1, 1e9, 60_000) });
-  const lone = await inTurn({ ours: enqueues(store, "lone"), bare, single }, 1);
+  // measured alone, because the next commit would have to sync their writes
+  const { limits } = await measureInTurns({ limits: () => store.take("bench", 1, 1e9, 60_000) });
+  const lone = await measureInTurns({ ours: enqueues(store, "lone"), bare, single }, 1);
   await store.enqueue({
     items: Array.from({ length: 100_000 }, (_, n) => item(`b${n}`, `lane${n}`)),
   });
@@ -93,18 +93,18 @@ async function embedded(): Promise<Figure[]> {
     },
     {
       what: `SQLite, ${CALLERS} callers: durable enqueue`,
-      value: median(seen.ours),
+      value: median(rates.ours),
       unit: "items/s",
     },
     {
       what: `SQLite, ${CALLERS} callers`,
-      ...ratios(seen.ours, seen.bare),
+      ...ratios(rates.ours, rates.bare),
       unit: "×",
       ratioTo: "bare inserts, one transaction for all that wait",
     },
     {
       what: `SQLite, ${CALLERS} callers: into one lane`,
-      value: median(seen.oneLane),
+      value: median(rates.oneLane),
       unit: "items/s",
     },
     { what: `SQLite, ${CALLERS} callers: rate limit`, value: median(limits), unit: "calls/s" },
@@ -123,7 +123,7 @@ async function distributed(fsync: "on" | "off"): Promise<Figure[]> {
   const store = openStore({ url, log: quietLog() });
   await store.open();
   const pool = new Pool({ connectionString: url, max: CONNECTIONS });
-  pool.on("error", () => {}); // of connections that end with the server
+  pool.on("error", () => {}); // connections that end with the server emit errors
   try {
     await pool.query("CREATE TABLE bare (id TEXT PRIMARY KEY, lane TEXT, kind TEXT, body TEXT)");
     let n = 0;
@@ -132,7 +132,7 @@ async function distributed(fsync: "on" | "off"): Promise<Figure[]> {
       const { id, lane, kind, body } = item(`p${n++}`, `l${n % CALLERS}`);
       return pool.query({ name: "bare", text, values: [id, lane, kind, JSON.stringify(body)] });
     };
-    const { ours, bare: theirs } = await inTurn({ ours: enqueues(store), bare });
+    const { ours, bare: theirs } = await measureInTurns({ ours: enqueues(store), bare });
     const where = `PostgreSQL, ${CALLERS} callers${fsync === "off" ? ", no syncs" : ""}`;
     return [
       { what: `${where}: durable enqueue`, value: median(ours), unit: "items/s" },
@@ -155,9 +155,10 @@ function item(id: string, lane: string) {
   return { id, lane, kind: "turn", body: { text: TEXT } };
 }
 
-let made = 0;
+let itemCount = 0;
 function enqueues(store: Store, lane?: string): Call {
-  return () => store.enqueue({ items: [item(`i${made++}`, lane ?? `l${made % CALLERS}`)] });
+  return () =>
+    store.enqueue({ items: [item(`i${itemCount++}`, lane ?? `l${itemCount % CALLERS}`)] });
 }
 
 function bareSqlite(file: string): Call {
@@ -169,15 +170,15 @@ function bareSqlite(file: string): Call {
   const insert = db.prepare("INSERT INTO bare (id, lane, kind, body) VALUES (?, ?, ?, ?)");
   let waiting: (() => void)[] = [];
   function flush(): void {
-    const told = waiting;
+    const batch = waiting;
     waiting = [];
     db.exec("BEGIN");
-    for (const _ of told) {
-      const { id, lane, kind, body } = item(`s${made++}`, `l${made % CALLERS}`);
+    for (const _ of batch) {
+      const { id, lane, kind, body } = item(`s${itemCount++}`, `l${itemCount % CALLERS}`);
       insert.run([id, lane, kind, JSON.stringify(body)]);
     }
     db.exec("COMMIT");
-    for (const tell of told) tell();
+    for (const resolve of batch) resolve();
   }
   return () =>
     new Promise<void>((resolve) => {
@@ -185,23 +186,23 @@ function bareSqlite(file: string): Call {
     });
 }
 
-/** Calls a second of each, in short rounds in turn; the first of each warms up. */
-async function inTurn<K extends string>(
+/** Returns the calls per second of each, in short alternating rounds. The first round is a warm-up. */
+async function measureInTurns<K extends string>(
   calls: Record<K, Call>,
   callers = CALLERS,
 ): Promise<Record<K, number[]>> {
   const names = Object.keys(calls) as K[];
-  const seen = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<
+  const rates = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<
     K,
     number[]
   >;
   for (let round = 0; round <= ROUNDS; round++) {
     for (const name of names) {
       const rate = await callsPerSecond(calls[name], callers);
-      if (round > 0) seen[name].push(rate);
+      if (round > 0) rates[name].push(rate);
     }
   }
-  return seen;
+  return rates;
 }
 
 async function callsPerSecond(call: Call, callers: number): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * What one trivial handler of `message:streaming` costs: two built gateways, one with it and one without, by the same 50
- * streams of 100 chunks, in turn. The upstream writes twenty chunks at a time, or each by itself.
+ * Measures the cost of a trivial handler of `message:streaming`: two built gateways, with and without it, alternate with the
+ * same 50 streams of 100 chunks. The upstream writes twenty chunks at a time, or each one separately.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -16,13 +16,13 @@ import { median, ratios } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const ROUNDS = 15;
-const LEAST = 0.8;
+const MIN_RATIO = 0.8;
 const HOOK = {
   "hooks/trivial/HOOK.md": "---\nevents: [message:streaming]\n---\n\n# A hook\n",
   "hooks/trivial/handler.ts":
     "export default (event) => {\n  event.context.text = event.context.text;\n};\n",
 };
-/** How the upstream writes → what it is asked for. */
+/** The upstream's ways of writing, each with its plan. */
 const PLANS: Record<string, StreamPlan> = {
   "20 chunks a write": { chunks: 100, delayMs: 0 },
   "a chunk a write": { chunks: 100, delayMs: 0, bytes: 5 },
@@ -61,7 +61,7 @@ async function compare(
   const [bare, hooked]: [Load[], Load[]] = [[], []];
   for (let round = 0; round <= ROUNDS; round++) {
     const readings = [await streams(without, plan), await streams(withHook, plan)] as const;
-    if (round === 0) continue; // warms up
+    if (round === 0) continue; // the first round is a warm-up
     bare.push(readings[0]);
     hooked.push(readings[1]);
   }
@@ -77,7 +77,7 @@ async function compare(
       what: `${how}: ratio`,
       ...ratio,
       unit: "×",
-      limit: LEAST,
+      limit: MIN_RATIO,
       bound: "min",
       ratioTo: "no handler",
     },

@@ -1,7 +1,7 @@
 /**
- * Durable wakes a second, beside bare servers for the same bodies. Over one connection: one that inserts into SQLite and
- * syncs, which is what the project measures itself by, and one that appends to a file and syncs. Over 64: one that commits
- * all that came in meanwhile together, and one that appends it all to a file.
+ * Measures durable wakes per second, compared with bare servers for the same bodies. With one connection, these are a server
+ * that inserts into SQLite and syncs, which is the project's benchmark, and one that appends to a file and syncs. With 64,
+ * they are a server that commits all requests of a group together, and one that appends a group to a file.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,7 @@ import { median, ratios } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const ROUNDS = 20;
-/** Of each server, before its first round: an engine compiles by calls, and a gateway that runs for days has had them. */
+/** The warm-up requests of each server by connections. V8 optimises after many calls, which a gateway that runs for days has had. */
 const WARM_UP = { 1: 5_000, 64: 20_000 };
 
 export default async function bench(): Promise<Bench> {
@@ -36,18 +36,18 @@ export default async function bench(): Promise<Bench> {
     build();
     const ours = await startBuilt({ config: WAKES });
     children.push(ours.process);
-    const lone = await inTurn({ ours, insert, append }, 1);
-    const many = await inTurn({ ours, commit, group, append }, 64);
+    const lone = await measureInTurns({ ours, insert, append }, 1);
+    const many = await measureInTurns({ ours, commit, group, append }, 64);
     return {
       name: "webhooks",
       figures: [
         ...figuresOf("1 connection", lone.ours),
-        ...besides("1 connection", lone.ours, "an insert and its sync", lone.insert, 0.8),
-        ...besides("1 connection", lone.ours, "an append and its sync", lone.append, 0.8),
+        ...compareFigures("1 connection", lone.ours, "an insert and its sync", lone.insert, 0.8),
+        ...compareFigures("1 connection", lone.ours, "an append and its sync", lone.append, 0.8),
         ...figuresOf("64 connections", many.ours),
-        ...besides("64 connections", many.ours, "a commit for each group", many.commit, 0.6),
-        ...besides("64 connections", many.ours, "an append for each group", many.group, 0.6),
-        ...besides("64 connections", many.ours, "an append and its sync", many.append, 3),
+        ...compareFigures("64 connections", many.ours, "a commit for each group", many.commit, 0.6),
+        ...compareFigures("64 connections", many.ours, "an append for each group", many.group, 0.6),
+        ...compareFigures("64 connections", many.ours, "an append and its sync", many.append, 3),
       ],
     };
   } finally {
@@ -55,18 +55,20 @@ export default async function bench(): Promise<Bench> {
   }
 }
 
-const allOf = (readings: readonly Reading[], figure: string) => readings.map((one) => one[figure]!);
-const of = (readings: readonly Reading[], figure: string) => median(allOf(readings, figure));
+const valuesOf = (readings: readonly Reading[], figure: string) =>
+  readings.map((reading) => reading[figure]!);
+const medianOf = (readings: readonly Reading[], figure: string) =>
+  median(valuesOf(readings, figure));
 
 function figuresOf(what: string, ours: readonly Reading[]): Figure[] {
   return [
-    { what: `durable wakes, ${what}`, value: of(ours, "wakes/s"), unit: "req/s" },
-    { what: `the same: 99th percentile`, value: of(ours, "p99 ms"), unit: "ms", limit: 50 },
-    { what: `the same: CPU`, value: of(ours, "CPU µs/wake"), unit: "µs/req" },
+    { what: `durable wakes, ${what}`, value: medianOf(ours, "wakes/s"), unit: "req/s" },
+    { what: `the same: 99th percentile`, value: medianOf(ours, "p99 ms"), unit: "ms", limit: 50 },
+    { what: `the same: CPU`, value: medianOf(ours, "CPU µs/wake"), unit: "µs/req" },
   ];
 }
 
-function besides(
+function compareFigures(
   what: string,
   ours: readonly Reading[],
   name: string,
@@ -74,11 +76,11 @@ function besides(
   limit: number,
 ): Figure[] {
   return [
-    { what: `bare server, ${name}`, value: of(theirs, "wakes/s"), unit: "req/s" },
-    { what: `bare server, ${name}: CPU`, value: of(theirs, "CPU µs/wake"), unit: "µs/req" },
+    { what: `bare server, ${name}`, value: medianOf(theirs, "wakes/s"), unit: "req/s" },
+    { what: `bare server, ${name}: CPU`, value: medianOf(theirs, "CPU µs/wake"), unit: "µs/req" },
     {
       what: `${what}: ratio`,
-      ...ratios(allOf(ours, "wakes/s"), allOf(theirs, "wakes/s")),
+      ...ratios(valuesOf(ours, "wakes/s"), valuesOf(theirs, "wakes/s")),
       unit: "×",
       ratioTo: name,
       limit,
@@ -87,18 +89,18 @@ function besides(
   ];
 }
 
-/** Short rounds in turn, so that a busy machine slows all of them alike. */
-async function inTurn<K extends string>(
+/** Runs short alternating rounds, so that a busy machine slows all subjects equally. */
+async function measureInTurns<K extends string>(
   subjects: Record<K, Subject>,
   connections: keyof typeof WARM_UP,
 ): Promise<Record<K, Reading[]>> {
   const names = Object.keys(subjects) as K[];
-  const seen = Object.fromEntries(names.map((name) => [name, [] as Reading[]])) as Record<
+  const readings = Object.fromEntries(names.map((name) => [name, [] as Reading[]])) as Record<
     K,
     Reading[]
   >;
   for (const name of names) await warmUp(subjects[name], connections, WARM_UP[connections]);
   for (let round = 0; round < ROUNDS; round++)
-    for (const name of names) seen[name].push(await wakes(subjects[name], connections));
-  return seen;
+    for (const name of names) readings[name].push(await wakes(subjects[name], connections));
+  return readings;
 }

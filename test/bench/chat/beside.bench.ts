@@ -1,6 +1,7 @@
 /**
- * Chats beside a bare proxy that passes bytes on, and a plain translator that parses and writes each event. All are
- * processes of their own; rounds come in turn, so that a busy machine slows all alike. The load comes over raw sockets.
+ * Compares chats with a bare proxy, which passes bytes through, and with a plain translator, which parses and encodes each
+ * event. Each runs in its own process, and their rounds alternate, so that a busy machine slows all of them equally. The
+ * load comes over raw sockets.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -11,11 +12,11 @@ import { bundle } from "../harness/bundle.ts";
 import { load } from "../harness/load.ts";
 import { median, ratios, residentMegabytes } from "../harness/measure.ts";
 import type { Bench, Figure } from "../run.ts";
-import { exchange, requestOf, streamOn, streamOnce } from "./chat-load.ts";
+import { exchange, chatRequest, streamOn, streamOnce } from "./chat-load.ts";
 import { BENCH_HEADER, BENCH_KEY } from "./proxy-request.ts";
 
 const ROUNDS = Number(process.env["PORTICO_BENCH_ROUNDS"] ?? 9);
-/** A gateway compiles later than a proxy, whose code is smaller. */
+/** The number of warm-up rounds. V8 optimises a gateway later than a proxy, whose code is smaller. */
 const WARM_UP = 3;
 const CONNECTIONS = 50;
 const FAST = { chunks: 1000, delayMs: 0 };
@@ -32,10 +33,10 @@ type Format = (typeof FORMATS)[number];
 interface Subjects {
   pass: Subject;
   plain: Record<Format, Subject>;
-  /** With a channel of this format. */
+  /** Gateways with a channel of each format. */
   portico: Record<Format, Subject>;
   hooked: Subject;
-  /** Answer whole requests. */
+  /** Subjects whose upstream answers with whole responses. */
   whole: { pass: Subject; portico: Subject };
 }
 
@@ -69,9 +70,9 @@ async function startAll(children: ChildProcess[]): Promise<Subjects> {
     const root = `http://127.0.0.1:${upstream.port}`;
     const baseUrl = provider === "openai" ? `${root}/v1` : root;
     const main = { provider, baseUrl, apiKey: BENCH_KEY, models: ["*"] };
-    const started = await startBuilt({ config: { channels: { main } }, files });
-    children.push(started.process);
-    return started;
+    const subject = await startBuilt({ config: { channels: { main } }, files });
+    children.push(subject.process);
+    return subject;
   };
   const upstream = await start("upstream", "formats");
   const whole = await start("upstream of whole responses", "upstream");
@@ -97,23 +98,23 @@ async function startAll(children: ChildProcess[]): Promise<Subjects> {
   };
 }
 
-/** Readings of each subject, in turn; the first rounds warm up. */
-async function inTurn<T>(
+/** Takes readings of the subjects in alternation. The first rounds are a warm-up. */
+async function readInTurns<T>(
   subjects: readonly Subject[],
   read: (subject: Subject) => Promise<T>,
 ): Promise<Map<Subject, T[]>> {
   const readings = new Map(subjects.map((subject) => [subject, [] as T[]]));
   for (let round = -WARM_UP; round < ROUNDS; round++)
-    for (const [subject, seen] of readings) {
+    for (const [subject, values] of readings) {
       const reading = await read(subject);
-      if (round >= 0) seen.push(reading);
+      if (round >= 0) values.push(reading);
     }
   return readings;
 }
 
 async function chunkRates({ pass, plain, portico, hooked }: Subjects): Promise<Figure[]> {
   const all = [pass, ...Object.values(plain), ...Object.values(portico), hooked];
-  const rates = await inTurn(all, async (subject) => {
+  const rates = await readInTurns(all, async (subject) => {
     const { perSecond } = await load(
       subject,
       { connections: CONNECTIONS, count: CONNECTIONS },
@@ -155,9 +156,9 @@ async function streamWhole(...[socket, subject, plan]: Parameters<typeof streamO
   if (!complete) throw new Error(`A stream of ${subject.name} is not whole.`);
 }
 
-/** The time to the first byte of streams that begin one after another. */
+/** Measures the time to the first byte of streams that start one after another. */
 async function firstChunk({ pass, portico }: Subjects): Promise<Figure[]> {
-  const times = await inTurn([pass, portico.openai], async (subject) => {
+  const times = await readInTurns([pass, portico.openai], async (subject) => {
     const reads = Array.from({ length: CONNECTIONS }, async (_, i) => {
       await new Promise((resolve) => setTimeout(resolve, i * 3));
       return (await streamOnce(subject, PACED)).firstMs;
@@ -178,8 +179,8 @@ async function firstChunk({ pass, portico }: Subjects): Promise<Figure[]> {
 }
 
 async function wholeResponses({ whole: { pass, portico } }: Subjects): Promise<Figure[]> {
-  const loads = await inTurn([pass, portico], (subject) => {
-    const request = requestOf(subject, {});
+  const loads = await readInTurns([pass, portico], (subject) => {
+    const request = chatRequest(subject, {});
     return load(subject, { connections: CONNECTIONS, count: 10_000 }, (socket) =>
       exchange(socket, request),
     );
@@ -202,7 +203,7 @@ async function wholeResponses({ whole: { pass, portico } }: Subjects): Promise<F
   ];
 }
 
-/** After 5,000 streams more; the rounds before have warmed both up. */
+/** Measures memory after 5,000 further streams. The earlier rounds have warmed both up. */
 async function memory({ pass, portico }: Subjects): Promise<Figure[]> {
   const resident = async (subject: Subject) => {
     await load(subject, { connections: CONNECTIONS, count: 5000 }, (socket) =>

@@ -1,10 +1,10 @@
-/** The load of the chat benchmark, over raw sockets. */
+/** Generates the load of the chat benchmarks over raw sockets. */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import type { Subject } from "../harness/built.ts";
 import type { StreamPlan } from "./chat-parts.ts";
 
-/** A format of clients: its route, a streamed request in it, and a text that only the last event of a whole stream holds. */
+/** A client format: its route, a streamed request, and a text that only the last event of a complete stream contains. */
 interface ClientFormat {
   path: string;
   body(text: string): object;
@@ -29,13 +29,13 @@ const CLIENTS = {
 
 export type Client = keyof typeof CLIENTS;
 
-export function requestOf(subject: Subject, body: object): Buffer {
+export function chatRequest(subject: Subject, body: object): Buffer {
   const messages = [{ role: "user", content: "hello ".repeat(60) }];
-  return bytesOf(subject, "POST", CLIENTS.chat.path, { model, messages, ...body });
+  return encodeRequest(subject, "POST", CLIENTS.chat.path, { model, messages, ...body });
 }
 
-/** A request as it goes over the wire. */
-export function bytesOf(
+/** Encodes an HTTP request. */
+export function encodeRequest(
   { port, headers }: Pick<Subject, "port" | "headers">,
   method: string,
   path: string,
@@ -56,20 +56,20 @@ export async function open(subject: Pick<Subject, "port">): Promise<Socket> {
   return socket;
 }
 
-/** One whole answer on a connection. Its length is read from the head once. */
+/** Sends a request on a connection and reads the whole response, whose length comes from its head. */
 export function exchange(socket: Socket, request: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
-    let seen = 0;
-    let wanted = 0;
+    let receivedBytes = 0;
+    let expectedBytes = 0;
     const onData = (bytes: Buffer) => {
-      if (wanted === 0) {
+      if (expectedBytes === 0) {
         const end = bytes.indexOf("\r\n\r\n");
         const head = bytes.toString("latin1", 0, end);
         if (!head.startsWith("HTTP/1.1 2")) reject(new Error(bytes.toString("utf8", 0, 500)));
-        wanted = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1]);
+        expectedBytes = end + 4 + Number(/content-length: (\d+)/i.exec(head)?.[1]);
       }
-      seen += bytes.length;
-      if (seen < wanted) return;
+      receivedBytes += bytes.length;
+      if (receivedBytes < expectedBytes) return;
       socket.off("data", onData);
       resolve();
     };
@@ -78,16 +78,16 @@ export function exchange(socket: Socket, request: Buffer): Promise<void> {
   });
 }
 
-/** A whole stream on a connection of its own, read to its end. */
+/** Opens a connection, and reads a stream to its end. */
 export async function streamOnce(
   subject: Subject,
   plan: StreamPlan,
   read?: (bytes: Buffer) => void,
 ): Promise<StreamRead> {
   const socket = await open(subject);
-  const done = await streamOn(socket, subject, plan, read);
+  const result = await streamOn(socket, subject, plan, read);
   socket.destroy();
-  return done;
+  return result;
 }
 
 export interface StreamRead {
@@ -96,7 +96,7 @@ export interface StreamRead {
   complete: boolean;
 }
 
-/** The same on a connection that is open. */
+/** Reads a stream to its end on an open connection. */
 export async function streamOn(
   socket: Socket,
   subject: Subject,
@@ -110,16 +110,16 @@ export async function streamOn(
   let bytes = 0;
   let tail = "";
   let complete = false;
-  // upstreams of other formats find the plan in the message
-  const own = body(`${JSON.stringify(plan)} ${"hello ".repeat(54)}`);
+  // upstreams of other formats read the plan from the message
+  const fields = body(`${JSON.stringify(plan)} ${"hello ".repeat(54)}`);
   const bench = client === "chat" ? plan : undefined;
-  socket.write(bytesOf(subject, "POST", path, { model, stream: true, bench, ...own }));
+  socket.write(encodeRequest(subject, "POST", path, { model, stream: true, bench, ...fields }));
   await new Promise<void>((resolve, reject) => {
     const onData = (part: Buffer) => {
       if (firstMs === 0) firstMs = performance.now() - began;
       bytes += part.length;
       read?.(part);
-      // A text that lies across two reads is in the end of the first and the beginning of the second.
+      // The text may be split across two reads, so the end of the previous read is checked with the beginning of this one.
       complete ||= part.includes(end) || (tail + part.toString("latin1", 0, 40)).includes(end);
       tail = (tail + part.toString("latin1", Math.max(0, part.length - 40))).slice(-40);
       if (!tail.endsWith("0\r\n\r\n")) return;

@@ -1,7 +1,8 @@
 /**
- * The other processes of the chat benchmarks: `upstream` and `formats` (raw sockets, preassembled answers, so that they are
- * never what is measured), and the proxies that are the measure: `bare`, which also translates from a format that it is
- * told, `plain`, which parses each event, and `sockets`. Run as `chat-parts.ts <role> [upstream's port] [format]`; sends its port to the parent.
+ * The other processes of the chat benchmarks: the upstreams `upstream` and `formats`, which use raw sockets and prepared
+ * answers so that they do not limit the results, and the proxies for comparison: `bare`, which can also translate from a
+ * format, `plain`, which parses each event, and `sockets`. Run it as `chat-parts.ts <role> [upstream's port] [format]`. It
+ * sends its port to the parent.
  */
 import type { Socket } from "node:net";
 import { serveFormats } from "./formats.ts";
@@ -19,7 +20,7 @@ if (role === "bare") undiciProxy(Number(upstreamPort), translations[format ?? "o
 if (role === "plain") undiciProxy(Number(upstreamPort), plainTranslation(format ?? "openai"));
 if (role === "sockets") socketProxy(Number(upstreamPort));
 
-/** Answers by the fields of the request: `bench: {chunks, delayMs, bytes}`. */
+/** Starts an upstream that answers as a field of the request says: `bench: {chunks, delayMs, bytes}`. */
 function upstream(): void {
   const answer = JSON.stringify({
     id: "chatcmpl-bench",
@@ -46,11 +47,11 @@ function upstream(): void {
 export interface StreamPlan {
   chunks: number;
   delayMs: number;
-  /** Of one chunk's text; default a word. */
+  /** The size of each chunk's text. The default is a word. */
   bytes?: number;
-  /** The text of every chunk, to tell streams apart. */
+  /** The text of every chunk, which distinguishes streams. */
   text?: string;
-  /** The chunk's text is a clock reading, to tell how long it was under way. */
+  /** If true, the text of a chunk is the time of sending, so that its delay can be measured. */
   stamp?: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The upstream of the benchmarks of translation: raw sockets and preassembled events, so that it is never what is measured.
- * Speaks OpenAI's, Anthropic's and Gemini's format by path. The caller's last message holds the plan: `{chunks, delayMs}`.
+ * The upstream of the translation benchmarks. It uses raw sockets and prepared events so that it does not limit the results.
+ * The path selects OpenAI's, Anthropic's or Gemini's format. The last message holds the plan: `{chunks, delayMs}`.
  */
 import type { Socket } from "node:net";
 import { serveRaw } from "./raw-requests.ts";
@@ -14,13 +14,13 @@ export interface Plan {
 interface Format {
   path: string;
   begin: string[];
-  /** `%` stands for the text. */
+  /** An event, in which `%` is the placeholder for the text. */
   event: string;
   end: string[];
 }
 
-const named = (value: { type: string }) => `event: ${value.type}\n${data(value)}`;
-const generated = (text: string, more: object = {}) =>
+const namedEvent = (value: { type: string }) => `event: ${value.type}\n${data(value)}`;
+const geminiEvent = (text: string, more: object = {}) =>
   data({
     candidates: [{ content: { parts: [{ text }], role: "model" }, index: 0, ...more }],
     usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 },
@@ -45,36 +45,36 @@ const FORMATS: Format[] = [
   {
     path: "/v1/messages",
     begin: [
-      named({
+      namedEvent({
         type: "message_start",
         message: { ...message, usage: { input_tokens: 10, output_tokens: 1 } },
       } as never),
-      named({
+      namedEvent({
         type: "content_block_start",
         index: 0,
         content_block: { type: "text", text: "" },
       } as never),
     ],
-    event: named({
+    event: namedEvent({
       type: "content_block_delta",
       index: 0,
       delta: { type: "text_delta", text: "%" },
     } as never),
     end: [
-      named({ type: "content_block_stop", index: 0 } as never),
-      named({
+      namedEvent({ type: "content_block_stop", index: 0 } as never),
+      namedEvent({
         type: "message_delta",
         delta: { stop_reason: "end_turn" },
         usage: { output_tokens: 9 },
       } as never),
-      named({ type: "message_stop" }),
+      namedEvent({ type: "message_stop" }),
     ],
   },
   {
     path: "/v1beta/",
-    begin: [generated("first")],
-    event: generated("%"),
-    end: [generated("", { finishReason: "STOP" })],
+    begin: [geminiEvent("first")],
+    event: geminiEvent("%"),
+    end: [geminiEvent("", { finishReason: "STOP" })],
   },
 ];
 
@@ -91,7 +91,7 @@ function streamTo(socket: Socket, format: Format, { chunks, delayMs }: Plan): Pr
   });
 }
 
-/** Tells the parent process its port. */
+/** Starts the upstream, and sends its port to the parent process. */
 export function serveFormats(): void {
   serveRaw((socket, head, body) => {
     const format = FORMATS.find(({ path }) => head.startsWith(`POST ${path}`));

@@ -1,7 +1,7 @@
 /**
- * What one large event, or one large whole response, of an upstream costs: the longest time that it keeps the gateway's
- * thread busy in one piece, as processor time, and how far its memory grows. Upstream and client are another process.
- * `npm run bench -- large-event`; `MEGABYTES=27` sets the size, `ONLY=openai` a part of the names.
+ * Measures the cost of one large event, or one large whole response, of an upstream: the longest time for which it blocks
+ * the gateway's thread, as processor time, and the growth of memory. Upstream and client are in another process.
+ * Run `npm run bench -- large-event`; `MEGABYTES=27` sets the size, and `ONLY=openai` selects cases by a part of their names.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -181,8 +181,8 @@ const cases: Record<string, Case> = {
   },
 };
 
-/** The other process: upstream and client. Each line on stdin is a case to ask for; the answer is what the client got. */
-async function standIn(): Promise<void> {
+/** Runs the other process, with upstream and client. Each line on stdin is a case to run; the output line is the client's result. */
+async function runPeer(): Promise<void> {
   process.once("disconnect", () => process.exit());
   let body = Buffer.alloc(0);
   let type = "";
@@ -197,9 +197,9 @@ async function standIn(): Promise<void> {
   console.log((server.address() as AddressInfo).port);
   for await (const line of createInterface(process.stdin)) {
     const { name, url, token } = JSON.parse(line) as { name: string; url: string; token: string };
-    const { provider, stream, ...made } = cases[name]!;
-    body = Buffer.from(made.body());
-    type = made.type;
+    const { provider, stream, ...upstreamResponse } = cases[name]!;
+    body = Buffer.from(upstreamResponse.body());
+    type = upstreamResponse.type;
     const content = name.startsWith("request") ? text() : "hello";
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: "POST",
@@ -217,8 +217,8 @@ async function standIn(): Promise<void> {
       bytes += chunk.length;
       last = (last + decoder.decode(chunk.subarray(-300))).slice(-300);
     }
-    const said = /"message":"([^"]{0,90})/.exec(last)?.[1] ?? "";
-    console.log(JSON.stringify({ status: response.status, bytes, said }));
+    const message = /"message":"([^"]{0,90})/.exec(last)?.[1] ?? "";
+    console.log(JSON.stringify({ status: response.status, bytes, said: message }));
   }
 }
 
@@ -228,7 +228,7 @@ function peakMegabytes(): number {
   return Number(kilobytes) / 1000;
 }
 
-/** Of this thread, in milliseconds: other threads collect garbage and compile meanwhile. */
+/** Returns the processor time of this thread in ms, since other threads collect garbage and compile meanwhile. */
 function threadMs(): number {
   const [nanoseconds = "0"] = readFileSync(
     `/proc/self/task/${process.pid}/schedstat`,
@@ -237,7 +237,7 @@ function threadMs(): number {
   return Number(nanoseconds) / 1e6;
 }
 
-/** The most processor time between two turns of the event loop. */
+/** Measures the longest processor time between two turns of the event loop. */
 class StallWatch {
   #longest = 0;
   #last = threadMs();
@@ -255,7 +255,7 @@ class StallWatch {
   }
 }
 
-/** One case in a fresh process, so that the peak is its own. */
+/** Measures one case in a new process, so that the memory peak is the case's own. */
 async function measure(name: string): Promise<void> {
   const peer = fork(import.meta.filename, ["stand-in"], {
     stdio: ["pipe", "pipe", "inherit", "ipc"],
@@ -270,7 +270,7 @@ async function measure(name: string): Promise<void> {
     maxRetries: 0,
   });
   const channels = Object.fromEntries(
-    ["openai", "anthropic", "gemini", "ollama"].map((one) => [one, channel(one)]),
+    ["openai", "anthropic", "gemini", "ollama"].map((provider) => [provider, channel(provider)]),
   );
   const gateway = await startGateway({
     config: { channels, gateway: { http: { maxBodyBytes: 64_000_000 } } },
@@ -283,11 +283,11 @@ async function measure(name: string): Promise<void> {
   const before = process.memoryUsage().rss / 1e6;
   const watch = new StallWatch();
   peer.stdin!.write(`${JSON.stringify({ name, url: gateway.url, token: gateway.token })}\n`);
-  const got = (await lines.next()).value as string;
+  const result = (await lines.next()).value as string;
   const stall = watch.stop();
-  const grown = peakMegabytes() - before;
+  const growth = peakMegabytes() - before;
   console.log(
-    `${name.padEnd(30)} ${stall.toFixed(0).padStart(6)} ms ${grown.toFixed(0).padStart(6)} MB   ${got}`,
+    `${name.padEnd(30)} ${stall.toFixed(0).padStart(6)} ms ${growth.toFixed(0).padStart(6)} MB   ${result}`,
   );
   peer.kill();
   await gateway.stop();
@@ -295,7 +295,7 @@ async function measure(name: string): Promise<void> {
 }
 
 const [, , role, name = ""] = process.argv;
-if (role === "stand-in") await standIn();
+if (role === "stand-in") await runPeer();
 else if (role === "measure") await measure(name);
 else {
   console.log(`${MEGABYTES} MB                            stall      grows   the client got`);

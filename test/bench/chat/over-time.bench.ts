@@ -1,11 +1,11 @@
-/** What a gateway under chats keeps: many streams at once, a reader that is slow, and 100,000 requests. */
+/** Measures the memory of a gateway with many concurrent streams, with a slow reader, and over 100,000 requests. */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { temporaryDir } from "../../support/temporary.ts";
 import { build, end, startBuilt, type Subject } from "../harness/built.ts";
 import { bundle } from "../harness/bundle.ts";
-import { exchange, open, requestOf, streamOnce } from "./chat-load.ts";
+import { exchange, open, chatRequest, streamOnce } from "./chat-load.ts";
 import type { StreamPlan } from "./chat-parts.ts";
 import { BENCH_HEADER, BENCH_KEY } from "./proxy-request.ts";
 import { residentMegabytes } from "../harness/measure.ts";
@@ -20,10 +20,10 @@ export default async function bench(): Promise<Bench> {
     const upstream = await startPart(parts, ["upstream"], children);
     const ours = await startGateway(upstream.port, children);
     const figures = [
-      // A gateway of its own: memory that an earlier load has left free would hide what piles up.
+      // Uses a new gateway, since memory that an earlier load has freed would hide growth.
       ...(await slowReader(await startGateway(upstream.port, children))),
       ...(await manyStreams(ours)),
-      ...(await flat(ours)),
+      ...(await measureGrowth(ours)),
     ];
     return { name: "chats over time", figures };
   } finally {
@@ -53,12 +53,12 @@ async function manyStreams(ours: Subject): Promise<Figure[]> {
   const results = await Promise.all(
     Array.from({ length: 1000 }, async (_, i) => {
       const text = `<stream ${i}>`;
-      let seen = "";
+      let received = "";
       const { complete } = await streamOnce(ours, { chunks: 20, delayMs: 100, text }, (bytes) => {
-        seen += bytes.toString("latin1");
+        received += bytes.toString("latin1");
       });
-      const own = seen.match(new RegExp(`"content":"${text}"`, "g"))?.length ?? 0;
-      const all = seen.match(/"content":"<stream/g)?.length ?? 0;
+      const own = received.match(new RegExp(`"content":"${text}"`, "g"))?.length ?? 0;
+      const all = received.match(/"content":"<stream/g)?.length ?? 0;
       return complete && own === 20 && all === 20;
     }),
   );
@@ -78,19 +78,19 @@ async function manyStreams(ours: Subject): Promise<Figure[]> {
   ];
 }
 
-/** A 100 MB answer to a client that reads 1 MB/s; ten seconds of it show whether anything piles up. */
+/** Sends a 100 MB answer to a client that reads 1 MB/s. Ten seconds of it show whether the gateway buffers without limit. */
 async function slowReader(ours: Subject): Promise<Figure[]> {
   await streamOnce(ours, { chunks: 200, delayMs: 0 });
   const before = residentMegabytes(ours.process.pid!);
   const socket = await open(ours);
   socket.pause();
   socket.write(
-    requestOf(ours, {
+    chatRequest(ours, {
       stream: true,
       bench: { chunks: 1600, delayMs: 0, bytes: 65_536 } satisfies StreamPlan,
     }),
   );
-  let most = before;
+  let peak = before;
   for (let second = 0; second < 10; second++) {
     for (let read = 0; read < 1024 * 1024; ) {
       const part = socket.read() as Buffer | null;
@@ -98,13 +98,13 @@ async function slowReader(ours: Subject): Promise<Figure[]> {
       read += part.length;
     }
     await new Promise((resolve) => setTimeout(resolve, 1000));
-    most = Math.max(most, residentMegabytes(ours.process.pid!));
+    peak = Math.max(peak, residentMegabytes(ours.process.pid!));
   }
   socket.destroy();
   return [
     {
       what: "100 MB to a client that reads 1 MB/s: RSS growth",
-      value: most - before,
+      value: peak - before,
       unit: "MB",
       limit: 20,
     },
@@ -112,17 +112,17 @@ async function slowReader(ours: Subject): Promise<Figure[]> {
 }
 
 /**
- * What piles up: the memory in use goes up and down with the garbage collector by more than the limit, so its lowest
- * reading before is compared with its lowest reading after.
+ * Measures the growth of memory. Garbage collection makes it vary by more than the limit, so the lowest reading before the
+ * load is compared with the lowest one after it.
  */
-async function flat(ours: Subject): Promise<Figure[]> {
-  const request = requestOf(ours, {});
+async function measureGrowth(ours: Subject): Promise<Figure[]> {
+  const request = chatRequest(ours, {});
   const load = async (count: number) => {
     const sockets = await Promise.all(Array.from({ length: 16 }, () => open(ours)));
-    let left = count;
+    let remaining = count;
     await Promise.all(
       sockets.map(async (socket) => {
-        while (left-- > 0) await exchange(socket, request);
+        while (remaining-- > 0) await exchange(socket, request);
       }),
     );
     for (const socket of sockets) socket.destroy();

@@ -1,6 +1,6 @@
 /**
- * Streams that are translated, beside streams in OpenAI's format that pass through: the same gateway, the same upstream
- * (a process of its own), rounds in turn. The load comes over raw sockets.
+ * Compares translated streams with streams in OpenAI's format, which pass through. They share the gateway and the upstream
+ * (a process of its own), and their rounds alternate. The load comes over raw sockets.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -44,29 +44,29 @@ export default async function bench(): Promise<{ name: string; figures: Figure[]
   }
 }
 
-/** The time of a chunk's way from the upstream's write to the client's read, beside one that passes through. */
+/** Measures the time of a chunk from the upstream's write to the client's read, compared with a chunk that passes through. */
 async function pace(gateway: BuiltGateway): Promise<Figure[]> {
-  const ways: Record<Format, number[]> = { openai: [], anthropic: [], gemini: [] };
+  const delays: Record<Format, number[]> = { openai: [], anthropic: [], gemini: [] };
   for (let round = 0; round < 4; round++) {
     for (const format of FORMATS) {
-      const seen: number[] = [];
+      const readings: number[] = [];
       await Promise.all(
         Array.from({ length: STREAMS }, async (_, i) => {
           await new Promise((resolve) => setTimeout(resolve, i * 3));
           await streamOnce(gateway, format, { chunks: 20, delayMs: 20 }, (text) => {
             const now = process.hrtime.bigint();
             for (const [, stamp] of text.matchAll(/"content":"(\d{9,})"/g)) {
-              seen.push(Number(now - BigInt(stamp as string)) / 1e6);
+              readings.push(Number(now - BigInt(stamp as string)) / 1e6);
             }
           });
         }),
       );
-      if (round > 0) ways[format].push(median(seen));
+      if (round > 0) delays[format].push(median(readings));
     }
   }
   return (["anthropic", "gemini"] as const).map((format) => ({
     what: `${STREAMS} paced streams from ${format}, each chunk: added to passing`,
-    value: median(ways[format]) - median(ways.openai),
+    value: median(delays[format]) - median(delays.openai),
     unit: "ms",
     limit: 0.2,
   }));

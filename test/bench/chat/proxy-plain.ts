@@ -1,7 +1,7 @@
-/** A translator as one would write it in an afternoon: each event is parsed, and written as one of OpenAI's. */
+/** A simple translator: it parses each event and encodes it as one of OpenAI's. */
 import { type Translation, translations } from "./proxy-translate.ts";
 
-/** The chunk of an event, and what ends the stream behind it. */
+/** Translates an event to a chunk's delta, and to the finish reason if it is the last one. */
 type Translate = (event: any) => { delta?: object; finish?: string };
 
 const EVENTS: Record<string, Translate> = {
@@ -27,33 +27,33 @@ const META = {
   model: "bench-model",
 };
 
-function chunkOf(delta: object, finish: string | null): string {
+function encodeChunk(delta: object, finish: string | null): string {
   const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
   return `data: ${JSON.stringify({ ...META, choices })}\n\n`;
 }
 
-function reading(translate: Translate): (bytes: Buffer) => Buffer {
+function createTranslator(translate: Translate): (bytes: Buffer) => Buffer {
   const decoder = new TextDecoder();
-  let held = "";
+  let incompleteLine = "";
   return (bytes) => {
-    const lines = (held + decoder.decode(bytes, { stream: true })).split("\n");
-    held = lines.pop() ?? "";
+    const lines = (incompleteLine + decoder.decode(bytes, { stream: true })).split("\n");
+    incompleteLine = lines.pop() ?? "";
     let out = "";
     for (const line of lines) {
       if (!line.startsWith("data: ") || line.startsWith("data: [DONE]")) continue;
       const { delta, finish } = translate(JSON.parse(line.slice("data: ".length)));
-      if (delta !== undefined) out += chunkOf(delta, null);
-      if (finish) out += `${chunkOf({}, finish)}data: [DONE]\n\n`;
+      if (delta !== undefined) out += encodeChunk(delta, null);
+      if (finish) out += `${encodeChunk({}, finish)}data: [DONE]\n\n`;
     }
     return Buffer.from(out);
   };
 }
 
-/** By the upstream's format; the request is translated as the other proxy does it. */
+/** Returns the translation for the upstream's format. It translates requests as `translations` does. */
 export function plainTranslation(format: string): Translation {
-  const own = translations[format] ?? {
+  const requestTranslation = translations[format] ?? {
     path: "/v1/chat/completions",
     request: (body: string) => body,
   };
-  return { ...own, reading: () => reading(EVENTS[format]!) };
+  return { ...requestTranslation, createTranslator: () => createTranslator(EVENTS[format]!) };
 }

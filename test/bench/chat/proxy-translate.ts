@@ -1,26 +1,30 @@
-/** What the reference proxy makes of other formats' streams: it looks for the text in the bytes and copies it as it stands. */
+/** Translations of the reference proxy for other formats' streams: it finds the text in the bytes, and copies it unchanged. */
 import { chunk, DONE } from "./raw-streams.ts";
 
 export interface Translation {
   path: string;
-  /** The request in that format. */
+  /** Translates a request to the format. */
   request(body: string): string;
-  /** For one stream. */
-  reading(): (bytes: Buffer) => Buffer;
+  /** Returns a function that translates the bytes of one stream. */
+  createTranslator(): (bytes: Buffer) => Buffer;
 }
 
 const QUOTE = 34;
 const BACKSLASH = 92;
-const [before = "", behind = ""] = chunk({ content: "%" }).split("%");
+const [chunkPrefix = "", chunkSuffix = ""] = chunk({ content: "%" }).split("%");
 const DONE_BYTES = Buffer.from(chunk({}, "stop") + DONE);
 
-/** By the upstream's format. */
+/** The translations by the upstream's format. */
 export const translations: Record<string, Translation | undefined> = {
   anthropic: {
     path: "/v1/messages",
     request: (body) => JSON.stringify({ max_tokens: 4096, ...(JSON.parse(body) as object) }),
-    reading: () =>
-      scanning({ event: "\n\n", text: '"text_delta","text":"', last: '"type":"message_stop"' }),
+    createTranslator: () =>
+      createScanner({
+        event: "\n\n",
+        text: '"text_delta","text":"',
+        last: '"type":"message_stop"',
+      }),
   },
   gemini: {
     path: "/v1beta/models/bench-model:streamGenerateContent?alt=sse",
@@ -30,12 +34,13 @@ export const translations: Record<string, Translation | undefined> = {
         contents: messages.map(({ content }) => ({ role: "user", parts: [{ text: content }] })),
       });
     },
-    reading: () => scanning({ event: "\r\n\r\n", text: '"text":"', last: '"finishReason"' }),
+    createTranslator: () =>
+      createScanner({ event: "\r\n\r\n", text: '"text":"', last: '"finishReason"' }),
   },
 };
 
-/** What ends an event, what stands before a text, and what only the last event has. */
-function scanning({
+/** Creates a translator. `event` ends an event, `text` precedes its text, and only the last event contains `last`. */
+function createScanner({
   event,
   text,
   last,
@@ -45,25 +50,25 @@ function scanning({
   last: string;
 }): (bytes: Buffer) => Buffer {
   const [ending, key] = [Buffer.from(event), Buffer.from(text)];
-  const [head, tail] = [Buffer.from(before), Buffer.from(behind)];
-  let held: Buffer | undefined;
-  return (given) => {
-    const bytes = held === undefined ? given : Buffer.concat([held, given]);
+  const [head, tail] = [Buffer.from(chunkPrefix), Buffer.from(chunkSuffix)];
+  let incompleteEvent: Buffer | undefined;
+  return (chunk) => {
+    const bytes = incompleteEvent === undefined ? chunk : Buffer.concat([incompleteEvent, chunk]);
     const out: Buffer[] = [];
     let at = 0;
     for (let end = bytes.indexOf(ending); end !== -1; end = bytes.indexOf(ending, at)) {
-      const [from, to] = stringBehind(key, bytes, at, end);
+      const [from, to] = findString(key, bytes, at, end);
       if (to > from) out.push(head, bytes.subarray(from, to), tail);
       else if (bytes.subarray(at, end).includes(last)) out.push(DONE_BYTES);
       at = end + ending.length;
     }
-    held = at === bytes.length ? undefined : bytes.subarray(at);
+    incompleteEvent = at === bytes.length ? undefined : bytes.subarray(at);
     return Buffer.concat(out);
   };
 }
 
-/** From where to where the JSON string goes whose beginning stands behind `key`; an empty range where there is none. */
-function stringBehind(key: Buffer, bytes: Buffer, at: number, end: number): [number, number] {
+/** Returns the range of the JSON string after `key`, or an empty range if there is none. */
+function findString(key: Buffer, bytes: Buffer, at: number, end: number): [number, number] {
   const place = bytes.indexOf(key, at);
   if (place === -1 || place > end) return [end, end];
   const from = place + key.length;

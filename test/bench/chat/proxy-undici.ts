@@ -1,11 +1,11 @@
-/** A proxy as one would write it in an afternoon: node:http and undici's dispatcher, the response's bytes passed on. */
+/** A simple proxy: node:http and undici's dispatcher, which passes the response's bytes through. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type Dispatcher, Pool } from "undici";
-import { forwarded } from "./proxy-request.ts";
+import { checkRequest } from "./proxy-request.ts";
 import type { Translation } from "./proxy-translate.ts";
 
-/** Tells the parent process its port. `translation`: of streams; without one they pass. */
+/** Starts the proxy, and sends its port to the parent process. `translation` applies to streams, which pass through without it. */
 export function undiciProxy(upstream: number, translation?: Translation): void {
   const pool = new Pool(`http://127.0.0.1:${upstream}`, {
     connections: null,
@@ -13,12 +13,12 @@ export function undiciProxy(upstream: number, translation?: Translation): void {
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  // as long as the gateway's, that idle connections can be counted
+  // the same as the gateway's, so that idle connections can be compared
   const server = createServer({ keepAliveTimeout: 75_000 }, (req, res) => {
     const parts: Buffer[] = [];
     req.on("data", (part: Buffer) => parts.push(part));
     req.on("end", () => {
-      const body = forwarded(
+      const body = checkRequest(
         req.headers.authorization ?? "",
         Buffer.concat(parts).toString("utf8"),
       );
@@ -28,9 +28,12 @@ export function undiciProxy(upstream: number, translation?: Translation): void {
       }
       const headers = { "content-type": "application/json", authorization: "Bearer sk-bench" };
       const path = translation?.path ?? "/v1/chat/completions";
-      const translate = translation?.reading();
-      const asked = translation === undefined ? body : translation.request(body);
-      pool.dispatch({ path, method: "POST", headers, body: asked }, passOn(res, translate));
+      const translate = translation?.createTranslator();
+      const upstreamBody = translation === undefined ? body : translation.request(body);
+      pool.dispatch(
+        { path, method: "POST", headers, body: upstreamBody },
+        passThrough(res, translate),
+      );
     });
   });
   server.listen(0, "127.0.0.1", () =>
@@ -38,7 +41,7 @@ export function undiciProxy(upstream: number, translation?: Translation): void {
   );
 }
 
-function passOn(
+function passThrough(
   res: ServerResponse,
   translate = (bytes: Buffer) => bytes,
 ): Dispatcher.DispatchHandler {

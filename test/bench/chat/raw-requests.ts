@@ -1,24 +1,24 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 
 /**
- * A server on raw sockets, so that it is never what is measured: each request with a `content-length` is handed over as
- * text. Tells the parent process its port.
+ * Starts a server on raw sockets, so that it does not limit the results. `handle` receives each request, whose body needs a
+ * `content-length`, as text. Sends the port to the parent process.
  */
 export function serveRaw(handle: (socket: Socket, head: string, body: string) => void): void {
   const server = createServer((socket) => {
     socket.setNoDelay(true);
     socket.on("error", () => {});
-    let held = "";
+    let buffered = "";
     socket.on("data", (bytes) => {
-      held += bytes.toString("latin1");
+      buffered += bytes.toString("latin1");
       for (;;) {
-        const end = held.indexOf("\r\n\r\n");
+        const end = buffered.indexOf("\r\n\r\n");
         if (end === -1) return;
-        const head = held.slice(0, end);
+        const head = buffered.slice(0, end);
         const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
-        if (held.length < end + 4 + length) return;
-        const body = held.slice(end + 4, end + 4 + length);
-        held = held.slice(end + 4 + length);
+        if (buffered.length < end + 4 + length) return;
+        const body = buffered.slice(end + 4, end + 4 + length);
+        buffered = buffered.slice(end + 4 + length);
         handle(socket, head, body);
       }
     });

@@ -1,13 +1,13 @@
-/** What the benchmarks' upstreams stream over raw sockets. */
+/** Streams of the benchmarks' upstreams over raw sockets. */
 import type { Socket } from "node:net";
 
-/** A piece of a body with `transfer-encoding: chunked`. */
+/** Encodes a piece of a body with `transfer-encoding: chunked`. */
 export const framed = (text: string): string =>
   `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
 export const data = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 
-/** An event of a stream in OpenAI's format. */
+/** Returns an event of a stream in OpenAI's format. */
 export const chunk = (delta: object, finish_reason: string | null = null): string =>
   data({
     id: "chatcmpl-bench0123456789",
@@ -22,25 +22,25 @@ export const DONE = "data: [DONE]\n\n";
 
 export interface RawStream {
   begin: string;
-  /** A framed event; the same one is repeated where `batch` is more than one. */
+  /** Returns a framed event. If `batch` is more than one, the same event is repeated. */
   event: () => string;
   end: string;
   chunks: number;
-  /** Before each chunk. */
+  /** The delay before each chunk. */
   delayMs: number;
-  /** Chunks in one write. */
+  /** The number of chunks in one write. */
   batch: number;
 }
 
-/** Answers with a stream, as fast as the other side reads it. */
+/** Sends a stream as fast as the other side reads it. */
 export async function streamRaw(socket: Socket, stream: RawStream): Promise<void> {
   const head =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
   socket.write(head + framed(stream.begin));
-  const many = stream.batch === 1 ? undefined : Buffer.from(stream.event().repeat(stream.batch));
+  const batch = stream.batch === 1 ? undefined : Buffer.from(stream.event().repeat(stream.batch));
   for (let sent = 0; sent < stream.chunks && !socket.destroyed; sent += stream.batch) {
     if (stream.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, stream.delayMs));
-    if (socket.write(many ?? stream.event()) || socket.destroyed) continue;
+    if (socket.write(batch ?? stream.event()) || socket.destroyed) continue;
     await new Promise<void>((resolve) => {
       socket.once("drain", resolve);
       socket.once("close", resolve);

@@ -1,8 +1,8 @@
-/** Requests to an upstream over our client and over undici's, in turn; sends the CPU time of each request to the parent. */
+/** Sends requests to an upstream over our client and over undici's in alternation, and the CPU time per request to the parent. */
 import { Pool } from "undici";
 import { createUpstreamClient } from "../../../plugins/models/upstream/http/upstream-client.ts";
 
-const AT_ONCE = 64;
+const CONCURRENCY = 64;
 const ROUNDS = 9;
 const REQUESTS = 6000;
 
@@ -22,7 +22,7 @@ const pool = new Pool(origin, {
   bodyTimeout: 0,
 });
 
-const ways: Record<string, () => Promise<void>> = {
+const clients: Record<string, () => Promise<void>> = {
   ours: () =>
     new Promise((resolve, reject) => {
       const receiver = { head() {}, data() {}, end: resolve, fail: reject };
@@ -43,23 +43,23 @@ const ways: Record<string, () => Promise<void>> = {
     }),
 };
 
-async function round(ask: () => Promise<void>): Promise<number> {
+async function round(sendRequest: () => Promise<void>): Promise<number> {
   const from = process.cpuUsage();
-  let left = REQUESTS;
+  let remaining = REQUESTS;
   const caller = async () => {
-    while (left-- > 0) await ask();
+    while (remaining-- > 0) await sendRequest();
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, caller));
+  await Promise.all(Array.from({ length: CONCURRENCY }, caller));
   const { user, system } = process.cpuUsage(from);
   return (user + system) / REQUESTS;
 }
 
 const micros: Record<string, number[]> = Object.fromEntries(
-  Object.keys(ways).map((name) => [name, []]),
+  Object.keys(clients).map((name) => [name, []]),
 );
 for (let i = -2; i < ROUNDS; i++)
-  for (const [name, ask] of Object.entries(ways)) {
-    const each = await round(ask);
-    if (i >= 0) micros[name]!.push(each);
+  for (const [name, sendRequest] of Object.entries(clients)) {
+    const cpuMicros = await round(sendRequest);
+    if (i >= 0) micros[name]!.push(cpuMicros);
   }
 process.send?.(micros, () => process.exit());

@@ -1,4 +1,4 @@
-/** What our client for upstreams costs beside undici's dispatcher: the reason why it is ours. */
+/** Compares our client for upstreams with undici's dispatcher. The difference is the reason for our own client. */
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";

@@ -1,35 +1,35 @@
-/** What is compared: a piece of work that a gateway does, and what it costs. */
+/** The areas of a comparison: each is a kind of work that a gateway does, whose cost is measured. */
 import type { Client } from "../chat/chat-load.ts";
 import type { BuiltGateway, Subject } from "../harness/built.ts";
 
-/** What a figure is → its value. More is better where the name ends in `/s`, else less. */
+/** Values by the names of figures. Higher is better if the name ends in `/s`, else lower. */
 export type Reading = Record<string, number>;
 export type Round = () => Promise<Reading>;
 
 interface Area<S extends Subject> {
   name: string;
   what: string;
-  /** Prepares what the work needs, once for each subject; then come its rounds, in turn with those of the others. */
+  /** Prepares the work, once for each subject. Returns its round; the rounds of all subjects alternate. */
   begin(subject: S): Round | Promise<Round>;
-  /** How many, an even number; default 16. Half of them are with processes that were started in the opposite order. */
+  /** The number of rounds, which must be even; default 16. For half of them, the processes are started in the opposite order. */
   rounds?: number;
-  /** Rounds of each half that do not count; default 1. */
+  /** The number of rounds in each half that do not count; default 1. */
   warmUps?: number;
-  /** Only a process that has done nothing before tells it: each round has processes of its own, and there is no warm-up. */
+  /** If true, each round uses new processes without a warm-up, because earlier work would change the result. */
   fresh?: boolean;
 }
 
-/** Chats by way of a channel to the benchmark's upstream. Reference proxies do the same. */
+/** Chats through a channel to the benchmark's upstream. Reference proxies do the same work. */
 export interface ChatArea extends Area<Subject> {
-  /** Of the upstream; without it, OpenAI's. */
+  /** The upstream's format. The default is OpenAI's. */
   format?: "anthropic" | "gemini";
-  /** The clients', where it is not OpenAI's chat: no proxy knows it. */
+  /** The clients' format, if it is not OpenAI's chat. The proxies do not support it. */
   client?: Client;
 }
 
-/** What only a gateway does. */
+/** Work that only a gateway does. */
 export interface GatewayArea extends Area<BuiltGateway> {
   config?(): object | Promise<object>;
-  /** Path below the home → text. */
+  /** Files to write: path below the home → text. */
   files?: Record<string, string>;
 }

@@ -1,4 +1,4 @@
-/** The processes of a comparison, each on its core. */
+/** The processes of a comparison, pinned to cores. */
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
@@ -7,26 +7,26 @@ import { type BuiltGateway, startBuilt, type Subject } from "../harness/built.ts
 import type { ChatArea, GatewayArea } from "./area.ts";
 
 export type Name = "base" | "now" | "reference" | "sockets";
-/** Of each subject; of proxies only where they do the same work. */
+/** A value for each subject. Proxies have one only if they do the same work. */
 export type Of<T> = Partial<Record<Name, T>> & Record<"base" | "now", T>;
-/** Of both builds, in the order in which they are to be started. */
+/** The directories of both builds, in the order of their start. */
 export type Dirs = Record<"base" | "now", string>;
 
-/** Moves this process and all it starts to the first core, so that the second is the subject's alone. */
-export function pinned(): boolean {
+/** Pins this process and its children to the first core, so that the subject has the second one for itself. */
+export function pinToFirstCore(): boolean {
   return (
     availableParallelism() > 1 &&
     spawnSync("taskset", ["-apc", "0", String(process.pid)]).status === 0
   );
 }
 
-function aside<S extends Subject>(subject: S, children: ChildProcess[]): S {
+function pinToSecondCore<S extends Subject>(subject: S, children: ChildProcess[]): S {
   children.push(subject.process);
   spawnSync("taskset", ["-apc", "1", String(subject.process.pid)]);
   return subject;
 }
 
-/** Both builds, alike; what is started is added to `children`. */
+/** Starts both builds with the same configuration, and adds the processes to `children`. */
 export async function gatewaysOf(
   { config, files }: Pick<GatewayArea, "config" | "files">,
   dirs: Dirs,
@@ -34,14 +34,14 @@ export async function gatewaysOf(
 ): Promise<Of<BuiltGateway>> {
   const started = {} as Record<keyof Dirs, BuiltGateway>;
   for (const [name, dir] of Object.entries(dirs) as [keyof Dirs, string][])
-    started[name] = aside(
+    started[name] = pinToSecondCore(
       await startBuilt({ config: (await config?.()) ?? {}, files, dir }),
       children,
     );
   return started;
 }
 
-/** The same with an upstream, and proxies before it. `parts`: the program that these are. */
+/** Starts both builds, an upstream, and the proxies. `parts` is the program of the upstream and the proxies. */
 export async function chatSubjectsOf(
   { format, client }: ChatArea,
   dirs: Dirs,
@@ -55,7 +55,7 @@ export async function chatSubjectsOf(
   const gateways = await gatewaysOf({ config: () => ({ channels: { main } }) }, dirs, children);
   if (client !== undefined) return gateways;
   const proxy = async (role: string, ...more: string[]) =>
-    aside(await startPart(parts, [role, String(upstream.port), ...more]), children);
+    pinToSecondCore(await startPart(parts, [role, String(upstream.port), ...more]), children);
   return {
     ...gateways,
     reference: await proxy("bare", ...(format === undefined ? [] : [format])),
@@ -63,7 +63,7 @@ export async function chatSubjectsOf(
   };
 }
 
-/** A part of the chat benchmark. */
+/** Starts a process of the chat benchmarks. */
 async function startPart(file: string, args: readonly string[]): Promise<Subject> {
   const child = fork(file, args, { execArgv: [] });
   const [{ port }] = (await once(child, "message")) as [{ port: number }];

@@ -1,4 +1,4 @@
-/** The gateway as users run it: built, and a process of its own. */
+/** Runs the built gateway in a process of its own, as users do. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,17 +8,17 @@ import { dirname, join } from "node:path";
 import { packageDir } from "../../support/gateway.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
-/** Of the build that lies in `dir`: the command line. */
-export function programOf(dir: string): string {
+/** Returns the path of the command line in the build in `dir`. */
+export function commandLineOf(dir: string): string {
   const { bin } = JSON.parse(readFileSync(join(dir, "package.json"), "utf8")) as {
     bin: { portico: string };
   };
   return join(dir, bin.portico);
 }
-/** The command line as it is built. */
-export const portico = programOf(packageDir);
+/** The command line of this build. */
+export const portico = commandLineOf(packageDir);
 
-/** Builds anew: what an earlier build has left would be measured otherwise. */
+/** Builds the package, so that the benchmark does not measure an earlier build. */
 export function build(): void {
   execFileSync("npm", ["run", "--silent", "build"], { cwd: packageDir });
 }
@@ -27,7 +27,7 @@ export function build(): void {
 export interface Subject {
   name: string;
   port: number;
-  /** Of each request: the credentials. */
+  /** Header lines with the credentials, for each request. */
   headers: string;
   process: ChildProcess;
 }
@@ -35,21 +35,21 @@ export interface Subject {
 export interface BuiltGateway extends Subject {
   token: string;
   home: string;
-  /** Where its build lies. */
+  /** The directory of its build. */
   dir: string;
 }
 
 export interface BuiltOptions {
   config: object;
-  /** Path below the home → text. */
+  /** Files to write: path below the home → text. */
   files?: Record<string, string> | undefined;
-  /** Of the build; without it, this one. */
+  /** The directory of the build. The default is this package. */
   dir?: string;
 }
 
 /**
- * Starts what was built, with a home of its own. Its log goes into a file, beside the home that it watches: to read it
- * would cost the client more than its requests.
+ * Starts the built gateway with its own home. Its log goes to a file, because reading it would cost the client more than
+ * its requests. The file is outside the home, which the gateway watches.
  */
 export async function startBuilt({
   config,
@@ -64,17 +64,17 @@ export async function startBuilt({
   }
   const log = join(temporaryDir("portico-bench-"), "log");
   const output = openSync(log, "w");
-  const command = [programOf(dir), "start", "--home", home];
+  const command = [commandLineOf(dir), "start", "--home", home];
   const child = spawn(process.execPath, command, { stdio: ["ignore", output, "inherit"] });
   closeSync(output);
   let port: number | undefined;
   while (port === undefined) {
     await new Promise((resolve) => setTimeout(resolve, 2));
-    const said = readFileSync(log, "utf8");
-    const found = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(said);
-    if (found) port = Number(found[1]);
+    const output = readFileSync(log, "utf8");
+    const match = /Base URL\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(output);
+    if (match) port = Number(match[1]);
     else if (child.exitCode !== null)
-      throw new Error(`the gateway ended with ${child.exitCode}: ${said}`);
+      throw new Error(`the gateway ended with ${child.exitCode}: ${output}`);
   }
   const { gateway } = JSON.parse(readFileSync(join(home, "portico.json"), "utf8")) as {
     gateway: { auth: { token: string } };
@@ -91,7 +91,7 @@ export async function startBuilt({
   };
 }
 
-/** What a gateway answers to a request with its token. Throws where that is no 2xx. */
+/** Sends a request with the gateway's token, and returns the JSON of the response. Throws unless the status is 2xx. */
 export async function ask<T = any>(
   { port, token }: Pick<BuiltGateway, "port" | "token">,
   method: string,
@@ -108,7 +108,7 @@ export async function ask<T = any>(
   return JSON.parse(text) as T;
 }
 
-/** Ends a process and waits for its end. */
+/** Terminates a process, and waits until it has exited. */
 export async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");
@@ -116,7 +116,7 @@ export async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Whatever answered on a fixed port before the gateway does would be measured in its place. */
+/** Returns a free port. On a fixed port, another server might answer in place of the gateway. */
 export async function freePort(): Promise<string> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -126,8 +126,8 @@ export async function freePort(): Promise<string> {
   return String(port);
 }
 
-/** Resolves at the first healthy answer; rejects when the gateway ends before. */
-export async function healthy(url: string, child: ChildProcess): Promise<void> {
+/** Resolves at the first healthy answer. Rejects if the gateway exits before. */
+export async function waitUntilHealthy(url: string, child: ChildProcess): Promise<void> {
   for (;;) {
     const ok = await new Promise<boolean>((resolve) => {
       request(url, { agent: false }, (res) => {

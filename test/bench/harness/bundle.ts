@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { build } from "esbuild";
 
 /**
- * A file below `bench/` as one module at `outfile`, made as production's are: what a loader adds for names and source
- * maps would be measured otherwise.
+ * Bundles a file below `bench/` into one module at `outfile`, like production code. A loader's additions for names and
+ * source maps would otherwise be measured, too.
  */
 export async function bundle(file: string, outfile: string): Promise<void> {
   await build({
@@ -13,7 +13,7 @@ export async function bundle(file: string, outfile: string): Promise<void> {
     platform: "node",
     format: "esm",
     target: "node20",
-    // under a name that no file of the bench has
+    // the name `requiring` does not occur in the benchmarks
     banner: {
       js: 'import { createRequire as requiring } from "node:module"; const require = requiring(import.meta.url);',
     },

@@ -1,4 +1,4 @@
-/** Load over raw sockets: so many calls of some work, and what they cost the process that does it. */
+/** Generates load over raw sockets, and measures its cost in the process under load. */
 import type { Socket } from "node:net";
 import { open } from "../chat/chat-load.ts";
 import type { Subject } from "./built.ts";
@@ -6,21 +6,21 @@ import { cpuMicros } from "./measure.ts";
 
 export interface Load {
   perSecond: number;
-  /** Of processor time, for one call. */
+  /** The processor time per call in µs. */
   micros: number;
-  /** Of each call, ms. */
+  /** The time of each call in ms. */
   times: number[];
 }
 
 export interface LoadOptions {
   connections: number;
-  /** Of calls in all. */
+  /** The total number of calls. */
   count?: number;
-  /** After which none begins. */
+  /** The time after which no call starts. */
   ms?: number;
 }
 
-/** Each connection makes one call after the other, until there were so many, or for so long. */
+/** Makes calls one after another on each connection, until `count` calls have started or `ms` have passed. */
 export async function load(
   subject: Subject,
   { connections, count = Number.POSITIVE_INFINITY, ms = Number.POSITIVE_INFINITY }: LoadOptions,

@@ -1,4 +1,4 @@
-/** Pages for a browser, served by a thread of their own: a page's load is not paid for by the thread that measures it. */
+/** Pages for a browser. A thread of their own serves them, so that the measuring thread does not pay for that. */
 import { Worker } from "node:worker_threads";
 
 const SITE = `
@@ -15,7 +15,7 @@ const server = require("node:http").createServer((req, res) => {
 server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
 `;
 
-/** `/` has 60 sections and a button `Press`, `/many` 100 scripts. It goes with the process. */
+/** Starts the site, and returns its address. `/` has 60 sections and a button `Press`, `/many` has 100 scripts. It ends with the process. */
 export async function startSite(): Promise<string> {
   const worker = new Worker(SITE, { eval: true });
   const port = await new Promise<number>((resolve, reject) =>

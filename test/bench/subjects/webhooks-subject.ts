@@ -1,6 +1,6 @@
 /**
- * Bare durable servers for `webhooks.bench.ts`. `insert` inserts each request into a table of SQLite and syncs, `commit`
- * does so for all at once that came in while the last commit ran; `append` and `group` are the same with a plain file.
+ * Bare durable servers for `webhooks.bench.ts`. `insert` inserts each request into a SQLite table and syncs it. `commit`
+ * commits all requests together that arrived during the previous commit. `append` and `group` do the same with a plain file.
  */
 import { fsync, fsyncSync, openSync, writeSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
@@ -10,10 +10,10 @@ import { join } from "node:path";
 const [, , mode, file = "", packageDir = ""] = process.argv;
 const require = createRequire(join(packageDir, "package.json"));
 
-/** Stores lines; calls back once they are on the disk. */
-type Keep = (lines: readonly string[], kept: () => void) => void;
+/** Stores lines, and calls back when they are on disk. */
+type StoreLines = (lines: readonly string[], kept: () => void) => void;
 
-function inFile(): Keep {
+function createFileStore(): StoreLines {
   const descriptor = openSync(file, "a");
   return (lines, kept) => {
     writeSync(descriptor, lines.join(""));
@@ -23,14 +23,14 @@ function inFile(): Keep {
   };
 }
 
-function inTable(): Keep {
+function createTableStore(): StoreLines {
   const Database = require("libsql");
   const db = new Database(file);
   db.exec(
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE lines (number INTEGER PRIMARY KEY, line TEXT)",
   );
   const statement = db.prepare("INSERT INTO lines (line) VALUES (?)");
-  // what commits in another thread: the next requests are read meanwhile
+  // commits in another thread, so that the next requests are read meanwhile
   const { exec } = require("libsql/promise").prototype;
   return (lines, kept) => {
     if (mode === "commit") db.exec("BEGIN IMMEDIATE");
@@ -40,10 +40,10 @@ function inTable(): Keep {
   };
 }
 
-const keep = mode === "insert" || mode === "commit" ? inTable() : inFile();
-const gathers = mode === "commit" || mode === "group";
+const storeLines = mode === "insert" || mode === "commit" ? createTableStore() : createFileStore();
+const isGrouped = mode === "commit" || mode === "group";
 let waiting: { line: string; res: ServerResponse }[] = [];
-let keeping = false;
+let isStoring = false;
 
 function answer(res: ServerResponse): void {
   const text = JSON.stringify({ status: 200, message: "queued", eventId: "evt_0" });
@@ -55,13 +55,13 @@ function answer(res: ServerResponse): void {
 }
 
 function flush(): void {
-  if (keeping || waiting.length === 0) return;
-  keeping = true;
+  if (isStoring || waiting.length === 0) return;
+  isStoring = true;
   const batch = waiting;
   waiting = [];
   const lines = batch.map(({ line }) => line);
-  keep(lines, () => {
-    keeping = false;
+  storeLines(lines, () => {
+    isStoring = false;
     for (const { res } of batch) answer(res);
     flush();
   });
@@ -72,10 +72,10 @@ const server = createServer((req, res) => {
   req.on("data", (chunk: Buffer) => chunks.push(chunk));
   req.on("end", () => {
     const line = `${JSON.stringify(JSON.parse(Buffer.concat(chunks).toString()))}\n`;
-    if (gathers) {
+    if (isGrouped) {
       waiting.push({ line, res });
       flush();
-    } else keep([line], () => answer(res));
+    } else storeLines([line], () => answer(res));
   });
 });
 server.listen(0, "127.0.0.1", () => process.send?.((server.address() as { port: number }).port));

@@ -1,6 +1,6 @@
 /**
- * How soon two workers answer again after one of them was killed. Where the machine has other work, the second figure says
- * what the replacement takes by itself: without the time for which it waited for a core.
+ * Measures the time until two workers answer again after one of them was killed. The second figure excludes the time for
+ * which the replacement waited for a core on a busy machine.
  */
 import { readFileSync } from "node:fs";
 import { chat } from "../../plugins/cluster/scene.ts";
@@ -10,7 +10,7 @@ import { median } from "../harness/measure.ts";
 import type { Bench } from "../run.ts";
 
 const ROUNDS = 8;
-/** Between two kills: what a start leaves to be done is done. */
+/** The pause between two kills, in which a worker completes its start. */
 const REST_MS = 1000;
 const LIMIT_MS = 1000;
 
@@ -23,13 +23,13 @@ export default async function bench(): Promise<Bench> {
   try {
     const whole: number[] = [];
     const running: number[] = [];
-    let pids = await bothOf(gateway);
+    let pids = await findWorkers(gateway);
     for (let round = 0; round < ROUNDS; round++) {
       await new Promise((resolve) => setTimeout(resolve, REST_MS));
       const [killed, other] = pids as [number, number];
       const began = performance.now();
       process.kill(killed, "SIGKILL");
-      const next = await bothOf(gateway, killed);
+      const next = await findWorkers(gateway, killed);
       const ms = performance.now() - began;
       const fresh = next.find((pid) => pid !== other)!;
       whole.push(ms);
@@ -48,21 +48,21 @@ export default async function bench(): Promise<Bench> {
   }
 }
 
-/** The processes that answer, once there are two: each request comes over a new connection, and these are handed out in turn. */
-async function bothOf({ port, token }: BuiltGateway, dead?: number): Promise<number[]> {
-  const seen = new Set<number>();
-  while (seen.size < 2) {
-    // what a worker was asked as it died fails
+/** Returns the processes that answer, when there are two. Each request uses a new connection, which go to the workers in turn. */
+async function findWorkers({ port, token }: BuiltGateway, dead?: number): Promise<number[]> {
+  const pids = new Set<number>();
+  while (pids.size < 2) {
+    // a request to a dying worker fails
     const answer = await chat({ url: `http://127.0.0.1:${port}`, token }, "echo").catch(
       () => undefined,
     );
     const pid = Number(answer?.json?.choices?.[0].message.content);
-    if (pid > 0 && pid !== dead) seen.add(pid);
+    if (pid > 0 && pid !== dead) pids.add(pid);
   }
-  return [...seen];
+  return [...pids];
 }
 
-/** For a core, in its main thread: 0 where the system does not say. */
+/** Returns the time for which the main thread waited for a core, or 0 if the system does not report it. */
 function waitedMs(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;

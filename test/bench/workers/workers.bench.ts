@@ -1,9 +1,8 @@
 /**
- * Two workers beside one, at chats that keep the gateway's cores busy. Where there are four cores, load and upstream have
- * two of them for themselves, and requests a second are compared; elsewhere they would take them from the workers, and
- * only what a request costs is, beside two gateways that know nothing of each other and are loaded at once: two processes
- * are in each other's way in the processor's caches, and that is not the workers' doing. Also what a further worker takes of
- * the memory.
+ * Compares two workers with one, with chats that keep the gateway's cores busy. With four cores or more, load and upstream
+ * have two cores of their own, and requests per second are compared. With fewer, they share cores with the workers, so only
+ * the cost of a request is compared, also with two independent gateways under load at the same time, because two processes
+ * compete for the processor's caches in any case. Also measures the memory of an additional worker.
  */
 import { type ChildProcess, fork, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -11,7 +10,7 @@ import type { Socket } from "node:net";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { temporaryDir } from "../../support/temporary.ts";
-import { exchange, open, requestOf } from "../chat/chat-load.ts";
+import { exchange, open, chatRequest } from "../chat/chat-load.ts";
 import { build, end, startBuilt, type Subject } from "../harness/built.ts";
 import { bundle } from "../harness/bundle.ts";
 import {
@@ -26,12 +25,12 @@ import type { Bench, Figure } from "../run.ts";
 
 const ROUNDS = 15;
 const REQUESTS = 3000;
-/** For each worker, until what is compiled as it is used has been. */
+/** The warm-up requests for each worker, after which V8 has optimised the code. */
 const WARM_UP = 8000;
-/** For each worker: those that come in together share some of the work. */
+/** The number of connections for each worker. Concurrent requests share some of the work. */
 const CONNECTIONS = 64;
 const IDLE_MS = 5000;
-/** A conversation of 16 kB: for the gateway to read, and for the load only to send. */
+/** A conversation of 16 kB. The gateway must parse it, while the load generator only sends it. */
 const MESSAGES = Array.from({ length: 80 }, (_, i) => ({
   role: i % 2 === 0 ? "user" : "assistant",
   content: "some words of an ordinary conversation. ".repeat(5),
@@ -39,7 +38,7 @@ const MESSAGES = Array.from({ length: 80 }, (_, i) => ({
 
 interface Reading {
   perSecond: number;
-  /** Of all its processes. */
+  /** The processor time of all processes per request in µs. */
   micros: number;
 }
 
@@ -72,10 +71,10 @@ export default async function bench(): Promise<Bench> {
       [await start(2)],
       [await start(1), await start(1)],
     ] as const;
-    // what a start leaves to be done is done
+    // lets the gateways complete their start
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
     const idle = memoryOf(subjects[1][0]);
-    const [one, two, pair] = await inTurn(subjects);
+    const [one, two, pair] = await measureInTurns(subjects);
     const rate = ratios(
       two.map(({ perSecond }) => perSecond),
       one.map(({ perSecond }) => perSecond),
@@ -125,24 +124,24 @@ export default async function bench(): Promise<Bench> {
   }
 }
 
-/** The process and all its threads. */
+/** Pins a process with all its threads to cores. */
 function pin(pid: number, cores: string): boolean {
   return spawnSync("taskset", ["-apc", cores, String(pid)]).status === 0;
 }
 
-/** The youngest is the further worker. */
+/** Measures the memory of the additional worker, which is the process with the highest id. */
 function memoryOf({ process: { pid } }: Subject): Figure[] {
-  const further = Math.max(...familyOf(pid!));
+  const additional = Math.max(...familyOf(pid!));
   return [
     {
       what: "a further idle worker: resident",
-      value: residentMegabytes(further),
+      value: residentMegabytes(additional),
       unit: "MB",
       limit: 70,
     },
     {
       what: "a further idle worker: with its share of what is shared (PSS)",
-      value: shareMegabytes(further),
+      value: shareMegabytes(additional),
       unit: "MB",
     },
   ];
@@ -151,9 +150,9 @@ function memoryOf({ process: { pid } }: Subject): Figure[] {
 type Loaded = readonly [Subject, ...Subject[]];
 type Readings = [one: Reading[], two: Reading[], pair: Reading[]];
 
-/** Rounds in turn, over connections that are kept: to hand them out costs what it costs once. */
-async function inTurn(subjects: readonly [Loaded, Loaded, Loaded]): Promise<Readings> {
-  const seen: Readings = [[], [], []];
+/** Runs alternating rounds over persistent connections, so that the distribution of connections costs only once. */
+async function measureInTurns(subjects: readonly [Loaded, Loaded, Loaded]): Promise<Readings> {
+  const readings: Readings = [[], [], []];
   const sockets = new Map<Subject, Socket[]>();
   for (const subject of subjects.flat()) {
     const count = CONNECTIONS * Number(subject.name);
@@ -162,32 +161,32 @@ async function inTurn(subjects: readonly [Loaded, Loaded, Loaded]): Promise<Read
   }
   for (let round = 0; round < ROUNDS; round++) {
     for (const [at, loaded] of subjects.entries())
-      seen[at]?.push(await load(loaded, sockets, REQUESTS));
+      readings[at]?.push(await load(loaded, sockets, REQUESTS));
   }
   for (const socket of [...sockets.values()].flat()) socket.destroy();
-  return seen;
+  return readings;
 }
 
-/** So many requests, in equal parts to all at once. */
+/** Sends `count` requests, in equal parts to all subjects at the same time. */
 async function load(
   loaded: Loaded,
   sockets: ReadonlyMap<Subject, Socket[]>,
   count: number,
 ): Promise<Reading> {
   const processes = loaded.flatMap(({ process: { pid } }) => familyOf(pid!));
-  const used = () => processes.reduce((sum, pid) => sum + cpuMicros(pid), 0);
-  const cpu = used();
+  const totalCpu = () => processes.reduce((sum, pid) => sum + cpuMicros(pid), 0);
+  const cpu = totalCpu();
   const began = performance.now();
   await Promise.all(
     loaded.map(async (subject) => {
-      const request = requestOf(subject, { messages: MESSAGES });
-      let left = count / loaded.length;
+      const request = chatRequest(subject, { messages: MESSAGES });
+      let remaining = count / loaded.length;
       const ask = async (socket: Socket) => {
-        while (left-- > 0) await exchange(socket, request);
+        while (remaining-- > 0) await exchange(socket, request);
       };
       await Promise.all((sockets.get(subject) ?? []).map(ask));
     }),
   );
   const perSecond = count / ((performance.now() - began) / 1000);
-  return { perSecond, micros: (used() - cpu) / count };
+  return { perSecond, micros: (totalCpu() - cpu) / count };
 }

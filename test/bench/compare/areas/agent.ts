@@ -1,5 +1,5 @@
-/** What a turn costs beside the model: the store, the events, the prompt, the loop. */
-import { bytesOf, exchange } from "../../chat/chat-load.ts";
+/** The cost of a turn without the model: the store, the events, the prompt, the loop. */
+import { encodeRequest, exchange } from "../../chat/chat-load.ts";
 import type { BuiltGateway } from "../../harness/built.ts";
 import { load } from "../../harness/load.ts";
 import { percentile } from "../../harness/measure.ts";
@@ -7,13 +7,13 @@ import type { GatewayArea, Reading } from "../area.ts";
 
 const TURNS = 200;
 const SESSIONS = 50;
-/** Without a channel the model is `echo`. */
+/** The configuration has no channel, so the model is `echo`. */
 export const TURN_CONFIG = { agents: { defaults: { heartbeat: { every: "0" } } } };
 
-/** Turns over so many connections, in sessions that grow. */
+/** Runs turns over this number of connections, in growing sessions. */
 export async function turns(gateway: BuiltGateway, connections: number): Promise<Reading> {
   const requests = Array.from({ length: SESSIONS }, (_, n) =>
-    bytesOf(gateway, "POST", "/agent", { message: "hello", wait: true, session: `s${n}` }),
+    encodeRequest(gateway, "POST", "/agent", { message: "hello", wait: true, session: `s${n}` }),
   );
   const { perSecond, micros, times } = await load(
     gateway,

@@ -1,4 +1,4 @@
-/** The control API, each step with what it costs the gateway; the page with 100 scripts comes by way of its egress proxy. */
+/** Steps of the control API, with the gateway's cost of each. The page with 100 scripts is loaded through its egress proxy. */
 import { findChromium } from "../../../support/machine/prepare.ts";
 import { ask, type BuiltGateway } from "../../harness/built.ts";
 import { cpuMicros, median } from "../../harness/measure.ts";
@@ -7,8 +7,8 @@ import type { GatewayArea, Reading, Round } from "../area.ts";
 
 const CALLS = 3;
 
-/** The address of the control API. */
-export async function controlOf(gateway: BuiltGateway): Promise<BuiltGateway> {
+/** Returns the gateway with the port of its control API. */
+export async function findControl(gateway: BuiltGateway): Promise<BuiltGateway> {
   const { servers } = await ask<{ servers: Record<string, string> }>(
     gateway,
     "GET",
@@ -29,7 +29,7 @@ let site: Promise<string> | undefined;
 async function begin(gateway: BuiltGateway): Promise<Round> {
   site ??= startSite();
   const url = await site;
-  const control = await controlOf(gateway);
+  const control = await findControl(gateway);
   const call = (method: string, path: string, body?: object) => ask(control, method, path, body);
   return async () => {
     await call("POST", "/navigate", { url });
@@ -47,7 +47,7 @@ async function begin(gateway: BuiltGateway): Promise<Round> {
     };
     const reading: Reading = {};
     for (const [what, work] of Object.entries(steps))
-      Object.assign(reading, await costOf(gateway, what, work));
+      Object.assign(reading, await measureCost(gateway, what, work));
     return reading;
   };
 }
@@ -59,7 +59,7 @@ async function openAndClose(
   await call("DELETE", `/tabs/${targetId}`);
 }
 
-async function costOf({ process }: BuiltGateway, what: string, work: Work): Promise<Reading> {
+async function measureCost({ process }: BuiltGateway, what: string, work: Work): Promise<Reading> {
   const times: number[] = [];
   const cpu = cpuMicros(process.pid!);
   for (let n = 0; n < CALLS; n++) {

@@ -1,5 +1,5 @@
-/** Chat requests as people send them. */
-import { type Client, exchange, open, requestOf, streamOn } from "../../chat/chat-load.ts";
+/** Chat requests of clients. */
+import { type Client, exchange, open, chatRequest, streamOn } from "../../chat/chat-load.ts";
 import type { Subject } from "../../harness/built.ts";
 import { load } from "../../harness/load.ts";
 import { cpuMicros, percentile, residentMegabytes } from "../../harness/measure.ts";
@@ -7,34 +7,34 @@ import type { ChatArea, Reading } from "../area.ts";
 
 const STREAM = { chunks: 100, delayMs: 0 };
 
-/** The same work in each round. */
-const each = (run: (subject: Subject) => Promise<Reading>) => (subject: Subject) => () =>
+/** Creates a `begin` with the same work in each round. */
+const sameRound = (run: (subject: Subject) => Promise<Reading>) => (subject: Subject) => () =>
   run(subject);
-const manyStreams = each((subject) => streams(subject, 500));
-/** One round of it is not enough for the engine to compile what is called often: the first five would tell of that alone. */
+const manyStreams = sameRound((subject) => streams(subject, 500));
+/** Warms up with streams first, because V8 would need five paced rounds to optimise the hot functions. */
 const warmPaced = async (subject: Subject) => {
   await streams(subject, 500);
   return () => paced(subject);
 };
-/** An upstream of Anthropic's for clients of another format, or of its own. */
+/** Creates an area with an upstream in Anthropic's format, for clients of this or another format. */
 const fromAnthropic = (client: Client) =>
   ({
-    begin: each((subject) => streams(subject, 500, client)),
+    begin: sameRound((subject) => streams(subject, 500, client)),
     format: "anthropic",
     client,
   }) as const;
-const ofFresh = { fresh: true, rounds: 4 };
+const freshProcesses = { fresh: true, rounds: 4 };
 
 export const chatAreas: readonly ChatArea[] = [
   {
     name: "whole",
     what: "whole responses, 64 connections",
-    begin: each((subject) => whole(subject, 64, 4000)),
+    begin: sameRound((subject) => whole(subject, 64, 4000)),
   },
   {
     name: "single",
     what: "whole responses, 1 connection",
-    begin: each((subject) => whole(subject, 1, 1000)),
+    begin: sameRound((subject) => whole(subject, 1, 1000)),
   },
   { name: "streams", what: "50 streams of 100 chunks at once", begin: manyStreams },
   { name: "anthropic", what: "the same from Anthropic", begin: manyStreams, format: "anthropic" },
@@ -45,15 +45,20 @@ export const chatAreas: readonly ChatArea[] = [
   {
     name: "memory",
     what: "what streams leave, and 1,000 that are open",
-    begin: each(memory),
-    ...ofFresh,
+    begin: sameRound(memory),
+    ...freshProcesses,
   },
-  { name: "open", what: "1,000 open streams", begin: each(openStreams), ...ofFresh },
-  { name: "idle", what: "10,000 idle connections", begin: each(idleConnections), ...ofFresh },
+  { name: "open", what: "1,000 open streams", begin: sameRound(openStreams), ...freshProcesses },
+  {
+    name: "idle",
+    what: "10,000 idle connections",
+    begin: sameRound(idleConnections),
+    ...freshProcesses,
+  },
 ];
 
 async function whole(subject: Subject, connections: number, count: number): Promise<Reading> {
-  const request = requestOf(subject, {});
+  const request = chatRequest(subject, {});
   const { perSecond, micros, times } = await load(subject, { connections, count }, (socket) =>
     exchange(socket, request),
   );
@@ -73,7 +78,7 @@ async function streams(subject: Subject, count: number, client?: Client): Promis
   return { "chunks/s": perSecond * STREAM.chunks, "CPU µs/stream": micros };
 }
 
-/** They begin one after the other: together, each would wait for the others' beginnings. */
+/** Runs paced streams. They start one after another, since each would otherwise wait for the starts of the others. */
 async function paced(subject: Subject): Promise<Reading> {
   const cpu = cpuMicros(subject.process.pid!);
   const firsts = await Promise.all(
@@ -100,42 +105,42 @@ async function memory(subject: Subject): Promise<Reading> {
   return {
     "idle MB": idle,
     "MB after 5,000 streams": after,
-    "MB at 1,000 open": await mostAtThousand(subject),
+    "MB at 1,000 open": await peakAtThousandStreams(subject),
   };
 }
 
 async function openStreams(subject: Subject): Promise<Reading> {
   const idle = residentMegabytes(subject.process.pid!);
-  return { "KB per stream": ((await mostAtThousand(subject)) - idle) * 1.024 };
+  return { "KB per stream": ((await peakAtThousandStreams(subject)) - idle) * 1.024 };
 }
 
-/** The most megabytes while 1,000 streams are open. */
-async function mostAtThousand(subject: Subject): Promise<number> {
+/** Returns the peak of resident memory in MB while 1,000 streams are open. */
+async function peakAtThousandStreams(subject: Subject): Promise<number> {
   const running = Array.from({ length: 1000 }, async () => {
     const socket = await open(subject);
     await streamOn(socket, subject, { chunks: 20, delayMs: 150 });
     socket.destroy();
   });
-  let most = 0;
+  let peak = 0;
   const watch = setInterval(() => {
-    most = Math.max(most, residentMegabytes(subject.process.pid!));
+    peak = Math.max(peak, residentMegabytes(subject.process.pid!));
   }, 50);
   await Promise.all(running);
   clearInterval(watch);
-  return most;
+  return peak;
 }
 
-/** Each has had one response. */
+/** Measures the memory of idle connections, each of which has received one response. */
 async function idleConnections(subject: Subject): Promise<Reading> {
   const pid = subject.process.pid!;
   const idle = residentMegabytes(pid);
   const sockets: Awaited<ReturnType<typeof open>>[] = [];
   while (sockets.length < 10_000) {
-    const fresh = await Promise.all(Array.from({ length: 100 }, () => open(subject)));
-    await Promise.all(fresh.map((socket) => exchange(socket, requestOf(subject, {}))));
-    // A connection that the server resets while it is idle counts as closed.
-    for (const socket of fresh) socket.on("error", () => socket.destroy());
-    sockets.push(...fresh);
+    const newSockets = await Promise.all(Array.from({ length: 100 }, () => open(subject)));
+    await Promise.all(newSockets.map((socket) => exchange(socket, chatRequest(subject, {}))));
+    // If the server resets an idle connection, it counts as closed.
+    for (const socket of newSockets) socket.on("error", () => socket.destroy());
+    sockets.push(...newSockets);
   }
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const closed = sockets.filter((socket) => socket.closed || socket.readableEnded).length;

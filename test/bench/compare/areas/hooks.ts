@@ -1,7 +1,7 @@
-/** Users' hooks, seen from outside: what a call costs a chat, and how soon a save is live. */
+/** Users' hooks, measured from outside: the cost of a call in a chat, and the time from a save until it is live. */
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bytesOf, exchange } from "../../chat/chat-load.ts";
+import { encodeRequest, exchange } from "../../chat/chat-load.ts";
 import { ask, type BuiltGateway } from "../../harness/built.ts";
 import { load } from "../../harness/load.ts";
 import { cpuMicros, median } from "../../harness/measure.ts";
@@ -22,15 +22,15 @@ function handler(version: number): string {
 }
 
 async function calls(gateway: BuiltGateway): Promise<Reading> {
-  const request = bytesOf(gateway, "POST", "/v1/chat/completions", CHAT);
+  const request = encodeRequest(gateway, "POST", "/v1/chat/completions", CHAT);
   const { perSecond, micros } = await load(gateway, { connections: 16, count: 2000 }, (socket) =>
     exchange(socket, request),
   );
   return { "requests/s": perSecond, "CPU µs/request": micros };
 }
 
-/** Each is saved as most editors do. */
-function saving(gateway: BuiltGateway): () => Promise<Reading> {
+/** Saves a hook as most editors do, with a rename, and measures the time until it is live. */
+function beginSaves(gateway: BuiltGateway): () => Promise<Reading> {
   let version = 0;
   const file = join(gateway.home, "hooks/a/handler.ts");
   async function save(): Promise<number> {
@@ -52,10 +52,10 @@ function saving(gateway: BuiltGateway): () => Promise<Reading> {
     const times: number[] = [];
     const cpu = cpuMicros(gateway.process.pid!);
     for (let n = 0; n < SAVES; n++) times.push(await save());
-    const spent = cpuMicros(gateway.process.pid!) - cpu;
+    const cpuTime = cpuMicros(gateway.process.pid!) - cpu;
     return {
       "save to live, ms": median(times),
-      "CPU ms/save, asking included": spent / 1000 / SAVES,
+      "CPU ms/save, asking included": cpuTime / 1000 / SAVES,
     };
   };
 }
@@ -68,5 +68,5 @@ export const hookAreas: readonly GatewayArea[] = [
     files,
     begin: (gateway) => () => calls(gateway),
   },
-  { name: "saves", what: "saves of a hook", config, files, begin: saving },
+  { name: "saves", what: "saves of a hook", config, files, begin: beginSaves },
 ];

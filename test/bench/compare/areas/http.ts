@@ -1,11 +1,11 @@
-/** What the gateway responds by itself: guards, credentials, routing, JSON. */
-import { bytesOf, exchange } from "../../chat/chat-load.ts";
+/** Responses of the gateway itself: guards, credentials, routing, JSON. */
+import { encodeRequest, exchange } from "../../chat/chat-load.ts";
 import type { BuiltGateway } from "../../harness/built.ts";
 import { load } from "../../harness/load.ts";
 import type { GatewayArea, Reading, Round } from "../area.ts";
 
 const CHAT = { model: "echo", messages: [{ role: "user", content: "hello ".repeat(90) }] };
-/** Of the status, which many parts tell: fewer would show what it takes to compile them, and not for equally many calls. */
+/** The measured requests. The status runs much code, so fewer of its requests would mostly measure compilation. */
 const REQUESTS: readonly [
   name: string,
   connections: number,
@@ -21,11 +21,11 @@ const REQUESTS: readonly [
   ["/kernel/status, one connection", 1, 1000, "GET", "/kernel/status"],
 ];
 
-/** Until both have compiled what they run: the state that is told in more calls takes as many more to get there. */
+/** The number of requests until V8 has optimised the code of both builds. The build with more function calls needs more of them. */
 const WARM_UP = 5_000;
 
-async function warmed(gateway: BuiltGateway): Promise<Round> {
-  const request = bytesOf(gateway, "GET", "/kernel/status");
+async function warmUp(gateway: BuiltGateway): Promise<Round> {
+  const request = encodeRequest(gateway, "GET", "/kernel/status");
   await load(gateway, { connections: 1, count: WARM_UP }, (socket) => exchange(socket, request));
   return () => run(gateway);
 }
@@ -33,7 +33,7 @@ async function warmed(gateway: BuiltGateway): Promise<Round> {
 async function run(gateway: BuiltGateway): Promise<Reading> {
   const reading: Reading = {};
   for (const [name, connections, count, method, path, body] of REQUESTS) {
-    const request = bytesOf(gateway, method, path, body);
+    const request = encodeRequest(gateway, method, path, body);
     const { micros } = await load(gateway, { connections, count }, (socket) =>
       exchange(socket, request),
     );
@@ -46,5 +46,5 @@ export const httpArea: GatewayArea = {
   name: "http",
   what: "responses of the gateway's own, 16 connections or one",
   config: () => ({ channels: { echo: { provider: "echo" } } }),
-  begin: warmed,
+  begin: warmUp,
 };
