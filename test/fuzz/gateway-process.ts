@@ -1,6 +1,6 @@
 /**
- * A gateway in a process of its own, which watches itself: a stall is a turn of the event loop that computes for longer
- * than 200 ms. Waiting for a busy machine does not count, since the processor's time is what is measured.
+ * A gateway in a process of its own, which detects its stalls: turns of the event loop that compute for longer than 200 ms.
+ * It measures processor time, so that waiting on a busy machine does not count.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { startGateway } from "../support/gateway.ts";
@@ -13,21 +13,21 @@ const stalls: { ms: number; after: unknown[] }[] = [];
 const errors: unknown[] = [];
 let cpu = process.cpuUsage();
 let at = performance.now();
-/** Since the last mark. */
+/** The longest turn since the last mark. */
 let longestMs = 0;
 let bytesAtMark = 0;
 setInterval(() => {
-  const used = process.cpuUsage(cpu);
-  const spent = (used.user + used.system) / 1000;
+  const usage = process.cpuUsage(cpu);
+  const cpuMs = (usage.user + usage.system) / 1000;
   const gap = performance.now() - at;
-  longestMs = Math.max(longestMs, Math.min(gap, spent));
-  if (gap > STALL_MS && spent > STALL_MS) {
+  longestMs = Math.max(longestMs, Math.min(gap, cpuMs));
+  if (gap > STALL_MS && cpuMs > STALL_MS) {
     const after = gateway.lines
       .slice(-8)
       .map(({ method, path, status, ms }) => [method, path, status, ms].join(" "));
-    stalls.push({ ms: Math.round(Math.min(gap, spent)), after });
+    stalls.push({ ms: Math.round(Math.min(gap, cpuMs)), after });
   }
-  // The log's lines are the harness's, not the gateway's: they must not fill its memory.
+  // The harness keeps the log lines, so they must not count as the gateway's memory.
   if (gateway.lines.length > 1000) {
     errors.push(...gateway.lines.filter(({ msg }) => msg === "a request failed").slice(0, 20));
     gateway.lines.length = 0;
@@ -46,7 +46,7 @@ process.on("uncaughtException", (error) => {
   process.send?.({ crash: String(error.stack) });
   process.exit(1);
 });
-/** Begins a measurement: Linux counts the peak of the memory anew. */
+/** Starts a measurement, and has Linux reset the memory peak. */
 function mark(): void {
   globalThis.gc?.();
   writeFileSync("/proc/self/clear_refs", "5");
@@ -61,29 +61,29 @@ function peakBytes(): number {
   return Number(peak) * 1024 - bytesAtMark;
 }
 
-process.on("message", async (asked: "warm" | "report" | "stop" | "mark" | "measured") => {
-  if (asked === "mark") {
+process.on("message", async (command: "warm" | "report" | "stop" | "mark" | "measured") => {
+  if (command === "mark") {
     mark();
     return void process.send?.({});
   }
-  if (asked === "measured") {
-    // The last stall is seen at the timer's next turn.
+  if (command === "measured") {
+    // The timer notices the last stall at its next turn.
     await new Promise((resolve) => setTimeout(resolve, 30));
     return void process.send?.({ stallMs: longestMs, peakBytes: peakBytes() });
   }
-  // What is loaded at first use (the browser's library, the sources here) has been loaded by now.
-  if (asked === "warm") {
+  // Modules that load at first use (the browser's library, the sources) have been loaded.
+  if (command === "warm") {
     stalls.length = 0;
     return;
   }
-  if (asked === "stop") {
+  if (command === "stop") {
     await gateway.stop();
     process.exit(0);
   }
-  const own = inner.use("gateway");
+  const state = inner.use("gateway");
   process.send?.({
     stalls,
-    active: own.active(),
+    active: state.active(),
     channels: inner
       .use("channels")
       .list()

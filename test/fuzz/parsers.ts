@@ -1,4 +1,4 @@
-/** Parsers of text from outside, each with what it usually reads. They may refuse with an error, never crash or hang. */
+/** Parsers of text from outside, each with typical samples. They may refuse a text with an error, but must never crash or hang. */
 import { parseDataUrl, createSseParser } from "portico/provider";
 import { parseDuration } from "portico/schedules";
 import { didYouMean, parseNetworks } from "portico";

@@ -1,13 +1,13 @@
-/** Seeded randomness and malformed values: the same seed gives the same run on every machine. */
+/** Seeded randomness and malformed values. The same seed produces the same run on every machine. */
 
 export interface Random {
-  /** A whole number from 0 to below `n`. */
+  /** Returns an integer from 0 to below `n`. */
   below(n: number): number;
   chance(probability: number): boolean;
   pick<T>(items: readonly T[]): T;
 }
 
-/** mulberry32: 32 bits of state are enough to find the same request again. */
+/** Implements mulberry32, whose 32 bits of state are enough to reproduce a request. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {
@@ -23,7 +23,7 @@ export function createRandom(seed: number): Random {
   };
 }
 
-const nasty = [
+const nastyTexts = [
   "",
   " ",
   "\u0000",
@@ -55,7 +55,7 @@ const nasty = [
 ];
 
 export function randomText(random: Random): string {
-  if (random.chance(0.5)) return random.pick(nasty);
+  if (random.chance(0.5)) return random.pick(nastyTexts);
   const length = random.below(24);
   let text = "";
   for (let i = 0; i < length; i++)
@@ -63,7 +63,7 @@ export function randomText(random: Random): string {
   return text;
 }
 
-/** Anything that JSON can hold, and sometimes what it should not: deep nesting, odd keys. */
+/** Returns any JSON value, sometimes with deep nesting or odd keys. */
 export function randomValue(random: Random, words: readonly string[], depth = 0): unknown {
   const kind = random.below(depth > 3 ? 6 : 9);
   if (kind === 0) return null;
@@ -81,7 +81,7 @@ export function randomValue(random: Random, words: readonly string[], depth = 0)
   );
 }
 
-/** A text with a few bytes changed, cut, doubled or moved. */
+/** Returns a text with a few characters changed, removed, repeated or inserted. */
 export function mutate(random: Random, text: string): string {
   let result = text;
   for (let times = 1 + random.below(4); times > 0; times--) {

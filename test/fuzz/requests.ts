@@ -1,4 +1,4 @@
-/** Malformed requests over every route: wrong bodies, headers, queries, paths, and bytes that are no HTTP at all. */
+/** Malformed requests to every route: wrong bodies, headers, queries and paths, and bytes that are not HTTP. */
 import { Agent, request } from "node:http";
 import { connect } from "node:net";
 import { mutate, type Random, randomText, randomValue } from "./random.ts";
@@ -36,25 +36,27 @@ const bodies = [
   '{"kind":"click","ref":"e1"}',
   '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
 ];
-/** What a server may say of itself or of an upstream; a 500 never. */
-const documented = new Set([501, 502, 503, 504]);
+/** Statuses with which a server may report its own state or an upstream's. A 500 is never allowed. */
+const documentedStatuses = new Set([501, 502, 503, 504]);
 
 const agent = new Agent({ keepAlive: true, maxSockets: 24 });
 
-/** One request of the kind that clients make, with something wrong. Resolves with what should not have come back. */
+/** Sends a request of a typical form with an error in it. Resolves with a finding if the response must not occur. */
 export function sendRequest(random: Random, target: Target): Promise<Finding | undefined> {
   const [method, pattern] = random.chance(0.95)
     ? random.pick(target.routes)
     : ([
         random.pick(["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD", "PATCH"]),
-        `/${encodeURI(safe(randomText(random)))}`,
+        `/${encodeURI(replaceSurrogates(randomText(random)))}`,
       ] as const);
   const path = pattern.replace(/:\w+\??|\*/g, () =>
-    encodeURIComponent(safe(random.chance(0.5) ? random.pick(words) : randomText(random))),
+    encodeURIComponent(
+      replaceSurrogates(random.chance(0.5) ? random.pick(words) : randomText(random)),
+    ),
   );
   const base = random.chance(0.8) ? target.url : random.pick(Object.values(target.servers));
   const query = random.chance(0.3)
-    ? `?${random.pick(words)}=${encodeURIComponent(safe(randomText(random)))}`
+    ? `?${random.pick(words)}=${encodeURIComponent(replaceSurrogates(randomText(random)))}`
     : "";
   const headers: Record<string, string> = {
     authorization: `Bearer ${random.chance(0.95) ? target.token : "wrong"}`,
@@ -62,7 +64,7 @@ export function sendRequest(random: Random, target: Target): Promise<Finding | u
   if (random.chance(0.1))
     headers[
       random.pick(["x-request-id", "idempotency-key", "accept", "user-agent", "x-portico-session"])
-    ] = header(randomText(random));
+    ] = toHeaderValue(randomText(random));
   const hasBody = method !== "GET" && method !== "HEAD" && random.chance(0.95);
   const body = hasBody ? bodyFor(random) : "";
   if (hasBody)
@@ -77,20 +79,20 @@ export function sendRequest(random: Random, target: Target): Promise<Finding | u
     ]);
   const what = `${method} ${path}${query}\n${JSON.stringify(headers)}\n${body.slice(0, 2000)}`;
   return new Promise((resolve) => {
-    const leaves = random.chance(0.05);
+    const disconnectsEarly = random.chance(0.05);
     const req = request(`${base}${path}${query}`, { method, headers, agent }, (res) => {
       let text = "";
       res.setEncoding("utf8");
       res.on("data", (chunk: string) => {
         if (text.length < 100_000) text += chunk;
-        // A feed has no end of its own.
+        // A feed does not end by itself.
         if (
-          leaves ||
+          disconnectsEarly ||
           (/event-stream/.test(res.headers["content-type"] ?? "") && !/\/v1\//.test(path))
         )
           req.destroy();
       });
-      res.on("close", () => resolve(judge(what, res.statusCode ?? 0, text, target)));
+      res.on("close", () => resolve(checkResponse(what, res.statusCode ?? 0, text, target)));
       if (/event-stream/.test(res.headers["content-type"] ?? "") && !/\/v1\//.test(path))
         req.destroy();
     });
@@ -109,7 +111,7 @@ export function sendRequest(random: Random, target: Target): Promise<Finding | u
 function bodyFor(random: Random): string {
   const kind = random.below(10);
   if (kind < 4) return mutate(random, random.pick(bodies));
-  if (kind < 8) return JSON.stringify(merged(random));
+  if (kind < 8) return JSON.stringify(replaceMember(random));
   if (kind === 8) return JSON.stringify(randomValue(random, words));
   return random.pick([
     "[".repeat(5000),
@@ -121,8 +123,8 @@ function bodyFor(random: Random): string {
   ]);
 }
 
-/** A right body with one member made wrong. */
-function merged(random: Random): unknown {
+/** Returns a valid body with one member replaced. */
+function replaceMember(random: Random): unknown {
   const body = JSON.parse(random.pick(bodies)) as Record<string, unknown>;
   body[random.chance(0.7) ? random.pick(Object.keys(body)) : random.pick(words)] = randomValue(
     random,
@@ -131,15 +133,26 @@ function merged(random: Random): unknown {
   return body;
 }
 
-function judge(what: string, status: number, body: string, { token }: Target): Finding | undefined {
+function checkResponse(
+  what: string,
+  status: number,
+  body: string,
+  { token }: Target,
+): Finding | undefined {
   let code: string | undefined;
   try {
     code = (JSON.parse(body) as { error?: { code?: string } }).error?.code;
   } catch {
-    // No JSON: a page, a feed, an event stream.
+    // The body is not JSON, but a page, a feed or an event stream.
   }
-  const finding = (why: string): Finding => ({ what, status, code: why, body: body.slice(0, 600) });
-  if (status >= 500 && !documented.has(status)) return finding(code ?? "undocumented status");
+  const finding = (cause: string): Finding => ({
+    what,
+    status,
+    code: cause,
+    body: body.slice(0, 600),
+  });
+  if (status >= 500 && !documentedStatuses.has(status))
+    return finding(code ?? "undocumented status");
   if (code === "internal_error" || body.includes('"internal_error"'))
     return finding("internal_error");
   if (status >= 400 && body.includes(token)) return finding("the token shows");
@@ -147,11 +160,11 @@ function judge(what: string, status: number, body: string, { token }: Target): F
   return undefined;
 }
 
-/** Bytes that are no proper HTTP. They may be refused or cut; the gateway must go on. */
+/** Sends bytes that are not valid HTTP. The gateway may refuse them or close the connection, but must continue to work. */
 export function sendBytes(random: Random, { url, token }: Target): Promise<void> {
   const { port } = new URL(url);
   const body = random.pick(bodies);
-  const good = `POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const validRequest = `POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   return new Promise((resolve) => {
     const socket = connect(Number(port), "127.0.0.1");
     const timer = setTimeout(() => socket.destroy(), 100);
@@ -161,14 +174,14 @@ export function sendBytes(random: Random, { url, token }: Target): Promise<void>
       resolve();
     });
     socket.on("data", () => {});
-    socket.end(Buffer.from(mutate(random, good), "latin1"));
+    socket.end(Buffer.from(mutate(random, validRequest), "latin1"));
   });
 }
 
-function safe(text: string): string {
+function replaceSurrogates(text: string): string {
   return text.replace(/[\ud800-\udfff]/g, "?");
 }
 
-function header(text: string): string {
+function toHeaderValue(text: string): string {
   return text.replace(/[^\t\x20-\x7e\x80-\xff]/g, "?");
 }

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 responses, right and wrong, read by our reader and by Node's own parser (llhttp). Ours may refuse more; what
- * both take must be the same response, whole and however it is cut, and what only ours takes is told.
+ * Reads valid and invalid HTTP/1.1 responses with our reader and with Node's own parser (llhttp). Ours may refuse more. A
+ * response that both accept must be the same, also when it arrives in pieces. A response that only ours accepts is reported.
  */
 import { ProtocolError } from "../../plugins/models/upstream/http/response-head.ts";
 import { ResponseReader } from "../../plugins/models/upstream/http/response-reader.ts";
@@ -8,7 +8,7 @@ import type { Random } from "./random.ts";
 
 interface Reading {
   error?: string;
-  /** Nothing more is expected of the response. */
+  /** The response has ended. */
   complete: boolean;
   status: number;
   headers: string;
@@ -16,37 +16,40 @@ interface Reading {
   reusable: boolean;
 }
 
-/** Returns what was found, one text each. */
+/** Returns the findings, a text each. */
 export function fuzzResponses(random: Random, count: number): string[] {
-  const found: string[] = [];
+  const findings: string[] = [];
   const tally = { both: 0, refused: 0, stricter: 0 };
-  for (let i = 0; i < count && found.length < 40; i++) {
-    const text = random.chance(0.4) ? mutated(random, response(random)) : response(random);
-    // A tab after a value is white space (RFC 9110, 5.5), which llhttp takes for a part of lengths and codings.
+  for (let i = 0; i < count && findings.length < 40; i++) {
+    const text = random.chance(0.4)
+      ? mutateResponse(random, randomResponse(random))
+      : randomResponse(random);
+    // A tab after a value is white space (RFC 9110, 5.5), but llhttp treats it as a part of lengths and codings.
     if (text.includes("\t\r\n")) continue;
     const bytes = Buffer.from(text, "latin1");
     const ours = readOurs([bytes]);
     const difference =
-      compare(ours, readNodes(bytes), tally) ?? compareCut(ours, readOurs(cut(random, bytes)));
-    if (difference) found.push(`${difference}: ${JSON.stringify(text)}`);
+      compare(ours, readNodes(bytes), tally) ??
+      compareCut(ours, readOurs(splitBytes(random, bytes)));
+    if (difference) findings.push(`${difference}: ${JSON.stringify(text)}`);
   }
   console.log(
     `responses: ${count}, ${tally.both} alike, ${tally.refused} refused by both, ${tally.stricter} by us alone`,
   );
-  return found;
+  return findings;
 }
 
-/** 6.3: one length said several times is a length; a transfer coding counts before one, and the connection is closed. */
+/** RFC 9112, 6.3: a repeated equal length is valid; a transfer coding overrides a length, and the connection is then closed. */
 const isLengthThatCounts = ({ headers, reusable }: Reading): boolean =>
   /"content-length":"(\d+)(,\s*\1)+"/.test(headers) ||
   (headers.includes('"transfer-encoding"') && !reusable);
 
-/** What RFC 9112 lets a client take and llhttp does not. */
+/** Responses that RFC 9112 allows a client to accept, but that llhttp refuses. */
 const tolerated: Record<string, (ours: Reading) => boolean> = {
   HPE_INVALID_CONTENT_LENGTH: isLengthThatCounts,
   HPE_UNEXPECTED_CONTENT_LENGTH: isLengthThatCounts,
   HPE_INVALID_TRANSFER_ENCODING: isLengthThatCounts,
-  // 7.1.1: an extension that is not understood is ignored
+  // RFC 9112, 7.1.1: unknown extensions are ignored
   HPE_STRICT: ({ headers }) => headers.includes('"transfer-encoding"'),
 };
 
@@ -72,7 +75,7 @@ function compare(
 }
 
 function compareCut(whole: Reading, inPieces: Reading): string | undefined {
-  // What comes after a response is not seen where a piece ends with it: whether its connection is kept may differ.
+  // If a piece ends with the response, the reader does not see bytes after it, so `reusable` may differ.
   const { error, reusable: _, ...rest } = whole;
   const { error: error2, reusable: __, ...rest2 } = inPieces;
   if ((error === undefined) !== (error2 === undefined))
@@ -106,7 +109,7 @@ function readOurs(parts: readonly Buffer[]): Reading {
     if (!reading.complete && !reader.close()) reading.error = "cut short";
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    // what follows a response is another's affair: its connection is closed
+    // an error after the response only closes the connection
     if (!reading.complete) reading.error = error.message;
   }
   return reading;
@@ -151,7 +154,7 @@ function readNodes(bytes: Buffer): Reading {
     ];
     add(headers);
     reading.status = status;
-    reading.headers = JSON.stringify(joined(flushed));
+    reading.headers = JSON.stringify(joinHeaders(flushed));
     reading.reusable = keepAlive;
     flushed = [];
     final = status >= 200;
@@ -169,12 +172,12 @@ function readNodes(bytes: Buffer): Reading {
   return reading;
 }
 
-function joined(list: readonly string[]): Record<string, string> {
+function joinHeaders(list: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (let i = 0; i < list.length; i += 2) {
     const name = list[i]!.toLowerCase();
-    const known = headers[name];
-    headers[name] = known === undefined ? list[i + 1]! : `${known}, ${list[i + 1]}`;
+    const previous = headers[name];
+    headers[name] = previous === undefined ? list[i + 1]! : `${previous}, ${list[i + 1]}`;
   }
   return { ...headers };
 }
@@ -233,28 +236,28 @@ const codings = [
   "xchunked",
 ];
 
-function response(random: Random): string {
+function randomResponse(random: Random): string {
   const early = random.chance(0.05) ? "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" : "";
   const all = Array.from({ length: random.below(4) }, () =>
     random.pick(random.chance(0.04) ? oddHeaders : headers),
   );
   const body = "abcdefghij\r\n0\r\n\r\n".repeat(1 + random.below(3)).slice(random.below(12));
   const framing = random.below(4);
-  let sent = body;
+  let encodedBody = body;
   if (framing === 0) all.push(`Content-Length: ${body.length}`);
   else if (framing === 1) {
     all.push(`Transfer-Encoding: ${random.pick(random.chance(0.1) ? codings : ["chunked"])}`);
-    sent = chunks(random, body);
+    encodedBody = encodeChunks(random, body);
   } else if (framing === 2) {
     all.push(`Content-Length: ${random.below(40)}`);
     if (random.chance(0.1)) all.push("Transfer-Encoding: chunked");
   }
   if (random.chance(0.05)) all.push(`Content-Length: ${body.length}`);
   const line = random.pick(random.chance(0.06) ? oddLines : lines);
-  return `${early}${[line, ...all].join("\r\n")}\r\n\r\n${sent}${random.chance(0.05) ? "HTTP/1.1 200 OK\r\n\r\n" : ""}`;
+  return `${early}${[line, ...all].join("\r\n")}\r\n\r\n${encodedBody}${random.chance(0.05) ? "HTTP/1.1 200 OK\r\n\r\n" : ""}`;
 }
 
-function chunks(random: Random, body: string): string {
+function encodeChunks(random: Random, body: string): string {
   let text = "";
   for (let at = 0; at < body.length; ) {
     const size = Math.min(body.length - at, 1 + random.below(9));
@@ -286,7 +289,7 @@ const special = [
   "chunked",
 ];
 
-function mutated(random: Random, text: string): string {
+function mutateResponse(random: Random, text: string): string {
   let result = text;
   for (let times = 1 + random.below(3); times > 0; times--) {
     const at = random.below(result.length + 1);
@@ -299,7 +302,7 @@ function mutated(random: Random, text: string): string {
   return result;
 }
 
-function cut(random: Random, bytes: Buffer): Buffer[] {
+function splitBytes(random: Random, bytes: Buffer): Buffer[] {
   if (random.chance(0.2)) return Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
   const places = Array.from({ length: 1 + random.below(4) }, () =>
     random.below(bytes.length + 1),

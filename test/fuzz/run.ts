@@ -1,10 +1,10 @@
 /**
- * `npm run fuzz [-- SEED [COUNT]]`: wide, deep and long texts at every door (these alone: `npm run fuzz -- wide [WORD…]`,
- * for doors whose name holds a word); then what schemathesis makes of `/openapi.json` (`npm run fuzz -- schema [COUNT]`);
- * then malformed input over every route and parser, 1,000,000 pieces unless told otherwise,
- * and as many responses of upstreams read by our parser and by Node's.
- * It fails where the gateway crashes, answers an undocumented 5xx, computes for longer than 200 ms in one turn, shows a
- * secret or a stack, or holds a place or a connection at the end. What was sent is printed, and comes again with the seed.
+ * `npm run fuzz [-- SEED [COUNT]]` sends wide, deep and long texts to every entry point (alone: `npm run fuzz -- wide
+ * [WORD…]`, for entry points whose name contains a word), then the requests that schemathesis generates from `/openapi.json`
+ * (alone: `npm run fuzz -- schema [COUNT]`), then malformed input to every route and parser, by default 1,000,000 pieces, and
+ * has as many responses of upstreams read by our parser and by Node's.
+ * It fails if the gateway crashes, answers with an undocumented 5xx, computes for longer than 200 ms in one turn, reveals a
+ * secret or a stack, or still holds a place or a connection at the end. It prints the input, which the seed reproduces.
  */
 import { fork } from "node:child_process";
 import { join } from "node:path";
@@ -19,19 +19,19 @@ import { fuzzWide } from "./wide/run.ts";
 const STALL_MS = 200;
 const seed = Number(process.argv[2] ?? 1);
 const total = Number(process.argv[3] ?? 1_000_000);
-/** Most of the pieces are for parsers: a request costs a hundred times as much. */
+/** The number of requests. Most pieces are for parsers, since a request costs a hundred times as much. */
 const requests = Math.round(total * 0.1);
-const AT_ONCE = 24;
-/** Stalls count after so many requests. */
+const CONCURRENCY = 24;
+/** The number of requests before stalls count. */
 const WARM_UP = 3000;
-/** Made by schemathesis from `/openapi.json`: these alone with `npm run fuzz -- schema [COUNT]`. */
+/** The number of requests that schemathesis generates from `/openapi.json`. */
 const SCHEMA_REQUESTS = 5000;
 const failures: string[] = [];
 
 if (process.argv[2] === "wide") {
-  const found = await fuzzWide(process.argv.slice(3));
-  for (const failure of found) console.log(`\n${failure}`);
-  process.exit(found.length > 0 ? 1 : 0);
+  const wideFailures = await fuzzWide(process.argv.slice(3));
+  for (const failure of wideFailures) console.log(`\n${failure}`);
+  process.exit(wideFailures.length > 0 ? 1 : 0);
 }
 if (process.argv[2] === "schema") {
   const schemaFailures = await fuzzSchema(
@@ -70,7 +70,7 @@ async function fuzzParsers(count: number): Promise<void> {
   }
 }
 
-/** Whether the parser takes the text. An error that is no refusal is recorded as a failure. */
+/** Returns true if the parser accepts the text. Records an error that is not a refusal as a failure. */
 async function accepts(
   name: string,
   parse: (text: string) => unknown,
@@ -86,7 +86,7 @@ async function accepts(
   }
 }
 
-/** Whether a parser means its error: a slip of the language is a fault of the parser. */
+/** True if a parser threw the error on purpose. A runtime error of the language is a fault of the parser. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof RangeError) return false;
   return !/^Cannot (read|set)|is not a function/.test(error.message);
@@ -111,7 +111,7 @@ async function fuzzGateway(count: number): Promise<void> {
       "bad-ollama": channel("ollama"),
       "bad-mistral": channel("mistral"),
     },
-    // No browser is launched: its routes answer that none runs.
+    // No browser is launched, so its routes answer that none is running.
     browser: { attachOnly: true, headless: true },
     webhooks: {
       enabled: true,
@@ -134,7 +134,7 @@ async function fuzzGateway(count: number): Promise<void> {
   const next = <T>() =>
     new Promise<T>((resolve) => messages.push(resolve as (message: unknown) => void));
   const target = await next<Target>();
-  // Reloading a plugin from its sources compiles it, which the built product does not do.
+  // Reloading a plugin from its sources would compile it, unlike in the built product.
   const skipped =
     /^\/kernel\/(plugins|hooks)\/:name\/disable|^\/kernel\/plugins\/:name\/reload|\/events$/;
   target.routes = [
@@ -150,27 +150,27 @@ async function fuzzGateway(count: number): Promise<void> {
   const began = performance.now();
   let sent = 0;
   let answered = 0;
-  const found: Finding[] = [];
+  const findings: Finding[] = [];
   const worker = async () => {
     while (sent < count && child.exitCode === null) {
       sent++;
       if (random.chance(0.05)) await sendBytes(random, target);
       else {
         const finding = await sendRequest(random, target);
-        if (finding) found.push(finding);
+        if (finding) findings.push(finding);
       }
       if (++answered === WARM_UP) child.send("warm");
       if (answered % 10_000 === 0)
         console.log(
-          `${answered} requests, ${found.length} findings, ${Math.round((performance.now() - began) / 1000)} s`,
+          `${answered} requests, ${findings.length} findings, ${Math.round((performance.now() - began) / 1000)} s`,
         );
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  for (const { what, status, code, body } of unique(found))
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
+  for (const { what, status, code, body } of uniqueFindings(findings))
     failures.push(`${status} ${code} for\n${what}\n→ ${body}`);
   if (child.exitCode !== null) return;
-  // What still runs has its deadlines; then nothing may be left.
+  // Running requests end by their deadlines. After that, none may remain.
   let report = await ask();
   for (
     let tries = 0;
@@ -213,13 +213,13 @@ async function fuzzGateway(count: number): Promise<void> {
   }
 }
 
-/** One of each kind: the same fault comes a thousand times. */
-function unique(found: readonly Finding[]): Finding[] {
+/** Returns one finding of each kind, since the same fault may occur a thousand times. */
+function uniqueFindings(findings: readonly Finding[]): Finding[] {
   const kinds = new Map<string, Finding>();
-  for (const one of found) {
-    const route = one.what.split("\n")[0]?.replace(/\?.*/, "").split("/").slice(0, 3).join("/");
-    const key = `${route} ${one.status} ${one.code}`;
-    if (!kinds.has(key)) kinds.set(key, one);
+  for (const finding of findings) {
+    const route = finding.what.split("\n")[0]?.replace(/\?.*/, "").split("/").slice(0, 3).join("/");
+    const key = `${route} ${finding.status} ${finding.code}`;
+    if (!kinds.has(key)) kinds.set(key, finding);
   }
   return [...kinds.values()];
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run fuzz -- schema [COUNT] [SERVER]`: schemathesis makes requests to the gateway and to browser control from
- * `/openapi.json`, and fails on a 5xx and on a response that breaks what its route declares. It is skipped where Python's `schemathesis` is not installed
- * (`pip install schemathesis`).
+ * `npm run fuzz -- schema [COUNT] [SERVER]`: schemathesis generates requests to the gateway and to browser control from
+ * `/openapi.json`. It fails on a 5xx, and on a response that does not conform to its route's declaration. It is skipped if
+ * Python's `schemathesis` is not installed (`pip install schemathesis`).
  */
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -17,11 +17,11 @@ const CHECKS = [
   "status_code_conformance",
 ];
 
-/** Of each server: routes that do not end by themselves, or that change the gateway or end the browser under test. */
+/** The excluded routes of each server: those that do not end by themselves, change the gateway, or end the browser under test. */
 const EXCLUDED = {
   gateway:
     "(/tail|/events|/samples|/dashboard/browser|/kernel/plugins/.*/|/kernel/hooks/.*/|/kernel/config|/hooks)",
-  // A start with a window fails on a machine without a display, and rightly so.
+  // A start with a window correctly fails on a machine without a display.
   browser: "^/(start|stop|reset-profile|set/device)$",
 };
 
@@ -29,15 +29,15 @@ type ServerName = keyof typeof EXCLUDED;
 
 const WEBHOOKS = { token: "a-token-of-webhooks", mappings: { one: { message: "{body.a}" } } };
 
-/** A request that sets itself a short `timeoutMs`, or waits for what never comes, is answered 504: that is no fault. */
+/** A 504 is not a fault, since a request may set a short `timeoutMs` or wait for an event that never occurs. */
 const SETTINGS = `[checks.not_a_server_error]
 expected-statuses = ["2xx", "3xx", "4xx", "504"]
 `;
 
-/** The least time for a request of the browser: an action on a page waits for what it needs. */
+/** The timeout of a request. It is long, because an action on a page waits for its element. */
 const REQUEST_SECONDS = "150";
 
-/** What failed, for people; nothing where all holds or schemathesis is not there. */
+/** Returns the failures, or an empty list if there are none or schemathesis is not installed. */
 export async function fuzzSchema(count: number, only?: string): Promise<string[]> {
   const program = process.env["SCHEMATHESIS"] ?? "schemathesis";
   if (spawnSync(program, ["--version"]).status !== 0) {
@@ -53,8 +53,8 @@ export async function fuzzSchema(count: number, only?: string): Promise<string[]
     const all = [...documents.values()].map(operationsOf).reduce((sum, each) => sum + each, 0);
     const failures: string[] = [];
     for (const [name, document] of documents) {
-      const values = name === "browser" ? await openPage(gateway) : await makeEntries(gateway);
-      offerValues(document, values);
+      const values = name === "browser" ? await openPage(gateway) : await createEntries(gateway);
+      addRealValues(document, values);
       const each = Math.max(1, Math.ceil(count / all));
       const status = await fuzzServer(program, gateway, name, document, each);
       if (status !== 0) failures.push(`schema: see schemathesis's failures of ${name} above`);
@@ -75,10 +75,10 @@ interface ApiDocument {
 const operationsOf = ({ paths }: ApiDocument): number =>
   Object.values(paths).flatMap(Object.keys).length;
 
-/** Values that exist, by the name of a field, or by the path of the route that takes them as `{id}` or `{name}`. */
+/** Existing values, by the name of a field, or by the path of the route that accepts them as `{id}` or `{name}`. */
 type RealValues = Record<string, readonly (string | number)[]>;
 
-/** A page for the actions: a few kinds of fields, and a link. Returns the tab and its refs. */
+/** Opens a page with a few kinds of fields and a link for the actions. Returns the tab and its refs. */
 async function openPage(gateway: InProcessGateway): Promise<RealValues> {
   const server = { server: "browser" };
   const opened = await gateway.request("POST", "/tabs/open", { url: "about:blank" }, server);
@@ -97,8 +97,8 @@ async function openPage(gateway: InProcessGateway): Promise<RealValues> {
   return { targetId: [targetId, targetId.slice(0, 8)], ref, startRef: ref, endRef: ref };
 }
 
-/** One of each thing that routes take by its id or name. */
-async function makeEntries(gateway: InProcessGateway): Promise<RealValues> {
+/** Creates one entry of each kind that routes accept by id or name. */
+async function createEntries(gateway: InProcessGateway): Promise<RealValues> {
   const payload = { kind: "agentTurn", message: "x" };
   const job = await gateway.json("POST", "/cron/jobs", { schedule: "every 1h", payload });
   const source = { kind: "file", path: "notes.txt" };
@@ -122,25 +122,25 @@ async function makeEntries(gateway: InProcessGateway): Promise<RealValues> {
   };
 }
 
-/** Lets every field and path parameter take a value that exists, beside what it takes anyway. */
-function offerValues({ paths }: ApiDocument, values: RealValues): void {
+/** Adds existing values to the schemas of fields and path parameters. */
+function addRealValues({ paths }: ApiDocument, values: RealValues): void {
   for (const [path, operations] of Object.entries(paths)) {
     const prefix = Object.keys(values).find((key) => key.startsWith("/") && path.startsWith(key));
     for (const [method, operation] of Object.entries(operations)) {
-      offerIn(operation, values);
-      // What is deleted would be there for no other request.
+      addValuesTo(operation, values);
+      // A deleted entry would not be available to other requests.
       if (prefix === undefined || method === "delete") continue;
       for (const parameter of operation.parameters ?? [])
-        if (parameter.in === "path") parameter.schema = orOneOf(parameter.schema, values[prefix]);
+        if (parameter.in === "path") parameter.schema = addValues(parameter.schema, values[prefix]);
     }
   }
 }
 
-/** What waits for something that never comes ends soon, so that the run does. */
-const LONGEST_WAIT_MS = 2_000;
+/** The maximum `timeoutMs` of generated requests, so that those that wait in vain end soon. */
+const MAX_WAIT_MS = 2_000;
 
-/** The properties and query parameters of these names, at any depth of requests; responses stay as they are. */
-function offerIn(node: unknown, values: RealValues): void {
+/** Adds values to properties and query parameters with these names at any depth of requests. Responses stay unchanged. */
+function addValuesTo(node: unknown, values: RealValues): void {
   if (typeof node !== "object" || node === null) return;
   const {
     name,
@@ -154,20 +154,21 @@ function offerIn(node: unknown, values: RealValues): void {
     properties?: Record<string, object>;
   };
   if (place === "query" && schema && name !== undefined && Object.hasOwn(values, name))
-    Object.assign(node, { schema: orOneOf(schema, values[name]) });
+    Object.assign(node, { schema: addValues(schema, values[name]) });
   if (properties?.["timeoutMs"])
-    properties["timeoutMs"] = { ...properties["timeoutMs"], maximum: LONGEST_WAIT_MS };
+    properties["timeoutMs"] = { ...properties["timeoutMs"], maximum: MAX_WAIT_MS };
   for (const [field, property] of Object.entries(properties ?? {}))
     if (properties && Object.hasOwn(values, field))
-      properties[field] = orOneOf(property, values[field]);
-  for (const [key, child] of Object.entries(node)) if (key !== "responses") offerIn(child, values);
+      properties[field] = addValues(property, values[field]);
+  for (const [key, child] of Object.entries(node))
+    if (key !== "responses") addValuesTo(child, values);
 }
 
-const orOneOf = (schema: object, values: readonly (string | number)[] = []): object => ({
+const addValues = (schema: object, values: readonly (string | number)[] = []): object => ({
   anyOf: [{ enum: values }, schema],
 });
 
-/** The exit status of schemathesis, which makes `each` requests per operation. */
+/** Runs schemathesis with `each` requests per operation. Returns its exit status. */
 async function fuzzServer(
   program: string,
   gateway: InProcessGateway,
@@ -188,7 +189,7 @@ async function fuzzServer(
   ]);
 }
 
-/** In a directory of its own: schemathesis keeps a cache where it runs. */
+/** Runs schemathesis in a directory of its own, because it stores a cache in the current directory. */
 function run(program: string, cwd: string, args: string[]): Promise<number | null> {
   const child = spawn(program, args, { cwd, stdio: "inherit" });
   return new Promise((resolve, reject) => {

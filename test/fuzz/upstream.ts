@@ -1,4 +1,4 @@
-/** An upstream that answers nonsense of every kind: cut, mistyped, endless, in the wrong format. */
+/** An upstream with malformed answers: cut off, with wrong types, or in the wrong format. */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { mutate, type Random, randomValue } from "./random.ts";

@@ -1,4 +1,4 @@
-/** Where text from outside comes in: what is sent there, and how. */
+/** The entry points for text from outside, with the texts for each and a function that sends them. */
 import {
   BOUNDARY,
   documents,
@@ -11,30 +11,30 @@ import {
   xml,
 } from "./shapes.ts";
 
-export interface Door {
+export interface EntryPoint {
   name: string;
-  /** Size of what is sent. */
+  /** The size of the text. */
   bytes: number;
   shapes: Readonly<Record<string, Shape>>;
-  /** Resolves when the gateway has dealt with it. */
-  send(outside: Outside, text: string): Promise<unknown>;
+  /** Sends a text. Resolves when the gateway has processed it. */
+  send(outside: TestServers, text: string): Promise<unknown>;
 }
 
-/** The gateway as clients see it, and the servers that it asks. */
-export interface Outside {
+/** The gateway's interface for clients, and the server that the gateway calls. */
+export interface TestServers {
   url: string;
   browserUrl: string;
   headers: Record<string, string>;
   webhookToken: string;
-  /** Serves a text at an address until the next one. */
+  /** Serves a text until the next call. Returns its address. */
   serve(text: string, contentType: string): string;
 }
 
-/** Of `gateway.http.maxBodyBytes`, webhooks, and sources of polls: nearly as much as each takes. */
+/** Sizes just below the limits of `gateway.http.maxBodyBytes`, of webhooks, and of sources of polls. */
 const BODY = 27_000_000;
 const WEBHOOK = 1_000_000;
 const SOURCE = 5_000_000;
-/** Of `maxResponseBytes` of an MCP server. */
+/** A size below `maxResponseBytes` of an MCP server. */
 const RESULT = 15_000_000;
 
 const post = async (url: string, headers: Record<string, string>, body: string): Promise<void> => {
@@ -60,15 +60,15 @@ const routes: readonly (readonly [path: string, members: string])[] = [
   ["/webhooks/test", '"path":"any"'],
 ];
 
-const bodies: Door[] = routes.map(([path, members]) => ({
+const bodies: EntryPoint[] = routes.map(([path, members]) => ({
   name: `POST ${path}`,
   bytes: BODY,
   shapes: jsonValues,
   send: ({ url, headers }, text) => post(url + path, headers, `{${members},"x":${text}}`),
 }));
 
-/** Where the text is not a further member, but the one that the route reads. */
-const members: Door[] = [
+/** Entry points where the text is not an additional member, but the one that the route reads. */
+const members: EntryPoint[] = [
   ["messages", '{"model":"echo","messages":', "}"],
   ["tools", `{${MESSAGES},"tools":`, "}"],
   ["metadata", `{${MESSAGES},"metadata":`, "}"],
@@ -81,7 +81,7 @@ const members: Door[] = [
     post(`${url}/v1/chat/completions`, headers, before + text + after),
 }));
 
-const browser: Door = {
+const browser: EntryPoint = {
   name: "browser control",
   bytes: BODY,
   shapes: jsonValues,
@@ -89,7 +89,7 @@ const browser: Door = {
     post(`${browserUrl}/act`, headers, `{"kind":"click","ref":"1","x":${text}}`),
 };
 
-const model: Door = {
+const model: EntryPoint = {
   name: "model names",
   bytes: BODY,
   shapes: { long: (size) => "m".repeat(size) },
@@ -101,7 +101,11 @@ const model: Door = {
     ),
 };
 
-function webhook(name: string, shapes: Readonly<Record<string, Shape>>, contentType: string): Door {
+function webhook(
+  name: string,
+  shapes: Readonly<Record<string, Shape>>,
+  contentType: string,
+): EntryPoint {
   return {
     name: `webhooks: ${name}`,
     bytes: WEBHOOK,
@@ -115,7 +119,7 @@ function webhook(name: string, shapes: Readonly<Record<string, Shape>>, contentT
   };
 }
 
-const webhooks: Door[] = [
+const webhooks: EntryPoint[] = [
   webhook("JSON", jsonValues, "application/json"),
   webhook("form", urlEncoded, "application/x-www-form-urlencoded"),
   webhook("multipart", multipart, `multipart/form-data; boundary=${BOUNDARY}`),
@@ -123,7 +127,7 @@ const webhooks: Door[] = [
   webhook("text", { lines: (size) => "a\n".repeat(size / 2) }, "text/plain"),
 ];
 
-const upload: Door = {
+const upload: EntryPoint = {
   name: "uploads",
   bytes: BODY,
   shapes: multipart,
@@ -140,7 +144,7 @@ function source(
   shapes: Readonly<Record<string, Shape>>,
   contentType: string,
   fields: Record<string, unknown>,
-): Door {
+): EntryPoint {
   return {
     name: `polls: ${name}`,
     bytes: SOURCE,
@@ -159,7 +163,7 @@ function source(
   };
 }
 
-const sources: Door[] = [
+const sources: EntryPoint[] = [
   source("feeds", feeds, "application/rss+xml", { kind: "feed" }),
   source("pages", pages, "text/html", { kind: "html" }),
   source("pages with a selector", pages, "text/html", { kind: "html", selector: "a, p" }),
@@ -168,13 +172,13 @@ const sources: Door[] = [
   source("ignored lines", documents, "text/plain", { kind: "http", ignore: ["^x+y"] }),
 ];
 
-/** What an upstream answers: whole, or as events. */
+/** Answers of an upstream, whole or as events. */
 const completion = (content: string): string =>
   `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"x":${content}}`;
 const chunk = (content: string): string =>
   `data: {"id":"x","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"x":${content}}\n\ndata: [DONE]\n\n`;
 
-function upstream(name: string, path: string, isStream: boolean): Door {
+function upstream(name: string, path: string, isStream: boolean): EntryPoint {
   return {
     name: `upstreams: ${name}`,
     bytes: BODY,
@@ -190,14 +194,14 @@ function upstream(name: string, path: string, isStream: boolean): Door {
   };
 }
 
-const upstreams: Door[] = [
+const upstreams: EntryPoint[] = [
   upstream("whole responses", "/v1/chat/completions", false),
   upstream("whole responses, translated", "/v1/messages", false),
   upstream("streams", "/v1/chat/completions", true),
   upstream("streams, translated", "/v1/messages", true),
 ];
 
-const mcp: Door = {
+const mcp: EntryPoint = {
   name: "MCP results",
   bytes: RESULT,
   shapes: {
@@ -223,7 +227,7 @@ const mcp: Door = {
   },
 };
 
-export const doors: readonly Door[] = [
+export const entryPoints: readonly EntryPoint[] = [
   ...bodies,
   ...members,
   browser,

@@ -1,8 +1,8 @@
-/** The server that the gateway's polls, channels and MCP connections ask: it answers with the text of the moment. */
+/** The server that the gateway's polls, channels and MCP connections call. It answers with the current text. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-export interface Answering {
+export interface TextServer {
   url: string;
   serve(text: string, contentType: string): string;
   close(): void;
@@ -13,7 +13,7 @@ interface Answer {
   contentType: string;
 }
 
-export async function startAnswering(): Promise<Answering> {
+export async function startTextServer(): Promise<TextServer> {
   let answer: Answer = { text: "{}", contentType: "application/json" };
   let count = 0;
   const server = createServer(async (req, res) => {
@@ -38,7 +38,7 @@ export async function startAnswering(): Promise<Answering> {
   };
 }
 
-/** An MCP server with one tool, whose result is the text of the moment. */
+/** Answers as an MCP server with one tool, whose result is the current text. */
 async function respondMcp(
   req: IncomingMessage,
   res: ServerResponse,

@@ -1,12 +1,12 @@
 /**
- * Wide, deep and long texts at every door: the longest stall of the gateway's event loop, in processor time, and its peak
- * memory. What is over a limit is measured again, and the best of three counts, since a measurement can meet the
- * compiler or a collection.
+ * Sends wide, deep and long texts to every entry point, and measures the longest stall of the gateway's event loop, in
+ * processor time, and its peak memory. A measurement over a limit is repeated, and the best of three counts, since the
+ * compiler or the garbage collector may disturb one.
  */
 import { fork } from "node:child_process";
 import { join } from "node:path";
-import { type Door, doors, type Outside } from "./doors.ts";
-import { startAnswering } from "./outside.ts";
+import { type EntryPoint, entryPoints, type TestServers } from "./entry-points.ts";
+import { startTextServer } from "./outside.ts";
 import type { Shape } from "./shapes.ts";
 
 const STALL_MS = 200;
@@ -15,61 +15,64 @@ const MEMORY = { base: 64 * MEGABYTE, perByte: 8 };
 const ROUNDS = 3;
 const WEBHOOK_TOKEN = "webhook-token-of-the-fuzz";
 
-interface Measured {
+interface Measurement {
   stallMs: number;
   peakBytes: number;
 }
 
-/** `words`: only doors whose name holds one of them. Returns what is over a limit, one text each. */
+/** Tests the entry points whose name contains one of `words`, or all. Returns a text for each measurement over a limit. */
 export async function fuzzWide(words: readonly string[]): Promise<string[]> {
-  const chosen = doors.filter(
+  const selected = entryPoints.filter(
     ({ name }) => words.length === 0 || words.some((word) => name.includes(word)),
   );
-  const answering = await startAnswering();
-  const gateway = await startMeasured(answering.url);
+  const textServer = await startTextServer();
+  const gateway = await startMeasured(textServer.url);
   const failures: string[] = [];
-  const outside: Outside = { ...gateway.outside, serve: answering.serve };
-  for (const door of chosen)
-    for (const [shape, make] of Object.entries(door.shapes)) {
-      const { text, excess } = await measureShape(gateway, outside, door, make);
-      console.log(`${excess ? "✗" : "✓"} ${door.name}, ${shape}: ${text}`);
-      if (excess) failures.push(`${door.name}, ${shape}: ${text}`);
+  const servers: TestServers = { ...gateway.outside, serve: textServer.serve };
+  for (const entryPoint of selected)
+    for (const [shape, make] of Object.entries(entryPoint.shapes)) {
+      const { text, excess } = await measureShape(gateway, servers, entryPoint, make);
+      console.log(`${excess ? "✗" : "✓"} ${entryPoint.name}, ${shape}: ${text}`);
+      if (excess) failures.push(`${entryPoint.name}, ${shape}: ${text}`);
     }
   await gateway.stop();
-  answering.close();
+  textServer.close();
   return failures;
 }
 
 async function measureShape(
   gateway: MeasuredGateway,
-  outside: Outside,
-  door: Door,
+  servers: TestServers,
+  entryPoint: EntryPoint,
   make: Shape,
 ): Promise<{ text: string; excess: boolean }> {
-  const sent = make(door.bytes);
-  let best: Measured = { stallMs: Number.POSITIVE_INFINITY, peakBytes: Number.POSITIVE_INFINITY };
-  const mostBytes = MEMORY.base + MEMORY.perByte * sent.length;
-  const isOver = () => best.stallMs > STALL_MS || best.peakBytes > mostBytes;
+  const text = make(entryPoint.bytes);
+  let best: Measurement = {
+    stallMs: Number.POSITIVE_INFINITY,
+    peakBytes: Number.POSITIVE_INFINITY,
+  };
+  const maxBytes = MEMORY.base + MEMORY.perByte * text.length;
+  const isOver = () => best.stallMs > STALL_MS || best.peakBytes > maxBytes;
   for (let round = 0; round < ROUNDS && isOver(); round++) {
-    const { stallMs, peakBytes } = await gateway.measure(() => door.send(outside, sent));
+    const { stallMs, peakBytes } = await gateway.measure(() => entryPoint.send(servers, text));
     best = {
       stallMs: Math.min(best.stallMs, stallMs),
       peakBytes: Math.min(best.peakBytes, peakBytes),
     };
   }
-  const memory = `${Math.round(best.peakBytes / MEGABYTE)} MB for ${Math.round(sent.length / MEGABYTE)} MB`;
+  const memory = `${Math.round(best.peakBytes / MEGABYTE)} MB for ${Math.round(text.length / MEGABYTE)} MB`;
   return { text: `${Math.round(best.stallMs)} ms, ${memory}`, excess: isOver() };
 }
 
 type MeasuredGateway = Awaited<ReturnType<typeof startMeasured>>;
 
-async function startMeasured(answeringUrl: string) {
+async function startMeasured(textServerUrl: string) {
   const config = {
     channels: {
-      up: { provider: "openai", baseUrl: `${answeringUrl}/v1`, apiKey: "k", maxRetries: 0 },
+      up: { provider: "openai", baseUrl: `${textServerUrl}/v1`, apiKey: "k", maxRetries: 0 },
     },
     browser: { attachOnly: true, headless: true },
-    mcp: { servers: { wide: { url: `${answeringUrl}/mcp` } } },
+    mcp: { servers: { wide: { url: `${textServerUrl}/mcp` } } },
     polls: { allowPrivateNetwork: true },
     webhooks: {
       enabled: true,
@@ -103,10 +106,10 @@ async function startMeasured(answeringUrl: string) {
       headers: { authorization: `Bearer ${target.token}`, "content-type": "application/json" },
       webhookToken: WEBHOOK_TOKEN,
     },
-    async measure(work: () => Promise<unknown>): Promise<Measured> {
+    async measure(work: () => Promise<unknown>): Promise<Measurement> {
       await ask("mark");
       await work().catch(() => {});
-      return ask<Measured>("measured");
+      return ask<Measurement>("measured");
     },
     async stop(): Promise<void> {
       const ended = new Promise((resolve) => child.once("exit", resolve));

@@ -1,14 +1,14 @@
-/** Wide, deep and long texts of a size, in the forms that doors read. */
+/** Wide, deep and long texts of a given size, in the formats that the entry points read. */
 
 export type Shape = (size: number) => string;
 
-/** `unit` again and again between a beginning and an end. */
+/** Repeats `unit` between a prefix and a suffix. */
 const filled =
   (before: string, unit: string, after: string): Shape =>
   (size) =>
     before + unit.repeat(Math.max(1, Math.floor(size / unit.length))) + after;
 
-/** As `filled`, with a number in each unit. */
+/** Like `filled`, but with a number in each unit. */
 const numbered =
   (before: string, unit: (i: number) => string, after: string): Shape =>
   (size) => {
@@ -29,7 +29,7 @@ const nested =
     return open.repeat(depth) + close.repeat(depth);
   };
 
-/** Values in JSON. */
+/** JSON values. */
 export const jsonValues: Readonly<Record<string, Shape>> = {
   "nested lists": filled("[", "[[[[]]]],", "1]"),
   lists: filled("[", "[],", "1]"),
