@@ -39,8 +39,8 @@ export function takingChunks(encoder: StreamEncoder) {
   const out = new PartWriter(head);
   const reader = new ChunkReader(out, head);
   return {
-    chunk(one: ChatChunk): string {
-      reader.read(structuredClone(one) as unknown as Record<string, unknown>);
+    chunk(openAiChunk: ChatChunk): string {
+      reader.read(structuredClone(openAiChunk) as unknown as Record<string, unknown>);
       return encoder.write(out.take());
     },
     async end(): Promise<string> {

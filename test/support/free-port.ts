@@ -11,14 +11,14 @@ import { portFree } from "portico/browser";
 export async function freePort(...neighbours: number[]): Promise<number> {
   for (;;) {
     const port = randomInt(20_000, 30_000);
-    const wanted = [0, ...neighbours].map((distance) => port + distance);
-    const free = await Promise.all(wanted.map(portFree));
-    if (free.every(Boolean) && wanted.every(isFirstOfRun)) return port;
+    const ports = [0, ...neighbours].map((distance) => port + distance);
+    const free = await Promise.all(ports.map(portFree));
+    if (free.every(Boolean) && ports.every(reservePort)) return port;
   }
 }
 
 /** Reserves a port for this process by a file in the run's shared temporary directory. Returns false if another process has reserved it. */
-function isFirstOfRun(port: number): boolean {
+function reservePort(port: number): boolean {
   if (process.env["PORTICO_TEST_BUNDLE"] === undefined) return true;
   try {
     writeFileSync(join(tmpdir(), `portico-port-${port}`), "", { flag: "wx" });

@@ -187,7 +187,7 @@ function writeFiles(home: string, files: Record<string, string>): void {
 }
 
 /** Encodes a body: strings and bytes unchanged, everything else as JSON. */
-function bodyOf(body: unknown): string | undefined {
+function encodeBody(body: unknown): string | undefined {
   if (body === undefined) return undefined;
   if (typeof body === "string" || body instanceof Uint8Array) return body as string;
   return JSON.stringify(body);
@@ -198,9 +198,9 @@ function client(url: string, token: string) {
   async function serverUrl(name: string): Promise<string> {
     servers ??= ((await json("GET", "/kernel/status")) as { servers: Record<string, string> })
       .servers;
-    const found = servers[name];
-    if (!found) throw new Error(`no server ${name} among ${Object.keys(servers)}`);
-    return found;
+    const serverAddress = servers[name];
+    if (!serverAddress) throw new Error(`no server ${name} among ${Object.keys(servers)}`);
+    return serverAddress;
   }
   const request: TestGateway["request"] = async (method, path, body, options = {}) => {
     const base = options.server ? await serverUrl(options.server) : url;
@@ -212,7 +212,7 @@ function client(url: string, token: string) {
         ...(body === undefined ? {} : { "content-type": "application/json" }),
         ...options.headers,
       },
-      body: bodyOf(body),
+      body: encodeBody(body),
       signal: options.signal,
     });
   };

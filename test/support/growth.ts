@@ -5,8 +5,8 @@ const TIMES = 16;
 /** Shorter measurements are not meaningful. */
 const FLOOR_MS = 8;
 /** The factor by which linear work may exceed its share. Quadratic work exceeds it 16 times at the larger size. */
-const GENEROUS = 4;
-const MOST = TIMES * GENEROUS;
+const TOLERANCE = 4;
+const MAX_FACTOR = TIMES * TOLERANCE;
 
 /** Measures CPU time, which other processes do not affect. Ignores an error of `work`. */
 function cpuMs<T>(input: T, work: (input: T) => unknown): number {
@@ -40,16 +40,16 @@ class Growth {
   /** True if the larger size alone is fast enough, whatever time the smaller one takes. */
   isLittle(large: number): boolean {
     this.#large = Math.min(this.#large, large);
-    return this.#large <= FLOOR_MS * MOST;
+    return this.#large <= FLOOR_MS * MAX_FACTOR;
   }
 
   /** True if the growth is linear so far. Throws if no further round can help. */
   isLinear(small: number): boolean {
     this.#small = Math.min(this.#small, small);
-    const most = Math.max(FLOOR_MS, this.#small) * MOST;
-    if (this.#large <= most) return true;
+    const limit = Math.max(FLOOR_MS, this.#small) * MAX_FACTOR;
+    if (this.#large <= limit) return true;
     const [first, last] = [this.#small, this.#large].map(Math.round);
-    const isHopeless = ++this.#rounds === ROUNDS || this.#large > 10 * most;
+    const isHopeless = ++this.#rounds === ROUNDS || this.#large > 10 * limit;
     assert.not.ok(
       isHopeless,
       `${this.#what}: ${first} ms, and ${last} ms for ${TIMES} times as much`,

@@ -44,7 +44,7 @@ export function portico(
 }
 
 /** Options for commands that run until they are stopped. */
-interface Watching {
+interface RunOptions {
   signal?: AbortSignal;
   /** Receives everything that was printed so far. */
   heard?(stdout: string): void;
@@ -55,7 +55,7 @@ export async function porticoHere(
   home: string,
   words: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
-  { signal = new AbortController().signal, heard = () => {} }: Watching = {},
+  { signal = new AbortController().signal, heard = () => {} }: RunOptions = {},
 ): Promise<CommandResult> {
   let stdout = "";
   let stderr = "";

@@ -45,8 +45,8 @@ export class Recoded {
   }
 
   #write(parts: readonly StreamPart[]): Buffer | undefined {
-    for (const part of parts) this.#note(part);
-    if (this.#decoder.finished) this.finishReason = this.#first;
+    for (const part of parts) this.#recordPart(part);
+    if (this.#decoder.finished) this.finishReason = this.#firstFinishReason;
     let out = this.#encoder.write(parts);
     if (this.done && !this.#finished) {
       this.#finished = true;
@@ -55,11 +55,11 @@ export class Recoded {
     return out === "" ? undefined : Buffer.from(out);
   }
 
-  #first: string | undefined;
+  #firstFinishReason: string | undefined;
 
-  #note(part: StreamPart): void {
+  #recordPart(part: StreamPart): void {
     if (part.type === "usage") this.usage = part.usage;
     if (part.type === "text" && part.choice === 0) this.text += part.text;
-    if (part.type === "finish") this.#first ??= part.reason;
+    if (part.type === "finish") this.#firstFinishReason ??= part.reason;
   }
 }

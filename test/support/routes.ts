@@ -64,7 +64,7 @@ export async function startRoutes(options: RouteGatewayOptions = {}): Promise<Ro
       return state.active();
     },
     get lines() {
-      return gateway.lines.map(lineOf);
+      return gateway.lines.map(toLine);
     },
     send: (bytes) => inject(gateway.gateway.servers.own, bytes),
     set: (name, value) => gateway.gateway.use("host").config.set(["gateway", "http", name], value),
@@ -80,6 +80,6 @@ export async function stopRoutes(): Promise<void> {
   await Promise.all(started.splice(0).map((gateway) => gateway.stop()));
 }
 
-function lineOf({ level, msg, ...fields }: Record<string, unknown>): Line {
+function toLine({ level, msg, ...fields }: Record<string, unknown>): Line {
   return { level: String(level), message: msg as string | undefined, fields };
 }

@@ -9,17 +9,19 @@ import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { runDir } from "./machine/memory-dir.ts";
 import { prepareMachine, preparePostgres } from "./machine/prepare.ts";
-import { type Batch, inBatches, shareOf } from "./runner/batches.ts";
+import { type Batch, divideIntoBatches, takeShare } from "./runner/batches.ts";
 import { bundleSuite } from "./runner/bundle.ts";
 import { engineOptions } from "./runner/engine.ts";
-import { inSources } from "./runner/positions.ts";
+import { mapToSources } from "./runner/positions.ts";
 import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 
 const root = join(import.meta.dirname, "..");
 /** The time limit of a file that hangs. It is long, because on a busy core some files take minutes. */
 const fileTimeoutMs = 600_000;
 /** The number of concurrent batches: three per core, since files wait for processes, timers and disks. More would need much memory. */
-const width = Number(process.env["PORTICO_TEST_JOBS"] ?? Math.min(3 * availableParallelism(), 12));
+const concurrency = Number(
+  process.env["PORTICO_TEST_JOBS"] ?? Math.min(3 * availableParallelism(), 12),
+);
 /** The directory of the compiled files. It is in the package, so that imports of packages resolve. Each run has its own. */
 const bundle = join(dirname(root), ".build", `suite-${process.pid}`);
 const temporary = runDir();
@@ -27,7 +29,7 @@ const temporary = runDir();
  * The environment of the tests. They do not need further authorities, and with `NODE_EXTRA_CA_CERTS` Node would read a file
  * at each start, which takes twice as long as the rest of the start.
  */
-const own = { FORCE_COLOR: "0", NODE_ENV: "test", NODE_EXTRA_CA_CERTS: undefined };
+const testEnvironment = { FORCE_COLOR: "0", NODE_ENV: "test", NODE_EXTRA_CA_CERTS: undefined };
 
 const words = process.argv.slice(2);
 const files = readdirSync(root, { recursive: true, encoding: "utf8" })
@@ -38,17 +40,17 @@ const files = readdirSync(root, { recursive: true, encoding: "utf8" })
 for (const signal of ["SIGINT", "SIGTERM"] as const)
   process.once(signal, () => {
     stopBatches();
-    removeOwn();
+    removeTemporaryFiles();
     process.kill(process.pid, signal);
   });
 
 prepareMachine(files);
 await Promise.all([bundleSuite(files, bundle), preparePostgres(files, temporary.dir, bundle)]);
 const results: FileResult[] = [];
-const waiting = inBatches(files, root, width);
+const waitingBatches = divideIntoBatches(files, root, concurrency);
 const running = new Set<Batch>();
-await Promise.all(Array.from({ length: width }, runWaiting));
-removeOwn();
+await Promise.all(Array.from({ length: concurrency }, runWaiting));
+removeTemporaryFiles();
 const failures = results.filter((result) => result.failed > 0);
 for (const { file, output } of failures) console.log(`\n──── ${file}\n${output.trimEnd()}`);
 const passed = results.reduce((sum, result) => sum + result.passed, 0);
@@ -68,9 +70,9 @@ async function runWaiting(): Promise<void> {
         compiled("support/runner/batch.program.ts"),
       ],
       compiled,
-      env: { ...own, PORTICO_TEST_BUNDLE: bundle, TMPDIR: temporary.dir },
+      env: { ...testEnvironment, PORTICO_TEST_BUNDLE: bundle, TMPDIR: temporary.dir },
       timeoutMs: fileTimeoutMs,
-      done: tell,
+      done: report,
     });
     running.delete(batch);
   }
@@ -78,17 +80,20 @@ async function runWaiting(): Promise<void> {
 
 /** Returns the next batch. At the end, when cores would otherwise be idle, it is a part of a running batch. */
 function nextBatch(): Batch | undefined {
-  return waiting.shift() ?? (running.size <= availableParallelism() ? shareOf(running) : undefined);
+  return (
+    waitingBatches.shift() ??
+    (running.size <= availableParallelism() ? takeShare(running) : undefined)
+  );
 }
 
-function removeOwn(): void {
+function removeTemporaryFiles(): void {
   rmSync(bundle, { recursive: true, force: true });
   temporary.remove();
 }
 
-function tell(result: FileResult): void {
-  results.push(result.failed > 0 ? { ...result, output: inSources(result.output) } : result);
+function report(result: FileResult): void {
+  results.push(result.failed > 0 ? { ...result, output: mapToSources(result.output) } : result);
   const { file, passed, failed, ms, output } = result;
   console.log(`${failed ? "✗" : "✓"} ${file}  ${passed} passed, ${failed} failed  ${ms} ms`);
-  for (const [why] of output.matchAll(/SKIPPED .*/g)) console.log(`  ${why}`);
+  for (const [reason] of output.matchAll(/SKIPPED .*/g)) console.log(`  ${reason}`);
 }

@@ -11,7 +11,7 @@ export function suite<T = Record<string, any>>(title?: string, context?: T): Tes
   const afterEach: Callback<T>[] = [];
 
   /** Combines a test with the hooks around it. The first error is the failure, and each `after.each` always runs. */
-  const whole =
+  const withHooks =
     (handler: Callback<T>): Callback<T> =>
     async (state) => {
       const failures: Error[] = [];
@@ -19,7 +19,7 @@ export function suite<T = Record<string, any>>(title?: string, context?: T): Tes
         try {
           await step(state);
         } catch (error) {
-          failures.push(printable(error));
+          failures.push(toPrintableError(error));
         }
       };
       await attempt(async () => {
@@ -31,7 +31,7 @@ export function suite<T = Record<string, any>>(title?: string, context?: T): Tes
         console.error(`after "${state.__test__}" failed:`, further);
       if (failures[0]) throw failures[0];
     };
-  const told =
+  const reportErrors =
     (where: string, hook: Callback<T>): Callback<T> =>
     async (state) => {
       try {
@@ -42,14 +42,14 @@ export function suite<T = Record<string, any>>(title?: string, context?: T): Tes
       }
     };
 
-  const test = ((name, handler) => inner(name, whole(handler))) as Test<T>;
+  const test = ((name, handler) => inner(name, withHooks(handler))) as Test<T>;
   return Object.assign(test, {
-    only: (name: string, handler: Callback<T>) => inner.only(name, whole(handler)),
+    only: (name: string, handler: Callback<T>) => inner.only(name, withHooks(handler)),
     skip: inner.skip,
-    before: Object.assign((hook: Callback<T>) => inner.before(told("before", hook)), {
+    before: Object.assign((hook: Callback<T>) => inner.before(reportErrors("before", hook)), {
       each: (hook: Callback<T>) => void beforeEach.push(hook),
     }),
-    after: Object.assign((hook: Callback<T>) => inner.after(told("after", hook)), {
+    after: Object.assign((hook: Callback<T>) => inner.after(reportErrors("after", hook)), {
       each: (hook: Callback<T>) => void afterEach.push(hook),
     }),
     run: inner.run,
@@ -58,7 +58,7 @@ export function suite<T = Record<string, any>>(title?: string, context?: T): Tes
 
 export const test = suite();
 
-function printable(thrown: unknown): Error {
+function toPrintableError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return new Error(String(thrown));
   const { details } = thrown as { details?: unknown };
   return details === undefined || details === false || typeof details === "string"

@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const made: string[] = [];
+const directories: string[] = [];
 process.on("exit", () => {
-  for (const dir of made)
+  for (const dir of directories)
     rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
 });
 
 export function temporaryDir(prefix = "portico-test-"): string {
   const dir = mkdtempSync(join(tmpdir(), prefix));
-  made.push(dir);
+  directories.push(dir);
   return dir;
 }

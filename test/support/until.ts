@@ -50,8 +50,9 @@ const DAY_MS = 86_400_000;
  * next day if this one is about to end. Resolves with the current day.
  */
 export async function withinOneDay(): Promise<string> {
-  const left = DAY_MS - (Date.now() % DAY_MS);
-  if (left < PATIENCE_MS) await new Promise((resolve) => setTimeout(resolve, left + 1_000));
+  const remainingMs = DAY_MS - (Date.now() % DAY_MS);
+  if (remainingMs < PATIENCE_MS)
+    await new Promise((resolve) => setTimeout(resolve, remainingMs + 1_000));
   return new Date().toISOString().slice(0, 10);
 }
 

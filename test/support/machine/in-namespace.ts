@@ -31,12 +31,12 @@ export async function runInside(
   { kinds, needs, setUp }: NamespaceOptions,
 ): Promise<void> {
   assert.not(isInside, needs);
-  const again = [process.execPath, ...program(file)];
+  const command = [process.execPath, ...program(file)];
   const user = process.getuid?.() === 0 ? "" : "Ur";
   const steps = [setUp, kinds.includes("n") && `{ ${START_NETWORK}; }`, 'exec "$@"']
     .filter(Boolean)
     .join(" && ");
-  const child = spawn("unshare", [`-${user}${kinds}`, "sh", "-c", steps, "sh", ...again], {
+  const child = spawn("unshare", [`-${user}${kinds}`, "sh", "-c", steps, "sh", ...command], {
     env: { ...process.env, [INSIDE]: "1" },
   });
   let output = "";
@@ -45,9 +45,9 @@ export async function runInside(
       output += text;
     });
   // Shorter than the runner's limit for this file, so that the output is not lost.
-  const late = setTimeout(() => child.kill("SIGKILL"), 540_000);
+  const timeout = setTimeout(() => child.kill("SIGKILL"), 540_000);
   const [code, signal] = await once(child, "close");
-  clearTimeout(late);
+  clearTimeout(timeout);
   assert.is(
     code ?? signal,
     0,

@@ -21,21 +21,21 @@ const FREE_BYTES = 4 * 1024 ** 3;
 
 /** Returns a directory for this process, and a function that removes it. If `TMPDIR` is set, returns the system's directory, which stays. */
 export function runDir(): { dir: string; remove(): void } {
-  const usual = { dir: tmpdir(), remove: () => {} };
-  if (process.env["TMPDIR"]) return usual;
+  const systemDir = { dir: tmpdir(), remove: () => {} };
+  if (process.env["TMPDIR"]) return systemDir;
   let dir = "";
   const remove = () => rmSync(dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
   try {
     // Containers may share the memory without seeing each other's processes, so the name contains the namespace. It is
     // short, because the paths of sockets below it may have at most 107 characters.
-    const space = Number(/\d+/.exec(readlinkSync("/proc/self/ns/pid")));
-    const prefix = `portico-${space.toString(36)}-`;
-    removeLeft(prefix);
+    const pidNamespace = Number(/\d+/.exec(readlinkSync("/proc/self/ns/pid")));
+    const prefix = `portico-${pidNamespace.toString(36)}-`;
+    removeLeftovers(prefix);
     const { bavail, bsize } = statfsSync(MEMORY);
-    if (Math.min(bavail * bsize, process.availableMemory()) < FREE_BYTES) return usual;
-    const own = join(MEMORY, `${prefix}${process.pid}`);
-    mkdirSync(own);
-    dir = own;
+    if (Math.min(bavail * bsize, process.availableMemory()) < FREE_BYTES) return systemDir;
+    const newDir = join(MEMORY, `${prefix}${process.pid}`);
+    mkdirSync(newDir);
+    dir = newDir;
     // The same mode as the system's directory, because PostgreSQL runs as another user.
     chmodSync(dir, 0o1777);
     // Many containers mount it as noexec, but tests run programs there.
@@ -45,12 +45,12 @@ export function runDir(): { dir: string; remove(): void } {
     return { dir, remove };
   } catch {
     if (dir !== "") remove();
-    return usual;
+    return systemDir;
   }
 }
 
 /** Removes directories of killed runs, which would occupy memory until the next boot. */
-function removeLeft(prefix: string): void {
+function removeLeftovers(prefix: string): void {
   for (const name of readdirSync(MEMORY).filter((each) => each.startsWith(prefix)))
     try {
       process.kill(Number(name.slice(prefix.length)), 0);

@@ -34,7 +34,7 @@ export const isWorthRepeating = (status: number, text: string): boolean =>
 
 /** The number of schemas that one `psql` call creates, since a process costs far more than a schema. */
 const SCHEMAS_AT_ONCE = 32;
-const numbered = (first: number) =>
+const createSchemas = (first: number) =>
   Array.from({ length: SCHEMAS_AT_ONCE }, (_, n) => `CREATE SCHEMA store_${first + n}`);
 
 export async function startPostgres({ settings = [] as string[] } = {}): Promise<TestPostgres> {
@@ -52,9 +52,9 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
       encoding: "utf8",
       stdio: ["pipe", "pipe", "pipe"],
     });
-  const ready =
+  const preparedCluster =
     process.env["PORTICO_TEST_BUNDLE"] && join(process.env["PORTICO_TEST_BUNDLE"], "postgres");
-  if (ready && existsSync(ready)) await copyCluster(ready, data);
+  if (preparedCluster && existsSync(preparedCluster)) await copyCluster(preparedCluster, data);
   else await makeCluster(bin, dir);
   const port = await freePort();
   const logFile = join(dir, "log");
@@ -99,8 +99,8 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
 
   const log = () => readFileSync(logFile, "utf8");
   const refuseDeadlocks = () => {
-    const found = log().indexOf("deadlock detected");
-    if (found >= 0) throw new Error(`PostgreSQL: ${log().slice(found, found + 2000)}`);
+    const position = log().indexOf("deadlock detected");
+    if (position >= 0) throw new Error(`PostgreSQL: ${log().slice(position, position + 2000)}`);
   };
   const sql = (text: string) =>
     execute(
@@ -129,7 +129,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
     emptyUrl(name) {
       const schema = name ?? `store_${++schemas}`;
       if (name !== undefined) sql(`CREATE SCHEMA ${name}`);
-      else if (schemas % SCHEMAS_AT_ONCE === 1) sql(numbered(schemas).join(";"));
+      else if (schemas % SCHEMAS_AT_ONCE === 1) sql(createSchemas(schemas).join(";"));
       const options = encodeURIComponent(`-c search_path=${schema}`);
       return `postgres://portico@/postgres?host=${encodeURIComponent(dir)}&port=${port}&options=${options}`;
     },

@@ -15,8 +15,8 @@ const cache = join(packageDir, "node_modules", ".cache", "unpacked");
  */
 export function findOrUnpack(name: string, file: string): string | undefined {
   const dirs = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"];
-  const found = dirs.map((dir) => join(dir, name)).find((path) => existsSync(path));
-  if (found !== undefined) return found;
+  const installedProgram = dirs.map((dir) => join(dir, name)).find((path) => existsSync(path));
+  if (installedProgram !== undefined) return installedProgram;
   const home = join(cache, name);
   if (existsSync(home) || unpack(name, home)) return join(home, file);
   console.log(
@@ -28,15 +28,15 @@ export function findOrUnpack(name: string, file: string): string | undefined {
 function unpack(name: string, home: string): boolean {
   console.log(`No ${name} found: unpacking the system's package of it.`);
   mkdirSync(dirname(home), { recursive: true });
-  const part = mkdtempSync(`${home}-`);
+  const temporary = mkdtempSync(`${home}-`);
   try {
-    if (!fetchPackage(name, part)) return false;
-    for (const archive of readdirSync(part).filter((file) => file.endsWith(".deb")))
-      run(part, "dpkg", ["-x", archive, "."]);
-    renameSync(part, home);
+    if (!fetchPackage(name, temporary)) return false;
+    for (const archive of readdirSync(temporary).filter((file) => file.endsWith(".deb")))
+      run(temporary, "dpkg", ["-x", archive, "."]);
+    renameSync(temporary, home);
     return true;
   } finally {
-    rmSync(part, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true, force: true });
   }
 }
 

@@ -25,8 +25,10 @@ async function run(): Promise<void> {
     await import(pathToFileURL(file).href);
     await exec();
     await idle();
-    const now = ownState();
-    const changed = Object.keys({ ...before, ...now }).filter((name) => before[name] !== now[name]);
+    const after = ownState();
+    const changed = Object.keys({ ...before, ...after }).filter(
+      (name) => before[name] !== after[name],
+    );
     if (changed.length > 0)
       throw new Error(`the file has changed ${changed.join(", ")} for those that come after it`);
     process.stdout.write(endMark);

@@ -52,8 +52,15 @@ async function bundleTests(files: readonly string[], outdir: string): Promise<vo
     sourcemap: "external",
     sourcesContent: false,
     alias: { portico: join(root, "kernel/index.ts") },
-    plugins: [builtIn([...extensions(), ...faces()]), facesOfPlugins, requiredLibrary, ownPlaces],
-    define: Object.fromEntries(places.map((name) => [`import.meta.${name}`, `__source_${name}`])),
+    plugins: [
+      builtIn([...extensions(), ...faces()]),
+      facesOfPlugins,
+      requiredLibrary,
+      sourceMetaProperties,
+    ],
+    define: Object.fromEntries(
+      metaProperties.map((name) => [`import.meta.${name}`, `__source_${name}`]),
+    ),
     logLevel: "warning",
   });
 }
@@ -110,19 +117,21 @@ const requiredLibrary: Plugin = {
   },
 };
 
-const places = ["dirname", "filename", "url"] as const;
+const metaProperties = ["dirname", "filename", "url"] as const;
 
 /** Replaces `import.meta` properties by those of the source, also in packages, so that files find their neighbours. */
-const ownPlaces: Plugin = {
+const sourceMetaProperties: Plugin = {
   name: "own-places",
   setup({ onLoad }) {
     onLoad({ filter: /\.[cm]?[jt]s$/ }, ({ path }) => {
       const text = readFileSync(path, "utf8");
-      const used = places.filter((name) => text.includes(`import.meta.${name}`));
-      if (used.length === 0) return undefined;
+      const usedProperties = metaProperties.filter((name) => text.includes(`import.meta.${name}`));
+      if (usedProperties.length === 0) return undefined;
       const source = { dirname: dirname(path), filename: path, url: pathToFileURL(path).href };
-      const own = used.map((name) => `const __source_${name} = ${JSON.stringify(source[name])};`);
-      return { contents: own.join("") + text, loader: path.endsWith("ts") ? "ts" : "js" };
+      const declarations = usedProperties.map(
+        (name) => `const __source_${name} = ${JSON.stringify(source[name])};`,
+      );
+      return { contents: declarations.join("") + text, loader: path.endsWith("ts") ? "ts" : "js" };
     });
   },
 };

@@ -7,9 +7,9 @@ import { test } from "../suite.ts";
 import { packageDir } from "../gateway.ts";
 import { temporaryDir } from "../temporary.ts";
 import { PATIENCE_MS, until } from "../until.ts";
-import { type Batch, shareOf } from "./batches.ts";
+import { type Batch, takeShare } from "./batches.ts";
 import { program } from "./bundle.ts";
-import { inSources } from "./positions.ts";
+import { mapToSources } from "./positions.ts";
 import { type FileResult, runBatch } from "./run-batch.ts";
 
 const uvu = import.meta.resolve("uvu");
@@ -149,7 +149,7 @@ test("files that another process takes over are run once, by that one", async ()
   const batch: Batch = { files: Object.keys(texts), isWhole: false };
   let others: Promise<Record<string, FileResult>> | undefined;
   const own = await run(texts, 60_000, batch.files, () => {
-    others ??= run(texts, 60_000, shareOf([{ files: [], isWhole: false }, batch])?.files);
+    others ??= run(texts, 60_000, takeShare([{ files: [], isWhole: false }, batch])?.files);
   });
   assert.equal(counts(own), { first: "1 0", second: "1 0", third: "1 0" });
   assert.equal(counts((await others)!), { fourth: "1 0", fifth: "1 0" });
@@ -159,7 +159,7 @@ test("of batches the one with the most files left is shared, unless they belong 
   const whole = { files: ["a", "b", "c", "d"], isWhole: true };
   const few = { files: ["e"], isWhole: false };
   const most = { files: ["f", "g", "h"], isWhole: false };
-  const shares = [1, 2, 3, 4, 5].map(() => shareOf([whole, few, most])?.files);
+  const shares = [1, 2, 3, 4, 5].map(() => takeShare([whole, few, most])?.files);
   assert.equal(shares, [["g", "h"], ["e"], ["f"], undefined, undefined]);
   assert.is(whole.files.length, 4);
 });
@@ -171,7 +171,7 @@ test("a position in a compiled file is reported as the one in its source", () =>
   writeFileSync(join(dir, "a.js"), code);
   writeFileSync(join(dir, "a.js.map"), map);
   const stack = (file: string, position: string) => `at async (${file}:${position})\n/none.js:1:2`;
-  assert.is(inSources(stack(`file://${dir}/a.js`, "1:12")), stack(join(dir, "a.ts"), "3:20"));
+  assert.is(mapToSources(stack(`file://${dir}/a.js`, "1:12")), stack(join(dir, "a.ts"), "3:20"));
 });
 
 test("a child that is left goes with the process and does not hold it up", async () => {

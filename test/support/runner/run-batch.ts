@@ -54,32 +54,32 @@ async function runProcess(files: string[], options: BatchOptions): Promise<void>
     if (group) running.delete(group);
     return code === 0;
   });
-  const outputs = [child.stdout, child.stderr].map((output) => textsOf(output as Readable));
+  const outputs = [child.stdout, child.stderr].map((output) => splitOutput(output as Readable));
   const names = child.stdio[3] as Writable;
   // If the process has ended, its outputs report that.
   names.on("error", () => {});
   for (let file = files.shift(); file !== undefined; ) {
-    const began = Date.now();
-    let late = "";
+    const startedAt = Date.now();
+    let timeoutNote = "";
     const timer = setTimeout(() => {
-      late = `\nstill running after ${options.timeoutMs / 1000} s: killed`;
+      timeoutNote = `\nstill running after ${options.timeoutMs / 1000} s: killed`;
       endGroup(group);
     }, options.timeoutMs);
     names.write(`${options.compiled(file)}\n`);
     const texts = await Promise.all(outputs.map((output) => output.next()));
-    const marked = texts.every(({ done }) => !done);
-    const next = marked ? files.shift() : undefined;
+    const isMarked = texts.every(({ done }) => !done);
+    const next = isMarked ? files.shift() : undefined;
     if (next === undefined) names.end();
-    const endedWell = next === undefined ? (await exited) && marked : true;
+    const endedWell = next === undefined ? (await exited) && isMarked : true;
     clearTimeout(timer);
-    const output = texts.map(({ value }) => value).join("") + late;
-    options.done({ file, ...count(output, endedWell), ms: Date.now() - began, output });
+    const output = texts.map(({ value }) => value).join("") + timeoutNote;
+    options.done({ file, ...count(output, endedWell), ms: Date.now() - startedAt, output });
     file = next;
   }
 }
 
 /** Yields the text before each mark, and returns the text after the last one. */
-async function* textsOf(stream: Readable): AsyncGenerator<string, string> {
+async function* splitOutput(stream: Readable): AsyncGenerator<string, string> {
   let rest = "";
   for await (const text of stream.setEncoding("utf8")) {
     const parts = (rest + text).split(endMark);
@@ -100,8 +100,8 @@ function endGroup(group: number | undefined): void {
 /** Parses uvu's summary. A file without one counts as a failure, and so does one that then ended with an error or too late. */
 function count(output: string, endedWell: boolean): { passed: number; failed: number } {
   const total = /^\s*Total:\s+(\d+)/m.exec(output);
-  const good = /^\s*Passed:\s+(\d+)/m.exec(output);
-  const passed = Number(good?.[1] ?? 0);
+  const passedLine = /^\s*Passed:\s+(\d+)/m.exec(output);
+  const passed = Number(passedLine?.[1] ?? 0);
   const failed = Number(total?.[1] ?? 0) - passed;
   if (!total || Number(total[1]) === 0) return { passed: 0, failed: 1 };
   return { passed, failed: endedWell ? failed : Math.max(1, failed) };

@@ -17,21 +17,21 @@ const GUIDES = "plugins/docs/guides/";
 
 /** Returns the paths of all READMEs in the package, including the guides of the documentation. */
 export function readmes(): string[] {
-  const below = ["examples", "hooks", "kernel", "plugins"].flatMap((room) =>
+  const nestedFiles = ["examples", "hooks", "kernel", "plugins"].flatMap((room) =>
     readdirSync(join(packageDir, room), { recursive: true, encoding: "utf8" }).map((path) =>
       join(room, path),
     ),
   );
   const isPage = (path: string) =>
     basename(path) === "README.md" || (path.startsWith(GUIDES) && path.endsWith(".md"));
-  return ["README.md", ...below].filter(isPage).sort();
+  return ["README.md", ...nestedFiles].filter(isPage).sort();
 }
 
 export const readmeCommands = (): ReadmeCommand[] =>
   readmes().flatMap((readme) => commandsOf(readme, readFileSync(join(packageDir, readme), "utf8")));
 
 function commandsOf(readme: string, text: string): ReadmeCommand[] {
-  const found: ReadmeCommand[] = [];
+  const commands: ReadmeCommand[] = [];
   const prose = text.replace(
     /^( *)```(\w*)\n([\s\S]*?)^ *```/gm,
     (_all, indent: string, language = "", block = "") => {
@@ -41,16 +41,16 @@ function commandsOf(readme: string, text: string): ReadmeCommand[] {
       );
       for (const line of plain) {
         if (SHELL.includes(language) && line.trim() !== "" && !line.startsWith("#"))
-          found.push({ readme, text: withoutComment(line), kind: "shell" });
+          commands.push({ readme, text: withoutComment(line), kind: "shell" });
         if (language === "console" && line.startsWith("$ "))
-          found.push({ readme, text: line.slice(2), kind: "recorded" });
+          commands.push({ readme, text: line.slice(2), kind: "recorded" });
       }
       return "";
     },
   );
   for (const [, command = ""] of prose.matchAll(/`(portico [^`]*)`/g))
-    found.push({ readme, text: command.replaceAll(/\s+/g, " "), kind: "inline" });
-  return found;
+    commands.push({ readme, text: command.replaceAll(/\s+/g, " "), kind: "inline" });
+  return commands;
 }
 
 const withoutComment = (line: string) => line.replace(/\s+# .*$/, "");

@@ -109,7 +109,7 @@ function streamEvents(script: Script): Buffer[] {
 type Turn = View["turns"][number];
 
 function readTurns(view: View, messages: any[]): void {
-  let open: string[] = [];
+  let openCalls: string[] = [];
   const ids = new Set<string>();
   for (const message of messages) {
     need(["user", "assistant"].includes(message.role), `unknown role ${message.role}`);
@@ -120,12 +120,12 @@ function readTurns(view: View, messages: any[]): void {
         : message.content;
     const next = turn(message.role);
     for (const block of blocks) readBlock(next, block, ids);
-    open = readResults(next, blocks, open);
-    need(open.length === 0, `calls without results: ${open}`);
-    open = next.calls.map((call) => call.id ?? "");
+    openCalls = readResults(next, blocks, openCalls);
+    need(openCalls.length === 0, `calls without results: ${openCalls}`);
+    openCalls = next.calls.map((call) => call.id ?? "");
     view.turns.push(next);
   }
-  need(open.length === 0, `calls without results: ${open}`);
+  need(openCalls.length === 0, `calls without results: ${openCalls}`);
 }
 
 /** Reads a block, except for a tool result, which {@link readResults} compares with the preceding calls. */
@@ -154,19 +154,19 @@ function needImageTypes(parts: any[]): void {
 
 /** Reads the tool results, which must precede all other blocks. Returns the calls without a result. */
 function readResults(next: Turn, blocks: any[], calls: readonly string[]): string[] {
-  let open = [...calls];
-  let seenOther = false;
+  let openCalls = [...calls];
+  let hasOtherBlock = false;
   for (const block of blocks) {
     if (block.type !== "tool_result") {
-      seenOther = true;
+      hasOtherBlock = true;
       continue;
     }
-    need(!seenOther, "results must come first");
-    need(open.includes(block.tool_use_id), `result for no call: ${block.tool_use_id}`);
-    open = open.filter((id) => id !== block.tool_use_id);
+    need(!hasOtherBlock, "results must come first");
+    need(openCalls.includes(block.tool_use_id), `result for no call: ${block.tool_use_id}`);
+    openCalls = openCalls.filter((id) => id !== block.tool_use_id);
     next.results.push({ id: block.tool_use_id, text: block.content });
   }
-  return open;
+  return openCalls;
 }
 
 export const anthropic: Dialect = {

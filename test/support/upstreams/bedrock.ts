@@ -97,11 +97,11 @@ function choiceOf(choice: any): string | undefined {
 function readTurns(view: View, body: any): void {
   const documents = new Set<string>();
   const ids = new Set<string>();
-  let open: string[] = [];
-  let before = "";
+  let openCalls: string[] = [];
+  let previousRole = "";
   for (const message of body.messages) {
-    need(message.role !== before, "roles must alternate");
-    before = message.role;
+    need(message.role !== previousRole, "roles must alternate");
+    previousRole = message.role;
     needTextBesideDocuments(message.content, documents);
     const next = turn(message.role);
     for (const block of message.content) {
@@ -114,10 +114,10 @@ function readTurns(view: View, body: any): void {
         need(body.toolConfig, "The toolConfig field must be defined when using toolUse");
         readCall(next, block.toolUse);
       }
-      if (block.toolResult) open = readResult(next, block.toolResult, open);
+      if (block.toolResult) openCalls = readResult(next, block.toolResult, openCalls);
     }
-    need(open.length === 0, `calls without results: ${open}`);
-    open = next.calls.map((call) => call.id ?? "");
+    need(openCalls.length === 0, `calls without results: ${openCalls}`);
+    openCalls = next.calls.map((call) => call.id ?? "");
     view.turns.push(next);
   }
 }
@@ -167,7 +167,7 @@ export const bedrock: Dialect = {
     const view: View = {
       model: decodeURIComponent(match[1] ?? ""),
       stream: match[2] === "converse-stream",
-      system: (body.system ?? []).map((one: { text?: string }) => one.text ?? "").join("\n"),
+      system: (body.system ?? []).map((part: { text?: string }) => part.text ?? "").join("\n"),
       turns: [],
       tools: (body.toolConfig?.tools ?? []).flatMap((tool: any) => {
         if (tool.cachePoint !== undefined) return [];

@@ -8,9 +8,9 @@ export function needWellFormed(body: unknown): void {
 }
 
 /** `taken` holds the ids of the preceding calls. */
-export function needUniqueId(id: string, taken: Set<string>): void {
-  need(!taken.has(id), `\`tool_use\` ids must be unique: ${id}`);
-  taken.add(id);
+export function needUniqueId(id: string, usedIds: Set<string>): void {
+  need(!usedIds.has(id), `\`tool_use\` ids must be unique: ${id}`);
+  usedIds.add(id);
 }
 
 export function needToolSchema(schema: any): void {
@@ -60,9 +60,12 @@ export function needMistralOrder(messages: { role: string; prefix?: boolean }[])
     tool: ["assistant", "tool"],
   };
   for (const [i, { role }] of messages.entries()) {
-    const before = messages[i - 1]?.role;
-    if (before === undefined) continue;
-    need(allowed[before]?.includes(role), `Unexpected role '${role}' after role '${before}'`);
+    const previousRole = messages[i - 1]?.role;
+    if (previousRole === undefined) continue;
+    need(
+      allowed[previousRole]?.includes(role),
+      `Unexpected role '${role}' after role '${previousRole}'`,
+    );
   }
   const last = messages.at(-1)!;
   need(

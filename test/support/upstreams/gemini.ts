@@ -71,20 +71,20 @@ const piece = (
 type Turn = View["turns"][number];
 
 function readTurns(view: View, contents: any[]): void {
-  let open: string[] = [];
+  let openCalls: string[] = [];
   for (const content of contents) {
     need(content.role === "user" || content.role === "model", `unknown role ${content.role}`);
     need(content.parts.length > 0, "empty parts");
     const next = turn(content.role === "user" ? "user" : "assistant");
-    for (const part of content.parts) readPart(next, part, open);
-    need(open.length === 0, "not as many responses as calls");
-    open = next.calls.map((call) => call.name);
+    for (const part of content.parts) readPart(next, part, openCalls);
+    need(openCalls.length === 0, "not as many responses as calls");
+    openCalls = next.calls.map((call) => call.name);
     view.turns.push(next);
   }
 }
 
 /** Reads a part. `open` holds the names of the calls without a response, and loses the one that this part answers. */
-function readPart(next: Turn, part: any, open: string[]): void {
+function readPart(next: Turn, part: any, openCalls: string[]): void {
   onlyKeys("part", part, PART);
   if (part.text !== undefined) next.text += part.text;
   if (part.inlineData) {
@@ -96,13 +96,13 @@ function readPart(next: Turn, part: any, open: string[]): void {
     need(!isFirst || part.thoughtSignature, "Function call is missing a thought_signature");
     next.calls.push({ ...part.functionCall });
   }
-  if (part.functionResponse) readResponse(next, part.functionResponse, open);
+  if (part.functionResponse) readResponse(next, part.functionResponse, openCalls);
 }
 
-function readResponse(next: Turn, { id, name, response }: any, open: string[]): void {
+function readResponse(next: Turn, { id, name, response }: any, openCalls: string[]): void {
   need(typeof response === "object", "response must be an object");
-  need(open.includes(name), `response for no call: ${name}`);
-  open.splice(open.indexOf(name), 1);
+  need(openCalls.includes(name), `response for no call: ${name}`);
+  openCalls.splice(openCalls.indexOf(name), 1);
   const { output } = response;
   next.results.push({
     id,

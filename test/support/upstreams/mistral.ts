@@ -82,7 +82,7 @@ export const mistral: Dialect = {
     );
     needWellFormed(body);
     needMistralOrder(body.messages);
-    const taken = new Set<string>();
+    const usedIds = new Set<string>();
     for (const message of body.messages) {
       const keys = MESSAGE[message.role];
       need(keys, `unknown role ${message.role}`);
@@ -94,7 +94,7 @@ export const mistral: Dialect = {
       for (const id of ids)
         need(id === undefined || /^[a-zA-Z0-9]{9}$/.test(id), `bad tool call id ${id}`);
       for (const call of message.tool_calls ?? []) {
-        needUniqueId(call.id, taken);
+        needUniqueId(call.id, usedIds);
         onlyKeys("call", call, ["id", "type", "function"]);
       }
     }
@@ -135,8 +135,8 @@ export const mistral: Dialect = {
   closing: 2,
   refusal: (problem) => {
     const { status, headers } = openAiRefusal(problem);
-    const own = ERRORS[problem] ?? { message: `why ${problem}`, type: "x", code: "1" };
-    return { status, body: { object: "error", ...own, param: null }, headers };
+    const error = ERRORS[problem] ?? { message: `why ${problem}`, type: "x", code: "1" };
+    return { status, body: { object: "error", ...error, param: null }, headers };
   },
   errorEvent: (message) => sse({ object: "error", message, type: "internal", code: "1" }),
   clientId: (id) => `call_${id}`,

@@ -65,19 +65,19 @@ export const ollama: Dialect = {
         view.system += message.content;
         continue;
       }
-      const one = turn(message.role);
+      const next = turn(message.role);
       if (message.role === "tool")
-        one.results.push({ name: message.tool_name, text: message.content });
-      else one.text = message.content;
+        next.results.push({ name: message.tool_name, text: message.content });
+      else next.text = message.content;
       for (const image of message.images ?? []) {
         need(/^[A-Za-z0-9+/]+=*$/.test(image), "images must be bare base64");
-        one.images.push(image);
+        next.images.push(image);
       }
       for (const call of message.tool_calls ?? []) {
         need(typeof call.function.arguments === "object", "arguments must be an object");
-        one.calls.push({ name: call.function.name, args: call.function.arguments });
+        next.calls.push({ name: call.function.name, args: call.function.arguments });
       }
-      view.turns.push(one);
+      view.turns.push(next);
     }
     return view;
   },

@@ -91,10 +91,10 @@ const ERRORS: Partial<Record<Problem, { message: string; type: string; code: str
 };
 
 export function openAiRefusal(problem: Problem): ReturnType<Dialect["refusal"]> {
-  const own = ERRORS[problem] ?? { message: `why ${problem}`, type: "some_error", code: null };
+  const error = ERRORS[problem] ?? { message: `why ${problem}`, type: "some_error", code: null };
   return {
     status: statusOf(problem),
-    body: { error: { ...own, param: null } },
+    body: { error: { ...error, param: null } },
     headers: problem === "rate_limit" ? { "retry-after": "30" } : undefined,
   };
 }

@@ -12,16 +12,16 @@ const usage = {
 };
 
 /** The custom tools of the last request. Their calls are items of type `custom_tool_call`. */
-let custom = new Set<string>();
+let customTools = new Set<string>();
 
 function itemsOf(script: Script): any[] {
   const calls = (script.calls ?? []).map(({ id, name, args }, i) => {
     const [namespace, own] = name.includes("/") ? name.split("/") : [undefined, name];
     const call_id = id ?? `call_${i}`;
-    const of = { call_id, name: own, namespace, status: "completed" };
-    return custom.has(name)
-      ? { id: `ctc_${i}`, type: "custom_tool_call", ...of, input: args?.["input"] }
-      : { id: `fc_${i}`, type: "function_call", ...of, arguments: JSON.stringify(args ?? {}) };
+    const common = { call_id, name: own, namespace, status: "completed" };
+    return customTools.has(name)
+      ? { id: `ctc_${i}`, type: "custom_tool_call", ...common, input: args?.["input"] }
+      : { id: `fc_${i}`, type: "function_call", ...common, arguments: JSON.stringify(args ?? {}) };
   });
   if (script.text === undefined) return calls;
   const part = { type: "output_text", text: script.text.join(""), annotations: [], logprobs: [] };
@@ -40,7 +40,7 @@ function eventsOf(script: Script): Record<string, unknown>[] {
   return [
     { type: "response.created", response: objectOf("in_progress", []) },
     ...items.flatMap((item, i) => [
-      { type: "response.output_item.added", output_index: i, item: begunItem(item) },
+      { type: "response.output_item.added", output_index: i, item: startedItem(item) },
       ...deltasOf(item, i),
       { type: "response.output_item.done", output_index: i, item },
     ]),
@@ -49,37 +49,37 @@ function eventsOf(script: Script): Record<string, unknown>[] {
 }
 
 /** Returns an item in the form of its first event. */
-function begunItem(item: any): object {
-  const begun = { ...item, status: "in_progress" };
-  if (item.type === "message") return { ...begun, content: [] };
-  return item.type === "function_call" ? { ...begun, arguments: "" } : { ...begun, input: "" };
+function startedItem(item: any): object {
+  const started = { ...item, status: "in_progress" };
+  if (item.type === "message") return { ...started, content: [] };
+  return item.type === "function_call" ? { ...started, arguments: "" } : { ...started, input: "" };
 }
 
 function deltasOf(item: any, index: number): Record<string, unknown>[] {
-  const at = { item_id: item.id, output_index: index };
+  const itemReference = { item_id: item.id, output_index: index };
   if (item.type === "function_call") {
     const type = "response.function_call_arguments";
     const { arguments: args } = item;
     return [
-      { type: `${type}.delta`, ...at, delta: args },
-      { type: `${type}.done`, ...at, arguments: args },
+      { type: `${type}.delta`, ...itemReference, delta: args },
+      { type: `${type}.done`, ...itemReference, arguments: args },
     ];
   }
   if (item.type === "custom_tool_call") {
     const type = "response.custom_tool_call_input";
     return [
-      { type: `${type}.delta`, ...at, delta: item.input },
-      { type: `${type}.done`, ...at, input: item.input },
+      { type: `${type}.delta`, ...itemReference, delta: item.input },
+      { type: `${type}.done`, ...itemReference, input: item.input },
     ];
   }
   const { text } = item.content[0];
-  const place = { ...at, content_index: 0 };
+  const partReference = { ...itemReference, content_index: 0 };
   const [part] = item.content;
   return [
-    { type: "response.content_part.added", ...place, part: { ...part, text: "" } },
-    { type: "response.output_text.delta", ...place, delta: text, logprobs: [] },
-    { type: "response.output_text.done", ...place, text, logprobs: [] },
-    { type: "response.content_part.done", ...place, part },
+    { type: "response.content_part.added", ...partReference, part: { ...part, text: "" } },
+    { type: "response.output_text.delta", ...partReference, delta: text, logprobs: [] },
+    { type: "response.output_text.done", ...partReference, text, logprobs: [] },
+    { type: "response.content_part.done", ...partReference, part },
   ];
 }
 
@@ -88,7 +88,7 @@ function toolsIn(list: any[], namespace?: string): string[] {
   return list.flatMap((tool) => {
     if (tool.type === "namespace") return toolsIn(tool.tools, tool.name);
     const name = namespace === undefined ? tool.name : `${namespace}/${tool.name}`;
-    if (tool.type === "custom") custom.add(name);
+    if (tool.type === "custom") customTools.add(name);
     return name === undefined ? [] : [name];
   });
 }
@@ -97,7 +97,7 @@ function read({ path, headers, body }: SeenRequest): View {
   need(path === "/v1/responses", `wrong path ${path}`);
   need(headers.authorization === "Bearer secret", "wrong key");
   need(body.previous_response_id == null, "Previous response not found.");
-  custom = new Set();
+  customTools = new Set();
   const added = body.input.filter((item: any) => item.type === "additional_tools");
   const view: View = {
     model: body.model,
@@ -119,14 +119,14 @@ function readItem(item: any): View["turns"][number] {
   const sealed = String(item.encrypted_content);
   need(!sealed.startsWith("portico."), "The encrypted content could not be verified.");
   need(item.type !== "reasoning" || item.encrypted_content, `Item '${item.id}' not found.`);
-  const one = turn(item.type?.endsWith("_output") ? "tool" : (item.role ?? "assistant"));
+  const next = turn(item.type?.endsWith("_output") ? "tool" : (item.role ?? "assistant"));
   const parts = typeof item.content === "string" ? [{ text: item.content }] : (item.content ?? []);
-  one.text = parts.map((part: { text?: string }) => part.text ?? "").join("");
+  next.text = parts.map((part: { text?: string }) => part.text ?? "").join("");
   if (item.type?.endsWith("_call"))
-    one.calls.push({ id: item.call_id, name: item.name, args: item.arguments ?? item.input });
+    next.calls.push({ id: item.call_id, name: item.name, args: item.arguments ?? item.input });
   const output = typeof item.output === "string" ? item.output : JSON.stringify(item.output);
-  if (one.role === "tool") one.results.push({ id: item.call_id, text: output });
-  return one;
+  if (next.role === "tool") next.results.push({ id: item.call_id, text: output });
+  return next;
 }
 
 export const responses: Dialect = {

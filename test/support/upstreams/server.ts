@@ -36,9 +36,9 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
     req.on("end", () => {
       // A request for the list of models, which this provider does not have.
       if (req.method === "GET") return res.writeHead(404).end();
-      const counted = dialect.countTokens?.(req.url ?? "");
-      if (counted !== undefined) {
-        res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(counted));
+      const tokenCount = dialect.countTokens?.(req.url ?? "");
+      if (tokenCount !== undefined) {
+        res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(tokenCount));
         return;
       }
       fake.left = new Promise((resolve) =>
@@ -112,10 +112,10 @@ function perform(dialect: Dialect, step: Step, stream: boolean, res: ServerRespo
     }
     return;
   }
-  breakOff(dialect, step, res);
+  sendBrokenStream(dialect, step, res);
 }
 
-function breakOff(
+function sendBrokenStream(
   dialect: Dialect,
   step: Extract<Step, { broken: unknown }>,
   res: ServerResponse,
