@@ -6,7 +6,7 @@ import { createBudgets } from "./routing/budget.ts";
 import { type ChannelSet, createChannelSet } from "./routing/channels.ts";
 import { noReservations, RENEW_MS, Spending } from "./routing/limits/spending.ts";
 import { createListings, type Listings } from "./routing/models.ts";
-import { channelSurroundings, type CooldownMessage } from "./routing/surroundings.ts";
+import { createChannelServices, type CooldownMessage } from "./routing/channel-services.ts";
 import type { Aliases, EngineConfig, EngineContext } from "./schema.ts";
 import { Signatures } from "./signatures/signatures.ts";
 import { createUpstreamClient } from "./upstream/http/upstream-client.ts";
@@ -59,7 +59,7 @@ function followConfig(
   ctx: EngineContext,
   config: EngineConfig,
 ): { channels: ChannelSet; aliases: () => Aliases } {
-  const channels = createChannelSet(channelSurroundings(ctx));
+  const channels = createChannelSet(createChannelServices(ctx));
   let aliases: Aliases = new Map();
   const apply = (next: EngineConfig): void => {
     channels.configure(next["channels.*"] ?? {});

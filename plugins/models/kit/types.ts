@@ -42,7 +42,7 @@ declare module "portico" {
       /** Identifies one choice of one stream: the same for all its pieces. */
       streamId: string;
       text: string;
-      /** The last piece of the stream, whose text may be empty. */
+      /** The last piece of this text, which may be empty. */
       final: boolean;
       source: string;
       model?: string;

@@ -17,7 +17,7 @@ import {
   limitError,
   selectTargets,
   skipReason,
-  withBudgets,
+  selectAffordable,
 } from "./select-targets.ts";
 import { type Candidate, type Routing, resolve, resolveList } from "./router.ts";
 import { asksForUsage, FinalError, Tries, type Try, type TryServices } from "./tries.ts";
@@ -69,7 +69,7 @@ async function askTargets(
 ): Promise<ChatResponse> {
   const outcome = new Outcome();
   const affordable = allCandidates.some(hasBudget)
-    ? await withBudgets(engine.budgets, allCandidates, (error) => outcome.fail(error))
+    ? await selectAffordable(engine.budgets, allCandidates, (error) => outcome.fail(error))
     : allCandidates;
   const { candidates, forced } = selectTargets(affordable);
   if (candidates.length < allCandidates.length) recordSkipped(job, allCandidates, candidates);

@@ -7,7 +7,7 @@ import { OwnLimits } from "./limits/own-limits.ts";
 import { Places, type Place } from "./limits/places.ts";
 import type { OverLimit } from "./limits/rate-limit.ts";
 import { SharedLimits } from "./limits/shared-limits.ts";
-import type { ChannelSurroundings, CooldownListener, CooldownMessage } from "./surroundings.ts";
+import type { ChannelServices, CooldownListener, CooldownMessage } from "./channel-services.ts";
 
 const FAILURES_TO_COOL_DOWN = 3;
 const FIRST_COOLDOWN_MS = 5_000;
@@ -31,7 +31,7 @@ interface Health {
 }
 
 /** Callers may invent model names, so the number of entries is bounded. */
-const MOST_MODELS = 500;
+const MAX_MODELS = 500;
 
 interface Key {
   value: string | undefined;
@@ -39,7 +39,7 @@ interface Key {
   cooldownMs: number;
 }
 
-interface ChannelOptions extends ChannelSurroundings {
+interface ChannelOptions extends ChannelServices {
   builtin?: boolean;
 }
 
@@ -49,7 +49,7 @@ export class Channel {
   readonly config: ChannelConfig;
   readonly builtin: boolean;
   readonly #places: Places;
-  readonly #health = new BoundedMap<Health>({ maxEntries: MOST_MODELS });
+  readonly #health = new BoundedMap<Health>({ maxEntries: MAX_MODELS });
   readonly #limits: OwnLimits | undefined;
   readonly #onCooldown: CooldownListener | undefined;
   readonly #shareCooldown: ((lesson: CooldownMessage) => void) | undefined;

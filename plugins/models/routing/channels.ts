@@ -1,7 +1,7 @@
 /** Holds the configured and the built-in channels. A change keeps the state of channels that stay the same. */
 import type { ChatProvider } from "portico/provider";
 import { Channel } from "./channel.ts";
-import type { ChannelSurroundings } from "./surroundings.ts";
+import type { ChannelServices } from "./channel-services.ts";
 import type { Channels } from "../schema.ts";
 
 export interface ChannelSet {
@@ -12,7 +12,7 @@ export interface ChannelSet {
   provider(name: string): ChatProvider | undefined;
 }
 
-export function createChannelSet(surroundings: ChannelSurroundings = {}): ChannelSet {
+export function createChannelSet(services: ChannelServices = {}): ChannelSet {
   let configured: Channels = {};
   let providers = new Map<string, ChatProvider>();
   let channels = new Map<string, Channel>();
@@ -25,7 +25,7 @@ export function createChannelSet(surroundings: ChannelSurroundings = {}): Channe
         previous !== undefined &&
         previous.builtin === builtin &&
         JSON.stringify(previous.config) === JSON.stringify(config);
-      next.set(name, isSame ? previous : new Channel(name, config, { ...surroundings, builtin }));
+      next.set(name, isSame ? previous : new Channel(name, config, { ...services, builtin }));
     };
     for (const [name, config] of Object.entries(configured))
       addChannel(name, config, providers.get(config.provider)?.builtinChannel === name);

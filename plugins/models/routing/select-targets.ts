@@ -31,7 +31,7 @@ export function hasBudget({ channel }: Candidate): boolean {
  * Updates the cost of each channel with a budget. Leaves out those whose cost cannot be read, and throws if that leaves
  * none.
  */
-export async function withBudgets(
+export async function selectAffordable(
   budgets: Budgets,
   all: Candidate[],
   reportError: (error: unknown) => void,

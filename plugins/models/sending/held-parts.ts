@@ -8,7 +8,7 @@ import {
   type VisiblePart,
   visibleText,
   withVisibleText,
-} from "./spoken-parts.ts";
+} from "./visible-parts.ts";
 
 /** The pieces of one text of one choice. */
 interface HeldText {

@@ -9,7 +9,7 @@ import {
   createVisiblePart,
   visibleText,
   withVisibleText,
-} from "./spoken-parts.ts";
+} from "./visible-parts.ts";
 import type { TextName } from "./chat-texts.ts";
 
 /** Consecutive parts of one text in one read: handlers see them as one piece. */

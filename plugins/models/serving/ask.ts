@@ -6,7 +6,7 @@ import { type ChatResponse, completionOf } from "../chat-response.ts";
 import type { Emitter } from "../events.ts";
 import type { Job } from "../job.ts";
 import { type ByteStream, type PartStream, wrapFlow } from "../streams/flow.ts";
-import { SeenParts } from "./seen-parts.ts";
+import { SentParts } from "./sent-parts.ts";
 import { outputOf, StreamedBytes } from "./usage.ts";
 import { type Meter, usageOf } from "./metering.ts";
 import { readRequest } from "../openai/read-request.ts";
@@ -46,7 +46,7 @@ export async function offerRequest(events: Emitter, job: Job): Promise<string | 
 export type SendRequest = () => Promise<ChatResponse>;
 
 /** Requests a response and reports its end. */
-export async function ask(
+export async function requestResponse(
   send: SendRequest,
   job: Job,
   onEnd: ((report: Report) => void) | undefined,
@@ -115,7 +115,7 @@ export class JobEnd {
   #watchStream(stream: PartStream, firstByteMs: number): PartStream {
     const job = this.#job;
     const { content } = job.story;
-    const watched = new SeenParts(job.capture || content !== undefined);
+    const watched = new SentParts(job.capture || content !== undefined);
     let isReported = false;
     const report = async (status: number, error?: string): Promise<void> => {
       if (isReported) return;
@@ -140,7 +140,7 @@ export class JobEnd {
   }
 
   #reportEnd(
-    watched: SeenParts,
+    watched: SentParts,
     { status, error, firstByteMs }: { status: number; error?: string; firstByteMs: number },
   ): Promise<unknown> | undefined {
     const { text: content, finishReason } = watched;

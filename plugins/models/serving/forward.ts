@@ -19,7 +19,7 @@ import { clientDisconnected, type Job } from "../job.ts";
 import { checkMembers } from "../openai/read-request.ts";
 import { textOf } from "../openai/request.ts";
 import { converse } from "../routing/attempts.ts";
-import { ask, type Report, reportResponse } from "./ask.ts";
+import { requestResponse, type Report, reportResponse } from "./ask.ts";
 import { meterFor } from "./metering.ts";
 import { admit, type Endpoint, filterUsable } from "./access.ts";
 import { withSuggestion } from "./model-routes.ts";
@@ -85,7 +85,7 @@ async function begin(
   try {
     const send = () => converse({ ...engine, provider }, job);
     const isJudged = judgesRoute(events, request.route);
-    return await ask(
+    return await requestResponse(
       isJudged ? async () => offerForwarded(events, job, await send()) : send,
       job,
       report,

@@ -7,8 +7,8 @@ import type { Endpoint } from "./access.ts";
 import { countTokens } from "./count-tokens.ts";
 import { forward } from "./forward.ts";
 import { checkModel } from "./model-check.ts";
-import { complete, streamChunks, streamParts } from "./inside.ts";
-import { openCompletion, openTranslated } from "./ways-in.ts";
+import { complete, streamChunks, streamParts } from "./internal-requests.ts";
+import { openCompletion, openTranslated } from "./client-requests.ts";
 
 export function createModelsService(
   endpoint: Endpoint,

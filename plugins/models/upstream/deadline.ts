@@ -1,5 +1,5 @@
 /** Timeouts of upstreams. Long ones share one coarse ticker, because a timer for each request costs as much as routing. */
-import { removeEntry } from "../places.ts";
+import { removeEntry } from "../unordered-list.ts";
 
 const COARSE_FROM_MS = 5_000;
 const TICK_MS = 250;

@@ -1,6 +1,6 @@
 /** Writes comments into silent streams. One ticker serves all of them, so that it costs a busy stream only a flag. */
 import type { ServerResponse } from "node:http";
-import { removeEntry } from "../../places.ts";
+import { removeEntry } from "../../unordered-list.ts";
 
 const TICK_MS = 500;
 const SILENT_TICKS = 30;

@@ -209,7 +209,7 @@ class Exchange implements ResponseReceiver, SentRequest {
   }
 
   end(): void {
-    // From here on the connection may serve another request.
+    // From now on, the connection may serve another request.
     this.#connection = undefined;
     if (this.#hasEnded) return;
     if (this.#decompress !== undefined) {

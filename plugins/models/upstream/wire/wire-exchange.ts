@@ -168,8 +168,7 @@ export class WireExchange implements Receiver, DeliverySource, DeadlineListener 
       this.#failWith(reading.failure);
     } else if (reading.done) {
       this.#finish();
-      // The connection is reused if the response ends soon. A separate timer would keep the whole stream in memory
-      // for that time.
+      // The connection is reused if the response ends soon. A timer of its own would keep the stream in memory.
       this.#deadline?.set(LINGER_MS);
     }
   }

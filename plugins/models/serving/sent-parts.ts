@@ -2,7 +2,7 @@
 import type { StreamPart, Usage } from "portico/provider";
 import { StreamedOutput } from "./usage.ts";
 
-export class SeenParts {
+export class SentParts {
   readonly output = new StreamedOutput();
   /** The usage that the upstream reported so far. */
   usage: Usage | undefined;

@@ -22,19 +22,19 @@ export interface CooldownMessage {
   ms: number;
 }
 
-export interface ChannelSurroundings {
+export interface ChannelServices {
   now?: (() => number) | undefined;
   onCooldown?: CooldownListener | undefined;
-  /** Sends a lesson to the other processes. */
+  /** Sends a message to the other processes. */
   shareCooldown?: ((message: CooldownMessage) => void) | undefined;
   counts?: SharedCounts | undefined;
   workers?: (() => Workers | undefined) | undefined;
   log?: Logger | undefined;
 }
 
-export function channelSurroundings(
+export function createChannelServices(
   ctx: Pick<PluginContext, "emit" | "find" | "log">,
-): ChannelSurroundings {
+): ChannelServices {
   return {
     log: ctx.log,
     onCooldown({ until, ...rest }) {

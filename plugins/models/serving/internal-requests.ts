@@ -16,7 +16,7 @@ import { readRequest } from "../openai/read-request.ts";
 import { converse } from "../routing/attempts.ts";
 import { replyResponse } from "../sending/reply.ts";
 import type { Endpoint } from "./access.ts";
-import { ask, offerRequest, type Report, reportResponse } from "./ask.ts";
+import { requestResponse, offerRequest, type Report, reportResponse } from "./ask.ts";
 import { meterFor } from "./metering.ts";
 import { keepContent } from "./open.ts";
 
@@ -139,5 +139,5 @@ function askModel(endpoint: Endpoint, job: Job): Promise<ChatResponse> {
   const report = (result: Report) => reportResponse(events, job, result);
   const send = async () =>
     job.reply === undefined ? converse(engine, job) : replyResponse(job, job.reply);
-  return ask(send, job, job.capture ? report : undefined, meterFor(endpoint, job));
+  return requestResponse(send, job, job.capture ? report : undefined, meterFor(endpoint, job));
 }
