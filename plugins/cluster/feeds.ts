@@ -20,7 +20,7 @@ export class Feeds {
   readonly #options: FeedsOptions;
   /** The names of the watched feeds that this process has announced to the others. */
   #announced: ReadonlySet<string> = new Set();
-  readonly #running = new Map<Feed, () => unknown>();
+  readonly #runningFeeds = new Map<Feed, () => unknown>();
   #timer: NodeJS.Timeout | undefined;
   #repeatedAt = 0;
   readonly #wants: Wants;
@@ -58,26 +58,26 @@ export class Feeds {
   /** Starts the feeds that another process watches and ends the others; also after plugins were added or removed. */
   update(): void {
     const feeds = new Set(this.#options.feeds());
-    for (const [feed, end] of this.#running) {
+    for (const [feed, end] of this.#runningFeeds) {
       if (feeds.has(feed) && this.#activeWays(feed).length > 0) continue;
-      this.#running.delete(feed);
+      this.#runningFeeds.delete(feed);
       void end();
     }
     for (const feed of feeds) {
-      if (this.#running.has(feed) || this.#activeWays(feed).length === 0) continue;
+      if (this.#runningFeeds.has(feed) || this.#activeWays(feed).length === 0) continue;
       const { name } = feed;
       const send = (data: unknown) => {
         for (const way of this.#activeWays(feed))
           this.#options.post({ kind: "feed", name, data }, way);
       };
-      this.#running.set(feed, feed.begin(send));
+      this.#runningFeeds.set(feed, feed.begin(send));
     }
   }
 
   close(): void {
     clearInterval(this.#timer);
-    for (const end of this.#running.values()) void end();
-    this.#running.clear();
+    for (const end of this.#runningFeeds.values()) void end();
+    this.#runningFeeds.clear();
   }
 
   #activeWays({ name, ofOneGateway }: Feed): Way[] {

@@ -63,12 +63,12 @@ export class Register {
   async list(): Promise<GatewayEntry[]> {
     const { store, gateway } = this.#options;
     const isShared = store().sharedBy === "gateways";
-    const others = isShared ? await this.#others() : [];
+    const otherEntries = isShared ? await this.#listOthers() : [];
     // The entry of this gateway is built now, so it is never stale.
-    return [this.#describe(gateway, this.#own()), ...others.sort(byNameAndUrl)];
+    return [this.#describe(gateway, this.#own()), ...otherEntries.sort(byNameAndUrl)];
   }
 
-  async #others(): Promise<GatewayEntry[]> {
+  async #listOthers(): Promise<GatewayEntry[]> {
     const { store, gateway } = this.#options;
     const ids = (await store().kv.list(NAMESPACE)).filter((id) => id !== gateway);
     const entries = await Promise.all(

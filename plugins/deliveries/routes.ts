@@ -34,8 +34,8 @@ export function mountRoutes(ctx: PluginContext, sealing: Sealing): void {
     if (await items().replay(item.id)) return { ok: true, deliveryId: item.id, replayOf: item.id };
     if (item.state !== "done") throw errors.notEnded({ id: item.id });
     const { target, message, principal = "outside" } = item.body;
-    const of = `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`;
-    const copy = deliveryItem(ctx, { of, target, message, principal });
+    const key = `${item.id.slice("dlv_".length)}_${Date.now().toString(36)}`;
+    const copy = deliveryItem(ctx, { of: key, target, message, principal });
     await enqueue({ items: [copy] });
     return { ok: true, deliveryId: copy.id, replayOf: item.id };
   });

@@ -36,7 +36,7 @@ export function checkTarget(target: DeliveryTarget, param: string): void {
       /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
     )
       continue;
-    const at = `${param}.headers.${name}`;
-    throw errors.badHeader({ key: at }, { param: at });
+    const key = `${param}.headers.${name}`;
+    throw errors.badHeader({ key }, { param: key });
   }
 }

@@ -34,8 +34,8 @@ export function findHeaderPlaceholders(headers: DeliveryTarget["headers"] = {}):
 }
 
 function findPlaceholders(texts: readonly string[]): string[] {
-  const all = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
-  return all
+  const matches = texts.flatMap((text) => [...text.matchAll(PLACEHOLDER)]);
+  return matches
     .filter(([, , name = ""]) => !TURN_NAMES.includes(name))
     .map(([placeholder]) => placeholder);
 }
@@ -55,8 +55,8 @@ export function withEventValues<T extends DeliveryTarget | StoredTarget>(
 export function checkTemplates({ url }: Pick<DeliveryTarget, "url">, param: string): void {
   const [, origin = ""] = /^(https?:\/\/[^/?#]*)/i.exec(url) ?? [];
   if (!/[{}]/.test(origin)) return;
-  const at = `${param}.url`;
-  throw errors.placeholderInHost({ key: at }, { param: at });
+  const key = `${param}.url`;
+  throw errors.placeholderInHost({ key }, { param: key });
 }
 
 /** Fills in the templates of a target. A target without a body of its own gets the message as JSON. */

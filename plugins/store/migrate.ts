@@ -61,10 +61,12 @@ export async function migrate(io: CommandIO): Promise<void> {
 /** Throws if the source is damaged, because a copy of it might lack records. */
 async function refuseDamaged(io: CommandIO, source: Engine): Promise<void> {
   io.progress("checking the source …");
-  const [first, ...more] = await source.check();
-  if (first === undefined) return;
+  const [problem, ...more] = await source.check();
+  if (problem === undefined) return;
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
-  throw moveError(`the source is damaged (${first}${others}). Pass an undamaged copy with --from`);
+  throw moveError(
+    `the source is damaged (${problem}${others}). Pass an undamaged copy with --from`,
+  );
 }
 
 /** Returns whether another process uses the store, whose writes in the meantime would be lost. */

@@ -21,8 +21,8 @@ export function mountRoutes(ctx: PluginContext): void {
   ctx.route("POST", "/store/backup", storeRoutes.backup, async () => {
     const directory = join(ctx.paths.state, "backups");
     makePrivateDir(directory);
-    const at = new Date().toISOString().replaceAll(":", "-");
-    const name = `portico-${at}-${randomBytes(4).toString("hex")}.db`; // several workers may write a copy at the same time
+    const time = new Date().toISOString().replaceAll(":", "-");
+    const name = `portico-${time}-${randomBytes(4).toString("hex")}.db`; // several workers may write a copy at the same time
     const { bytes } = await ctx.use("store").backup(join(directory, name));
     return { ok: true, name, bytes };
   });

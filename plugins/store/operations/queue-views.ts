@@ -43,10 +43,10 @@ export function* countItems(kind: string, state: ItemState): Operation<number> {
 /** Removes ended items. It skips those that another transaction is changing, such as an item that returns to its lane. */
 export function pruneItems(before: number, states: readonly EndedState[]): Write<number> {
   const placeholders = states.map(() => "?").join(", ");
-  const ended = `SELECT seq FROM items WHERE finished_at < ? AND state IN (${placeholders}) {skip}`;
+  const selection = `SELECT seq FROM items WHERE finished_at < ? AND state IN (${placeholders}) {skip}`;
   return {
     locks: [],
-    run: () => remove(`DELETE FROM items WHERE seq IN (${ended})`, before, ...states),
+    run: () => remove(`DELETE FROM items WHERE seq IN (${selection})`, before, ...states),
   };
 }
 

@@ -64,8 +64,8 @@ function* takeReadyLanes(
   for (const kind of kinds) {
     const room = max - lanes.length;
     if (room <= 0) break;
-    const more = shares ? takeByShares(tx, kind, room, shares) : takeFirst(tx, kind, room);
-    lanes.push(...(yield* more));
+    const operation = shares ? takeByShares(tx, kind, room, shares) : takeFirst(tx, kind, room);
+    lanes.push(...(yield* operation));
   }
   return lanes;
 }

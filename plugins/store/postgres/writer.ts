@@ -90,26 +90,26 @@ export class Writer {
           for (const pending of remaining) await this.#settle([pending]);
           return;
         }
-        remaining = this.#refuseLate(remaining, delayMs, error);
+        remaining = this.#rejectExpired(remaining, delayMs, error);
         if (remaining.length > 0) await sleep(delayMs);
       }
     }
   }
 
   /** Rejects the writes whose deadline is before the next attempt, and returns the others. Without a delay, it rejects all. */
-  #refuseLate(
+  #rejectExpired(
     writes: readonly PendingWrite[],
     delayMs: number | undefined,
     error: unknown,
   ): readonly PendingWrite[] {
     const nextAttemptAt =
       delayMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + delayMs;
-    const late = writes.filter(({ deadline }) => nextAttemptAt > deadline);
-    if (late.length > 0) {
+    const expired = writes.filter(({ deadline }) => nextAttemptAt > deadline);
+    if (expired.length > 0) {
       const reason = this.#options.toUnavailable(
         error instanceof UncertainCommit ? error.cause : error,
       );
-      for (const { reject } of late) reject(reason);
+      for (const { reject } of expired) reject(reason);
     }
     return writes.filter(({ deadline }) => nextAttemptAt <= deadline);
   }

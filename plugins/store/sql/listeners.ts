@@ -4,9 +4,9 @@ export class Listeners {
 
   /** Adds a listener. Returns the function that removes it. */
   readonly add = (kind: string, wake: () => void): (() => void) => {
-    const set = this.#byKind.get(kind) ?? new Set();
-    this.#byKind.set(kind, set.add(wake));
-    return () => void set.delete(wake);
+    const listeners = this.#byKind.get(kind) ?? new Set();
+    this.#byKind.set(kind, listeners.add(wake));
+    return () => void listeners.delete(wake);
   };
 
   wake(kinds: Iterable<string>): void {
@@ -14,6 +14,6 @@ export class Listeners {
   }
 
   readonly wakeAll = (): void => {
-    for (const set of this.#byKind.values()) for (const wake of set) wake();
+    for (const listeners of this.#byKind.values()) for (const wake of listeners) wake();
   };
 }

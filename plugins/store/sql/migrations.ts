@@ -234,11 +234,11 @@ export const migrations: readonly (readonly MigrationPart[])[] = [
 ];
 
 /** Moves the rows to a new table, since SQLite cannot widen a primary key. Older rows know only the principals of keys. */
-function widenUsage(table: string, first: readonly string[]): string[] {
+function widenUsage(table: string, keyStart: readonly string[]): string[] {
   const sums =
     "requests, errors, prompt_tokens, completion_tokens, cached_tokens, cost, unmetered, unpriced, estimated";
-  const names = [...first.slice(1), "client", "channel", "model"];
-  const key = [...first, "client", "channel", "model"].join(", ");
+  const names = [...keyStart.slice(1), "client", "channel", "model"];
+  const key = [...keyStart, "client", "channel", "model"].join(", ");
   const principal = "CASE client WHEN '' THEN '' ELSE 'key:' || client END";
   return [
     `CREATE TABLE usage_wider (
@@ -264,12 +264,12 @@ function widenUsage(table: string, first: readonly string[]): string[] {
 }
 
 /** Moves the rows to a new table, since SQLite takes long to add so many columns one by one. Older rows count no times. */
-function countTimes(table: string, first: readonly string[]): string[] {
-  const names = [...first.slice(1), "client", "channel", "model", "alias", "principal"];
+function countTimes(table: string, keyStart: readonly string[]): string[] {
+  const names = [...keyStart.slice(1), "client", "channel", "model", "alias", "principal"];
   const counts = ["requests", "errors", "prompt_tokens", "completion_tokens", "cached_tokens"];
-  const others = ["unmetered", "unpriced", "estimated", "duration_ms"];
+  const otherSums = ["unmetered", "unpriced", "estimated", "duration_ms"];
   const key = ["minute", ...names].join(", ");
-  const columns = [key, ...counts, "cost", ...others].join(", ");
+  const columns = [key, ...counts, "cost", ...otherSums].join(", ");
   const times = [...timeColumns("duration"), ...timeColumns("first_byte")];
   return [
     `CREATE TABLE usage_timed (
@@ -277,7 +277,7 @@ function countTimes(table: string, first: readonly string[]): string[] {
       ${names.map((name) => `${name} TEXT NOT NULL`).join(", ")},
       ${counts.map((name) => `${name} BIGINT NOT NULL`).join(", ")},
       cost DOUBLE PRECISION NOT NULL,
-      ${others.map((name) => `${name} BIGINT NOT NULL`).join(", ")},
+      ${otherSums.map((name) => `${name} BIGINT NOT NULL`).join(", ")},
       ${times.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`).join(", ")},
       PRIMARY KEY (${key})
     )`,

@@ -21,16 +21,16 @@ export function createCheckpoints(file: string, log: Logger): Checkpoints {
   let commits = 0;
   let lastEnd = 0;
   let checkpointer: Checkpointer | undefined;
-  let running: Promise<void> | undefined;
+  let runningCheckpoint: Promise<void> | undefined;
   let pause: Promise<void> | undefined;
 
   async function checkpoint(): Promise<void> {
     try {
       checkpointer ??= await openCheckpointer(file);
       for (let n = 0; n < CONCURRENT_RUNS; n++) await checkpointer.run();
-      const last = checkpointer.run();
-      pause = last.catch(() => {});
-      await last;
+      const lastRun = checkpointer.run();
+      pause = lastRun.catch(() => {});
+      await lastRun;
     } catch (error) {
       // No data is lost: it stays in the log, and a commit moves it once the log has grown too long.
       log.warn({ err: error }, "a checkpoint of the store's write-ahead log failed");
@@ -48,18 +48,22 @@ export function createCheckpoints(file: string, log: Logger): Checkpoints {
 
   return {
     countCommit() {
-      if (++commits < MIN_COMMITS || running || performance.now() - lastEnd < MIN_INTERVAL_MS)
+      if (
+        ++commits < MIN_COMMITS ||
+        runningCheckpoint ||
+        performance.now() - lastEnd < MIN_INTERVAL_MS
+      )
         return;
       commits = 0;
-      running = checkpoint().finally(() => {
-        running = undefined;
+      runningCheckpoint = checkpoint().finally(() => {
+        runningCheckpoint = undefined;
       });
     },
     get pause() {
       return pause;
     },
     async stop() {
-      await running;
+      await runningCheckpoint;
       close();
     },
   };

@@ -24,14 +24,14 @@ export interface Maintenance {
 }
 
 export function createMaintenance(file: string): Maintenance {
-  let last: Promise<void> = Promise.resolve();
+  let lastTask: Promise<void> = Promise.resolve();
   let pause: Promise<void> | undefined;
 
   function runInTurn<T>(
     task: string,
     work: (connection: BackgroundConnection) => Promise<T>,
   ): Promise<T> {
-    const result = last.then(async () => {
+    const result = lastTask.then(async () => {
       let connection: BackgroundConnection | undefined;
       try {
         connection = await connectInBackground(file);
@@ -42,7 +42,7 @@ export function createMaintenance(file: string): Maintenance {
         connection?.close();
       }
     });
-    last = ignoreResult(result);
+    lastTask = ignoreResult(result);
     return result;
   }
 
@@ -87,7 +87,7 @@ export function createMaintenance(file: string): Maintenance {
     get pause() {
       return pause;
     },
-    idle: () => last,
+    idle: () => lastTask,
   };
 }
 

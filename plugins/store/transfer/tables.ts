@@ -20,41 +20,68 @@ export const tables: readonly Table[] = readTablesAt(migrations.length);
 /** The columns whose numbers may be fractions. */
 export const FRACTIONS = new Set(["cost", "amount"]);
 
+interface TableBuilder extends Table {
+  key: string[];
+  columns: string[];
+  texts: string[];
+}
+
+type Tables = Map<string, TableBuilder>;
+
+/** Applies the statements in order. Each function below handles one kind of statement and ignores all others. */
 function readTables(statements: readonly string[]): Table[] {
-  const tables = new Map<
-    string,
-    { name: string; key: string[]; columns: string[]; texts: string[] }
-  >();
+  const tables: Tables = new Map();
   for (const sql of statements) {
-    const creation = /^CREATE TABLE (\w+) \(([\s\S]*)\)$/.exec(sql);
-    if (creation) {
-      const [, name = "", body = ""] = creation;
-      const key = /PRIMARY KEY \(([^)]+)\)/.exec(body)?.[1]?.split(/,\s*/);
-      const parts = body.replace(/,?\s*PRIMARY KEY \([^)]+\)/, "").split(",");
-      const firstWord = (part: string) => part.trim().split(/\s/)[0] ?? "";
-      const columns = parts.map(firstWord);
-      const texts = parts.filter((part) => / TEXT\b/.test(part)).map(firstWord);
-      const keyColumn = parts.find((part) => /PRIMARY KEY|\{serial\}/.test(part));
-      tables.set(name, { name, columns, key: key ?? [firstWord(keyColumn ?? "")], texts });
-    }
-    const [, to = "", column = "", type] =
-      /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql) ?? [];
-    tables.get(to)?.columns.push(column);
-    if (type === "TEXT") tables.get(to)?.texts.push(column);
-    const [, from = "", dropped] = /^ALTER TABLE (\w+) DROP COLUMN (\w+)/.exec(sql) ?? [];
-    const table = tables.get(from);
-    if (table) {
-      table.columns = table.columns.filter((name) => name !== dropped);
-      table.texts = table.texts.filter((name) => name !== dropped);
-    }
-    const [, removed = ""] = /^DROP TABLE (\w+)$/.exec(sql) ?? [];
-    tables.delete(removed);
-    const [, old = "", name = ""] = /^ALTER TABLE (\w+) RENAME TO (\w+)$/.exec(sql) ?? [];
-    const renamed = tables.get(old);
-    if (renamed) {
-      tables.delete(old);
-      tables.set(name, { ...renamed, name });
-    }
+    createTable(tables, sql);
+    addColumn(tables, sql);
+    dropColumn(tables, sql);
+    dropTable(tables, sql);
+    renameTable(tables, sql);
   }
   return [...tables.values()];
+}
+
+function createTable(tables: Tables, sql: string): void {
+  const match = /^CREATE TABLE (\w+) \(([\s\S]*)\)$/.exec(sql);
+  if (!match) return;
+  const [, name = "", body = ""] = match;
+  const key = /PRIMARY KEY \(([^)]+)\)/.exec(body)?.[1]?.split(/,\s*/);
+  const parts = body.replace(/,?\s*PRIMARY KEY \([^)]+\)/, "").split(",");
+  const columns = parts.map(firstWord);
+  const texts = parts.filter((part) => / TEXT\b/.test(part)).map(firstWord);
+  const keyColumn = parts.find((part) => /PRIMARY KEY|\{serial\}/.test(part)) ?? "";
+  tables.set(name, { name, columns, key: key ?? [firstWord(keyColumn)], texts });
+}
+
+function addColumn(tables: Tables, sql: string): void {
+  const match = /^ALTER TABLE (\w+) ADD COLUMN (\w+) (\w+)/.exec(sql);
+  if (!match) return;
+  const [, name = "", column = "", type] = match;
+  tables.get(name)?.columns.push(column);
+  if (type === "TEXT") tables.get(name)?.texts.push(column);
+}
+
+function dropColumn(tables: Tables, sql: string): void {
+  const [, name = "", column] = /^ALTER TABLE (\w+) DROP COLUMN (\w+)/.exec(sql) ?? [];
+  const table = tables.get(name);
+  if (!table) return;
+  table.columns = table.columns.filter((other) => other !== column);
+  table.texts = table.texts.filter((other) => other !== column);
+}
+
+function dropTable(tables: Tables, sql: string): void {
+  const [, name = ""] = /^DROP TABLE (\w+)$/.exec(sql) ?? [];
+  tables.delete(name);
+}
+
+function renameTable(tables: Tables, sql: string): void {
+  const [, oldName = "", name = ""] = /^ALTER TABLE (\w+) RENAME TO (\w+)$/.exec(sql) ?? [];
+  const table = tables.get(oldName);
+  if (!table) return;
+  tables.delete(oldName);
+  tables.set(name, { ...table, name });
+}
+
+function firstWord(part: string): string {
+  return part.trim().split(/\s/)[0] ?? "";
 }

@@ -89,9 +89,9 @@ function readObject({ bytes, limits }: BodySource): object | undefined {
  */
 export function unwrapPayload(body: unknown): unknown {
   if (typeof body !== "object" || body === null) return body;
-  const { payload, ...others } = body as { payload?: unknown };
+  const { payload, ...otherFields } = body as { payload?: unknown };
   const isWrapped = typeof payload === "object" && payload !== null;
-  return isWrapped && Object.keys(others).length === 0 ? payload : body;
+  return isWrapped && Object.keys(otherFields).length === 0 ? payload : body;
 }
 
 /** Decodes escapes as bytes of the form's charset. Those of `%`, `&`, `+` and `=` stay escaped, since they separate fields. */

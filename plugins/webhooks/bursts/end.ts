@@ -16,8 +16,8 @@ export function startBursts(ctx: PluginContext): void {
 
   async function endBurst(claim: Claim<Rendering>): Promise<void> {
     const { item } = claim;
-    const others = await store().drain(item.lane, BURST, MAX_DELIVERIES, item.id);
-    const deliveries = [item, ...others].map(({ body }) => body as Rendering);
+    const otherItems = await store().drain(item.lane, BURST, MAX_DELIVERIES, item.id);
+    const deliveries = [item, ...otherItems].map(({ body }) => body as Rendering);
     const result = combine(deliveries);
     await store().finish(
       claim,

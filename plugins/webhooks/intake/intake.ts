@@ -188,7 +188,7 @@ class Intake {
     { key, bucket, isCheckedFirst }: RequestCount,
   ): Promise<Response> {
     const { ctx, log } = this.#options;
-    const first: FirstResponse = {
+    const response: FirstResponse = {
       status: job.status,
       body: job.body,
       itemId: job.itemId,
@@ -197,7 +197,7 @@ class Intake {
     };
     const row = createAcceptedRow(visit, job);
     const { duplicate, limit } = await this.#store.enqueue({
-      dedup: key === undefined ? undefined : { key, ttlMs: KEY_TTL_MS, answer: first },
+      dedup: key === undefined ? undefined : { key, ttlMs: KEY_TTL_MS, answer: response },
       limit: isCheckedFirst ? undefined : bucket,
       items: markCaller(credential, job.items),
       deliveries: [row],
@@ -210,7 +210,7 @@ class Intake {
     const { address } = visit.call;
     const { secrets } = visit.settings;
     announceDelivery(ctx, { id: row.id, job, source, request, address, secrets });
-    return this.#respond(visit, first);
+    return this.#respond(visit, response);
   }
 
   /**
@@ -250,10 +250,10 @@ class Intake {
   }
 
   #respondAgain(visit: Visit, { answer }: KnownKey): Promise<Response> {
-    const first = answer as FirstResponse;
-    this.#options.log.add(createDuplicateRow(visit, first.itemId));
+    const response = answer as FirstResponse;
+    this.#options.log.add(createDuplicateRow(visit, response.itemId));
     visit.isLogged = true;
-    return this.#respond(visit, first);
+    return this.#respond(visit, response);
   }
 
   async #respond(

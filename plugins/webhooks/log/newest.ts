@@ -8,16 +8,16 @@ export async function listNewestDeliveries(
 ): Promise<Delivery[]> {
   const { limit } = filter;
   const newest = await deliveries.list(filter);
-  const refused = newest.filter(({ outcome }) => REFUSED.includes(outcome));
+  const refusedRows = newest.filter(({ outcome }) => REFUSED.includes(outcome));
   const refusedShare = Math.floor(limit / 2);
-  if (newest.length < limit || refused.length <= refusedShare) return newest;
-  const others = (
+  if (newest.length < limit || refusedRows.length <= refusedShare) return newest;
+  const otherRows = (
     await Promise.all(ACCEPTED.map((outcome) => deliveries.list({ ...filter, outcome })))
   )
     .flat()
     .sort(newestFirst)
     .slice(0, limit - refusedShare);
-  return [...others, ...refused.slice(0, limit - others.length)].sort(newestFirst);
+  return [...otherRows, ...refusedRows.slice(0, limit - otherRows.length)].sort(newestFirst);
 }
 
 const newestFirst = (first: Delivery, second: Delivery): number => second.at - first.at;

@@ -33,12 +33,12 @@ interface Test {
 export async function readMatch(match: Record<string, Condition>, key: string): Promise<Matcher> {
   const tests: Test[] = [];
   for (const [text, expected] of Object.entries(match)) {
-    const at = `${key}["${text}"]`;
+    const conditionKey = `${key}["${text}"]`;
     tests.push({
       text,
-      path: parsePath(text, at),
+      path: parsePath(text, conditionKey),
       expected,
-      holds: readCondition(expected, at),
+      holds: readCondition(expected, conditionKey),
     });
   }
   const withoutBody = tests.filter(({ path }) => path.root !== "body");

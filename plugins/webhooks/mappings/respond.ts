@@ -37,11 +37,11 @@ const RESERVED_HEADERS = new Set([
 export function readRespond(config: RespondConfig, key: string): Respond {
   const { status = 200, headers = {}, body } = config;
   const templates = Object.entries(headers).map(([name, text]) => {
-    const at = `${key}.headers.${name}`;
+    const headerKey = `${key}.headers.${name}`;
     const lowerName = name.toLowerCase();
     if (!/^[\w-]+$/.test(name) || RESERVED_HEADERS.has(lowerName))
-      throw errors.badHeader({ key: at }, { param: at });
-    return [lowerName, readTemplate(text, at)] as const;
+      throw errors.badHeader({ key: headerKey }, { param: headerKey });
+    return [lowerName, readTemplate(text, headerKey)] as const;
   });
   const fill = readBodyTemplate(body, `${key}.body`);
   return {

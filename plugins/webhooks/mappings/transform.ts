@@ -35,15 +35,15 @@ export interface Transforms {
 
 /** Creates the transforms. The next delivery uses a saved change; if that does not load, the previous version stays active. */
 export function createTransforms(ctx: PluginContext): Transforms {
-  const loaded = new Map<string, Promise<LoadedTransform>>();
+  const transforms = new Map<string, Promise<LoadedTransform>>();
 
-  async function current(file: string): Promise<LoadedTransform> {
-    const previous = await loaded.get(file);
+  async function loadCurrent(file: string): Promise<LoadedTransform> {
+    const previous = await transforms.get(file);
     if (previous && computeStamp(previous.inputs) === previous.stamp) return previous;
     // Only the first of several deliveries that see the change loads it.
-    const latest = loaded.get(file);
+    const latest = transforms.get(file);
     const next = latest && (await latest) !== previous ? latest : load(file, previous);
-    loaded.set(file, next);
+    transforms.set(file, next);
     return next;
   }
 
@@ -72,11 +72,11 @@ export function createTransforms(ctx: PluginContext): Transforms {
 
   return {
     async prepare(files) {
-      for (const file of files) await current(file);
+      for (const file of files) await loadCurrent(file);
     },
     async run(file, input, timeoutMs) {
       try {
-        const { run, error } = await current(file);
+        const { run, error } = await loadCurrent(file);
         if (!run) throw error;
         return await withDeadline(
           runBounded(() => run(structuredClone(input)), Math.min(timeoutMs, BLOCKING_MS)),
