@@ -66,7 +66,9 @@ function changesOf({ configuration, before, after, method }: ChangeAttempt): Dif
 function nameOf({ params, result }: ChangeAttempt): string | undefined {
   const pathName = Object.values(params).join("/");
   const { id, name } = (result ?? {}) as Record<string, unknown>;
-  const text = [pathName, id, name].find((each) => typeof each === "string" && each !== "");
+  const text = [pathName, id, name].find(
+    (candidate) => typeof candidate === "string" && candidate !== "",
+  );
   return typeof text === "string" ? text.slice(0, MAX_NAME_LENGTH) : undefined;
 }
 

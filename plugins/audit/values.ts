@@ -33,7 +33,9 @@ export function summarize(value: unknown): unknown {
   if (Array.isArray(value)) return `${value.length} items`;
   const members = membersOf(value);
   if (!members) return value;
-  return Object.fromEntries(Object.entries(members).map(([name, each]) => [name, summarize(each)]));
+  return Object.fromEntries(
+    Object.entries(members).map(([name, member]) => [name, summarize(member)]),
+  );
 }
 
 export function maskDifferences(differences: readonly Difference[]): Difference[] {

@@ -42,15 +42,15 @@ export interface Parsed {
   args: Record<string, string | undefined> & { rest?: string[] };
 }
 
-/** Finds the subcommand that the words name. `before` is the number of remaining words that precede its name. */
+/** Finds the subcommand that the words name. `wordsBefore` is the number of remaining words that precede its name. */
 export function findCommand(
   root: Command,
   words: readonly string[],
-): { command: Command; path: string[]; words: string[]; before: number } {
+): { command: Command; path: string[]; words: string[]; wordsBefore: number } {
   let command = root;
   const path = [root.name];
   let remainingWords = [...words];
-  let before = 0;
+  let wordsBefore = 0;
   while (command.commands?.length) {
     // If the words may be the command's own arguments, only the first word can name a subcommand.
     const at = hasArguments(command) ? 0 : indexOfFirstWord(remainingWords, command.options);
@@ -61,11 +61,11 @@ export function findCommand(
       throw unknownSubcommandError(command, word, path);
     }
     remainingWords = remainingWords.toSpliced(at, 1);
-    before = at;
+    wordsBefore = at;
     command = next;
     path.push(next.name);
   }
-  return { command, path, words: remainingWords, before };
+  return { command, path, words: remainingWords, wordsBefore };
 }
 
 const hasArguments = ({ run, args = [] }: Command): boolean => run !== undefined && args.length > 0;
@@ -121,7 +121,7 @@ export function parseWords(
   command: Command,
   path: readonly string[],
   words: readonly string[],
-  before = 0,
+  wordsBefore = 0,
 ): Parsed {
   const specs: Record<string, OptionSpec> = { ...commonOptions, ...command.options };
   const { values, positionals, tokens } = parseArgs({
@@ -153,8 +153,8 @@ export function parseWords(
   if (command.options?.["url"] !== undefined) {
     // The command has its own `--url` (a page to watch), so the gateway's must precede the command's name.
     const urls = optionTokens.filter(({ name }) => name === "url");
-    gatewayUrl = urls.findLast(({ index }) => index < before)?.value;
-    options["url"] = urls.findLast(({ index }) => index >= before)?.value;
+    gatewayUrl = urls.findLast(({ index }) => index < wordsBefore)?.value;
+    options["url"] = urls.findLast(({ index }) => index >= wordsBefore)?.value;
   }
   return {
     options,

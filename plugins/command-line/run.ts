@@ -57,7 +57,7 @@ async function runCommand(
   program: Program,
   terminal: Terminal,
 ): Promise<number> {
-  const { command, path, words, before } = findCommand(top, argv);
+  const { command, path, words, wordsBefore } = findCommand(top, argv);
   const fullPath = ["portico", ...path];
   const wantsHelp = words.includes("--help") || words.includes("-h");
   if (wantsHelp || (!command.run && words.length === 0)) {
@@ -68,7 +68,7 @@ async function runCommand(
     const place = fullPath.join(" ");
     throw new UsageError(`${place} needs a command: see ${place} --help.`);
   }
-  const parsed = parseWords(command, fullPath, words, before);
+  const parsed = parseWords(command, fullPath, words, wordsBefore);
   const { token } = parsed.options;
   // an empty value comes from an unset variable in a script, and must not select the user's own home
   for (const name of ["token", "home", "config", "workspace"])

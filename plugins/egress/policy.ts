@@ -150,7 +150,7 @@ class PolicyGuard implements Guard {
     const configured = this.#options.ownAddresses?.() ?? [];
     return (
       this.#ownAddressCache.addresses.has(normalized) ||
-      configured.some((own) => plainAddress(own) === normalized)
+      configured.some((ownAddress) => plainAddress(ownAddress) === normalized)
     );
   }
 

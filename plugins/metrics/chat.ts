@@ -125,27 +125,27 @@ function channelFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
 }
 
 function timeFamilies(channels: ReadonlyMap<string, Tally>): MetricFamily[] {
-  const each = (name: "duration" | "firstByte") =>
+  const histogramSamples = (name: "duration" | "firstByte") =>
     [...channels].flatMap(([channel, tally]) => toSamples(tally[name], { channel }));
   return [
     {
       name: "portico_chat_duration_seconds",
       type: "histogram",
       help: "Time from a chat request to the end of its response.",
-      samples: each("duration"),
+      samples: histogramSamples("duration"),
     },
     {
       name: "portico_chat_first_byte_seconds",
       type: "histogram",
       help: "Time from a chat request to the first byte of its response.",
-      samples: each("firstByte"),
+      samples: histogramSamples("firstByte"),
     },
   ];
 }
 
 function keyFamilies(keys: ReadonlyMap<string, KeyTally>): MetricFamily[] {
   const all = [...keys];
-  const each = (value: (tally: KeyTally) => number) =>
+  const samplesOf = (value: (tally: KeyTally) => number) =>
     all.map(([key, tally]): [number, Record<string, string>] => [value(tally), { key }]);
   return [
     counter(
@@ -161,12 +161,12 @@ function keyFamilies(keys: ReadonlyMap<string, KeyTally>): MetricFamily[] {
     counter(
       "portico_key_tokens_total",
       "Tokens of a client key, prompts and completions.",
-      ...each(({ tokens }) => tokens),
+      ...samplesOf(({ tokens }) => tokens),
     ),
     counter(
       "portico_key_cost_usd_total",
       "Costs in US dollars by list price, as far as prices are known.",
-      ...each(({ cost }) => cost),
+      ...samplesOf(({ cost }) => cost),
     ),
   ];
 }

@@ -57,7 +57,7 @@ function collectGateway(ctx: Parts): MetricFamily[] {
       "portico_plugins",
       "Plugins by state.",
       ...PLUGIN_STATES.map(
-        (name): Sample => [states.filter((each) => each === name).length, { state: name }],
+        (name): Sample => [states.filter((state) => state === name).length, { state: name }],
       ),
     ),
     gauge(
@@ -80,7 +80,7 @@ function collectGateway(ctx: Parts): MetricFamily[] {
 
 function collectChannels(ctx: Parts): MetricFamily[] {
   const all = ctx.find("channels")?.list() ?? [];
-  const each = (value: (channel: (typeof all)[number]) => number | undefined): Sample[] =>
+  const samplesOf = (value: (channel: (typeof all)[number]) => number | undefined): Sample[] =>
     all.flatMap((channel) => {
       const n = value(channel);
       return n === undefined
@@ -93,49 +93,52 @@ function collectChannels(ctx: Parts): MetricFamily[] {
       "1 for the current state of a channel, 0 for the other states.",
       ...all.flatMap(({ name, provider, state }) =>
         CHANNEL_STATES.map(
-          (known): Sample => [known === state ? 1 : 0, { channel: name, provider, state: known }],
+          (knownState): Sample => [
+            knownState === state ? 1 : 0,
+            { channel: name, provider, state: knownState },
+          ],
         ),
       ),
     ),
     gauge(
       "portico_channel_failures",
       "Consecutive failures of a channel.",
-      ...each(({ failures }) => failures),
+      ...samplesOf(({ failures }) => failures),
     ),
     gauge(
       "portico_channel_in_flight",
       "Attempts in progress.",
-      ...each(({ inFlight }) => inFlight),
+      ...samplesOf(({ inFlight }) => inFlight),
     ),
     gauge(
       "portico_channel_queued",
       "Requests that are waiting because the channel's maxConcurrent is reached.",
-      ...each(({ queued }) => queued),
+      ...samplesOf(({ queued }) => queued),
     ),
     gauge(
       "portico_channel_latency_seconds",
       "Moving average of the time to the first byte.",
-      ...each(({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000)),
+      ...samplesOf(({ latencyMs }) => (latencyMs === undefined ? undefined : latencyMs / 1000)),
     ),
     gauge(
       "portico_channel_budget_usd",
       "The budget of a channel for its day or month.",
-      ...each(({ budget }) => budget?.usd),
+      ...samplesOf(({ budget }) => budget?.usd),
     ),
     gauge(
       "portico_channel_budget_spent_usd",
       "How much of the budget the current day or month has used.",
-      ...each(({ budget }) => budget?.spentUsd),
+      ...samplesOf(({ budget }) => budget?.spentUsd),
     ),
     counter(
       "portico_channel_attempts_total",
       "Attempts on a channel.",
-      ...each(({ requests }) => requests),
+      ...samplesOf(({ requests }) => requests),
     ),
     counter(
       "portico_channel_errors_total",
       "Attempts that failed.",
-      ...each(({ errors }) => errors),
+      ...samplesOf(({ errors }) => errors),
     ),
   ];
 }

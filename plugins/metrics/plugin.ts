@@ -30,8 +30,8 @@ export default definePlugin({
       const { collectAll } = await import("./scrape.ts");
       const process = processSource();
       ctx.defer(() => process.stop());
-      const own = [...gatewaySources(ctx), chat, work, process];
-      return () => collectAll([...own, ...ctx.list("metric")], ctx.log);
+      const sources = [...gatewaySources(ctx), chat, work, process];
+      return () => collectAll([...sources, ...ctx.list("metric")], ctx.log);
     }
     async function families(): Promise<MetricFamily[]> {
       collecting ??= prepare().catch((error: unknown) => {
@@ -53,11 +53,15 @@ export default definePlugin({
       },
       async () => {
         const { CONTENT_TYPE, render } = await import("./exposition.ts");
-        const own = await families();
-        return reply(200, render(workers ? await collectFromWorkers(workers, own) : own), {
-          "content-type": CONTENT_TYPE,
-          "cache-control": "no-store",
-        });
+        const ownFamilies = await families();
+        return reply(
+          200,
+          render(workers ? await collectFromWorkers(workers, ownFamilies) : ownFamilies),
+          {
+            "content-type": CONTENT_TYPE,
+            "cache-control": "no-store",
+          },
+        );
       },
     );
   },

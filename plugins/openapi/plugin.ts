@@ -12,10 +12,10 @@ export default definePlugin({
     const describe = (server: string | undefined) => {
       const servers = ctx.use("gateway").routes();
       const selectedServers = servers.filter(
-        (each) => server === undefined || each.server === server,
+        (candidate) => server === undefined || candidate.server === server,
       );
       if (selectedServers.length > 0) return describeRoutes(selectedServers, ctx.version);
-      const names = servers.map((each) => each.server).join(", ");
+      const names = servers.map((known) => known.server).join(", ");
       throw errors.unknownServer({ server: String(server), names }, { param: "server" });
     };
     // Only the first worker knows all routes, because it runs the servers that exist once per machine, such as the browser's.

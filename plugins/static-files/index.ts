@@ -106,7 +106,7 @@ export function openStaticFiles(
       const isCurrent = tags.some((tag) => tag.trim().replace(/^W\//, "") === headers["etag"]);
       if (isCurrent) return reply(304, undefined, headers);
       const accepted = String(request["accept-encoding"] ?? "");
-      const encoding = ENCODINGS.find((each) => isAccepted(each.name, accepted));
+      const encoding = ENCODINGS.find((candidate) => isAccepted(candidate.name, accepted));
       const { compressed } = file;
       if (!compressed || !encoding) return reply(200, file.body, headers);
       const body = compressed.get(encoding.name) ?? encoding.compress(file.body);

@@ -14,12 +14,12 @@ import {
 } from "./gateway-or-disk.ts";
 
 export function removeCommand(kind: "hooks" | "plugins"): Command {
-  const one = kind.slice(0, -1);
+  const noun = kind.slice(0, -1);
   return {
     name: "rm",
-    summary: `Remove a ${one}'s directory from the home or the workspace`,
-    description: `A built-in ${one} cannot be removed, but you can disable it. The settings of the ${one} stay in the configuration.`,
-    args: [{ name: "name", description: `The name of the ${one} in \`portico ${kind} list\`` }],
+    summary: `Remove a ${noun}'s directory from the home or the workspace`,
+    description: `A built-in ${noun} cannot be removed, but you can disable it. The settings of the ${noun} stay in the configuration.`,
+    args: [{ name: "name", description: `The name of the ${noun} in \`portico ${kind} list\`` }],
     async run(io) {
       const name = io.args["name"] ?? "";
       const dir = await findDirectory(io, kind, name);
@@ -54,10 +54,10 @@ async function findDirectory(
         .request<ExtensionState>("GET", extensionRoute(kind, name))
         .catch(() => undefined)
     )?.dir;
-  const one = kind.slice(0, -1);
+  const noun = kind.slice(0, -1);
   if (dir === undefined)
     throw new Error(
-      `There is no ${one} ${name} in ${roots.join(" or ")}. See portico ${kind} list.`,
+      `There is no ${noun} ${name} in ${roots.join(" or ")}. See portico ${kind} list.`,
     );
   if (!existsSync(dir))
     throw new Error(`${dir} is not on this machine: remove it where the gateway runs.`);

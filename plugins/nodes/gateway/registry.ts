@@ -161,9 +161,9 @@ export class Registry implements NodesService {
     this.#nodes.set(name, newNode);
     // If the node reconnected before its old connection was found dead, the old one is still open.
     previousConnection?.nodeSocket.terminate();
-    for (const [other, { connection: there }] of this.#nodes) {
+    for (const [otherName, { connection: otherConnection }] of this.#nodes) {
       if (this.#nodes.size <= MAX_REMEMBERED) break;
-      if (there === undefined) this.#nodes.delete(other);
+      if (otherConnection === undefined) this.#nodes.delete(otherName);
     }
     this.#options.ctx.log.info(
       { node: name, version: cleanedHello.version },

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { PluginContext } from "portico";
 import { acceptSocket } from "portico/browser";
 import { errors } from "../errors.ts";
-import { type Accept, relayToFirstWorker, acceptRelayedNodes } from "./hand-on.ts";
+import { type Accept, relayToFirstWorker, acceptRelayedNodes } from "./relay.ts";
 import { HEADER, NAME, PATH, PROTOCOL } from "../wire.ts";
 import type { ConnectingNode, Registry } from "./registry.ts";
 

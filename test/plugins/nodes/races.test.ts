@@ -5,7 +5,7 @@ import { type AddressInfo, connect, createServer, Socket } from "node:net";
 import type { PluginContext, Workers } from "portico";
 import * as assert from "uvu/assert";
 import { WebSocketServer } from "ws";
-import { relayToFirstWorker, acceptRelayedNodes } from "../../../plugins/nodes/gateway/hand-on.ts";
+import { relayToFirstWorker, acceptRelayedNodes } from "../../../plugins/nodes/gateway/relay.ts";
 import { startHost } from "../../../plugins/nodes/host/host.ts";
 import { dial } from "../../../plugins/nodes/node-socket.ts";
 import { quietLog } from "../../support/quiet-log.ts";
