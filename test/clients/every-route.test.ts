@@ -155,7 +155,7 @@ test("Python: the standard library, and the packages openai, anthropic and coher
 });
 
 test("the error for a base address without its /v1, or with two, explains it", async () => {
-  for (const [base, said] of [
+  for (const [base, expected] of [
     ["", /Write \/v1\/chat\/completions: the path lacks its \/v1/],
     ["/v1/v1", /Write \/v1\/chat\/completions: the path has its \/v1 twice/],
   ] as const) {
@@ -169,7 +169,7 @@ test("the error for a base address without its /v1, or with two, explains it", a
       assert.unreachable();
     } catch (error) {
       assert.is((error as { status: number }).status, 404);
-      assert.match((error as Error).message, said);
+      assert.match((error as Error).message, expected);
     }
   }
 });
@@ -178,14 +178,15 @@ test("curl", async () => {
   const file = join(temporaryDir("clients"), "a.mp3");
   writeFileSync(file, "sound");
   const curl = async (path: string, ...words: string[]) => {
-    const own = [
+    const options = [
       "-sS",
       "--fail-with-body",
       "-H",
       `Authorization: Bearer ${gateway.token}`,
       ...words,
     ];
-    return (await run("curl", [...own, `${gateway.url}${path}`], { encoding: "latin1" })).stdout;
+    return (await run("curl", [...options, `${gateway.url}${path}`], { encoding: "latin1" }))
+      .stdout;
   };
   const data = (body: object) => [
     "-H",

@@ -52,11 +52,11 @@ process.exit(failures.length > 0 ? 1 : 0);
 
 async function fuzzParsers(count: number): Promise<void> {
   const random = createRandom(seed);
-  const each = Math.floor(count / parsers.length);
+  const textsPerParser = Math.floor(count / parsers.length);
   for (const { name, samples, parse } of parsers) {
     const began = performance.now();
     let refused = 0;
-    for (let i = 0; i < each; i++) {
+    for (let i = 0; i < textsPerParser; i++) {
       const text = random.chance(0.8) ? mutate(random, random.pick(samples)) : randomText(random);
       const from = process.cpuUsage();
       if (!(await accepts(name, parse, text))) refused++;
@@ -65,7 +65,7 @@ async function fuzzParsers(count: number): Promise<void> {
         failures.push(`${name} takes ${user / 1000} ms for ${JSON.stringify(text.slice(0, 200))}`);
     }
     console.log(
-      `${name}: ${each} texts, ${refused} refused, ${Math.round(performance.now() - began)} ms`,
+      `${name}: ${textsPerParser} texts, ${refused} refused, ${Math.round(performance.now() - began)} ms`,
     );
   }
 }

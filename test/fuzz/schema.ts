@@ -48,15 +48,15 @@ export async function fuzzSchema(count: number, only?: string): Promise<string[]
   try {
     const documents = new Map<ServerName, ApiDocument>();
     const names = Object.keys(EXCLUDED) as ServerName[];
-    for (const name of names.filter((each) => only === undefined || each === only))
+    for (const name of names.filter((name) => only === undefined || name === only))
       documents.set(name, await gateway.json("GET", `/openapi.json?server=${name}`));
     const all = [...documents.values()].map(operationsOf).reduce((sum, each) => sum + each, 0);
     const failures: string[] = [];
     for (const [name, document] of documents) {
       const values = name === "browser" ? await openPage(gateway) : await createEntries(gateway);
       addRealValues(document, values);
-      const each = Math.max(1, Math.ceil(count / all));
-      const status = await fuzzServer(program, gateway, name, document, each);
+      const requestsPerOperation = Math.max(1, Math.ceil(count / all));
+      const status = await fuzzServer(program, gateway, name, document, requestsPerOperation);
       if (status !== 0) failures.push(`schema: see schemathesis's failures of ${name} above`);
     }
     return failures;
@@ -174,7 +174,7 @@ async function fuzzServer(
   gateway: InProcessGateway,
   name: ServerName,
   document: ApiDocument,
-  each: number,
+  requestsPerOperation: number,
 ): Promise<number | null> {
   const dir = temporaryDir("portico-schema-");
   const file = join(dir, "openapi.json");
@@ -183,7 +183,7 @@ async function fuzzServer(
   const url = name === "browser" ? await gateway.serverUrl("browser") : gateway.url;
   return run(program, dir, [
     ...["run", file, "--url", url, "-H", `Authorization: Bearer ${gateway.token}`],
-    ...["--phases", "fuzzing", "--checks", CHECKS.join(","), "-n", String(each)],
+    ...["--phases", "fuzzing", "--checks", CHECKS.join(","), "-n", String(requestsPerOperation)],
     ...["--exclude-path-regex", EXCLUDED[name], "--continue-on-failure", "--no-color"],
     ...["--request-timeout", REQUEST_SECONDS],
   ]);

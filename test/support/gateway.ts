@@ -148,7 +148,7 @@ export async function spawnGateway(
     await exited;
   };
   const unref = () => {
-    for (const each of [child, child.stdout as Socket, child.stderr as Socket]) each.unref();
+    for (const handle of [child, child.stdout as Socket, child.stderr as Socket]) handle.unref();
   };
   return {
     child,

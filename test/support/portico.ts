@@ -47,7 +47,7 @@ export function portico(
 interface RunOptions {
   signal?: AbortSignal;
   /** Receives everything that was printed so far. */
-  heard?(stdout: string): void;
+  onOutput?(stdout: string): void;
 }
 
 /** Runs `portico …words` with that home in this process, which is much faster. The current directory is the home. */
@@ -55,7 +55,7 @@ export async function porticoHere(
   home: string,
   words: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
-  { signal = new AbortController().signal, heard = () => {} }: RunOptions = {},
+  { signal = new AbortController().signal, onOutput = () => {} }: RunOptions = {},
 ): Promise<CommandResult> {
   let stdout = "";
   let stderr = "";
@@ -68,7 +68,7 @@ export async function porticoHere(
     stdout: {
       write(text) {
         stdout += text;
-        heard(stdout);
+        onOutput(stdout);
       },
     },
     stderr: {

@@ -72,10 +72,10 @@ export function decodeAll(
 
 /** Parses the chunks of an OpenAI stream, which must end with `[DONE]`. */
 export function readChunks(stream: string): ChatChunk[] {
-  const events = stream.split("\n\n").filter((one) => one !== "");
+  const events = stream.split("\n\n").filter((event) => event !== "");
   if (events.pop() !== "data: [DONE]")
     throw new Error(`the stream does not end with [DONE]: ${stream.slice(-200)}`);
-  return events.map((one) => JSON.parse(one.replace(/^data: /, "")) as ChatChunk);
+  return events.map((event) => JSON.parse(event.replace(/^data: /, "")) as ChatChunk);
 }
 
 /**

@@ -57,9 +57,9 @@ async function manyStreams(ours: Subject): Promise<Figure[]> {
       const { complete } = await streamOnce(ours, { chunks: 20, delayMs: 100, text }, (bytes) => {
         received += bytes.toString("latin1");
       });
-      const own = received.match(new RegExp(`"content":"${text}"`, "g"))?.length ?? 0;
-      const all = received.match(/"content":"<stream/g)?.length ?? 0;
-      return complete && own === 20 && all === 20;
+      const ownChunks = received.match(new RegExp(`"content":"${text}"`, "g"))?.length ?? 0;
+      const allChunks = received.match(/"content":"<stream/g)?.length ?? 0;
+      return complete && ownChunks === 20 && allChunks === 20;
     }),
   );
   return [

@@ -22,7 +22,8 @@ function checkout(ref: string): string {
   const dir = temporaryDir("portico-bench-");
   const archive = execFileSync("git", ["archive", ref], { cwd: packageDir, maxBuffer: 1024 ** 3 });
   execFileSync("tar", ["-x"], { cwd: dir, input: archive });
-  const readLock = (of: string) => readFileSync(join(of, "package-lock.json"), "utf8");
+  const readLock = (packageRoot: string) =>
+    readFileSync(join(packageRoot, "package-lock.json"), "utf8");
   if (readLock(dir) === readLock(packageDir))
     symlinkSync(join(packageDir, "node_modules"), join(dir, "node_modules"));
   // not `npm ci`, since lock files of earlier commits lack packages of other platforms

@@ -17,19 +17,19 @@ export function print(
   const names = NAMES.filter((subject) => readings[subject] !== undefined);
   const proxies = names.filter((subject) => subject === "reference");
   console.log(`\n${name}: ${what}`);
-  console.log(row("", [...names, "now/base", ...proxies.map((one) => `now/${one}`), ""]));
+  console.log(row("", [...names, "now/base", ...proxies.map((proxy) => `now/${proxy}`), ""]));
   for (const figure of Object.keys(readings.now[0]!)) {
-    const valuesOf = (one: Name) => readings[one]!.map((reading) => reading[figure]!);
-    const ratiosTo = (one: Name) =>
-      valuesOf("now").map((value, round) => value / valuesOf(one)[round]!);
+    const valuesOf = (subject: Name) => readings[subject]!.map((reading) => reading[figure]!);
+    const ratiosTo = (subject: Name) =>
+      valuesOf("now").map((value, round) => value / valuesOf(subject)[round]!);
     const cells = [
-      ...names.map((one) => formatValue(median(valuesOf(one)))),
+      ...names.map((subject) => formatValue(median(valuesOf(subject)))),
       formatRatio(ratiosTo("base")),
     ];
     console.log(
       row(figure, [
         ...cells,
-        ...proxies.map((one) => median(ratiosTo(one)).toFixed(2)),
+        ...proxies.map((proxy) => median(ratiosTo(proxy)).toFixed(2)),
         verdict(figure, ratiosTo("base")),
       ]),
     );

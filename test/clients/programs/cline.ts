@@ -5,8 +5,12 @@ import type { ClientProgram, Place } from "./program.ts";
 const PROVIDER = "openai-compatible";
 
 function settings({ url, token, model }: Place): string {
-  const own = { provider: PROVIDER, apiKey: token, model, baseUrl: `${url}/v1` };
-  const entry = { settings: own, tokenSource: "manual", updatedAt: "2026-01-01T00:00:00.000Z" };
+  const providerSettings = { provider: PROVIDER, apiKey: token, model, baseUrl: `${url}/v1` };
+  const entry = {
+    settings: providerSettings,
+    tokenSource: "manual",
+    updatedAt: "2026-01-01T00:00:00.000Z",
+  };
   return JSON.stringify({
     version: 1,
     lastUsedProvider: PROVIDER,

@@ -10,9 +10,9 @@ def run(command: str) -> str:
 `;
 
 function models({ url, model }: Place): string {
-  const own = { model_id: "portico", model_name: model, api_base: `${url}/v1` };
+  const entry = { model_id: "portico", model_name: model, api_base: `${url}/v1` };
   // JSON is also valid YAML.
-  return JSON.stringify([{ ...own, api_key_name: "portico", supports_tools: true }]);
+  return JSON.stringify([{ ...entry, api_key_name: "portico", supports_tools: true }]);
 }
 
 export const llm: ClientProgram = {

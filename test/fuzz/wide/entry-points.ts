@@ -17,7 +17,7 @@ export interface EntryPoint {
   bytes: number;
   shapes: Readonly<Record<string, Shape>>;
   /** Sends a text. Resolves when the gateway has processed it. */
-  send(outside: TestServers, text: string): Promise<unknown>;
+  send(servers: TestServers, text: string): Promise<unknown>;
 }
 
 /** The gateway's interface for clients, and the server that the gateway calls. */

@@ -6,7 +6,7 @@
 import { fork } from "node:child_process";
 import { join } from "node:path";
 import { type EntryPoint, entryPoints, type TestServers } from "./entry-points.ts";
-import { startTextServer } from "./outside.ts";
+import { startTextServer } from "./text-server.ts";
 import type { Shape } from "./shapes.ts";
 
 const STALL_MS = 200;

@@ -209,7 +209,7 @@ test("the command line says that a call waits, and goes on with the answer", asy
     ["agent", "write i.txt", "--session", "s"],
     undefined,
     {
-      heard(stdout) {
+      onOutput(stdout) {
         const [, id, callId] = /turns confirm (turn_\w+) (call_\w+)/.exec(stdout) ?? [];
         if (answered || id === undefined) return;
         answered = true;

@@ -301,7 +301,10 @@ test("a tail prints one delivery a line, as JSON too", async () => {
     const heard = (stdout: string) => {
       printed = stdout;
     };
-    const tailing = porticoHere(gateway.home, words, process.env, { signal: stop.signal, heard });
+    const tailing = porticoHere(gateway.home, words, process.env, {
+      signal: stop.signal,
+      onOutput: heard,
+    });
     await until("two of them", async () => {
       await gateway.send("/hooks/wake", { text: "x" });
       return printed.split("\n").length > 2;

@@ -51,7 +51,7 @@ export function runDir(): { dir: string; remove(): void } {
 
 /** Removes directories of killed runs, which would occupy memory until the next boot. */
 function removeLeftovers(prefix: string): void {
-  for (const name of readdirSync(MEMORY).filter((each) => each.startsWith(prefix)))
+  for (const name of readdirSync(MEMORY).filter((entry) => entry.startsWith(prefix)))
     try {
       process.kill(Number(name.slice(prefix.length)), 0);
     } catch (error) {

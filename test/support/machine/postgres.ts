@@ -76,7 +76,7 @@ export async function startPostgres({ settings = [] as string[] } = {}): Promise
     const output = openSync(logFile, "a");
     child = spawn(
       join(bin as string, "postgres"),
-      ["-D", data, ...options.flatMap((each) => ["-c", each])],
+      ["-D", data, ...options.flatMap((option) => ["-c", option])],
       {
         ...user,
         cwd: dir,

@@ -31,5 +31,5 @@ export function shared<T extends SharedResource>(
 export async function stopShared(): Promise<void> {
   const resources = [...running];
   running.clear();
-  await Promise.all(resources.map((each) => each.stop()));
+  await Promise.all(resources.map((resource) => resource.stop()));
 }

@@ -7,7 +7,7 @@ export function needWellFormed(body: unknown): void {
   need(!isLone, "The request body is not valid JSON: no low surrogate in string");
 }
 
-/** `taken` holds the ids of the preceding calls. */
+/** `usedIds` holds the ids of the preceding calls. */
 export function needUniqueId(id: string, usedIds: Set<string>): void {
   need(!usedIds.has(id), `\`tool_use\` ids must be unique: ${id}`);
   usedIds.add(id);

@@ -83,7 +83,7 @@ function readTurns(view: View, contents: any[]): void {
   }
 }
 
-/** Reads a part. `open` holds the names of the calls without a response, and loses the one that this part answers. */
+/** Reads a part. `openCalls` holds the names of the calls without a response, and loses the one that this part answers. */
 function readPart(next: Turn, part: any, openCalls: string[]): void {
   onlyKeys("part", part, PART);
   if (part.text !== undefined) next.text += part.text;
