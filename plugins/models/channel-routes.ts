@@ -98,9 +98,9 @@ export async function describeEverywhere(
   workers?: Workers,
 ): Promise<{ channels: ChannelEntry[] }> {
   const { channels } = describeChannels(engine);
-  const others = (await workers?.askAll<ChannelEntry[]>(TOPIC))?.flat() ?? [];
+  const otherEntries = (await workers?.askAll<ChannelEntry[]>(TOPIC))?.flat() ?? [];
   for (const channel of channels)
-    for (const other of others) if (other.name === channel.name) addWorker(channel, other);
+    for (const other of otherEntries) if (other.name === channel.name) addWorker(channel, other);
   return { channels };
 }
 

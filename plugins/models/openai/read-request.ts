@@ -34,9 +34,9 @@ export function readRequest(value: unknown, raw?: RawBody): ReadRequest {
       isUnchanged: raw === undefined || !isMarked(raw),
     };
   const { fields, fallbacks } = splitModels(value);
-  const { stream_options: _, ...others } = fields;
+  const { stream_options: _, ...otherFields } = fields;
   return {
-    request: checkRequest(hasStrayOptions ? others : fields),
+    request: checkRequest(hasStrayOptions ? otherFields : fields),
     fallbacks,
     isUnchanged: false,
   };

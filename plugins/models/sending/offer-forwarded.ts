@@ -57,8 +57,12 @@ export async function offerForwarded(
   if (job.cancelled) throw clientDisconnected();
   job.refusedUsage = bytes.usage;
   const changedBody = await offerBody(body, type, offer);
-  const { "content-length": _, ...others } = headers;
-  return { ...response, headers: others, bytes: withBytes(bytes, () => yieldOnce(changedBody)) };
+  const { "content-length": _, ...otherHeaders } = headers;
+  return {
+    ...response,
+    headers: otherHeaders,
+    bytes: withBytes(bytes, () => yieldOnce(changedBody)),
+  };
 }
 
 /** Replaces the bytes of a stream. */

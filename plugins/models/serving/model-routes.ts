@@ -126,8 +126,9 @@ export async function withSuggestion(
     id.slice(id.indexOf("/") + 1),
   ]);
   const name = String(model).slice(0, 200);
-  const others = new Set(ids.filter((id) => id !== name)); // an alias without a valid target is in the list, too
-  const nearest = didYouMean(name, others) ?? (await underNearestChannel(endpoint, client, name));
+  const otherNames = new Set(ids.filter((id) => id !== name)); // an alias without a valid target is in the list, too
+  const nearest =
+    didYouMean(name, otherNames) ?? (await underNearestChannel(endpoint, client, name));
   const { message, status, type, param } = error;
   const hint = nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`;
   return errors.modelNotFound({ problem: `${message}${hint}` }, { status, type, param, details });

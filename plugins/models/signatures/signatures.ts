@@ -110,8 +110,10 @@ export class Signatures {
   async #store(owner: string, entry: Entry): Promise<void> {
     const kv = this.#services.kv();
     if (kv === undefined) return;
-    const others = (await this.#read(owner, entry.key)).filter(({ key }) => key !== entry.key);
-    const entries = [entry, ...others];
+    const otherEntries = (await this.#read(owner, entry.key)).filter(
+      ({ key }) => key !== entry.key,
+    );
+    const entries = [entry, ...otherEntries];
     while (sizeOf(entries) > MAX_BUCKET_BYTES) entries.pop();
     try {
       await kv.set(namespaceOf(owner), bucketOf(entry.key), entries, { ttlMs: DAY_MS });

@@ -49,15 +49,15 @@ export async function runsEverywhere(
   provider: string,
   workers: Workers | undefined,
 ): Promise<ProviderRuns | undefined> {
-  const others = (await workers?.askAll<ProviderRuns | undefined>(TOPIC, provider)) ?? [];
-  const all = [counts.of(provider), ...others].filter(
+  const otherCounts = (await workers?.askAll<ProviderRuns | undefined>(TOPIC, provider)) ?? [];
+  const allCounts = [counts.of(provider), ...otherCounts].filter(
     (runs) => runs !== undefined && runs !== null,
   );
-  if (all.length === 0) return undefined;
-  const [lastError] = all
+  if (allCounts.length === 0) return undefined;
+  const [lastError] = allCounts
     .flatMap((runs) => runs.lastError ?? [])
     .sort((a, b) => b.at.localeCompare(a.at));
-  return { runs: sumOf(all, "runs"), failures: sumOf(all, "failures"), lastError };
+  return { runs: sumOf(allCounts, "runs"), failures: sumOf(allCounts, "failures"), lastError };
 }
 
 function sumOf(all: readonly ProviderRuns[], count: "runs" | "failures"): number {

@@ -56,7 +56,10 @@ export interface WantedModel {
   acting: readonly string[];
 }
 
-/** Receives every request when it has ended, also one that reached no channel. It never sees prompts or responses. */
+/**
+ * Receives every request when it has ended, also one that reached no channel. It gets prompts and responses only in the
+ * record's story, and only if a meter keeps them.
+ */
 export interface ChatMeter {
   name: string;
   /**

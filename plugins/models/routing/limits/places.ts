@@ -18,7 +18,7 @@ interface PlacesOptions {
 
 export class Places {
   readonly #options: PlacesOptions;
-  #waiting: ((granted: boolean) => void)[] = [];
+  #waiters: ((isGranted: boolean) => void)[] = [];
   #queuedAtWorkers = 0;
   /** Requests of this process that hold a place. */
   inFlight = 0;
@@ -28,7 +28,7 @@ export class Places {
   }
 
   get queued(): number {
-    return this.#waiting.length + this.#queuedAtWorkers;
+    return this.#waiters.length + this.#queuedAtWorkers;
   }
 
   /**
@@ -45,19 +45,19 @@ export class Places {
 
   #wait(signal?: AbortSignal): Promise<Place | undefined> {
     return new Promise((resolve) => {
-      const waiter = (granted: boolean) => {
+      const waiter = (isGranted: boolean) => {
         clearTimeout(timer);
         signal?.removeEventListener("abort", giveUp);
-        resolve(granted ? this.#occupy() : undefined);
+        resolve(isGranted ? this.#occupy() : undefined);
       };
       const giveUp = () => {
-        const index = this.#waiting.indexOf(waiter);
-        if (index !== -1) this.#waiting.splice(index, 1);
+        const index = this.#waiters.indexOf(waiter);
+        if (index !== -1) this.#waiters.splice(index, 1);
         waiter(false);
       };
       const timer = setTimeout(giveUp, this.#options.queueMs);
       signal?.addEventListener("abort", giveUp, { once: true });
-      this.#waiting.push(waiter);
+      this.#waiters.push(waiter);
     });
   }
 
@@ -68,7 +68,7 @@ export class Places {
   ): Promise<Place | undefined> {
     const place = workers.place(`channel:${this.#options.name}`, max);
     this.#queuedAtWorkers++;
-    const granted = await new Promise<boolean>((resolve) => {
+    const isGranted = await new Promise<boolean>((resolve) => {
       const giveUp = () => resolve(false);
       const timer = setTimeout(giveUp, this.#options.queueMs);
       signal?.addEventListener("abort", giveUp, { once: true });
@@ -79,7 +79,7 @@ export class Places {
       });
     });
     this.#queuedAtWorkers--;
-    if (granted) return this.#occupy(place);
+    if (isGranted) return this.#occupy(place);
     place.leave();
     return undefined;
   }
@@ -92,7 +92,7 @@ export class Places {
   /** Called when a place is released: the first waiting request gets it. */
   freePlace(): void {
     this.inFlight--;
-    this.#waiting.shift()?.(true);
+    this.#waiters.shift()?.(true);
   }
 }
 

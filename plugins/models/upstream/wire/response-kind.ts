@@ -73,12 +73,12 @@ export class RawBeginning {
 }
 
 /** Classifies the beginning of an event stream. */
-function classifyBeginning(all: Buffer): Beginning {
-  const text = all.toString("latin1", markLength(all), MAX_BEGINNING_BYTES);
+function classifyBeginning(received: Buffer): Beginning {
+  const text = received.toString("latin1", markLength(received), MAX_BEGINNING_BYTES);
   const [before = ""] = BEFORE_DATA.exec(text) ?? [];
   const data = text.slice(before.length);
   const isError = ERROR_EVENT.test(data) || (data !== "" && NAMED_ERROR.test(before));
-  if (all.length >= MAX_BEGINNING_BYTES) return isError ? "error begins" : "good";
+  if (received.length >= MAX_BEGINNING_BYTES) return isError ? "error begins" : "good";
   if (isError) return EVENT_END.test(data) ? "error" : "unknown";
   return HARMLESS_DATA.test(data) ? "good" : "unknown";
 }

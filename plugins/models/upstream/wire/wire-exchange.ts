@@ -143,12 +143,12 @@ export class WireExchange implements Receiver, DeliverySource, DeadlineListener 
   }
 
   #sniff(bytes: Buffer): void {
-    const all = this.#blank.length === 0 ? bytes : Buffer.concat([this.#blank, bytes]);
-    const kind = sniff(all);
+    const beginning = this.#blank.length === 0 ? bytes : Buffer.concat([this.#blank, bytes]);
+    const kind = sniff(beginning);
     if (kind !== undefined) this.#mode = kind;
-    if (kind === "stream") this.#push(all);
-    else if (kind === "collect") this.#collect(all);
-    else this.#blank = endOfBlank(all);
+    if (kind === "stream") this.#push(beginning);
+    else if (kind === "collect") this.#collect(beginning);
+    else this.#blank = endOfBlank(beginning);
   }
 
   #push(bytes: Buffer): void {
@@ -246,8 +246,10 @@ export class WireExchange implements Receiver, DeliverySource, DeadlineListener 
     const beginning = this.#classifyRaw(bytes);
     if (beginning !== "good") this.#hold(bytes);
     if (beginning === "error" || beginning === "error begins") this.#mode = "error";
-    if (beginning === "error") this.#abort();
-    if (beginning === "error") this.end();
+    if (beginning === "error") {
+      this.#abort();
+      this.end();
+    }
     if (this.#mode !== "raw") return;
     if (this.#attempt.job.metered) {
       this.#tail ??= new ResponseTail();
