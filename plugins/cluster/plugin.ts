@@ -75,7 +75,7 @@ export default definePlugin({
     });
     listGateway(ctx, config["gateway.name"]);
 
-    // Looked up at each call, because this function outlives a reload of the plugin.
+    // This looks the service up at each call, because the function outlives a reload of the plugin.
     attempts.share((address) => ctx.find("cluster")?.tell("failed attempt", address));
     ctx.add("signal", { name: "failed attempt", take: attempts.note });
   },

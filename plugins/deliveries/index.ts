@@ -28,7 +28,7 @@ declare module "portico" {
     deliveries: DeliveriesService;
   }
   interface Contributions {
-    /** Targets that the owner's configuration holds, by their paths: their secrets are not stored. */
+    /** Targets in the owner's configuration, by their paths. The store holds references in place of their secrets. */
     deliveryTargets: { name: string; list(): Record<string, DeliveryTarget> };
   }
   interface Events {

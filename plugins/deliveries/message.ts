@@ -13,7 +13,7 @@ export interface DeliveryTarget {
   body?: unknown;
   /** The values of the event's placeholders, by the placeholder as it is written. */
   values?: Record<string, string> | undefined;
-  /** True if the owner has not written the target: then a private address is refused, however it is written. */
+  /** True if the owner has not written the target: then a private address in its URL is no exception. */
   publicOnly?: boolean | undefined;
 }
 

@@ -14,7 +14,7 @@ export function sealPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
   return withTarget(ctx, payload, (deliveries, target) => deliveries.seal(target));
 }
 
-/** Throws `delivery_secret_gone` or `delivery_key_unknown`. */
+/** Returns the payload with its secrets. Throws `delivery_secret_gone` or `delivery_key_unknown`. */
 export function openPayload(ctx: Context, payload: PayloadSpec): PayloadSpec {
   return withTarget(ctx, payload, (deliveries, target) => deliveries.open(target));
 }

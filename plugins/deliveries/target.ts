@@ -13,7 +13,7 @@ const RESERVED_HEADERS =
 const isReservedHeader = (name: string, { body }: DeliveryTarget): boolean =>
   RESERVED_HEADERS.test(name) || (body === undefined && /^content-type$/i.test(name));
 
-/** Refuses the addresses that no settings allow. */
+/** The guard with the most permissive settings, which refuses only addresses that no settings allow. */
 const mostPermissiveGuard = createGuard({
   policy: () => ({ allowPrivate: true }),
   ownPorts: () => [],

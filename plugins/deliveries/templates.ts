@@ -122,7 +122,7 @@ function createTurnValues({ type, data }: DeliveryMessage): Record<string, strin
   );
 }
 
-/** A header is one line of printable Latin-1. */
+/** Makes a text a valid header, which is one line of printable Latin-1. */
 const toHeaderText = (text: string): string =>
   text.replace(/[^\t\x20-\x7e\xa0-\xff]+/g, " ").trim();
 

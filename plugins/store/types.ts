@@ -51,7 +51,7 @@ export type * from "./records/usage.ts";
 export interface Store {
   /**
    * Who else uses the store: nobody, the other workers of this gateway, or other gateways too. If others use it, counts
-   * that must be exact over all processes belong into the store.
+   * that must be exact over all processes belong in the store.
    */
   readonly sharedBy: "nobody" | "workers" | "gateways";
   /**

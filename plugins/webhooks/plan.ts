@@ -34,7 +34,7 @@ export interface Plan {
   /** `wake`, `agent`, or the name of the mapping. */
   source: string;
   request: Request;
-  /** Placeholders without a value. */
+  /** The placeholders without a value. */
   missing?: readonly string[];
   /** True if the sender only verifies the address. */
   challenge?: boolean;
@@ -216,7 +216,7 @@ class WebhookPlanner implements Planner {
   }
 }
 
-/** Responds with 200, because senders disable a webhook that responds with 404 to events which nobody needs. */
+/** Responds with 200, because senders disable a webhook that responds with 404 to some of their events. */
 function createSkippedPlan(mismatch: Mismatch): Pick<Plan, "job" | "mismatch"> {
   const message = "The request does not match the mapping, so nothing was started.";
   const body = { status: 200, message, outcome: "skipped", reason: mismatch };

@@ -78,7 +78,7 @@ export interface Settings {
 const RESERVED = new Set(["wake", "agent", "events", "turns"]);
 
 interface ReadOptions {
-  /** Whether an invalid mapping was already invalid. Such a mapping is disabled instead of making the change fail. */
+  /** Returns whether an invalid mapping was already invalid at the start. Such a mapping is disabled, and the rest applies. */
   isKnown(name: string, mapping: MappingConfig): boolean;
   /** Returns the caught sample of a mapping. Only changed templates are checked against it. */
   caughtSample?: (mapping: string) => Promise<Request | undefined>;

@@ -26,7 +26,7 @@ export interface Vote {
   subject: string;
   /** The id of the version. */
   id: string;
-  /** The reason of a refusal. */
+  /** The reason for which the worker refuses the version. */
   error?: string | undefined;
   /** True if another version comes first, which is no refusal: all workers look again. */
   isOvertaken?: boolean | undefined;

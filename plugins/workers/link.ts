@@ -202,7 +202,7 @@ class Link implements ProcessLink {
     return results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   }
 
-  /** Responds to a request of another worker; 0 means that the message expects no response. */
+  /** Handles a message of another worker, and responds to it unless its `ref` is 0. */
   async #respond(from: number, { ref, topic, data }: Post): Promise<void> {
     try {
       const receive = this.#receivers.get(topic);

@@ -35,7 +35,7 @@ export function reserve(
   };
 }
 
-/** Locks each count by its key, under which reservations are summed, and by the name of its log. */
+/** Returns two locks for each count: its key, under which reservations are summed, and the name of its log. */
 function collectCountLocks(counts: readonly Count[]): Lock[] {
   return counts.flatMap((count) => [limitLock(count.key), limitLock(nameLog(count))]);
 }

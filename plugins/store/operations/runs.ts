@@ -35,7 +35,7 @@ function toRun(row: RunRow): Run {
   };
 }
 
-/** Locks all runs of an owner. */
+/** Returns the lock of all runs of an owner. */
 export function runsLock(owner: string): Lock {
   return rowLock("runs", owner);
 }

@@ -38,7 +38,7 @@ export function* getSession(id: string): Operation<Session | undefined> {
   return row && toSession(row);
 }
 
-/** Locks a session and its messages. */
+/** Returns the lock of a session and its messages. */
 export function sessionLock(id: string): Lock {
   return rowLock("sessions", id);
 }
@@ -74,7 +74,7 @@ export function* putSession(
   };
 }
 
-/** A key that is set to `null` is removed. */
+/** Merges the changes, and removes keys that are set to `null`. */
 function mergeMeta(
   current: Record<string, unknown> | undefined,
   change: Record<string, unknown>,

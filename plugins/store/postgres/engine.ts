@@ -22,7 +22,7 @@ const STANDBY = "current_setting('transaction_read_only') AS standby";
 const SET_ITEM_NUMBERS =
   "SELECT setval(pg_get_serial_sequence('items', 'seq'), (SELECT MAX(seq) FROM items))";
 
-/** Creates the engine, which connects at the first use or with `open()`, which rejects with `config_error`. */
+/** Creates the engine. It connects at the first use, or with `open()`, which rejects with `config_error` if that fails. */
 export function createPostgresEngine(options: DatabaseOptions): Engine {
   const database = new Database(options);
   const { log } = options;

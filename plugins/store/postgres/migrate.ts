@@ -62,7 +62,7 @@ async function querySlowly(client: Client, text: string): Promise<void> {
 }
 
 /**
- * The tables that a migration drops after it has copied their rows. They are locked first, because a row that another
+ * Returns the tables that a migration drops after it has copied their rows. They are locked first, because a row that another
  * gateway writes between the copy and the drop would be lost.
  */
 function findReplacedTables(parts: readonly MigrationPart[]): string[] {

@@ -16,7 +16,7 @@ import { CLOCK, perform, takeLocks } from "./perform.ts";
 
 interface PendingWrite {
   write: Write<unknown>;
-  /** The time at which the write fails, however long it waited for others (`performance.now()`). */
+  /** The time (`performance.now()`) at which the write is rejected, even if it has only waited for others until then. */
   deadline: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;

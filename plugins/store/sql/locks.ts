@@ -9,7 +9,7 @@ import { shortenKey } from "../records/long-keys.ts";
 
 export type Lock = string;
 
-/** Locks the count of a rate limit or budget. */
+/** Returns the lock of the count of a rate limit or budget. */
 export function limitLock(key: string): Lock {
   return `1 limit ${shortenKey(key)}`;
 }
@@ -18,17 +18,17 @@ export function isLimitLock(lock: Lock): boolean {
   return lock.startsWith("1 ");
 }
 
-/** Locks a lane together with its waiting and running items: a transaction that changes one of them holds this lock. */
+/** Returns the lock of a lane with its waiting and running items. A transaction that changes one of them holds this lock. */
 export function laneLock({ kind, lane }: { kind: string; lane: string }): Lock {
   return `2 lane ${JSON.stringify([kind, lane])}`;
 }
 
-/** Locks one row, or all rows that share a part of their key, such as the messages of a session. */
+/** Returns the lock of one row, or of all rows that share a part of their key, such as the messages of a session. */
 export function rowLock(table: string, ...key: string[]): Lock {
   return `3 ${table} ${JSON.stringify(key)}`;
 }
 
-/** A write changes rows that it has not locked: its declaration is wrong, or the rows that it depends on have changed since. */
+/** The error of a write that changes unlocked rows: its declaration is wrong, or rows that it has looked up have changed. */
 export class MissingLock extends Error {
   constructor(lock: Lock) {
     super(`The write has not declared the lock ${lock}.`);

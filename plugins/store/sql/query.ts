@@ -48,13 +48,13 @@ export function* run(sql: string, ...params: Param[]): Operation<number> {
   return result.changes;
 }
 
-/** Runs a statement like `run` that may change very many rows. */
+/** Runs a statement that may change very many rows and take long. Returns the number of changed rows. */
 export function* remove(sql: string, ...params: Param[]): Operation<number> {
   const result = yield { sql, params, isSlow: true };
   return result.changes;
 }
 
-/** Replaces NUL in texts, since neither engine returns a text with NUL unchanged. Unicode will never assign it. */
+/** Stands for NUL in stored texts, since neither engine returns a text with NUL unchanged. Unicode never assigns it. */
 const NUL = "\u{10FFFE}";
 
 /** Replaces NUL in values that an engine is to store. */
@@ -82,7 +82,7 @@ export function toJson(value: unknown): string | null {
   return value === undefined ? null : (JSON.stringify(value) ?? null);
 }
 
-/** Parses JSON. It never contains a bare NUL, so `withNul` has made one from a character in the original text. */
+/** Parses JSON. It never contains a bare NUL, so a NUL here stands for that code point in the original text. */
 export function fromJson(text: unknown): unknown {
   return typeof text === "string" ? JSON.parse(text.replaceAll("\0", NUL)) : undefined;
 }

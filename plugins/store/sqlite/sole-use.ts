@@ -20,7 +20,7 @@ export class SoleUse {
     this.#lock = lock;
   }
 
-  /** Takes the lock. `onRequest` is called when another process wants to use the store too. */
+  /** Takes the lock, or gives up after `ASK_TIMEOUT_MS`. Calls `onRequest` when another process wants to use the store too. */
   static async begin(path: string, onRequest: () => void): Promise<SoleUse> {
     const use = new SoleUse(path, await openLock(path));
     await use.#askUntil(() => use.#takeExclusive(onRequest) || use.#lock.take("shared"));

@@ -13,7 +13,7 @@ import { selectSecrets, findWeakness } from "./weakness.ts";
 export interface Signed {
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** Milliseconds since 1970. */
+  /** The current time in milliseconds since 1970. */
   now: number;
 }
 

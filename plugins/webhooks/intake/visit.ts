@@ -71,7 +71,7 @@ interface Outcome {
   parsed?: boolean | undefined;
   status?: number;
   action?: Job["action"];
-  /** Placeholders without a value. */
+  /** The placeholders without a value. */
   missing?: readonly string[] | undefined;
   /** The reason why nothing was started. */
   reason?: Mismatch | undefined;

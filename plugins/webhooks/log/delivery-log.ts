@@ -14,7 +14,7 @@ export const REFUSED = ["refused", "unauthorized", "limited"];
 export interface DeliveryLog {
   /** Adds a row that is written later. It may be lost. */
   add(delivery: NewDelivery): void;
-  /** Passes a row that is already stored to the listeners. */
+  /** Passes a stored row to the listeners. */
   announce(delivery: NewDelivery): void;
   /** Calls the listener with every new row. Returns the function that removes it. */
   listen(listener: (delivery: NewDelivery & { at: number }) => void): () => void;

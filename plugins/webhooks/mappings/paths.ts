@@ -19,7 +19,7 @@ export interface Path {
 
 const STEP = /\.([^\s.[\]{}"']+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]/y;
 
-/** Parses a path; `undefined` for a text that is not a path. */
+/** Parses a path, or returns `undefined` for a text that is not a path. */
 export function readPath(text: string): Path | undefined {
   const root = /^(body|headers|query)(?=$|[.[])/.exec(text)?.[1] as Root | undefined;
   if (!root) return undefined;
@@ -44,7 +44,7 @@ export function parsePath(text: string, key: string): Path {
   throw errors.badPath({ key, path: text }, { param: key });
 }
 
-/** The value at a path, by own properties only (never a prototype's); `undefined` if there is none. */
+/** Returns the value at a path, or `undefined`. It reads own properties only, never those of a prototype. */
 export function lookUp(request: Request, { root, steps }: Path): unknown {
   let value: unknown = request[root];
   for (const step of steps) {

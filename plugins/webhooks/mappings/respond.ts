@@ -96,7 +96,7 @@ function mapTexts(value: unknown, change: (text: string) => string): unknown {
   );
 }
 
-/** A header is one line of Latin-1. */
+/** Makes a text a valid header, which is one line of Latin-1. */
 function toHeaderText(text: string): string {
   return text.replace(/[^\t\x20-\x7e\xa0-\xff]+/g, " ").trim();
 }
