@@ -43,13 +43,13 @@ export function createService(agent: AgentContext, parts: ServiceParts): AgentSe
     mainSession: MAIN_SESSION,
     fence,
     checkModel: (turn) => checkNamedModel(agent, turn),
-    turnItem: (request) => items.turn(request),
+    turnItem: (request) => items.createTurn(request),
     sealDelivery: (delivery, principal) => items.sealDelivery(delivery, principal),
-    wakeItem: (request) => items.wake(request),
+    wakeItem: (request) => items.createWake(request),
     admitFiles: (principal, bytes) => agent.storage.admit(principal, bytes, "files"),
     async startTurn(request, options = {}) {
       await checkNamedModel(agent, request);
-      const { turnId, item } = items.turn(request);
+      const { turnId, item } = items.createTurn(request);
       await store().enqueue({ items: [item] });
       if (options.wait) return turns.waitFor(turnId, { signal: options.signal });
       const status = await turns.find(turnId);
@@ -57,7 +57,7 @@ export function createService(agent: AgentContext, parts: ServiceParts): AgentSe
       return status;
     },
     async wake(request) {
-      const { eventId, item } = items.wake(request);
+      const { eventId, item } = items.createWake(request);
       await store().enqueue({ items: [item] });
       return { eventId };
     },
@@ -75,7 +75,7 @@ export function createService(agent: AgentContext, parts: ServiceParts): AgentSe
       );
     },
     access: agent.access,
-    heartbeat: (reason) => parts.heartbeat.now(reason),
+    heartbeat: (reason) => parts.heartbeat.startNow(reason),
   };
 }
 
@@ -87,7 +87,7 @@ class WorkItems {
     this.#agent = agent;
   }
 
-  turn(request: TurnRequest & Pick<TurnBody, "reply" | "notes" | "stream">): {
+  createTurn(request: TurnRequest & Pick<TurnBody, "reply" | "notes" | "stream">): {
     turnId: string;
     sessionId: string;
     item: NewItem;
@@ -122,7 +122,7 @@ class WorkItems {
     return deliveries.seal(delivery);
   }
 
-  wake(request: WakeRequest): { eventId: string; item: NewItem } {
+  createWake(request: WakeRequest): { eventId: string; item: NewItem } {
     const { eventId = newId("evt"), mode, text, source, metadata } = request;
     const body = { text, source, metadata, principal: request.principal ?? currentPrincipal() };
     const kind = mode === "now" ? WAKE_NOW : WAKE;

@@ -14,7 +14,7 @@ import { mountTools } from "./routes/tools.ts";
 import { mountTurns } from "./routes/turns.ts";
 import { waitingNotices } from "./queue/decisions.ts";
 import { createService } from "./service.ts";
-import { deadTurns } from "./queue/status.ts";
+import { deadTurnNotices } from "./queue/status.ts";
 import { createWorker } from "./queue/worker.ts";
 
 /** Returns the function that applies a changed configuration. */
@@ -30,7 +30,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   ctx.add("provider", agentProvider({ agent, service, progress }));
   ctx.add("meter", { name: "agent", finished: (record) => agent.costs.recordCost(record) });
   ctx.add("notice", { name: "agent", list: () => modelNotices(agent) });
-  ctx.add("notice", { name: "turns", list: () => deadTurns(agent) });
+  ctx.add("notice", { name: "turns", list: () => deadTurnNotices(agent) });
   ctx.add("notice", { name: "confirmations", list: () => waitingNotices(agent) });
   mountAgent({ agent, service, worker, progress });
   mountTurns(agent, service);
@@ -51,6 +51,6 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   });
   return (next) => {
     config = next;
-    heartbeat.plan();
+    heartbeat.reschedule();
   };
 }

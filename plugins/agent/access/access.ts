@@ -1,6 +1,6 @@
 /**
  * Decides what a principal may use. Every turn, tool call and MCP call gets an `Access` and asks it, instead of
- * interpreting session names. It is an allow-list: whatever is not listed here is refused.
+ * interpreting session names. It is an allow-list: everything else is refused.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";

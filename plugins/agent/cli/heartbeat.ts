@@ -36,8 +36,9 @@ function describe({ nextAt, turnId, queued, events }: State, io: CommandIO): str
     nextAt === null
       ? "There is no regular heartbeat (agents.defaults.heartbeat.every is 0)."
       : `Next heartbeat: ${nextAt}`;
-  const waiting = turnId === undefined ? [] : [`A heartbeat is waiting for its session: ${turnId}`];
-  if (queued === 0) return [next, ...waiting, "No event is queued."];
+  const waitingLines =
+    turnId === undefined ? [] : [`A heartbeat is waiting for its session: ${turnId}`];
+  if (queued === 0) return [next, ...waitingLines, "No event is queued."];
   const rows = events.map(({ eventId, createdAt, mode, source, text }) => [
     eventId,
     createdAt,
@@ -47,7 +48,7 @@ function describe({ nextAt, turnId, queued, events }: State, io: CommandIO): str
   ]);
   return [
     next,
-    ...waiting,
+    ...waitingLines,
     `Events queued: ${queued}`,
     ...io.table(["EVENT", "CREATED", "MODE", "SOURCE", "TEXT"], rows),
   ];

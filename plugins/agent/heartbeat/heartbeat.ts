@@ -28,10 +28,10 @@ const PROMPT =
 export interface Heartbeat {
   start(): void;
   /** Call this after a change of the settings. */
-  plan(): void;
+  reschedule(): void;
   stop(): Promise<void>;
   /** Starts a heartbeat if there is something to do. Returns the waiting one if a heartbeat is already queued. */
-  now(reason: string): Promise<{ turnId: string } | undefined>;
+  startNow(reason: string): Promise<{ turnId: string } | undefined>;
   state(): Promise<HeartbeatState>;
   /** Assigns the queued events to the turn and builds its prompt. */
   prepare(turnId: string, reason: string): Promise<Beat | "nothing">;
@@ -79,7 +79,7 @@ class MainHeartbeat implements Heartbeat {
     this.#rounds.start();
   }
 
-  plan(): void {
+  reschedule(): void {
     this.#rounds.poke();
   }
 
@@ -88,7 +88,7 @@ class MainHeartbeat implements Heartbeat {
     return this.#rounds.stop();
   }
 
-  async now(reason: string): Promise<{ turnId: string } | undefined> {
+  async startNow(reason: string): Promise<{ turnId: string } | undefined> {
     return (await this.#hasWork()) ? this.#begin(reason) : undefined;
   }
 

@@ -224,7 +224,7 @@ function throwIfPointless({ item }: Claim<TurnBody>): void {
   throw errors.cutOffTooOften({ times: MAX_INTERRUPTIONS });
 }
 
-/** Rejects as soon as the signal is aborted, whatever the work is doing. */
+/** Rejects as soon as the signal is aborted, even if the work is still running. */
 async function raceWithAbort<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   signal.throwIfAborted();
   let abort: (() => void) | undefined;

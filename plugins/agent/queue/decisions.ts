@@ -19,13 +19,13 @@ export function waitingMark(turnId: string, waitMs: number) {
 /** Returns the turns that wait for the owner, oldest first. */
 export async function waitingTurns(agent: AgentContext): Promise<WorkItem<TurnBody>[]> {
   const { kv, items } = agent.store();
-  const waiting: WorkItem<TurnBody>[] = [];
+  const waitingItems: WorkItem<TurnBody>[] = [];
   for (const id of await kv.list(NAMESPACE)) {
     const item = (await items.get(id)) as WorkItem<TurnBody> | undefined;
-    if (item !== undefined && waitingCallsOf(item) !== undefined) waiting.push(item);
+    if (item !== undefined && waitingCallsOf(item) !== undefined) waitingItems.push(item);
     else await kv.delete(NAMESPACE, id);
   }
-  return waiting;
+  return waitingItems;
 }
 
 /** Adds the decisions that the owner has already made to the waiting calls of a turn. */
@@ -65,9 +65,11 @@ export async function decide(
   const { callId, tool } = selectCall(calls, call);
   const { answer } = await decideCall(agent.store(), callId, decision);
   if (answer !== decision.answer) throw errors.alreadyDecided({ callId, tool, answer });
-  const waiting = calls.filter((each) => each.callId !== callId && each.decision === undefined);
-  if (waiting.length === 0) await agent.store().items.wake(item.id);
-  return { turnId: item.id, callId, tool, decision: answer, waiting: waiting.length };
+  const remainingCalls = calls.filter(
+    (each) => each.callId !== callId && each.decision === undefined,
+  );
+  if (remainingCalls.length === 0) await agent.store().items.wake(item.id);
+  return { turnId: item.id, callId, tool, decision: answer, waiting: remainingCalls.length };
 }
 
 function selectCall(calls: readonly WaitingCall[], id: string | undefined): WaitingCall {
@@ -101,8 +103,8 @@ export async function waitingNotices(agent: AgentContext): Promise<string[]> {
     const until = waitingCalls[0]?.until;
     return `The turn ${turnId} of session ${sessionId} is waiting for your approval of ${tools} (until ${until}): portico turns show ${turnId}, then portico turns confirm or deny.`;
   });
-  const more = turns.length - notices.length;
-  return more > 0
-    ? [...notices, `${more} more turns are waiting: portico turns list --state waiting`]
+  const moreCount = turns.length - notices.length;
+  return moreCount > 0
+    ? [...notices, `${moreCount} more turns are waiting: portico turns list --state waiting`]
     : notices;
 }

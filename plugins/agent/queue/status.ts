@@ -12,7 +12,7 @@ import type { WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { principalOfTurn } from "./principal-of.ts";
 import { failedBefore, readSteps, type StepRecord } from "../turns/step-records.ts";
-import { closeTrace, sumTrace, timedTrace } from "../turns/trace.ts";
+import { closeTrace, sumTrace, addRunningTimes } from "../turns/trace.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
 interface TurnResult {
@@ -104,11 +104,11 @@ function stepsOf(
     const trace = body.paused?.loop.trace ?? [];
     return { trace, omittedSteps: 0, sums: sumTrace(trace) };
   }
-  const trace = state === "running" ? timedTrace(record.trace, now) : closeTrace(record.trace);
+  const trace = state === "running" ? addRunningTimes(record.trace, now) : closeTrace(record.trace);
   return { trace, omittedSteps: record.omittedSteps, sums: record.sums };
 }
 
-/** Whether the turn has ended for good, unless the owner replays it. */
+/** Returns whether the turn has ended for good, unless the owner replays it. */
 export function hasEnded({ state }: Pick<TurnStatus, "state">): boolean {
   return state === "done" || state === "dead" || state === "cancelled";
 }
@@ -147,7 +147,7 @@ export function iso(ms: number | undefined): string | undefined {
 const MAX_DEAD_SHOWN = 5;
 
 /** Returns notices about dead turns for `portico status`. */
-export async function deadTurns(agent: AgentContext): Promise<string[]> {
+export async function deadTurnNotices(agent: AgentContext): Promise<string[]> {
   const queue = agent.store().items;
   if ((await queue.count("turn", "dead")) === 0) return [];
   const items = await queue.list({ kind: "turn", state: "dead", limit: MAX_DEAD_SHOWN + 1 });

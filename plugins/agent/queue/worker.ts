@@ -23,7 +23,7 @@ export interface Worker {
   runningIn(sessionId: string): string[];
 }
 
-/** One place is reserved for the owner; no other principal has more than half of the rest. */
+/** Reserves one place for the owner, and limits every other principal to half of the rest. */
 function sharesOf(places: number): { each: number; together: number } | undefined {
   if (places < 2) return undefined;
   const together = places - 1;

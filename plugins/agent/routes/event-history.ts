@@ -1,4 +1,4 @@
-/** The recent events of this process, so that a client that was away can continue where it left off. */
+/** Stores the recent events of this process, so that a client that reconnects can catch up. */
 import { randomBytes } from "node:crypto";
 
 export interface NumberedEvent {
@@ -9,10 +9,10 @@ export interface NumberedEvent {
   data: string;
 }
 
-/** What a client missed since the event that it names. */
+/** The events that a client missed since the one that it names. */
 export interface MissedEvents {
   events: readonly NumberedEvent[];
-  /** How many events are lost; `null` if it is unknown, because another process numbered them. */
+  /** The number of lost events; null if it is unknown, because another process numbered them. */
   lost: number | null;
 }
 

@@ -24,7 +24,7 @@ type Send = (event: NumberedEvent) => void;
 
 /**
  * Sends events to clients, those of other processes too. `?name=agent:*` selects events and may be repeated. A client
- * that sends `Last-Event-ID` first receives what it missed, behind an event `gap` where some of that is lost.
+ * that sends `Last-Event-ID` first receives the events that it missed, after an event `gap` if some of them are lost.
  */
 export function eventFeed(
   ctx: Pick<PluginContext, "on" | "onAny" | "add" | "signal">,
@@ -56,7 +56,7 @@ export function eventFeed(
   };
 }
 
-/** Numbers and keeps the events of the gateway while clients follow them, and for a while afterwards. */
+/** Numbers and stores the events of the gateway while clients follow them, and for a while afterwards. */
 function createRecorder(ctx: Pick<PluginContext, "onAny" | "add" | "signal">) {
   const history = createEventHistory(HISTORY);
   const clients = new Set<Send>();

@@ -83,7 +83,7 @@ export class Confirmations {
   }
 
   /** `index` is the position of the call in its step. */
-  open(call: ToolCallPart, index: number): WaitingCall {
+  openCall(call: ToolCallPart, index: number): WaitingCall {
     const now = this.#store.now();
     return {
       callId: newId("call"),

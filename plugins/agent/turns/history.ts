@@ -40,19 +40,20 @@ export async function loadHistory(options: HistoryOptions): Promise<History> {
   if (!session) return { messages: [] };
   const upTo = Number(session.meta["summaryUpTo"] ?? 0);
   const summary = typeof session.meta["summary"] === "string" ? session.meta["summary"] : undefined;
-  const stored = await store.sessions.transcript(sessionId, { after: upTo });
-  if (tokensOf(stored) <= settings.compactAtTokens) return withSummary(stored, summary);
-  return compact(options, stored, summary);
+  const storedMessages = await store.sessions.transcript(sessionId, { after: upTo });
+  if (tokensOf(storedMessages) <= settings.compactAtTokens)
+    return withSummary(storedMessages, summary);
+  return compact(options, storedMessages, summary);
 }
 
 async function compact(
   options: HistoryOptions,
-  stored: StoredMessage[],
+  storedMessages: StoredMessage[],
   summary: string | undefined,
 ): Promise<History> {
-  const cut = cutPoint(stored, options.settings.compactAtTokens / 2);
-  const older = stored.slice(0, cut);
-  const recent = stored.slice(cut);
+  const cut = cutPoint(storedMessages, options.settings.compactAtTokens / 2);
+  const older = storedMessages.slice(0, cut);
+  const recent = storedMessages.slice(cut);
   if (older.length === 0) return withSummary(recent, summary);
   const text = older
     .map((entry) => `${entry.role}: ${describeMessage(entry.body as ChatMessage)}`)
@@ -98,11 +99,11 @@ async function compact(
 }
 
 /** Returns the index of the first recent message. It is one of the user, so that tool calls stay with their results. */
-function cutPoint(stored: readonly StoredMessage[], keepTokens: number): number {
+function cutPoint(storedMessages: readonly StoredMessage[], keepTokens: number): number {
   let tokens = 0;
-  let cut = stored.length;
-  for (let index = stored.length - 1; index >= 0; index--) {
-    const entry = stored[index] as StoredMessage;
+  let cut = storedMessages.length;
+  for (let index = storedMessages.length - 1; index >= 0; index--) {
+    const entry = storedMessages[index] as StoredMessage;
     tokens += tokensOf([entry]);
     if (tokens > keepTokens) break;
     if (entry.role === "user") cut = index;
@@ -111,12 +112,15 @@ function cutPoint(stored: readonly StoredMessage[], keepTokens: number): number 
 }
 
 /** Estimates four characters per token, which is accurate enough for a limit. */
-function tokensOf(stored: readonly StoredMessage[]): number {
-  return stored.reduce((sum, entry) => sum + JSON.stringify(entry.body).length / 4, 0);
+function tokensOf(storedMessages: readonly StoredMessage[]): number {
+  return storedMessages.reduce((sum, entry) => sum + JSON.stringify(entry.body).length / 4, 0);
 }
 
-function withSummary(stored: readonly StoredMessage[], summary: string | undefined): History {
-  const messages = stored.map((entry) => entry.body as ChatMessage);
+function withSummary(
+  storedMessages: readonly StoredMessage[],
+  summary: string | undefined,
+): History {
+  const messages = storedMessages.map((entry) => entry.body as ChatMessage);
   return summary === undefined ? { messages } : { messages, summary };
 }
 

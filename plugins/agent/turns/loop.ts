@@ -210,7 +210,7 @@ function openWaiting({ confirmations, tools }: LoopOptions, open: OpenCalls): Wa
   const isWaiting = open.waiting.some(({ index }) => index === open.next);
   if (isWaiting || !mustWait(open.calls[open.next])) return [];
   const newCalls = open.calls.flatMap((call, index) =>
-    index >= open.next && mustWait(call) ? [confirmations.open(call, index)] : [],
+    index >= open.next && mustWait(call) ? [confirmations.openCall(call, index)] : [],
   );
   open.waiting.push(...newCalls);
   return newCalls;

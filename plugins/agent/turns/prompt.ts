@@ -16,7 +16,7 @@ export const SYSTEM_PROMPT = [
 const FILE_CHARS = 20_000;
 
 /** Returns the user message of a turn: the task, then the data from outside in fences. */
-export function userMessage(
+export function buildUserMessage(
   request: Pick<TurnRequest, "message" | "untrusted" | "context">,
 ): string {
   const sections = [request.message];
@@ -38,7 +38,7 @@ export interface SystemInput {
   summary?: string;
 }
 
-export function systemMessage(input: SystemInput): string {
+export function buildSystemMessage(input: SystemInput): string {
   const sections = [
     input.systemPrompt,
     `Now: ${input.now.toISOString()}. Session: ${input.sessionId}. Requested by: ${input.source}. Workspace: ${input.workspace}.`,

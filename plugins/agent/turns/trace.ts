@@ -112,7 +112,7 @@ function closeCall({ isRunning, ...call }: TracedCall): TracedCall {
 }
 
 /** Copies the trace, with `ms` of running steps and calls set to the time from their start to `now`. */
-export function timedTrace(trace: readonly TracedStep[], now: number): TracedStep[] {
+export function addRunningTimes(trace: readonly TracedStep[], now: number): TracedStep[] {
   const withTime = <T extends TracedStep | TracedCall>(part: T): T =>
     part.isRunning === true && part.startedAt !== undefined
       ? { ...part, ms: Math.max(0, now - Date.parse(part.startedAt)) }

@@ -15,7 +15,7 @@ import type { AgentSettings, AgentContext } from "../context.ts";
 import { channelOf } from "./model.ts";
 import { separateParagraphs, type Listen } from "./progress.ts";
 import { type Edit, createEditor, hasSendingHandler, applySendingHandlers } from "./sending.ts";
-import { SYSTEM_PROMPT, systemMessage, userMessage } from "./prompt.ts";
+import { SYSTEM_PROMPT, buildSystemMessage, buildUserMessage } from "./prompt.ts";
 import { allowedTools, type ToolRun } from "./tools.ts";
 import { bootstrapFiles } from "./workspace.ts";
 
@@ -54,7 +54,7 @@ const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 
 /** The text of the result also goes to `onDelta` piece by piece, unless nobody listens or a hook must see the whole text first. */
 export async function runTurn(agent: AgentContext, input: TurnInput): Promise<TurnEnd | TurnPause> {
   const { body, model } = input;
-  const prompt: ChatMessage = input.prompt ?? { role: "user", content: userMessage(body) };
+  const prompt: ChatMessage = input.prompt ?? { role: "user", content: buildUserMessage(body) };
   const isResumed = input.loop.trace.length > 0;
   const isHeldBack = hasSendingHandler(agent, body);
   const edit = createEditor(agent, input.sessionId, body, model);
@@ -167,7 +167,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
   if (refusal) throw refusal;
   return {
     role: "system",
-    content: systemMessage({
+    content: buildSystemMessage({
       systemPrompt: String(context.systemPrompt ?? ""),
       files: filesFor(access, context.bootstrapFiles),
       workspace: access.isOwner ? workspace : "a directory of your own",
