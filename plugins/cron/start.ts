@@ -63,7 +63,7 @@ export async function startCron(
   const sweep = logErrors(settler.sweep);
   const sweeper = setInterval(sweep, SWEEP_MS).unref();
   const undoEvents = (["agent:completed", "agent:failed"] as const).map((name) =>
-    ctx.on(name, ({ context }) => settler.turnEnded(context.turnId), { timeoutMs: 30_000 }),
+    ctx.on(name, ({ context }) => settler.settleTurn(context.turnId), { timeoutMs: 30_000 }),
   );
   void sweep();
 

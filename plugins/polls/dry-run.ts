@@ -19,12 +19,12 @@ export interface DryRunOptions {
 }
 
 export async function dryRun(runner: PollRunner, { name, body, cursor }: DryRunOptions) {
-  const checked = await readOnce(runner, body, cursor);
-  const { status, news, listed, httpStatus, bytes, sample } = checked;
-  const text = checked.text?.slice(0, TEXT_CHARS);
+  const sourceCheck = await readOnce(runner, body, cursor);
+  const { status, news, listed, httpStatus, bytes, sample } = sourceCheck;
+  const text = sourceCheck.text?.slice(0, TEXT_CHARS);
   const url = placeOf(body.source);
-  const diff = checked.diff ?? "";
-  const item = exampleOf(checked, text, url);
+  const diff = sourceCheck.diff ?? "";
+  const item = exampleOf(sourceCheck, text, url);
   const values = { item, url, count: news.length, name, id: "", diff };
   return {
     status,
@@ -35,7 +35,7 @@ export async function dryRun(runner: PollRunner, { name, body, cursor }: DryRunO
     news: news.slice(0, NEWS_ITEMS),
     sample: sample.slice(-SAMPLE_ITEMS),
     text,
-    diff: checked.diff,
+    diff: sourceCheck.diff,
     wouldSend: item === undefined ? null : render(templateOf(body.payload), values),
   };
 }
@@ -55,8 +55,8 @@ async function readOnce(
 
 /** Returns the item for the placeholders: a new one, else the last listed one, else the text. */
 function exampleOf({ news, sample }: SourceCheck, text: string | undefined, url: string): unknown {
-  const whole = text === undefined ? undefined : { text, url };
-  return news[0] ?? sample.at(-1) ?? whole;
+  const textItem = text === undefined ? undefined : { text, url };
+  return news[0] ?? sample.at(-1) ?? textItem;
 }
 
 function templateOf(payload: PayloadSpec): string {

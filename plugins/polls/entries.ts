@@ -32,14 +32,14 @@ const LONGEST_WAIT_MS = 4_200_000;
 
 export class PollEntries {
   /** The operations that polls share with every other kind of schedule. */
-  readonly stored: StoredPolls;
+  readonly schedules: StoredPolls;
   readonly #options: PollEntriesOptions;
   readonly #definitions: PollDefinitions;
 
   constructor(options: PollEntriesOptions) {
     this.#options = options;
     this.#definitions = new PollDefinitions(options);
-    this.stored = createScheduleEntries<ConfiguredPoll, Poll>({
+    this.schedules = createScheduleEntries<ConfiguredPoll, Poll>({
       store: () => this.#store,
       kind: KIND,
       noun: "poll",
@@ -63,7 +63,7 @@ export class PollEntries {
   }
 
   add(definition: NewPoll, origin: Editor, createdBy: Principal): Promise<Poll> {
-    return this.stored.add("poll", definition.name, (_id, now) => {
+    return this.schedules.add("poll", definition.name, (_id, now) => {
       const body = this.bodyOf(definition, { origin, createdBy }, now);
       const enabled = wantsEnabled(definition, true);
       return { enabled, nextAt: this.#firstCheckAt(body, enabled, now), body, state: NEW_STATE };
@@ -76,8 +76,8 @@ export class PollEntries {
     editor: Editor = "api",
   ): Promise<{ poll: Poll; rebaselined: boolean }> {
     let rebaselined = false;
-    const poll = await this.stored.change(idOrName, (before, now) => {
-      this.stored.refuseConfigured(before);
+    const poll = await this.schedules.change(idOrName, (before, now) => {
+      this.schedules.refuseConfigured(before);
       const body = this.#changedBody(before, change, editor, now);
       rebaselined = identityOf(body.source) !== identityOf(before.body.source);
       return {
@@ -118,7 +118,7 @@ export class PollEntries {
 
   /** Brings forward checks that are due too late because the clock went back. */
   async rewindIntervals(now: number, all?: readonly Poll[]): Promise<void> {
-    for (const { row, body } of all ?? (await this.stored.list())) {
+    for (const { row, body } of all ?? (await this.schedules.list())) {
       const { schedule } = body;
       if (row.nextAt === null || schedule.kind !== "every") continue;
       const latest = now + Math.max(schedule.everyMs * 1.1, LONGEST_WAIT_MS);
@@ -158,7 +158,7 @@ export class PollEntries {
     return { ...this.#definitions.bodyOf(definition, creator, now, poll.body), anchorMs };
   }
 
-  /** Whether a changed poll is enabled, when it is checked next, and what remains of its state. */
+  /** Returns whether a changed poll is enabled, when it is checked next, and the remaining state. */
   #placeChanged({ before, change, body, rebaselined, now }: Edit) {
     const { row } = before;
     const enabled = wantsEnabled(change, row.enabled);

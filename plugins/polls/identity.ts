@@ -50,24 +50,24 @@ const addKeys = (item: Item): KeyedItem => ({
  * of the list share identifies none of them, so their next key counts. All keys of every item are stored, so that no item
  * is reported twice if other keys become unique.
  */
-export async function newItems(
+export async function findNewItems(
   items: readonly Item[],
-  seen: readonly string[],
-): Promise<{ fresh: Item[]; seen: string[] }> {
+  seenKeys: readonly string[],
+): Promise<{ newItems: Item[]; seenKeys: string[] }> {
   const keyedItems = await TimeSlices.map(items, addKeys);
   const counts = await countKeys(keyedItems);
-  const previousKeys = new Set(seen);
+  const previousKeys = new Set(seenKeys);
   const newKeys = new Set<string>();
-  const fresh = await TimeSlices.filter(keyedItems, ({ keys }) => {
+  const newKeyedItems = await TimeSlices.filter(keyedItems, ({ keys }) => {
     const identifyingKey = keys.find((key) => counts.get(key) === 1) ?? keys.at(-1)!;
     if (previousKeys.has(identifyingKey) || newKeys.has(identifyingKey)) return false;
     newKeys.add(identifyingKey);
     return true;
   });
   return {
-    fresh: fresh.map(({ item }) => item),
-    seen: mergeSeenKeys(
-      seen,
+    newItems: newKeyedItems.map(({ item }) => item),
+    seenKeys: mergeSeenKeys(
+      seenKeys,
       keyedItems.flatMap(({ keys }) => keys),
     ),
   };
@@ -87,9 +87,9 @@ async function countKeys(keyedItems: readonly KeyedItem[]): Promise<ReadonlyMap<
 const KEEP_AT_LEAST = 3_000;
 
 /** Moves the current keys to the end and keeps all of them. Of the others, the oldest are dropped. */
-function mergeSeenKeys(seen: readonly string[], current: readonly string[]): string[] {
+function mergeSeenKeys(seenKeys: readonly string[], current: readonly string[]): string[] {
   const currentKeys = new Set(current);
   const remainingCount = Math.max(KEEP_AT_LEAST, 2 * currentKeys.size) - currentKeys.size;
-  const older = seen.filter((key) => !currentKeys.has(key));
+  const older = seenKeys.filter((key) => !currentKeys.has(key));
   return [...older.slice(Math.max(0, older.length - remainingCount)), ...currentKeys];
 }

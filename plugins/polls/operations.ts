@@ -40,26 +40,26 @@ export class Operations {
   }
 
   async list() {
-    const all = await this.#entries.stored.list();
+    const all = await this.#entries.schedules.list();
     return { polls: all.map((poll) => this.#view(poll)) };
   }
 
   /** The polls whose last check failed. */
   failing(): Promise<Poll[]> {
-    return this.#entries.stored.failing();
+    return this.#entries.schedules.failing();
   }
 
   /** Returns the rights that the polls of a name grant to their turns. Only the owner can set the tools of a poll. */
   async grants(name: string): Promise<Grant[]> {
     const principal = principalNamed("poll", name);
-    const all = await this.#entries.stored.list();
+    const all = await this.#entries.schedules.list();
     return all
       .filter((poll) => principalOfPoll(poll) === principal)
       .map(({ body }) => ({ tools: body.tools, sessions: sessionsOf(body) }));
   }
 
   async show(id: string) {
-    return this.#view(await this.#entries.stored.find(id));
+    return this.#view(await this.#entries.schedules.find(id));
   }
 
   async add(body: unknown, origin: "api" | "agent", createdBy: Principal) {
@@ -71,7 +71,7 @@ export class Operations {
   async change(id: string, patch: unknown, editor: "api" | "agent" = "api") {
     const change = mergePatch(this.#pollChange.parse, patch, REMOVABLE);
     if (change.payload !== undefined) {
-      const { body } = await this.#entries.stored.find(id);
+      const { body } = await this.#entries.schedules.find(id);
       await this.#checkModel(change, body.createdBy ?? "owner");
     }
     const { poll, rebaselined } = await this.#entries.change(id, change, editor);
@@ -87,19 +87,19 @@ export class Operations {
 
   /** Removes the polls of a principal. A later principal of the same name must not get them. */
   async removeAllOf(principal: Principal): Promise<void> {
-    const { stored } = this.#entries;
+    const { schedules: stored } = this.#entries;
     for (const { row, body } of await stored.list()) {
       if (body.createdBy === principal) await stored.remove(row.id);
     }
   }
 
   async remove(id: string) {
-    const { row } = await this.#entries.stored.remove(id);
+    const { row } = await this.#entries.schedules.remove(id);
     return { ok: true, id: row.id, name: row.name };
   }
 
   async run(id: string) {
-    const result = await this.#runner.runNow(() => this.#entries.stored.find(id));
+    const result = await this.#runner.runNow(() => this.#entries.schedules.find(id));
     if (result === undefined) throw errors.checkRunning();
     return { ok: result.status !== "error", ...result };
   }
@@ -114,7 +114,7 @@ export class Operations {
   }
 
   async testExisting(id: string) {
-    const { row, body } = await this.#entries.stored.find(id);
+    const { row, body } = await this.#entries.schedules.find(id);
     const { schedules } = this.#ctx.use("store");
     const cursor = (await schedules.cursor(KIND, row.id)) as Cursor | undefined;
     return dryRun(this.#runner, {
@@ -126,7 +126,7 @@ export class Operations {
   }
 
   async runs(id: string, limit = 20) {
-    return { runs: await this.#entries.stored.history(id, limit, viewCheck) };
+    return { runs: await this.#entries.schedules.history(id, limit, viewCheck) };
   }
 
   /** Throws 400 if the turns of a poll could use no model. */

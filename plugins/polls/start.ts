@@ -30,7 +30,7 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
   const live = await openLiveEntries({
     ctx,
     kind: KIND,
-    entries: entries.stored,
+    entries: entries.schedules,
     loop,
     settings: settings(),
     definitions: ({ entries }) => entries,
@@ -39,7 +39,7 @@ export async function startPolls(ctx: PluginContext, settings: () => PollsConfig
         if (body.payload.kind === "hook") tools.declareHookEvent(body.payload.event);
       const freedCount = await entries.freeLeases(all);
       await entries.rewindIntervals(ctx.use("store").now(), freedCount === 0 ? all : undefined);
-      await sealStoredPayloads(ctx, all, entries.stored);
+      await sealStoredPayloads(ctx, all, entries.schedules);
     },
   });
   const hooks = startHooks(ctx);

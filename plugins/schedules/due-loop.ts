@@ -50,9 +50,9 @@ export function createLoopSwitch({ ctx, kind, start, work }: LoopSwitchOptions) 
       });
     },
     async off(): Promise<void> {
-      const running = loop;
+      const runningLoop = loop;
       loop = undefined;
-      await running?.stop();
+      await runningLoop?.stop();
     },
   };
 }

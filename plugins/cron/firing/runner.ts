@@ -65,8 +65,8 @@ export class Runner {
 
   /** Fires the slots that are due. Returns how many of them were processed. */
   readonly runDue = async (now: number): Promise<number> => {
-    const due = await this.#store.schedules.due(KIND, now, BATCH);
-    const results = await Promise.all(due.map((row) => this.#fireSafely(toJob(row), now)));
+    const dueRows = await this.#store.schedules.due(KIND, now, BATCH);
+    const results = await Promise.all(dueRows.map((row) => this.#fireSafely(toJob(row), now)));
     return results.filter(Boolean).length;
   };
 
@@ -130,7 +130,7 @@ export class Runner {
     };
     const key = slotKey(row.id, slotAt);
     const prepared = prepareRun(this.#ctx, { job, key, status, at: now, data });
-    if (!(await this.#takeSlot(slot, prepared))) return; // another gateway was faster
+    if (!(await this.#takeSlot(slot, prepared))) return; // Another gateway was faster.
     const { run, failure } = prepared;
     if (isAhead) atTime(this.#ctx, now, () => this.#announce(job, run, failure));
     else if (status === "running") await this.#announce(job, run, failure);
@@ -185,15 +185,15 @@ export class Runner {
   /** Emits the events of a run. `failure` is the reason for which its payload could not be delivered. */
   async #announce(job: Job, run: Run, failure?: Error): Promise<void> {
     const { row, body } = job;
-    const event = firedEvent(job, run);
+    const event = toFiredEvent(job, run);
     const { sessionId } = run.data as RunData;
     await this.#ctx.emit("cron:fired", event, {
       sessionKey: sessionId ?? sessionOfJob(job),
       principal: principalOfJob(body),
     });
-    if (failure) this.#settler.hookRun(run, Promise.reject(failure));
-    else if (body.payload.kind === "hook") this.#settler.hookRun(run, this.#runHook(job, event));
-    if (body.deleteAfterRun && run.status === "ok") await this.#settler.removeIfOver(row.id);
+    if (failure) this.#settler.followHook(run, Promise.reject(failure));
+    else if (body.payload.kind === "hook") this.#settler.followHook(run, this.#runHook(job, event));
+    if (body.deleteAfterRun && run.status === "ok") await this.#settler.removeIfFinished(row.id);
   }
 
   /** Emits the event that a job's payload names. `cron:fired` itself was emitted before. */
@@ -216,7 +216,7 @@ function nextAfter({ row, body }: Job, slotAt: number, now: number) {
   return next === undefined || next.slotAt > now ? next : nextSlot(row.id, body, now);
 }
 
-function firedEvent({ row, body }: Job, run: Run): CronFired {
+function toFiredEvent({ row, body }: Job, run: Run): CronFired {
   const data = run.data as RunData;
   return {
     jobId: row.id,

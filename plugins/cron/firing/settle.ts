@@ -54,7 +54,7 @@ export class Settler {
   readonly isHookRunning = (runId: string): boolean => this.#hooks.has(runId);
 
   /** Waits for the handlers of a hook's run, and records its end. */
-  readonly hookRun = (run: Run, work: Promise<void>): void => {
+  readonly followHook = (run: Run, work: Promise<void>): void => {
     const { ctx } = this.#options;
     this.#hooks.add(run.id);
     const recording = work
@@ -75,7 +75,7 @@ export class Settler {
   };
 
   /** Ends the run of a turn that has ended, if a job started it. */
-  readonly turnEnded = async (turnId: string): Promise<void> => {
+  readonly settleTurn = async (turnId: string): Promise<void> => {
     if (!turnId.startsWith("turn_cron_")) return;
     const run = await this.#store.runs.get(`run_${turnId.slice("turn_".length)}`);
     if (run?.status === "running") await this.#endIfOver(run);
@@ -89,7 +89,7 @@ export class Settler {
   };
 
   /** Removes a job that was created with `deleteAfterRun` once it has no more dates. */
-  readonly removeIfOver = async (id: string): Promise<void> => {
+  readonly removeIfFinished = async (id: string): Promise<void> => {
     const row = await this.#store.schedules.get(KIND, id);
     const isOver = row && row.nextAt === null && toJob(row).body.source !== "config";
     if (isOver) await this.#options.drop(id);
@@ -157,7 +157,7 @@ export class Settler {
     if (newRev === undefined) return false;
     if (state.fired % 10 === 0) await this.#store.runs.prune(run.owner, this.#options.keepRuns());
     if (!isOk) await this.#announceFailure(job, run, state, row.enabled && !enabled);
-    else if (job.body.deleteAfterRun) await this.removeIfOver(row.id);
+    else if (job.body.deleteAfterRun) await this.removeIfFinished(row.id);
     return true;
   }
 

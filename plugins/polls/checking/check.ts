@@ -2,7 +2,7 @@
 import type { BrowserService } from "portico/browser";
 import type { Guard } from "portico/egress";
 import { lineDiff } from "./diff.ts";
-import { newItems } from "../identity.ts";
+import { findNewItems } from "../identity.ts";
 import { type CheckStatus, type Cursor, placeOf } from "../poll.ts";
 import type { Source } from "../schema.ts";
 import { refuseCutOff } from "../sources/ending.ts";
@@ -92,11 +92,11 @@ async function compareItems(
   cursorFacts: CursorFacts,
 ): Promise<Comparison> {
   const isFirst = cursor?.kind !== "items";
-  const { fresh, seen } = await newItems(items, isFirst ? [] : (cursor.seen ?? []));
-  const news = isFirst && !fireOnFirst ? [] : fresh.map((item) => item.value);
+  const { newItems, seenKeys } = await findNewItems(items, isFirst ? [] : (cursor.seen ?? []));
+  const news = isFirst && !fireOnFirst ? [] : newItems.map((item) => item.value);
   return {
     status: statusOf(news.length > 0, isFirst),
-    cursor: { kind: "items", seen, ...cursorFacts },
+    cursor: { kind: "items", seen: seenKeys, ...cursorFacts },
     news,
     listed: items.length,
     sample: items.slice(-SAMPLE_ITEMS).map((item) => item.value),

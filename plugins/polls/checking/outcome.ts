@@ -10,7 +10,7 @@ const JITTER_FROM_MS = 60_000;
 
 /** The outcome of a check: the result, or the reason for its failure. Times are epoch ms. */
 export interface Outcome {
-  checked?: SourceCheck;
+  sourceCheck?: SourceCheck;
   /** The payload to deliver, if there is news. */
   payload?: PayloadSpec;
   failure?: Error;
@@ -18,11 +18,11 @@ export interface Outcome {
   endedAt: number;
 }
 
-export const statusOf = ({ checked }: Outcome): CheckStatus => checked?.status ?? "error";
+export const statusOf = ({ sourceCheck }: Outcome): CheckStatus => sourceCheck?.status ?? "error";
 
 export function stateAfter({ state }: Poll, outcome: Outcome): PollState {
   const { leased: _, lastError: __, ...previousState } = state;
-  const { checked, failure, startedAt, endedAt } = outcome;
+  const { sourceCheck, failure, startedAt, endedAt } = outcome;
   const status = statusOf(outcome);
   const nextState: PollState = {
     ...previousState,
@@ -31,16 +31,16 @@ export function stateAfter({ state }: Poll, outcome: Outcome): PollState {
     lastDurationMs: endedAt - startedAt,
     checks: previousState.checks + 1,
   };
-  if (checked === undefined)
+  if (sourceCheck === undefined)
     return {
       ...nextState,
       lastError: failure?.message,
       consecutiveErrors: previousState.consecutiveErrors + 1,
     };
-  const { validators, hash } = checked.cursor ?? {};
+  const { validators, hash } = sourceCheck.cursor ?? {};
   nextState.consecutiveErrors = 0;
   nextState.cursor = {
-    items: checked.listed ?? previousState.cursor?.items,
+    items: sourceCheck.listed ?? previousState.cursor?.items,
     etag: validators?.etag,
     lastModified: validators?.lastModified,
     hash,
@@ -75,16 +75,16 @@ export function nextCheckAt(
 export function dataOf(
   poll: Poll,
   trigger: CheckData["trigger"],
-  { checked, failure }: Outcome,
+  { sourceCheck, failure }: Outcome,
 ): CheckData {
   return {
     pollId: poll.row.id,
     trigger,
-    count: checked?.news.length ?? 0,
-    bytes: checked?.bytes,
-    items: checked?.listed,
+    count: sourceCheck?.news.length ?? 0,
+    bytes: sourceCheck?.bytes,
+    items: sourceCheck?.listed,
     httpStatus:
-      checked?.httpStatus ?? (failure instanceof CheckFailed ? failure.status : undefined),
+      sourceCheck?.httpStatus ?? (failure instanceof CheckFailed ? failure.status : undefined),
     error: failure?.message,
   };
 }

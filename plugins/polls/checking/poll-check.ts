@@ -43,7 +43,7 @@ export interface CheckResult {
   turnIds?: string[];
 }
 
-/** Why a check runs. A manual check keeps the poll's slot. */
+/** The reason for a check. A manual check keeps the poll's slot. */
 export type CheckReason = { trigger: "schedule" } | { trigger: "manual"; slot: number | null };
 
 /** The results of a check that the store has accepted. */
@@ -123,9 +123,9 @@ export class PollCheck {
     const startedAt = this.#store.now();
     const cursor = (await this.#store.schedules.cursor(KIND, row.id)) ?? undefined;
     try {
-      const checked = await readPollSource(this.#services, body, cursor as Cursor | undefined);
-      const outcome = { checked, startedAt, endedAt: this.#store.now() };
-      if (checked.status !== "changed") return outcome;
+      const sourceCheck = await readPollSource(this.#services, body, cursor as Cursor | undefined);
+      const outcome = { sourceCheck, startedAt, endedAt: this.#store.now() };
+      if (sourceCheck.status !== "changed") return outcome;
       // If this gateway cannot decrypt the payload, the check fails, and the next check finds the same news.
       return { ...outcome, payload: payloadForEvent(ctx, body.payload) };
     } catch (error) {
@@ -141,7 +141,7 @@ export class PollCheck {
   async #commit(outcome: Outcome): Promise<CommittedCheck | undefined> {
     const poll = this.#poll;
     const { id } = poll.row;
-    const { startedAt, endedAt, checked } = outcome;
+    const { startedAt, endedAt, sourceCheck } = outcome;
     const runId = `run_poll_${randomBytes(10).toString("hex")}`;
     const deliveries = this.#deliveriesOf(outcome, runId);
     const data: CheckData = {
@@ -161,7 +161,7 @@ export class PollCheck {
         expectedRev: this.#lease.rev,
         next,
         state,
-        cursor: checked?.cursor,
+        cursor: sourceCheck?.cursor,
         enabled,
       },
       { items: deliveries.flatMap(({ items }) => items), runs: [run] },
@@ -177,8 +177,8 @@ export class PollCheck {
     return nextCheckAt(this.#services.tools, this.#poll, consecutiveErrors, outcome);
   }
 
-  #deliveriesOf({ checked, payload }: Outcome, runId: string) {
-    if (checked === undefined || payload === undefined) return [];
+  #deliveriesOf({ sourceCheck, payload }: Outcome, runId: string) {
+    if (sourceCheck === undefined || payload === undefined) return [];
     const { tools, settings } = this.#services;
     const poll = this.#poll;
     const { row, body } = poll;
@@ -189,17 +189,17 @@ export class PollCheck {
       place: placeOf(body.source),
       checkKey: `${row.id} ${row.createdAt} ${this.#lease.rev}`,
       runId,
-      items: checked.news,
-      diff: checked.diff,
+      items: sourceCheck.news,
+      diff: sourceCheck.diff,
       maxItems: body.maxItems ?? settings().maxItems,
       payload,
     });
   }
 
-  async #announce({ checked, failure }: Outcome, commit: CommittedCheck): Promise<void> {
+  async #announce({ sourceCheck, failure }: Outcome, commit: CommittedCheck): Promise<void> {
     const { ctx } = this.#services;
     const { run, state, next } = commit;
-    if (checked?.status === "changed") await announceChange(ctx, this.#poll, run, checked);
+    if (sourceCheck?.status === "changed") await announceChange(ctx, this.#poll, run, sourceCheck);
     if (failure === undefined) return;
     const errors = state.consecutiveErrors;
     await announceFailure(ctx, this.#poll, run, { failure, errors, next });

@@ -81,13 +81,13 @@ export class PollRunner {
     const lease = await this.#take(poll);
     if (lease === undefined) return;
     const check = new PollCheck(this.#options, lease, { trigger: "schedule" });
-    const running = check.run().catch((error: unknown) => {
+    const completion = check.run().catch((error: unknown) => {
       this.#options.ctx.log.error(
         { err: error, poll: poll.row.name },
         "poll could not be completed; it will be tried again",
       );
     });
-    void this.#track(poll.row.id, running);
+    void this.#track(poll.row.id, completion);
   }
 
   #take(poll: Poll): Promise<PollLease | undefined> {

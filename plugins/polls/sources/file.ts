@@ -24,10 +24,10 @@ export async function readFileSource(request: ReadRequest): Promise<ReadResult> 
     return { content: { kind: "items", items: await listDirectory(path, request) }, bytes: 0 };
   if (!stats.isFile()) throw new CheckFailed("The path is neither a file nor a directory.");
   const content = await readSettled(path, request);
-  const whole = content.includes(0) ? "" : decodeText(content);
-  const text = await removeIgnoredLines(whole, source.ignore);
+  const fullText = content.includes(0) ? "" : decodeText(content);
+  const text = await removeIgnoredLines(fullText, source.ignore);
   const hash = hashOf(source.ignore === undefined ? content : text);
-  const ending = await endingOf(whole, TYPES[extname(path).toLowerCase()]);
+  const ending = await endingOf(fullText, TYPES[extname(path).toLowerCase()]);
   return { content: { kind: "text", text, hash, ending }, bytes: content.length };
 }
 

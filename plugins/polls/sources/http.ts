@@ -22,9 +22,9 @@ export function readHttp(request: ReadRequest): Promise<ReadResult> {
   const { ignore } = request.source;
   return fetchSource(request, async ({ body, contentType, isFramed }) => {
     const hasText = ignore !== undefined || isText(body, contentType);
-    const whole = hasText ? decodeText(body, contentType) : "";
-    const ending = await endingOf(whole, contentType);
-    const text = hasText ? await removeIgnoredLines(whole, ignore) : "";
+    const fullText = hasText ? decodeText(body, contentType) : "";
+    const ending = await endingOf(fullText, contentType);
+    const text = hasText ? await removeIgnoredLines(fullText, ignore) : "";
     return {
       kind: "text",
       text,

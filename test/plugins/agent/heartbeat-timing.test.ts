@@ -106,9 +106,9 @@ test("while the session is busy one heartbeat waits, however many wakes and beat
     await h.store.enqueue({ items: [wake(id)] });
     await until("a look at it", () => looks > before);
   }
-  const { turnId } = (await h.heartbeat.now("manual")) ?? {};
+  const { turnId } = (await h.heartbeat.startNow("manual")) ?? {};
   h.clock.now += 2 * 3_600_000;
-  h.heartbeat.plan();
+  h.heartbeat.reschedule();
   await until(
     "the beat",
     async () => Number(await h.store.schedules.nextDueAt("heartbeat")) > h.clock.now,

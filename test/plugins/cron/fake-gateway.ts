@@ -77,7 +77,7 @@ export function makeCron(
           ? { state: "done" as const, result: "fine" }
           : { state: "dead" as const, error: { code: "upstream_error", message: "boom" } };
       await store.finish(claim, ended);
-      await settler.turnEnded(claim.item.id);
+      await settler.settleTurn(claim.item.id);
       return claim.item.id;
     },
     close: () => store.close(),

@@ -6,7 +6,7 @@ import { makePolls } from "./fake-polls.ts";
 const [file = "", url = ""] = process.argv.slice(2);
 const store = openStore({ url: `file:${file}`, log: quietLog() });
 const { entries, runner } = await makePolls(store, process.cwd());
-if ((await entries.stored.list()).length === 0) {
+if ((await entries.schedules.list()).length === 0) {
   const source = { kind: "json" as const, url, key: "id" };
   await entries.add(
     { name: "grows", every: "1h", source, payload: { kind: "systemEvent", text: "{item.id}" } },
@@ -14,6 +14,6 @@ if ((await entries.stored.list()).length === 0) {
     "owner",
   );
 }
-await entries.freeLeases(await entries.stored.list());
+await entries.freeLeases(await entries.schedules.list());
 process.send?.("ready");
-for (;;) await runner.runNow(() => entries.stored.find("grows"));
+for (;;) await runner.runNow(() => entries.schedules.find("grows"));

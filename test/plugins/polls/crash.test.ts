@@ -65,8 +65,8 @@ test("no item lost, none twice, over 20 kills", async () => {
 async function lastLook(file: string, dir: string): Promise<number[]> {
   const store = openStore({ url: `file:${file}`, log: quietLog() });
   const polls = await makePolls(store, dir);
-  await polls.entries.freeLeases(await polls.entries.stored.list());
-  await polls.runner.runNow(() => polls.entries.stored.find("grows"));
+  await polls.entries.freeLeases(await polls.entries.schedules.list());
+  await polls.runner.runNow(() => polls.entries.schedules.find("grows"));
   const items = await store.items.list({ kind: "wake", limit: 1_000 });
   await store.close();
   return items.map(({ body }) => Number((body as { text: string }).text));

@@ -40,7 +40,7 @@ const listen = (fail: (name: string) => boolean = () => false) =>
     if (fail(nameOf(context))) throw new Error("the printer burns");
   });
 const nameOf = (context: Record<string, unknown>) => (context["item"] as { name: string }).name;
-const check = async () => polls.runner.runNow(() => polls.entries.stored.find("inbox"));
+const check = async () => polls.runner.runNow(() => polls.entries.schedules.find("inbox"));
 const ended = (state: "done" | "dead", count: number) =>
   until(
     `${count} ${state}`,

@@ -2,7 +2,7 @@
 import { suite } from "../../support/suite.ts";
 import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
-import { newItems } from "../../../plugins/polls/identity.ts";
+import { findNewItems } from "../../../plugins/polls/identity.ts";
 import { decodeText } from "../../../plugins/strings/decode.ts";
 import { parseFeed } from "../../../plugins/polls/sources/feeds/feed.ts";
 import { extractPageText } from "../../../plugins/polls/sources/pages/html.ts";
@@ -130,11 +130,11 @@ test("JSON, its paths, templates and identities", async () => {
   const list = (size: number): string =>
     JSON.stringify({ a: Array.from({ length: size / 20 }, (_, id) => ({ id })) });
   await assertLinearAsync("a long list", 6_000, list, async (text) =>
-    newItems(await jsonItems(text, "a[*]", "id"), []),
+    findNewItems(await jsonItems(text, "a[*]", "id"), []),
   );
   const twins = repeated('{"id":1},', "[", "{}]");
   await assertLinearAsync("a list of twins", 6_000, twins, async (text) =>
-    newItems(await jsonItems(text, "", "id"), []),
+    findNewItems(await jsonItems(text, "", "id"), []),
   );
   const value = { a: { b: [1] } };
   for (const token of ["a.", "[", "]", "[*]", '["', "a[0]", "."])

@@ -29,7 +29,7 @@ test("a poll whose check could not read its cursor is checked again after its le
     const { state } = await until("the next check", async () => {
       await runner.runDue(store.now());
       await runner.idle();
-      const poll = await entries.stored.find(row.id);
+      const poll = await entries.schedules.find(row.id);
       return poll.state.checks > 0 ? poll : undefined;
     });
     assert.equal([state.lastStatus, failures], ["baseline", 2]);

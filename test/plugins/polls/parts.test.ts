@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import type { PorticoError } from "portico";
 import { backoffMs } from "../../../plugins/polls/checking/backoff.ts";
 import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
-import { type Item, newItems } from "../../../plugins/polls/identity.ts";
+import { type Item, findNewItems } from "../../../plugins/polls/identity.ts";
 import { extractPageText } from "../../../plugins/polls/sources/pages/html.ts";
 import { jsonItems } from "../../../plugins/polls/sources/json.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
@@ -15,9 +15,9 @@ async function walk(...lists: Item[][]): Promise<unknown[][]> {
   let seen: string[] = [];
   const fresh: unknown[][] = [];
   for (const list of lists) {
-    const result = await newItems(list, seen);
-    seen = result.seen;
-    fresh.push(result.fresh.map(({ value }) => value));
+    const result = await findNewItems(list, seen);
+    seen = result.seenKeys;
+    fresh.push(result.newItems.map(({ value }) => value));
   }
   return fresh.slice(1);
 }
@@ -88,12 +88,12 @@ test("the same item listed twice fires once", async () => {
 
 test("what is still listed is never forgotten, however long the list", async () => {
   const many = Array.from({ length: 5_000 }, (_, i) => item(`i${i}`));
-  let { seen } = await newItems(many, []);
+  let { seenKeys: seen } = await findNewItems(many, []);
   for (let round = 0; round < 5; round++) {
     const more = Array.from({ length: 1_000 }, (_, i) => item(`r${round} ${i}`));
-    const result = await newItems([...many, ...more], seen);
-    assert.is(result.fresh.length, 1_000);
-    seen = result.seen;
+    const result = await findNewItems([...many, ...more], seen);
+    assert.is(result.newItems.length, 1_000);
+    seen = result.seenKeys;
   }
   assert.ok(seen.length < 40_000);
 });
@@ -152,7 +152,7 @@ test("json: a list, a list within, one object; what does not fit fails", async (
   assert.match(await refuse(`[[${"[".repeat(99)}${"]".repeat(99)}]]`), "more than 100 levels deep");
   assert.match(await refuse(`[{"a":[${"[],".repeat(400_000)}1]}]`), "more than 400000 values");
   const deepest = await jsonItems(`[[${"[".repeat(98)}${"]".repeat(98)}]]`, undefined, undefined);
-  assert.is((await newItems(deepest, [])).fresh.length, 1);
+  assert.is((await findNewItems(deepest, [])).newItems.length, 1);
   assert.equal(await jsonItems('{"tag":"v1"}', undefined, "tag"), [
     { value: { tag: "v1" }, id: "v1" },
   ]);
@@ -170,10 +170,10 @@ test("ids and contents beyond 2^53 differ, and templates show their digits", asy
   const [a, b] = ["7615917337495251231", "7615917337495251232"];
   const list = (id: string, key?: string) => jsonItems(`[{"id":${id}}]`, undefined, key);
   for (const key of ["id", undefined]) {
-    const { seen } = await newItems(await list(a, key), []);
-    const { fresh } = await newItems(await list(b, key), seen);
+    const { seenKeys: seen } = await findNewItems(await list(a, key), []);
+    const { newItems: fresh } = await findNewItems(await list(b, key), seen);
     assert.is(fresh.length, 1, key);
-    assert.is((await newItems(await list(a, key), seen)).fresh.length, 0);
+    assert.is((await findNewItems(await list(a, key), seen)).newItems.length, 0);
     const values = { item: fresh[0]!.value };
     assert.is(render("{item.id} {json item} {item}", values), `${b} {"id":${b}} {"id":${b}}`);
   }
