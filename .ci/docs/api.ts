@@ -34,12 +34,12 @@ export function apiPages(): Page[] {
   );
   return faces.map(([path, types]) => {
     const specifier = path.replace(/^\./, "portico");
-    const source = sourceOf(types);
+    const source = findSource(types);
     return {
       url: `api/${specifier.replace("/", "-")}`,
       source,
       group: "API",
-      markdown: pageOf(specifier, join(packageDir, source)),
+      markdown: renderPage(specifier, join(packageDir, source)),
     };
   });
 }
@@ -48,12 +48,12 @@ export function apiPages(): Page[] {
  * Returns the source of a declaration file: `./.build/types/plugins/agent/index.d.ts` is generated from
  * `plugins/agent/index.ts`, and that of `portico` from `kernel/index.ts`.
  */
-function sourceOf(types: string): string {
+function findSource(types: string): string {
   const path = types.replace("./.build/types/", "").replace(/\.d\.ts$/, ".ts");
   return path.startsWith("plugins/") ? path : join("kernel", path);
 }
 
-function pageOf(specifier: string, file: string): string {
+function renderPage(specifier: string, file: string): string {
   const names = [...moduleAt(file).exportedNames()].sort((a, b) => a.name.localeCompare(b.name));
   const sections = names.map(({ name, documentation, signature, from }) => {
     const origin = from === undefined ? "" : `From the package \`${from}\`.\n\n`;

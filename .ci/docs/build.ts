@@ -62,7 +62,7 @@ async function renderPages(pages: readonly Page[]): Promise<RenderedPage[]> {
       .replaceAll("<table>", '<div class="table"><table>')
       .replaceAll("</table>", "</table></div>");
     const title = sections[0]?.title ?? page.url;
-    return { page, title, html, sections, searchWords: searchWordsOf(page.markdown) };
+    return { page, title, html, sections, searchWords: readSearchWords(page.markdown) };
   });
 }
 
@@ -80,7 +80,7 @@ function readSections(tokens: readonly PageToken[]): Section[] {
     const section = sections.at(-1);
     if (token.type === "heading_open" && next) {
       const title = plainText(next.content);
-      const anchor = anchorOf(title);
+      const anchor = createAnchor(title);
       token.attrSet("id", anchor);
       sections.push({ title, anchor, text: "" });
     } else if (section && (token.type === "inline" || token.type === "fence"))
@@ -110,7 +110,7 @@ function rewriteLink(token: LinkToken, page: Page, urls: ReadonlyMap<string, str
 const withoutComments = (markdown: string): string => markdown.replace(/<!--[\s\S]*?-->\n?/g, "");
 
 /** Returns the words of `<!-- search: words -->`: words of readers that the page itself does not use. */
-const searchWordsOf = (markdown: string): string =>
+const readSearchWords = (markdown: string): string =>
   /<!-- search: ([\s\S]*?) -->/.exec(markdown)?.[1] ?? "";
 
 /** Removes Markdown's marks except underscores, which belong to names such as `max_tokens`. */
@@ -118,7 +118,7 @@ const plainText = (markdown: string): string =>
   markdown.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");
 
 /** Returns the anchor that GitHub would generate, so that links in the READMEs work in both places. */
-const anchorOf = (title: string): string =>
+const createAnchor = (title: string): string =>
   title
     .toLowerCase()
     .replace(/[^\p{L}\p{N}\s-]/gu, "")

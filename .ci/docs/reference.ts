@@ -28,7 +28,7 @@ function configurationPage(definitions: readonly PluginDefinition[]): string {
       Object.entries((config ?? {}) as Record<string, TSchema>),
     ),
   ].sort(([a], [b]) => a.localeCompare(b));
-  const rows = sections.flatMap(([path, schema]) => keysOf(path, schema));
+  const rows = sections.flatMap(([path, schema]) => listKeys(path, schema));
   const intro =
     "Every key of `portico.json`, as the kernel and the plugins declare them. `*` stands for a name of yours. `portico config schema` prints the same as JSON Schema.";
   const table = rows.map(({ path, type, fallback, description }) => [
@@ -37,7 +37,7 @@ function configurationPage(definitions: readonly PluginDefinition[]): string {
     fallback,
     description,
   ]);
-  return `# Configuration keys\n\n${intro}\n\n${tableOf(["key", "type", "default", "what it is"], table)}`;
+  return `# Configuration keys\n\n${intro}\n\n${renderTable(["key", "type", "default", "what it is"], table)}`;
 }
 
 interface KeyRow {
@@ -48,32 +48,33 @@ interface KeyRow {
 }
 
 /** Returns the keys of a schema and of the objects in it. */
-function keysOf(path: string, schema: TSchema): KeyRow[] {
+function listKeys(path: string, schema: TSchema): KeyRow[] {
   const properties = schema["properties"] as Record<string, TSchema> | undefined;
   const patterns = schema["patternProperties"] as Record<string, TSchema> | undefined;
   const values = patterns && Object.values(patterns)[0];
-  if (values) return keysOf(`${path}.*`, values);
-  if (!properties || Object.keys(properties).length === 0) return [rowOf(path, schema)];
+  if (values) return listKeys(`${path}.*`, values);
+  if (!properties || Object.keys(properties).length === 0) return [createRow(path, schema)];
   return Object.entries(properties).flatMap(([name, property]) =>
-    keysOf(`${path}.${name}`, property),
+    listKeys(`${path}.${name}`, property),
   );
 }
 
-function rowOf(path: string, schema: TSchema): KeyRow {
+function createRow(path: string, schema: TSchema): KeyRow {
   const fallback = schema["default"];
   return {
     path,
-    type: typeOf(schema),
+    type: describeType(schema),
     fallback: fallback === undefined ? "" : code(JSON.stringify(fallback)),
     description: String(schema["description"] ?? ""),
   };
 }
 
-function typeOf(schema: TSchema): string {
+function describeType(schema: TSchema): string {
   if (schema["const"] !== undefined) return code(JSON.stringify(schema["const"]));
   const options = (schema["anyOf"] ?? schema["oneOf"]) as TSchema[] | undefined;
-  if (options) return [...new Set(options.map(typeOf))].slice(0, 12).join(" or ");
-  if (schema["type"] === "array") return `list of ${typeOf((schema["items"] ?? {}) as TSchema)}`;
+  if (options) return [...new Set(options.map(describeType))].slice(0, 12).join(" or ");
+  if (schema["type"] === "array")
+    return `list of ${describeType((schema["items"] ?? {}) as TSchema)}`;
   return String(schema["type"] ?? "any");
 }
 
@@ -113,9 +114,9 @@ async function commandsPage(definitions: readonly PluginDefinition[]): Promise<s
 }
 
 function commandSection(command: Command, prefix: string): string {
-  const line = usageOf(command, prefix);
+  const line = formatUsage(command, prefix);
   const rows = (command.commands ?? []).map((sub) => [
-    code(usageOf(sub, `${prefix} ${command.name}`)),
+    code(formatUsage(sub, `${prefix} ${command.name}`)),
     sub.summary,
   ]);
   const options = Object.entries(command.options ?? {}).map(([name, { value, description }]) => [
@@ -126,13 +127,13 @@ function commandSection(command: Command, prefix: string): string {
     `## portico ${command.name}`,
     `${command.summary}.`,
     command.description ?? "",
-    rows.length > 0 ? tableOf(["command", "what it does"], rows) : `\`\`\`sh\n${line}\n\`\`\``,
-    options.length > 0 ? tableOf(["option", "what it does"], options) : "",
+    rows.length > 0 ? renderTable(["command", "what it does"], rows) : `\`\`\`sh\n${line}\n\`\`\``,
+    options.length > 0 ? renderTable(["option", "what it does"], options) : "",
   ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
-function usageOf({ name, args = [] }: Command, prefix: string): string {
+function formatUsage({ name, args = [] }: Command, prefix: string): string {
   const words = args.map((arg) => {
     const word = arg.name.toUpperCase();
     return arg.optional ? `[${word}]` : word;
@@ -152,12 +153,12 @@ function errorsPage(definitions: readonly PluginDefinition[]): string {
   const intro =
     "Errors that plugins declare: the code, the HTTP status and the message. `{name}` stands for a value of the request. The forms of errors are in [Configuration](/docs/configuration).";
   const sorted = rows.sort(([a = ""], [b = ""]) => a.localeCompare(b));
-  return `# Error codes\n\n${intro}\n\n${tableOf(["code", "status", "message", "plugin"], sorted)}`;
+  return `# Error codes\n\n${intro}\n\n${renderTable(["code", "status", "message", "plugin"], sorted)}`;
 }
 
 const code = (text: string): string => `\`${text.replaceAll("`", "'")}\``;
 
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]): string =>
     `| ${cells.map((cell) => cell.replaceAll("|", "\\|").replaceAll("\n", " ")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n");

@@ -7,7 +7,7 @@ import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import type { ConfigCheckSubject, ConfigFault, Paths } from "../contract/index.ts";
 import type { Evaluation } from "./active.ts";
 import type { ConfigProblem } from "./config-error.ts";
-import { lineOf } from "./evaluate.ts";
+import { findLine } from "./evaluate.ts";
 import type { Reading } from "./read.ts";
 import type { SectionOwner, SectionRegistry } from "./sections.ts";
 
@@ -26,7 +26,7 @@ export interface Assessment {
 }
 
 /**
- * Runs the check of every owner, except those in `passOver`, and those whose sections violate their schemas, on which
+ * Runs the check of every owner, except those in `skippedOwners`, and those whose sections violate their schemas, on which
  * the check relies.
  */
 export async function assess(
@@ -36,19 +36,19 @@ export async function assess(
   { paths, names = () => undefined }: Surroundings,
   skippedOwners: ReadonlySet<string> = new Set(),
 ): Promise<Assessment> {
-  const broken = evaluated.problems().map(({ key }) => key);
+  const brokenKeys = evaluated.problems().map(({ key }) => key);
   const unchecked = new Set<string>();
   const subject: ConfigCheckSubject = { config: evaluated.value, paths, names, env: reading.env };
   const results = sections.owners().map(async (owner) => {
     if (!owner.check || skippedOwners.has(owner.name)) return [];
-    if (isBroken(owner, broken)) {
+    if (isBroken(owner, brokenKeys)) {
       unchecked.add(owner.name);
       return [];
     }
     return runCheck(owner, subject);
   });
   const faults = (await Promise.all(results)).flat();
-  return { faults: distinct(faults).map((fault) => toProblem(fault, reading)), unchecked };
+  return { faults: keepOnePerPlace(faults).map((fault) => toProblem(fault, reading)), unchecked };
 }
 
 /** Whether a problem is in one of the owner's sections, or in an object that contains the section. */
@@ -73,7 +73,7 @@ async function runCheck(
 }
 
 /** Keeps one fault per place, because several plugins may check the same reference. */
-function distinct(faults: readonly ConfigFault[]): ConfigFault[] {
+function keepOnePerPlace(faults: readonly ConfigFault[]): ConfigFault[] {
   const byPlace = new Map<string, ConfigFault>();
   for (const fault of faults) {
     const key = formatKeyPath(fault.path);
@@ -84,5 +84,5 @@ function distinct(faults: readonly ConfigFault[]): ConfigFault[] {
 }
 
 function toProblem({ path, message, nearest, hint }: ConfigFault, reading: Reading): ConfigProblem {
-  return { key: formatKeyPath(path), message, line: lineOf(reading, path), nearest, hint };
+  return { key: formatKeyPath(path), message, line: findLine(reading, path), nearest, hint };
 }

@@ -18,7 +18,7 @@ export function composeSchema(definitions: Iterable<ConfigSchemas>): TObject {
   for (const schemas of definitions) {
     for (const [path, schema] of Object.entries(schemas)) {
       let branch = root;
-      for (const step of path.split(".")) branch = childOf(branch, step);
+      for (const step of path.split(".")) branch = getOrCreateChild(branch, step);
       branch.schema = branch.schema ? mergeSchemas(branch.schema, strict(schema)) : strict(schema);
     }
   }
@@ -26,7 +26,7 @@ export function composeSchema(definitions: Iterable<ConfigSchemas>): TObject {
 }
 
 /** Returns the child branch for a step, and creates it if it is missing. */
-function childOf({ children }: Branch, step: string): Branch {
+function getOrCreateChild({ children }: Branch, step: string): Branch {
   const child = children.get(step) ?? { schema: undefined, children: new Map() };
   children.set(step, child);
   return child;
@@ -44,7 +44,7 @@ function composeBranch(branch: Branch): TSchema {
 
 function mergeSchemas(first: TSchema, second: TSchema): TSchema {
   if (!isMap(first) || !isMap(second))
-    return sameShape(first, second) ? first : either(first, second);
+    return hasSameShape(first, second) ? first : uniteSchemas(first, second);
   const members: Record<string, TSchema> = { ...first["properties"] };
   for (const [key, schema] of Object.entries(
     (second["properties"] ?? {}) as Record<string, TSchema>,
@@ -53,10 +53,10 @@ function mergeSchemas(first: TSchema, second: TSchema): TSchema {
   const rests = [mapValueSchema(first), mapValueSchema(second)].filter(
     (rest) => rest !== undefined,
   );
-  const open = first["additionalProperties"] === true || second["additionalProperties"] === true;
+  const isOpen = first["additionalProperties"] === true || second["additionalProperties"] === true;
   const rest = rests.length === 2 ? mergeSchemas(rests[0]!, rests[1]!) : rests[0];
   const merged = Type.Object(members, {
-    additionalProperties: rest ?? open,
+    additionalProperties: rest ?? isOpen,
     description: first["description"] ?? second["description"],
     default: first["default"] ?? second["default"],
   });
@@ -65,7 +65,7 @@ function mergeSchemas(first: TSchema, second: TSchema): TSchema {
 
 // A plugin and the one that replaces it may define the same path: either schema may apply, and the later default
 // counts.
-function either(first: TSchema, second: TSchema): TSchema {
+function uniteSchemas(first: TSchema, second: TSchema): TSchema {
   const schema = Type.Union([second, first], {
     description: second["description"] ?? first["description"],
     default: second["default"] ?? first["default"],
@@ -75,7 +75,7 @@ function either(first: TSchema, second: TSchema): TSchema {
 
 // Two owners may describe one key in different words, but its type must be the same. `Unsafe` is for owners that only
 // read it.
-function sameShape(first: TSchema, second: TSchema): boolean {
+function hasSameShape(first: TSchema, second: TSchema): boolean {
   const shape = ({ description: _d, ...rest }: TSchema) => JSON.stringify(rest);
   return second[Kind] === "Unsafe" || shape(first) === shape(second);
 }
@@ -84,22 +84,22 @@ function sameShape(first: TSchema, second: TSchema): boolean {
 export function schemaAt(schema: TSchema, path: KeyPath): TSchema | undefined {
   if (path.length === 0 || schema[Kind] === "Any" || schema[Kind] === "Unknown") return schema;
   const variants = (schema["anyOf"] ?? schema["allOf"]) as TSchema[] | undefined;
-  if (variants) return firstDefined(variants, (variant) => schemaAt(variant, path));
-  const [step, ...further] = path;
-  const next =
+  if (variants) return findDefined(variants, (variant) => schemaAt(variant, path));
+  const [step, ...remainingPath] = path;
+  const nextSchema =
     typeof step === "number"
       ? (schema["items"] as TSchema | undefined)
-      : schemaOfMember(schema, step as string);
-  return next && schemaAt(next, further);
+      : findMemberSchema(schema, step as string);
+  return nextSchema && schemaAt(nextSchema, remainingPath);
 }
 
-function schemaOfMember(schema: TSchema, name: string): TSchema | undefined {
+function findMemberSchema(schema: TSchema, name: string): TSchema | undefined {
   const members = (schema["properties"] ?? {}) as Record<string, TSchema>;
   if (Object.hasOwn(members, name)) return members[name];
   return schema["additionalProperties"] === true ? Type.Unknown() : mapValueSchema(schema);
 }
 
-function firstDefined<T, R>(items: readonly T[], map: (item: T) => R | undefined): R | undefined {
+function findDefined<T, R>(items: readonly T[], map: (item: T) => R | undefined): R | undefined {
   for (const item of items) {
     const result = map(item);
     if (result !== undefined) return result;
@@ -111,34 +111,39 @@ function firstDefined<T, R>(items: readonly T[], map: (item: T) => R | undefined
  * Returns the changed keys that take effect at the next start: those whose schema, or one above it, has `atNextStart:
  * true`.
  */
-export function keysAtNextStart(schema: TSchema, changed: readonly string[]): string[] {
+export function findKeysAtNextStart(schema: TSchema, changed: readonly string[]): string[] {
   return changed.flatMap((key) => {
     const path = parseKeyPath(key);
     const isMarked = path.some((_, at) => isAtNextStart(schemaAt(schema, path.slice(0, at + 1))));
     if (isMarked) return [key];
     // The key may be a whole section that was added or removed.
-    const below = schemaAt(schema, path);
-    return below ? markedKeys(below).map((marked) => `${key}.${marked}`) : [];
+    const sectionSchema = schemaAt(schema, path);
+    return sectionSchema ? findMarkedKeys(sectionSchema).map((marked) => `${key}.${marked}`) : [];
   });
 }
 
 const isAtNextStart = (schema: TSchema | undefined): boolean => schema?.["atNextStart"] === true;
 
-function markedKeys(schema: TSchema): string[] {
-  return allKeys(schema).filter((key) => isAtNextStart(schemaAt(schema, parseKeyPath(key))));
+function findMarkedKeys(schema: TSchema): string[] {
+  return listAllKeys(schema).filter((key) => isAtNextStart(schemaAt(schema, parseKeyPath(key))));
 }
 
 /** Returns the keys that an object schema names. */
-export function namedKeys(schema: TSchema | undefined): string[] {
+export function listNamedKeys(schema: TSchema | undefined): string[] {
   if (!schema) return [];
   const variants = (schema["anyOf"] ?? schema["allOf"] ?? []) as TSchema[];
-  return [...new Set([...Object.keys(schema["properties"] ?? {}), ...variants.flatMap(namedKeys)])];
+  return [
+    ...new Set([...Object.keys(schema["properties"] ?? {}), ...variants.flatMap(listNamedKeys)]),
+  ];
 }
 
 /** Returns every named path of a schema in dotted form, without the entries of maps. */
-export function allKeys(schema: TSchema, prefix = ""): string[] {
-  return namedKeys(schema).flatMap((key) => {
-    const below = schemaAt(schema, [key]);
-    return [`${prefix}${key}`, ...(below ? allKeys(below, `${prefix}${key}.`) : [])];
+export function listAllKeys(schema: TSchema, prefix = ""): string[] {
+  return listNamedKeys(schema).flatMap((key) => {
+    const memberSchema = schemaAt(schema, [key]);
+    return [
+      `${prefix}${key}`,
+      ...(memberSchema ? listAllKeys(memberSchema, `${prefix}${key}.`) : []),
+    ];
   });
 }

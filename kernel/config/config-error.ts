@@ -31,14 +31,14 @@ export function problemText({ key, message, line, column, nearest, hint }: Confi
   const at = key === "" && column !== undefined ? `, column ${column}` : "";
   const place = line === undefined ? "" : `line ${line}${at}: `;
   const subject = key === "" ? "" : `${key} `;
-  return `${place}${subject}${message}${advice(nearest, hint)}`;
+  return `${place}${subject}${message}${formatAdvice(nearest, hint)}`;
 }
 
-function advice(nearest: string | undefined, hint: string | undefined): string {
+function formatAdvice(nearest: string | undefined, hint: string | undefined): string {
   if (nearest !== undefined) return `; did you mean ${nearest}?`;
   return hint ? `; ${hint}` : "";
 }
 
 /** Describes a problem without its place. */
-export const placelessText = ({ key, message }: ConfigProblem): string =>
+export const describeWithoutPlace = ({ key, message }: ConfigProblem): string =>
   problemText({ key, message });

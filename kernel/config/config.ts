@@ -15,11 +15,11 @@ import type { OnChange } from "./diff.ts";
 import type { ConfigEdit } from "./edits.ts";
 import type { Environment } from "./environment.ts";
 import { ConfigFollower, type FileProblem } from "./follow.ts";
-import { versionOf } from "./history.ts";
-import { editsForImport, type PortableConfig, withoutSecretValues } from "./portable.ts";
-import { type ConfigOptions, idOf, read, type Source, sourceOf } from "./read.ts";
+import { computeVersion } from "./history.ts";
+import { planImport, type PortableConfig, replaceSecrets } from "./portable.ts";
+import { type ConfigOptions, identifySource, read, type Source, readSource } from "./read.ts";
 import type { KernelConfig } from "./schema.ts";
-import { secretsIn } from "./secrets.ts";
+import { collectSecrets } from "./secrets.ts";
 import { type LoadCheck, SectionRegistry } from "./sections.ts";
 import { ConfigValidator } from "./validate.ts";
 import { ConfigVersions, type VersionInfo } from "./versions.ts";
@@ -27,7 +27,7 @@ import { type ConfigWritten, ConfigWriter, type WriteOptions } from "./write.ts"
 
 /** Reads the file. Throws a `ConfigError` if it is not JSON5; `check` validates its content. */
 export async function openConfig(options: ConfigOptions): Promise<ConfigStore> {
-  return new ConfigStore(options, await sourceOf(options));
+  return new ConfigStore(options, await readSource(options));
 }
 
 export class ConfigStore {
@@ -93,12 +93,12 @@ export class ConfigStore {
 
   /** The secrets of the active configuration, for redaction. */
   secrets(): string[] {
-    return secretsIn(this.current, this.composed);
+    return collectSecrets(this.current, this.composed);
   }
 
   /** Identifies the active state of the files, for the processes that share them. */
   get id(): string {
-    return idOf(this.#active.reading.source);
+    return identifySource(this.#active.reading.source);
   }
 
   // Schemas and validation
@@ -186,7 +186,7 @@ export class ConfigStore {
 
   /** Identifies the text on disk. A change can be made conditional on it. */
   async version(): Promise<string> {
-    return versionOf((await sourceOf(this.#options)).text);
+    return computeVersion((await readSource(this.#options)).text);
   }
 
   /** Returns the stored versions, oldest first. */
@@ -212,7 +212,7 @@ export class ConfigStore {
   /** Returns the content of the file for another gateway, with a reference to a variable in place of each secret. */
   exported(): PortableConfig & { version: string } {
     const { source, raw } = this.#active.reading;
-    return { ...withoutSecretValues(raw, this.composed), version: versionOf(source.text) };
+    return { ...replaceSecrets(raw, this.composed), version: computeVersion(source.text) };
   }
 
   /** Replaces the content of the file by an exported configuration. Existing secrets and comments stay. */
@@ -220,6 +220,6 @@ export class ConfigStore {
     configuration: Readonly<Record<string, unknown>>,
     options: WriteOptions = {},
   ): Promise<ConfigWritten> {
-    return this.change(editsForImport(configuration, this.raw, this.composed), options);
+    return this.change(planImport(configuration, this.raw, this.composed), options);
   }
 }

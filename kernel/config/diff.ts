@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../text/key-path.ts";
 
 /** Returns the keys whose values differ, as deep as both sides are objects: `["gateway.port", "channels.main"]`. */
-export function changedKeys(previous: unknown, next: unknown, at: KeyPath = []): string[] {
+export function findChangedKeys(previous: unknown, next: unknown, at: KeyPath = []): string[] {
   if (!isRecord(previous) || !isRecord(next))
     return isDeepStrictEqual(previous, next) ? [] : [formatKeyPath(at)];
   const keys = new Set([...Object.keys(previous), ...Object.keys(next)]);
   return [...keys].flatMap((key) =>
-    changedKeys(valueAt(previous, [key]), valueAt(next, [key]), [...at, key]),
+    findChangedKeys(valueAt(previous, [key]), valueAt(next, [key]), [...at, key]),
   );
 }
 

@@ -12,27 +12,28 @@ import { maskText } from "./secrets.ts";
  * Returns the differences. Descends while both sides are objects, so that it names an entry of a map and not the whole
  * map.
  */
-export function differencesBetween(
+export function findDifferences(
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,
   schema: TSchema,
 ): ConfigDifference[] {
   const compare = (earlier: unknown, later: unknown, path: KeyPath): ConfigDifference[] => {
     if (isDeepStrictEqual(earlier, later)) return [];
-    const [left, right] = [membersOf(earlier), membersOf(later)];
+    const [earlierMembers, laterMembers] = [getMembers(earlier), getMembers(later)];
     const isWholeEntry = (earlier === undefined || later === undefined) && isEntry(path, schema);
-    if (!left || !right || isWholeEntry) return [difference(earlier, later, path, schema)];
-    const names = [...new Set([...Object.keys(left), ...Object.keys(right)])];
-    if (names.length === 0) return [difference(earlier, later, path, schema)];
+    if (!earlierMembers || !laterMembers || isWholeEntry)
+      return [describeDifference(earlier, later, path, schema)];
+    const names = [...new Set([...Object.keys(earlierMembers), ...Object.keys(laterMembers)])];
+    if (names.length === 0) return [describeDifference(earlier, later, path, schema)];
     return names.flatMap((name) =>
-      compare(ownMember(left, name), ownMember(right, name), [...path, name]),
+      compare(ownMember(earlierMembers, name), ownMember(laterMembers, name), [...path, name]),
     );
   };
   return compare(before, after, []);
 }
 
 /** Returns the members of an object; none for a missing section, and undefined for a value that is no object. */
-function membersOf(value: unknown): Record<string, unknown> | undefined {
+function getMembers(value: unknown): Record<string, unknown> | undefined {
   if (value === undefined) return {};
   return isRecord(value) ? value : undefined;
 }
@@ -44,7 +45,7 @@ function isEntry(path: KeyPath, schema: TSchema): boolean {
   return path.length > 0 && isMapOfEntries(schemaAt(schema, path.slice(0, -1)));
 }
 
-function difference(
+function describeDifference(
   before: unknown,
   after: unknown,
   path: KeyPath,

@@ -36,7 +36,7 @@ export function refuseLostEntries(
 ): void {
   const removed = edits.filter(isRemoval).map(({ path }) => formatKeyPath(path));
   const isNamed = (key: string) => removed.some((path) => isAtOrBelow(key, path));
-  const lostPaths = entriesOf(before, schema, [])
+  const lostPaths = listEntries(before, schema, [])
     .filter((path) => valueAt(after, path) === undefined)
     .map(formatKeyPath)
     .filter((key) => !isNamed(key));
@@ -54,7 +54,7 @@ export function refuseWholeMaps(
   schema: TSchema,
 ): void {
   for (const { path } of edits.filter(isRemoval)) {
-    const entries = entriesOf(valueAt(before, path), schemaAt(schema, path), path);
+    const entries = listEntries(valueAt(before, path), schemaAt(schema, path), path);
     if (entries.length === 0) continue;
     const key = formatKeyPath(path);
     throw errors.wholeMapRemoved(
@@ -65,14 +65,14 @@ export function refuseWholeMaps(
 }
 
 /** Returns the paths of all entries of maps in a value, such as `hooks.entries.hello`. */
-function entriesOf(value: unknown, schema: TSchema | undefined, path: KeyPath): KeyPath[] {
+function listEntries(value: unknown, schema: TSchema | undefined, path: KeyPath): KeyPath[] {
   if (!schema || !isRecord(value)) return [];
   const isMap = isMapOfEntries(schema);
   const properties = (schema["properties"] ?? {}) as Record<string, unknown>;
   return Object.entries(value).flatMap(([name, item]) => {
-    const below = entriesOf(item, schemaAt(schema, [name]), [...path, name]);
+    const nestedEntries = listEntries(item, schemaAt(schema, [name]), [...path, name]);
     const isEntry = isMap && !Object.hasOwn(properties, name);
-    return isEntry ? [[...path, name], ...below] : below;
+    return isEntry ? [[...path, name], ...nestedEntries] : nestedEntries;
   });
 }
 

@@ -43,45 +43,45 @@ export function readEnvFile(file: string): string {
  * Adds the variables of the file to those of `env`, which take precedence. Throws a `ConfigError` for a line that is
  * not `NAME=value`, without showing the line.
  */
-export function withVariables(
+export function addVariables(
   env: Environment,
   file: string,
   text = readEnvFile(file),
 ): Environment {
-  return { ...parseEnv(plainLines(text.replace(/^\uFEFF/, ""), basename(file))), ...env };
+  return { ...parseEnv(extractAssignments(text.replace(/^\uFEFF/, ""), basename(file))), ...env };
 }
 
 /**
  * Returns the assignments without `export`. Each is checked here, because it depends on Node's version which lines its
  * parser skips and how it treats text before a name.
  */
-function plainLines(text: string, name: string): string {
+function extractAssignments(text: string, name: string): string {
   let lines = "";
   let at = 0;
   while (at < text.length) {
-    const blank = matchAt(BLANK_OR_COMMENT, text, at);
-    if (blank !== undefined) {
-      at += Math.max(blank.length, 1);
+    const skippedText = matchAt(BLANK_OR_COMMENT, text, at);
+    if (skippedText !== undefined) {
+      at += Math.max(skippedText.length, 1);
       continue;
     }
     const start = at + (matchAt(EXPORT, text, at) ?? "").length;
-    const end = endOfAssignment(text, start, name);
+    const end = findAssignmentEnd(text, start, name);
     lines += text.slice(start, end);
     at = end;
   }
   return lines;
 }
 
-function endOfAssignment(text: string, start: number, name: string): number {
+function findAssignmentEnd(text: string, start: number, name: string): number {
   const variable = matchAt(NAME, text, start);
-  if (variable === undefined) throw wrongLine(text, start, "this line is not NAME=value", name);
+  if (variable === undefined) throw lineError(text, start, "this line is not NAME=value", name);
   const value = start + variable.length;
   const quoted = matchAt(QUOTED, text, value);
   if (quoted === undefined) return value + (matchAt(LINE, text, value) ?? "").length;
   const afterQuote = value + quoted.length;
   const rest = matchAt(BLANK_OR_COMMENT, text, afterQuote);
   if (rest === undefined)
-    throw wrongLine(text, afterQuote, "there is text after the closing quote", name);
+    throw lineError(text, afterQuote, "there is text after the closing quote", name);
   return afterQuote + rest.length;
 }
 
@@ -90,7 +90,7 @@ function matchAt(pattern: RegExp, text: string, at: number): string | undefined 
   return pattern.exec(text)?.[0];
 }
 
-function wrongLine(text: string, at: number, message: string, name: string): ConfigError {
+function lineError(text: string, at: number, message: string, name: string): ConfigError {
   const line = text.slice(0, at).split("\n").length;
   return new ConfigError([{ key: "", line, message }], name);
 }

@@ -4,9 +4,9 @@ import { fillDefaults, mapValueSchema } from "../schema/defaults.ts";
 import { formatKeyPath, type KeyPath, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { didYouMean } from "../text/nearest.ts";
 import { type Problem, problemsIn } from "../schema/problems.ts";
-import { allKeys, namedKeys, schemaAt } from "./compose.ts";
+import { listAllKeys, listNamedKeys, schemaAt } from "./compose.ts";
 import type { ConfigProblem } from "./config-error.ts";
-import { entriesOf, nodeAt } from "./json5/parse.ts";
+import { listEntries, findNode } from "./json5/parse.ts";
 import type { Reading } from "./read.ts";
 import { expandReferences } from "./references.ts";
 import { refusalsIn } from "./refusals.ts";
@@ -24,7 +24,7 @@ export function evaluate(reading: Reading, schema: TSchema) {
   );
   const value = fillDefaults(schema, expanded.value, "sections") as Record<string, unknown>;
   const schemaProblems = problemsIn(Errors(schema, [], value), value);
-  const valueProblems = firstOfEachPath(
+  const valueProblems = keepFirstPerPath(
     [...refusalsIn(value, schema, references), ...schemaProblems],
     expanded.problems,
   );
@@ -38,7 +38,7 @@ export function evaluate(reading: Reading, schema: TSchema) {
 /**
  * Keeps one problem per path, because a value whose variable is unset, or that is refused, violates the schema as well.
  */
-function firstOfEachPath(problems: readonly Problem[], before: readonly Problem[]): Problem[] {
+function keepFirstPerPath(problems: readonly Problem[], before: readonly Problem[]): Problem[] {
   const paths = new Set(before.map(({ path }) => formatKeyPath(path)));
   return problems.filter(({ path }) => {
     const key = formatKeyPath(path);
@@ -66,7 +66,7 @@ function explain(
   schema: TSchema,
 ): ConfigProblem {
   const key = formatKeyPath(path);
-  const line = lineOf(reading, path);
+  const line = findLine(reading, path);
   if (kind !== "unknown") {
     const isMap = isMapOfEntries(schemaAt(schema, path)) && Array.isArray(valueAt(value, path));
     return {
@@ -87,20 +87,20 @@ function suggestFix(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "neares
   const [map, entry] = [path.slice(0, -2), path.at(-2)];
   const isName = path.at(-1) === "name" || path.at(-1) === "id";
   const isEntry = typeof entry === "string" && isMapOfEntries(schemaAt(schema, map));
-  if (isName && isEntry && !namedKeys(schemaAt(schema, map)).includes(entry))
+  if (isName && isEntry && !listNamedKeys(schemaAt(schema, map)).includes(entry))
     return {
       hint: `${formatKeyPath(map)} is a map by name, and the name of this entry is its key, ${entry}`,
     };
-  const nearest = nearestKey(path, schema);
-  return nearest === undefined ? { hint: siblingsHint(path, schema) } : { nearest };
+  const nearest = findNearestKey(path, schema);
+  return nearest === undefined ? { hint: describeSiblings(path, schema) } : { nearest };
 }
 
 const MAX_SIBLINGS = 15;
 
 /** Lists the known keys at this place, if they are few enough. */
-function siblingsHint(path: KeyPath, schema: TSchema): string | undefined {
+function describeSiblings(path: KeyPath, schema: TSchema): string | undefined {
   const parent = path.slice(0, -1);
-  const siblings = namedKeys(schemaAt(schema, parent));
+  const siblings = listNamedKeys(schemaAt(schema, parent));
   if (parent.length === 0 || siblings.length === 0 || siblings.length > MAX_SIBLINGS)
     return undefined;
   return `${formatKeyPath(parent)} knows ${siblings.join(", ")}`;
@@ -111,8 +111,9 @@ export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | 
   const below = path.findIndex((_, i) => schemaAt(schema, path.slice(0, i + 1)) === undefined);
   if (below === -1) return undefined;
   const { nearest: near, hint } = suggestFix(path.slice(0, below + 1), schema);
-  const whole = near === undefined ? [] : [...parseKeyPath(near), ...path.slice(below + 1)];
-  const nearest = near !== undefined && schemaAt(schema, whole) ? formatKeyPath(whole) : near;
+  const completedPath = near === undefined ? [] : [...parseKeyPath(near), ...path.slice(below + 1)];
+  const nearest =
+    near !== undefined && schemaAt(schema, completedPath) ? formatKeyPath(completedPath) : near;
   return { key: formatKeyPath(path), message: UNKNOWN, nearest, hint };
 }
 
@@ -120,14 +121,14 @@ export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | 
  * Finds the known key that was probably meant. Siblings come first: by their spelling, then one that contains the word
  * (`timeout`, `shutdownTimeoutMs`); then, for a key near the top, keys of the same section and of others.
  */
-function nearestKey(path: KeyPath, schema: TSchema): string | undefined {
+function findNearestKey(path: KeyPath, schema: TSchema): string | undefined {
   const word = String(path.at(-1));
   const parent = path.slice(0, -1);
-  const siblings = namedKeys(schemaAt(schema, parent));
+  const siblings = listNamedKeys(schemaAt(schema, parent));
   const sibling = didYouMean(word, siblings) ?? findByPart(word, siblings);
   if (sibling !== undefined) return formatKeyPath([...parent, sibling]);
   if (path.length > NEAR_TOP) return undefined;
-  const keys = allKeys(schema);
+  const keys = listAllKeys(schema);
   const sameSection = keys.filter((key) => key.startsWith(`${String(path[0])}.`));
   return findKeyByName(word, sameSection) ?? findKeyByName(word, keys);
 }
@@ -153,10 +154,10 @@ function findKeyByName(word: string, keys: readonly string[]): string | undefine
 }
 
 // A missing key has no line in the file, so the line is that of its object.
-export function lineOf({ node }: Reading, path: KeyPath): number | undefined {
+export function findLine({ node }: Reading, path: KeyPath): number | undefined {
   for (let depth = path.length; depth > 0; depth--) {
-    const parent = nodeAt(node, path.slice(0, depth - 1));
-    const entry = parent && entriesOf(parent).find(({ key }) => key === path[depth - 1]);
+    const parent = findNode(node, path.slice(0, depth - 1));
+    const entry = parent && listEntries(parent).find(({ key }) => key === path[depth - 1]);
     if (entry) return entry.line;
   }
   return undefined;

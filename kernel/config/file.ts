@@ -3,7 +3,7 @@ import { promises } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { openAlone } from "../files/open-alone.ts";
-import { reasonOf } from "../files/reason.ts";
+import { describeReason } from "../files/reason.ts";
 import { errors } from "./errors.ts";
 
 /** Reads a file; undefined if it does not exist. Throws `invalid_config` if it cannot be read or is not UTF-8. */
@@ -29,14 +29,14 @@ export async function editFile(
   edit: (text: string | undefined) => Promise<string | undefined>,
 ): Promise<boolean> {
   const target = await promises.realpath(file).catch(() => file);
-  const lock = await lockFor(target, file);
+  const lock = await acquireLock(target, file);
   try {
     for (;;) {
-      const before = await readText(target);
-      const text = await edit(before);
-      if (text === undefined || text === before) return false;
+      const originalText = await readText(target);
+      const text = await edit(originalText);
+      if (text === undefined || text === originalText) return false;
       await writeTo(lock.handle, text, file);
-      if ((await readText(target)) !== before) continue;
+      if ((await readText(target)) !== originalText) continue;
       await replaceFile(lock.path, target, file);
       lock.renamed = true;
       return true;
@@ -48,7 +48,7 @@ export async function editFile(
 }
 
 /** Creates the temporary file, which is also the lock until it is renamed. */
-async function lockFor(target: string, file: string) {
+async function acquireLock(target: string, file: string) {
   const directory = dirname(target);
   const path = join(directory, `.${basename(target)}.tmp`);
   try {
@@ -86,6 +86,6 @@ async function syncDirectory(directory: string): Promise<void> {
 }
 
 function unusableFile(verb: "read" | "written", file: string, cause: unknown): Error {
-  const values = { file: basename(file), verb, reason: reasonOf(cause) };
+  const values = { file: basename(file), verb, reason: describeReason(cause) };
   return errors.unusableFile(values, { cause });
 }

@@ -2,19 +2,19 @@
 import { isPorticoError } from "../errors.ts";
 import type { Dispose, Logger } from "../contract/index.ts";
 import type { ActiveConfig } from "./active.ts";
-import { keysAtNextStart } from "./compose.ts";
-import { changedKeys, type OnChange } from "./diff.ts";
+import { findKeysAtNextStart } from "./compose.ts";
+import { findChangedKeys, type OnChange } from "./diff.ts";
 import { ConfigError } from "./config-error.ts";
 import { errors } from "./errors.ts";
 import { evaluate } from "./evaluate.ts";
 import {
   type ConfigOptions,
-  idOf,
+  identifySource,
   isSame,
   type Reading,
   read,
   type Source,
-  sourceOf,
+  readSource,
 } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 import type { ConfigVersions } from "./versions.ts";
@@ -76,7 +76,10 @@ export class ConfigFollower {
   awaitingStart(): string[] {
     if (!this.#atStart) return [];
     const { active, sections } = this.#parts;
-    return keysAtNextStart(sections.composed, changedKeys(this.#atStart, active.evaluated.value));
+    return findKeysAtNextStart(
+      sections.composed,
+      findChangedKeys(this.#atStart, active.evaluated.value),
+    );
   }
 
   /** Applies the files as they are now; `problem` says why they cannot be applied. */
@@ -158,35 +161,35 @@ export class ConfigFollower {
     const { value, problems } = evaluate(reading, sections.composed);
     const violations = problems();
     if (violations.length > 0) throw new ConfigError(violations, name);
-    const before = { reading: active.reading, value: active.evaluated.value };
-    const keys = changedKeys(before.value, value);
+    const previous = { reading: active.reading, value: active.evaluated.value };
+    const keys = findChangedKeys(previous.value, value);
     active.activate(reading);
     const haveVariablesChanged =
-      String(before.reading.source.variables) !== String(source.variables);
-    if (keys.length > 0 || haveVariablesChanged) await this.#announce(keys, before, source);
+      String(previous.reading.source.variables) !== String(source.variables);
+    if (keys.length > 0 || haveVariablesChanged) await this.#announce(keys, previous, source);
   }
 
   /** All processes that share the file apply the change, or all return to the active configuration. */
   async #announce(
     keys: string[],
-    before: { reading: Reading; value: Record<string, unknown> },
+    previous: { reading: Reading; value: Record<string, unknown> },
     source: Source,
   ): Promise<void> {
     const { active, options, name } = this.#parts;
     const announce = this.#onChange;
     if (!announce) return;
     const agree = options.link?.agree;
-    const next = () => active.evaluated.value;
+    const currentValue = () => active.evaluated.value;
     let hasVoted = false;
     try {
-      await announce({ keys, next: next(), previous: before.value, back: false });
+      await announce({ keys, next: currentValue(), previous: previous.value, back: false });
       hasVoted = true;
-      await agree?.("config", idOf(source));
+      await agree?.("config", identifySource(source));
     } catch (cause) {
-      if (!hasVoted) agree?.("config", idOf(source), cause as Error).catch(() => {});
-      const refusedValue = next();
-      active.activate(before.reading);
-      await announce({ keys, next: next(), previous: refusedValue, back: true }).catch(
+      if (!hasVoted) agree?.("config", identifySource(source), cause as Error).catch(() => {});
+      const refusedValue = currentValue();
+      active.activate(previous.reading);
+      await announce({ keys, next: currentValue(), previous: refusedValue, back: true }).catch(
         (error: Error) =>
           this.#log?.error(
             { err: error },
@@ -210,7 +213,7 @@ export class ConfigFollower {
   }
 
   #readSource(): Promise<Source> {
-    return sourceOf(this.#parts.options).catch((error: Error) => ({
+    return readSource(this.#parts.options).catch((error: Error) => ({
       text: undefined,
       variables: error,
     }));

@@ -7,7 +7,7 @@ import type { TSchema } from "@sinclair/typebox";
 import { sha } from "../files/sha.ts";
 import { isRecord } from "../text/key-path.ts";
 import type { ConfigDifference } from "../contract/changes.ts";
-import { differencesBetween } from "./differences.ts";
+import { findDifferences } from "./differences.ts";
 import { editFile, readText } from "./file.ts";
 import { isBlank, parse, plainValue } from "./json5/parse.ts";
 import type { ChangeOrigin } from "../contract/changes.ts";
@@ -36,7 +36,7 @@ export interface VersionNote extends ChangeOrigin {
 }
 
 /** Identifies a text of the configuration file. It is the entity tag over HTTP. */
-export const versionOf = (text: string | undefined): string => sha(text ?? "").slice(0, 16);
+export const computeVersion = (text: string | undefined): string => sha(text ?? "").slice(0, 16);
 
 /** Returns the path of the history of a configuration file. A file outside the home has a separate history. */
 export function historyFileFor(home: string, state: string, config: string): string {
@@ -59,22 +59,29 @@ export class ConfigHistory {
 
   /** Returns the versions, oldest first. A damaged history counts as empty. */
   async list(): Promise<ConfigVersion[]> {
-    return versionsIn(await readText(this.#file));
+    return parseVersions(await readText(this.#file));
   }
 
   /** Adds a text unless it already is the latest. Resolves to the id of its version. */
   async add(text: string, note: VersionNote): Promise<number> {
     let id = 0;
     await editFile(this.#file, async (stored) => {
-      const versions = versionsIn(stored);
+      const versions = parseVersions(stored);
       const latest = versions.at(-1);
       id = latest?.id ?? 0;
       if (latest?.text === text) return undefined;
       id += 1;
       const { at = new Date(), ...origin } = note;
-      const changes = latest ? changesBetween(latest.text, text, this.#schema()) : [];
+      const changes = latest ? compareTexts(latest.text, text, this.#schema()) : [];
       const keys = changes.map(({ key }) => key).slice(0, MAX_KEYS);
-      const added = { id, version: versionOf(text), at: at.toISOString(), ...origin, keys, text };
+      const added = {
+        id,
+        version: computeVersion(text),
+        at: at.toISOString(),
+        ...origin,
+        keys,
+        text,
+      };
       return JSON.stringify([...versions, added].slice(-MAX_VERSIONS));
     });
     return id;
@@ -83,9 +90,9 @@ export class ConfigHistory {
   /** Removes a version that was undone before it became active. */
   async drop(id: number): Promise<void> {
     await editFile(this.#file, async (stored) => {
-      const versions = versionsIn(stored);
-      const others = versions.filter((version) => version.id !== id);
-      return others.length === versions.length ? undefined : JSON.stringify(others);
+      const versions = parseVersions(stored);
+      const remaining = versions.filter((version) => version.id !== id);
+      return remaining.length === versions.length ? undefined : JSON.stringify(remaining);
     });
   }
 }
@@ -94,7 +101,7 @@ export class ConfigHistory {
  * Returns the version that an undo restores: the one before the latest change. Undoing an undo goes further back
  * instead of returning to the undone version, so that repeated undos walk through the history.
  */
-export function versionBefore(versions: readonly ConfigVersion[]): ConfigVersion | undefined {
+export function findUndoTarget(versions: readonly ConfigVersion[]): ConfigVersion | undefined {
   let at = versions.length - 1;
   for (;;) {
     const restored = versions[at]?.restored;
@@ -105,7 +112,7 @@ export function versionBefore(versions: readonly ConfigVersion[]): ConfigVersion
   }
 }
 
-function versionsIn(stored: string | undefined): ConfigVersion[] {
+function parseVersions(stored: string | undefined): ConfigVersion[] {
   try {
     const value: unknown = JSON.parse(stored ?? "[]");
     return Array.isArray(value) ? value.filter(isVersion) : [];
@@ -119,13 +126,13 @@ function isVersion(value: unknown): value is ConfigVersion {
 }
 
 /** Returns the differences between two texts; none if one is invalid. */
-export function changesBetween(before: string, after: string, schema: TSchema): ConfigDifference[] {
-  const [previous, next] = [contentOf(before), contentOf(after)];
-  return previous && next ? differencesBetween(previous, next, schema) : [];
+export function compareTexts(before: string, after: string, schema: TSchema): ConfigDifference[] {
+  const [previous, next] = [parseContent(before), parseContent(after)];
+  return previous && next ? findDifferences(previous, next, schema) : [];
 }
 
 /** Parses a text; undefined if it is not a JSON5 object. */
-export function contentOf(text: string): Record<string, unknown> | undefined {
+export function parseContent(text: string): Record<string, unknown> | undefined {
   try {
     const value = isBlank(text) ? {} : plainValue(parse(text));
     return isRecord(value) ? value : undefined;

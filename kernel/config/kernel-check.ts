@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { absolutePath } from "../files/paths.ts";
-import { reasonOf } from "../files/reason.ts";
+import { describeReason } from "../files/reason.ts";
 import { valueAt } from "../text/key-path.ts";
 import type { ConfigCheck, ConfigFault } from "../contract/index.ts";
 
@@ -14,7 +14,7 @@ export const kernelConfigCheck: ConfigCheck = ({ config }) => {
 /** Checks that the certificate and the key can be read and belong together. */
 function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
   const faults: ConfigFault[] = [];
-  const read = (name: "cert" | "key"): Buffer | undefined => {
+  const readOrReport = (name: "cert" | "key"): Buffer | undefined => {
     try {
       return readRegularFile(absolutePath(tls[name]));
     } catch (error) {
@@ -23,8 +23,8 @@ function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
       return undefined;
     }
   };
-  const cert = read("cert");
-  const key = read("key");
+  const cert = readOrReport("cert");
+  const key = readOrReport("key");
   if (!cert || !key) return faults;
   try {
     createSecureContext({ cert, key });
@@ -38,7 +38,7 @@ function checkTls(tls: { cert: string; key: string }): ConfigFault[] {
 
 function reasonFor(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException;
-  return code === "ENOENT" ? "it does not exist" : reasonOf(error);
+  return code === "ENOENT" ? "it does not exist" : describeReason(error);
 }
 
 /** Reads a file. Refuses devices such as /dev/zero, which never end. */

@@ -1,7 +1,7 @@
 /** Computes the result of a change to the file's text, and checks it before anything is written. */
 import { formatKeyPath, isAtOrBelow } from "../text/key-path.ts";
 import { type Assessment, assess } from "./assess.ts";
-import { ConfigError, type ConfigProblem, placelessText } from "./config-error.ts";
+import { ConfigError, type ConfigProblem, describeWithoutPlace } from "./config-error.ts";
 import {
   applyEdit,
   type ConfigEdit,
@@ -12,8 +12,8 @@ import {
 import { errors } from "./errors.ts";
 import type { Evaluation } from "./active.ts";
 import { evaluate, explainUnknown } from "./evaluate.ts";
-import { versionOf } from "./history.ts";
-import { type ConfigOptions, type Reading, read, type Source, variablesIn } from "./read.ts";
+import { computeVersion } from "./history.ts";
+import { type ConfigOptions, type Reading, read, type Source, readVariables } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 
 /** A change of the text: edits of keys, or a replacement of the whole text. */
@@ -52,7 +52,7 @@ export async function planChange(
   options: PlanOptions,
   target: Target,
 ): Promise<ChangePlan> {
-  const source: Source = { text, variables: variablesIn(target.options) };
+  const source: Source = { text, variables: readVariables(target.options) };
   checkVersion(text, options.expected);
   const plan =
     "edits" in change
@@ -67,7 +67,7 @@ export function isUnchanged({ before, after }: ChangePlan): boolean {
 }
 
 function checkVersion(text: string | undefined, expected: readonly string[] | undefined): void {
-  const version = versionOf(text);
+  const version = computeVersion(text);
   if (expected === undefined || expected.includes("*") || expected.includes(version)) return;
   throw errors.changedMeanwhile({ details: { version } });
 }
@@ -110,24 +110,30 @@ function planEdits(
 }
 
 /** Throws a `ConfigError` for new problems. Existing problems must not prevent a repair, so they are ignored. */
-async function checkPlan(plan: ChangePlan, how: PlanOptions, target: Target): Promise<void> {
+async function checkPlan(
+  plan: ChangePlan,
+  planOptions: PlanOptions,
+  target: Target,
+): Promise<void> {
   const { options, name, sections } = target;
-  const old = evaluate(plan.before, sections.composed);
-  const next = evaluate(plan.after, sections.composed);
+  const oldEvaluation = evaluate(plan.before, sections.composed);
+  const newEvaluation = evaluate(plan.after, sections.composed);
   const runChecks = async (reading: Reading, evaluated: Evaluation, passOver?: Set<string>) =>
-    how.mayLeaveOut ? NO_FAULTS : assess(reading, evaluated, sections, options, passOver);
-  const oldFaults = await runChecks(plan.before, old);
-  const { faults } = await runChecks(plan.after, next, oldFaults.unchecked);
-  const knownProblems = new Set([...old.problems(), ...oldFaults.faults].map(placelessText));
-  const unsetPaths = options.unsetAllowed ? pathsOfUnsetVariables(next) : [];
+    planOptions.mayLeaveOut ? NO_FAULTS : assess(reading, evaluated, sections, options, passOver);
+  const oldFaults = await runChecks(plan.before, oldEvaluation);
+  const { faults } = await runChecks(plan.after, newEvaluation, oldFaults.unchecked);
+  const knownProblems = new Set(
+    [...oldEvaluation.problems(), ...oldFaults.faults].map(describeWithoutPlace),
+  );
+  const unsetPaths = options.unsetAllowed ? listUnsetPaths(newEvaluation) : [];
   const isAboutUnset = ({ key }: ConfigProblem) =>
     unsetPaths.some((path) => isAtOrBelow(path, key));
-  const problems = [...next.problems(), ...faults].filter(
-    (problem) => !knownProblems.has(placelessText(problem)) && !isAboutUnset(problem),
+  const problems = [...newEvaluation.problems(), ...faults].filter(
+    (problem) => !knownProblems.has(describeWithoutPlace(problem)) && !isAboutUnset(problem),
   );
   if (problems.length > 0) throw new ConfigError(problems, name);
 }
 
-function pathsOfUnsetVariables({ references }: Evaluation): string[] {
+function listUnsetPaths({ references }: Evaluation): string[] {
   return references.filter(({ unset }) => unset.length > 0).map(({ path }) => formatKeyPath(path));
 }

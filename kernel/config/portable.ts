@@ -2,7 +2,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import { isRecord, type KeyPath, mapStrings, parseKeyPath, valueAt } from "../text/key-path.ts";
 import { schemaAt } from "./compose.ts";
-import { differencesBetween } from "./differences.ts";
+import { findDifferences } from "./differences.ts";
 import { type ConfigEdit, isMapOfEntries } from "./edits.ts";
 import { isWholeReference } from "./references.ts";
 import { maskText } from "./secrets.ts";
@@ -20,26 +20,26 @@ export interface PortableConfig {
 }
 
 /** Replaces each secret by a reference such as `${CHANNELS_MAIN_API_KEY}`. Existing references stay unchanged. */
-export function withoutSecretValues(raw: unknown, schema: TSchema): PortableConfig {
+export function replaceSecrets(raw: unknown, schema: TSchema): PortableConfig {
   const secrets: LeftOutSecret[] = [];
   const configuration = mapStrings(raw, (text, at) => {
     if (!isSecret(text, at, schema)) return text;
     const path = [...at];
-    const variable = freeName(variableFor(path), secrets);
+    const variable = findFreeName(deriveVariableName(path), secrets);
     secrets.push({ path, variable });
-    return reference(variable);
+    return formatReference(variable);
   });
   return { configuration, secrets };
 }
 
 /** Returns the edits that turn a file with the content `raw` into an exported configuration. */
-export function editsForImport(
+export function planImport(
   configuration: Readonly<Record<string, unknown>>,
   raw: Readonly<Record<string, unknown>>,
   schema: TSchema,
 ): ConfigEdit[] {
-  const target = withOwnSecrets(configuration, raw, schema) as Record<string, unknown>;
-  return differencesBetween(raw, target, schema).map(({ key, kind }) => {
+  const target = restoreSecrets(configuration, raw, schema) as Record<string, unknown>;
+  return findDifferences(raw, target, schema).map(({ key, kind }) => {
     const path = parseKeyPath(key);
     return kind === "removed" ? { path, remove: true } : { path, value: valueAt(target, path) };
   });
@@ -49,15 +49,15 @@ export function editsForImport(
  * Returns the content of the file after an import: the exported configuration with the secrets that exist here. These
  * replace the references that the export created, and fill places that the imported text leaves empty.
  */
-function withOwnSecrets(target: unknown, raw: unknown, schema: TSchema): unknown {
+function restoreSecrets(target: unknown, raw: unknown, schema: TSchema): unknown {
   const withReplacedReferences = mapStrings(target, (text, path) => {
     const ownValue = valueAt(raw, path);
-    return typeof ownValue === "string" && isPlaceFor(text, path) ? ownValue : text;
+    return typeof ownValue === "string" && isReferenceFor(text, path) ? ownValue : text;
   });
   let result = withReplacedReferences;
   mapStrings(raw, (text, path) => {
     if (maskText(text, path, schema) !== text && isUnset(result, path, schema))
-      result = withValue(result, path, text);
+      result = setValue(result, path, text);
     return text;
   });
   return result;
@@ -68,28 +68,28 @@ function isSecret(text: string, path: KeyPath, schema: TSchema): boolean {
   return !isWholeReference(text) && maskText(text, path, schema) !== text;
 }
 
-function reference(variable: string): string {
+function formatReference(variable: string): string {
   return `\${${variable}}`;
 }
 
 /** `channels.main.apiKey` → `CHANNELS_MAIN_API_KEY`. */
-function variableFor(path: KeyPath): string {
+function deriveVariableName(path: KeyPath): string {
   const words = path.map((step) => String(step).replace(/([a-z\d])([A-Z])/g, "$1_$2"));
   const name = words.join("_").replace(/\W+/g, "_").toUpperCase();
   return /^\d/.test(name) ? `_${name}` : name;
 }
 
 /** Returns a name that is not yet used, because two keys may yield the same name: `my-key` and `my_key`. */
-function freeName(name: string, secrets: readonly LeftOutSecret[]): string {
+function findFreeName(name: string, secrets: readonly LeftOutSecret[]): string {
   const names = new Set(secrets.map(({ variable }) => variable));
   let candidate = name;
   for (let n = 2; names.has(candidate); n += 1) candidate = `${name}_${n}`;
   return candidate;
 }
 
-function isPlaceFor(text: string, path: KeyPath): boolean {
+function isReferenceFor(text: string, path: KeyPath): boolean {
   const [, variable = ""] = /^\$\{(\w+)\}$/.exec(text) ?? [];
-  return variable.replace(/_\d+$/, "") === variableFor(path).replace(/_\d+$/, "");
+  return variable.replace(/_\d+$/, "") === deriveVariableName(path).replace(/_\d+$/, "");
 }
 
 /** Whether the path has no value, and is not within an entry of a map that was omitted on purpose. */
@@ -97,15 +97,15 @@ function isUnset(value: unknown, path: KeyPath, schema: TSchema): boolean {
   if (valueAt(value, path) !== undefined) return false;
   return path.every((step, i) => {
     if (typeof step === "number") return false;
-    const above = path.slice(0, i);
-    const isEntry = isMapOfEntries(schemaAt(schema, above));
+    const parentPath = path.slice(0, i);
+    const isEntry = isMapOfEntries(schemaAt(schema, parentPath));
     return !isEntry || valueAt(value, path.slice(0, i + 1)) !== undefined;
   });
 }
 
 /** Returns a copy with the value at the path. Missing objects above it are created. */
-function withValue(target: unknown, [step, ...further]: KeyPath, value: unknown): unknown {
+function setValue(target: unknown, [step, ...further]: KeyPath, value: unknown): unknown {
   if (step === undefined) return value;
   const members = isRecord(target) ? target : {};
-  return { ...members, [step]: withValue(members[step], further, value) };
+  return { ...members, [step]: setValue(members[step], further, value) };
 }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { sha } from "../files/sha.ts";
 import { isRecord } from "../text/key-path.ts";
-import { type Environment, readEnvFile, withVariables } from "./environment.ts";
+import { type Environment, readEnvFile, addVariables } from "./environment.ts";
 import { ConfigError } from "./config-error.ts";
 import { readText } from "./file.ts";
 import { isBlank, type Node, parse, plainValue, SyntaxFault } from "./json5/parse.ts";
@@ -50,12 +50,12 @@ export interface Reading {
 }
 
 /** Reads the files. Rejects if the configuration cannot be read. */
-export async function sourceOf(options: ConfigOptions): Promise<Source> {
-  return { text: await readText(options.file), variables: variablesIn(options) };
+export async function readSource(options: ConfigOptions): Promise<Source> {
+  return { text: await readText(options.file), variables: readVariables(options) };
 }
 
 /** The text of `.env`, or why it must not be used. */
-export function variablesIn({ envFile }: ConfigOptions): string | Error {
+export function readVariables({ envFile }: ConfigOptions): string | Error {
   try {
     return envFile ? readEnvFile(envFile) : "";
   } catch (error) {
@@ -71,7 +71,7 @@ export function isSame(first: Source, second: Source): boolean {
 }
 
 /** Identifies a state of the files, for the processes that share them. */
-export const idOf = ({ text = "", variables }: Source): string =>
+export const identifySource = ({ text = "", variables }: Source): string =>
   sha(`${text}\0${String(variables)}`);
 
 /** Parses the texts. Throws a `ConfigError` with line and column if the text is not JSON5 or not an object. */
@@ -79,7 +79,7 @@ export function read(source: Source, { file, env, envFile }: ConfigOptions): Rea
   const { text = "", variables } = source;
   if (variables instanceof Error) throw variables;
   const name = basename(file);
-  const variablesInScope = envFile ? withVariables(env, envFile, variables) : env;
+  const variablesInScope = envFile ? addVariables(env, envFile, variables) : env;
   try {
     const node = parse(isBlank(text) ? "{}" : text);
     const raw = plainValue(node);
@@ -105,17 +105,17 @@ export function readConfigFile(file: string): Record<string, unknown> {
   }
 }
 
-/** Whether the file contains the word, without evaluating it. Returns `unread` if the file cannot be read. */
-export function mentions(file: string, word: string, unread: boolean): boolean {
+/** Whether the file contains the word, without evaluating it. Returns `fallback` if the file cannot be read. */
+export function mentions(file: string, word: string, fallback: boolean): boolean {
   try {
     return readFileSync(file, "utf8").includes(word);
   } catch {
-    return unread;
+    return fallback;
   }
 }
 
 /** Replaces the `${NAME}` references in a value. Throws a `ConfigError` for the first that is not set. */
-export function withoutReferences(value: unknown, env: Environment): unknown {
+export function resolveReferences(value: unknown, env: Environment): unknown {
   const { value: expanded, problems } = expandReferences(value, env);
   if (problems[0]) throw new ConfigError([{ key: "", message: problems[0].message }]);
   return expanded;

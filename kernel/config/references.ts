@@ -33,7 +33,7 @@ interface Expansion {
 }
 
 /**
- * Replaces every reference in `raw`. References to unset variables stay unchanged, and are problems. `typed` converts
+ * Replaces every reference in `raw`. References to unset variables stay unchanged, and are problems. `convert` turns
  * the text of a reference that is a whole string to the type of its place.
  */
 export function expandReferences(
@@ -61,17 +61,17 @@ function expand(source: string, env: Record<string, string | undefined>): Expans
   let hasReference = false;
   const text = source.replace(
     REFERENCE,
-    (written: string, name: string | undefined, brace: string) => {
+    (match: string, name: string | undefined, brace: string) => {
       if (name === undefined) return "${";
       if (brace === "" || !VARIABLE.test(name)) {
-        malformed.push(written);
-        return written;
+        malformed.push(match);
+        return match;
       }
       hasReference = true;
       const value = Object.hasOwn(env, name) ? env[name] : undefined;
       if (value === undefined) unset.push(name);
       else if (BLANK.test(value)) blank.push(name);
-      return value ?? written;
+      return value ?? match;
     },
   );
   return { text, hasReference, unset, blank, malformed };

@@ -45,9 +45,9 @@ function checkSecretText(
   references: readonly Reference[],
 ) {
   if (typeof value !== "string" || schemaHere?.["emptyIsNone"] === true) return undefined;
-  const [last = "", above = ""] = path.filter((step) => typeof step === "string").reverse();
-  const isFree = FREE_NAMES.has(above);
-  if (schemaHere?.["secret"] !== true && !(isFree ? isSecretHeader(last) : MUST_HOLD.test(last)))
+  const [name = "", parentName = ""] = path.filter((step) => typeof step === "string").reverse();
+  const isFree = FREE_NAMES.has(parentName);
+  if (schemaHere?.["secret"] !== true && !(isFree ? isSecretHeader(name) : MUST_HOLD.test(name)))
     return undefined;
   const [blank] =
     references.find((reference) => formatKeyPath(reference.path) === formatKeyPath(path))?.blank ??
@@ -57,7 +57,7 @@ function checkSecretText(
   if (isFree && schemaHere?.["secret"] !== true) return undefined;
   if (BLANK.test(value)) return "must not be empty";
   // Header values have no white space around them, so no client could send such a token.
-  return value !== value.trim() && /tokens?$/i.test(last)
+  return value !== value.trim() && /tokens?$/i.test(name)
     ? "must have no white space around it"
     : undefined;
 }

@@ -6,8 +6,8 @@ import { valueAt } from "../text/key-path.ts";
 
 const text = (description: string, options: StringOptions = {}) =>
   Type.String({ description, ...options });
-const texts = (description: string, each = {}) =>
-  Type.Array(Type.String(each), { default: [], description });
+const texts = (description: string, itemOptions = {}) =>
+  Type.Array(Type.String(itemOptions), { default: [], description });
 const flag = (description: string) => Type.Boolean({ default: true, description });
 const milliseconds = (value: number, description: string) =>
   timerMs({ minimum: 0, default: value, description: `${description}, in milliseconds.` });
@@ -202,9 +202,9 @@ const log = {
  * Refuses an address that others can reach without credentials. A token generated at startup does not count: such a
  * gateway needs a token that its owner chose.
  */
-function refuseOpenBind(bind: unknown, whole: unknown): string | undefined {
-  const has = (key: string) => valueAt(whole, ["gateway", "auth", key]) !== undefined;
-  if (typeof bind !== "string" || isOwnMachine(bind) || has("token") || has("password"))
+function refuseOpenBind(bind: unknown, configuration: unknown): string | undefined {
+  const isSet = (key: string) => valueAt(configuration, ["gateway", "auth", key]) !== undefined;
+  if (typeof bind !== "string" || isOwnMachine(bind) || isSet("token") || isSet("password"))
     return undefined;
   return `is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first`;
 }

@@ -64,12 +64,13 @@ export function maskText(text: string, path: KeyPath, schema?: TSchema): string 
 }
 
 /** Returns every secret in a configuration, for the log's redaction. */
-export function secretsIn(value: unknown, schema?: TSchema): string[] {
+export function collectSecrets(value: unknown, schema?: TSchema): string[] {
   const secrets = new Set<string>();
   mapStrings(value, (text, path) => {
     const credentials = URL_CREDENTIALS.exec(text)?.[2]?.slice(0, -1);
     if (credentials)
-      for (const part of [credentials, credentials.split(":")[1]]) if (part) secrets.add(part);
+      for (const secret of [credentials, credentials.split(":")[1]])
+        if (secret) secrets.add(secret);
     for (const [parameter] of text.matchAll(URL_SECRET_PARAMETER))
       secrets.add(parameter.slice(parameter.indexOf("=") + 1));
     // An unresolved reference is no secret.

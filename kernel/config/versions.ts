@@ -3,9 +3,9 @@ import type { ConfigDifference } from "../contract/changes.ts";
 import type { Logger } from "../contract/index.ts";
 import { errors } from "./errors.ts";
 import { editFile } from "./file.ts";
-import { changesBetween, ConfigHistory, type ConfigVersion, versionBefore } from "./history.ts";
+import { compareTexts, ConfigHistory, type ConfigVersion, findUndoTarget } from "./history.ts";
 import { FILE_ORIGIN } from "./origin.ts";
-import { type ConfigOptions, type Source, sourceOf } from "./read.ts";
+import { type ConfigOptions, type Source, readSource } from "./read.ts";
 import type { SectionRegistry } from "./sections.ts";
 
 /** A version of the file without its text, which holds secrets. */
@@ -54,13 +54,13 @@ export class ConfigVersions {
     const before =
       from === undefined ? versions[versions.indexOf(after!) - 1] : findVersion(versions, from);
     if (!after) return [];
-    return changesBetween(before?.text ?? "", after.text, this.#sections.composed);
+    return compareTexts(before?.text ?? "", after.text, this.#sections.composed);
   }
 
   /** Returns the version to restore: the one before the latest change, or the one with the id. */
   async restorable(id: number | undefined): Promise<{ text: string; restored: number }> {
     const versions = await this.#withTexts();
-    const target = id === undefined ? versionBefore(versions) : findVersion(versions, id);
+    const target = id === undefined ? findUndoTarget(versions) : findVersion(versions, id);
     if (!target) throw errors.noEarlierVersion();
     const text = target.text.trim() === "" ? "{}\n" : target.text;
     return { text, restored: target.id };
@@ -79,7 +79,7 @@ export class ConfigVersions {
    * top.
    */
   async #recordTextOnDisk(history: ConfigHistory): Promise<void> {
-    const { text } = await sourceOf(this.#options);
+    const { text } = await readSource(this.#options);
     const latest = (await history.list()).at(-1)?.text;
     if (text === undefined || text === latest) return;
     const record = async (current = text) => {

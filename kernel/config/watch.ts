@@ -7,12 +7,12 @@ const QUIET_MS = 25;
 const RESCAN_MS = 2_000;
 
 /**
- * Calls `look` at once, whenever one of the files may have changed (however an editor writes it), and every 2 s in any
+ * Calls `examine` at once, whenever one of the files may have changed (however an editor writes it), and every 2 s in any
  * case, because the operating system may miss a change. Calls never overlap. Resolves after the first call.
  */
 export async function watchFiles(
   files: readonly string[],
-  look: () => Promise<void>,
+  examine: () => Promise<void>,
 ): Promise<Dispose> {
   let timer: NodeJS.Timeout | undefined;
   let pendingLook: Promise<void> | undefined;
@@ -28,7 +28,7 @@ export async function watchFiles(
       isHinted = true;
       return;
     }
-    pendingLook = look().finally(() => {
+    pendingLook = examine().finally(() => {
       pendingLook = undefined;
       if (isHinted) hint();
       isHinted = false;

@@ -4,12 +4,12 @@
  */
 import type { ChangeOrigin, ConfigDifference } from "../contract/changes.ts";
 import type { Dispose } from "../contract/index.ts";
-import { keysAtNextStart } from "./compose.ts";
+import { findKeysAtNextStart } from "./compose.ts";
 import { ConfigError } from "./config-error.ts";
-import { differencesBetween } from "./differences.ts";
+import { findDifferences } from "./differences.ts";
 import { errors } from "./errors.ts";
 import { editFile } from "./file.ts";
-import { type ConfigHistory, contentOf, versionOf } from "./history.ts";
+import { type ConfigHistory, parseContent, computeVersion } from "./history.ts";
 import { currentOrigin, FILE_ORIGIN, noteDifferences } from "./origin.ts";
 import {
   type ChangePlan,
@@ -81,7 +81,7 @@ export class ConfigWriter {
     });
     const { before, after } = plan as unknown as ChangePlan;
     const result = this.#describe(before, after);
-    if (options.dryRun) return { ...result, version: versionOf(before.source.text) };
+    if (options.dryRun) return { ...result, version: computeVersion(before.source.text) };
     if (isUnchanged({ before, after })) return result;
     const undo = () => this.#undoWrite(before, after, versionId);
     await this.#activate(after, undo);
@@ -120,12 +120,12 @@ export class ConfigWriter {
 
   #describe(before: Reading, after: Reading): ConfigWritten {
     const schema = this.#parts.sections.composed;
-    const previous = contentOf(before.source.text ?? "") ?? {};
-    const changes = differencesBetween(previous, after.raw, schema);
+    const previous = parseContent(before.source.text ?? "") ?? {};
+    const changes = findDifferences(previous, after.raw, schema);
     return {
-      version: versionOf(after.source.text),
+      version: computeVersion(after.source.text),
       changes,
-      atNextStart: keysAtNextStart(
+      atNextStart: findKeysAtNextStart(
         schema,
         changes.map(({ key }) => key),
       ),

@@ -2,7 +2,7 @@
 import { type Dirent, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-export function namesIn(dir: string): string[] {
+export function listNames(dir: string): string[] {
   try {
     return readdirSync(dir).sort();
   } catch {
@@ -12,9 +12,9 @@ export function namesIn(dir: string): string[] {
 
 /**
  * Lists the files and links below a directory, with paths relative to it. Skips entries with one of the names
- * `leftOut`.
+ * `excludedNames`.
  */
-export function filesBelow(
+export function listFilesBelow(
   dir: string,
   ...excludedNames: string[]
 ): { path: string; entry: Dirent }[] {
@@ -22,7 +22,7 @@ export function filesBelow(
     const { name: path } = entry;
     if (excludedNames.includes(path)) return [];
     if (!entry.isDirectory()) return { path, entry };
-    return filesBelow(join(dir, path), ...excludedNames).map((file) => ({
+    return listFilesBelow(join(dir, path), ...excludedNames).map((file) => ({
       ...file,
       path: join(path, file.path),
     }));

@@ -14,7 +14,7 @@ export const isBundled = (file: string, packageDir: string): boolean =>
  * Returns why one of the paths does not belong to the gateway's user alone, or undefined. Root is no exception, neither
  * as owner nor as that user.
  */
-export function whyNotOwn(
+export function findOwnershipProblem(
   paths: Iterable<string>,
   nameOf: (path: string) => string = String,
 ): string | undefined {
@@ -29,7 +29,7 @@ export function whyNotOwn(
 }
 
 /** Returns a file and its directories up to `top`, or only its own directory if it is outside `top`. */
-export function pathsUpTo(file: string, top: string): string[] {
+export function listPathsUpTo(file: string, top: string): string[] {
   const dir = dirname(file);
-  return dir === top || !isInside(dir, top) ? [file, dir] : [file, ...pathsUpTo(dir, top)];
+  return dir === top || !isInside(dir, top) ? [file, dir] : [file, ...listPathsUpTo(dir, top)];
 }

@@ -3,7 +3,7 @@ import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { PorticoError } from "../errors.ts";
 import type { Paths } from "../contract/index.ts";
-import { reasonOf } from "./reason.ts";
+import { describeReason } from "./reason.ts";
 
 /**
  * The program and its chunks are in `.build/`; this file, and its copy in `.build/faces/`, are two directories deep.
@@ -60,7 +60,7 @@ async function makeDirectory(path: string, what: string, mode: number): Promise<
     const option = what === "home" ? "--home or PORTICO_HOME" : "--workspace";
     throw new PorticoError(
       "invalid_home",
-      `The ${what} ${path} cannot be used: ${reasonOf(cause)}. Make it readable and writable, or choose another with ${option}.`,
+      `The ${what} ${path} cannot be used: ${describeReason(cause)}. Make it readable and writable, or choose another with ${option}.`,
       { status: 500, cause },
     );
   }

@@ -10,7 +10,7 @@ const REASONS: Record<string, string> = {
 };
 
 /** Describes why a file or directory cannot be used. */
-export function reasonOf(error: unknown): string {
+export function describeReason(error: unknown): string {
   const { code = "", message } = error as NodeJS.ErrnoException;
   return REASONS[code] ?? message;
 }

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import { Bus } from "../host/bus.ts";
-import { keysAtNextStart } from "../config/compose.ts";
+import { findKeysAtNextStart } from "../config/compose.ts";
 import type { ConfigChange } from "../config/diff.ts";
 import { type ConfigStore, openConfig } from "../config/config.ts";
 import { envFileIn } from "../config/environment.ts";
@@ -15,7 +15,7 @@ import { HookHost } from "../host/extensions/hooks/host.ts";
 import type { PluginParts } from "../host/extensions/plugins/context.ts";
 import { PluginHost } from "../host/extensions/plugins/host.ts";
 import { createProtection } from "../host/extensions/protection.ts";
-import { extensionDirs, listRoots } from "../host/extensions/roots.ts";
+import { listExtensionDirs, listRoots } from "../host/extensions/roots.ts";
 import { lookUp } from "../text/key-path.ts";
 import { createLog } from "../log/log.ts";
 import { absolutePath, createHome } from "../files/paths.ts";
@@ -34,7 +34,7 @@ import { checkAtStart, exposureNotices } from "./checks.ts";
 import { kernelEvents } from "./events.ts";
 import { mountHealth } from "./routes.ts";
 import { createServers, type GatewayServers } from "./servers.ts";
-import { managementOf, stateOf } from "./services.ts";
+import { createManagement, createGatewayState } from "./services.ts";
 import type { GatewayOptions } from "./options.ts";
 import { createWorkload } from "./workload.ts";
 
@@ -167,7 +167,7 @@ export class Gateway {
       load: (file, limitMs) => loader.load(file, limitMs),
       whyProtected: createProtection({
         paths,
-        extensionRoots: () => extensionDirs(paths, config.kernel.hooks.extraDirs),
+        extensionRoots: () => listExtensionDirs(paths, config.kernel.hooks.extraDirs),
         evaluated: () => loader.evaluated(),
       }),
     };
@@ -249,8 +249,8 @@ export class Gateway {
     for (const notice of exposureNotices(this.#settings)) log.log.warn({}, notice);
     this.tokenIsNew = (await ensureToken(config)) || link?.tokenIsNew === true;
     for (const secret of config.secrets()) log.addSecret(secret);
-    this.#services.provide("host", managementOf(this));
-    this.#services.provide("gateway", stateOf(this));
+    this.#services.provide("host", createManagement(this));
+    this.#services.provide("gateway", createGatewayState(this));
     if (link) this.#services.provide("workers", link.workers);
   }
 
@@ -273,7 +273,7 @@ export class Gateway {
     const { config, log } = this;
     log.log.level = config.kernel.log.level;
     for (const secret of config.secrets()) log.addSecret(secret);
-    for (const key of back ? [] : keysAtNextStart(config.composed, keys))
+    for (const key of back ? [] : findKeysAtNextStart(config.composed, keys))
       log.log.warn({ key }, `${key} takes effect at the next start`);
     await this.plugins.reconfigure(keys);
     await this.hooks.reconfigure(keys);

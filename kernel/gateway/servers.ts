@@ -56,36 +56,39 @@ export function createServers({
     contributions.list("requestWatcher").length > 0 ? notifyWatchers : undefined;
   const changeWatchers = () => contributions.list("changeWatcher");
   const common = { log, access, settings, auth, connectionLimit, changeWatchers };
-  const own = new HttpServer({ name: "gateway", ...common, watchers, opens, tls });
+  const mainServer = new HttpServer({ name: "gateway", ...common, watchers, opens, tls });
   const pool = createServerPool(({ name, origins, port, portOffset = 0 }) => {
     const server = new HttpServer({ name, ...common, loopbackOnly: true, origins });
     if (workers && workers.index > 0) return { server, ready: Promise.resolve() };
     return {
       server,
-      ready: server.listen(port ?? (requestedPort === 0 ? 0 : own.port + portOffset), "127.0.0.1"),
+      ready: server.listen(
+        port ?? (requestedPort === 0 ? 0 : mainServer.port + portOffset),
+        "127.0.0.1",
+      ),
     };
   });
 
   return {
-    own,
+    own: mainServer,
     pool,
     throttle,
     connections: connectionLimit.counts,
     /** The gateway's URL on this machine. */
-    url: () => `${tls ? "https" : "http"}://${hostForUrl(settings().bind)}:${own.port}`,
-    ports: () => [own.port, ...pool.ports()],
+    url: () => `${tls ? "https" : "http"}://${hostForUrl(settings().bind)}:${mainServer.port}`,
+    ports: () => [mainServer.port, ...pool.ports()],
     /**
      * Listens at `port`; 0 means any free port, also for the servers of plugins. With `shared`, another process listens
      * at that port for this one.
      */
     async listen(port: number, shared?: number): Promise<void> {
       requestedPort = port;
-      if (shared === undefined) await own.listen(port, settings().bind);
-      else own.adopt(shared, settings().bind);
+      if (shared === undefined) await mainServer.listen(port, settings().bind);
+      else mainServer.adopt(shared, settings().bind);
     },
     /** Resolves when all responses have ended, or were cut after `graceMs`. */
     drain: (graceMs: number): Promise<unknown> =>
-      Promise.all([own.drain(graceMs), pool.drainAll(graceMs)]),
+      Promise.all([mainServer.drain(graceMs), pool.drainAll(graceMs)]),
   };
 }
 

@@ -30,9 +30,9 @@ interface Parts {
 }
 
 /** The state of the kernel, for metrics and the like. */
-export type GatewayState = ReturnType<typeof stateOf>;
+export type GatewayState = ReturnType<typeof createGatewayState>;
 
-export function stateOf({
+export function createGatewayState({
   id,
   startedAt,
   notReady,
@@ -70,9 +70,9 @@ export function stateOf({
  * The gateway's extensions, configuration and log, for the plugins that show and manage them. Unknown names throw an
  * error with status 404.
  */
-export type Management = ReturnType<typeof managementOf>;
+export type Management = ReturnType<typeof createManagement>;
 
-export function managementOf({ config, log, bus, servers, ...gateway }: Parts) {
+export function createManagement({ config, log, bus, servers, ...gateway }: Parts) {
   const { version, startedAt, paths, notReady } = gateway;
   const plugins: Pick<PluginHost, "list" | "standings" | "info" | "reload" | "rescan"> =
     gateway.plugins;

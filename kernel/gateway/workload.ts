@@ -12,12 +12,12 @@ export function createWorkload() {
     busy<T>(work: Promise<T>): Promise<T> {
       const entry = { work, place: pending.length };
       pending.push(entry);
-      const done = () => {
+      const remove = () => {
         const last = pending.pop()!;
         last.place = entry.place;
         if (last !== entry) pending[entry.place] = last;
       };
-      work.then(done, done);
+      work.then(remove, remove);
       return work;
     },
     /** Resolves when all work that is running now has ended, whether it succeeded or not. */

@@ -72,16 +72,16 @@ export class ConfigFile {
   }
 
   /** Writes a key. `words` is JSON5 or text. Throws if the configuration would not load with the value. */
-  async set(key: string, words: string, how: WriteHow = {}) {
+  async set(key: string, words: string, options: WriteHow = {}) {
     const path = parseKeyPath(key);
-    const result = await setWords(words, (value) => this.#change({ path, value }, how));
+    const result = await setWords(words, (value) => this.#change({ path, value }, options));
     return { ...result, value: this.#mask(valueAt(this.#config.raw, path), path) };
   }
 
   /** Removes a key. A missing key changes nothing; an unknown one throws. */
-  async unset(key: string, how: WriteHow = {}): Promise<ConfigWritten> {
+  async unset(key: string, options: WriteHow = {}): Promise<ConfigWritten> {
     const path = parseKeyPath(key);
-    const result = await this.#change({ path, remove: true }, how);
+    const result = await this.#change({ path, remove: true }, options);
     if (result.changes.length === 0) this.#refuseUnknown(path);
     return result;
   }
@@ -96,8 +96,8 @@ export class ConfigFile {
   }
 
   /** Restores the version before the latest change, or the one with the id. */
-  restore(id: number | undefined, how: WriteHow = {}): Promise<ConfigWritten> {
-    return this.#config.restore(id, { ...how, origin: COMMAND_LINE });
+  restore(id: number | undefined, options: WriteHow = {}): Promise<ConfigWritten> {
+    return this.#config.restore(id, { ...options, origin: COMMAND_LINE });
   }
 
   /** The content of the file, without defaults but with its secrets. */
@@ -111,13 +111,13 @@ export class ConfigFile {
   }
 
   /** Replaces the content of the file by an exported configuration. The file's secrets stay. */
-  async import(configuration: Readonly<Record<string, unknown>>, how: WriteHow = {}) {
+  async import(configuration: Readonly<Record<string, unknown>>, options: WriteHow = {}) {
     const expected = [await this.#config.version()];
-    return this.#config.import(configuration, { ...how, expected, origin: COMMAND_LINE });
+    return this.#config.import(configuration, { ...options, expected, origin: COMMAND_LINE });
   }
 
-  #change(edit: ConfigEdit, how: WriteHow): Promise<ConfigWritten> {
-    return this.#config.change([edit], { ...how, origin: COMMAND_LINE, mayRemoveMaps: true });
+  #change(edit: ConfigEdit, options: WriteHow): Promise<ConfigWritten> {
+    return this.#config.change([edit], { ...options, origin: COMMAND_LINE, mayRemoveMaps: true });
   }
 
   #mask(value: unknown, path: KeyPath): unknown {

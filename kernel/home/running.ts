@@ -15,13 +15,13 @@ export interface RunningGateway {
   cert?: string | undefined;
 }
 
-const fileIn = (stateDir: string) => join(stateDir, "gateway.json");
+const traceFileIn = (stateDir: string) => join(stateDir, "gateway.json");
 
 /** Writes the file. The returned function removes it, unless it belongs to another gateway by then. Never throws. */
-export function leaveTrace(stateDir: string, running: RunningGateway, log: Logger): () => void {
-  const file = fileIn(stateDir);
+export function leaveTrace(stateDir: string, gateway: RunningGateway, log: Logger): () => void {
+  const file = traceFileIn(stateDir);
   try {
-    writeWhole(file, JSON.stringify(running));
+    writeWhole(file, JSON.stringify(gateway));
   } catch (error) {
     log.warn(
       { err: error, file },
@@ -29,14 +29,14 @@ export function leaveTrace(stateDir: string, running: RunningGateway, log: Logge
     );
   }
   return () => {
-    if (JSON.stringify(readJson(file)) === JSON.stringify(running)) rmSync(file, { force: true });
+    if (JSON.stringify(readJson(file)) === JSON.stringify(gateway)) rmSync(file, { force: true });
   };
 }
 
 /** Returns the running gateway of a home, or undefined if none runs. */
 export function readRunning(stateDir: string): RunningGateway | undefined {
-  const running = readJson<RunningGateway>(fileIn(stateDir));
-  return running && isAlive(running) ? running : undefined;
+  const gateway = readJson<RunningGateway>(traceFileIn(stateDir));
+  return gateway && isAlive(gateway) ? gateway : undefined;
 }
 
 /**

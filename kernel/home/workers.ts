@@ -18,7 +18,7 @@ export interface WorkersSetup {
 }
 
 /** Returns the set-up of a gateway with several processes; undefined for one. */
-export async function workersOf(
+export async function readWorkersSetup(
   options: HomeOptions,
   env: Environment,
 ): Promise<WorkersSetup | undefined> {

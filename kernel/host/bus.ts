@@ -19,9 +19,9 @@ import type {
 import type { PorticoError } from "../errors.ts";
 import { errors } from "./errors.ts";
 import { runSeries } from "./event-series.ts";
-import { callHandler, type Entry, entryOf } from "./handler-call.ts";
+import { callHandler, type Entry, createEntry } from "./handler-call.ts";
 import { NotifyQueues } from "./notify-queues.ts";
-import { running } from "./owner.ts";
+import { currentOwner } from "./owner.ts";
 import { currentPrincipal } from "./principals.ts";
 import { createLists } from "./registry.ts";
 
@@ -41,12 +41,12 @@ const MAX_NESTED = 8;
 export class Bus {
   readonly #log: Logger;
   readonly #queues: NotifyQueues;
-  readonly #declarations = createLists<EventSpec>({ changed: (name) => this.#useLatest(name) });
+  readonly #declarations = createLists<EventSpec>({ onChange: (name) => this.#useLatest(name) });
   /** The active declaration of each event, which is the latest one. */
   readonly #specs = new Map<string, EventSpec>();
   readonly #handlers = createLists<Entry>({
-    order: byPriority,
-    changed: () => this.#entriesByEvent.clear(),
+    order: sortByPriority,
+    onChange: () => this.#entriesByEvent.clear(),
   });
   /** A cache of the handlers of declared events. It is cleared when a handler is added or removed. */
   readonly #entriesByEvent = new Map<string, readonly Entry[]>();
@@ -62,7 +62,7 @@ export class Bus {
   }
 
   on<K extends EventName>(name: K, handler: BusHandler<K>, options?: OnOptions): Dispose {
-    return this.#handlers.add(name, entryOf(handler as unknown as BusHandler, options));
+    return this.#handlers.add(name, createEntry(handler as unknown as BusHandler, options));
   }
 
   onAny(observer: Observer): Dispose {
@@ -80,7 +80,7 @@ export class Bus {
     if (!spec) return this.#failMisuse(result, errors.undeclaredEvent({ event: name }));
     const entries = this.#select(name, options);
     if (entries.length === 0 && !this.#isObserved()) return result;
-    const chain = running()?.chain;
+    const chain = currentOwner()?.chain;
     if (chain && chain.length >= MAX_NESTED)
       return this.#failMisuse(result, errors.eventLoop({ path: [...chain, name].join(" → ") }));
     const event = createEvent(name, context, options);
@@ -97,17 +97,17 @@ export class Bus {
     handler: BusHandler,
     options: OnOptions,
   ): Promise<Outcome> {
-    const entry = entryOf(handler, { settled: () => {}, ...options });
+    const entry = createEntry(handler, { settled: () => {}, ...options });
     const event = createEvent(name, context, emitOptions);
     return (await callHandler(entry, event, this.#log)).outcome;
   }
 
   /** Whether a handler or an observer receives the event. */
-  has(name: string): boolean {
-    return this.#entriesOf(name).length > 0 || this.#isObserved();
+  hasListeners(name: string): boolean {
+    return this.#findEntries(name).length > 0 || this.#isObserved();
   }
 
-  handles(name: string, selection: HandlerSelection = {}): boolean {
+  hasHandlers(name: string, selection: HandlerSelection = {}): boolean {
     return this.#select(name, selection).length > 0;
   }
 
@@ -121,7 +121,7 @@ export class Bus {
 
   /** Resolves when every waiting `notify` event has been handled. */
   drain(): Promise<void> {
-    return this.#queues.drained();
+    return this.#queues.whenEmpty();
   }
 
   #useLatest(name: string): void {
@@ -131,20 +131,21 @@ export class Bus {
   }
 
   /** Returns the handlers of the event itself, and those of all events of its kind (`command:*`). */
-  #entriesOf(name: string): readonly Entry[] {
+  #findEntries(name: string): readonly Entry[] {
     const cachedEntries = this.#entriesByEvent.get(name);
     if (cachedEntries) return cachedEntries;
-    const own = this.#handlers.of(name);
-    const ofKind = this.#handlers.of(`${name.slice(0, name.indexOf(":"))}:*`);
-    const entries = ofKind.length > 0 ? byPriority([...own, ...ofKind]) : own;
+    const exactHandlers = this.#handlers.of(name);
+    const kindHandlers = this.#handlers.of(`${name.slice(0, name.indexOf(":"))}:*`);
+    const entries =
+      kindHandlers.length > 0 ? sortByPriority([...exactHandlers, ...kindHandlers]) : exactHandlers;
     if (this.#specs.has(name)) this.#entriesByEvent.set(name, entries);
     return entries;
   }
 
   #select(name: string, { unlessOwnerHandles }: HandlerSelection): readonly Entry[] {
-    const entries = this.#entriesOf(name);
+    const entries = this.#findEntries(name);
     if (unlessOwnerHandles === undefined) return entries;
-    const owners = new Set(this.#entriesOf(unlessOwnerHandles).map(({ owner }) => owner));
+    const owners = new Set(this.#findEntries(unlessOwnerHandles).map(({ owner }) => owner));
     return entries.filter(({ owner }) => !owners.has(owner));
   }
 
@@ -171,7 +172,7 @@ export class Bus {
 }
 
 /** A stable sort keeps the order of registration within one priority. */
-function byPriority(entries: Entry[]): Entry[] {
+function sortByPriority(entries: Entry[]): Entry[] {
   return entries.sort((a, b) => b.priority - a.priority);
 }
 

@@ -49,16 +49,16 @@ async function runHandler<K extends EventName>(
   log: Logger,
 ): Promise<boolean> {
   const changeable: readonly string[] = spec.changes ?? [];
-  const view = entry.copies ? { ...context } : changeableView(context, changeable);
+  const view = entry.copies ? { ...context } : createView(context, changeable);
   const messages: string[] = [];
   const ownEvent = { ...event, context: view as BusEvent["context"], messages };
-  const { outcome, result: returned } = await callHandler(entry, ownEvent, log);
-  const end = endOf(returned, endsOf(spec));
+  const { outcome, result: handlerResult } = await callHandler(entry, ownEvent, log);
+  const end = readEnd(handlerResult, listAllowedEnds(spec));
   result.outcomes.push(outcome);
   trail?.({
     event: event.name,
     outcome,
-    changes: outcome.ok ? changesOf(changeable, context, view) : NO_CHANGES,
+    changes: outcome.ok ? findChanges(changeable, context, view) : NO_CHANGES,
     effect: end,
   });
   if (!outcome.ok)
@@ -66,10 +66,10 @@ async function runHandler<K extends EventName>(
   for (const field of changeable) context[field] = view[field];
   result.messages.push(...messages);
   if (end === "block") {
-    const { block } = returned as { block: unknown };
+    const { block } = handlerResult as { block: unknown };
     return refuse(result, blockedError(String(block)), String(block));
   }
-  if (end === "reply") result.reply = String((returned as { reply: unknown }).reply);
+  if (end === "reply") result.reply = String((handlerResult as { reply: unknown }).reply);
   return end !== undefined;
 }
 
@@ -89,12 +89,12 @@ function unavailableError({ owner }: Entry, { name }: BusEvent): PorticoError {
 }
 
 /** Returns the ways in which handlers may end an event. */
-function endsOf({ effects, mode }: EventSpec): readonly End[] {
+function listAllowedEnds({ effects, mode }: EventSpec): readonly End[] {
   return effects ?? (mode === "answer" ? ["reply", "block"] : []);
 }
 
 /** Returns how a handler's result ends the event, or undefined if it does not. */
-function endOf(returned: HandlerResult | undefined, ends: readonly End[]): End | undefined {
+function readEnd(returned: HandlerResult | undefined, ends: readonly End[]): End | undefined {
   if (!returned) return undefined;
   const { reply, block } = returned as { reply?: unknown; block?: unknown };
   if (block !== undefined && ends.includes("block")) return "block";
@@ -107,19 +107,24 @@ export const NO_CHANGES: readonly FieldChange[] = [];
  * Returns the changes that a handler made. Objects are compared member by member, because the field's name alone would
  * say nothing.
  */
-function changesOf(
+function findChanges(
   fields: readonly string[],
   before: Record<string, unknown>,
   after: Record<string, unknown>,
 ): FieldChange[] {
   return fields.flatMap((field) => {
-    const old = before[field];
-    const next = after[field];
-    if (isDeepStrictEqual(old, next)) return [];
-    if (!isPlainObject(old) || !isPlainObject(next)) return [{ field, before: old, after: next }];
-    return [...new Set([...Object.keys(old), ...Object.keys(next)])]
-      .filter((name) => !isDeepStrictEqual(old[name], next[name]))
-      .map((name) => ({ field: `${field}.${name}`, before: old[name], after: next[name] }));
+    const oldValue = before[field];
+    const newValue = after[field];
+    if (isDeepStrictEqual(oldValue, newValue)) return [];
+    if (!isPlainObject(oldValue) || !isPlainObject(newValue))
+      return [{ field, before: oldValue, after: newValue }];
+    return [...new Set([...Object.keys(oldValue), ...Object.keys(newValue)])]
+      .filter((name) => !isDeepStrictEqual(oldValue[name], newValue[name]))
+      .map((name) => ({
+        field: `${field}.${name}`,
+        before: oldValue[name],
+        after: newValue[name],
+      }));
   });
 }
 
@@ -131,7 +136,7 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
  * Creates a copy in which only the changeable fields can be set, so that a handler that fails half-way has changed
  * nothing.
  */
-function changeableView(
+function createView(
   context: Record<string, unknown>,
   changes: readonly string[],
 ): Record<string, unknown> {

@@ -9,7 +9,7 @@ import type {
 } from "../contract/index.ts";
 import { asError } from "../errors.ts";
 import { withDeadline } from "../timing/deadline.ts";
-import { runAs, running } from "./owner.ts";
+import { runAs, currentOwner } from "./owner.ts";
 
 /** A registered handler with its options. */
 export type Entry = OnOptions &
@@ -17,11 +17,17 @@ export type Entry = OnOptions &
     handler: BusHandler;
   };
 
-export function entryOf(
+export function createEntry(
   handler: BusHandler,
-  { priority = 0, timeoutMs = 10_000, owner = "kernel", traced = true, ...further }: OnOptions = {},
+  {
+    priority = 0,
+    timeoutMs = 10_000,
+    owner = "kernel",
+    traced = true,
+    ...otherOptions
+  }: OnOptions = {},
 ): Entry {
-  return { handler, priority, timeoutMs, owner, traced, ...further };
+  return { handler, priority, timeoutMs, owner, traced, ...otherOptions };
 }
 
 /** The error of a handler that was still running at its deadline; its signal has been aborted. */
@@ -35,15 +41,15 @@ export async function callHandler(
   event: BusEvent,
   log: Logger,
 ): Promise<{ outcome: Outcome; result?: HandlerResult }> {
-  const began = performance.now();
+  const startedAt = performance.now();
   try {
     const result = await runHandler(entry, event);
-    return { outcome: settle(entry, event, began), result };
+    return { outcome: settle(entry, event, startedAt), result };
   } catch (thrown) {
     const error = asError(thrown);
     if (!entry.settled)
       log.warn({ event: event.name, owner: entry.owner, err: error }, "handler failed");
-    return { outcome: settle(entry, event, began, error) };
+    return { outcome: settle(entry, event, startedAt, error) };
   }
 }
 
@@ -51,14 +57,14 @@ async function runHandler(entry: Entry, event: BusEvent): Promise<HandlerResult>
   // Handlers receive the controller, which creates its signal at the first use: most handlers never use the signal, and
   // creating it takes longer than they do.
   const controller = new AbortController();
-  const chain = running()?.chain;
+  const chain = currentOwner()?.chain;
   let result: ReturnType<BusHandler>;
   const call = () => {
     result = entry.handler(event, controller);
   };
   const begin = () => {
-    const about = { event: event.name, chain, principal: event.principal };
-    if (entry.traced) runAs(entry.owner, call, about);
+    const properties = { event: event.name, chain, principal: event.principal };
+    if (entry.traced) runAs(entry.owner, call, properties);
     else call();
   };
   if (entry.begin) await entry.begin(begin, event);
@@ -71,8 +77,8 @@ async function runHandler(entry: Entry, event: BusEvent): Promise<HandlerResult>
   });
 }
 
-function settle(entry: Entry, event: BusEvent, began: number, error?: Error): Outcome {
-  const ms = performance.now() - began;
+function settle(entry: Entry, event: BusEvent, startedAt: number, error?: Error): Outcome {
+  const ms = performance.now() - startedAt;
   const outcome: Outcome = { owner: entry.owner, ok: error === undefined, ms };
   if (error) {
     outcome.error = error;

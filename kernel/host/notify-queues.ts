@@ -10,7 +10,7 @@ interface WaitingEvent {
 }
 
 interface Queue {
-  waiting: WaitingEvent[];
+  pending: WaitingEvent[];
   dropped: number;
   work?: Promise<void> | undefined;
 }
@@ -28,27 +28,27 @@ export class NotifyQueues {
 
   add(item: WaitingEvent): void {
     const { name } = item.event;
-    const queue = this.#queues.get(name) ?? { waiting: [], dropped: 0 };
+    const queue = this.#queues.get(name) ?? { pending: [], dropped: 0 };
     this.#queues.set(name, queue);
-    if (queue.waiting.length >= MAX_WAITING) this.#drop(name, queue);
-    queue.waiting.push(item);
+    if (queue.pending.length >= MAX_WAITING) this.#drop(name, queue);
+    queue.pending.push(item);
     queue.work ??= this.#handleAll(queue);
   }
 
   /** Resolves when every waiting event has been handled. */
-  async drained(): Promise<void> {
+  async whenEmpty(): Promise<void> {
     await Promise.all([...this.#queues.values()].map(({ work }) => work));
   }
 
   #drop(name: string, queue: Queue): void {
-    queue.waiting.shift();
+    queue.pending.shift();
     if (queue.dropped % MAX_WAITING === 0)
       this.#log.warn({ event: name, dropped: queue.dropped + 1 }, "handlers are too slow");
     queue.dropped++;
   }
 
   async #handleAll(queue: Queue): Promise<void> {
-    for (let next = queue.waiting.shift(); next; next = queue.waiting.shift()) {
+    for (let next = queue.pending.shift(); next; next = queue.pending.shift()) {
       const { event, entries, trail } = next;
       for (const entry of entries) {
         const { outcome } = await callHandler(entry, event, this.#log);

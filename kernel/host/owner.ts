@@ -5,7 +5,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Principal } from "../contract/principal.ts";
 
-export interface Running {
+export interface OwnerContext {
   /** `plugin:clock`, `hook:hello`. */
   owner: string;
   /** The events being handled, outermost first. */
@@ -14,7 +14,7 @@ export interface Running {
   principal?: Principal | undefined;
 }
 
-const storage = new AsyncLocalStorage<Running>();
+const storage = new AsyncLocalStorage<OwnerContext>();
 
 /** The properties of some work, without its owner. Absent ones are inherited from the caller. */
 interface WorkProperties {
@@ -24,11 +24,11 @@ interface WorkProperties {
   principal?: Principal | undefined;
 }
 
-export function runAs<T>(owner: string, work: () => T, about: WorkProperties = {}): T {
-  const caller = running();
-  const { event, chain = caller?.chain ?? [], principal = caller?.principal } = about;
+export function runAs<T>(owner: string, work: () => T, properties: WorkProperties = {}): T {
+  const caller = currentOwner();
+  const { event, chain = caller?.chain ?? [], principal = caller?.principal } = properties;
   return storage.run({ owner, chain: event ? [...chain, event] : chain, principal }, work);
 }
 
 /** The owner on whose behalf the current code runs; undefined for the kernel itself. */
-export const running = (): Running | undefined => storage.getStore();
+export const currentOwner = (): OwnerContext | undefined => storage.getStore();

@@ -1,6 +1,6 @@
 /** Writes and reads principals, and finds that of a client. */
 import type { Principal, PrincipalKind } from "../contract/principal.ts";
-import { running } from "./owner.ts";
+import { currentOwner } from "./owner.ts";
 import type { Client } from "../contract/index.ts";
 
 const KINDS: readonly string[] = ["key", "webhook", "poll", "user"] satisfies PrincipalKind[];
@@ -45,5 +45,5 @@ export function readPrincipal(value: unknown): Principal | undefined {
  * running code serves, this is `outside`, which may do nothing.
  */
 export function currentPrincipal(): Principal {
-  return running()?.principal ?? "outside";
+  return currentOwner()?.principal ?? "outside";
 }

@@ -10,9 +10,9 @@ import type {
 
 const empty: readonly [] = [];
 
-/** Creates lists of registrations by name. `order` sorts each list; `changed` is called after each change. */
+/** Creates lists of registrations by name. `order` sorts each list; `onChange` is called after each change. */
 export function createLists<T>(
-  options: { order?: (items: T[]) => T[]; changed?: (name: string) => void } = {},
+  options: { order?: (items: T[]) => T[]; onChange?: (name: string) => void } = {},
 ) {
   const lists = new Map<string, readonly T[]>();
   /** Returns the same array until the list changes, and one constant array for all empty lists. */
@@ -20,7 +20,7 @@ export function createLists<T>(
   function set(name: string, items: T[]): void {
     if (items.length) lists.set(name, options.order?.(items) ?? items);
     else lists.delete(name);
-    options.changed?.(name);
+    options.onChange?.(name);
   }
   return {
     of,
@@ -64,7 +64,7 @@ export type ServiceRegistry = ReturnType<typeof createServices>;
 export function createContributions() {
   const watchers = createLists<() => void>();
   const points = createLists<unknown>({
-    changed: (point) => watchers.of(point).forEach((changed) => void changed()),
+    onChange: (point) => watchers.of(point).forEach((changed) => void changed()),
   });
   return {
     add: <K extends ContributionPoint>(point: K, item: Contributions[K]): Dispose =>

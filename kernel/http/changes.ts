@@ -7,11 +7,11 @@ import type { PorticoError } from "../errors.ts";
 import { exactJson } from "../text/exact-json.ts";
 import { withDeadline } from "../timing/deadline.ts";
 import type { ChangeAttempt, ChangeWatcher, Logger, RouteOptions } from "../contract/index.ts";
-import { originOf } from "./access/origin.ts";
+import { describeOrigin } from "./access/origin.ts";
 import { type Entry, readEntry } from "./entry-reading.ts";
 import type { RequestContext } from "./request/context.ts";
 import { publicError } from "./response/errors.ts";
-import { jsonOf, statusOfResult } from "./response/reply.ts";
+import { copyJson, getResultStatus } from "./response/reply.ts";
 
 /** The longest time that a response waits for one watcher. */
 const WATCHER_MS = 5000;
@@ -67,20 +67,20 @@ export function createChangeRecording(watchers: () => readonly ChangeWatcher[], 
     /** Makes a change, and reports its outcome to the watchers before the response is sent. */
     makeChange(call: RequestContext, { route, entry }: ChangeTarget, work: () => unknown): unknown {
       const isWatched = watchers().length > 0;
-      return changeAs(originOf(call), async (configuration) => {
+      return changeAs(describeOrigin(call), async (configuration) => {
         if (!isWatched) return work();
         const before = entry && (await readEntry(entry, call));
         try {
           const value = await work();
           const isDeletion = call.method === "DELETE";
           const after = entry && !isDeletion ? await readEntry(entry, call) : undefined;
-          const outcome = { before, after, configuration, result: jsonOf(value) };
+          const outcome = { before, after, configuration, result: copyJson(value) };
           await notifyWatchers(
-            attemptOf(call, route, { ...outcome, status: statusOfResult(value) }),
+            createAttempt(call, route, { ...outcome, status: getResultStatus(value) }),
           );
           return value;
         } catch (error) {
-          await notifyWatchers(attemptOf(call, route, failureOutcome(error, call)));
+          await notifyWatchers(createAttempt(call, route, failureOutcome(error, call)));
           throw error;
         }
       });
@@ -88,7 +88,7 @@ export function createChangeRecording(watchers: () => readonly ChangeWatcher[], 
     /** Reports a request that was refused before it reached its handler. */
     reportRefusal(call: RequestContext, route: string, error: unknown): void {
       if (watchers().length > 0)
-        void notifyWatchers(attemptOf(call, route, failureOutcome(error, call)));
+        void notifyWatchers(createAttempt(call, route, failureOutcome(error, call)));
     },
   };
 }
@@ -98,11 +98,11 @@ function failureOutcome(failure: unknown, { id }: RequestContext): Outcome {
   return { status: error.status, error };
 }
 
-function attemptOf(call: RequestContext, route: string, outcome: Outcome): ChangeAttempt {
+function createAttempt(call: RequestContext, route: string, outcome: Outcome): ChangeAttempt {
   const { status, error, before, after, result, configuration = [] } = outcome;
   return {
     requestId: call.id,
-    origin: originOf(call),
+    origin: describeOrigin(call),
     method: call.method,
     route,
     path: call.path,

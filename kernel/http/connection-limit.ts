@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { callerOf, parseNetworks } from "../net/address.ts";
+import { getCallerKey, parseNetworks } from "../net/address.ts";
 import { derived } from "../memory/derived.ts";
 
 export interface ConnectionSettings {
@@ -46,7 +46,7 @@ const DEFAULT_HANDLES = 1_024;
  * Returns the number of handles that are reserved for files, the store and the like: a quarter of all, but at least 128
  * or half of all.
  */
-const reserveOf = (handles: number): number =>
+const computeReserve = (handles: number): number =>
   Math.max(Math.floor(handles / 4), Math.min(128, Math.floor(handles / 2)));
 
 /** The process's soft limit of open files. */
@@ -80,7 +80,7 @@ export function createConnectionLimit(
 
   function limits(): { limit: number; perAddress: number } {
     const { maxConnections, maxConnectionsPerAddress } = settings();
-    const room = handles - reserveOf(handles);
+    const room = handles - computeReserve(handles);
     // A connection with a request in progress may need a second handle for its upstream.
     const automatic = Math.min(MAX_AUTOMATIC_LIMIT, Math.max(1, Math.floor(room / 2)));
     const limit = maxConnections === "auto" ? automatic : Math.min(maxConnections, room);
@@ -125,7 +125,7 @@ export function createConnectionLimit(
     /** Counts a connection until it closes. Returns undefined if there is no room for it. */
     admit(socket: Socket): Admission | undefined {
       const address = socket.remoteAddress?.replace(/^::ffff:/, "") ?? "";
-      const caller = isProxy(address) ? "" : callerOf(address);
+      const caller = isProxy(address) ? "" : getCallerKey(address);
       const { limit, perAddress } = limits();
       const isShareUsed = caller !== "" && (perCaller.get(caller) ?? 0) >= perAddress;
       const hasRoom = isShareUsed ? makeRoom(caller) : entries.size < limit || makeRoom(undefined);

@@ -13,7 +13,7 @@ import type { RequestContext } from "./request/context.ts";
 export interface ConnectionState {
   count: number;
   /** The number of bytes that earlier responses on the connection had. */
-  sent: number;
+  sentBytes: number;
   /** The latest request. The member exists from the start, so that all objects have one shape. */
   call?: RequestContext | undefined;
 }
@@ -72,7 +72,7 @@ export class Connections {
   }
 
   add(socket: Socket): void {
-    this.#connections.set(socket, { count: 0, sent: socket.bytesWritten, call: undefined });
+    this.#connections.set(socket, { count: 0, sentBytes: socket.bytesWritten, call: undefined });
     socket.once("close", () => {
       setImmediate(closeUnsent, this.stateOf(socket));
       this.#connections.delete(socket);
@@ -109,7 +109,7 @@ export class Connections {
   }
 
   stateOf(socket: Duplex): ConnectionState {
-    return this.#connections.get(socket) ?? { count: 0, sent: 0, call: undefined };
+    return this.#connections.get(socket) ?? { count: 0, sentBytes: 0, call: undefined };
   }
 
   /** Whether a connection could be closed without harm: it waits for a request, or for the rest of its head. */
@@ -159,9 +159,9 @@ export class Connections {
     const { call, connection, startedAt } = res[WORK]!;
     this.#untrack(call, connection);
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
-    const bytes = call.req.socket.bytesWritten - connection.sent;
-    this.#report(call, { ms, bytes, cut: !res.writableFinished, status: statusOf(res) });
-    connection.sent += bytes;
+    const bytes = call.req.socket.bytesWritten - connection.sentBytes;
+    this.#report(call, { ms, bytes, cut: !res.writableFinished, status: getStatus(res) });
+    connection.sentBytes += bytes;
     call.req.settle();
     call.handleClosed();
   }
@@ -195,7 +195,7 @@ export class Connections {
 }
 
 /** Returns 499, which only the log and the counts show, if the client disconnected before the response began. */
-function statusOf({ headersSent, statusCode }: ServerResponse): number {
+function getStatus({ headersSent, statusCode }: ServerResponse): number {
   return headersSent ? statusCode : 499;
 }
 
@@ -254,11 +254,11 @@ class EndedCall implements EndedRequest {
   }
 
   headers(): Record<string, string> {
-    return headersOf(this.#call.plain, this.error?.headers);
+    return collectHeaders(this.#call.plain, this.error?.headers);
   }
 }
 
-function headersOf(
+function collectHeaders(
   res: ServerResponse,
   errorHeaders: Readonly<Record<string, string>> = {},
 ): Record<string, string> {

@@ -4,7 +4,7 @@ import { withDeadline } from "../timing/deadline.ts";
 import type { BodyLimits, Call, Client, Logger, RouteHandler } from "../contract/index.ts";
 import type { RequestContext } from "./request/context.ts";
 import type { RouteInput } from "./request/declared-input.ts";
-import { jsonOf } from "./response/reply.ts";
+import { copyJson } from "./response/reply.ts";
 
 /** A path that names an entry, with the handler that shows it. */
 export interface Entry {
@@ -21,7 +21,7 @@ const READ_MS = 1000;
 export async function readEntry(entry: Entry, call: RequestContext): Promise<unknown> {
   try {
     const reading = entry.handler(new EntryReading(call, entry));
-    return jsonOf(await withDeadline(reading, READ_MS, () => new Error("late")));
+    return copyJson(await withDeadline(reading, READ_MS, () => new Error("late")));
   } catch {
     return undefined;
   }

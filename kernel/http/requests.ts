@@ -68,7 +68,7 @@ export class Requests {
   readonly #recording: ReturnType<typeof createChangeRecording>;
   readonly #routes = createRouter<Route>();
   readonly #tallies = new Map<string, Tally>();
-  readonly #unmatched = this.#tallyOf("", "");
+  readonly #unmatched = this.#getTally("", "");
 
   constructor({ server, guards, auth, forms, connections, changeWatchers }: RequestsOptions) {
     this.#server = server;
@@ -85,7 +85,7 @@ export class Requests {
     return this.#routes.add(method, path, {
       ...declared,
       pattern: path,
-      tally: this.#tallyOf(method, path),
+      tally: this.#getTally(method, path),
       handler,
       input: declaredInput(declared),
     });
@@ -179,7 +179,7 @@ export class Requests {
    */
   #handleAttributed(route: Route, call: RequestContext): unknown {
     if (!isChange(route, call)) return checkAndHandle(route, call);
-    const target = { route: route.pattern, entry: this.#entryOf(call) };
+    const target = { route: route.pattern, entry: this.#findEntry(call) };
     return this.#recording.makeChange(call, target, () => checkAndHandle(route, call));
   }
 
@@ -187,7 +187,7 @@ export class Requests {
    * Finds the entry that a change is about, if a `GET` route shows it: at the same path, or above an action such as
    * `/enable`.
    */
-  #entryOf({ path, params }: RequestContext): Entry | undefined {
+  #findEntry({ path, params }: RequestContext): Entry | undefined {
     const values = new Set(Object.values(params));
     for (const candidate of [path, path.slice(0, path.lastIndexOf("/"))]) {
       const match = this.#routes.find("GET", candidate);
@@ -206,16 +206,16 @@ export class Requests {
    * missing or repeated.
    */
   #unmatchedError({ path, method }: RequestContext): PorticoError {
-    const methodsOf = (candidate: string) => this.#routes.methods(candidate);
+    const listMethods = (candidate: string) => this.#routes.methods(candidate);
     const place = path.slice(0, 200);
-    const allowed = methodsOf(path).join(", ");
+    const allowed = listMethods(path).join(", ");
     if (allowed !== "") {
       const values = { path: place, method, allowed };
       return errors.methodNotAllowed(values, { headers: { allow: allowed } });
     }
     let hints = "";
     for (const base of this.#forms.bases()) {
-      if (methodsOf(base + path).length > 0)
+      if (listMethods(base + path).length > 0)
         hints += ` Write ${base}${place}: the path lacks its ${base}.`;
       if (path.startsWith(`${base}${base}/`))
         hints += ` Write ${place.slice(base.length)}: the path has its ${base} twice.`;
@@ -224,7 +224,7 @@ export class Requests {
   }
 
   /** A route that comes back after a reload continues its counts. */
-  #tallyOf(method: string, route: string): Map<number, number> {
+  #getTally(method: string, route: string): Map<number, number> {
     const key = `${method} ${route}`;
     const entry = this.#tallies.get(key) ?? { method, route, tally: new Map<number, number>() };
     this.#tallies.set(key, entry);
@@ -233,8 +233,8 @@ export class Requests {
 }
 
 function checkAndHandle({ input, handler }: Route, call: RequestContext): unknown {
-  const checking = input.check(call);
-  return checking ? checking.then(() => handler(call)) : handler(call);
+  const pendingCheck = input.check(call);
+  return pendingCheck ? pendingCheck.then(() => handler(call)) : handler(call);
 }
 
 function setHeaders(res: ServerResponse, headers: Readonly<Record<string, string>>): void {

@@ -27,8 +27,8 @@ export function createRouter<R>() {
   let entries: readonly Entry<R>[] = [];
   let table: ReturnType<typeof buildTable<R>> | undefined;
 
-  function replaceEntries(next: readonly Entry<R>[]): void {
-    entries = next;
+  function replaceEntries(newEntries: readonly Entry<R>[]): void {
+    entries = newEntries;
     table = undefined;
   }
   function find(method: string, path: string): Match<R> | undefined {
@@ -36,14 +36,14 @@ export function createRouter<R>() {
     const literal = table.literal.get(path)?.get(method);
     if (literal !== undefined) return { route: literal, params: {} };
     const entry = table.byHandler.get(table.app.find(method as "GET", path).handlers[0]);
-    return entry && { route: entry.route, params: paramsOf(entry, path) };
+    return entry && { route: entry.route, params: readParams(entry, path) };
   }
 
   return {
     /** `path`: `/a/:b`, `/a/:b?`, a trailing `*`. Of two routes that match, the more literal one wins, then the later one. */
     add(method: string, path: string, route: R): Dispose {
       if (!path.startsWith("/")) throw new TypeError(`a route's path must begin with "/": ${path}`);
-      const entry = { method, path, route, ...patternOf(path) };
+      const entry = { method, path, route, ...compilePattern(path) };
       replaceEntries([entry, ...entries]);
       return () => replaceEntries(entries.filter((other) => other !== entry));
     },
@@ -81,7 +81,7 @@ function compareRanks(a: Entry<unknown>, b: Entry<unknown>): number {
   return a.rank < b.rank ? -1 : 1;
 }
 
-function paramsOf({ pattern, names }: Entry<unknown>, path: string): Record<string, string> {
+function readParams({ pattern, names }: Entry<unknown>, path: string): Record<string, string> {
   const params: Record<string, string> = {};
   const values = pattern.exec(path) ?? [];
   for (const [i, name] of names.entries())
@@ -90,7 +90,7 @@ function paramsOf({ pattern, names }: Entry<unknown>, path: string): Record<stri
 }
 
 /** Compiles a path, since polka's own patterns ignore case and let a dot match any character. */
-function patternOf(path: string): Pick<Entry<unknown>, "pattern" | "names" | "rank"> {
+function compilePattern(path: string): Pick<Entry<unknown>, "pattern" | "names" | "rank"> {
   const segments = path.split("/").filter(Boolean).map(readSegment);
   return {
     pattern: new RegExp(`^${segments.map(({ source }) => source).join("")}/?$`),

@@ -77,7 +77,8 @@ const NODE_OPTIONS = {
 /** The time in which a connected peer answers a closing message. */
 const CLOSING_MS = 1_500;
 
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+const describePeer = ({ remoteAddress, remotePort }: Socket): string =>
+  `${remoteAddress} ${remotePort}`;
 
 type NodeServer = http.Server | https.Server;
 
@@ -240,7 +241,7 @@ export class HttpServer implements Mount {
     server.on(this.#connectionEvent, (socket: Socket) => {
       server.headersTimeout = settings().http.headersTimeoutMs;
       this.#connections.add(socket);
-      this.#admissions.get(peerOf(socket))?.setIdle(() => this.#connections.isIdle(socket));
+      this.#admissions.get(describePeer(socket))?.setIdle(() => this.#connections.isIdle(socket));
     });
     server.on("clientError", (failure: NodeJS.ErrnoException, socket: Duplex) =>
       endBroken(failure, socket, this.#connections.stateOf(socket), this.#forms),
@@ -262,7 +263,7 @@ export class HttpServer implements Mount {
       this.#refuseConnection(socket);
       return;
     }
-    const peer = peerOf(socket);
+    const peer = describePeer(socket);
     this.#admissions.set(peer, admission);
     socket.once("close", () => {
       if (this.#admissions.get(peer) === admission) this.#admissions.delete(peer);

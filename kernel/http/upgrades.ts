@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { errors } from "./errors.ts";
 import type { Access, UpgradeHandler } from "../contract/index.ts";
-import { addressOf } from "../net/address.ts";
+import { findCallerAddress } from "../net/address.ts";
 import type { RequestsOptions } from "./requests.ts";
 import { clientRequestId, mintId } from "./request/context.ts";
 import { logFailure, publicError } from "./response/errors.ts";
@@ -34,7 +34,7 @@ export async function handleUpgrade(
     const route = find(path);
     guards.check(req, { origins: route?.origins });
     if (!route) throw errors.noWebSocket({ path: path.slice(0, 200) });
-    const address = addressOf(req, server.settings().trustedProxies);
+    const address = findCallerAddress(req, server.settings().trustedProxies);
     await auth.authenticate(req, route.access, { address });
     if (!socket.destroyed) await route.handler(req, socket, head, address);
   } catch (failure) {

@@ -5,7 +5,7 @@
 import { readFileSync, readlinkSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import type { Loader as EsbuildLoader, Plugin } from "esbuild";
-import { filesBelow } from "../files/listing.ts";
+import { listFilesBelow } from "../files/listing.ts";
 import { sha } from "../files/sha.ts";
 import { writeCache, readCached } from "./cache.ts";
 import { asLoadError } from "./problem.ts";
@@ -61,7 +61,7 @@ export async function openBundle(
   options: BundleOptions,
 ): Promise<Bundle> {
   const cached = readCached<{ version: number; layout: string } & Omit<Bundle, "code">>(file);
-  const layout = options.isOwn ? "" : layoutOf(dirname(entry));
+  const layout = options.isOwn ? "" : hashLayout(dirname(entry));
   if (cached?.head.version === cacheVersion && cached.head.layout === layout) {
     const { inputs, codeHash, host, imports } = cached.head;
     const isIntact = () => options.isOwn || sha(cached.body).slice(0, 32) === codeHash;
@@ -76,8 +76,8 @@ export async function openBundle(
 }
 
 /** Returns a hash of all names and link targets, because the resolution of imports depends on these too. */
-function layoutOf(dir: string): string {
-  const files = filesBelow(dir, "node_modules", ".git");
+function hashLayout(dir: string): string {
+  const files = listFilesBelow(dir, "node_modules", ".git");
   return sha(
     files
       .map(({ path, entry }) => (entry.isSymbolicLink() ? readlinkSync(join(dir, path)) : path))
@@ -87,9 +87,11 @@ function layoutOf(dir: string): string {
 
 function isUnchanged(input: Input, dir: string, byStamp: boolean): boolean {
   const file = resolve(dir, input.path);
-  const now = statSync(file, { throwIfNoEntry: false });
-  if (!now || now.size !== input.size) return false;
-  return (byStamp && now.mtimeMs === input.mtimeMs) || sha(readFileSync(file)) === input.hash;
+  const currentStat = statSync(file, { throwIfNoEntry: false });
+  if (!currentStat || currentStat.size !== input.size) return false;
+  return (
+    (byStamp && currentStat.mtimeMs === input.mtimeMs) || sha(readFileSync(file)) === input.hash
+  );
 }
 
 async function build(entry: string, options: BundleOptions): Promise<Bundle> {
@@ -131,10 +133,10 @@ async function build(entry: string, options: BundleOptions): Promise<Bundle> {
   const body =
     guarded && mayLoop(text) ? (await import("./guard-loops.ts")).guardLoops(text, tickName) : text;
   const code = `(function(exports,require,module,__filename,__dirname,${tickName}){${body}\n})`;
-  const imported = Object.values(result.metafile.outputs).flatMap((output) =>
+  const importedPaths = Object.values(result.metafile.outputs).flatMap((output) =>
     output.imports.map(({ path }) => path),
   );
-  const host = [...new Set(imported.filter((path) => /^portico(\/|$)/.test(path)))];
+  const host = [...new Set(importedPaths.filter((path) => /^portico(\/|$)/.test(path)))];
   const sorted = [...inputs.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
   return { code, codeHash: sha(code).slice(0, 32), host, inputs: sorted, imports: [...imports] };
 }

@@ -7,7 +7,7 @@ import { createRequire, isBuiltin } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { UserModule } from "../contract/modules.ts";
-import { isInside, pathsUpTo, whyNotOwn } from "../files/own.ts";
+import { isInside, listPathsUpTo, findOwnershipProblem } from "../files/own.ts";
 import { sha } from "../files/sha.ts";
 import { backstopMs, runBounded } from "./bounded.ts";
 import { type Bundle, openBundle } from "./bundle.ts";
@@ -91,10 +91,10 @@ export class Loader {
     const { whole = false, guarded = false } = options;
     const refresh = () => this.read(entry, options);
     if (this.#options.builtIn?.(entry)) return { ...BUILT_IN, entry, inputs: [entry], refresh };
-    const ending = `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
-    const file = this.#options.cacheFile(entry).replace(/\.cjs$/, ending);
+    const suffix = `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
+    const file = this.#options.cacheFile(entry).replace(/\.cjs$/, suffix);
     const bundle = await this.#bundle(file, entry, { whole, guarded });
-    const inputs = inputsOf(bundle, entry);
+    const inputs = listInputs(bundle, entry);
     const hashes = bundle.inputs.map(({ path, hash }) => `${path} ${hash}`).join();
     return { entry, inputs, hash: sha(hashes).slice(0, 16), whole, bundle, refresh };
   }
@@ -111,7 +111,7 @@ export class Loader {
     const onImport = (path: string) => imports.add(path);
     try {
       const bundle = await openBundle(file, entry, { ...options, isOwn, onImport });
-      if (!isOwn) record(inputsOf(bundle, entry));
+      if (!isOwn) record(listInputs(bundle, entry));
       return bundle;
     } catch (error) {
       record([entry, ...(this.#evaluated.get(entry)?.files ?? [])]);
@@ -163,7 +163,7 @@ export class Loader {
     this.#recordLinkedPackage(entry, file);
     // The owner of a directory on the way can replace its contents.
     const top = /^(.*[\\/]node_modules)[\\/]/s.exec(file)?.[1] ?? ".";
-    const reason = whyNotOwn(pathsUpTo(file, top));
+    const reason = findOwnershipProblem(listPathsUpTo(file, top));
     if (reason) throw new LoadError(`${id}: ${reason}`, entry);
   }
 
@@ -181,7 +181,7 @@ export class Loader {
   }
 }
 
-function inputsOf({ inputs }: Bundle, entry: string): string[] {
+function listInputs({ inputs }: Bundle, entry: string): string[] {
   return inputs.map(({ path }) => resolve(dirname(entry), path));
 }
 

@@ -31,13 +31,13 @@ type Location = Required<Omit<Problem, "message">>;
 export function asLoadError(thrown: unknown, entry: string): LoadError {
   if (thrown instanceof LoadError) return thrown;
   const dir = dirname(entry);
-  const first = (thrown as { errors?: Message[] })?.errors?.[0];
+  const esbuildMessage = (thrown as { errors?: Message[] })?.errors?.[0];
   const error = asError(thrown);
-  const location = first?.pluginName ? null : first?.location; // the location of an error in a plugin is in our own code
-  const place = first
+  const location = esbuildMessage?.pluginName ? null : esbuildMessage?.location; // the location of an error in a plugin is in our own code
+  const place = esbuildMessage
     ? location && { ...location, file: resolve(dir, location.file), column: location.column + 1 }
-    : placeOf(error, dir);
-  const text = first?.text ?? error.message.replace(/\nRequire stack:[\s\S]*$/, "");
+    : findPlace(error, dir);
+  const text = esbuildMessage?.text ?? error.message.replace(/\nRequire stack:[\s\S]*$/, "");
   const message = /^Top-level await/.test(text)
     ? "top-level await is not supported here: move it into a function"
     : text;
@@ -49,7 +49,7 @@ export function asLoadError(thrown: unknown, entry: string): LoadError {
 }
 
 /** Returns the location of the first frame in an error's stack that is below a directory. */
-export function placeOf(error: Error, dir: string): Location | undefined {
+export function findPlace(error: Error, dir: string): Location | undefined {
   for (const frame of (error.stack ?? "").split("\n")) {
     const [, place = "", line, column] = /^(.*[^>]):(\d+):(\d+)\)?$/.exec(frame) ?? [];
     // Without a source map, the place is a file URL. A path may contain any character, also those that usually end one.
@@ -61,7 +61,7 @@ export function placeOf(error: Error, dir: string): Location | undefined {
 }
 
 /** Converts an error to a problem. Its place is that of the first stack frame below `dir`, else the fallback file. */
-export function problemOf(thrown: unknown, dir: string, fallback?: string): Problem {
+export function toProblem(thrown: unknown, dir: string, fallback?: string): Problem {
   const error = asError(thrown);
   const { message, name } = error;
   const { file = fallback, line, column } = locate(error, dir) ?? {};
@@ -79,7 +79,7 @@ const PLAIN_NAMES = ["", "Error", "LoadError", "DeadlineError", "EndlessLoopErro
 function locate(error: Error, dir: string): Partial<Location> | undefined {
   if (error instanceof LoadError) return error;
   // An interruption may occur anywhere, so its place says nothing.
-  return error.name === "Interrupted" ? undefined : placeOf(error, dir);
+  return error.name === "Interrupted" ? undefined : findPlace(error, dir);
 }
 
 /** Returns `handler.ts:3: message`; only the message if no place is known or the message begins with it. */

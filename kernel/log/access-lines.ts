@@ -50,13 +50,13 @@ export class AccessLines {
     this.#redaction = redaction;
   }
 
-  lineOf(entry: AccessEntry): string {
+  formatLine(entry: AccessEntry): string {
     const { id, isOwnId, method, path, status, ms, bytes, cut, isRoutine } = entry;
     const head = isRoutine ? this.#debugHead() : this.#infoHead();
     const idJson = isOwnId ? `"${id}"` : this.#redaction.hide(quote(id));
-    const middle = this.#middleOf(method, path, status);
+    const middle = this.#formatMiddle(method, path, status);
     const end = cut ? ',"cut":true,"msg":"request"}\n' : ',"msg":"request"}\n';
-    return `${head}${idJson}${middle}${ms},"bytes":${bytes}${this.#detailsOf(entry)}${end}`;
+    return `${head}${idJson}${middle}${ms},"bytes":${bytes}${this.#formatDetails(entry)}${end}`;
   }
 
   /** Clears the caches, whose texts may hold a newly added secret. */
@@ -65,9 +65,9 @@ export class AccessLines {
     this.#names.clear();
   }
 
-  #middleOf(method: string, path: string, status: number): string {
-    const last = this.#middles.get(path);
-    if (last?.method === method && last.status === status) return last.text;
+  #formatMiddle(method: string, path: string, status: number): string {
+    const cached = this.#middles.get(path);
+    if (cached?.method === method && cached.status === status) return cached.text;
     const pathJson = this.#redaction.hide(quote(path));
     const text = flat(`,"method":"${method}","path":${pathJson},"status":${status},"ms":`);
     if (this.#middles.size >= MAX_PATHS) this.#middles.clear();
@@ -76,7 +76,7 @@ export class AccessLines {
   }
 
   /** Returns the members for the client key, the subject and the error of a request. */
-  #detailsOf({ key, subject, code }: AccessEntry): string {
+  #formatDetails({ key, subject, code }: AccessEntry): string {
     let text = key === undefined ? "" : `,"key":${this.#nameJson(key)}`;
     if (subject !== undefined) {
       const { model, channel, attempts } = subject;

@@ -101,9 +101,12 @@ export class LogFile {
    * yet.
    */
   async #isInPlace(open: FileHandle): Promise<boolean> {
-    const [own, there] = await Promise.all([open.stat(), stat(this.#file).catch(() => undefined)]);
-    this.#bytes = own.size;
-    return own.ino === there?.ino && own.dev === there.dev;
+    const [openStat, pathStat] = await Promise.all([
+      open.stat(),
+      stat(this.#file).catch(() => undefined),
+    ]);
+    this.#bytes = openStat.size;
+    return openStat.ino === pathStat?.ino && openStat.dev === pathStat.dev;
   }
 
   async #reopen(old?: FileHandle): Promise<FileHandle> {

@@ -40,8 +40,8 @@ function keepingLogger(
       log[level](fields, message);
     };
   }
-  const child = (further: Record<string, unknown>) =>
-    keepingLogger(log.child(further), { ...bindings, ...further }, keep);
+  const child = (childBindings: Record<string, unknown>) =>
+    keepingLogger(log.child(childBindings), { ...bindings, ...childBindings }, keep);
   return { ...methods, child };
 }
 

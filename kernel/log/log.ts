@@ -44,7 +44,7 @@ export function createLog(options: LogOptions = {}) {
     log: log as Logger & { level: string },
     access(entry: AccessEntry): void {
       const level = entry.isRoutine ? "debug" : "info";
-      if (log.isLevelEnabled(level)) writeLine(accessLines.lineOf(entry));
+      if (log.isLevelEnabled(level)) writeLine(accessLines.formatLine(entry));
     },
     /** Returns the last lines, oldest first, as JSON text without the line break. */
     recent: (): readonly string[] => recent.last(),
@@ -99,8 +99,8 @@ function createPino(level: string, write: (line: string) => void): pino.Logger {
   // pino applies its formatter of bindings to the root only. All descendants inherit this method.
   const { child } = log;
   Object.defineProperty(log, "child", {
-    value(this: typeof log, bindings: pino.Bindings, more?: pino.ChildLoggerOptions) {
-      return Reflect.apply(child, this, [redactKeys(bindings), more]);
+    value(this: typeof log, bindings: pino.Bindings, childOptions?: pino.ChildLoggerOptions) {
+      return Reflect.apply(child, this, [redactKeys(bindings), childOptions]);
     },
   });
   return log;
@@ -112,16 +112,16 @@ const MAX_CAUSES = 5;
 /** Serializes an error. Never throws, because the log is where failures are reported. */
 function describeError(error: unknown): unknown {
   try {
-    return error instanceof Error ? fieldsOf(error, MAX_CAUSES) : error;
+    return error instanceof Error ? pickFields(error, MAX_CAUSES) : error;
   } catch {
     return { message: "an error that cannot be read" };
   }
 }
 
 /** Returns only these fields, because an error's own properties may hold a request with its credentials. */
-function fieldsOf(error: Error & { code?: unknown }, causes: number): object {
+function pickFields(error: Error & { code?: unknown }, causes: number): object {
   const { name, message, stack, code, cause } = error;
   const hasCause = cause instanceof Error && causes > 0;
-  const causeFields = hasCause ? fieldsOf(cause, causes - 1) : undefined;
+  const causeFields = hasCause ? pickFields(cause, causes - 1) : undefined;
   return { type: name, message, code, stack, cause: causeFields };
 }

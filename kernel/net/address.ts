@@ -15,7 +15,7 @@ export interface Networks {
  * Returns the caller's address without brackets, port or the `::ffff:` of a mapped IPv4 address; "" once the socket is
  * closed, "unknown" if a proxy reports none.
  */
-export function addressOf(req: IncomingMessage, trustedProxies: readonly string[]): string {
+export function findCallerAddress(req: IncomingMessage, trustedProxies: readonly string[]): string {
   const remote = req.socket.remoteAddress ?? "";
   const peer = remote.startsWith("::ffff:") ? remote.slice(7) : remote;
   if (trustedProxies.length === 0) return peer;
@@ -42,7 +42,7 @@ export const isOwnMachine = (bind: string): boolean =>
   bind === "127.0.0.1" || bind === "localhost" || isLoopback(bind);
 
 /** Returns what counts as one caller: an IPv4 address, or the /64 of an IPv6 address, which belongs to one customer. */
-export const callerOf = (address: string): string =>
+export const getCallerKey = (address: string): string =>
   isIP(address) === 6 ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address;
 
 /** For a schema's `refuse`: returns what is wrong with an entry, as a predicate that follows its key. */
@@ -53,8 +53,9 @@ export const refuseNetwork = (entry: unknown): string | undefined =>
 
 /** Throws a `TypeError` that names the entry which is neither an address nor a CIDR range. */
 export function parseNetworks(entries: readonly string[]): Networks {
-  const wrong = entries.find(refuseNetwork);
-  if (wrong !== undefined) throw new TypeError(`"${wrong}" ${refuseNetwork(wrong)}`);
+  const invalidEntry = entries.find(refuseNetwork);
+  if (invalidEntry !== undefined)
+    throw new TypeError(`"${invalidEntry}" ${refuseNetwork(invalidEntry)}`);
   const networks = entries.map((entry) => readNetwork(entry) as Network);
   return {
     contains(text) {

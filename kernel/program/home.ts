@@ -1,14 +1,14 @@
 /** Reads a home on disk, for commands that work without a gateway. None of its plugins is set up. */
-import { type Environment, envFileIn, withVariables } from "../config/environment.ts";
+import { type Environment, envFileIn, addVariables } from "../config/environment.ts";
 import type { ConfigStore } from "../config/config.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { historyFileFor } from "../config/history.ts";
-import { mentions, readConfigFile, withoutReferences } from "../config/read.ts";
+import { mentions, readConfigFile, resolveReferences } from "../config/read.ts";
 import { expandReferences } from "../config/references.ts";
 import type { Loader } from "../loader/load.ts";
 import { type PluginCandidate, readPlugins } from "../host/extensions/plugins/candidate.ts";
-import { checkOf, declaredNames } from "../host/extensions/plugins/declared.ts";
-import { isTrust, rootsOf, type Trust } from "../host/extensions/roots.ts";
+import { findCheck, declaredNames } from "../host/extensions/plugins/declared.ts";
+import { isTrust, listTrustedRoots, type Trust } from "../host/extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { withWorkspace } from "../config/workspace.ts";
 import { valueAt } from "../text/key-path.ts";
@@ -37,7 +37,7 @@ function homeOf(options: HomeOptions, environment: Environment): Omit<Home, "loa
   const paths = resolvePaths(options, environment);
   try {
     const raw = readConfigFile(paths.config);
-    const env = withVariables(environment, envFileIn(paths.home));
+    const env = addVariables(environment, envFileIn(paths.home));
     const trust = valueAt(expandReferences(raw, env).value, ["plugins", "trust"]) ?? "managed";
     // Plugins have no `approved`, and the meaning of any other value is unknown.
     const isClear = isTrust(trust) && trust !== "approved";
@@ -53,7 +53,7 @@ function homeOf(options: HomeOptions, environment: Environment): Omit<Home, "loa
 }
 
 function pluginsOf({ paths, trust, loaderFor }: Home, only?: string): Promise<PluginCandidate[]> {
-  return readPlugins(rootsOf("plugins", paths, { trust }), loaderFor(paths), only);
+  return readPlugins(listTrustedRoots("plugins", paths, { trust }), loaderFor(paths), only);
 }
 
 /** Opens the configuration file, with the sections of all plugins that the home would load. */
@@ -83,7 +83,7 @@ async function openHomeConfig(
     const { name, dir, meta } = candidate;
     // The schema of a plugin that does not load is unknown, so its section may have any value.
     const schemas = meta ? (meta.config ?? {}) : { [name]: Type.Optional(Type.Any()) };
-    config.define(dir, schemas, checkOf(candidate, candidates));
+    config.define(dir, schemas, findCheck(candidate, candidates));
   }
   return config;
 }
@@ -102,13 +102,13 @@ export function openHome(options: HomeOptions, env: Environment, loaderFor: Load
       const { gateway } = readConfigFile(paths.config) as {
         gateway?: { port?: number | string; auth?: { token?: string; password?: string } };
       };
-      const variables = withVariables(env, envFileIn(paths.home));
-      const secret = withoutReferences(
+      const variables = addVariables(env, envFileIn(paths.home));
+      const secret = resolveReferences(
         gateway?.auth?.token ?? gateway?.auth?.password,
         variables,
       ) as string | undefined;
       return {
-        port: withoutReferences(gateway?.port ?? 18789, variables) as number | string,
+        port: resolveReferences(gateway?.port ?? 18789, variables) as number | string,
         secret,
       };
     },

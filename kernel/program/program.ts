@@ -1,12 +1,12 @@
 /** The program `portico`: hands the home on disk and the gateway to the plugin that is the command line. */
 import { readPlugins } from "../host/extensions/plugins/candidate.ts";
-import { rootsOf } from "../host/extensions/roots.ts";
+import { listTrustedRoots } from "../host/extensions/roots.ts";
 import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { pluginWithWord } from "../home/command-index.ts";
 import { type HomeOnDisk, type LoaderFor, openHome } from "./home.ts";
 import type { StartedGateway, StartOptions } from "./start.ts";
 import type { WorkersSetup } from "../home/workers.ts";
-import { running } from "../host/owner.ts";
+import { currentOwner } from "../host/owner.ts";
 import type { ConfigSchemas, Paths } from "../contract/index.ts";
 
 /** The process of a call `portico WORD …`. */
@@ -58,8 +58,8 @@ export async function runProgram({ loaderFor, ...context }: ProgramOptions): Pro
   return commandLine({
     ...context,
     home: (options) => openHome(options, env, loaderFor),
-    workers: async (options) => (await import("../home/workers.ts")).workersOf(options, env),
-    owner: () => running()?.owner,
+    workers: async (options) => (await import("../home/workers.ts")).readWorkersSetup(options, env),
+    owner: () => currentOwner()?.owner,
     start: async (options) =>
       (await import("./start.ts")).startHere(options, { env, version, loaderFor }),
   });
@@ -67,7 +67,7 @@ export async function runProgram({ loaderFor, ...context }: ProgramOptions): Pro
 
 /** Searches the package's own plugins only, since no other may see the user's input. */
 async function findCommandLine(loaderFor: LoaderFor, paths: Paths): Promise<CommandLine> {
-  const roots = rootsOf("plugins", paths, { trust: "bundled" });
+  const roots = listTrustedRoots("plugins", paths, { trust: "bundled" });
   for (const only of [pluginWithWord("", paths.package), undefined])
     for (const { meta } of await readPlugins(roots, loaderFor(paths), only))
       if (meta?.commandLine) return (await meta.commandLine()).default;

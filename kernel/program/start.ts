@@ -5,7 +5,7 @@ import { type HomeOptions, resolvePaths } from "../files/paths.ts";
 import { type Gateway, startGateway } from "../gateway/gateway.ts";
 import type { GatewayOptions } from "../gateway/options.ts";
 import { isOwnFault } from "../host/extensions/culprit.ts";
-import { running } from "../host/owner.ts";
+import { currentOwner } from "../host/owner.ts";
 import type { Paths } from "../contract/index.ts";
 import type { LoaderFor } from "./home.ts";
 import { readRunning } from "../home/running.ts";
@@ -55,7 +55,9 @@ export async function startHere(
     strayError(kind: string, thrown: unknown) {
       const error = asError(thrown);
       const owner =
-        running()?.owner ?? gateway.hooks.findInStack(error) ?? gateway.plugins.findInStack(error);
+        currentOwner()?.owner ??
+        gateway.hooks.findInStack(error) ??
+        gateway.plugins.findInStack(error);
       gateway.log.log.error({ err: error, owner }, `${kind}${owner ? ` of ${owner}` : ""}`);
       if (owner) gateway.hooks.strayError(owner, error);
       return owner !== undefined || !isOwnFault(error, paths.package);

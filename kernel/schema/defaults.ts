@@ -13,7 +13,7 @@ type FillMode = "sections" | "nulls";
  * every member twice on each level: 64 times at the sixth.
  */
 export function fillDefaults(schema: TSchema, input: unknown, also?: FillMode): unknown {
-  const value = input === undefined ? defaultOf(schema, also) : input;
+  const value = input === undefined ? getDefault(schema, also) : input;
   if (typeof value !== "object" || value === null || !(also || mayFill(schema))) return value;
   if (schema["anyOf"]) return fillVariant(schema["anyOf"] as TSchema[], value, also);
   if (schema["allOf"])
@@ -25,7 +25,7 @@ export function fillDefaults(schema: TSchema, input: unknown, also?: FillMode): 
   return fillMembers(schema, value as Record<string, unknown>, also);
 }
 
-function defaultOf(schema: TSchema, also: FillMode | undefined): unknown {
+function getDefault(schema: TSchema, also: FillMode | undefined): unknown {
   if (schema["default"] !== undefined) return structuredClone(schema["default"]);
   const isSection = /^(Object|Record)$/.test(schema[Kind]) && !(OptionalKind in schema);
   return also === "sections" && isSection ? {} : undefined;
@@ -108,14 +108,14 @@ function mayFill(schema: TSchema): boolean {
 
 function schemasBelow(schema: TSchema): TSchema[] {
   const members = Object.values((schema["properties"] ?? {}) as Record<string, unknown>);
-  const below: unknown[] = [
+  const parts: unknown[] = [
     schema["items"],
     schema["anyOf"],
     schema["allOf"],
     members,
     mapValueSchema(schema),
   ];
-  return below.flat().filter(isSchema);
+  return parts.flat().filter(isSchema);
 }
 
 /** Whether a part of a schema is a schema itself, not a list or `true`. */

@@ -2,7 +2,7 @@
 import type { TSchema } from "@sinclair/typebox";
 import type { RequestParts } from "../contract/index.ts";
 import { errors } from "./errors.ts";
-import { kindsOf, readQuery } from "./query.ts";
+import { listKinds, readQuery } from "./query.ts";
 
 /**
  * The path overrides the body, and the body overrides the query. A `null` in the body means "not given" and overrides
@@ -17,7 +17,7 @@ export function mergeParts(
   const inBody = Object.entries(body).filter(([name, value]) => {
     if (value !== null) return true;
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (field && kindsOf(field).includes("null")) return true;
+    if (field && listKinds(field).includes("null")) return true;
     if (isReference(name)) throw nullReference(name, at);
     return false;
   });

@@ -85,7 +85,7 @@ function describeUnion(error: ValueError, path: Path, root: unknown): Problem[] 
     if (joinedProblem) return [joinedProblem];
   }
   const fitting = candidates.filter((problems) => findMismatch(problems, path) === undefined);
-  return fewestOf(fitting.length > 0 ? fitting : candidates);
+  return pickFewest(fitting.length > 0 ? fitting : candidates);
 }
 
 /** Whether the value is of the variant's type, and only something in it is wrong. */
@@ -113,11 +113,11 @@ function joinMismatches(mismatches: readonly Problem[]): Problem | undefined {
   return { ...first, oneOf, message: `must be ${orList(oneOf)}` };
 }
 
-const fewestOf = (lists: readonly Problem[][]): Problem[] =>
+const pickFewest = (lists: readonly Problem[][]): Problem[] =>
   lists.reduce((best, problems) => (problems.length < best.length ? problems : best));
 
 function describeRequirement(error: ValueError, path: Path): Problem {
-  const literals = literalsOf(error.schema);
+  const literals = listLiterals(error.schema);
   if (!literals)
     return { path, message: ruleMessage(error), kind: TYPES.has(error.type) ? "type" : "value" };
   return {
@@ -128,8 +128,8 @@ function describeRequirement(error: ValueError, path: Path): Problem {
   };
 }
 
-const atLeast = (count: unknown, what: string) =>
-  count === 1 ? "must not be empty" : `must have at least ${count} ${what}`;
+const atLeast = (count: unknown, noun: string) =>
+  count === 1 ? "must not be empty" : `must have at least ${count} ${noun}`;
 
 /** The messages by rule, for all kinds of values. */
 const RULES: Record<string, (schema: TSchema) => string> = {
@@ -173,9 +173,9 @@ function ruleMessage({ schema, type, value, message }: ValueError): string {
   );
 }
 
-function literalsOf(schema: TSchema): string[] | undefined {
+function listLiterals(schema: TSchema): string[] | undefined {
   if ("const" in schema) return [JSON.stringify(schema["const"])];
-  const variants = (schema["anyOf"] as TSchema[] | undefined)?.map(literalsOf);
+  const variants = (schema["anyOf"] as TSchema[] | undefined)?.map(listLiterals);
   return variants?.every((variant) => variant !== undefined) ? variants.flat() : undefined;
 }
 
@@ -230,12 +230,12 @@ function toPath(pointer: string, root: unknown): Path {
   for (const escaped of pointer.split("/").slice(1)) {
     const step = escaped.replaceAll("~1", "/").replaceAll("~0", "~");
     path.push(Array.isArray(current) ? Number(step) : step);
-    current = memberOf(current, step);
+    current = getMember(current, step);
   }
   return path;
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function getMember(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return (value as Record<string, unknown>)[name];
 }

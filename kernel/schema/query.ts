@@ -6,7 +6,7 @@ import { ExactNumber } from "../text/exact-json.ts";
 type Kind = string | undefined;
 
 /** The types that a schema allows, including those of its variants. */
-export function kindsOf(schema: TSchema): readonly Kind[] {
+export function listKinds(schema: TSchema): readonly Kind[] {
   const variants = schema["anyOf"] as readonly TSchema[] | undefined;
   return (variants ?? [schema]).map((variant) => variant["type"] as Kind);
 }
@@ -16,7 +16,7 @@ export function kindsOf(schema: TSchema): readonly Kind[] {
  * refuses it.
  */
 function readText(text: string, schema: TSchema): unknown {
-  const kinds = kindsOf(schema);
+  const kinds = listKinds(schema);
   if (kinds.includes("string")) return text;
   if (kinds.includes("boolean")) {
     if (/^(true|1|yes|on|)$/i.test(text)) return true;
@@ -36,7 +36,7 @@ function readNumber(text: string): unknown {
   return isRounded ? new ExactNumber(text) : number;
 }
 
-function textsOf(query: QueryParameters, name: string): readonly string[] {
+function readTexts(query: QueryParameters, name: string): readonly string[] {
   if (query instanceof URLSearchParams) return query.getAll(name);
   const value = Object.hasOwn(query, name) ? query[name] : undefined;
   if (value === undefined) return [];
@@ -51,7 +51,7 @@ export function readQuery(query: QueryParameters, schema: TSchema): Record<strin
   const fields = (schema["properties"] ?? {}) as Record<string, TSchema>;
   const values: Record<string, unknown> = {};
   for (const [name, field] of Object.entries(fields)) {
-    const texts = textsOf(query, name);
+    const texts = readTexts(query, name);
     if (texts.length === 0) continue;
     const isList = field["type"] === "array";
     const items = isList ? (field["items"] as TSchema) : field;

@@ -66,7 +66,7 @@ export const exactJson = {
    * are copied as well: they are notes on a value that JSON omits, and a copy without them would not equal the value.
    */
   copy<T>(value: T): T {
-    return copyOf(value, new Map()) as T;
+    return copyValue(value, new Map()) as T;
   },
 
   /**
@@ -105,7 +105,7 @@ export function withSymbols(value: unknown): unknown {
   return copy ?? value;
 }
 
-function copyOf(value: unknown, copies: Map<object, object>): unknown {
+function copyValue(value: unknown, copies: Map<object, object>): unknown {
   if (value instanceof ExactNumber) return value;
   if (!isPlain(value)) return structuredClone(value);
   const existing = copies.get(value);
@@ -114,7 +114,7 @@ function copyOf(value: unknown, copies: Map<object, object>): unknown {
   copies.set(value, copy);
   for (const [name, member] of Object.entries(value))
     Object.defineProperty(copy, name, {
-      value: copyOf(member, copies),
+      value: copyValue(member, copies),
       writable: true,
       enumerable: true,
       configurable: true,

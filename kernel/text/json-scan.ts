@@ -56,7 +56,7 @@ export function scanJson(text: string, limits: JsonLimits): JsonScan {
     if (code === COMMA || code <= 32) continue;
     if (code === QUOTE) {
       values++;
-      i = closingQuote(text, i);
+      i = findClosingQuote(text, i);
     } else if (code === COLON) {
       // The string before the colon was a name.
       values--;
@@ -73,7 +73,7 @@ export function scanJson(text: string, limits: JsonLimits): JsonScan {
     } else {
       values++;
       const from = i;
-      i = scalarEnd(text, i) - 1;
+      i = findScalarEnd(text, i) - 1;
       if (i - from + 1 >= LONG_DIGITS && isInteger(text, from, i + 1))
         longIntegers.push(from, i + 1);
     }
@@ -83,7 +83,7 @@ export function scanJson(text: string, limits: JsonLimits): JsonScan {
 }
 
 /** Returns the position of the quote that ends the string; the end of the text if there is none. */
-function closingQuote(text: string, opening: number): number {
+function findClosingQuote(text: string, opening: number): number {
   // Most strings have no escaped quote, and for those the engine's own search is many times faster.
   const quote = text.indexOf('"', opening + 1);
   if (quote === -1) return text.length;
@@ -97,7 +97,7 @@ function closingQuote(text: string, opening: number): number {
 }
 
 /** Returns the end of a number or literal: the next white space or structural character. */
-function scalarEnd(text: string, from: number): number {
+function findScalarEnd(text: string, from: number): number {
   let at = from + 1;
   for (; at < text.length; at++) {
     const code = text.charCodeAt(at);

@@ -11,20 +11,20 @@ import { formatKeyPath, isRecord, type KeyPath, valueAt } from "../../text/key-p
 import { errors } from "../errors.ts";
 import {
   type Entry,
-  entriesOf,
+  listEntries,
   isBlank,
   type Node,
-  nodeAt,
+  findNode,
   parse,
   plainValue,
   skipSpace,
 } from "./parse.ts";
 import {
-  indentAt,
+  readIndent,
   isOnOwnLine,
-  lineStart,
+  findLineStart,
   type Style,
-  styleOf,
+  detectStyle,
   writeKey,
   writeValue,
 } from "./style.ts";
@@ -42,15 +42,15 @@ export function setInText(text: string, path: KeyPath, value: unknown, meaning?:
 /** Returns the text without the key at `path`; the same text if there is no such key. */
 export function unsetInText(text: string, path: KeyPath): string {
   if (isBlank(text)) return text;
-  const parent = nodeAt(parse(text), path.slice(0, -1));
+  const parent = findNode(parse(text), path.slice(0, -1));
   if (!parent) return text;
-  const index = entriesOf(parent).findIndex((entry) => entry.key === path.at(-1));
+  const index = listEntries(parent).findIndex((entry) => entry.key === path.at(-1));
   return index === -1 ? text : remove(text, parent, index);
 }
 
 function setValue(text: string, path: KeyPath, value: unknown, meaning: unknown): string {
   const root = parse(text);
-  const node = nodeAt(root, path);
+  const node = findNode(root, path);
   if (!node) return insert(text, root, path, value);
   if (isDeepStrictEqual(plainValue(node), value)) return text;
   if (meaning !== undefined && isDeepStrictEqual(meaning, value)) return text;
@@ -80,9 +80,9 @@ function setEntries(
 
 /** Removes the entries that `value` does not have, from the last to the first, so that earlier positions stay valid. */
 function removeOthers(text: string, path: KeyPath, value: object): string {
-  const node = nodeAt(parse(text), path);
+  const node = findNode(parse(text), path);
   const removedEntries = node
-    ? entriesOf(node).filter(({ key }) => !Object.hasOwn(value, key))
+    ? listEntries(node).filter(({ key }) => !Object.hasOwn(value, key))
     : [];
   return removedEntries
     .reverse()
@@ -91,16 +91,16 @@ function removeOthers(text: string, path: KeyPath, value: object): string {
 
 /** Replaces a value. A value that was on one line stays on one line. */
 function replace(text: string, root: Node, node: Node, value: unknown): string {
-  const [start, end] = [startOf(node), endOf(node)];
-  const isInline = entriesOf(node).length > 0 && !text.slice(start, end).includes("\n");
-  const indent = isInline ? undefined : indentAt(text, start);
-  return splice(text, start, end, writeValue(value, styleOf(text, root), indent));
+  const [start, end] = [getStart(node), getEnd(node)];
+  const isInline = listEntries(node).length > 0 && !text.slice(start, end).includes("\n");
+  const indent = isInline ? undefined : readIndent(text, start);
+  return splice(text, start, end, writeValue(value, detectStyle(text, root), indent));
 }
 
 function insert(text: string, root: Node, path: KeyPath, value: unknown): string {
   let depth = path.length - 1;
-  while (depth > 0 && !nodeAt(root, path.slice(0, depth))) depth -= 1;
-  const parent = nodeAt(root, path.slice(0, depth));
+  while (depth > 0 && !findNode(root, path.slice(0, depth))) depth -= 1;
+  const parent = findNode(root, path.slice(0, depth));
   const key = path[depth];
   if (!parent || key === undefined) throw errors.emptyPath();
   refuseMisplaced(parent, path, depth);
@@ -110,7 +110,7 @@ function insert(text: string, root: Node, path: KeyPath, value: unknown): string
       (inner, step) => (typeof step === "number" ? [inner] : { [step]: inner }),
       value,
     );
-  return append(text, parent, key, nestedValue, styleOf(text, root));
+  return append(text, parent, key, nestedValue, detectStyle(text, root));
 }
 
 /** A list accepts only its next position, an object accepts names. */
@@ -124,7 +124,7 @@ function refuseMisplaced(parent: Node, path: KeyPath, depth: number): void {
       kind: requiredType === "Array" ? "a list" : "an object",
     });
   }
-  const { length } = entriesOf(parent);
+  const { length } = listEntries(parent);
   if (typeof key === "number" && key !== length)
     throw errors.beyondEnd({ path: formatKeyPath(path), length });
 }
@@ -137,9 +137,9 @@ function append(
   style: Style,
 ): string {
   const name = typeof key === "number" ? "" : `${writeKey(key, style)}: `;
-  const last = entriesOf(parent).at(-1);
+  const last = listEntries(parent).at(-1);
   if (!last) return appendFirst(text, parent, name, value, style);
-  const inside = text.slice(startOf(parent) + 1, endOf(parent) - 1);
+  const inside = text.slice(getStart(parent) + 1, getEnd(parent) - 1);
   return inside.includes("\n")
     ? appendLine(text, parent, last, name, value, style)
     : appendInline(text, last, name + writeValue(value, style, undefined));
@@ -152,20 +152,20 @@ function appendFirst(
   value: unknown,
   style: Style,
 ): string {
-  const [from, to] = [startOf(parent) + 1, endOf(parent) - 1];
-  const outer = indentAt(text, from - 1);
+  const [from, to] = [getStart(parent) + 1, getEnd(parent) - 1];
+  const outer = readIndent(text, from - 1);
   const indent = outer + style.unit;
   const line = style.newline + indent + name + writeValue(value, style, indent);
   const comma = style.quoted ? "" : ",";
-  const before = text.slice(from, to).trimEnd();
-  return splice(text, from, to, before + line + comma + style.newline + outer);
+  const existingText = text.slice(from, to).trimEnd();
+  return splice(text, from, to, existingText + line + comma + style.newline + outer);
 }
 
 /** Appends an entry to the last one's line. If there was a trailing comma, there is one again. */
 function appendInline(text: string, last: Entry, item: string): string {
-  const comma = commaAfter(text, last);
+  const comma = findComma(text, last);
   if (comma !== undefined) return splice(text, comma + 1, comma + 1, ` ${item},`);
-  return splice(text, endOf(last.node), endOf(last.node), `, ${item}`);
+  return splice(text, getEnd(last.node), getEnd(last.node), `, ${item}`);
 }
 
 function appendLine(
@@ -176,23 +176,23 @@ function appendLine(
   value: unknown,
   style: Style,
 ): string {
-  const comma = commaAfter(text, last);
-  const indent = indentAt(text, last.start);
+  const comma = findComma(text, last);
+  const indent = readIndent(text, last.start);
   const line = style.newline + indent + name + writeValue(value, style, indent);
-  const end = comma === undefined ? endOf(last.node) : comma + 1;
-  const lineEnd = endOfLine(text, end, endOf(parent) - 1);
+  const end = comma === undefined ? getEnd(last.node) : comma + 1;
+  const lineEnd = findLineEnd(text, end, getEnd(parent) - 1);
   if (comma !== undefined) return splice(text, lineEnd, lineEnd, `${line},`);
   const added = splice(text, lineEnd, lineEnd, line);
-  return splice(added, endOf(last.node), endOf(last.node), ",");
+  return splice(added, getEnd(last.node), getEnd(last.node), ",");
 }
 
 function remove(text: string, parent: Node, index: number): string {
-  const entries = entriesOf(parent);
+  const entries = listEntries(parent);
   const entry = entries[index] as Entry;
-  const comma = commaAfter(text, entry);
+  const comma = findComma(text, entry);
   // The comma before the last entry is removed with it, unless the user writes trailing commas.
   const isLast = index === entries.length - 1 && index > 0;
-  const commaBefore = isLast ? commaAfter(text, entries[index - 1] as Entry) : undefined;
+  const commaBefore = isLast ? findComma(text, entries[index - 1] as Entry) : undefined;
   const changed = removeEntry(text, parent, entry, comma, commaBefore);
   return commaBefore !== undefined && comma === undefined
     ? splice(changed, commaBefore, commaBefore + 1, "")
@@ -206,27 +206,27 @@ function removeEntry(
   comma: number | undefined,
   commaBefore: number | undefined,
 ): string {
-  const end = comma === undefined ? endOf(entry.node) : comma + 1;
-  const lineEnd = endOfLine(text, end, endOf(parent) - 1);
-  const start = lineStart(text, entry.start);
+  const end = comma === undefined ? getEnd(entry.node) : comma + 1;
+  const lineEnd = findLineEnd(text, end, getEnd(parent) - 1);
+  const start = findLineStart(text, entry.start);
   const hasOwnLines =
-    isOnOwnLine(text, entry) && /^\r?\n/.test(text.slice(lineEnd)) && start > startOf(parent);
+    isOnOwnLine(text, entry) && /^\r?\n/.test(text.slice(lineEnd)) && start > getStart(parent);
   if (hasOwnLines) return splice(text, start, text.indexOf("\n", lineEnd) + 1, "");
   if (commaBefore !== undefined) return splice(text, commaBefore + 1, end, "");
   const space = /^[ \t]*/.exec(text.slice(end))?.[0] ?? "";
   return splice(text, entry.start, end + space.length, "");
 }
 
-const startOf = (node: Node): number => node.loc.start.offset;
-const endOf = (node: Node): number => node.loc.end.offset;
+const getStart = (node: Node): number => node.loc.start.offset;
+const getEnd = (node: Node): number => node.loc.end.offset;
 
-function commaAfter(text: string, { node }: Entry): number | undefined {
-  const at = skipSpace(text, endOf(node));
+function findComma(text: string, { node }: Entry): number | undefined {
+  const at = skipSpace(text, getEnd(node));
   return text[at] === "," ? at : undefined;
 }
 
 /** Returns the end of the line from a position, including comments after it, but not beyond `limit`. */
-function endOfLine(text: string, from: number, limit: number): number {
+function findLineEnd(text: string, from: number, limit: number): number {
   const space = text.slice(from, Math.min(skipSpace(text, from), limit));
   const comments = /^(?:[ \t]|\/\*(?:(?!\*\/)[^\n])*\*\/)*(?:\/\/[^\r\n]*)?/.exec(space)?.[0] ?? "";
   return from + comments.trimEnd().length;

@@ -34,14 +34,14 @@ export class SyntaxFault extends Error {
  * be lost silently.
  */
 export function parse(text: string): Node {
-  const lexemes = lexemesIn(text);
-  const signs = signsBeforePoints(lexemes);
+  const lexemes = splitLexemes(text);
+  const signs = findSigns(lexemes);
   let root: Node;
   try {
     root = parseJson5(blankSigns(text, signs), { mode: "json5" }).body;
   } catch (error) {
     if (error instanceof RangeError) throw new SyntaxFault("this is nested too deeply", text, 0);
-    throw faultAt(text, (error as Error & { offset: number }).offset, lexemes);
+    throw createFault(text, (error as Error & { offset: number }).offset, lexemes);
   }
   restoreSigns(root, text, signs);
   checkValues(root, text, 0);
@@ -49,14 +49,14 @@ export function parse(text: string): Node {
 }
 
 /** Returns the positions of the signs in `+.5` and `-.5`: momoa accepts only `.5`. */
-function signsBeforePoints(lexemes: readonly Lexeme[]): Set<number> {
+function findSigns(lexemes: readonly Lexeme[]): Set<number> {
   return new Set(lexemes.filter(({ word }) => /^[-+]\.\d/.test(word)).map(({ at }) => at));
 }
 
 function blankSigns(text: string, signs: ReadonlySet<number>): string {
-  let plain = text;
-  for (const at of signs) plain = `${plain.slice(0, at)} ${plain.slice(at + 1)}`;
-  return plain;
+  let result = text;
+  for (const at of signs) result = `${result.slice(0, at)} ${result.slice(at + 1)}`;
+  return result;
 }
 
 /** Restores the signs directly before numbers. */
@@ -68,31 +68,32 @@ function restoreSigns(node: Node, text: string, signs: ReadonlySet<number>): voi
     start.offset -= 1;
     start.column -= 1;
   }
-  for (const { node: below } of entriesOf(node)) restoreSigns(below, text, signs);
+  for (const { node: child } of listEntries(node)) restoreSigns(child, text, signs);
 }
 
 /** Returns the plain value of a node. */
 export const plainValue: (node: Node) => unknown = evaluate;
 
-export function entriesOf(node: Node): Entry[] {
+export function listEntries(node: Node): Entry[] {
   if (node.type === "Array")
-    return node.elements.map(({ value }, key) => ({ key, ...placeOf(value), node: value }));
+    return node.elements.map(({ value }, key) => ({ key, ...getPosition(value), node: value }));
   if (node.type !== "Object") return [];
   return node.members.map(({ name, value }) => ({
     key: name.type === "String" ? name.value : name.name,
-    ...placeOf(name),
+    ...getPosition(name),
     node: value,
   }));
 }
 
-function placeOf({ loc }: Pick<Node, "loc">): { start: number; line: number } {
+function getPosition({ loc }: Pick<Node, "loc">): { start: number; line: number } {
   return { start: loc.start.offset, line: loc.start.line };
 }
 
 /** Returns the node at a path, or undefined. */
-export function nodeAt(root: Node, path: readonly (string | number)[]): Node | undefined {
+export function findNode(root: Node, path: readonly (string | number)[]): Node | undefined {
   let node: Node | undefined = root;
-  for (const step of path) node = node && entriesOf(node).find((entry) => entry.key === step)?.node;
+  for (const step of path)
+    node = node && listEntries(node).find((entry) => entry.key === step)?.node;
   return node;
 }
 
@@ -121,7 +122,7 @@ interface Lexeme {
  * Splits a text into words, strings and punctuation, without comments. Refuses strings that continue over the end of
  * their line, which momoa accepts.
  */
-function lexemesIn(text: string): Lexeme[] {
+function splitLexemes(text: string): Lexeme[] {
   const lexemes: Lexeme[] = [];
   for (const { 0: word, index: at } of text.matchAll(LEXEME)) {
     if (word === "/*") throw new SyntaxFault("this comment is never closed", text, at);
@@ -158,12 +159,12 @@ function openBrackets(lexemes: readonly Lexeme[]): Lexeme[] {
 }
 
 /** Describes what was expected where momoa stopped, by the words before it. */
-function faultAt(text: string, offset: number, lexemes: readonly Lexeme[]): SyntaxFault {
+function createFault(text: string, offset: number, lexemes: readonly Lexeme[]): SyntaxFault {
   const fault = (message: string) => new SyntaxFault(message, text, offset);
   const preceding = lexemes.filter(({ at }) => at < offset);
   const [before, last] = [preceding.at(-2)?.word ?? "", preceding.at(-1)?.word];
-  const inside = openBrackets(preceding).at(-1)?.word;
-  const expected = expectedAfter(before, last, inside);
+  const openBracket = openBrackets(preceding).at(-1)?.word;
+  const expected = expectedAfter(before, last, openBracket);
   return fault(
     expected === undefined
       ? describeValue(text.slice(offset))
@@ -214,14 +215,15 @@ function keepDigits(node: Node, text: string): void {
 }
 
 function checkValues(node: Node, text: string, depth: number): void {
-  const fault = (message: string, at = placeOf(node).start) => new SyntaxFault(message, text, at);
+  const fault = (message: string, at = getPosition(node).start) =>
+    new SyntaxFault(message, text, at);
   if (depth > MAX_DEPTH) throw fault("this is nested too deeply");
   if (node.type === "Number" && Number.isNaN(node.value)) throw fault("this is not a number");
   keepDigits(node, text);
   const keys = new Set<string | number>();
-  for (const { key, start, node: below } of entriesOf(node)) {
+  for (const { key, start, node: child } of listEntries(node)) {
     if (keys.has(key)) throw fault(`"${key}" occurs twice in one object`, start);
     keys.add(key);
-    checkValues(below, text, depth + 1);
+    checkValues(child, text, depth + 1);
   }
 }

@@ -1,6 +1,6 @@
 /** Detects the style of a JSON5 file, and writes values in that style. */
 import { errors } from "../errors.ts";
-import { entriesOf, type Entry, type Node } from "./parse.ts";
+import { listEntries, type Entry, type Node } from "./parse.ts";
 
 const IDENTIFIER = /^[$_\p{ID_Start}][$\p{ID_Continue}]*$/u;
 
@@ -12,9 +12,9 @@ export interface Style {
   quoted: boolean;
 }
 
-export function styleOf(text: string, root: Node): Style {
-  const [first] = entriesOf(root);
-  const indent = first && isOnOwnLine(text, first) ? indentAt(text, first.start) : "";
+export function detectStyle(text: string, root: Node): Style {
+  const [first] = listEntries(root);
+  const indent = first && isOnOwnLine(text, first) ? readIndent(text, first.start) : "";
   return {
     newline: text.includes("\r\n") ? "\r\n" : "\n",
     unit: indent || "  ",
@@ -22,16 +22,16 @@ export function styleOf(text: string, root: Node): Style {
   };
 }
 
-export const lineStart = (text: string, offset: number): number =>
+export const findLineStart = (text: string, offset: number): number =>
   text.lastIndexOf("\n", offset - 1) + 1;
 
 export function isOnOwnLine(text: string, { start }: Entry): boolean {
-  return text.slice(lineStart(text, start), start).trim() === "";
+  return text.slice(findLineStart(text, start), start).trim() === "";
 }
 
 /** Returns the white space at the beginning of the line. */
-export function indentAt(text: string, offset: number): string {
-  return /^[ \t]*/.exec(text.slice(lineStart(text, offset)))?.[0] ?? "";
+export function readIndent(text: string, offset: number): string {
+  return /^[ \t]*/.exec(text.slice(findLineStart(text, offset)))?.[0] ?? "";
 }
 
 export function writeKey(key: string, { quoted }: Style): string {

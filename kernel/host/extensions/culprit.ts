@@ -1,5 +1,5 @@
 /** Finds the extension that caused an uncaught error. */
-import { placeOf } from "../../loader/problem.ts";
+import { findPlace } from "../../loader/problem.ts";
 import type { Slot } from "./slot.ts";
 
 /**
@@ -15,11 +15,11 @@ export function findInStack(slots: Iterable<Slot>, error: Error): string | undef
 }
 
 function isInStack({ realDir, source }: NonNullable<Slot["top"]>, error: Error): boolean {
-  if (placeOf(error, realDir)) return true;
+  if (findPlace(error, realDir)) return true;
   const stack = error.stack ?? "";
   return source?.inputs.some((input) => stack.includes(`${input}:`)) ?? false;
 }
 
 /** Whether the gateway's own code is in the stack. After such an error its state is unknown. */
 export const isOwnFault = (error: Error, packageDir: string): boolean =>
-  placeOf(error, packageDir) !== undefined;
+  findPlace(error, packageDir) !== undefined;

@@ -1,9 +1,9 @@
 /** Finds plugins and hooks on the file system. A root of a higher rank wins over a lower one. */
 import { readdirSync, realpathSync } from "node:fs";
 import { join } from "node:path";
-import { namesIn } from "../../files/listing.ts";
+import { listNames } from "../../files/listing.ts";
 import type { Root } from "./roots.ts";
-import { whyUnsafe } from "./safety.ts";
+import { findSafetyProblem } from "./safety.ts";
 
 export interface ExtensionDirectory {
   /** The directory's own name. */
@@ -19,9 +19,9 @@ export interface ExtensionDirectory {
 }
 
 /** Returns `<stem>.ts` and the other names that a handler or plugin may have, in order of preference. */
-export function sourceNames(...stems: string[]): string[] {
+export function listSourceNames(...stems: string[]): string[] {
   return stems.flatMap((stem) =>
-    [".ts", ".mts", ".js", ".mjs", ".cjs"].map((ending) => stem + ending),
+    [".ts", ".mts", ".js", ".mjs", ".cjs"].map((extension) => stem + extension),
   );
 }
 
@@ -44,7 +44,7 @@ function discoverRoot(
   only: string | undefined,
 ): ExtensionDirectory[] {
   const directories: ExtensionDirectory[] = [];
-  for (const name of namesIn(root.dir)) {
+  for (const name of listNames(root.dir)) {
     if (name.startsWith(".") || name === "node_modules" || (only !== undefined && name !== only))
       continue;
     const dir = join(root.dir, name);
@@ -60,7 +60,7 @@ function discoverRoot(
         realDir,
         entry,
         root,
-        refused: root.untrusted ?? whyUnsafe(realDir, entry, root),
+        refused: root.untrusted ?? findSafetyProblem(realDir, entry, root),
       });
     } catch {
       // This is no directory, or it vanished meanwhile; the next scan will notice.

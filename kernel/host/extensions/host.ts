@@ -10,7 +10,7 @@ import { findInStack } from "./culprit.ts";
 import { errors } from "./errors.ts";
 import type { Kind, Phase } from "./kind.ts";
 import { createScan } from "./scan.ts";
-import { choose, idOf, isRemoved, type Slot, type Version } from "./slot.ts";
+import { choose, identifyVersion, isRemoved, type Slot, type Version } from "./slot.ts";
 import { Swap } from "./swap.ts";
 import { Updates } from "./updates.ts";
 import { type Watch, watchRoots } from "./watch.ts";
@@ -62,13 +62,16 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Info> {
   }
 
   list(): Info[] {
-    return this.each((slot, candidate) => this.#kind.describe(slot, candidate));
+    return this.mapCandidates((slot, candidate) => this.#kind.describe(slot, candidate));
   }
 
   /** Returns the id of the active version, in the form that `agree` takes, and why no newer one runs. */
   current(name: string): { id?: string | undefined; problem?: string | undefined } {
     const { active, attempt } = this.slots.get(name) ?? {};
-    return { id: active && idOf(active.version.candidate), problem: attempt?.problem?.message };
+    return {
+      id: active && identifyVersion(active.version.candidate),
+      problem: attempt?.problem?.message,
+    };
   }
 
   /** The owner (`hook:hello`, `plugin:clock`) whose files are in the stack of an uncaught error. */
@@ -86,7 +89,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Info> {
   }
 
   /** Maps all candidates, ordered by name. Of several with one name, the one that should run comes first. */
-  protected each<T>(show: (slot: S, candidate: V["candidate"]) => T): T[] {
+  protected mapCandidates<T>(show: (slot: S, candidate: V["candidate"]) => T): T[] {
     const records: T[] = [];
     for (const slot of this.#byName) {
       if (slot.top) records.push(show(slot, slot.top));
@@ -206,8 +209,8 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Info> {
     choose(slot, (candidate) => this.#kind.whyDisabled(slot, candidate));
     const { top } = slot;
     if (top === undefined || top.dir === previousDir) return;
-    const below = slot.candidates.find(({ root }) => root.rank < top.root.rank);
-    if (below) slot.log.info(`${top.dir} replaces ${below.dir}`);
+    const replaced = slot.candidates.find(({ root }) => root.rank < top.root.rank);
+    if (replaced) slot.log.info(`${top.dir} replaces ${replaced.dir}`);
   }
 
   #restart(slot: S, version: V): Promise<void> {

@@ -16,7 +16,7 @@ export interface Kind<V extends Version, S extends Slot<V>, Info> {
   /** Reads a directory without running any untrusted code in it. Never throws: the candidate holds the problem. */
   read(directory: ExtensionDirectory, before: V["candidate"] | undefined): Promise<V["candidate"]>;
   /** Receives every candidate after each scan. */
-  scanned?(candidates: readonly V["candidate"][]): void;
+  onScanned?(candidates: readonly V["candidate"][]): void;
   /** Returns the members of a new slot that are specific to the kind. */
   slot(
     name: string,
@@ -39,7 +39,7 @@ export interface Kind<V extends Version, S extends Slot<V>, Info> {
   /** The time limit of one undo in ms. Absent: no limit, because nothing else waits for it. */
   undoMs?: number;
   /** Called for each name once its version is active, and also when the extension was removed. */
-  settled?(slot: S): void;
+  onSettled?(slot: S): void;
 }
 
 /** Starts a version in place of the active one, under the same generation. */

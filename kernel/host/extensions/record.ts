@@ -24,7 +24,7 @@ export type DescribedSlot<V extends Version = Version> = Omit<Slot<V>, "log" | "
  * Returns the state of a candidate: `error` says why it does not run, or not in its newest version; `reason` says why
  * it is off. Takes a tenth of the time of a whole record.
  */
-export function standingOf(slot: DescribedSlot, candidate: Candidate) {
+export function describeState(slot: DescribedSlot, candidate: Candidate) {
   const { top, active } = slot;
   const isTop = top === candidate;
   const runs = active?.version.candidate.dir === candidate.dir;
@@ -41,7 +41,7 @@ export function standingOf(slot: DescribedSlot, candidate: Candidate) {
     dir: candidate.dir,
     state: slot.duplicates.includes(candidate)
       ? "failed"
-      : (disabled?.state ?? stateOf({ isTop, runs, hasProblem: problem !== undefined })),
+      : (disabled?.state ?? decideState({ isTop, runs, hasProblem: problem !== undefined })),
     error,
     reason,
     problem,
@@ -51,7 +51,11 @@ export function standingOf(slot: DescribedSlot, candidate: Candidate) {
 }
 
 /** The state of an extension that may run. */
-function stateOf(facts: { isTop: boolean; runs: boolean; hasProblem: boolean }): ExtensionState {
+function decideState(facts: {
+  isTop: boolean;
+  runs: boolean;
+  hasProblem: boolean;
+}): ExtensionState {
   const { isTop, runs, hasProblem } = facts;
   if (!isTop) return runs ? "active" : "shadowed";
   if (hasProblem) return runs ? "stale" : "failed";
@@ -61,14 +65,14 @@ function stateOf(facts: { isTop: boolean; runs: boolean; hasProblem: boolean }):
 export function describe(
   slot: DescribedSlot,
   candidate: Candidate,
-  standing = standingOf(slot, candidate),
+  standing = describeState(slot, candidate),
 ) {
   const { top, active } = slot;
   const { name, dir, state, error, reason, problem, isTop, runs } = standing;
-  const below = isTop
+  const shadowedCandidate = isTop
     ? slot.candidates.find((other) => other.root.rank < candidate.root.rank)
     : undefined;
-  const above = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
+  const shadowingCandidate = !isTop && top && top.root.rank > candidate.root.rank ? top : undefined;
   return {
     name,
     state,
@@ -80,8 +84,11 @@ export function describe(
     root: candidate.root.name as string,
     dir,
     /** The directory that this one replaces. `shadowedBy` is the one that replaces it. */
-    shadows: below && { root: below.root.name, dir: below.dir },
-    shadowedBy: above && { root: above.root.name, dir: above.dir },
+    shadows: shadowedCandidate && { root: shadowedCandidate.root.name, dir: shadowedCandidate.dir },
+    shadowedBy: shadowingCandidate && {
+      root: shadowingCandidate.root.name,
+      dir: shadowingCandidate.dir,
+    },
     loaded:
       active && (isTop || runs)
         ? {

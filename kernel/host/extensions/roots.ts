@@ -41,8 +41,11 @@ interface TrustSettings {
 }
 
 /** The roots whose extensions may run, lowest rank first. An unknown trust value allows only the package. */
-export const rootsOf = (kind: "hooks" | "plugins", paths: Paths, settings: TrustSettings): Root[] =>
-  listRoots(kind, paths, settings).filter(({ untrusted }) => untrusted === undefined);
+export const listTrustedRoots = (
+  kind: "hooks" | "plugins",
+  paths: Paths,
+  settings: TrustSettings,
+): Root[] => listRoots(kind, paths, settings).filter(({ untrusted }) => untrusted === undefined);
 
 /** All roots, also those that are not trusted: bundled, further directories in their order, managed, workspace. */
 export function listRoots(
@@ -59,19 +62,19 @@ export function listRoots(
     { name: "managed", dir: join(paths.home, kind) },
     { name: "workspace", dir: join(paths.workspace, kind) },
   ];
-  const last = roots.findIndex(
+  const lastTrusted = roots.findIndex(
     ({ name }) => name === (isTrust(trust) ? HIGHEST_ROOT[trust] : "bundled"),
   );
   const setting = `${kind}.trust is ${JSON.stringify(trust)}`;
   return roots.map((root, rank) =>
-    rank <= last
+    rank <= lastTrusted
       ? { ...root, rank }
       : { ...root, rank, untrusted: `${setting}, which does not trust ${root.name} ${kind}` },
   );
 }
 
 /** Returns every directory that extensions may ever be loaded from, including those that are not trusted now. */
-export const extensionDirs = (paths: Paths, extraDirs: readonly string[]): string[] =>
+export const listExtensionDirs = (paths: Paths, extraDirs: readonly string[]): string[] =>
   (["hooks", "plugins"] as const).flatMap((kind) =>
-    rootsOf(kind, paths, { trust: "all", extraDirs }).map(({ dir }) => dir),
+    listTrustedRoots(kind, paths, { trust: "all", extraDirs }).map(({ dir }) => dir),
   );

@@ -45,7 +45,7 @@ export function createScan<V extends Version, S extends Slot<V>>(
         } as unknown as S);
     }
     for (const slot of slots.values()) Object.assign(slot, groups.get(slot.name) ?? empty);
-    kind.scanned?.(candidates);
+    kind.onScanned?.(candidates);
   }
 
   /**

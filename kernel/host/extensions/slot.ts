@@ -60,7 +60,7 @@ export interface Slot<V extends Version = Version> {
 }
 
 /** Names a version: the directory that it comes from and the hash of its content. */
-export const idOf = ({ realDir, hash }: Candidate): string => `${realDir} ${hash}`;
+export const identifyVersion = ({ realDir, hash }: Candidate): string => `${realDir} ${hash}`;
 
 /** Whether no directory provides the name any more. */
 export const isRemoved = ({ candidates }: Slot): boolean => candidates.length === 0;
@@ -77,13 +77,13 @@ export function groupByName<C extends Candidate>(
   candidates: readonly C[],
 ): Map<string, { candidates: C[]; duplicates: C[] }> {
   const groups = new Map<string, { candidates: C[]; duplicates: C[] }>();
-  const ordered = [...candidates].sort(
+  const sortedCandidates = [...candidates].sort(
     (a, b) =>
       b.root.rank - a.root.rank ||
       Number(b.dir.endsWith(`/${b.name}`)) - Number(a.dir.endsWith(`/${a.name}`)) ||
       (a.dir < b.dir ? -1 : 1),
   );
-  for (const candidate of ordered) {
+  for (const candidate of sortedCandidates) {
     const group = groups.get(candidate.name) ?? { candidates: [], duplicates: [] };
     groups.set(candidate.name, group);
     const holder = group.candidates.find((other) => other.root.dir === candidate.root.dir);

@@ -3,7 +3,7 @@ import type { Logger } from "../../contract/index.ts";
 import { Scope } from "../../timing/scope.ts";
 import { advance } from "./attempt.ts";
 import type { Kind, Phase } from "./kind.ts";
-import { idOf, type Slot, type Version } from "./slot.ts";
+import { identifyVersion, type Slot, type Version } from "./slot.ts";
 
 const UNLIMITED_MS = 2 ** 31 - 1;
 
@@ -38,7 +38,7 @@ export class Swap<V extends Version, S extends Slot<V>> {
         throw new Error("a later change to the files replaced this version before it started");
       scope.takeUp();
     } catch (thrown) {
-      await this.#end(scope, slot.log);
+      await this.#disposeScope(scope, slot.log);
       throw thrown;
     }
     this.#activate(slot, version, scope, options.generation ?? slot.generation + 1);
@@ -48,21 +48,21 @@ export class Swap<V extends Version, S extends Slot<V>> {
     const old = slot.active;
     slot.active = { version, scope, generation, loadedAt: new Date().toISOString() };
     slot.generation = generation;
-    advance(slot, "succeed", { id: idOf(version.candidate) });
-    if (old) void this.#end(old.scope, slot.log);
+    advance(slot, "succeed", { id: identifyVersion(version.candidate) });
+    if (old) void this.#disposeScope(old.scope, slot.log);
     if (!this.#phase.started) return;
     const { dir } = version.candidate;
     slot.log.info({ generation, dir, ms: Math.round(version.loadMs) }, old ? "reloaded" : "loaded");
   }
 
   /** Removes the active version at once. Resolves when it has cleaned up. */
-  async stop(slot: S, why: string): Promise<void> {
+  async stop(slot: S, reason: string): Promise<void> {
     const { active } = slot;
     slot.active = undefined;
     advance(slot, "retry");
     if (!active) return;
-    if (this.#phase.started && !this.#phase.stopped) slot.log.info(`no longer runs: ${why}`);
-    await this.#end(active.scope, slot.log);
+    if (this.#phase.started && !this.#phase.stopped) slot.log.info(`no longer runs: ${reason}`);
+    await this.#disposeScope(active.scope, slot.log);
   }
 
   /** Resolves when every removed version has cleaned up. */
@@ -70,13 +70,13 @@ export class Swap<V extends Version, S extends Slot<V>> {
     await Promise.all([...this.#cleanUps]);
   }
 
-  #end(scope: Scope, log: Logger): Promise<void> {
+  #disposeScope(scope: Scope, log: Logger): Promise<void> {
     const work = async () => {
       for (const error of await scope.dispose(this.#kind.undoMs ?? UNLIMITED_MS))
         log.error({ err: error }, `its clean-up failed: ${error.message}`);
     };
-    const done = work().finally(() => this.#cleanUps.delete(done));
-    this.#cleanUps.add(done);
-    return done;
+    const cleanUp = work().finally(() => this.#cleanUps.delete(cleanUp));
+    this.#cleanUps.add(cleanUp);
+    return cleanUp;
   }
 }

@@ -3,11 +3,18 @@
  * is shown.
  */
 import type { WorkerLink } from "../../contract/workers.ts";
-import { type Problem, problemOf, formatProblem } from "../../loader/problem.ts";
+import { type Problem, toProblem, formatProblem } from "../../loader/problem.ts";
 import { endOrLate } from "../../timing/deadline.ts";
 import { advance, isSameProblem, isStarting, wasTried } from "./attempt.ts";
 import type { Kind, Phase } from "./kind.ts";
-import { type Candidate, idOf, isRemoved, shouldRun, type Slot, type Version } from "./slot.ts";
+import {
+  type Candidate,
+  identifyVersion,
+  isRemoved,
+  shouldRun,
+  type Slot,
+  type Version,
+} from "./slot.ts";
 import type { Swap } from "./swap.ts";
 
 /** A broken file is reported only if it is still broken after this time, because editors write in steps. */
@@ -66,7 +73,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
         }),
       );
     }
-    for (const slot of this.#slots.values()) this.#kind.settled?.(slot);
+    for (const slot of this.#slots.values()) this.#kind.onSettled?.(slot);
     this.#removeDeleted();
   }
 
@@ -88,13 +95,13 @@ export class Updates<V extends Version, S extends Slot<V>> {
 
   async #update(slot: S, agree: Agree | undefined): Promise<void> {
     const top = slot.top as Candidate;
-    const id = idOf(top);
+    const id = identifyVersion(top);
     const isForced = slot.attempt.state === "forced";
     if (top.problem) {
       advance(slot, "begin", { id });
       return this.#fail(slot, top, { problem: top.problem, isPassing: false });
     }
-    if (slot.active && !isForced && idOf(slot.active.version.candidate) === id) {
+    if (slot.active && !isForced && identifyVersion(slot.active.version.candidate) === id) {
       advance(slot, "confirm", { id });
       slot.active.version.candidate = top;
       return;
@@ -112,7 +119,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
     top: Candidate,
     agree: Agree | undefined,
   ): Promise<{ started: Promise<void> }> {
-    const id = idOf(top);
+    const id = identifyVersion(top);
     const subject = `${this.#kind.section}.${slot.name}`;
     let hasVoted = false;
     const vote = (): Promise<void> => {
@@ -121,13 +128,13 @@ export class Updates<V extends Version, S extends Slot<V>> {
     };
     const fail = (thrown: unknown): void => {
       if (!isStarting(slot.attempt, id)) return;
-      if (codeOf(thrown) === "conflict") {
+      if (getErrorCode(thrown) === "conflict") {
         advance(slot, "giveWay", { id });
         return;
       }
       if (!hasVoted) agree?.(subject, id, thrown as Error).catch(() => {});
-      const problem = problemOf(thrown, top.realDir, top.source?.entry ?? top.entry);
-      const isPassing = hasVoted || codeOf((thrown as Error).cause) === "MODULE_NOT_FOUND";
+      const problem = toProblem(thrown, top.realDir, top.source?.entry ?? top.entry);
+      const isPassing = hasVoted || getErrorCode((thrown as Error).cause) === "MODULE_NOT_FOUND";
       this.#fail(slot, top, { problem, isPassing, thrown });
     };
     try {
@@ -157,7 +164,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
   ): void {
     const { problem, isPassing, thrown } = failure;
     const isReported = isSameProblem(slot.attempt.problem, problem);
-    advance(slot, "fail", { id: idOf(top), problem, isPassing });
+    advance(slot, "fail", { id: identifyVersion(top), problem, isPassing });
     const { active, candidates } = slot;
     const hasDirectory = candidates.some(({ dir }) => dir === active?.version.candidate.dir);
     if (active && !hasDirectory) void this.#swap.stop(slot, "it was removed");
@@ -167,7 +174,7 @@ export class Updates<V extends Version, S extends Slot<V>> {
   #report(slot: S, top: Candidate, problem: Problem, err: unknown): void {
     const report = (): void => {
       if (slot.attempt.problem !== problem || this.#phase.stopped) return;
-      const text = `cannot be loaded: ${formatProblem(problem, top.realDir)}; ${consequence(slot, top)}`;
+      const text = `cannot be loaded: ${formatProblem(problem, top.realDir)}; ${describeConsequence(slot, top)}`;
       slot.log.error({ ...problem, err }, text);
     };
     const rescanAndReport = () => void this.#rescan([top.dir]).then(report, report);
@@ -176,13 +183,13 @@ export class Updates<V extends Version, S extends Slot<V>> {
   }
 }
 
-function consequence({ active, candidates }: Slot, top: Candidate): string {
+function describeConsequence({ active, candidates }: Slot, top: Candidate): string {
   if (active)
     return `generation ${active.generation} from ${active.version.candidate.dir} keeps running`;
-  const below = candidates.find(({ root }) => root.rank < top.root.rank);
-  return below ? `it shadows ${below.dir}, which does not run either` : "it does not run";
+  const shadowed = candidates.find(({ root }) => root.rank < top.root.rank);
+  return shadowed ? `it shadows ${shadowed.dir}, which does not run either` : "it does not run";
 }
 
-function codeOf(thrown: unknown): unknown {
+function getErrorCode(thrown: unknown): unknown {
   return (thrown as { code?: unknown } | undefined)?.code;
 }

@@ -5,7 +5,7 @@
 import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
 import type { Logger } from "../../contract/index.ts";
-import { namesIn } from "../../files/listing.ts";
+import { listNames } from "../../files/listing.ts";
 import type { PendingReports } from "./pending-reports.ts";
 import { TreeWatch } from "./watch-tree.ts";
 
@@ -33,14 +33,14 @@ export class RootWatch {
   /** Compares the watched entries with the disk. Resolves once every entry is watched. */
   verify(): Promise<void> {
     const { root } = this.#options;
-    const above = nearestExisting(dirname(root));
-    const identity = identityOf(root);
-    const place = `${identity} ${above} ${identityOf(above)}`;
+    const parentDir = findExisting(dirname(root));
+    const identity = readIdentity(root);
+    const place = `${identity} ${parentDir} ${readIdentity(parentDir)}`;
     const isEntryReplaced = this.#updateEntries();
     if (place === this.#watchedPlace && !isEntryReplaced) return this.#ready;
     this.#watchedPlace = place;
     this.close();
-    this.#watchFromAbove(above);
+    this.#watchFromAbove(parentDir);
     if (identity !== undefined) {
       this.#watchEntries();
       this.#ready = this.#watchInside();
@@ -56,12 +56,12 @@ export class RootWatch {
   #updateEntries(): boolean {
     const { root } = this.#options;
     let isReplaced = false;
-    for (const name of namesIn(root)) {
-      const before = this.#entries.get(name);
-      const now = identityOf(join(root, name));
-      if (now === undefined) continue;
-      this.#entries.set(name, now);
-      if (before !== undefined && before !== now) isReplaced = true;
+    for (const name of listNames(root)) {
+      const previousIdentity = this.#entries.get(name);
+      const currentIdentity = readIdentity(join(root, name));
+      if (currentIdentity === undefined) continue;
+      this.#entries.set(name, currentIdentity);
+      if (previousIdentity !== undefined && previousIdentity !== currentIdentity) isReplaced = true;
     }
     return isReplaced;
   }
@@ -70,15 +70,15 @@ export class RootWatch {
    * Watches the directory above: the root may appear, vanish or be replaced there. Only the name of the next step down
    * to the root matters.
    */
-  #watchFromAbove(above: string): void {
+  #watchFromAbove(parentDir: string): void {
     const { root, reports } = this.#options;
     // A directory's own name is reported when the directory itself is removed.
-    const names = [null, relative(above, root).split(sep)[0], basename(above)];
-    this.#watchDirectory(above, (name) => {
+    const names = [null, relative(parentDir, root).split(sep)[0], basename(parentDir)];
+    this.#watchDirectory(parentDir, (name) => {
       if (names.includes(name)) reports.add(undefined);
     });
     // The root may have appeared before the watch began.
-    if (nearestExisting(dirname(root)) !== above) reports.add(undefined);
+    if (findExisting(dirname(root)) !== parentDir) reports.add(undefined);
   }
 
   #watchEntries(): void {
@@ -111,7 +111,7 @@ export class RootWatch {
  * Returns the identity of a directory, also behind a link; undefined if the path is not a directory. A new directory
  * may get the inode of a removed one, so the creation time is included.
  */
-function identityOf(path: string): string | undefined {
+function readIdentity(path: string): string | undefined {
   try {
     const stat = statSync(path, { bigint: true });
     return stat.isDirectory() ? `${stat.dev}:${stat.ino}:${stat.birthtimeNs}` : undefined;
@@ -120,7 +120,7 @@ function identityOf(path: string): string | undefined {
   }
 }
 
-function nearestExisting(dir: string): string {
+function findExisting(dir: string): string {
   let existing = dir;
   while (!existsSync(existing) && dirname(existing) !== existing) existing = dirname(existing);
   return existing;

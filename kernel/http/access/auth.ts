@@ -52,8 +52,8 @@ export class Auth {
   readonly #authenticators: () => readonly Authenticator[];
   readonly #log: Logger;
   readonly #throttle: Throttle;
-  readonly #token = latestSecret();
-  readonly #password = latestSecret();
+  readonly #token = createSecretCache();
+  readonly #password = createSecretCache();
 
   constructor({ settings, authenticators, log, throttle = createThrottle() }: AuthOptions) {
     this.#settings = settings;
@@ -75,14 +75,14 @@ export class Auth {
     if (verdict.kind === "owner") return OWNER;
     if (verdict.kind === "token" && this.#authenticators().length > 0)
       return this.#askAuthenticators(req, access, caller, verdict.token);
-    const isPresent = (req.headers.authorization ?? otherHeader(req, access)) !== undefined;
+    const isPresent = (req.headers.authorization ?? readOtherHeader(req, access)) !== undefined;
     if (isPresent) throw this.#refusal(access, caller, errors.credentialsWrong);
-    throw errors.credentialsMissing({ headers: challengeOf(access) });
+    throw errors.credentialsMissing({ headers: createChallenge(access) });
   }
 
   #check(req: IncomingMessage, access: Access): Verdict {
     const { authorization } = req.headers;
-    const header = otherHeader(req, access);
+    const header = readOtherHeader(req, access);
     if (access === "control" && typeof header === "string" && this.#isPassword(header))
       return IS_OWNER;
     if (authorization !== undefined) return this.#checkAuthorization(authorization, access);
@@ -93,7 +93,7 @@ export class Auth {
   #checkAuthorization(authorization: string, access: Access): Verdict {
     const bearer = bearerOf(authorization);
     if (bearer !== undefined) return this.#checkToken(bearer);
-    const isOwner = access === "control" && this.#isPassword(basicPasswordOf(authorization));
+    const isOwner = access === "control" && this.#isPassword(readBasicPassword(authorization));
     return isOwner ? IS_OWNER : NONE;
   }
 
@@ -137,16 +137,19 @@ export class Auth {
 
   /** Counts a failure of this caller, and returns the error to throw. */
   #refusal(access: Access, { address }: Caller, refusal: Refusal): PorticoError {
-    return this.#throttle.fail(address) ?? refusal({ headers: challengeOf(access) });
+    return this.#throttle.fail(address) ?? refusal({ headers: createChallenge(access) });
   }
 }
 
-function otherHeader({ headers }: IncomingMessage, access: Access): string | string[] | undefined {
+function readOtherHeader(
+  { headers }: IncomingMessage,
+  access: Access,
+): string | string[] | undefined {
   const name = OTHER_HEADERS[access];
   return name === undefined ? undefined : headers[name];
 }
 
-function challengeOf(access: Access): Record<string, string> {
+function createChallenge(access: Access): Record<string, string> {
   return { "www-authenticate": access === "control" ? `${BEARER}, ${BASIC}` : BEARER };
 }
 
@@ -162,7 +165,7 @@ export function bearerOf(authorization: string): string | undefined {
 }
 
 /** Returns the password of `Basic <credentials>`; "", which no secret equals, if there is none. */
-function basicPasswordOf(authorization: string): string {
+function readBasicPassword(authorization: string): string {
   const encoded = /^basic ([A-Za-z0-9+/=_-]+)$/i.exec(authorization)?.[1] ?? "";
   return /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, "base64").toString("utf8"))?.[1] ?? "";
 }
@@ -180,7 +183,7 @@ export function occursTwice(rawHeaders: readonly string[], name: string): boolea
 }
 
 /** Returns a function that derives the secret again only when the text has changed. */
-function latestSecret(): (text: string | undefined) => Secret {
+function createSecretCache(): (text: string | undefined) => Secret {
   let latest: { text: string; secret: Secret } | undefined;
   return (text = "") => {
     if (latest?.text !== text) latest = { text, secret: secretOf(text) };

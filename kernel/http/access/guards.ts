@@ -45,7 +45,7 @@ export class Guards {
     this.#settings = settings;
     this.#loopbackOnly = loopbackOnly;
     this.#originsOf = derived(
-      (allowed: readonly string[]) => new Set([...allowed, ...origins].map(normalOrigin)),
+      (allowed: readonly string[]) => new Set([...allowed, ...origins].map(normalizeOrigin)),
     );
   }
 
@@ -94,15 +94,15 @@ export class Guards {
     return hosts.has(host) || hosts.has(host.replace(/:\d+$/, ""));
   }
 
-  #isAllowed(origin: string, further: readonly string[]): boolean {
-    const page = normalOrigin(origin);
-    if (further.some((other) => normalOrigin(other) === page)) return true;
+  #isAllowed(origin: string, additionalOrigins: readonly string[]): boolean {
+    const page = normalizeOrigin(origin);
+    if (additionalOrigins.some((other) => normalizeOrigin(other) === page)) return true;
     return page !== "null" && this.#originsOf(this.#settings().http.allowedOrigins).has(page);
   }
 }
 
 function isSameOrigin(origin: string, host: string): boolean {
-  const page = normalOrigin(origin);
+  const page = normalizeOrigin(origin);
   return page === `http://${host}` || page === `https://${host}`;
 }
 
@@ -126,7 +126,7 @@ function isLinkFollowed({ method, headers }: IncomingMessage): boolean {
 }
 
 /** Schemes and hosts ignore case, and people write a trailing slash. `null` stays `null` and is never listed. */
-function normalOrigin(origin: string): string {
+function normalizeOrigin(origin: string): string {
   const text = origin.toLowerCase();
   return text.endsWith("/") ? text.slice(0, -1) : text;
 }

@@ -20,15 +20,15 @@ export function secretOf(text: string): Secret {
   const inHeaders = Buffer.from(text).toString("latin1");
   const block =
     blocks.find(({ length }) => Buffer.byteLength(inHeaders) <= length - SPARE) ?? blocks.at(-1)!;
-  const encodings = [...new Set([text, inHeaders])].map((form) =>
-    Buffer.concat([Buffer.from(form)], block.length),
+  const encodings = [...new Set([text, inHeaders])].map((encoding) =>
+    Buffer.concat([Buffer.from(encoding)], block.length),
   );
   return {
     equals(text) {
-      const written = block.write(text);
-      block.fill(0, written);
-      const matches = encodings.filter((form) => timingSafeEqual(block, form));
-      return matches.length > 0 && written <= block.length - SPARE && text !== "";
+      const byteCount = block.write(text);
+      block.fill(0, byteCount);
+      const matches = encodings.filter((encoding) => timingSafeEqual(block, encoding));
+      return matches.length > 0 && byteCount <= block.length - SPARE && text !== "";
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Counts failures by caller in a sliding window, in bounded memory. */
 import { BoundedMap } from "../../memory/bounded-map.ts";
 import type { PorticoError } from "../../errors.ts";
-import { callerOf } from "../../net/address.ts";
+import { getCallerKey } from "../../net/address.ts";
 import { errors } from "../errors.ts";
 
 export interface ThrottleOptions {
@@ -31,13 +31,13 @@ export function createThrottle(options: ThrottleOptions = {}) {
   });
   let notifyOthers = (_address: string): void => {};
 
-  function recentOf(address: string): number[] {
-    return (failures.get(callerOf(address)) ?? []).filter((at) => at > now() - windowMs);
+  function listRecent(address: string): number[] {
+    return (failures.get(getCallerKey(address)) ?? []).filter((at) => at > now() - windowMs);
   }
 
   function recordFailure(address: string): void {
-    const caller = callerOf(address);
-    const recent = recentOf(address);
+    const caller = getCallerKey(address);
+    const recent = listRecent(address);
     failures.set(caller, [...recent, now()]);
   }
 
@@ -46,8 +46,9 @@ export function createThrottle(options: ThrottleOptions = {}) {
      * Records a failure. If the caller had reached the limit before, records nothing and returns `too_many_attempts`.
      */
     fail(address: string): PorticoError | undefined {
-      const recent = recentOf(address);
-      if (recent.length >= limit) return tooMany(recent[recent.length - limit]! + windowMs - now());
+      const recent = listRecent(address);
+      if (recent.length >= limit)
+        return tooManyError(recent[recent.length - limit]! + windowMs - now());
       recordFailure(address);
       notifyOthers(address);
       return undefined;
@@ -60,14 +61,14 @@ export function createThrottle(options: ThrottleOptions = {}) {
     },
     /** Returns how many failures the caller has left, and the time until all have left the window. */
     look(address: string) {
-      const recent = recentOf(address);
+      const recent = listRecent(address);
       const resetMs = recent.length === 0 ? 0 : Math.max(1, recent.at(-1)! + windowMs - now());
       return { limit, remaining: Math.max(0, limit - recent.length), resetMs };
     },
   };
 }
 
-function tooMany(waitMs: number): PorticoError {
+function tooManyError(waitMs: number): PorticoError {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
   return errors.tooManyAttempts({ seconds }, { headers: { "retry-after": String(seconds) } });
 }

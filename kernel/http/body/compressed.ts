@@ -38,14 +38,14 @@ function hasZlibHeader(bytes: Buffer): boolean {
 }
 
 /** The `Content-Encoding` of a request, in lower case; `undefined` if its body is not encoded. */
-export function contentEncoding({ headers }: IncomingMessage): string | undefined {
+export function readContentEncoding({ headers }: IncomingMessage): string | undefined {
   const encoding = headers["content-encoding"]?.trim().toLowerCase();
   return encoding === undefined || encoding === "" || encoding === "identity"
     ? undefined
     : encoding;
 }
 
-function unsupported(encoding: string): PorticoError {
+function unsupportedError(encoding: string): PorticoError {
   const values = { encoding: JSON.stringify(encoding.slice(0, 60)), supported: SUPPORTED };
   return errors.unknownEncoding(values, { headers: { "accept-encoding": SUPPORTED } });
 }
@@ -55,7 +55,7 @@ export function decompressorOf(
   encoding: string,
 ): (bytes: Buffer, maxBytes: number) => Promise<Buffer> {
   const decompress = Object.hasOwn(DECOMPRESSORS, encoding) ? DECOMPRESSORS[encoding] : undefined;
-  if (decompress === undefined) throw unsupported(encoding);
+  if (decompress === undefined) throw unsupportedError(encoding);
   return async (bytes, maxBytes) => {
     try {
       return await decompress(bytes, { maxOutputLength: maxBytes });
@@ -82,13 +82,13 @@ const STREAMS: Readonly<Record<string, () => Transform>> = {
  * can still be sent. Throws as `decompressorOf` does.
  */
 export async function* bodyChunks(req: IncomingMessage): AsyncGenerator<Buffer> {
-  const encoding = contentEncoding(req);
+  const encoding = readContentEncoding(req);
   if (encoding === undefined) {
     yield* req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
     return;
   }
   const create = Object.hasOwn(STREAMS, encoding) ? STREAMS[encoding] : undefined;
-  if (create === undefined) throw unsupported(encoding);
+  if (create === undefined) throw unsupportedError(encoding);
   const decoder = create();
   // A complete request closes as well, while the rest of its body is still being decompressed.
   const stop = (): void => {

@@ -1,6 +1,6 @@
 /** Reads request bodies, within limits of size and time. */
 import type { IncomingMessage } from "node:http";
-import { contentEncoding, decompressorOf } from "./compressed.ts";
+import { readContentEncoding, decompressorOf } from "./compressed.ts";
 import { errors } from "../errors.ts";
 import type { HttpRequest } from "./request.ts";
 
@@ -47,7 +47,7 @@ export async function readBody(
   readWire: () => Promise<Buffer>,
   maxBytes: number,
 ): Promise<Buffer> {
-  const encoding = hasBody(req) ? contentEncoding(req) : undefined;
+  const encoding = hasBody(req) ? readContentEncoding(req) : undefined;
   if (encoding === undefined) return readWire();
   const decompress = decompressorOf(encoding);
   return decompress(await readWire(), maxBytes);

@@ -32,7 +32,7 @@ export class HttpRequest extends IncomingMessage {
       const chunk = this.read() as Buffer | null;
       if (chunk !== null) this.#collect(chunk);
       if (this.destroyed) this.#failDisconnected();
-      else if (this.complete) this.#end();
+      else if (this.complete) this.#finish();
       else queueMicrotask(() => this.#startTimeout(timeoutMs));
     });
   }
@@ -42,7 +42,7 @@ export class HttpRequest extends IncomingMessage {
     if (part === null) {
       this.isRead = this.readableLength === 0;
       if (this.isRead) this._read(0); // marks the stream as read: otherwise Node would drain the empty stream
-      this.#end();
+      this.#finish();
     } else if (this.#reader !== undefined) {
       this.#collect(part);
       return true;
@@ -88,7 +88,7 @@ export class HttpRequest extends IncomingMessage {
     }
   }
 
-  #end(): void {
+  #finish(): void {
     const parts = this.#parts;
     this.#detachReader()?.resolve(
       parts.length === 1 ? parts[0]! : Buffer.concat(parts, this.#size),

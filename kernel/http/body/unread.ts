@@ -21,13 +21,13 @@ export function mustClose(req: IncomingMessage): boolean {
  */
 export function endAndLinger(req: IncomingMessage, res: ServerResponse): void {
   let bytes = 0;
-  const end = (): void => void res.end();
-  const timer = setTimeout(end, LINGER_MS);
+  const endResponse = (): void => void res.end();
+  const timer = setTimeout(endResponse, LINGER_MS);
   res.once("close", () => clearTimeout(timer));
-  req.once("end", end);
+  req.once("end", endResponse);
   req.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > LINGER_BYTES) end();
+    if (bytes > LINGER_BYTES) endResponse();
   });
   req.resume();
 }

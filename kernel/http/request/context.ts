@@ -15,7 +15,7 @@ import type {
   Logger,
   RequestSubject,
 } from "../../contract/index.ts";
-import { addressOf } from "../../net/address.ts";
+import { findCallerAddress } from "../../net/address.ts";
 import { ANONYMOUS } from "../access/auth.ts";
 import { errors } from "../errors.ts";
 import { bodyChunks } from "../body/compressed.ts";
@@ -114,7 +114,7 @@ export class RequestContext implements Call {
   }
 
   get address(): string {
-    this.#address ??= addressOf(this.req, this.server.settings().trustedProxies);
+    this.#address ??= findCallerAddress(this.req, this.server.settings().trustedProxies);
     return this.#address;
   }
 

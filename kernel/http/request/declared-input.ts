@@ -32,13 +32,13 @@ const UNCHECKED = {
 
 export function declaredInput(options: RouteOptions): RouteInput {
   const { params, query, body, optionalBody = false, checkedBy = "kernel" } = options;
-  const common = { optionalBody, merged: () => mergedInput(options) };
+  const common = { optionalBody, merged: () => mergeInput(options) };
   if (checkedBy === "handler") return { ...UNCHECKED, ...common };
   return {
     ...common,
     async body() {
       if (!body) return undefined;
-      return checkOf(await schemaOf(body));
+      return compileOnce(await loadSchema(body));
     },
     check(call) {
       const pathCheck = checkPart(params, () => call.params);
@@ -63,19 +63,19 @@ export function withStrictBody(options: RouteOptions): RouteOptions {
   return { ...options, body: loadStrict };
 }
 
-async function schemaOf(declared: Declared<TSchema>): Promise<TSchema> {
+async function loadSchema(declared: Declared<TSchema>): Promise<TSchema> {
   return typeof declared === "function" ? declared() : declared;
 }
 
 const mergedInputs = new WeakMap<RouteOptions, MergedInput>();
 
 /** Merges the members of all three parts into one schema, in the order in which they override each other. */
-async function mergedInput(options: RouteOptions): Promise<MergedInput> {
+async function mergeInput(options: RouteOptions): Promise<MergedInput> {
   const cachedInput = mergedInputs.get(options);
   if (cachedInput) return cachedInput;
   const members: Record<string, TSchema> = {};
   for (const declared of [options.query, options.body, options.params]) {
-    const schema = declared ? await schemaOf(declared) : undefined;
+    const schema = declared ? await loadSchema(declared) : undefined;
     Object.assign(members, schema?.["properties"]);
   }
   const input = {
@@ -93,18 +93,18 @@ function createNameCheck(members: Record<string, TSchema>): MergedInput["refuseU
   const check = compile(Type.Object(Object.fromEntries(names), { additionalProperties: false }));
   return (body) => {
     // A null counts as absent, also for an unknown member.
-    const present = Object.entries(body).filter(([, value]) => value !== null);
-    check.parse(Object.fromEntries(present));
+    const nonNullMembers = Object.entries(body).filter(([, value]) => value !== null);
+    check.parse(Object.fromEntries(nonNullMembers));
   };
 }
 
-/** Checks the value that `read` returns, synchronously unless the schema has to be loaded. */
+/** Checks the value that `readValue` returns, synchronously unless the schema has to be loaded. */
 function checkPart(
   declared: Declared<TSchema> | undefined,
-  read: (schema: TSchema) => unknown,
+  readValue: (schema: TSchema) => unknown,
 ): Promise<void> | undefined {
   if (declared === undefined) return undefined;
-  const check = (schema: TSchema): void => void checkOf(schema).parse(read(schema));
+  const check = (schema: TSchema): void => void compileOnce(schema).parse(readValue(schema));
   if (typeof declared === "function") return declared().then(check);
   check(declared);
   return undefined;
@@ -113,7 +113,7 @@ function checkPart(
 const checks = new WeakMap<TSchema, Check<unknown>>();
 
 /** Compiling is expensive, and a function may return the same schema repeatedly. */
-function checkOf(schema: TSchema): Check<unknown> {
+function compileOnce(schema: TSchema): Check<unknown> {
   const check = checks.get(schema) ?? compile(schema);
   checks.set(schema, check);
   return check;

@@ -64,11 +64,11 @@ export function createErrorForms(log: Logger) {
 
     /** The schema of errors on this path; a form without a schema allows any value. */
     schemaOf(path: string): TSchema {
-      const below = formsBelow(path);
-      const last = below.findIndex(({ when }) => when === undefined);
-      const possible = last === -1 ? below : below.slice(0, last + 1);
+      const candidates = formsBelow(path);
+      const lastIndex = candidates.findIndex(({ when }) => when === undefined);
+      const possible = lastIndex === -1 ? candidates : candidates.slice(0, lastIndex + 1);
       const schemas = possible.map(({ schema }) => schema ?? Type.Unknown());
-      if (last === -1) schemas.push(plainSchema);
+      if (lastIndex === -1) schemas.push(plainSchema);
       return schemas.length === 1 ? (schemas[0] as TSchema) : Type.Union(schemas);
     },
 

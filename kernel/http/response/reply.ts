@@ -24,7 +24,7 @@ export function reply(status: number, body?: unknown, headers?: ReplyHeaders): R
 }
 
 /** Returns the status with which a handler's value is sent. */
-export function statusOfResult(value: unknown): number {
+export function getResultStatus(value: unknown): number {
   if (value === undefined) return 204;
   const isReply = (value as MarkedReply | null)?.[MARK] === true;
   return isReply ? (value as MarkedReply).status : 200;
@@ -34,7 +34,7 @@ export function statusOfResult(value: unknown): number {
 const MAX_COPY_LENGTH = 256 * 1024;
 
 /** Returns a copy of a handler's value if it is JSON of moderate size, otherwise undefined. */
-export function jsonOf(value: unknown): unknown {
+export function copyJson(value: unknown): unknown {
   if (value === undefined) return undefined;
   const { type, body, status } = toOutgoing(value);
   const isJson = type === JSON_TYPE && typeof body === "string";
@@ -64,11 +64,11 @@ export function toOutgoing(value: unknown): Outgoing {
   if (body === undefined || isBodiless(status))
     return { status, headers, type: undefined, body: "" };
   const text = typeof body === "string" || body instanceof Buffer ? body : toJson(body);
-  const type = headers?.["content-type"] === undefined ? typeOf(body) : undefined;
+  const type = headers?.["content-type"] === undefined ? chooseType(body) : undefined;
   return { status, headers, type, body: text };
 }
 
-function typeOf(body: unknown): string {
+function chooseType(body: unknown): string {
   if (typeof body === "string") return "text/plain; charset=utf-8";
   return body instanceof Buffer ? "application/octet-stream" : JSON_TYPE;
 }

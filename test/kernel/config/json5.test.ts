@@ -3,7 +3,7 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import {
   isBlank,
-  nodeAt,
+  findNode,
   parse,
   plainValue,
   SyntaxFault,
@@ -114,10 +114,10 @@ test("agrees with the json5 package on mutations of a real file", () => {
 
 test("keeps the place of every value", () => {
   const text = "{\n  a: { 'b.c': [10, 20] },\n}";
-  const node = nodeAt(parse(text), ["a", "b.c", 1]);
+  const node = findNode(parse(text), ["a", "b.c", 1]);
   assert.equal(node?.loc.start, { line: 2, column: 20, offset: 21 });
   assert.is(text.slice(node?.loc.start.offset, node?.loc.end.offset), "20");
-  assert.is(nodeAt(parse(text), ["a", "nope"]), undefined);
+  assert.is(findNode(parse(text), ["a", "nope"]), undefined);
 });
 
 test("never sets a prototype", () => {

@@ -5,7 +5,7 @@ import {
   isSecretHeader,
   isSecretName,
   maskSecrets,
-  secretsIn,
+  collectSecrets,
 } from "../../../kernel/config/secrets.ts";
 import { maskNamed } from "../../../plugins/strings/mask.ts";
 
@@ -60,7 +60,7 @@ test("a part is masked by its path in the whole", () => {
 });
 
 test("the log hears of every secret", () => {
-  const secrets = secretsIn(config, schema);
+  const secrets = collectSecrets(config, schema);
   for (const secret of [
     "t1",
     "p1",

@@ -232,10 +232,10 @@ test("a handler of a whole kind of events stands among those of the event itself
   const undo = bus.on("test:*" as "test:event", append("2"));
   bus.on("test:event", append("3"), { priority: -1 });
   bus.on("test:event", append("1"), { priority: 1 });
-  assert.ok(bus.has("test:other"));
+  assert.ok(bus.hasListeners("test:other"));
   assert.is((await emit(bus)).context.text, "a123");
   void undo();
-  assert.not(bus.has("test:other"));
+  assert.not(bus.hasListeners("test:other"));
   assert.is((await emit(bus)).context.text, "a13");
 });
 

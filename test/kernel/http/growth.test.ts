@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { bearerOf, checkJsonType, compile, occursTwice, parseJson, Type } from "portico";
 import { createRouter } from "../../../kernel/http/router.ts";
-import { addressOf, callerOf, parseNetworks } from "../../../kernel/net/address.ts";
+import { findCallerAddress, getCallerKey, parseNetworks } from "../../../kernel/net/address.ts";
 import { assertLinear } from "../../support/growth.ts";
 import { test } from "../../support/suite.ts";
 
@@ -17,21 +17,21 @@ test("heads, addresses and bodies take time in line with their size", () => {
     "X-Forwarded-For",
     2000,
     (size) => "10.0.0.1,".repeat(size / 9),
-    (text) => addressOf(from(text), proxies),
+    (text) => findCallerAddress(from(text), proxies),
   );
   assertLinear(
     "its commas",
     2000,
     (size) => ",".repeat(size),
-    (text) => addressOf(from(text), proxies),
+    (text) => findCallerAddress(from(text), proxies),
   );
   assertLinear(
     "its brackets",
     2000,
     (size) => "[".repeat(size),
-    (text) => addressOf(from(text), proxies),
+    (text) => findCallerAddress(from(text), proxies),
   );
-  assertLinear("an address", 2000, (size) => "1:".repeat(size), callerOf);
+  assertLinear("an address", 2000, (size) => "1:".repeat(size), getCallerKey);
   assertLinear(
     "a network",
     2000,

@@ -12,7 +12,7 @@ test("a handshake that comes to no end ends its connection", () => {
     endBroken(
       Object.assign(new Error("broken"), { code }),
       socket,
-      { count: 0, sent: 0 },
+      { count: 0, sentBytes: 0 },
       createErrorForms(quietLog()),
     );
     assert.ok(socket.destroyed, code);

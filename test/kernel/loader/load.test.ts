@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { Loader } from "../../../kernel/loader/load.ts";
-import { LoadError, problemOf } from "../../../kernel/loader/problem.ts";
+import { LoadError, toProblem } from "../../../kernel/loader/problem.ts";
 import { loaderFor } from "../../../kernel/package-loader.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
@@ -73,7 +73,7 @@ test("whatever its path contains, it loads, and its errors are reported with fil
       (error: unknown) => error,
     );
     assert.equal(
-      problemOf(thrown, entry),
+      toProblem(thrown, entry),
       { message: "boom", file: join(entry, "boom.ts"), line: 3, column: 9 },
       odd,
     );

@@ -2,7 +2,7 @@ import { createThrottle } from "portico";
 import type { IncomingMessage } from "node:http";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { addressOf, isLoopback, parseNetworks } from "../../../kernel/net/address.ts";
+import { findCallerAddress, isLoopback, parseNetworks } from "../../../kernel/net/address.ts";
 
 function from(peer: string, forwarded?: string): IncomingMessage {
   const headers = forwarded === undefined ? {} : { "x-forwarded-for": forwarded };
@@ -30,9 +30,9 @@ test("X-Forwarded-For counts only behind a trusted proxy, from the right", () =>
     ["192.0.2.8", "1.1.1.1", "192.0.2.8"],
   ];
   for (const [peer, forwarded, expected] of rows) {
-    assert.is(addressOf(from(peer, forwarded), proxies), expected, `${peer} ${forwarded}`);
+    assert.is(findCallerAddress(from(peer, forwarded), proxies), expected, `${peer} ${forwarded}`);
   }
-  assert.is(addressOf(from("203.0.113.1", "1.1.1.1"), []), "203.0.113.1");
+  assert.is(findCallerAddress(from("203.0.113.1", "1.1.1.1"), []), "203.0.113.1");
   assert.not.ok(parseNetworks(proxies).contains("unknown"));
 });
 

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { filesBelow, readJson } from "../../../files/listing.ts";
+import { listFilesBelow, readJson } from "../../../files/listing.ts";
 import { writeWhole } from "../../../files/write-whole.ts";
 
 /**
@@ -27,7 +27,7 @@ export function openApprovals(file: string) {
 /** Returns a hash of every file below a directory, including `node_modules` but not `.git`. */
 export function fingerprint(dir: string): string {
   const hash = createHash("sha256");
-  const files = filesBelow(dir, ".git").sort((a, b) => (a.path < b.path ? -1 : 1));
+  const files = listFilesBelow(dir, ".git").sort((a, b) => (a.path < b.path ? -1 : 1));
   for (const { entry, path } of files) {
     const file = join(dir, path);
     if (!entry.isSymbolicLink() && !entry.isFile()) continue;

@@ -1,11 +1,11 @@
 /** Reads one hook directory: its `HOOK.md`, its handler's code, and whether they are safe to load. Runs none of it. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type ExtensionDirectory, sourceNames } from "../discover.ts";
+import { type ExtensionDirectory, listSourceNames } from "../discover.ts";
 import { sha } from "../../../files/sha.ts";
 import type { Loader } from "../../../loader/load.ts";
-import { LoadError, problemOf } from "../../../loader/problem.ts";
-import { whyInputsUnsafe, whyUnsafe } from "../safety.ts";
+import { LoadError, toProblem } from "../../../loader/problem.ts";
+import { findInputProblem, findSafetyProblem } from "../safety.ts";
 import type { Candidate } from "../slot.ts";
 import { fingerprint } from "./approvals.ts";
 import type { HookMeta } from "./front-matter.ts";
@@ -31,7 +31,7 @@ export interface Reading {
   whole: boolean;
 }
 
-const handlerNames = sourceNames("handler", "index");
+const handlerNames = listSourceNames("handler", "index");
 export const hookEntryNames = ["HOOK.md", ...handlerNames];
 
 /** Whether the hook's run time must be limited; the package's own hooks are trusted. */
@@ -48,14 +48,17 @@ export async function readHook(
     .find((path) => existsSync(path));
   const candidate: HookCandidate = { ...directory, text: "", handler, hash: "", warnings: [] };
   try {
-    await read(candidate, reading);
+    await readInto(candidate, reading);
   } catch (thrown) {
-    candidate.problem = problemOf(thrown, directory.realDir, handler);
+    candidate.problem = toProblem(thrown, directory.realDir, handler);
   }
   return candidate;
 }
 
-async function read(candidate: HookCandidate, { loader, readMeta, whole }: Reading): Promise<void> {
+async function readInto(
+  candidate: HookCandidate,
+  { loader, readMeta, whole }: Reading,
+): Promise<void> {
   const { realDir, root, entry, handler } = candidate;
   const descriptor = join(realDir, "HOOK.md");
   if (basename(entry) !== "HOOK.md")
@@ -74,14 +77,14 @@ async function read(candidate: HookCandidate, { loader, readMeta, whole }: Readi
       line,
     );
   }
-  if (handler) candidate.refused = whyUnsafe(realDir, handler, root);
+  if (handler) candidate.refused = findSafetyProblem(realDir, handler, root);
   if (candidate.refused) return;
   if (!handler)
     throw new LoadError(`there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, realDir);
   const source = await loader.read(handler, { whole, guarded: isGuarded(candidate) });
   candidate.source = source;
   candidate.hash = `${source.hash}-${sha(candidate.text).slice(0, 8)}`;
-  candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
+  candidate.refused = findInputProblem(root, realDir, source.inputs);
   const content = [candidate.text, source.hash, source.bundle.codeHash];
   if (whole) candidate.fingerprint = sha([...content, fingerprint(realDir)].join("\n"));
 }

@@ -39,20 +39,20 @@ export interface HookEdition {
  */
 export async function readFiles({ realDir, refused }: HookCandidate): Promise<HookFile[]> {
   if (refused !== undefined) return [];
-  const paths = (await pathsBelow(realDir)).slice(0, MAX_FILES);
+  const paths = (await listPaths(realDir)).slice(0, MAX_FILES);
   const files = await Promise.all(paths.map((path) => readText(realDir, path)));
   return files.filter((file) => file !== undefined);
 }
 
-async function pathsBelow(dir: string): Promise<string[]> {
+async function listPaths(dir: string): Promise<string[]> {
   const entries = await readdir(dir, { withFileTypes: true }).catch(() => []);
   const isIncluded = (name: string) => !name.startsWith(".") && name !== "node_modules";
   const included = entries.filter(({ name }) => isIncluded(name));
   const files = included.filter(
     (entry) => entry.isFile() && TEXT_EXTENSIONS.has(extname(entry.name)),
   );
-  const below = included.filter((entry) => entry.isDirectory());
-  const nested = await Promise.all(below.map(({ name }) => pathsBelow(join(dir, name))));
+  const directories = included.filter((entry) => entry.isDirectory());
+  const nested = await Promise.all(directories.map(({ name }) => listPaths(join(dir, name))));
   return [...files.map(({ name }) => join(dir, name)), ...nested.flat()];
 }
 

@@ -74,7 +74,7 @@ const MAX_CHARS = 10_000;
 type Values = Record<string, unknown>;
 /** A map that may have fields, and its path. */
 type Layer = { at: readonly string[]; values: Values };
-type LineOf = (path: readonly string[]) => number;
+type FindLine = (path: readonly string[]) => number;
 
 /** Parses the text of a `HOOK.md`. Throws a `LoadError` with its line. */
 export function parseHookMd(source: string): FrontMatter {
@@ -106,7 +106,7 @@ export function parseHookMd(source: string): FrontMatter {
     document = parseDocument(block, { lineCounter: lines, schema: "core", prettyErrors: false });
     const [error] = document.errors;
     if (error) throw createError(`not valid YAML: ${error.message}`, lineAt(error.pos[0]));
-    return valuesOf(document);
+    return readValues(document);
   };
   const { data } = matter(text, { language: "yaml", engines: { yaml: { parse: yaml } } });
   return validate(data, (path) => {
@@ -120,7 +120,7 @@ export function parseHookMd(source: string): FrontMatter {
   });
 }
 
-function valuesOf(document: Document): Values {
+function readValues(document: Document): Values {
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
@@ -131,8 +131,8 @@ function valuesOf(document: Document): Values {
   throw createError("front matter must be a map of keys and values", 2);
 }
 
-function validate(top: Values, lineOf: LineOf): FrontMatter {
-  const layers = [{ at: [], values: top }, ...metadataLayers(top["metadata"], lineOf)];
+function validate(top: Values, findLine: FindLine): FrontMatter {
+  const layers = [{ at: [], values: top }, ...metadataLayers(top["metadata"], findLine)];
   const describeUnknownKeys = (
     values: unknown,
     knownKeys: readonly string[],
@@ -142,38 +142,38 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
       (key) => !knownKeys.includes(key),
     );
     return keys.map((key) => {
-      const near = didYouMean(key, knownKeys);
+      const suggestion = didYouMean(key, knownKeys);
       const path = [...at, key];
-      return `unknown key "${path.join(".")}" (line ${lineOf(path)})${near ? `; did you mean "${near}"?` : ""}`;
+      return `unknown key "${path.join(".")}" (line ${findLine(path)})${suggestion ? `; did you mean "${suggestion}"?` : ""}`;
     });
   };
   const warnings = describeUnknownKeys(top, [...Object.keys(fields), "metadata"]);
   // Takes each field from the first layer that has it.
   const values: Values = {};
-  const places: Record<string, readonly string[]> = {};
-  for (const [field, form] of Object.entries(fields)) {
+  const fieldPaths: Record<string, readonly string[]> = {};
+  for (const [field, fieldSchema] of Object.entries(fields)) {
     const layer = layers.find(({ values }) => (values[field] ?? undefined) !== undefined);
     if (!layer) continue;
-    places[field] = [...layer.at, field];
-    values[field] = normalizeLists(layer.values[field], form);
+    fieldPaths[field] = [...layer.at, field];
+    values[field] = normalizeLists(layer.values[field], fieldSchema);
   }
   warnings.push(
     ...describeUnknownKeys(
       values["requires"],
       Object.keys(schema.properties.requires.properties),
-      places["requires"],
+      fieldPaths["requires"],
     ),
   );
   const completeValues = fillDefaults(schema, values, "nulls");
   const [problem] = problemsIn(Errors(schema, [], completeValues), completeValues);
   if (problem) {
     const [field = "", member] = problem.path.map(String);
-    const inner = (fields[field]?.["properties"] as Record<string, TSchema> | undefined)?.[
+    const memberSchema = (fields[field]?.["properties"] as Record<string, TSchema> | undefined)?.[
       member ?? ""
     ];
-    const path = [...(places[field] ?? [field]), ...(inner && member ? [member] : [])];
-    const { expected } = (inner ?? fields[field] ?? {}) as { expected?: string };
-    throw createError(`"${path.join(".")}" must be ${expected}`, lineOf(path));
+    const path = [...(fieldPaths[field] ?? [field]), ...(memberSchema && member ? [member] : [])];
+    const { expected } = (memberSchema ?? fields[field] ?? {}) as { expected?: string };
+    throw createError(`"${path.join(".")}" must be ${expected}`, findLine(path));
   }
   const meta = completeValues as HookMeta;
   // Packs name a whole kind of events (`command`); at the top level, a name is used literally.
@@ -188,10 +188,10 @@ function validate(top: Values, lineOf: LineOf): FrontMatter {
 }
 
 /** Normalizes lists: a single name becomes a list, also in nested fields. Trims names, and drops null members. */
-function normalizeLists(value: unknown, form: TSchema | undefined): unknown {
-  if (form?.["type"] === "array")
+function normalizeLists(value: unknown, fieldSchema: TSchema | undefined): unknown {
+  if (fieldSchema?.["type"] === "array")
     return [value].flat().map((item) => (typeof item === "string" ? item.trim() : item));
-  const members = form?.["properties"] as Record<string, TSchema> | undefined;
+  const members = fieldSchema?.["properties"] as Record<string, TSchema> | undefined;
   if (!members || !isRecord(value)) return value;
   const present = Object.entries(value).filter(([, member]) => member !== null);
   return Object.fromEntries(
@@ -203,17 +203,17 @@ function normalizeLists(value: unknown, form: TSchema | undefined): unknown {
  * Returns the maps in `metadata` that may have fields, Portico's own before others. `metadata` may be a map or JSON in
  * a string.
  */
-function metadataLayers(metadata: unknown, lineOf: LineOf): Layer[] {
+function metadataLayers(metadata: unknown, findLine: FindLine): Layer[] {
   let value = metadata ?? undefined;
   if (value === undefined) return [];
   if (typeof value === "string") {
     // JSON is valid YAML, and so are the deviations from JSON that packs contain.
-    const inside = parseDocument(value, { schema: "core", prettyErrors: false });
-    if (inside.errors.length > 0)
-      throw createError('"metadata" is a string, but not valid JSON', lineOf(["metadata"]));
-    value = valuesOf(inside);
+    const nested = parseDocument(value, { schema: "core", prettyErrors: false });
+    if (nested.errors.length > 0)
+      throw createError('"metadata" is a string, but not valid JSON', findLine(["metadata"]));
+    value = readValues(nested);
   }
-  if (!isRecord(value)) throw createError('"metadata" must be a map', lineOf(["metadata"]));
+  if (!isRecord(value)) throw createError('"metadata" must be a map', findLine(["metadata"]));
   const layers = Object.entries(value)
     .sort(([a], [b]) => Number(b === "portico") - Number(a === "portico"))
     // "requires" directly under metadata is a field, not a namespace.

@@ -1,6 +1,6 @@
 /** Creates the `ctx` of a handler. Its members are looked up at the moment of use, because services come and go. */
 import { derived } from "../../../memory/derived.ts";
-import { running } from "../../owner.ts";
+import { currentOwner } from "../../owner.ts";
 import { errors } from "../errors.ts";
 import type { EventName, Events, HookCall, HookContext, Logger } from "../../../contract/index.ts";
 import type { HookHostOptions } from "./settings.ts";
@@ -27,7 +27,7 @@ export function createHandlerContext(
     return createMember(member, host, { hook: name, options, signal, principal });
   };
   return new (contextClassFor(host.memberNames()))({
-    [make]: makeMember,
+    [memberFactory]: makeMember,
     log,
     unloaded: version.ended.signal,
     paths: { home, state, workspace, hook: realDir },
@@ -37,20 +37,20 @@ export function createHandlerContext(
 }
 
 /** The key of the function that creates a context's members on demand. */
-const make = Symbol("make");
+const memberFactory = Symbol("make");
 /**
  * Returns a context class for the names of plugins' members. Defining their getters for each call would take longer
  * than most handlers do.
  */
 const contextClassFor = derived((names: readonly string[]): (new (own: object) => object) => {
   const Context = class {
-    constructor(own: object) {
-      Object.assign(this, own);
+    constructor(members: object) {
+      Object.assign(this, members);
     }
   };
   for (const member of ["signal", "config", "env", ...names]) {
-    const get = function (this: { [make](member: string): unknown }) {
-      const value = this[make](member);
+    const get = function (this: { [memberFactory](member: string): unknown }) {
+      const value = this[memberFactory](member);
       Object.defineProperty(this, member, { value, enumerable: true });
       return value;
     };
@@ -79,6 +79,7 @@ function createMember(
   caller: Pick<HookCall, "hook" | "options" | "signal" | "principal">,
 ): unknown {
   const member = members().find((candidate) => candidate.name === name);
-  if (member) return member.create({ ...caller, events: running()?.chain ?? [], config: lookup });
+  if (member)
+    return member.create({ ...caller, events: currentOwner()?.chain ?? [], config: lookup });
   throw errors.memberMissing({ name });
 }

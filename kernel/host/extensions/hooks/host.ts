@@ -2,7 +2,7 @@
 import type { UntypedEvent } from "../../bus.ts";
 import { withoutSecrets } from "../../../log/redaction.ts";
 import type { BusHandler, Logger, OnOptions } from "../../../contract/index.ts";
-import { problemOf, formatProblem } from "../../../loader/problem.ts";
+import { toProblem, formatProblem } from "../../../loader/problem.ts";
 import { advance } from "../attempt.ts";
 import { ExtensionHost } from "../host.ts";
 import type { Kind, Phase } from "../kind.ts";
@@ -68,8 +68,8 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
     };
   }
 
-  read(found: ExtensionDirectory): Promise<HookCandidate> {
-    return this.#permission.read(found);
+  read(directory: ExtensionDirectory): Promise<HookCandidate> {
+    return this.#permission.read(directory);
   }
 
   whyDisabled({ name }: HookSlot, candidate: HookCandidate): DisabledReason | undefined {
@@ -94,7 +94,7 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
       Object.assign(slot.health, initialHealth, { ignored: [] });
       void keepEdition(slot, version);
       this.#listen(slot, version);
-      return () => (slot.listening?.version === version ? this.#listen(slot) : undefined);
+      return () => (slot.registration?.version === version ? this.#listen(slot) : undefined);
     });
     for (const warning of version.candidate.warnings) slot.log.warn(`HOOK.md: ${warning}`);
     // During the start of the gateway, plugins have not declared their events yet.
@@ -105,7 +105,7 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
     this.#listen(slot);
   }
 
-  settled(slot: HookSlot): void {
+  onSettled(slot: HookSlot): void {
     slot.lastRole = slot.top?.meta ?? slot.lastRole ?? slot.top?.guessedRole;
     this.#listen(slot);
   }
@@ -130,8 +130,8 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
   #listen(slot: HookSlot, version = slot.active?.version): void {
     const meta = version?.meta ?? roleToRefuse(slot);
     const { priority, timeoutMs } = this.#permission.limitsOf(slot.name, meta);
-    const before = slot.listening;
-    if (isUnchanged(before, { version, meta, priority, timeoutMs })) return;
+    const previous = slot.registration;
+    if (isUnchanged(previous, { version, meta, priority, timeoutMs })) return;
     const { call, ...callOptions } = version
       ? createRunner({ slot, version, host: this.#options, timeoutMs })
       : refusingHandler;
@@ -147,21 +147,24 @@ class HookKind implements Kind<HookVersion, HookSlot, HookInfo> {
       bus.on(event as "hook:failed", call, registration),
     );
     const undo = () => undos.forEach((off) => void off());
-    slot.listening = meta && { version, meta, priority, timeoutMs, undo };
-    before?.undo();
+    slot.registration = meta && { version, meta, priority, timeoutMs, undo };
+    previous?.undo();
   }
 }
 
 const isOfKind = (prefix: string) => (name: string) => name.startsWith(prefix);
 
-type Listening = NonNullable<HookSlot["listening"]>;
+type Registration = NonNullable<HookSlot["registration"]>;
 
 function isUnchanged(
-  before: Listening | undefined,
-  now: Partial<Omit<Listening, "undo">>,
+  previous: Registration | undefined,
+  current: Partial<Omit<Registration, "undo">>,
 ): boolean {
-  if (before?.version !== now.version || before?.meta !== now.meta) return false;
-  return !before || (before.priority === now.priority && before.timeoutMs === now.timeoutMs);
+  if (previous?.version !== current.version || previous?.meta !== current.meta) return false;
+  return (
+    !previous ||
+    (previous.priority === current.priority && previous.timeoutMs === current.timeoutMs)
+  );
 }
 
 /** Returns the last known role of a `failClosed` hook that cannot be loaded. */
@@ -200,7 +203,7 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
 
   /** Returns the state of each hook. `list` returns more and takes five times as long. */
   standings() {
-    return this.each(hookStanding);
+    return this.mapCandidates(hookStanding);
   }
 
   /** Returns the last lines of a hook's log. Secrets are masked when lines are read, because secrets may change. */
@@ -275,7 +278,7 @@ export class HookHost extends ExtensionHost<HookVersion, HookSlot, HookInfo> {
       return await loadHook(candidate, this.#options.loader);
     } catch (thrown) {
       const { realDir, handler } = candidate;
-      const problem = formatProblem(problemOf(thrown, realDir, handler), realDir);
+      const problem = formatProblem(toProblem(thrown, realDir, handler), realDir);
       throw errors.doesNotLoad({ name, problem });
     }
   }

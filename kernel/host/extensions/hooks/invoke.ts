@@ -33,7 +33,7 @@ export function invoke(
   specs: Specs,
 ): Effects | Promise<Effects> {
   const context: Record<string, unknown> = { ...event.context };
-  for (const key in context) context[key] = copyOf(context[key]);
+  for (const key in context) context[key] = copyValue(context[key]);
   addPackNames(context);
   const view: BusEvent = Object.assign(
     { ...event },
@@ -53,7 +53,7 @@ function addPackNames(context: Record<string, unknown>): void {
     Object.defineProperty(context, "workspaceDir", { value });
 }
 
-function copyOf(value: unknown): unknown {
+function copyValue(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   try {
     return exactJson.copy(value);
@@ -76,7 +76,7 @@ function collectChanges(effects: Effects, view: BusEvent, event: BusEvent, specs
   const after = view.context as Record<string, unknown>;
   for (const key in { ...before, ...after }) {
     if (before[key] === after[key] || isDeepStrictEqual(before[key], after[key])) continue;
-    const refusal = changesOf(specs.get(event.name)).includes(key)
+    const refusal = listChangeable(specs.get(event.name)).includes(key)
       ? describeWrongType(before[key], after[key])
       : describeFixedField(event.name, key, specs);
     if (refusal) effects.ignored.push(`its change to context.${key} is ignored: ${refusal}`);
@@ -103,14 +103,14 @@ function collectEnd(effects: Effects, returned: unknown, event: string, specs: S
   }
   const kind = "block" in end ? "block" : "reply";
   const spec = specs.get(event);
-  if (spec === undefined || endsOf(spec).includes(kind)) {
+  if (spec === undefined || listAllowedEnds(spec).includes(kind)) {
     effects.result = end;
     return;
   }
-  const allowing = [...specs].filter(([, other]) => endsOf(other).includes(kind));
+  const eventsAllowing = [...specs].filter(([, other]) => listAllowedEnds(other).includes(kind));
   const verb = kind === "block" ? "blocked" : "answered";
   effects.ignored.push(
-    `${event} cannot be ${verb}: its ${kind} is ignored${listAllowing(event, allowing)}`,
+    `${event} cannot be ${verb}: its ${kind} is ignored${listAllowing(event, eventsAllowing)}`,
   );
 }
 
@@ -122,17 +122,17 @@ function readEnd(returned: unknown): End | undefined {
   return typeof reply === "string" ? { reply } : undefined;
 }
 
-const changesOf = (spec: EventSpec | undefined): readonly string[] => spec?.changes ?? [];
+const listChangeable = (spec: EventSpec | undefined): readonly string[] => spec?.changes ?? [];
 
-function endsOf({ effects, mode }: EventSpec): readonly string[] {
+function listAllowedEnds({ effects, mode }: EventSpec): readonly string[] {
   return effects ?? (mode === "answer" ? ["reply", "block"] : []);
 }
 
 function describeFixedField(event: string, key: string, specs: Specs): string {
-  const changeable = changesOf(specs.get(event));
-  const allowed = changeable.length > 0 ? `only ${changeable.join(", ")}` : "nothing";
-  const allowing = [...specs].filter(([, spec]) => changesOf(spec).includes(key));
-  return `${event} lets hooks change ${allowed}${listAllowing(event, allowing)}`;
+  const changeable = listChangeable(specs.get(event));
+  const allowedText = changeable.length > 0 ? `only ${changeable.join(", ")}` : "nothing";
+  const eventsAllowing = [...specs].filter(([, spec]) => listChangeable(spec).includes(key));
+  return `${event} lets hooks change ${allowedText}${listAllowing(event, eventsAllowing)}`;
 }
 
 /** Lists the events that allow the effect, preferring those of the same kind. */

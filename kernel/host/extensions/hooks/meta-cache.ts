@@ -28,11 +28,11 @@ export function createMetaReader({
     const key = sha(isOwn ? relative(packageDir, file) : file).slice(0, 16);
     const cached = join(isOwn ? join(packageDir, ".build") : state, "cache", `hook-${key}.json`);
     const id = `${version} ${sha(text)}`;
-    const kept = readCached<{ id: string; found: FrontMatter }>(cached)?.head;
-    if (kept?.id === id) return kept.found;
+    const stored = readCached<{ id: string; found: FrontMatter }>(cached)?.head;
+    if (stored?.id === id) return stored.found;
     const { parseHookMd } = await import("./front-matter.ts");
-    const found = parseHookMd(text);
-    writeCache(cached, { id, found }, "");
-    return found;
+    const frontMatter = parseHookMd(text);
+    writeCache(cached, { id, found: frontMatter }, "");
+    return frontMatter;
   };
 }

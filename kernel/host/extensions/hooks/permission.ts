@@ -35,8 +35,8 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
 
   function whyDisabled(name: string, candidate: HookCandidate): DisabledReason | undefined {
     if (!mayRun(candidate)) {
-      const why = `its content is not approved: review it, then run \`portico hooks approve ${name}\``;
-      return { state: "unapproved", reasons: [why] };
+      const reason = `its content is not approved: review it, then run \`portico hooks approve ${name}\``;
+      return { state: "unapproved", reasons: [reason] };
     }
     if (!settings().enabled)
       return { state: "disabled", reasons: ["hooks.enabled is false in the configuration"] };

@@ -1,8 +1,8 @@
 /** Describes hooks for display. */
 import { isInside } from "../../../files/own.ts";
 import type { Loader } from "../../../loader/load.ts";
-import { type Problem, problemOf } from "../../../loader/problem.ts";
-import { describe, type DescribedSlot, standingOf } from "../record.ts";
+import { type Problem, toProblem } from "../../../loader/problem.ts";
+import { describe, type DescribedSlot, describeState } from "../record.ts";
 import type { HookCandidate } from "./candidate.ts";
 import type { Permission } from "./permission.ts";
 import { endVersion, type HookSlot, type HookVersion, loadHook, createHealth } from "./version.ts";
@@ -10,7 +10,7 @@ import { endVersion, type HookSlot, type HookVersion, loadHook, createHealth } f
 type DescribedHook = DescribedSlot<HookVersion> & Pick<HookSlot, "health">;
 
 export function hookStanding(slot: DescribedHook, candidate: HookCandidate) {
-  const standing = standingOf(slot, candidate);
+  const standing = describeState(slot, candidate);
   const { failuresInARow, lastError, tripped } = slot.health;
   if (!tripped || !standing.isTop || standing.state !== "active") return standing;
   const error = `it failed ${failuresInARow} times in a row, so it is not called until it changes or you run \`portico hooks enable ${slot.name}\``;
@@ -33,7 +33,7 @@ export function describeHook(
     text,
     descriptor: `${realDir}/HOOK.md`,
     handler,
-    outsideInputs: outsideInputs(candidate),
+    outsideInputs: listOutsideInputs(candidate),
     enabled: permission.isEnabled(name, candidate),
     health: hasHealth ? slot.health : createHealth(),
     warnings,
@@ -54,15 +54,15 @@ async function tryToLoad(candidate: HookCandidate, loader: Loader): Promise<Prob
     await endVersion(await loadHook(candidate, loader));
     return undefined;
   } catch (thrown) {
-    return problemOf(thrown, candidate.realDir, candidate.handler);
+    return toProblem(thrown, candidate.realDir, candidate.handler);
   }
 }
 
 /** Lists the files outside a hook's directory that its code includes; a package counts as its directory. */
-function outsideInputs({ source, realDir }: HookCandidate): string[] {
-  const outside = (source?.inputs ?? []).filter((path) => !isInside(path, realDir));
+function listOutsideInputs({ source, realDir }: HookCandidate): string[] {
+  const outsidePaths = (source?.inputs ?? []).filter((path) => !isInside(path, realDir));
   const PACKAGE = /^.*[\\/]node_modules[\\/](@[^\\/]+[\\/])?[^\\/]+/;
-  return [...new Set(outside.map((path) => PACKAGE.exec(path)?.[0] ?? path))].sort();
+  return [...new Set(outsidePaths.map((path) => PACKAGE.exec(path)?.[0] ?? path))].sort();
 }
 
 /** The host's information about a hook. Another module decides how to show it. */

@@ -8,7 +8,7 @@ import type {
 } from "../../../contract/index.ts";
 import { backstopMs, beginBounded, Interrupted } from "../../../loader/bounded.ts";
 import { EndlessLoopError } from "../../../loader/loop-guard.ts";
-import { problemOf, formatProblem } from "../../../loader/problem.ts";
+import { toProblem, formatProblem } from "../../../loader/problem.ts";
 import { isGuarded } from "./candidate.ts";
 import { roundMs } from "../record.ts";
 import type { HookHostOptions } from "./settings.ts";
@@ -112,7 +112,7 @@ export function recordFailure(
   { event, ms = 0, timedOut }: { event?: string; ms?: number; timedOut?: boolean } = {},
 ): void {
   const { name, realDir, handler } = version.candidate;
-  const problem = problemOf(thrown, realDir, handler);
+  const problem = toProblem(thrown, realDir, handler);
   const { message: error, file, line } = problem;
   const at = new Date().toISOString();
   health.runs++;

@@ -2,7 +2,7 @@
 import type { UntypedEvent } from "../../bus.ts";
 import type { BusHandler, Logger } from "../../../contract/index.ts";
 import { backstopMs, beginBounded } from "../../../loader/bounded.ts";
-import { problemOf, formatProblem } from "../../../loader/problem.ts";
+import { toProblem, formatProblem } from "../../../loader/problem.ts";
 import type { HookHostOptions } from "./settings.ts";
 import type { HookVersion } from "./version.ts";
 import { keepLines } from "../../../log/kept-lines.ts";
@@ -34,7 +34,7 @@ export async function tryOut(
     timeoutMs,
     begin,
   });
-  const problem = error && problemOf(error, candidate.realDir, candidate.handler);
+  const problem = error && toProblem(error, candidate.realDir, candidate.handler);
   return {
     ok,
     ms: roundMs(ms),

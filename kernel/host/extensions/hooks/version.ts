@@ -77,7 +77,7 @@ export interface HookSlot extends Slot<HookVersion> {
   /** The last role that HOOK.md declared, for the time when the file becomes invalid. */
   lastRole?: Role | undefined;
   /** The hook's registration on the bus. Without a version, it refuses the events of a `failClosed` hook. */
-  listening?: {
+  registration?: {
     version?: HookVersion;
     meta: Role;
     priority: number;
@@ -102,7 +102,7 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
   if (refused) throw new LoadError(refused, candidate.dir);
   if (problem || !meta || !source)
     throw new LoadError(problem?.message ?? "", problem?.file, problem?.line);
-  const began = performance.now();
+  const startedAt = performance.now();
   const loops = createLoopGuard(evaluateLimitMs);
   const isGuardedHook = isGuarded(candidate);
   const work = () => loader.evaluate(source, isGuardedHook ? loops : undefined);
@@ -117,7 +117,7 @@ export async function loadHook(candidate: HookCandidate, loader: Loader): Promis
     traced: isGuardedHook,
     dispose: typeof dispose === "function" ? (dispose as () => unknown) : undefined,
     loops,
-    loadMs: performance.now() - began,
+    loadMs: performance.now() - startedAt,
     ended: new AbortController(),
     inFlight: [],
   };
@@ -129,14 +129,14 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
   const members = (exports ?? {}) as Record<string, unknown>;
   const exported = members[name ?? "default"];
   // An `export default` that another compiler placed inside a CommonJS module.
-  const inner =
+  const nestedDefault =
     name === undefined && (exported as { default?: unknown } | null | undefined)?.default;
-  const handler = typeof exported === "object" && inner ? inner : exported;
+  const handler = typeof exported === "object" && nestedDefault ? nestedDefault : exported;
   if (typeof handler === "function") return handler as Handler;
-  const has = `it exports ${Object.keys(members).join(", ") || "nothing"}`;
+  const exportsText = `it exports ${Object.keys(members).join(", ") || "nothing"}`;
   const message = name
-    ? `the handler has no function named ${name}, which HOOK.md asks for with "export" (${has})`
-    : `the handler has no default export that is a function (${has}): write export default async (event, ctx) => { … }`;
+    ? `the handler has no function named ${name}, which HOOK.md asks for with "export" (${exportsText})`
+    : `the handler has no default export that is a function (${exportsText}): write export default async (event, ctx) => { … }`;
   throw new LoadError(message, entry, 1);
 }
 

@@ -2,12 +2,12 @@
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { runAs } from "../../owner.ts";
 import type { ConfigOf, ConfigSchemas, PluginDefinition } from "../../../contract/index.ts";
-import { discover, type ExtensionDirectory, sourceNames } from "../discover.ts";
+import { discover, type ExtensionDirectory, listSourceNames } from "../discover.ts";
 import type { Loader } from "../../../loader/load.ts";
 import { createLoopGuard } from "../../../loader/loop-guard.ts";
-import { LoadError, problemOf } from "../../../loader/problem.ts";
+import { LoadError, toProblem } from "../../../loader/problem.ts";
 import type { Root } from "../roots.ts";
-import { whyInputsUnsafe } from "../safety.ts";
+import { findInputProblem } from "../safety.ts";
 import type { Candidate, Version } from "../slot.ts";
 
 export interface PluginCandidate extends Candidate<PluginDefinition> {
@@ -20,14 +20,14 @@ export interface PluginVersion extends Version {
   config?: ConfigOf<ConfigSchemas>;
   setupMs?: number;
   /** The data that versions from the same directory pass on; see `PluginContext.keep`. */
-  kept?: Map<string, object>;
+  keptData?: Map<string, object>;
   onConfig?: (
     next: ConfigOf<ConfigSchemas>,
     previous: ConfigOf<ConfigSchemas>,
   ) => void | Promise<void>;
 }
 
-export const pluginEntryNames = sourceNames("plugin");
+export const pluginEntryNames = listSourceNames("plugin");
 /** The members of a hook's `ctx` that the kernel provides. */
 const KERNEL_MEMBERS = /^(log|config|env|signal|unloaded|paths|emit)$/;
 /** The time after which a blocking loop in a user's plugin is ended, during setup and later. */
@@ -39,16 +39,16 @@ const blockLimitMs = 5000;
 export async function readPlugin(
   directory: ExtensionDirectory,
   loader: Loader,
-  before?: PluginCandidate,
+  previous?: PluginCandidate,
 ): Promise<PluginCandidate> {
   // The package's own files change only with an update, which is a restart.
-  if (!isOfUser(directory) && before?.meta) return before;
+  if (!isOfUser(directory) && previous?.meta) return previous;
   const candidate: PluginCandidate = { ...directory, hash: "", warnings: [], loadMs: 0 };
   if (candidate.refused) return candidate;
   try {
-    return await readInto(candidate, loader, before);
+    return await readInto(candidate, loader, previous);
   } catch (thrown) {
-    candidate.problem = problemOf(thrown, directory.realDir, directory.entry);
+    candidate.problem = toProblem(thrown, directory.realDir, directory.entry);
     return candidate;
   }
 }
@@ -59,30 +59,31 @@ const isOfUser = ({ root }: ExtensionDirectory): boolean => root.name !== "bundl
 async function readInto(
   candidate: PluginCandidate,
   loader: Loader,
-  before: PluginCandidate | undefined,
+  previous: PluginCandidate | undefined,
 ): Promise<PluginCandidate> {
   const { root, realDir, entry, name } = candidate;
-  const began = performance.now();
+  const startedAt = performance.now();
   const isUsers = isOfUser(candidate);
   const source = await loader.read(entry, { guarded: isUsers });
   candidate.source = source;
   candidate.hash = source.hash;
-  candidate.refused = whyInputsUnsafe(root, realDir, source.inputs);
+  candidate.refused = findInputProblem(root, realDir, source.inputs);
   if (candidate.refused) return candidate;
-  if (before?.meta && before.hash === source.hash && before.realDir === realDir) return before;
+  if (previous?.meta && previous.hash === source.hash && previous.realDir === realDir)
+    return previous;
   const work = () => loader.evaluate(source, isUsers ? createLoopGuard(blockLimitMs) : undefined);
   const { exports } = await (isUsers ? runAs(`plugin:${name}`, work) : work());
   const definition = exports["default"] as PluginDefinition | undefined;
-  const fault = faultOf(definition) ?? (isUsers ? schemaFaultOf(definition) : undefined);
+  const fault = findShapeFault(definition) ?? (isUsers ? findSchemaFault(definition) : undefined);
   if (fault !== undefined) throw new LoadError(fault, entry, 1);
   candidate.meta = definition as PluginDefinition;
   candidate.name = candidate.meta.name;
-  candidate.loadMs = performance.now() - began;
+  candidate.loadMs = performance.now() - startedAt;
   return candidate;
 }
 
 /** Returns what is wrong with the shape of a definition, or undefined. */
-function faultOf(definition: PluginDefinition | undefined): string | undefined {
+function findShapeFault(definition: PluginDefinition | undefined): string | undefined {
   if (typeof definition?.name !== "string" || typeof definition.setup !== "function")
     return "plugin.ts must have a default export made by definePlugin({ name, setup })";
   if (!Array.isArray(definition.needs ?? [])) return "needs must be a list of services";
@@ -100,7 +101,7 @@ function faultOf(definition: PluginDefinition | undefined): string | undefined {
  * Returns what is wrong with the schemas of a definition, or undefined. An invalid schema would make the whole
  * configuration unreadable.
  */
-function schemaFaultOf(definition: PluginDefinition | undefined): string | undefined {
+function findSchemaFault(definition: PluginDefinition | undefined): string | undefined {
   try {
     for (const schema of Object.values(definition?.config ?? {})) TypeCompiler.Code(schema);
     return undefined;
@@ -115,4 +116,6 @@ export const readPlugins = (
   loader: Loader,
   only?: string,
 ): Promise<PluginCandidate[]> =>
-  Promise.all(discover(roots, pluginEntryNames, only).map((found) => readPlugin(found, loader)));
+  Promise.all(
+    discover(roots, pluginEntryNames, only).map((directory) => readPlugin(directory, loader)),
+  );

@@ -125,8 +125,8 @@ function eventCalls(
       );
     },
     emit: (name, context, options) => bus.emit(name, context, options),
-    hasListeners: (name) => bus.has(name),
-    hasHandlers: (name, selection) => bus.handles(name, selection),
+    hasListeners: (name) => bus.hasListeners(name),
+    hasHandlers: (name, selection) => bus.hasHandlers(name, selection),
     declared: (event) => bus.spec(event) !== undefined,
   };
 }
@@ -222,9 +222,9 @@ async function setConfig(
 }
 
 function keepValue<T extends object>(version: PluginVersion, key: string, create: () => T): T {
-  version.kept ??= new Map();
-  const value = (version.kept.get(key) as T | undefined) ?? create();
-  version.kept.set(key, value);
+  version.keptData ??= new Map();
+  const value = (version.keptData.get(key) as T | undefined) ?? create();
+  version.keptData.set(key, value);
   return value;
 }
 

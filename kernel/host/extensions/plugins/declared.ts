@@ -3,21 +3,22 @@ import type { LoadCheck } from "../../../config/sections.ts";
 import type { PluginCandidate } from "./candidate.ts";
 
 /** Returns by name the candidate that would run, which is the one in the highest root. */
-function highestByName(candidates: readonly PluginCandidate[]): Map<string, PluginCandidate> {
+function pickHighest(candidates: readonly PluginCandidate[]): Map<string, PluginCandidate> {
   const highest = new Map<string, PluginCandidate>();
   for (const candidate of candidates) {
-    const other = highest.get(candidate.name);
-    if (!other || other.root.rank <= candidate.root.rank) highest.set(candidate.name, candidate);
+    const existing = highest.get(candidate.name);
+    if (!existing || existing.root.rank <= candidate.root.rank)
+      highest.set(candidate.name, candidate);
   }
   return highest;
 }
 
 /** Returns the check of a plugin's sections, unless another directory with that name replaces the plugin. */
-export function checkOf(
+export function findCheck(
   candidate: PluginCandidate,
   all: readonly PluginCandidate[],
 ): LoadCheck | undefined {
-  const isReplaced = highestByName(all).get(candidate.name) !== candidate;
+  const isReplaced = pickHighest(all).get(candidate.name) !== candidate;
   return isReplaced ? undefined : candidate.meta?.configCheck;
 }
 
@@ -30,7 +31,7 @@ export function declaredNames(
   isEnabled: (name: string) => boolean,
   point: string,
 ): { names: string[]; isComplete: boolean } {
-  const enabled = [...highestByName(candidates).values()].filter(({ name }) => isEnabled(name));
+  const enabled = [...pickHighest(candidates).values()].filter(({ name }) => isEnabled(name));
   const names = enabled.flatMap(({ meta }) => meta?.names?.[point] ?? []);
   const isComplete = enabled.every(
     ({ root, meta }) => root.name === "bundled" || meta?.names !== undefined,

@@ -6,7 +6,7 @@ import { shouldRun } from "../slot.ts";
 import type { PluginVersion } from "./candidate.ts";
 import { declaredNames } from "./declared.ts";
 import { PluginKind, type PluginKindOptions, type PluginSlot } from "./kind.ts";
-import { type PluginRecord, pluginStanding } from "./record.ts";
+import { type PluginRecord, describePluginState } from "./record.ts";
 
 export type PluginHostOptions = Omit<PluginKindOptions, "limits"> &
   Partial<Pick<PluginKindOptions, "limits">>;
@@ -38,8 +38,8 @@ export class PluginHost extends ExtensionHost<PluginVersion, PluginSlot, PluginR
 
   /** Returns the state of each plugin. */
   standings() {
-    const missing = this.#kind.missing.bind(this.#kind);
-    return this.each((slot, candidate) => pluginStanding(slot, candidate, missing));
+    const missing = this.#kind.findMissing.bind(this.#kind);
+    return this.mapCandidates((slot, candidate) => describePluginState(slot, candidate, missing));
   }
 
   /** The members of a hook's `ctx` that any plugin here may provide, running or not. */

@@ -17,7 +17,7 @@ import {
 import type { PluginParts } from "./context.ts";
 import { createPoints } from "./points.ts";
 import { describePlugin, type PluginRecord } from "./record.ts";
-import { createSections, isConcerned, sectionsOf } from "./sections.ts";
+import { createSections, isAffected, readSections } from "./sections.ts";
 import { setUp } from "./set-up.ts";
 
 export type PluginSlot = Slot<PluginVersion>;
@@ -76,7 +76,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
     return readPlugin(directory, this.#options.loader, before);
   }
 
-  scanned(candidates: readonly PluginCandidate[]): void {
+  onScanned(candidates: readonly PluginCandidate[]): void {
     this.candidates = candidates;
     const definitions = candidates.flatMap(({ meta }) => meta ?? []);
     this.#points.declare(definitions, this.#options.enabled);
@@ -90,17 +90,17 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
   }
 
   describe(slot: PluginSlot, candidate: PluginCandidate): PluginRecord {
-    return describePlugin(slot, candidate, (of) => this.missing(of));
+    return describePlugin(slot, candidate, (of) => this.findMissing(of));
   }
 
   /** Returns the services that a plugin needs and no active plugin provides. */
-  missing({ meta }: PluginCandidate): string[] {
+  findMissing({ meta }: PluginCandidate): string[] {
     const { services } = this.#options.parts;
     return (meta?.needs ?? []).filter((need) => !services.find(need));
   }
 
   isReady(candidate: PluginCandidate): boolean {
-    return this.missing(candidate).length === 0;
+    return this.findMissing(candidate).length === 0;
   }
 
   /** Returns a version at once, because reading the plugin has already evaluated its module. */
@@ -110,7 +110,7 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
 
   async start(version: PluginVersion, scope: Scope, { active }: PluginSlot): Promise<void> {
     const isSameDirectory = active?.version.candidate.realDir === version.candidate.realDir;
-    version.kept = (isSameDirectory ? active?.version.kept : undefined) ?? new Map();
+    version.keptData = (isSameDirectory ? active?.version.keptData : undefined) ?? new Map();
     try {
       await setUp({ ...this.#options.parts, points: this.#points }, version, scope);
     } catch (error) {
@@ -127,13 +127,13 @@ export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord>
   ): Promise<void> {
     const { active, top } = slot;
     // The setup may have failed because of these keys, or may still be running with the old values.
-    if (top?.meta && isConcerned(top.meta, keys)) advance(slot, "retry");
+    if (top?.meta && isAffected(top.meta, keys)) advance(slot, "retry");
     const definition = active?.version.candidate.meta;
-    if (!active || !definition || !shouldRun(slot) || !isConcerned(definition, keys)) return;
+    if (!active || !definition || !shouldRun(slot) || !isAffected(definition, keys)) return;
     const { version } = active;
     if (!version.onConfig) return restart({ ...version });
     const { parts, limits } = this.#options;
-    const next = sectionsOf(definition, parts.config.section);
+    const next = readSections(definition, parts.config.section);
     const late = () => new Error(`its onConfig did not finish in ${limits.configMs} ms`);
     await withDeadline(version.onConfig(next, version.config ?? {}), limits.configMs, late);
     version.config = next;

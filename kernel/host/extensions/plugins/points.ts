@@ -60,19 +60,19 @@ export function createPoints(kernelEvents: ReadonlySet<string>) {
     /** Throws for a point that no plugin declares, and for an item that the point does not accept. */
     check<K extends ContributionPoint>(point: K, item: Contributions[K]): void {
       const spec = points[point] as ContributionSpec<K> | undefined;
-      const why = spec ? whyUnfit(spec, item) : unknownPoint(point, Object.keys(points));
+      const why = spec ? findFault(spec, item) : describeUnknownPoint(point, Object.keys(points));
       if (why) throw errors.unfitContribution({ point, why });
     },
   };
 }
 export type ContributionPoints = ReturnType<typeof createPoints>;
 
-function unknownPoint(point: string, knownPoints: readonly string[]): string {
-  const near = didYouMean(point, knownPoints);
-  return `no plugin accepts contributions of that kind${near ? `; did you mean ${near}?` : ` (the kinds are ${knownPoints.join(", ")})`}`;
+function describeUnknownPoint(point: string, knownPoints: readonly string[]): string {
+  const suggestion = didYouMean(point, knownPoints);
+  return `no plugin accepts contributions of that kind${suggestion ? `; did you mean ${suggestion}?` : ` (the kinds are ${knownPoints.join(", ")})`}`;
 }
 
-function whyUnfit<K extends ContributionPoint>(
+function findFault<K extends ContributionPoint>(
   spec: ContributionSpec<K>,
   item: Contributions[K],
 ): string | undefined {

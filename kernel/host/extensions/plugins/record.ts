@@ -1,22 +1,22 @@
 /** Describes plugins for display. `missing` returns the services that a plugin needs and no plugin provides. */
-import { describe, roundMs, standingOf } from "../record.ts";
+import { describe, roundMs, describeState } from "../record.ts";
 import type { Slot } from "../slot.ts";
 import type { PluginCandidate, PluginVersion } from "./candidate.ts";
 
 type Missing = (candidate: PluginCandidate) => readonly string[];
 
-export function pluginStanding(
+export function describePluginState(
   slot: Slot<PluginVersion>,
   candidate: PluginCandidate,
   missing: Missing,
 ) {
-  const { name, state, error } = standingOf(slot, candidate);
+  const { name, state, error } = describeState(slot, candidate);
   const isWaiting = state === "loading";
   // An older version keeps running until the services that this one needs are available.
   const isOld = state === "active" && slot.active?.version.candidate.hash !== candidate.hash;
   const services = isWaiting || isOld ? missing(candidate).join(", ") : "";
-  const need = services ? `it needs ${services}, which no active plugin provides` : undefined;
-  return { name, state: stateOf(), error: error ?? need };
+  const reason = services ? `it needs ${services}, which no active plugin provides` : undefined;
+  return { name, state: stateOf(), error: error ?? reason };
 
   function stateOf() {
     if (isWaiting) return "waiting";
@@ -32,7 +32,7 @@ export function describePlugin(
 ) {
   const record = describe(slot, candidate);
   const activeVersion = record.loaded?.dir === candidate.dir ? slot.active : undefined;
-  const standing = pluginStanding(slot, candidate, missing);
+  const standing = describePluginState(slot, candidate, missing);
   return Object.assign(record as Omit<typeof record, "loaded" | "shadowedBy" | "state">, standing, {
     description: candidate.meta?.description,
     shadowedBy: record.shadowedBy?.dir,

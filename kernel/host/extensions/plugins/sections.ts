@@ -10,7 +10,7 @@ import { isAtOrBelow } from "../../../text/key-path.ts";
 import type { PluginCandidate } from "./candidate.ts";
 import type { LoadCheck } from "../../../config/sections.ts";
 import type { PluginParts } from "./context.ts";
-import { checkOf } from "./declared.ts";
+import { findCheck } from "./declared.ts";
 
 interface RegisteredSections {
   schemas: ConfigSchemas;
@@ -34,7 +34,7 @@ export function createSections({ config, log }: Pick<PluginParts, "config" | "lo
     // otherwise be an unknown key.
     if (!meta && before && !refused) return;
     const schemas = meta ? (meta.config ?? NO_SCHEMAS) : { [name]: Type.Optional(Type.Any()) };
-    const check = checkOf(candidate, all);
+    const check = findCheck(candidate, all);
     if (before?.schemas === schemas && before.check === check) return;
     void before?.undo();
     sectionsByDir.set(dir, { schemas, check, undo: config.define(dir, schemas, check) });
@@ -68,7 +68,7 @@ export function createSections({ config, log }: Pick<PluginParts, "config" | "lo
  * Returns the configuration that `setup` receives: each section by its path. Sections of a map (`channels.*`) have no
  * value of their own.
  */
-export function sectionsOf(
+export function readSections(
   definition: PluginDefinition,
   section: (path: string) => unknown,
 ): ConfigOf<ConfigSchemas> {
@@ -79,7 +79,7 @@ export function sectionsOf(
 }
 
 /** Whether a change of these keys affects a section of the plugin. */
-export function isConcerned(definition: PluginDefinition, keys: readonly string[]): boolean {
+export function isAffected(definition: PluginDefinition, keys: readonly string[]): boolean {
   const sections = Object.keys(definition.config ?? {}).map((path) => path.replace(/\.?\*.*$/, ""));
   return sections.some((section) =>
     keys.some((key) => isAtOrBelow(key, section) || isAtOrBelow(section, key)),

@@ -4,10 +4,10 @@ import { runAs } from "../../owner.ts";
 import { withDeadline } from "../../../timing/deadline.ts";
 import type { Scope } from "../../../timing/scope.ts";
 import type { EventName, EventSpec } from "../../../contract/index.ts";
-import { LoadError, placeOf } from "../../../loader/problem.ts";
+import { LoadError, findPlace } from "../../../loader/problem.ts";
 import type { PluginVersion } from "./candidate.ts";
 import { createPluginContext, type PluginParts } from "./context.ts";
-import { sectionsOf } from "./sections.ts";
+import { readSections } from "./sections.ts";
 
 const setupTimeoutMs = 15_000;
 
@@ -19,8 +19,8 @@ export async function setUp(
 ): Promise<void> {
   const { meta: definition, root, realDir, entry } = version.candidate;
   if (!definition) throw new LoadError("it has no definition", entry);
-  const began = performance.now();
-  const config = sectionsOf(definition, parts.config.section);
+  const startedAt = performance.now();
+  const config = readSections(definition, parts.config.section);
   const bundled = root.name === "bundled";
   Object.assign(version, { config, onConfig: undefined });
   const ctx = createPluginContext(parts, definition, version, scope);
@@ -41,8 +41,8 @@ export async function setUp(
   } catch (thrown) {
     const error = asError(thrown);
     // Lines of the package's own bundles do not point into a user's source.
-    const { file = entry, line, column } = (bundled ? undefined : placeOf(error, realDir)) ?? {};
+    const { file = entry, line, column } = (bundled ? undefined : findPlace(error, realDir)) ?? {};
     throw new LoadError(`setup failed: ${error.message}`, file, line, column, { cause: error });
   }
-  version.setupMs = performance.now() - began;
+  version.setupMs = performance.now() - startedAt;
 }
