@@ -3,12 +3,12 @@ import {
   countResponseTokens,
   forwardRoutes,
   nativeResponses,
+  parseObject,
   pathSegment,
   readInputTokens,
   readModelList,
   readOpenAiProblem,
   type Target,
-  upstreamError,
   type WireProvider,
   type WireRequest,
   withHeaders,
@@ -63,7 +63,7 @@ export const azure: WireProvider = {
   },
   embeddings: {
     encode: (request, target) => post("embeddings", { ...request, model: target.model }, target),
-    decode: parse,
+    decode: (body) => parseObject(body) ?? {},
   },
 };
 
@@ -103,17 +103,4 @@ function headersFor(target: Target): Record<string, string> {
   else if (key?.startsWith("eyJ")) headers.authorization = `Bearer ${key}`;
   else if (key !== undefined) headers["api-key"] = key;
   return withHeaders(headers, target.headers);
-}
-
-function parse(body: Buffer): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString("utf8"));
-  } catch {
-    value = undefined;
-  }
-  if (typeof value !== "object" || value === null || "error" in value) {
-    throw upstreamError({ ...readOpenAiProblem(200, body), kind: "upstream" }, 200);
-  }
-  return value as Record<string, unknown>;
 }

@@ -1,4 +1,4 @@
-import { isClaude, parseResponse, type WireProvider } from "portico/provider";
+import { isClaude, readModelEntries, type WireProvider } from "portico/provider";
 import type { Surroundings } from "./address.ts";
 import { createAwsCredential } from "./aws-credentials.ts";
 import { authorize, listUrl } from "./address.ts";
@@ -34,10 +34,7 @@ export function createBedrock(surroundings: Surroundings): WireProvider {
 }
 
 function decodeModelList(body: Buffer): string[] {
-  const parsed = parseResponse(body) as {
-    modelSummaries?: { modelId?: unknown; outputModalities?: unknown }[];
-  };
-  return (parsed?.modelSummaries ?? []).flatMap(({ modelId, outputModalities }) => {
+  return readModelEntries(body, ["modelSummaries"]).flatMap(({ modelId, outputModalities }) => {
     const hasText = !Array.isArray(outputModalities) || outputModalities.includes("TEXT");
     return typeof modelId === "string" && hasText ? [modelId] : [];
   });

@@ -4,6 +4,7 @@ import {
   type Target,
   type WireProvider,
   type WireRequest,
+  readModelEntries,
 } from "portico/provider";
 import { headersFor, listUrl } from "./address.ts";
 import { decodeCount, encodeCount } from "./count.ts";
@@ -39,15 +40,13 @@ function encodeModelList(target: Target): WireRequest {
 }
 
 function decodeModelList(body: Buffer): string[] {
-  const parsed = JSON.parse(body.toString("utf8")) as {
-    models?: { name?: unknown; supportedGenerationMethods?: unknown }[];
-    publisherModels?: { name?: unknown }[];
-  };
-  const chatModels = (parsed.models ?? []).filter(
+  // Only Google AI Studio names the methods of a model. Google's APIs leave empty lists out.
+  const entries = readModelEntries(body, ["models", "publisherModels"], { mayBeEmpty: true });
+  const chatModels = entries.filter(
     ({ supportedGenerationMethods: methods }) =>
       !Array.isArray(methods) || methods.includes("generateContent"),
   );
-  return [...chatModels, ...(parsed.publisherModels ?? [])].flatMap(({ name }) =>
+  return chatModels.flatMap(({ name }) =>
     typeof name === "string" ? [name.replace(/^.*models\//, "")] : [],
   );
 }

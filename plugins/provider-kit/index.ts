@@ -97,7 +97,7 @@ export {
   effortOfBudget,
   isBrokenLoop,
 } from "./models/claude-settings.ts";
-export { readModelList } from "./models/model-list.ts";
+export { readModelEntries, readModelList } from "./models/model-list.ts";
 // Writing a response in OpenAI's form.
 export { parseObject } from "./request/parse-object.ts";
 export { parseResponse } from "./response/parse-response.ts";

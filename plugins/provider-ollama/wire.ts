@@ -4,6 +4,7 @@ import {
   forwardRoutes,
   parseResponse,
   postJson,
+  readModelEntries,
   readOpenAiProblem,
   refused,
   type Target,
@@ -40,8 +41,8 @@ export const ollama: WireProvider = {
 };
 
 function decodeModelList(body: Buffer): string[] {
-  const parsed = parseResponse(body) as { models?: { name?: unknown }[] } | undefined;
-  return (parsed?.models ?? []).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
+  const entries = readModelEntries(body, ["models"]);
+  return entries.flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 }
 
 function encodeEmbed(request: Record<string, unknown>, target: Target): WireRequest {
