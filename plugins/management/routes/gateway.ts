@@ -28,49 +28,10 @@ export function mountGatewayRoutes(
   const [pluginsText, hooksText] = [cachedStandingsJson(), cachedStandingsJson()];
   const status = coalesce(async () => {
     const workers = await allWorkers.status();
-    const sum = (countOf: (worker: WorkerStatus) => number) =>
-      workers.reduce((total, worker) => total + countOf(worker), 0);
     const count = mount.find("workers")?.count;
-    const summary = {
-      version: gateway.version,
-      pid: count === undefined ? process.pid : process.ppid,
-      uptimeMs: Math.max(...workers.map(({ uptimeMs }) => uptimeMs)),
-      url: gateway.url(),
-      servers: Object.assign({}, ...workers.map(({ servers }) => servers)) as Record<
-        string,
-        string
-      >,
-      home: gateway.paths.home,
-      workspace: gateway.paths.workspace,
-      memory: {
-        rssBytes: sum(({ rssBytes }) => rssBytes),
-        heapBytes: sum(({ heapBytes }) => heapBytes),
-      },
-      cpuMs: sum(({ cpuMs }) => cpuMs),
-      requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
-      connections: {
-        open: sum(({ connections }) => connections.open),
-        limit: sum(({ connections }) => connections.limit),
-        perAddress: sum(({ connections }) => connections.perAddress),
-        refused: sum(({ connections }) => connections.refused),
-        displaced: sum(({ connections }) => connections.displaced),
-      },
-      config: {
-        file: gateway.paths.config,
-        problem: workers.find(({ problem }) => problem)?.problem,
-        awaitingStart: gateway.config.awaitingStart(),
-      },
-      notReady: distinctByName(workers.flatMap(({ notReady }) => notReady)),
-      notices: (
-        await Promise.all(
-          [gatewayNotice, configNotice, hooksNotice, ...mount.list("notice")].map(listNotice),
-        )
-      ).flat(),
-      workers:
-        count === undefined
-          ? undefined
-          : { count, running: workers.sort((a, b) => a.worker - b.worker).map(summarizeWorker) },
-    };
+    const allNotices = [gatewayNotice, configNotice, hooksNotice, ...mount.list("notice")];
+    const notices = (await Promise.all(allNotices.map(listNotice))).flat();
+    const summary = summarizeGateway(gateway, workers, { count, notices });
     const standings = `"plugins":${pluginsText(gateway.plugins.standings())},"hooks":${hooksText(mergeHooks(workers))}`;
     const text = `{${standings},${JSON.stringify(summary).slice(1)}`;
     return reply(200, text, { "content-type": "application/json; charset=utf-8" });
@@ -86,6 +47,49 @@ export function mountGatewayRoutes(
       return { name, mode, description, changes: changes ?? [], effects, sample };
     }),
   }));
+}
+
+/** Summarises the status of all workers. `count` is the configured number of workers, if there are several. Sorts `workers`. */
+function summarizeGateway(
+  gateway: Management,
+  workers: WorkerStatus[],
+  { count, notices }: { count: number | undefined; notices: readonly object[] },
+) {
+  const sum = (countOf: (worker: WorkerStatus) => number) =>
+    workers.reduce((total, worker) => total + countOf(worker), 0);
+  return {
+    version: gateway.version,
+    pid: count === undefined ? process.pid : process.ppid,
+    uptimeMs: Math.max(...workers.map(({ uptimeMs }) => uptimeMs)),
+    url: gateway.url(),
+    servers: Object.assign({}, ...workers.map(({ servers }) => servers)) as Record<string, string>,
+    home: gateway.paths.home,
+    workspace: gateway.paths.workspace,
+    memory: {
+      rssBytes: sum(({ rssBytes }) => rssBytes),
+      heapBytes: sum(({ heapBytes }) => heapBytes),
+    },
+    cpuMs: sum(({ cpuMs }) => cpuMs),
+    requests: { total: sum(({ requests }) => requests), active: sum(({ active }) => active) },
+    connections: {
+      open: sum(({ connections }) => connections.open),
+      limit: sum(({ connections }) => connections.limit),
+      perAddress: sum(({ connections }) => connections.perAddress),
+      refused: sum(({ connections }) => connections.refused),
+      displaced: sum(({ connections }) => connections.displaced),
+    },
+    config: {
+      file: gateway.paths.config,
+      problem: workers.find(({ problem }) => problem)?.problem,
+      awaitingStart: gateway.config.awaitingStart(),
+    },
+    notReady: distinctByName(workers.flatMap(({ notReady }) => notReady)),
+    notices,
+    workers:
+      count === undefined
+        ? undefined
+        : { count, running: workers.sort((a, b) => a.worker - b.worker).map(summarizeWorker) },
+  };
 }
 
 /** Returns the texts of a notice. A failure becomes a text itself, so that it does not hide other notices. */

@@ -86,14 +86,10 @@ export class NodeClient {
     const { files, read } = pending.packed;
     if (files.length === 0) return;
     const isWanted = (): boolean => this.#pending.has(id);
-    for (let i = 0; i < files.length; i++) {
-      if (
-        !(await this.#options.nodeSocket.stream(id, i, read(i), {
-          isWanted,
-          sent: () => pending.noteProgress(),
-        }))
-      )
-        return;
+    const callbacks = { isWanted, sent: () => pending.noteProgress() };
+    for (const i of files.keys()) {
+      const isSent = await this.#options.nodeSocket.stream(id, i, read(i), callbacks);
+      if (!isSent) return;
     }
     pending.startDeadline();
   }

@@ -31,10 +31,12 @@ export async function connect(
   let maxFileBytes = 0;
   let resolveWelcome!: () => void;
   let resolveClosed!: (how: { code: number; reason: string }) => void;
-  const welcome = new Promise<void>((resolve) => (resolveWelcome = resolve));
-  const closed = new Promise<{ code: number; reason: string }>(
-    (resolve) => (resolveClosed = resolve),
-  );
+  const welcome = new Promise<void>((resolve) => {
+    resolveWelcome = resolve;
+  });
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    resolveClosed = resolve;
+  });
   const { nodeSocket, handler } = await dial(url, headers, ctx.signal, (socket) => {
     const nodeSocket: NodeSocket<ToNode> = new NodeSocket(socket, {
       parse: checkToNode.parse,
