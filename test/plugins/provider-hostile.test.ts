@@ -14,7 +14,7 @@ import { ToolTable } from "../../plugins/responses/tools/tool-table.ts";
 import { readItems } from "../../plugins/responses/items.ts";
 import { newResponse } from "../../plugins/responses/response.ts";
 import { createEncoder as createResponseStream } from "../../plugins/responses/stream.ts";
-import { takingChunks } from "../support/chunks.ts";
+import { acceptChunks } from "../support/chunks.ts";
 import { assertLinear, assertLinearAsync } from "../support/growth.ts";
 import { makeTarget, recode } from "../support/target.ts";
 import { event } from "../support/upstreams/frames.ts";
@@ -235,12 +235,12 @@ test("messages and responses: streams of calls that never end, mixed with text",
   const turns = (n: number) => mixed(n).flatMap((one) => [one, chunk({ content: "a" })]);
   for (const make of [mixed, turns]) {
     assertLinear("messages", 250, make, (chunks) => {
-      const stream = takingChunks(new MessagesEncoder("m", "r"));
+      const stream = acceptChunks(new MessagesEncoder("m", "r"));
       for (const one of chunks) stream.chunk(one);
       void stream.end();
     });
     assertLinear("responses", 250, make, (chunks) => {
-      const stream = takingChunks(
+      const stream = acceptChunks(
         createResponseStream(
           newResponse("resp_1", { model: "m" }, false),
           () => undefined,

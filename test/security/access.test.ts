@@ -6,7 +6,7 @@ import { join } from "node:path";
 import type { ChatRequest } from "portico/provider";
 import * as assert from "uvu/assert";
 import { call, type ScriptedGateway, scriptedGateway } from "../plugins/agent/scripted.ts";
-import { unfenced } from "../support/fence.ts";
+import { removeFences } from "../support/fence.ts";
 import { makeHome } from "../support/gateway.ts";
 import {
   askAsKey,
@@ -154,7 +154,7 @@ async function resultOf(column: Column, name: string, args: object): Promise<str
   let isAsked = false;
   g.script((request) => {
     if (request.messages.at(-1)?.role === "tool")
-      result = unfenced(String(request.messages.at(-1)?.content));
+      result = removeFences(String(request.messages.at(-1)?.content));
     if (isAsked) return "done";
     isAsked = true;
     return call(name, args);

@@ -34,7 +34,7 @@ export const readNamedEvents = (text: string): any[] =>
     .map((block) => JSON.parse(block.split("\ndata: ")[1]!));
 
 /** Wraps an encoder so that it accepts chunks in OpenAI's format, as an upstream of that format sends them. */
-export function takingChunks(encoder: StreamEncoder) {
+export function acceptChunks(encoder: StreamEncoder) {
   const head = { id: "chatcmpl-ours", created: 1, model: "ours" };
   const out = new PartWriter(head);
   const reader = new ChunkReader(out, head);

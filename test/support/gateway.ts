@@ -226,4 +226,4 @@ function client(url: string, token: string) {
 }
 
 /** Removes request ids from a text. They are random, so in rare runs they would contain a text that a test searches for. */
-export const withoutIds = (text: string) => text.replace(/req_[\w-]+/g, "");
+export const removeRequestIds = (text: string) => text.replace(/req_[\w-]+/g, "");

@@ -20,7 +20,7 @@ export function hookFiles(
 }
 
 /** A hook that performs what a message requests: "reply please", "block please", "push please" or "change please". */
-export const obligingHook = hookFiles(
+export const scriptedHook = hookFiles(
   "words",
   `const { content } = event.context;
    if (content === "reply please") return { reply: "by a hook" };

@@ -6,17 +6,17 @@ export function inject(
   server: { accept(socket: Duplex): void },
   bytes: string | Buffer,
 ): Promise<string> {
-  const [client, peer] = duplexPair();
+  const [client, serverSocket] = duplexPair();
   let received = "";
   const ended = new Promise<string>((resolve) =>
     client.on("end", () => client.end(() => resolve(received))),
   );
   client.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")));
   server.accept(
-    Object.defineProperties(peer, {
+    Object.defineProperties(serverSocket, {
       remoteAddress: { value: "127.0.0.1" },
       bytesWritten: { get: () => received.length },
-      destroySoon: { value: () => peer.end() },
+      destroySoon: { value: () => serverSocket.end() },
     }),
   );
   client.write(bytes);

@@ -27,7 +27,7 @@ const agent = {
   },
 };
 
-export function makeContext(store: Store) {
+export function createContext(store: Store) {
   const bus = new Bus(quietLog());
   const emitted: { name: string; context: Record<string, unknown> }[] = [];
   bus.onAny((event) => emitted.push({ name: event.name, context: event.context as never }));

@@ -14,7 +14,7 @@ interface Options {
   includeUsage: boolean;
 }
 
-export class Recoded {
+export class StreamRecoder {
   usage: Usage | undefined;
   finishReason: string | undefined;
   text = "";

@@ -8,7 +8,7 @@ import {
   type WireRequest,
 } from "portico/provider";
 import { quietLog } from "./quiet-log.ts";
-import { Recoded } from "./recoded.ts";
+import { StreamRecoder } from "./recoded.ts";
 
 export function makeTarget(fields: Partial<Target> = {}): Target {
   return {
@@ -53,15 +53,15 @@ export function recode(
   { parts }: { parts?(sent: WireRequest, target: Target): PartDecoder },
   sent: WireRequest,
   target: Target,
-): Recoded {
+): StreamRecoder {
   const { id, created, model } = target;
   const { includeUsage = false } = (sent.state ?? {}) as { includeUsage?: boolean };
-  return new Recoded({ id, created, model, includeUsage }, parts!(sent, target));
+  return new StreamRecoder({ id, created, model, includeUsage }, parts!(sent, target));
 }
 
 /** Returns everything that a decoder writes for these pieces. */
 export function decodeAll(
-  decoder: Pick<Recoded, "push" | "end">,
+  decoder: Pick<StreamRecoder, "push" | "end">,
   pieces: readonly Buffer[],
 ): string {
   const out: string[] = [];
@@ -83,7 +83,7 @@ export function readChunks(stream: string): ChatChunk[] {
  * Returns the chunks.
  */
 export function decodeCutAnywhere(
-  make: () => Pick<Recoded, "push" | "end">,
+  make: () => Pick<StreamRecoder, "push" | "end">,
   stream: Buffer,
 ): ChatChunk[] {
   const whole = decodeAll(make(), [stream]);

@@ -74,24 +74,26 @@ export async function untilRight<T>(
 }
 
 /** Resolves with the text of a stream when it matches, since one write may arrive in parts. Rejects if the stream ends before. */
-export function heard(stream: Readable, fits: string | RegExp): Promise<string> {
+export function waitForText(stream: Readable, pattern: string | RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
-    const hear = (part: Buffer) => {
+    const addPart = (part: Buffer) => {
       text += part.toString("latin1");
-      if (typeof fits === "string" ? text.includes(fits) : fits.test(text))
+      if (typeof pattern === "string" ? text.includes(pattern) : pattern.test(text))
         stop(() => resolve(text));
     };
     const fail = () =>
-      stop(() => reject(new Error(`it ended with ${JSON.stringify(text)}, which is not ${fits}`)));
+      stop(() =>
+        reject(new Error(`it ended with ${JSON.stringify(text)}, which is not ${pattern}`)),
+      );
     const stop = (then: () => void) => {
-      stream.off("data", hear).off("close", fail);
+      stream.off("data", addPart).off("close", fail);
       then();
     };
-    stream.on("data", hear).on("close", fail);
+    stream.on("data", addPart).on("close", fail);
   });
 }
 
 /** Resolves with the first line that a program prints. */
 export const firstLine = async (stream: Readable): Promise<string> =>
-  (await heard(stream, "\n")).split("\n")[0] ?? "";
+  (await waitForText(stream, "\n")).split("\n")[0] ?? "";

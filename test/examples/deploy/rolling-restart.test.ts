@@ -8,14 +8,10 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { Agent, request, setGlobalDispatcher } from "undici";
 import * as assert from "uvu/assert";
-import { local } from "../../support/machine/certificates.ts";
+import { localhost } from "../../support/machine/certificates.ts";
 import { freePort } from "../../support/free-port.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../support/gateway.ts";
-import {
-  isWorthRepeating,
-  startPostgres,
-  type TestPostgres,
-} from "../../support/machine/postgres.ts";
+import { isRetryable, startPostgres, type TestPostgres } from "../../support/machine/postgres.ts";
 import { suite } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 import { findOrUnpack } from "../../support/machine/unpacked.ts";
@@ -39,7 +35,7 @@ const gateways: (SpawnedGateway & { home: string; at: number })[] = [];
 
 test.before(async () => {
   // the certificate is for this machine alone, and signed by itself
-  setGlobalDispatcher(new Agent({ connect: { ca: local.cert } }));
+  setGlobalDispatcher(new Agent({ connect: { ca: localhost.cert } }));
   postgres = await startPostgres({ settings: ["fsync=off"] });
   upstream = await startUpstream((_, res) => {
     res.writeHead(200, { "content-type": "text/event-stream" }).write(chunk({ content: "0 " }));
@@ -109,8 +105,8 @@ async function startNginx(
 ): Promise<{ url: string; plain: string; child: ChildProcess }> {
   const [port, plain] = [await freePort(), await freePort()];
   for (const [name, text] of [
-    ["cert.pem", local.cert],
-    ["key.pem", local.key],
+    ["cert.pem", localhost.cert],
+    ["key.pem", localhost.key],
   ] as const)
     writeFileSync(join(dir, name), text);
   mkdirSync(join(dir, "temporary"), { recursive: true });
@@ -171,7 +167,7 @@ async function load(url: string, over: () => boolean): Promise<Seen> {
       body: JSON.stringify(body),
     });
     const text = await answer.text();
-    if (isWorthRepeating(statusCode, text)) return post(path, token, body);
+    if (isRetryable(statusCode, text)) return post(path, token, body);
     assert.is(statusCode, 200, text);
     return text;
   };

@@ -9,16 +9,16 @@ import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { WebSocket } from "ws";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { old, one, two } from "../../support/machine/certificates.ts";
+import { untrusted, gatewayOne, gatewayTwo } from "../../support/machine/certificates.ts";
 import { makeHome, startGateway } from "../../support/gateway.ts";
 import { portico } from "../../support/portico.ts";
-import { heard, until } from "../../support/until.ts";
+import { waitForText, until } from "../../support/until.ts";
 
 const home = makeHome();
 const cert = join(home, "cert.pem");
 const key = join(home, "key.pem");
 
-function write(pair: typeof one): void {
+function write(pair: typeof gatewayOne): void {
   writeFileSync(key, pair.key, { mode: 0o600 });
   writeFileSync(cert, pair.cert);
 }
@@ -59,7 +59,7 @@ function get(
 }
 
 test("the gateway speaks TLS with its certificate, and takes a renewed one", async () => {
-  write(one);
+  write(gatewayOne);
   const gateway = await startGateway({ home, config: { gateway: { tls: { cert, key } } } });
   try {
     const { port, token } = gateway;
@@ -95,13 +95,13 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
       gateway.lines.some(({ msg }) => /cannot be used/.test(String(msg))),
     );
     assert.is(await nameOf(port), "gw-one.example");
-    write(two);
+    write(gatewayTwo);
     await until("the new certificate", async () => (await nameOf(port)) === "gw-two.example");
     before.write("GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    await heard(before, "200 OK");
+    await waitForText(before, "200 OK");
     assert.is((await portico(home, ["status"])).code, 0, "the command line trusts the renewed one");
 
-    write(old);
+    write(untrusted);
     await until("the one that has expired", async () => (await nameOf(port)) === "gw-old.example");
     const late = JSON.parse((await get(port, "/kernel/status", token)).text);
     assert.match(
@@ -128,8 +128,8 @@ test("the gateway speaks TLS with its certificate, and takes a renewed one", asy
 });
 
 test("files that cannot be used stop the start, by name", async () => {
-  write(one);
-  writeFileSync(join(home, "other.pem"), two.key);
+  write(gatewayOne);
+  writeFileSync(join(home, "other.pem"), gatewayTwo.key);
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const inPem = { type: "pkcs8", format: "pem" } as const;
   writeFileSync(join(home, "rsa.pem"), privateKey.export(inPem));

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import zlib from "node:zlib";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { heard, until } from "../../support/until.ts";
+import { waitForText, until } from "../../support/until.ts";
 import {
   ask,
   codeOf,
@@ -213,7 +213,7 @@ test("what is too wide is refused before it is parsed: it need not even be JSON"
 test("an announced body over the limit is refused before it is sent", async () => {
   const one = await echo();
   const { socket, text } = open(one.port, start(one.port, "/small", "content-length: 101"));
-  const answer = parseResponse(await heard(socket, /\r\n\r\n\{.*\}\}/));
+  const answer = parseResponse(await waitForText(socket, /\r\n\r\n\{.*\}\}/));
   assert.is(answer.status, 413);
   assert.is(codeOf(answer), "body_too_large");
   assert.match(answer.body, "100 bytes");
@@ -421,7 +421,7 @@ test("Expect: 100-continue is answered when the body is wanted, and not when it 
     one.port,
     start(one.port, "/json", "content-length: 2\r\nconnection: close\r\nexpect: 100-continue"),
   );
-  await heard(wanted.socket, /^HTTP\/1.1 100 Continue\r\n\r\n$/);
+  await waitForText(wanted.socket, /^HTTP\/1.1 100 Continue\r\n\r\n$/);
   wanted.socket.write("{}");
   assert.match(await wanted.text, /HTTP\/1.1 200/);
 

@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net";
 import * as assert from "uvu/assert";
 import { suite } from "../../support/suite.ts";
-import { heard, until } from "../../support/until.ts";
+import { waitForText, until } from "../../support/until.ts";
 import { ask, collect } from "../../support/raw-http.ts";
 import { startRoutes, stopRoutes } from "../../support/routes.ts";
 
@@ -46,7 +46,7 @@ async function statuses(
   const socket = connect(port, "127.0.0.1");
   socket.on("error", () => {});
   const text = collect(socket);
-  const ended = heard(socket, `HTTP/1.1 ${last}`).catch(() => {});
+  const ended = waitForText(socket, `HTTP/1.1 ${last}`).catch(() => {});
   for (const part of [bytes, behind]) {
     for (let i = 0; i < part.length && !socket.destroyed; i += pieceBytes) {
       socket.write(part.slice(i, i + pieceBytes));

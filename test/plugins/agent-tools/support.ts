@@ -1,5 +1,5 @@
 /** Calls a tool as the agent does: in a turn, by a model that wants to. */
-import { unfenced } from "../../support/fence.ts";
+import { removeFences } from "../../support/fence.ts";
 import { askAsKey, callWebhook, secretOfWebhook } from "../../support/principals.ts";
 import { call, lastOf, type ScriptedGateway } from "../agent/scripted.ts";
 
@@ -16,7 +16,7 @@ export async function useTool(
     // What the tool has started in another session runs at the same time.
     if (sessionKey !== asked.session) return "done";
     if (request.messages.at(-1)?.role !== "tool") return call(name, args);
-    result = unfenced(lastOf(request));
+    result = removeFences(lastOf(request));
     return "done";
   });
   await gateway.json("POST", "/agent", asked);
@@ -37,7 +37,7 @@ export async function useToolAs(
   let result = "";
   let isAsked = false;
   gateway.script((request) => {
-    if (request.messages.at(-1)?.role === "tool") result = unfenced(lastOf(request));
+    if (request.messages.at(-1)?.role === "tool") result = removeFences(lastOf(request));
     if (isAsked) return "done";
     isAsked = true;
     return call(name, args);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { TurnStatus } from "portico/agent";
-import { unfenced } from "../../support/fence.ts";
+import { removeFences } from "../../support/fence.ts";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { until } from "../../support/until.ts";
@@ -61,7 +61,7 @@ test("a turn calls tools until the model answers, and its session holds it all",
     said.map((message) => message.role),
     ["user", "assistant", "tool", "assistant"],
   );
-  assert.is(unfenced(said[2]?.content ?? ""), "value of x");
+  assert.is(removeFences(said[2]?.content ?? ""), "value of x");
   assert.ok(g.asked[0]?.tools?.some((tool) => tool.function?.name === "lookup"));
 });
 

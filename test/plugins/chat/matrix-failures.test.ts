@@ -102,7 +102,7 @@ for (const dialect of dialects) {
       stream: true,
     });
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content) break;
-    await fake().left;
+    await fake().aborted;
 
     fake().next = { silent: "after headers" };
     const before = fake().seen.length;
@@ -117,7 +117,7 @@ for (const dialect of dialects) {
     while (fake().seen.length === before) await new Promise((resolve) => setImmediate(resolve));
     leaving.abort();
     assert.is(await settled, "left");
-    await fake().left;
+    await fake().aborted;
   });
 }
 

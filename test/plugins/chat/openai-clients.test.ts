@@ -6,7 +6,7 @@ import {
   type EveryProvider,
   names,
   startEveryProvider,
-  type Way,
+  type ProviderUnderTest,
 } from "../../support/sources/every-provider.ts";
 import { TOKENS } from "../../support/upstreams/index.ts";
 
@@ -31,7 +31,7 @@ test.before(async () => {
 test.after(() => every?.stop());
 
 for (const name of names) {
-  const way = (): Way => every.ways.get(name)!;
+  const way = (): ProviderUnderTest => every.ways.get(name)!;
 
   test(`${name}: text, whole and streamed, with usage`, async () => {
     const { model, script } = way();
@@ -121,7 +121,7 @@ for (const name of names) {
     script({ endless: "x" });
     for await (const _ of await client.chat.completions.create({ model, messages, stream: true }))
       break;
-    await fake.left;
+    await fake.aborted;
   });
 }
 

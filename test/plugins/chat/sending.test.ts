@@ -1,7 +1,7 @@
 /** Handlers that see and change what leaves: every format, whole and streamed. */
 import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type InProcessGateway, startGateway, withoutIds } from "../../support/gateway.ts";
+import { type InProcessGateway, startGateway, removeRequestIds } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 import {
   chunk,
@@ -115,7 +115,7 @@ for (const [name, ask] of Object.entries(doors)) {
       secret(["the SEC", "RET is", " out"]);
       await mode("sending");
       const response = await ask(streaming);
-      const text = withoutIds(await response.text());
+      const text = removeRequestIds(await response.text());
       assert.is(response.status, 200, text);
       assert.ok(text.includes("[gone]") && !text.includes("SEC"), text);
       const heard = await until("what was sent", async () => {
@@ -127,7 +127,7 @@ for (const [name, ask] of Object.entries(doors)) {
 
       await mode("block");
       const refused = await ask(streaming);
-      const said = withoutIds(await refused.text());
+      const said = removeRequestIds(await refused.text());
       assert.is(refused.status, streaming ? 200 : 403, said);
       assert.ok(
         said.includes("not this") && said.includes("blocked_by_hook") !== /messages/.test(name),

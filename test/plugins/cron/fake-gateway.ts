@@ -5,7 +5,7 @@ import { createJobs } from "../../../plugins/cron/jobs.ts";
 import { createOperations } from "../../../plugins/cron/operations.ts";
 import { createRunner } from "../../../plugins/cron/firing/runner.ts";
 import { createSettler } from "../../../plugins/cron/firing/settle.ts";
-import { makeContext } from "../../support/plugin-context.ts";
+import { createContext } from "../../support/plugin-context.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
@@ -20,7 +20,7 @@ export function makeCron(
     log: quietLog(),
     clock: () => now,
   });
-  const { ctx, bus, emitted } = makeContext(store);
+  const { ctx, bus, emitted } = createContext(store);
   const jobs = createJobs({ ctx, zone: () => options.zone ?? "UTC", changed: () => {} });
   const settler = createSettler({
     ctx,

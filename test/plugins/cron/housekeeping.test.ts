@@ -3,13 +3,13 @@ import { mock } from "node:test";
 import * as assert from "uvu/assert";
 import { startHousekeeping } from "../../../plugins/cron/firing/housekeeping.ts";
 import { test } from "../../support/suite.ts";
-import { makeContext } from "../../support/plugin-context.ts";
+import { createContext } from "../../support/plugin-context.ts";
 import { temporaryStore } from "../store/temporary-store.ts";
 
 test("once an hour the history of each job is cut to what is kept", async () => {
   const t = temporaryStore();
   const { store } = t;
-  const { ctx } = makeContext(store);
+  const { ctx } = createContext(store);
   await store.schedules.put({ kind: "cron", id: "j", enabled: true, nextAt: 5, body: {} });
   for (let n = 0; n < 5; n++)
     await store.runs.put({ id: `r${n}`, owner: "cron:j", at: n, status: "ok", data: {} });

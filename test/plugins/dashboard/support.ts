@@ -3,7 +3,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
 import { hookFiles } from "../../support/hook-files.ts";
-import { findChromium, headlessBrowser, personsArgs } from "../../support/machine/prepare.ts";
+import { findChromium, headlessBrowser, userBrowserArgs } from "../../support/machine/prepare.ts";
 import { PATIENCE_MS } from "../../support/until.ts";
 
 export const EVIL = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`;
@@ -117,7 +117,7 @@ export const complaintsOf = ({ complaints }: Visitor): string[] => complaints.sp
 export function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (!executablePath) throw new Error("there is no Chromium");
-  return chromium.launch({ executablePath, args: personsArgs, timeout: PATIENCE_MS });
+  return chromium.launch({ executablePath, args: userBrowserArgs, timeout: PATIENCE_MS });
 }
 
 export async function visit(browser: Browser, url: string): Promise<Visitor> {

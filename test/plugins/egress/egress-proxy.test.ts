@@ -7,7 +7,7 @@ import * as assert from "uvu/assert";
 import { startEgressProxy } from "../../../plugins/egress/proxies/proxy.ts";
 import { createGuard } from "../../../plugins/egress/policy.ts";
 import type { EgressProxy } from "../../../plugins/egress/types.ts";
-import { heard, PATIENCE_MS, until } from "../../support/until.ts";
+import { waitForText, PATIENCE_MS, until } from "../../support/until.ts";
 
 const test = suite("egress proxy");
 const answers: Record<string, string> = { "pub.test": "127.0.0.1", "evil.test": "127.0.0.1" };
@@ -133,7 +133,7 @@ test("goes through a further proxy, by address and with its credentials", async 
       client.write(asked.length === 1 ? "HTTP/1.1 200 OK\r\n\r\n" : "HTTP/1.1 407 No\r\n\r\n");
       if (asked.length === 1) client.pipe(client);
     };
-    heard(client, "\r\n\r\n").then(answer, () => {});
+    waitForText(client, "\r\n\r\n").then(answer, () => {});
     client.on("error", () => {});
   });
   await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
@@ -145,7 +145,7 @@ test("goes through a further proxy, by address and with its credentials", async 
       const { code, socket } = await ask("pub.test", port);
       assert.is(code, 0, proxyUrl);
       socket.write("hello");
-      await heard(socket, "hello");
+      await waitForText(socket, "hello");
       assert.is((await ask("evil.test", port)).code, 2, "the policy holds before it");
       if (proxyUrl === httpUrl) assert.is((await ask("pub.test", port)).code, 4, "it refuses");
       await proxy.close();
@@ -279,7 +279,7 @@ test("a connection that the policy does not allow any more is ended, others are 
   await proxy.recheck();
   await once(socket.resume(), "close");
   kept.write("still here");
-  await heard(kept, "still here");
+  await waitForText(kept, "still here");
 });
 
 test.run();

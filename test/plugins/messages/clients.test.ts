@@ -5,7 +5,7 @@ import {
   type EveryProvider,
   names,
   startEveryProvider,
-  type Way,
+  type ProviderUnderTest,
 } from "../../support/sources/every-provider.ts";
 import { TOKENS } from "../../support/upstreams/index.ts";
 
@@ -39,7 +39,7 @@ test.before(async () => {
 test.after(() => every?.stop());
 
 for (const name of names) {
-  const way = (): Way => every.ways.get(name)!;
+  const way = (): ProviderUnderTest => every.ways.get(name)!;
 
   test(`${name}: a message, with system, limits and usage`, async () => {
     const { model, fake, script } = way();
@@ -215,7 +215,7 @@ for (const name of names) {
 
   test(`${name}: errors are the package's own classes`, async () => {
     const { model, script } = way();
-    const raised = (step: Parameters<Way["script"]>[0], stream: boolean) => {
+    const raised = (step: Parameters<ProviderUnderTest["script"]>[0], stream: boolean) => {
       script(step);
       return client.messages.create({ model, max_tokens: 5, messages: [user("Hi")], stream }).then(
         () => undefined,
@@ -269,7 +269,7 @@ for (const name of names) {
     })) {
       if (event.type === "content_block_delta") break;
     }
-    await fake.left;
+    await fake.aborted;
   });
 }
 

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { asJson } from "../../support/target.ts";
 import { readMessages } from "../../../plugins/messages/request.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { hookFiles, obligingHook } from "../../support/hook-files.ts";
+import { hookFiles, scriptedHook } from "../../support/hook-files.ts";
 import { openai } from "../../support/upstreams/openai.ts";
 import { type FakeProvider, startProvider } from "../../support/upstreams/server.ts";
 import { json, startUpstream, type Upstream } from "../../support/upstreams/upstream.ts";
@@ -72,7 +72,7 @@ test.before(async () => {
         either: { targets: ["other/gpt-4o", "claude/claude-x"] },
       },
     },
-    files: obligingHook,
+    files: scriptedHook,
   });
 });
 test.after(async () => {

@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { messageOf } from "../../../plugins/messages/response.ts";
 import { readMessages } from "../../../plugins/messages/request.ts";
 import { MessagesEncoder } from "../../../plugins/messages/stream.ts";
-import { callDelta, chunk, readNamedEvents, takingChunks } from "../../support/chunks.ts";
+import { callDelta, chunk, readNamedEvents, acceptChunks } from "../../support/chunks.ts";
 
 const test = suite("messages stream");
 
@@ -17,7 +17,7 @@ const usage = {
 };
 
 async function events(chunks: ChatChunk[]): Promise<any[]> {
-  const translator = takingChunks(new MessagesEncoder("asked", "req_1"));
+  const translator = acceptChunks(new MessagesEncoder("asked", "req_1"));
   return readNamedEvents(
     chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()),
   );
@@ -108,7 +108,7 @@ test("finish reasons, a refusal, and an answer of nothing", async () => {
 });
 
 test("a failure is an error event", async () => {
-  const translator = takingChunks(new MessagesEncoder("asked", "req_1"));
+  const translator = acceptChunks(new MessagesEncoder("asked", "req_1"));
   const text = translator.fail(new PorticoError("upstream_timeout", "too slow"));
   assert.equal(JSON.parse(text.split("data: ")[1]!), {
     type: "error",

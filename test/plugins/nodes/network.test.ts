@@ -7,7 +7,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { isInside, runInside, START_NETWORK } from "../../support/machine/in-namespace.ts";
+import {
+  isInNamespace,
+  runInNamespace,
+  START_NETWORK,
+} from "../../support/machine/in-namespace.ts";
 import { firstLine, PATIENCE_MS, until } from "../../support/until.ts";
 import { startBrowser } from "../browser/support.ts";
 import { spawnNode } from "./support.ts";
@@ -21,7 +25,7 @@ const inside = ["ip", "netns", "exec", space];
 const ip = (...words: string[]): boolean =>
   spawnSync("ip", words, { stdio: "ignore" }).status === 0;
 const hasNamespaces =
-  isInside &&
+  isInNamespace &&
   ip("netns", "add", space) &&
   ip("link", "add", outer, "type", "veth", "peer", "name", inner);
 
@@ -35,7 +39,7 @@ test.after(() => {
 
 test("the browser uses the node's network, and a lost connection is noticed and restored", async () => {
   if (!hasNamespaces)
-    return runInside(import.meta.filename, {
+    return runInNamespace(import.meta.filename, {
       kinds: "mn",
       needs: "no network namespace can be made: 'ip' (iproute2) is needed",
       setUp: "mount -t tmpfs tmpfs /run",

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { acceptSocket } from "portico/browser";
-import { heard, until } from "../../support/until.ts";
+import { waitForText, until } from "../../support/until.ts";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { NodeSocket, MAX_FRAME } from "../../../plugins/nodes/node-socket.ts";
@@ -47,7 +47,7 @@ async function pair(): Promise<{
   peer.write(
     `GET / HTTP/1.1\r\n${head.join("\r\n")}\r\nsec-websocket-key: ${"A".repeat(22)}==\r\n\r\n`,
   );
-  await heard(peer, "\r\n\r\n");
+  await waitForText(peer, "\r\n\r\n");
   const nodeSocket = await accepted;
   const end = (): void => {
     peer.destroy();
@@ -63,7 +63,7 @@ test("a large message that comes slowly is a sign of life", async () => {
     // A masked text frame whose mask is nothing; its content follows byte by byte, one for each ping.
     peer.write(Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]));
     for (const byte of text) {
-      await heard(peer, PING);
+      await waitForText(peer, PING);
       peer.write(Buffer.from([byte]));
     }
     await until("the message", () => messages.length > 0);

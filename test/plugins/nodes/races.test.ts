@@ -9,7 +9,7 @@ import { relayToFirstWorker, acceptRelayedNodes } from "../../../plugins/nodes/g
 import { startHost } from "../../../plugins/nodes/host/host.ts";
 import { dial } from "../../../plugins/nodes/node-socket.ts";
 import { quietLog } from "../../support/quiet-log.ts";
-import { heard } from "../../support/until.ts";
+import { waitForText } from "../../support/until.ts";
 import { test } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
 
@@ -102,7 +102,7 @@ test("a node that has gone before the first worker takes it is not passed on", a
   const next = connect(port, "127.0.0.1");
   const [first] = await knocked;
   next.end("of the test");
-  assert.is(await heard(first, "test"), "of the test");
+  assert.is(await waitForText(first, "test"), "of the test");
   next.destroy();
   door.close();
 });

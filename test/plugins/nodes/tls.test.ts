@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import type { PluginContext } from "portico";
 import * as assert from "uvu/assert";
 import { startHost } from "../../../plugins/nodes/host/host.ts";
-import { expired, local } from "../../support/machine/certificates.ts";
+import { expired, localhost } from "../../support/machine/certificates.ts";
 import { quietLog } from "../../support/quiet-log.ts";
 import { test } from "../../support/suite.ts";
 import { temporaryDir } from "../../support/temporary.ts";
@@ -45,7 +45,7 @@ async function listen(server: ReturnType<typeof createServer>): Promise<number> 
   return (server.address() as AddressInfo).port;
 }
 
-for (const [name, certificate] of Object.entries({ local, expired }))
+for (const [name, certificate] of Object.entries({ local: localhost, expired }))
   test(`a certificate that is not trusted is named, with what to do (${name})`, async () => {
     const server = createSecureServer(certificate);
     const port = await listen(server);
@@ -59,7 +59,7 @@ for (const [name, certificate] of Object.entries({ local, expired }))
   });
 
 test("http where https is spoken, and the other way round", async () => {
-  const [plain, secure] = [createServer(), createSecureServer(local)];
+  const [plain, secure] = [createServer(), createSecureServer(localhost)];
   try {
     const toSecure = await firstWords(`http://localhost:${await listen(secure)}`);
     assert.match(toSecure.said, /https only/);

@@ -5,7 +5,7 @@ import { createScheduleTools } from "../../../plugins/cron/tools.ts";
 import { PollEntries } from "../../../plugins/polls/entries.ts";
 import { PollRunner } from "../../../plugins/polls/checking/runner.ts";
 import type { PollsConfig } from "../../../plugins/polls/schema.ts";
-import { makeContext } from "../../support/plugin-context.ts";
+import { createContext } from "../../support/plugin-context.ts";
 
 const settings: PollsConfig = {
   enabled: true,
@@ -27,7 +27,7 @@ export async function makePolls(
   workspace: string,
   { leaseMs }: { leaseMs?: number } = {},
 ) {
-  const { ctx: base, bus } = makeContext(store);
+  const { ctx: base, bus } = createContext(store);
   for (const name of ["poll:changed", "poll:failed"] as const)
     bus.declare(name, { mode: "notify", description: "", sample: {} as never });
   const ctx = {

@@ -1,7 +1,7 @@
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createOpenAiDecoder } from "portico/provider";
-import { Recoded as OpenAiStream } from "../../support/recoded.ts";
+import { StreamRecoder as OpenAiStream } from "../../support/recoded.ts";
 import { chunk, contentOf, DONE, data, eventsOf, hello } from "../../support/upstreams/upstream.ts";
 
 interface Run {

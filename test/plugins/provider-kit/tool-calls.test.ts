@@ -1,7 +1,7 @@
 /** What a tool call is, whatever way a server of OpenAI's format counts its calls. */
 import * as assert from "uvu/assert";
 import { createOpenAiDecoder, type StreamPart } from "portico/provider";
-import { Recoded } from "../../support/recoded.ts";
+import { StreamRecoder } from "../../support/recoded.ts";
 import { suite } from "../../support/suite.ts";
 import { chunk, data, DONE, eventsOf } from "../../support/upstreams/upstream.ts";
 
@@ -276,7 +276,7 @@ for (const [name, { events, calls }] of Object.entries(streams)) {
 
 /** Id, name and arguments of each call as a client of OpenAI's format collects them. */
 function callsOfClient(reads: readonly Buffer[]): string[][] {
-  const recoded = new Recoded({ ...defaults, includeUsage: false });
+  const recoded = new StreamRecoder({ ...defaults, includeUsage: false });
   const text = reads.map((bytes) => recoded.push(bytes)?.toString() ?? "").join("");
   const calls: string[][] = [];
   for (const event of eventsOf(text).slice(0, -1)) {

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { anthropic } from "../../../plugins/provider-anthropic/wire.ts";
 import { gemini } from "../../../plugins/provider-gemini/wire.ts";
 import { ollama } from "../../../plugins/provider-ollama/wire.ts";
-import { Recoded } from "../../support/recoded.ts";
+import { StreamRecoder } from "../../support/recoded.ts";
 import { test } from "../../support/suite.ts";
 import { asJson, decodeAll, makeTarget, readChunks, recode } from "../../support/target.ts";
 
@@ -78,7 +78,7 @@ test("OpenAI's format: calls that are not a list, content that is not text and u
       body,
     );
     assert.is(completion.usage, undefined, body);
-    const stream = new Recoded({ ...defaults, includeUsage: false });
+    const stream = new StreamRecoder({ ...defaults, includeUsage: false });
     const event = {
       choices: [{ index: 0, delta: { content: message.content, tool_calls: value } }],
     };

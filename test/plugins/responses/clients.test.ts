@@ -5,7 +5,7 @@ import {
   type EveryProvider,
   names,
   startEveryProvider,
-  type Way,
+  type ProviderUnderTest,
 } from "../../support/sources/every-provider.ts";
 import { TOKENS } from "../../support/upstreams/index.ts";
 
@@ -42,7 +42,7 @@ test.before(async () => {
 test.after(() => every?.stop());
 
 for (const name of names) {
-  const way = (): Way => every.ways.get(name)!;
+  const way = (): ProviderUnderTest => every.ways.get(name)!;
 
   test(`${name}: a response, with instructions, limits and usage`, async () => {
     const { model, fake, script } = way();
@@ -218,7 +218,7 @@ for (const name of names) {
 
   test(`${name}: errors are the package's own classes`, async () => {
     const { model, script } = way();
-    const raised = (step: Parameters<Way["script"]>[0], stream: boolean) => {
+    const raised = (step: Parameters<ProviderUnderTest["script"]>[0], stream: boolean) => {
       script(step);
       return client.responses.create({ model, input: "Hi", stream }).then(
         () => undefined,
@@ -251,7 +251,7 @@ for (const name of names) {
     for await (const event of await client.responses.create({ model, input: "Hi", stream: true })) {
       if (event.type === "response.output_text.delta") break;
     }
-    await fake.left;
+    await fake.aborted;
   });
 }
 

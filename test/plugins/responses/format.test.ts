@@ -12,7 +12,7 @@ import { Reading } from "../../../plugins/responses/reading.ts";
 import { ToolTable } from "../../../plugins/responses/tools/tool-table.ts";
 import { readSettings } from "../../../plugins/responses/request.ts";
 import { type InProcessGateway, startGateway } from "../../support/gateway.ts";
-import { obligingHook } from "../../support/hook-files.ts";
+import { scriptedHook } from "../../support/hook-files.ts";
 import { openai } from "../../support/upstreams/openai.ts";
 import { type FakeProvider, startProvider } from "../../support/upstreams/server.ts";
 
@@ -38,7 +38,7 @@ test.before(async () => {
   up = await startProvider(openai);
   gateway = await startGateway({
     config: { channels: { up: { ...openai.channel(up.root), maxRetries: 0 } } },
-    files: { "plugins/two-keys/plugin.ts": keys, ...obligingHook },
+    files: { "plugins/two-keys/plugin.ts": keys, ...scriptedHook },
   });
   client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: gateway.token, maxRetries: 0 });
 });

@@ -4,7 +4,7 @@ import { suite } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { newResponse, responseOf } from "../../../plugins/responses/response.ts";
 import { createEncoder } from "../../../plugins/responses/stream.ts";
-import { callDelta, chunk, readNamedEvents, takingChunks } from "../../support/chunks.ts";
+import { callDelta, chunk, readNamedEvents, acceptChunks } from "../../support/chunks.ts";
 
 const test = suite("responses stream");
 
@@ -12,7 +12,7 @@ const toolOf = (name: string) => ({ kind: "function" as const, name });
 const response = () => newResponse("resp_ab", { model: "asked", input: "Hi" }, false);
 
 async function events(chunks: ChatChunk[]): Promise<any[]> {
-  const translator = takingChunks(createEncoder(response(), () => undefined, toolOf));
+  const translator = acceptChunks(createEncoder(response(), () => undefined, toolOf));
   return readNamedEvents(
     chunks.map((one) => translator.chunk(one)).join("") + (await translator.end()),
   );
@@ -139,7 +139,7 @@ test("a cut answer is incomplete, and its last item too", async () => {
 });
 
 test("a failure ends the stream with error and response.failed, which holds the output so far", () => {
-  const translator = takingChunks(createEncoder(response(), () => undefined, toolOf));
+  const translator = acceptChunks(createEncoder(response(), () => undefined, toolOf));
   translator.chunk(chunk({ content: "A" }));
   const [error, failed] = readNamedEvents(
     translator.fail(new PorticoError("upstream_timeout", "too slow")),
@@ -154,7 +154,7 @@ test("a failure ends the stream with error and response.failed, which holds the 
 
 test("the last event waits until the response is kept", async () => {
   let kept: Record<string, unknown> | undefined;
-  const translator = takingChunks(
+  const translator = acceptChunks(
     createEncoder(
       response(),
       async (ended) => {

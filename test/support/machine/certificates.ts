@@ -1,5 +1,5 @@
 /** Self-signed certificates with their keys, most of them valid for about a century. `one` and `two` are for example names. */
-export const one = {
+export const gatewayOne = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBcDCCARagAwIBAgIBATAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5ndy1vbmUu
 ZXhhbXBsZTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowGTEXMBUG
@@ -17,7 +17,7 @@ vkSLJ5gyNnt4zLQ6leRTw25yyyUn+Ee8Xa4pBB1AKLQlxrgcKsX08eff
 -----END PRIVATE KEY-----`,
 };
 
-export const two = {
+export const gatewayTwo = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBbzCCARagAwIBAgIBAjAKBggqhkjOPQQDAjAZMRcwFQYDVQQDDA5ndy10d28u
 ZXhhbXBsZTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowGTEXMBUG
@@ -36,7 +36,7 @@ kYofoLV59WtSkCnXNNiVZZBDr9UyhzQ0ctNbDTeY+bhvfUaxHw7BfeW7
 };
 
 /** A certificate for `localhost` and 127.0.0.1. */
-export const local = {
+export const localhost = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUJu0J0AFMqkzuMFqQmrIjq3iKV6UwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMjA1NTE1OVoYDzIxMTkxMjI1
@@ -75,7 +75,7 @@ GTIX31iG/8WFKesWduA3ilh7zYvWod+piwfhbN2NCi2Oz/Uict1xYfV9
 };
 
 /** An expired certificate of an unknown authority. */
-export const old = {
+export const untrusted = {
   cert: `-----BEGIN CERTIFICATE-----
 MIIBLjCB1gIUVEsu9ip4W+9bO3lzG/90w7/xZKkwCgYIKoZIzj0EAwIwHDEaMBgG
 A1UEAwwRbm9ib2R5cyBhdXRob3JpdHkwHhcNMjYxMTIyMjE0MDAyWhcNMjYxMTIx

@@ -7,7 +7,7 @@ import { program } from "../runner/bundle.ts";
 const INSIDE = "PORTICO_TEST_IN_NAMESPACE";
 
 /** True if `runInside` started this process. */
-export const isInside = process.env[INSIDE] !== undefined;
+export const isInNamespace = process.env[INSIDE] !== undefined;
 
 /**
  * The shell command that brings up the loopback interface of a new network. It disables IPv6, whose addresses become active
@@ -26,11 +26,11 @@ export interface NamespaceOptions {
 }
 
 /** Runs a test file in namespaces. Fails with its output if it fails or if no namespace can be created. */
-export async function runInside(
+export async function runInNamespace(
   file: string,
   { kinds, needs, setUp }: NamespaceOptions,
 ): Promise<void> {
-  assert.not(isInside, needs);
+  assert.not(isInNamespace, needs);
   const command = [process.execPath, ...program(file)];
   const user = process.getuid?.() === 0 ? "" : "Ur";
   const steps = [setUp, kinds.includes("n") && `{ ${START_NETWORK}; }`, 'exec "$@"']

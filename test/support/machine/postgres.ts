@@ -29,7 +29,7 @@ export interface TestPostgres {
  * True if a gateway refused a request because, on a busy machine, other transactions did not end within the store's five
  * seconds. The gateway has accepted nothing then, and a sender sends the request again.
  */
-export const isWorthRepeating = (status: number, text: string): boolean =>
+export const isRetryable = (status: number, text: string): boolean =>
   status === 503 && text.includes("other transactions took too long");
 
 /** The number of schemas that one `psql` call creates, since a process costs far more than a schema. */

@@ -97,7 +97,7 @@ export const headlessBrowser = {
 };
 
 /** The arguments of a browser that a test starts itself, as a user would, not through a gateway. */
-export const personsArgs = ["--no-sandbox", `--disable-features=${disabled}`];
+export const userBrowserArgs = ["--no-sandbox", `--disable-features=${disabled}`];
 
 /** Returns the path of a Chromium browser, if there is one. */
 export function findChromium(): string | undefined {

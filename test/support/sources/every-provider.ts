@@ -8,7 +8,7 @@ import {
   type Step,
 } from "../upstreams/index.ts";
 
-export interface Way {
+export interface ProviderUnderTest {
   dialect: Dialect;
   fake: FakeProvider;
   /** The model's name for clients. */
@@ -19,14 +19,14 @@ export interface Way {
 
 export interface EveryProvider {
   gateway: InProcessGateway;
-  ways: Map<string, Way>;
+  ways: Map<string, ProviderUnderTest>;
   stop(): Promise<void>;
 }
 
 export const names = dialects.map((dialect) => dialect.name);
 
 export async function startEveryProvider(): Promise<EveryProvider> {
-  const ways = new Map<string, Way>();
+  const ways = new Map<string, ProviderUnderTest>();
   const channels: Record<string, unknown> = {};
   for (const dialect of dialects) {
     const fake = await startProvider(dialect);

@@ -24,7 +24,7 @@ export interface FakeProvider {
   /** The reaction to the next requests. */
   next: Step;
   /** Resolves when the other side has aborted the current exchange. */
-  left: Promise<void>;
+  aborted: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
         res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(tokenCount));
         return;
       }
-      fake.left = new Promise((resolve) =>
+      fake.aborted = new Promise((resolve) =>
         res.once("close", () => !res.writableFinished && resolve()),
       );
       let view: View;
@@ -73,7 +73,7 @@ export async function startProvider(dialect: Dialect): Promise<FakeProvider> {
     seen: [],
     refusals: [],
     next: { answer: { text: ["Hello"] } },
-    left: Promise.resolve(),
+    aborted: Promise.resolve(),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

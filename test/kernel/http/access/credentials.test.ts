@@ -5,7 +5,7 @@ import { type Access, type Authenticator, type Client, PorticoError } from "port
 import { ask, codeOf, exchange, head } from "../../../support/raw-http.ts";
 import { startRoutes, stopRoutes } from "../../../support/routes.ts";
 import { suite } from "../../../support/suite.ts";
-import { heard } from "../../../support/until.ts";
+import { waitForText } from "../../../support/until.ts";
 
 const test = suite("credentials of routes");
 test.after(stopRoutes);
@@ -64,7 +64,7 @@ test("the body of a refused request is never read", async () => {
   // Only the head is sent: an answer shows that nobody waited for the body.
   const request = `POST /item HTTP/1.1\r\nhost: 127.0.0.1:${one.port}\r\ncontent-length: 1000000\r\n\r\n`;
   const socket = connect(one.port, "127.0.0.1", () => socket.write(request));
-  await heard(socket, /^HTTP\/1.1 401 /);
+  await waitForText(socket, /^HTTP\/1.1 401 /);
   socket.destroy();
   assert.is(read, false);
 });

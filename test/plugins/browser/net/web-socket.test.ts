@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
-import { heard } from "../../../support/until.ts";
+import { waitForText } from "../../../support/until.ts";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { WebSocket } from "ws";
@@ -97,7 +97,7 @@ test("accepting fails where the handshake is none, or the other side has left", 
   raw.write(
     `GET /ws HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n`,
   );
-  const [head = "", body = ""] = (await heard(raw, "}}")).split("\r\n\r\n");
+  const [head = "", body = ""] = (await waitForText(raw, "}}")).split("\r\n\r\n");
   assert.match(head, /^HTTP\/1\.1 400 /);
   assert.match(head, /^x-request-id: /m);
   const { error } = JSON.parse(body);

@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { toPublicError } from "../../../../plugins/browser/failures.ts";
-import { runInside } from "../../../support/machine/in-namespace.ts";
+import { runInNamespace } from "../../../support/machine/in-namespace.ts";
 import { type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 import { type Site, startSite } from "../support.ts";
 import { headlessBrowser } from "../../../support/machine/prepare.ts";
@@ -159,7 +159,7 @@ withDisks(
 
 if (!hasDisks) {
   test("on small file systems of its own", () =>
-    runInside(import.meta.filename, { kinds: "m", needs: "no tmpfs can be mounted" }));
+    runInNamespace(import.meta.filename, { kinds: "m", needs: "no tmpfs can be mounted" }));
 }
 
 test("every form in which the system says so is understood", () => {

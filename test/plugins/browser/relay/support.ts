@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { type BrowserContext, chromium, type Page, type Worker } from "playwright-core";
 import { EXTENSION_ID } from "../../../../plugins/browser/relay/pairing.ts";
 import { packageDir } from "../../../support/gateway.ts";
-import { findChromium, personsArgs } from "../../../support/machine/prepare.ts";
+import { findChromium, userBrowserArgs } from "../../../support/machine/prepare.ts";
 import { PATIENCE_MS, until, untilRight } from "../../../support/until.ts";
 import type { BrowserGateway } from "../support.ts";
 
@@ -48,7 +48,7 @@ export async function startPerson(): Promise<Person> {
     timeout: PATIENCE_MS,
     ignoreDefaultArgs: ["--disable-extensions"],
     args: [
-      ...personsArgs,
+      ...userBrowserArgs,
       `--load-extension=${extensionDir}`,
       `--disable-extensions-except=${extensionDir}`,
       "--enable-unsafe-extension-debugging",

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { suite } from "../../../support/suite.ts";
-import { heard } from "../../../support/until.ts";
+import { waitForText } from "../../../support/until.ts";
 import { type BrowserGateway, failed, type Site, startBrowser, startSite } from "../support.ts";
 
 const test = suite("browser: what a profile holds");
@@ -18,7 +18,7 @@ let site: Site;
 
 /** An HTTP proxy that takes CONNECT, with credentials. */
 const proxy = createServer((client: Socket) => {
-  const head = heard(client, "\r\n\r\n");
+  const head = waitForText(client, "\r\n\r\n");
   const asked = (text: string): void => {
     tunnels.push(text);
     const [, host, port] = /^CONNECT ([\d.]+):(\d+) /.exec(text) ?? [];

@@ -10,7 +10,7 @@ import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { describeNetworkError } from "../../../../plugins/browser/failures.ts";
 import { retryOnNetworkChange } from "../../../../plugins/browser/tab/loading.ts";
-import { isInside, runInside } from "../../../support/machine/in-namespace.ts";
+import { isInNamespace, runInNamespace } from "../../../support/machine/in-namespace.ts";
 import { PATIENCE_MS, until, untilRight } from "../../../support/until.ts";
 import { type BrowserGateway, startBrowser } from "../support.ts";
 
@@ -64,7 +64,7 @@ async function loadsAllTheSame(browser: BrowserGateway, route: string, n: number
   );
 }
 
-if (isInside) {
+if (isInNamespace) {
   let browser: BrowserGateway;
   test.after.each(() => browser.stop());
 
@@ -92,7 +92,7 @@ if (isInside) {
   });
 } else {
   test("a page is loaded again, with and without the automation library", () =>
-    runInside(import.meta.filename, {
+    runInNamespace(import.meta.filename, {
       kinds: "mn",
       needs: "no network namespace can be made: 'ip' (iproute2) is needed",
     }));

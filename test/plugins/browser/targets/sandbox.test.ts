@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { unfenced } from "../../../support/fence.ts";
+import { removeFences } from "../../../support/fence.ts";
 import { askAsKey, clientKey } from "../../../support/principals.ts";
 import { until, untilRight } from "../../../support/until.ts";
 import {
@@ -92,7 +92,7 @@ async function turn(
     ...(session === undefined ? {} : { session }),
   };
   const { result } = await gateway.json("POST", "/agent", body);
-  return (JSON.parse(result) as string[]).map(unfenced);
+  return (JSON.parse(result) as string[]).map(removeFences);
 }
 
 /** Less than the tool has in all, and enough for three browsers that start at once on a busy machine. */
@@ -243,7 +243,7 @@ test("a client key's turns have a browser of their own: no tab, cookie, profile 
   );
   const asKey = async (key: string, ...steps: object[]): Promise<string[]> =>
     (JSON.parse(await askAsKey(browser.gateway, key, JSON.stringify(steps), "s")) as string[]).map(
-      unfenced,
+      removeFences,
     );
   const cookie = (value: string) => ({
     action: "cookieSet",

@@ -4,7 +4,7 @@ import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createOpenAiDecoder, type PartDecoder, readOpenAiProblem } from "portico/provider";
 import { hiddenBody, MaskedBytes, MaskedEvents, PartMask, SecretMask } from "portico/secrets";
-import { Recoded } from "../../../support/recoded.ts";
+import { StreamRecoder } from "../../../support/recoded.ts";
 import { assertLinear, repeated } from "../../../support/growth.ts";
 import { chunk, contentOf, DONE, data } from "../../../support/upstreams/upstream.ts";
 
@@ -33,7 +33,7 @@ const reading = () => {
       return decoder.finished;
     },
   };
-  const stream = new Recoded({ ...head, includeUsage: false }, masked);
+  const stream = new StreamRecoder({ ...head, includeUsage: false }, masked);
   return {
     push: (bytes: Buffer) => stream.push(bytes) ?? Buffer.alloc(0),
     end: () => (stream.done ? undefined : stream.end()),

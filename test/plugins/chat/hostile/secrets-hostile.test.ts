@@ -1,7 +1,7 @@
 /** Upstreams that echo the key they were sent: it reaches nobody. */
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { type InProcessGateway, startGateway, withoutIds } from "../../../support/gateway.ts";
+import { type InProcessGateway, startGateway, removeRequestIds } from "../../../support/gateway.ts";
 import {
   type Answerer,
   chunk,
@@ -41,7 +41,7 @@ const leaks = (text: string) =>
     "sk-secret",
     "%61%31%62",
     "u{61}",
-  ].filter((one) => withoutIds(text).includes(one));
+  ].filter((one) => removeRequestIds(text).includes(one));
 let up: Upstream;
 let gateway: InProcessGateway;
 

@@ -7,10 +7,15 @@ import { join } from "node:path";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { expired, local, one, two } from "../../../support/machine/certificates.ts";
+import {
+  expired,
+  localhost,
+  gatewayOne,
+  gatewayTwo,
+} from "../../../support/machine/certificates.ts";
 import { makeHome, type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 
-const trusted = [local, one, expired];
+const trusted = [localhost, gatewayOne, expired];
 const servers: { close(): unknown }[] = [];
 const resumed: boolean[] = [];
 /** How much of a body has come with each whole request. */
@@ -40,7 +45,7 @@ async function upstream({ cert, key }: { cert: string; key: string }): Promise<s
 
 /** Refuses what it has read only the beginning of, and closes. */
 async function refusing(): Promise<string> {
-  const server = createTlsServer(local, (socket) => {
+  const server = createTlsServer(localhost, (socket) => {
     socket.on("error", () => {});
     socket.once("data", () => {
       socket.pause();
@@ -72,11 +77,11 @@ test.before(async () => {
     env: { NODE_EXTRA_CA_CERTS: authorities },
     config: {
       channels: {
-        good: await channel(local),
-        otherName: await channel(one),
+        good: await channel(localhost),
+        otherName: await channel(gatewayOne),
         expired: await channel(expired),
-        unknown: await channel(two),
-        refusing: { ...(await channel(local)), baseUrl: await refusing() },
+        unknown: await channel(gatewayTwo),
+        refusing: { ...(await channel(localhost)), baseUrl: await refusing() },
       },
     },
   });

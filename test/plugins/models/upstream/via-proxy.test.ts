@@ -12,7 +12,7 @@ import { type AddressInfo, connect } from "node:net";
 import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { createUpstreamClient } from "../../../../plugins/models/upstream/http/upstream-client.ts";
-import { one } from "../../../support/machine/certificates.ts";
+import { gatewayOne } from "../../../support/machine/certificates.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { startGateway } from "../../../support/gateway.ts";
 import {
@@ -90,7 +90,7 @@ test("an https upstream is reached through a tunnel, with TLS of its own name", 
   const proxy = await startProxy();
   let name: unknown;
   const port = await listen(
-    createTlsServer(one, (req, res) => {
+    createTlsServer(gatewayOne, (req, res) => {
       name = (req.socket as unknown as { servername: unknown }).servername;
       req.pipe(res);
     }) as unknown as Server,

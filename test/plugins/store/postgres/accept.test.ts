@@ -2,7 +2,7 @@
 import * as assert from "uvu/assert";
 import { type SpawnedGateway, spawnGateway } from "../../../support/gateway.ts";
 import {
-  isWorthRepeating,
+  isRetryable,
   startPostgres,
   type TestPostgres,
 } from "../../../support/machine/postgres.ts";
@@ -49,7 +49,7 @@ async function sendAll(): Promise<string[]> {
       const body = { message: `number ${n}.`, session: `accept:${n}` };
       const send = () => clients[n % clients.length]!.send("/hooks/agent", body);
       let answer = await send();
-      while (isWorthRepeating(answer.status, answer.text) && refusals++ < MOST_REFUSALS)
+      while (isRetryable(answer.status, answer.text) && refusals++ < MOST_REFUSALS)
         answer = await send();
       assert.is(answer.status, 200, answer.text);
       turnIds.push(answer.body.turnId);

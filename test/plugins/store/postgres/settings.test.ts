@@ -3,7 +3,7 @@ import { chownSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { type InProcessGateway, startGateway } from "../../../support/gateway.ts";
-import { local, one } from "../../../support/machine/certificates.ts";
+import { localhost, gatewayOne } from "../../../support/machine/certificates.ts";
 import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
 import { suite } from "../../../support/suite.ts";
 import { temporaryDir } from "../../../support/temporary.ts";
@@ -13,7 +13,7 @@ const dir = temporaryDir("portico-settings-");
 let server: TestPostgres;
 let gateway: InProcessGateway | undefined;
 test.before(async () => {
-  const [cert, key] = [file("cert", local.cert), file("key", local.key)];
+  const [cert, key] = [file("cert", localhost.cert), file("key", localhost.key)];
   if (process.getuid?.() === 0)
     for (const each of [dir, cert, key]) chownSync(each, 65_534, 65_534);
   server = await startPostgres({
@@ -65,7 +65,7 @@ test("a statement that takes too long is given up, and the setting is named", as
 });
 
 test("with an authority, connections are encrypted; with another one, the gateway does not start", async () => {
-  await start({ url: server.tcpUrl(), tls: { ca: file("ours.pem", local.cert) } });
+  await start({ url: server.tcpUrl(), tls: { ca: file("ours.pem", localhost.cert) } });
   assert.is(
     ask(`SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
     WHERE application_name = 'portico'`),
@@ -73,7 +73,7 @@ test("with an authority, connections are encrypted; with another one, the gatewa
   );
   await gateway?.stop();
   gateway = undefined;
-  await start({ url: server.tcpUrl(), tls: { ca: file("others.pem", one.cert) } }).then(
+  await start({ url: server.tcpUrl(), tls: { ca: file("others.pem", gatewayOne.cert) } }).then(
     () => assert.unreachable("it has started"),
     (error: Error) => assert.match(error.message, /TLS failed/),
   );

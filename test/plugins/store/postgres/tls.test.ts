@@ -3,7 +3,7 @@ import { chownSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
 import { openStore } from "../../../../plugins/store/open.ts";
-import { local, one } from "../../../support/machine/certificates.ts";
+import { localhost, gatewayOne } from "../../../support/machine/certificates.ts";
 import { startPostgres, type TestPostgres } from "../../../support/machine/postgres.ts";
 import { quietLog } from "../../../support/quiet-log.ts";
 import { suite } from "../../../support/suite.ts";
@@ -11,12 +11,12 @@ import { temporaryDir } from "../../../support/temporary.ts";
 
 const test = suite("TLS to PostgreSQL");
 const dir = temporaryDir("portico-tls-");
-const ours = file("ours.pem", local.cert);
-const others = file("others.pem", one.cert);
+const ours = file("ours.pem", localhost.cert);
+const others = file("others.pem", gatewayOne.cert);
 const servers: Record<string, TestPostgres> = {};
 test.before(async () => {
-  servers["known"] = await startPostgres({ settings: tlsOf("known", local) });
-  servers["misnamed"] = await startPostgres({ settings: tlsOf("misnamed", one) });
+  servers["known"] = await startPostgres({ settings: tlsOf("known", localhost) });
+  servers["misnamed"] = await startPostgres({ settings: tlsOf("misnamed", gatewayOne) });
 });
 test.after(async () => {
   for (const server of Object.values(servers)) await server.stop();
@@ -28,7 +28,7 @@ function file(name: string, text: string): string {
 }
 
 /** The server reads its key only where that is its user's own; see `startPostgres`. */
-function tlsOf(name: string, { cert, key }: typeof local): string[] {
+function tlsOf(name: string, { cert, key }: typeof localhost): string[] {
   const files = [file(`${name}.cert`, cert), file(`${name}.key`, key)];
   if (process.getuid?.() === 0) for (const each of [dir, ...files]) chownSync(each, 65_534, 65_534);
   return ["ssl=on", `ssl_cert_file=${files[0]}`, `ssl_key_file=${files[1]}`, "fsync=off"];
