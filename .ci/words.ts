@@ -1,8 +1,8 @@
 /**
- * Checks the English of every file that changed: spelling with cspell, and phrases that our style page replaces.
- * Of the files in `test/`, it checks the titles of the tests: each is a sentence that a report shows.
+ * Checks the English of every file that changed: spelling with cspell, and phrases that our style page replaces. Of the
+ * files in `test/`, it checks the titles of the tests: each is a sentence that a report shows.
  *
- * Changed are the files that differ from `PORTICO_WORDS_BASE`, or else from the point where the branch left
+ * Changed files are those that differ from `PORTICO_WORDS_BASE`, or else from the point where the branch left
  * `origin/main`, or else from the commit before the last one. `npm run words -- --all` checks the whole tree.
  */
 import { execFileSync, spawnSync } from "node:child_process";
@@ -11,7 +11,7 @@ import { existsSync, readFileSync } from "node:fs";
 const checkedPaths =
   /^(?:kernel|plugins|hooks|examples|\.ci)\/.*\.(?:ts|md|html|css|js)$|^[A-Z]+\.md$/;
 
-/** Phrases of the project's former dialect, each with the standard wording. The style page explains why. */
+/** Phrases of the project's former style, each with the standard wording. The style page explains why. */
 const replacedPhrases: readonly (readonly [RegExp, string])[] = [
   [
     /\b(?:is|are|was|were|be) told\b/i,
@@ -70,7 +70,7 @@ function changedFiles(): string[] {
   return [...tracked, ...untracked];
 }
 
-/** The commit that changes are measured from, or `undefined` where the history holds none. */
+/** Returns the commit that changes are compared with, or `undefined` if the history has none. */
 function baseCommit(): string | undefined {
   const configuredBase = process.env["PORTICO_WORDS_BASE"];
   if (configuredBase) return configuredBase;
@@ -96,7 +96,7 @@ function checkSpelling(paths: readonly string[]): boolean {
   return status === 0;
 }
 
-/** Added lines that hold one of the replaced phrases, as `file: line: advice`. */
+/** Returns the added lines with one of the replaced phrases, as `file: line: advice`. */
 function findReplacedPhrases(): string[] {
   const base = baseCommit();
   if (!base) return [];
@@ -113,7 +113,7 @@ function findReplacedPhrases(): string[] {
   return problems;
 }
 
-/** Titles of tests that hold a replaced phrase, as `file: title: advice`. */
+/** Returns the titles of tests with a replaced phrase, as `file: title: advice`. */
 function findInTitles(paths: readonly string[]): string[] {
   const problems: string[] = [];
   for (const file of new Set(paths)) {
@@ -126,8 +126,8 @@ function findInTitles(paths: readonly string[]): string[] {
 }
 
 /**
- * The first arguments that are strings or templates: of `suite(…)`, of functions whose name begins with `test`, and of
- * those that `suite` returns under another name.
+ * Returns the titles in a source: the first arguments, if they are strings or templates, of `suite(…)`, of functions
+ * whose name begins with `test`, and of those that `suite` returns under another name.
  */
 function titlesIn(source: string): string[] {
   const suiteNames = [...source.matchAll(/\bconst (\w+) = suite\(/g)].map(([, name]) => name);

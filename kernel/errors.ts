@@ -33,11 +33,11 @@ const STATUS = {
   storage_full: 507,
 } as const;
 
-/** The kernel's codes. A plugin declares its own in `errors` of its definition, or names the status at the throw. */
+/** The kernel's codes. A plugin declares its own in `errors` of its definition, or passes the status when it throws. */
 export type ErrorCode = keyof typeof STATUS;
 
 export interface PorticoErrorOptions {
-  /** Default: the table's status for the code, 500 for a code that is not in it. */
+  /** Default: the status of the code in the table, or 500 if the code is not in it. */
   status?: number;
   /** The offending field as a path: `messages[2].role`. */
   param?: string;
@@ -47,7 +47,7 @@ export interface PorticoErrorOptions {
   headers?: Record<string, string>;
   /** Further fields of the error object in the response. */
   details?: Record<string, unknown>;
-  /** The name of the limit that refused: `requestsPerMinute`, `budget`. */
+  /** The name of the limit that caused the refusal: `requestsPerMinute`, `budget`. */
   limit?: string | undefined;
   /** The underlying error; logged, never shown. */
   cause?: unknown;
@@ -68,7 +68,7 @@ type ErrorValues<Message extends string> = Message extends `${string}{${infer Na
   ? Name | ErrorValues<Rest>
   : never;
 
-/** Makes the error of one situation. Its placeholders are required arguments. */
+/** Creates the error of one situation. The placeholders of its message are required arguments. */
 type ErrorFactory<Message extends string> = [ErrorValues<Message>] extends [never]
   ? (options?: PorticoErrorOptions) => PorticoError
   : (
@@ -83,7 +83,7 @@ export type ErrorTable<Entries extends Readonly<Record<string, ErrorEntry>>> = {
 /** The HTTP status of each code. */
 type Statuses = Readonly<Record<string, number>>;
 
-/** What a plugin's definition may hold as `errors`: a table, or only the statuses of its codes. */
+/** The value of `errors` in a plugin's definition: a table, or only the statuses of its codes. */
 export type DeclaredErrors = Statuses | ErrorTable<Readonly<Record<string, ErrorEntry>>>;
 
 // A table may come from another copy of this module, as `PorticoError` may.

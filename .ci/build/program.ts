@@ -40,8 +40,8 @@ export async function buildProgram(dir = outdir): Promise<void> {
     format: "esm",
     outdir: dir,
     chunkNames: "chunk-[hash]",
-    // CommonJS packages inside the bundle call `require` for Node's own modules. Few chunks hold such a package, so each
-    // chunk makes its `require` at the first call.
+    // CommonJS packages inside the bundle call `require` for Node's own modules. Few chunks contain such a package, so
+    // each chunk creates its `require` at the first call.
     banner: {
       js: 'import{createRequire as createRequireOfChunk}from"node:module";let requireOfChunk;const require=name=>(requireOfChunk??=createRequireOfChunk(import.meta.url))(name);',
     },

@@ -126,7 +126,7 @@ class SourceModule {
       const declaration = (node["declaration"] as Node | null | undefined) ?? node;
       if (declaredNames(declaration).includes(local))
         return this.#describe(local, declaration, node);
-      const specifier = specifiersOf(node).find((each) => each.exported === local);
+      const specifier = specifiersOf(node).find((candidate) => candidate.exported === local);
       if (node.type === "ImportDeclaration" && specifier)
         return this.#importedName(specifier.local, node);
       if (node.type === "ExportNamedDeclaration" && node["source"] && specifier)

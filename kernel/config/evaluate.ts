@@ -108,10 +108,13 @@ function describeSiblings(path: KeyPath, schema: TSchema): string | undefined {
 
 /** Returns the problem of a key that no schema defines; undefined if one does. */
 export function explainUnknown(path: KeyPath, schema: TSchema): ConfigProblem | undefined {
-  const below = path.findIndex((_, i) => schemaAt(schema, path.slice(0, i + 1)) === undefined);
-  if (below === -1) return undefined;
-  const { nearest: near, hint } = suggestFix(path.slice(0, below + 1), schema);
-  const completedPath = near === undefined ? [] : [...parseKeyPath(near), ...path.slice(below + 1)];
+  const unknownDepth = path.findIndex(
+    (_, i) => schemaAt(schema, path.slice(0, i + 1)) === undefined,
+  );
+  if (unknownDepth === -1) return undefined;
+  const { nearest: near, hint } = suggestFix(path.slice(0, unknownDepth + 1), schema);
+  const completedPath =
+    near === undefined ? [] : [...parseKeyPath(near), ...path.slice(unknownDepth + 1)];
   const nearest =
     near !== undefined && schemaAt(schema, completedPath) ? formatKeyPath(completedPath) : near;
   return { key: formatKeyPath(path), message: UNKNOWN, nearest, hint };

@@ -145,7 +145,9 @@ export class ConfigFollower {
     // Another worker proposed another version first, so all workers read the file again.
     if (isPorticoError(cause) && cause.code === "conflict") return error;
     const line =
-      error instanceof ConfigError ? error.problems.find((each) => each.line)?.line : undefined;
+      error instanceof ConfigError
+        ? error.problems.find((problem) => problem.line)?.line
+        : undefined;
     this.#problem = { message: error.message, line };
     this.#log?.error(
       { line, err: error },

@@ -26,7 +26,7 @@ export interface ConfigOptions {
   link?: Pick<WorkerLink, "agree" | "workers"> | undefined;
   /** The file that stores the versions; without it none are stored. */
   historyFile?: string | undefined;
-  /** For the owners' checks. */
+  /** The paths of the home, for the owners' checks. */
   paths?: Paths | undefined;
   names?: ((point: string) => readonly string[] | undefined) | undefined;
 }

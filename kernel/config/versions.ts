@@ -97,7 +97,7 @@ function findVersion(
   idOrVersion: number | string,
 ): ConfigVersion {
   const version = versions.findLast(
-    (each) => each.id === idOrVersion || each.version === idOrVersion,
+    ({ id, version }) => id === idOrVersion || version === idOrVersion,
   );
   if (version) return version;
   const ids = versions.map(({ id }) => id);

@@ -2,13 +2,13 @@
 import type { PorticoError } from "../errors.ts";
 
 /**
- * The way in which a change came. `file`: an editor or another program wrote the file; `gateway`: the gateway itself,
- * for example for a generated token.
+ * The origin of a change. `file`: an editor or another program wrote the file; `gateway`: the gateway itself, for
+ * example for a generated token.
  */
 export type ChangeDoor = "console" | "command line" | "http" | "file" | "gateway";
 
 export interface ChangeOrigin {
-  /** `owner`, or another principal once routes know more of them. */
+  /** The principal that made the change. */
   principal: string;
   via: ChangeDoor;
   /** The caller's address, for changes over HTTP. */

@@ -20,9 +20,9 @@ export interface Events {
 export type EventName = keyof Events & string;
 
 /**
- * Event name → what its handlers may do, for events that let them do anything: `changes`, the names of the fields of
- * `context` that they may change; `may`, whether they may `reply` or `block`. Handlers' types follow it, and so must
- * the event's declaration.
+ * Event name → the effects that its handlers may have, for events that allow any: `changes` are the names of the fields
+ * of `context` that handlers may change; `may` is `reply`, `block`, or both. The types of handlers follow from it, and
+ * the event's declaration must match it.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: owners of events add theirs by declaration merging
 export interface EventEffects {}
@@ -34,7 +34,7 @@ export type Changeable<K extends EventName> = K extends keyof EventEffects
     : never
   : never;
 
-/** `reply`, `block`, both, or neither. */
+/** The results that handlers of an event may return: `reply`, `block`, both, or neither. */
 export type AllowedResult<K extends EventName> = K extends keyof EventEffects
   ? EventEffects[K] extends { may: infer R }
     ? R & ("reply" | "block")
@@ -46,8 +46,8 @@ export type EventContext<K extends EventName> = Readonly<Omit<Events[K], Changea
   Pick<Events[K], Changeable<K>>;
 
 /**
- * How an event treats its handlers: `notify` never delays the producer; `change` lets handlers change the named
- * fields; `answer` does that too, and the first `{reply}` or `{block}` ends it.
+ * The mode of an event: `notify` never delays the producer; `change` lets handlers change the named fields; `answer`
+ * does too, and the first `{reply}` or `{block}` ends the event.
  */
 export type EventMode = "notify" | "change" | "answer";
 
@@ -104,7 +104,10 @@ export interface OnOptions {
   priority?: number;
   /** Deadline in ms after which the handler's signal is aborted and the next handler runs; default 10000. */
   timeoutMs?: number;
-  /** While the handler fails or is late, the event is refused (`hook_unavailable`) instead of passing. Not for `notify`. */
+  /**
+   * Refuses the event (`hook_unavailable`) if the handler fails or exceeds its deadline, instead of letting it pass.
+   * Not for `notify`.
+   */
   failClosed?: boolean;
   /**
    * Begins each call; without it, calls begin at once. Resolves when the synchronous part of the call has returned, and

@@ -25,7 +25,10 @@ export interface Client {
 /** The limits of a request body's content. */
 export type BodyLimits = JsonLimits;
 
-/** One request. A handler returns a value (sent as JSON with 200), a `reply(…)`, or nothing: a 204, unless it used `res`. */
+/**
+ * One request. Its handler returns a value (sent as JSON with 200), a `reply(…)`, or nothing (a 204, unless it used
+ * `res`).
+ */
 export interface Call {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;

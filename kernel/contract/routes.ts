@@ -25,7 +25,7 @@ export interface RouteOptions {
   access: Access;
   /** Default `gateway.http.maxBodyBytes`. */
   maxBodyBytes?: number;
-  /** One line for listings. */
+  /** A summary of one line for listings. */
   summary?: string;
   /** An object schema of the path's parameters. A parameter that it does not name is a string. */
   params?: Declared<TSchema>;

@@ -1,4 +1,4 @@
-/** Checks who owns files: code runs only where nobody else could have written it. */
+/** Checks who owns files, because code runs only if nobody else could have written it. */
 import { statSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 

@@ -45,7 +45,7 @@ export function createGatewayState({
     id,
     /** Milliseconds since 1970. */
     startedAt,
-    /** As in `GET /ready`. */
+    /** The plugins that are not ready, as in `GET /ready`. */
     notReady,
     plugins: () => plugins.standings(),
     hooks: () =>
@@ -111,11 +111,12 @@ export function createManagement({ config, log, bus, servers, ...gateway }: Part
         await config.change([{ path: toKeyPath(path), value }], { mayLeaveOut: true });
       },
       /** Changes the file; see `ConfigStore`. There is no other way to change it. */
-      change: (edits: readonly ConfigEdit[], how?: WriteOptions) => config.change(edits, how),
+      change: (edits: readonly ConfigEdit[], options?: WriteOptions) =>
+        config.change(edits, options),
       exported: () => config.exported(),
-      import: (configuration: Readonly<Record<string, unknown>>, how?: WriteOptions) =>
-        config.import(configuration, how),
-      restore: (id: number | undefined, how?: WriteOptions) => config.restore(id, how),
+      import: (configuration: Readonly<Record<string, unknown>>, options?: WriteOptions) =>
+        config.import(configuration, options),
+      restore: (id: number | undefined, options?: WriteOptions) => config.restore(id, options),
       version: () => config.version(),
       versions: () => config.versions(),
       differences: (from?: number | string, to?: number | string) => config.differences(from, to),

@@ -44,7 +44,7 @@ export function isChange(
   return isOwnersOnly(route) && !(supportsDryRun(route) && query.get("dryRun") === "true");
 }
 
-/** A route that does not declare `dryRun` makes the change whatever the query says. */
+/** Whether the route declares `dryRun`. Any other route makes the change even if the query has `dryRun`. */
 function supportsDryRun({ query }: Pick<RouteOptions, "query">): boolean {
   return typeof query === "object" && Object.hasOwn(query["properties"] ?? {}, "dryRun");
 }

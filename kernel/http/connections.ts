@@ -12,7 +12,7 @@ import type { RequestContext } from "./request/context.ts";
 /** The requests in progress on a connection. */
 export interface ConnectionState {
   count: number;
-  /** The number of bytes that earlier responses on the connection had. */
+  /** The number of bytes sent for earlier responses on the connection. */
   sentBytes: number;
   /** The latest request. The member exists from the start, so that all objects have one shape. */
   call?: RequestContext | undefined;
@@ -43,7 +43,7 @@ export interface ConnectionsOptions {
   closing: AbortSignal;
 }
 
-/** Pages that ask again and again send this header, so that their requests do not fill the log. */
+/** Pages that poll send this header, so that their requests do not fill the log. */
 const POLL_HEADER = "x-portico-poll";
 /** The values of `Sec-Fetch-Dest` that browsers send for the files of a page. */
 const PAGE_FILES: ReadonlySet<unknown> = new Set(["script", "style", "image", "font"]);
@@ -92,7 +92,7 @@ export class Connections {
    * Counts a request until its response is sent or the client disconnects, then logs it. Returns false if the request
    * must get no response.
    */
-  begin(call: RequestContext): boolean {
+  track(call: RequestContext): boolean {
     const res: TrackedResponse = call.plain;
     const { socket } = call.req;
     const connection = this.stateOf(socket);
@@ -121,7 +121,7 @@ export class Connections {
    * Closes idle connections at once, and the others after their response. After `graceMs`, calls `overdue` for the
    * remaining requests, which may send a last message, and then cuts their connections.
    */
-  async end(graceMs: number, overdue: (call: RequestContext) => void): Promise<void> {
+  async drain(graceMs: number, overdue: (call: RequestContext) => void): Promise<void> {
     for (const [socket, { count, call }] of this.#connections) {
       if (count === 0) (socket as Socket).destroySoon();
       else if (call && !call.plain.headersSent) call.res.setHeader("connection", "close");

@@ -96,7 +96,7 @@ export class Requests {
     const call = new RequestContext(this.#server, req, res);
     call.tally = this.#unmatched;
     call.awaitsContinue = expectation !== undefined;
-    if (!this.#connections.begin(call)) return;
+    if (!this.#connections.track(call)) return;
     if (this.#server.closing.aborted) call.res.setHeader("connection", "close");
     const match = this.#routes.find(call.method, call.path);
     try {
@@ -223,7 +223,7 @@ export class Requests {
     return errors.nothingThere({ path: place, hints });
   }
 
-  /** A route that comes back after a reload continues its counts. */
+  /** Returns the counts of a route. A route that is mounted again after a reload continues its counts. */
   #getTally(method: string, route: string): Map<number, number> {
     const key = `${method} ${route}`;
     const entry = this.#tallies.get(key) ?? { method, route, tally: new Map<number, number>() };

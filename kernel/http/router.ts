@@ -40,7 +40,10 @@ export function createRouter<R>() {
   }
 
   return {
-    /** `path`: `/a/:b`, `/a/:b?`, a trailing `*`. Of two routes that match, the more literal one wins, then the later one. */
+    /**
+     * Adds a route; `path` is like `/a/:b`, `/a/:b?`, or has a trailing `*`. Of two routes that match, the more literal
+     * one wins, then the later one.
+     */
     add(method: string, path: string, route: R): Dispose {
       if (!path.startsWith("/")) throw new TypeError(`a route's path must begin with "/": ${path}`);
       const entry = { method, path, route, ...compilePattern(path) };
@@ -108,7 +111,7 @@ interface Segment {
   rank: 0 | 1 | 2 | 3;
 }
 
-/** `a`, `:b`, `:b?`, `:b.json` or a trailing `*`. */
+/** Parses a segment: `a`, `:b`, `:b?`, `:b.json` or a trailing `*`. */
 function readSegment(segment: string): Segment {
   if (segment.startsWith("*")) return { source: "/(.*)", name: "*", rank: 3 };
   const [, name, optional, ending = ""] = /^:([^.?]+)(\?)?(\..*)?$/.exec(segment) ?? [];

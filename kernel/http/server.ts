@@ -216,7 +216,7 @@ export class HttpServer implements Mount {
     this.#stopTls();
     if (this.#port === 0) return;
     this.#closed = new Promise((resolve) => this.#server.close(resolve));
-    await this.#connections.end(graceMs, (call) => this.#requests.cut(call));
+    await this.#connections.drain(graceMs, (call) => this.#requests.cut(call));
   }
 
   #setAddress(port: number, host: string): void {

@@ -78,7 +78,7 @@ const PLAIN_NAMES = ["", "Error", "LoadError", "DeadlineError", "EndlessLoopErro
 
 function locate(error: Error, dir: string): Partial<Location> | undefined {
   if (error instanceof LoadError) return error;
-  // An interruption may occur anywhere, so its place says nothing.
+  // An interruption may occur anywhere, so its place is meaningless.
   return error.name === "Interrupted" ? undefined : findPlace(error, dir);
 }
 

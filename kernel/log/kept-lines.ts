@@ -18,30 +18,30 @@ const levels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
  */
 export function keepLines(log: Logger, max = 200): { log: Logger; lines: readonly HookLogLine[] } {
   const lines: HookLogLine[] = [];
-  const keep = (line: HookLogLine): void => {
+  const keepLine = (line: HookLogLine): void => {
     lines.push(line);
     if (lines.length > max) lines.shift();
   };
-  return { log: keepingLogger(log, {}, keep), lines };
+  return { log: keepingLogger(log, {}, keepLine), lines };
 }
 
-/** Returns a logger that passes each line to `keep` before it logs it. */
+/** Returns a logger that passes each line to `keepLine` before it logs it. */
 function keepingLogger(
   log: Logger,
   bindings: Record<string, unknown>,
-  keep: (line: HookLogLine) => void,
+  keepLine: (line: HookLogLine) => void,
 ): Logger {
   const methods = {} as Record<(typeof levels)[number], Logger["info"]>;
   for (const level of levels) {
     methods[level] = (...args: unknown[]) => {
       const { fields, message } = readLine(args);
       const at = new Date().toISOString();
-      keep({ at, level, message, ...describeFields({ ...bindings, ...fields }) });
+      keepLine({ at, level, message, ...describeFields({ ...bindings, ...fields }) });
       log[level](fields, message);
     };
   }
   const child = (childBindings: Record<string, unknown>) =>
-    keepingLogger(log.child(childBindings), { ...bindings, ...childBindings }, keep);
+    keepingLogger(log.child(childBindings), { ...bindings, ...childBindings }, keepLine);
   return { ...methods, child };
 }
 

@@ -21,7 +21,7 @@ export function mergeParts(
     if (isReference(name)) throw nullReference(name, at);
     return false;
   });
-  // Not by assignment: a member called `__proto__` would become the prototype.
+  // An assignment would make a member called `__proto__` the prototype.
   return Object.fromEntries([
     ...Object.entries(readQuery(query, schema)),
     ...inBody,

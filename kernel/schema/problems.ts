@@ -9,7 +9,7 @@ export interface Problem {
   /** The predicate that follows the name of the path: `must be a string, not a number`. */
   message: string;
   kind: "unknown" | "missing" | "type" | "value";
-  /** For an unknown key: the keys that the object may have. */
+  /** The keys that the object may have, if the problem is an unknown key. */
   knownKeys?: readonly string[];
   /** The allowed values in JSON, if there are only certain ones. */
   oneOf?: string[];

@@ -1,6 +1,6 @@
 /**
- * How far the newest version of an extension has come: one value, changed only by the transitions of the table below.
- * Which version runs is a separate fact (`Slot.active`), because an older version runs on while a newer one fails.
+ * The progress of an extension's newest version: one value, which only the transitions in the table below change. Which
+ * version runs is a separate fact (`Slot.active`), because an older version keeps running while a newer one fails.
  */
 import type { Problem } from "../../loader/problem.ts";
 
@@ -8,9 +8,9 @@ import type { Problem } from "../../loader/problem.ts";
 export type Attempt =
   /** The host has not tried the version on disk, or must try it again. */
   | { readonly state: "due"; readonly problem?: Problem | undefined }
-  /** A reload was demanded: the version must be loaded again, although nothing has changed. */
+  /** A reload was requested: the version must be loaded again, although nothing has changed. */
   | { readonly state: "forced"; readonly problem?: Problem | undefined }
-  /** The version is being loaded, or its start takes long. */
+  /** The version is being loaded or started. */
   | { readonly state: "starting"; readonly id: string; readonly problem?: Problem | undefined }
   /** The version on disk is the one that runs. */
   | { readonly state: "running"; readonly id: string; readonly problem?: undefined }
@@ -26,7 +26,7 @@ type Version = { id: string };
 type Nothing = Record<never, never>;
 
 const TRANSITIONS = {
-  /** The host begins to load a version. Another one that was still starting does not take effect any more. */
+  /** The host begins to load a version. Another version that is still starting no longer takes effect. */
   begin: ({ problem }: Attempt, { id }: Version): Attempt => ({ state: "starting", id, problem }),
   /** The version on disk runs already. */
   confirm: (_: Attempt, { id }: Version): Attempt => ({ state: "running", id }),
@@ -35,22 +35,25 @@ const TRANSITIONS = {
     isStarting(attempt) && attempt.id !== id
       ? { state: "starting", id: attempt.id }
       : { state: "running", id },
-  /** The version cannot run. A failure that repeats the last one keeps its problem, which has been reported. */
+  /**
+   * The version cannot run. A failure with the same problem as the last one keeps that problem, which has already been
+   * reported.
+   */
   fail(attempt: Attempt, { id, problem, isPassing }: Failure): Attempt {
     if (!isStarting(attempt, id)) return attempt;
     const reported = isSameProblem(attempt.problem, problem) ? attempt.problem : problem;
     return { state: isPassing ? "retryable" : "failed", id, problem: reported };
   },
-  /** The version gives way to one that another process has: the next look decides again. */
+  /** The version gives way to one of another process. The next scan decides again. */
   giveWay: (attempt: Attempt, { id }: Version): Attempt =>
     isStarting(attempt, id) ? { state: "due", problem: attempt.problem } : attempt,
-  /** The host looks at the disk again. */
-  look: (attempt: Attempt, _: Nothing): Attempt =>
+  /** The host scans the disk again. */
+  rescan: (attempt: Attempt, _: Nothing): Attempt =>
     attempt.state === "retryable" ? { state: "due", problem: attempt.problem } : attempt,
-  /** What the version depends on has changed, such as its configuration, or nothing runs any more. */
+  /** A dependency of the version, such as its configuration, has changed, or the active version was stopped. */
   retry: ({ state, problem }: Attempt, _: Nothing): Attempt =>
     state === "forced" ? { state, problem } : { state: "due", problem },
-  /** A command or a route demands a reload. */
+  /** A command or a route requests a reload. */
   force: ({ problem }: Attempt, _: Nothing): Attempt => ({ state: "forced", problem }),
   /** The extension is switched off or may not run. That is no error. */
   disable: (_attempt: Attempt, _: Nothing): Attempt => ({ state: "due" }),
@@ -58,7 +61,7 @@ const TRANSITIONS = {
 
 export const NOT_TRIED: Attempt = { state: "due" };
 
-/** Makes the transition of that name. */
+/** Applies the transition with that name. */
 export function advance<E extends keyof AttemptEvent>(
   slot: { attempt: Attempt },
   event: E,
@@ -68,12 +71,12 @@ export function advance<E extends keyof AttemptEvent>(
   slot.attempt = transition(slot.attempt, details ?? {});
 }
 
-/** Whether the version was tried, and need not be tried again as long as it stays the same. */
+/** Whether the version was tried already, and need not be tried again unless it changes. */
 export function wasTried(attempt: Attempt, id: string): boolean {
   return "id" in attempt && attempt.id === id;
 }
 
-/** Whether a version is being started: that one, where an id is passed. */
+/** Whether a version is being started. With an id, whether that version is. */
 export function isStarting(
   attempt: Attempt,
   id?: string,
@@ -81,7 +84,7 @@ export function isStarting(
   return attempt.state === "starting" && (id === undefined || attempt.id === id);
 }
 
-/** Whether the log would repeat itself. */
+/** Whether two problems are the same, so that the log would repeat itself. */
 export function isSameProblem(earlier: Problem | undefined, later: Problem): earlier is Problem {
   return earlier?.message === later.message && earlier.line === later.line;
 }

@@ -189,7 +189,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Info> {
   async #reconcile(dirs?: ReadonlySet<string>): Promise<void> {
     if (this.#phase.stopped) return;
     await this.#survey(dirs);
-    for (const slot of this.slots.values()) advance(slot, "look");
+    for (const slot of this.slots.values()) advance(slot, "rescan");
     await this.#updates.run(() => this.#phase.started);
   }
 

@@ -32,10 +32,10 @@ export function describeState(slot: DescribedSlot, candidate: Candidate) {
   const problem = disabled
     ? undefined
     : (candidate.problem ?? (isTop ? slot.attempt.problem : undefined));
-  const why =
+  const explanation =
     disabled?.reasons.join("; ") ?? (problem && formatProblem(problem, candidate.realDir));
   // A disabled extension is no error.
-  const [error, reason] = disabled?.state === "disabled" ? [undefined, why] : [why];
+  const [error, reason] = disabled?.state === "disabled" ? [undefined, explanation] : [explanation];
   return {
     name: slot.name,
     dir: candidate.dir,

@@ -21,8 +21,10 @@ export function createScan<V extends Version, S extends Slot<V>>(
   async function scan(dirs?: ReadonlySet<string>): Promise<void> {
     const candidates = await Promise.all(
       discover(kind.roots(), kind.entryNames).map((directory) => {
-        const before = knownCandidates.get(directory.dir);
-        return before && dirs && !touches(before, dirs) ? before : kind.read(directory, before);
+        const previous = knownCandidates.get(directory.dir);
+        return previous && dirs && !touches(previous, dirs)
+          ? previous
+          : kind.read(directory, previous);
       }),
     );
     knownCandidates.clear();

@@ -32,10 +32,7 @@ const BASIC = 'Basic realm="portico", charset="UTF-8"';
 
 type Refusal = typeof errors.credentialsWrong;
 
-/**
- * What a request presents: the owner's credential, nothing that could be a credential, or a token that may be a client
- * key.
- */
+/** The kind of credential in a request: the owner's, none, or a token that may be a client key. */
 type Verdict = { kind: "owner" } | { kind: "none" } | { kind: "token"; token: string };
 
 const IS_OWNER: Verdict = { kind: "owner" };

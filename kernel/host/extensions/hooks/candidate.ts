@@ -21,7 +21,7 @@ export interface HookCandidate extends Candidate<HookMeta> {
   fingerprint?: string;
 }
 
-/** What a hook does on the bus. */
+/** The members of the front matter that determine a hook's registration on the bus. */
 export type Role = Pick<HookMeta, "events" | "priority" | "timeoutMs" | "failClosed">;
 
 export interface Reading {

@@ -37,12 +37,12 @@ const schema = Type.Object({
     }),
   ),
   description: text("a text"),
-  /** `command:*` stands for every event of a kind. */
+  /** The events that the hook handles; `command:*` stands for every event of a kind. */
   events: names("an event name or a list of them, such as [message:received]"),
   /** Hooks with a higher number run first. */
   priority: Type.Number({ default: 0, expected: "a number" }),
   enabled: Type.Optional(Type.Boolean({ expected: "true or false" })),
-  /** Deadline of one call in ms. */
+  /** The deadline of one call in ms. */
   timeoutMs: Type.Number({
     ...milliseconds,
     expected: "a number of milliseconds from 1 to 600000",

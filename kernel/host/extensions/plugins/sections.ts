@@ -29,14 +29,14 @@ export function createSections({ config, log }: Pick<PluginParts, "config" | "lo
 
   function defineSections(candidate: PluginCandidate, all: readonly PluginCandidate[]): void {
     const { dir, meta, refused, name } = candidate;
-    const before = sectionsByDir.get(dir);
+    const previous = sectionsByDir.get(dir);
     // A version that does not load keeps the existing sections. A plugin without any gets one for its name, which would
     // otherwise be an unknown key.
-    if (!meta && before && !refused) return;
+    if (!meta && previous && !refused) return;
     const schemas = meta ? (meta.config ?? NO_SCHEMAS) : { [name]: Type.Optional(Type.Any()) };
     const check = findCheck(candidate, all);
-    if (before?.schemas === schemas && before.check === check) return;
-    void before?.undo();
+    if (previous?.schemas === schemas && previous.check === check) return;
+    void previous?.undo();
     sectionsByDir.set(dir, { schemas, check, undo: config.define(dir, schemas, check) });
   }
 

@@ -36,13 +36,13 @@ test("a version that fails is not tried again until its content changes", () => 
   assert.equal(end, failed);
   assert.ok(wasTried(end, "v1"));
   assert.not(wasTried(end, "v2"));
-  assert.equal(after(end, "look", {}), failed);
+  assert.equal(after(end, "rescan", {}), failed);
 });
 
 test("a failure that can vanish is tried again at the next look", () => {
   const end = after(starting, "fail", { id: "v1", problem, isPassing: true });
   assert.equal(end, retryable);
-  assert.equal(after(end, "look", {}), { state: "due", problem });
+  assert.equal(after(end, "rescan", {}), { state: "due", problem });
 });
 
 test("the failure of a version that is not meant any more changes nothing", () => {
