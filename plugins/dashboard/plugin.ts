@@ -40,12 +40,15 @@ export default definePlugin({
       (history ??= import("./stored-history.ts").then(({ openHistory }) => openHistory(ctx)));
     ctx.task("channel history", { everyMs: STEP_MS }, async () => (await getHistory()).sample());
     ctx.defer(async () => (await history)?.close());
-    const read = async (): Promise<HistoryReading> => (await getHistory()).read();
+    const readHistory = async (): Promise<HistoryReading> => (await getHistory()).read();
     const workers = ctx.find("workers");
-    if (workers) ctx.defer(workers.on(TOPIC, read));
+    if (workers) ctx.defer(workers.on(TOPIC, readHistory));
     ctx.route("GET", "/dashboard/channels", dashboardRoutes.channels, async () => {
       const { mergeHistories } = await import("./history.ts");
-      return mergeHistories(await read(), (await workers?.askAll<HistoryReading>(TOPIC)) ?? []);
+      return mergeHistories(
+        await readHistory(),
+        (await workers?.askAll<HistoryReading>(TOPIC)) ?? [],
+      );
     });
 
     // The browser's control server refuses requests from web pages by design, so the gateway sends them.

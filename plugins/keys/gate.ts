@@ -57,11 +57,11 @@ export function createGate({ store, usage, holders }: GateServices): ChatGate {
 
   return {
     name: "keys",
-    allows: (client, wanted) => mayUse(grantOf(client)?.models, wanted),
-    async admit(client, wanted, res) {
+    allows: (client, requested) => mayUse(grantOf(client)?.models, requested),
+    async admit(client, requested, res) {
       const grant = grantOf(client);
       if (grant === undefined) return;
-      if (!mayUse(grant.models, wanted)) throw modelNotAllowedError(wanted.model);
+      if (!mayUse(grant.models, requested)) throw modelNotAllowedError(requested.model);
       // A key without a list of models cannot use the agent, so it has no sessions to protect.
       if (grant.models !== undefined) await holders.settle(grant.name, client.keyId ?? "");
       await checkBudget(grant);

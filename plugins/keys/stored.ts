@@ -31,7 +31,7 @@ export async function openStoredKeys(ctx: PluginContext, onKeysChanged: () => vo
 
   let edition: string | undefined;
 
-  async function read(): Promise<void> {
+  async function readKeys(): Promise<void> {
     const currentEdition = await kv().get<string>(EDITION, "limits");
     const current = currentEdition === edition ? keysByHash : new Map<string, StoredKey>();
     const next = new Map<string, StoredKey>();
@@ -50,7 +50,7 @@ export async function openStoredKeys(ctx: PluginContext, onKeysChanged: () => vo
 
   /** Refreshes run one after another, so that none that began before a change ends after a later one. */
   function refresh(): Promise<void> {
-    lastRefresh = lastRefresh.catch(() => {}).then(read);
+    lastRefresh = lastRefresh.catch(() => {}).then(readKeys);
     return lastRefresh;
   }
 

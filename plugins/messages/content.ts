@@ -183,19 +183,19 @@ function readDocument(block: JsonObject, path: string): ContentPart {
 
 function readAssistant(content: unknown, path: string): ChatMessage {
   if (typeof content === "string") return { role: "assistant", content };
-  const said: Said<ContentPart, ToolCallPart> = {
+  const turn: Said<ContentPart, ToolCallPart> = {
     content: [],
     calls: [],
     thoughts: [],
     extras: [],
   };
   for (const [block, at] of blocksOf(content, path)) {
-    if (block.type === "thinking") said.thoughts.push(readThought(block, at));
-    else if (block.type === "redacted_thinking") said.extras.push(openExtras(block.data) ?? {});
-    else if (block.type === "tool_use") said.calls.push(readCall(block, at));
-    else said.content.push(readPart(block, at));
+    if (block.type === "thinking") turn.thoughts.push(readThought(block, at));
+    else if (block.type === "redacted_thinking") turn.extras.push(openExtras(block.data) ?? {});
+    else if (block.type === "tool_use") turn.calls.push(readCall(block, at));
+    else turn.content.push(readPart(block, at));
   }
-  return saidMessage(said);
+  return saidMessage(turn);
 }
 
 /** Returns the thinking without its signature, which only Anthropic reads. */

@@ -33,7 +33,7 @@ export interface ResponsesServices {
 }
 
 /** A translated request, in both forms in which it may go out. */
-interface ReadRequest {
+interface PreparedRequest {
   body: JsonObject;
   settings: ReadSettings;
   /** The items of the request itself, with references replaced by the items that they name. */
@@ -44,7 +44,11 @@ interface ReadRequest {
   reading: Reading;
 }
 
-async function readRequest({ archive }: ResponsesServices, call: Call): Promise<ReadRequest> {
+/** Reads and translates a request. */
+async function prepareRequest(
+  { archive }: ResponsesServices,
+  call: Call,
+): Promise<PreparedRequest> {
   const body = bodyObject(await jsonBody(call), "`model` and `input`");
   const reading = new Reading();
   const settings = readSettings(body, reading);
@@ -63,15 +67,15 @@ export async function createResponse(
   services: ResponsesServices,
   call: Call,
 ): Promise<JsonObject | undefined> {
-  const read = await readRequest(services, call);
-  const { body, request, native, tools, reading } = read;
-  const { stored, dropped } = decideStorage(services.archive, call, read);
+  const prepared = await prepareRequest(services, call);
+  const { body, request, native, tools, reading } = prepared;
+  const { stored, dropped } = decideStorage(services.archive, call, prepared);
   const response = newResponse(newResponseId(), body, stored);
   const store = (ended: JsonObject) =>
-    stored ? storeResponse(services, call, read, ended) : undefined;
+    stored ? storeResponse(services, call, prepared, ended) : undefined;
   const toolOf = (name: string) => tools.idOf(name);
   const makeOutput = reading.compacts ? createSummaryOutput : createOutput;
-  const { stream } = read.settings;
+  const { stream } = prepared.settings;
   const options = { body, stream, native, refusal: reading.refusal, dropped };
   const opened = await services.chat.open(call, request, options);
   if (opened.kind === "stream") {
@@ -90,7 +94,7 @@ export async function createResponse(
 function decideStorage(
   archive: Archive,
   call: Call,
-  { settings, input, reading }: ReadRequest,
+  { settings, input, reading }: PreparedRequest,
 ): { stored: boolean; dropped: string[] } {
   const dropped = [...settings.dropped, ...reading.dropped];
   const isRequested = settings.store && archive.isOn;
@@ -102,7 +106,7 @@ function decideStorage(
 async function storeResponse(
   { archive, log }: ResponsesServices,
   call: Call,
-  { input, settings }: ReadRequest,
+  { input, settings }: PreparedRequest,
   response: JsonObject,
 ): Promise<void> {
   try {
@@ -126,7 +130,7 @@ export async function countInputTokens(
   services: ResponsesServices,
   call: Call,
 ): Promise<JsonObject> {
-  const { request, native } = await readRequest(services, call);
+  const { request, native } = await prepareRequest(services, call);
   const counted = await services.chat.countTokens(call, request, native);
   const tokens = counted ?? estimateTokens(request.messages, request.tools);
   return { object: "response.input_tokens", input_tokens: tokens };
@@ -137,7 +141,7 @@ export async function compactConversation(
   services: ResponsesServices,
   call: Call,
 ): Promise<JsonObject> {
-  const { body, input, request, native, reading } = await readRequest(services, call);
+  const { body, input, request, native, reading } = await prepareRequest(services, call);
   const opened = await services.chat.open(call, summaryRequest(request), {
     body,
     stream: false,

@@ -25,7 +25,7 @@ export function createQuota(
   const totals = new Map<string, number>();
   const listOf = (owner: string) => `${owner}.sizes`;
 
-  async function entries(owner: string): Promise<Entry[]> {
+  async function readEntries(owner: string): Promise<Entry[]> {
     return (await kv().list(listOf(owner))).flatMap((row) => {
       const [, id, bytes] = row.split(" ");
       return id === undefined ? [] : [{ row, id, bytes: Number(bytes) || 0 }];
@@ -34,7 +34,7 @@ export function createQuota(
 
   /** Frees an eighth of the quota at once: to read thousands of rows for each new response would cost far more. */
   async function makeRoom(owner: string, newest: string): Promise<string[]> {
-    const all = await entries(owner);
+    const all = await readEntries(owner);
     let total = sum(all);
     const limit = total > maxBytes() ? (maxBytes() / 8) * 7 : total;
     const evicted: string[] = [];
@@ -60,7 +60,7 @@ export function createQuota(
       return total === undefined || total + bytes > maxBytes() ? await makeRoom(owner, id) : [];
     },
     async remove(owner, id) {
-      const entry = (await entries(owner)).find((candidate) => candidate.id === id);
+      const entry = (await readEntries(owner)).find((candidate) => candidate.id === id);
       if (entry === undefined) return;
       await kv().delete(listOf(owner), entry.row);
       totals.delete(owner);

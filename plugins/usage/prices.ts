@@ -91,13 +91,13 @@ export function createPrices(ownPrices: OwnPrices, library: Library | undefined)
     if (library === undefined) return undefined;
     const rates = ratesOf(library, target, at);
     if (rates === undefined) return undefined;
-    const { input, read, written, output } = counts;
+    const { input, cacheRead, cacheWrite, output } = counts;
     if (input > rates.upTo) return listPrice(library, target, counts, at);
     return (
       rates.request +
-      (input - read - written) * rates.input +
-      read * rates.cacheRead +
-      written * rates.cacheWrite +
+      (input - cacheRead - cacheWrite) * rates.input +
+      cacheRead * rates.cacheRead +
+      cacheWrite * rates.cacheWrite +
       output * rates.output
     );
   };
@@ -133,20 +133,20 @@ interface TokenCounts {
   /** All tokens of the prompt, including those of the cache. */
   input: number;
   /** Tokens that were read from the provider's cache. */
-  read: number;
+  cacheRead: number;
   /** Tokens that were written to the provider's cache. */
-  written: number;
+  cacheWrite: number;
   output: number;
 }
 
 function countsOf(usage: Usage): TokenCounts {
   const details = usage.prompt_tokens_details ?? {};
-  const read = count(details.cached_tokens);
-  const written = count(details.cache_write_tokens);
+  const cacheRead = count(details.cached_tokens);
+  const cacheWrite = count(details.cache_write_tokens);
   return {
-    input: Math.max(count(usage.prompt_tokens), read + written),
-    read,
-    written,
+    input: Math.max(count(usage.prompt_tokens), cacheRead + cacheWrite),
+    cacheRead,
+    cacheWrite,
     output: count(usage.completion_tokens),
   };
 }
@@ -162,7 +162,7 @@ export function count(value: unknown): number {
 }
 
 function readRates(lib: Library, target: ListedModel, at: number): Rates | undefined {
-  const noTokens = { input: 0, read: 0, written: 0, output: 0 };
+  const noTokens = { input: 0, cacheRead: 0, cacheWrite: 0, output: 0 };
   const request = listPrice(lib, target, noTokens, at);
   if (request === undefined) return undefined;
   const rateOf = (counts: Partial<TokenCounts>) =>
@@ -170,8 +170,8 @@ function readRates(lib: Library, target: ListedModel, at: number): Rates | undef
   return {
     request,
     input: rateOf({ input: PROBE }),
-    cacheRead: rateOf({ input: PROBE, read: PROBE }),
-    cacheWrite: rateOf({ input: PROBE, written: PROBE }),
+    cacheRead: rateOf({ input: PROBE, cacheRead: PROBE }),
+    cacheWrite: rateOf({ input: PROBE, cacheWrite: PROBE }),
     output: rateOf({ output: PROBE }),
     upTo: firstTier(lib, target, at),
   };
@@ -191,11 +191,11 @@ function listPrice(
   counts: TokenCounts,
   at: number,
 ): number | undefined {
-  const { input, read, written, output } = counts;
+  const { input, cacheRead, cacheWrite, output } = counts;
   const usage = {
     input_tokens: input,
-    cache_read_tokens: read,
-    cache_write_tokens: written,
+    cache_read_tokens: cacheRead,
+    cache_write_tokens: cacheWrite,
     output_tokens: output,
   };
   return calculate(lib, target, usage, at)?.total_price;
@@ -219,12 +219,12 @@ function findOwnPrice(ownPrices: OwnPrices, { channel, model }: PricedModel): Pr
   return undefined;
 }
 
-function costByOwnPrice(price: Price, { input, read, written, output }: TokenCounts): number {
-  const { cachedInput = price.input, cacheWrite = price.input } = price;
+function costByOwnPrice(price: Price, counts: TokenCounts): number {
+  const { input, cacheRead, cacheWrite, output } = counts;
   return (
-    ((input - read - written) * price.input +
-      read * cachedInput +
-      written * cacheWrite +
+    ((input - cacheRead - cacheWrite) * price.input +
+      cacheRead * (price.cachedInput ?? price.input) +
+      cacheWrite * (price.cacheWrite ?? price.input) +
       output * price.output) /
     1e6
   );

@@ -9,11 +9,11 @@ const DAY_MS = 86_400_000;
 export async function loadToday() {
   const now = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
   const midnight = new Date(now).setHours(0, 0, 0, 0);
-  const read = (from, to) =>
+  const readUsage = (from, to) =>
     attempt(get(`/usage?${new URLSearchParams({ from: iso(from), ...(to && { to: iso(to) }) })}`));
   const [today, yesterday] = await Promise.all([
-    read(midnight),
-    read(midnight - DAY_MS, now - DAY_MS),
+    readUsage(midnight),
+    readUsage(midnight - DAY_MS, now - DAY_MS),
   ]);
   return { today, yesterday };
 }

@@ -119,14 +119,14 @@ function filterForm(query) {
 const labelled = (title, control) => h("label", {}, h("span", {}, title), control);
 
 async function load({ range, by, step }, signal) {
-  const read = (period, groups) =>
+  const readUsage = (period, groups) =>
     get(`/usage?${new URLSearchParams({ ...period, by: groups })}`, { signal });
   const [overTime, byGroup] = await Promise.all([
-    attempt(read(range, step)),
-    attempt(read(range, by)),
+    attempt(readUsage(range, step)),
+    attempt(readUsage(range, by)),
   ]);
   const busy = busyTime(overTime, step);
-  const byHour = busy && (await attempt(read(busy, "hour")));
+  const byHour = busy && (await attempt(readUsage(busy, "hour")));
   return { overTime, byGroup, byHour };
 }
 
