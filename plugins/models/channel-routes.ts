@@ -108,9 +108,10 @@ function addWorker(channel: ChannelEntry, other: ChannelEntry): void {
   for (const count of ["inFlight", "queued", "requests", "errors"] as const)
     channel[count] += other[count];
   if (SEVERITY[other.state] > SEVERITY[channel.state]) {
-    const { state, problem, failures, restingUntil, restingModels, failingModels } = other;
-    const worse = { state, problem, failures, restingUntil, restingModels, failingModels };
-    Object.assign(channel, worse);
+    const { state, problem, failures, restingUntil, overLimit } = other;
+    const { restingModels, failingModels, restingKeys } = other;
+    const lists = { restingModels, failingModels, restingKeys };
+    Object.assign(channel, { state, problem, failures, restingUntil, overLimit, ...lists });
   }
   if ((other.lastErrorAt ?? "") > (channel.lastErrorAt ?? ""))
     Object.assign(channel, { lastError: other.lastError, lastErrorAt: other.lastErrorAt });

@@ -85,7 +85,7 @@ export const modelRoutes = {
             ),
             builtinChannel: Type.Optional(
               Type.String({
-                description: "Whether a channel of this provider exists without configuration",
+                description: "The channel of this provider that exists without configuration",
               }),
             ),
             composite: Type.Optional(

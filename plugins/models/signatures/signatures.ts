@@ -37,6 +37,8 @@ export interface SignatureServices {
 }
 
 const DAY_MS = 86_400_000;
+/** The lifetime of the knowledge that the store has no entry. */
+const MISSING_MS = 5_000;
 /** Larger entries are not kept: reasoning with its signature has some kilobytes. */
 const MAX_ENTRY_BYTES = 128 * 1024;
 /**
@@ -54,6 +56,8 @@ const MAX_CALLS = 200;
 export class Signatures {
   readonly #services: SignatureServices;
   readonly #recent: RecentEntries;
+  /** The last write of each bucket that is being written, by owner and bucket. */
+  readonly #writes = new Map<string, Promise<void>>();
 
   constructor(services: SignatureServices) {
     this.#services = services;
@@ -73,7 +77,7 @@ export class Signatures {
       const entry: Entry = { key, at, call: callExtra, message: extra, details };
       if (sizeOf(entry) > MAX_ENTRY_BYTES) continue;
       this.#recent.set(owner, entry.key, entry);
-      void this.#store(owner, entry);
+      this.#enqueueWrite(owner, entry);
     }
   }
 
@@ -107,6 +111,19 @@ export class Signatures {
     return stored;
   }
 
+  /** Writes the entry after earlier ones of its bucket, because a write reads the whole bucket before it replaces it. */
+  #enqueueWrite(owner: string, entry: Entry): void {
+    const bucket = `${owner}\n${bucketOf(entry.key)}`;
+    const previous = this.#writes.get(bucket) ?? Promise.resolve();
+    const write = previous
+      .then(() => this.#store(owner, entry))
+      .finally(() => {
+        if (this.#writes.get(bucket) === write) this.#writes.delete(bucket);
+      });
+    this.#writes.set(bucket, write);
+  }
+
+  /** Never rejects. */
   async #store(owner: string, entry: Entry): Promise<void> {
     const kv = this.#services.kv();
     if (kv === undefined) return;
@@ -133,7 +150,10 @@ export class Signatures {
   }
 }
 
-/** Caches the latest entries, including missing ones, so that the store is queried only once for each. */
+/**
+ * Caches the latest entries. It caches missing ones for a moment, so that the requests of a conversation rarely query the
+ * store for them, while an entry that another gateway writes is found soon.
+ */
 class RecentEntries {
   readonly #now: () => number;
   readonly #entries = new Map<string, { entry: Entry | undefined; bytes: number; at: number }>();
@@ -147,7 +167,8 @@ class RecentEntries {
     const id = `${owner}\n${key}`;
     const cached = this.#entries.get(id);
     if (cached === undefined) return undefined;
-    if (cached.at <= this.#now() - DAY_MS) {
+    const lifetimeMs = cached.entry === undefined ? MISSING_MS : DAY_MS;
+    if (cached.at <= this.#now() - lifetimeMs) {
       this.#delete(id);
       return undefined;
     }

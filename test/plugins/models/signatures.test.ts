@@ -3,6 +3,7 @@ import * as assert from "uvu/assert";
 import { Signatures } from "../../../plugins/models/signatures/signatures.ts";
 import { type InProcessGateway, makeHome, startGateway } from "../../support/gateway.ts";
 import { suite } from "../../support/suite.ts";
+import { until } from "../../support/until.ts";
 import { dialects, type FakeProvider, startProvider } from "../../support/upstreams/index.ts";
 
 const test = suite("signatures");
@@ -213,6 +214,50 @@ test("kept for a day, and no more than fits", async () => {
   await new Promise((resolve) => setImmediate(resolve));
   const sizes = [...rows.values()].map((row) => JSON.stringify(row).length);
   assert.ok(rows.size <= 256 && Math.max(...sizes) <= 256 * 1024, `${rows.size} rows`);
+});
+
+test("calls of one response do not overwrite each other's signatures in the store", async () => {
+  const rows = new Map<string, unknown>();
+  let writes = 0;
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  const kv: any = {
+    async get(namespace: string, key: string) {
+      await turn();
+      return rows.get(namespace + key);
+    },
+    async set(namespace: string, key: string, value: unknown) {
+      await turn();
+      rows.set(namespace + key, value);
+      writes++;
+    },
+  };
+  const services = { kv: () => kv, now: () => 1_000_000 };
+  const calls = Array.from({ length: 100 }, (_, n) => callOf(`parallel${n}`));
+  const signed = calls.map((call) => ({ ...call, extra_content: call.id }));
+  new Signatures(services).remember(owner, "c", { tool_calls: signed });
+  await until("all signatures to be stored", () => writes === calls.length);
+  const message = { role: "assistant", content: null, tool_calls: calls };
+  const otherGateway = new Signatures(services);
+  const { messages } = await otherGateway.restore(owner, "c", { model: "m", messages: [message] });
+  assert.equal(messages[0]!.tool_calls, signed);
+});
+
+test("a signature that another gateway stores a moment later is restored", async () => {
+  let now = 1_000_000;
+  const rows = new Map<string, unknown>();
+  const kv: any = {
+    get: async (namespace: string, key: string) => rows.get(namespace + key),
+    set: async (namespace: string, key: string, value: unknown) => rows.set(namespace + key, value),
+  };
+  const services = { kv: () => kv, now: () => now };
+  const [first, second] = [new Signatures(services), new Signatures(services)];
+  const early = request("late");
+  assert.is(await second.restore(owner, "c", early), early);
+  first.remember(owner, "c", { tool_calls: [callOf("late")], extra_content: "s" });
+  await until("the signature to be stored", () => rows.size > 0);
+  now += 10_000;
+  const restored = await second.restore(owner, "c", request("late"));
+  assert.is(restored.messages[0]!["extra_content"], "s");
 });
 
 test.run();

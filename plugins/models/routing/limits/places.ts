@@ -38,6 +38,7 @@ export class Places {
   take(signal?: AbortSignal): Place | Promise<Place | undefined> {
     const { max } = this.#options;
     if (max === undefined) return this.#occupy();
+    if (signal?.aborted) return Promise.resolve(undefined);
     const workers = this.#options.workers?.();
     if (workers) return this.#takeShared(workers, max, signal);
     return this.inFlight < max ? this.#occupy() : this.#wait(signal);
@@ -46,8 +47,7 @@ export class Places {
   #wait(signal?: AbortSignal): Promise<Place | undefined> {
     return new Promise((resolve) => {
       const waiter = (isGranted: boolean) => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", giveUp);
+        cancel();
         resolve(isGranted ? this.#occupy() : undefined);
       };
       const giveUp = () => {
@@ -55,8 +55,7 @@ export class Places {
         if (index !== -1) this.#waiters.splice(index, 1);
         waiter(false);
       };
-      const timer = setTimeout(giveUp, this.#options.queueMs);
-      signal?.addEventListener("abort", giveUp, { once: true });
+      const cancel = onTimeoutOrAbort(giveUp, this.#options.queueMs, signal);
       this.#waiters.push(waiter);
     });
   }
@@ -69,12 +68,9 @@ export class Places {
     const place = workers.place(`channel:${this.#options.name}`, max);
     this.#queuedAtWorkers++;
     const isGranted = await new Promise<boolean>((resolve) => {
-      const giveUp = () => resolve(false);
-      const timer = setTimeout(giveUp, this.#options.queueMs);
-      signal?.addEventListener("abort", giveUp, { once: true });
+      const cancel = onTimeoutOrAbort(() => resolve(false), this.#options.queueMs, signal);
       void place.granted.then(() => {
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", giveUp);
+        cancel();
         resolve(true);
       });
     });
@@ -94,6 +90,21 @@ export class Places {
     this.inFlight--;
     this.#waiters.shift()?.(true);
   }
+}
+
+/** Calls `giveUp` once, after `ms` or when `signal` aborts, unless the result is called before. */
+function onTimeoutOrAbort(giveUp: () => void, ms: number, signal?: AbortSignal): () => void {
+  const cancel = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", end);
+  };
+  const end = () => {
+    cancel();
+    giveUp();
+  };
+  const timer = setTimeout(end, ms);
+  signal?.addEventListener("abort", end, { once: true });
+  return cancel;
 }
 
 /** An object, because there is one for each request and a closure takes twice the memory. */
