@@ -39,7 +39,9 @@ export class RefusedAttempts {
     return this.#writeCounts(this.#counters);
   }
 
-  /** Starts a new span, before it writes the counts of the previous one, so that concurrent attempts are counted together. */
+  /**
+   * Starts a new span, before it writes the counts of the previous one, so that concurrent attempts are counted together.
+   */
   #startSpan(span: number): Promise<void> {
     const previousCounters = this.#counters;
     this.#span = span;

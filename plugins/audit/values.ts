@@ -28,7 +28,10 @@ export function compare(before: unknown, after: unknown, key = ""): Difference[]
   );
 }
 
-/** Summarises a deleted entry: keeps its plain values, and only the lengths of its lists, so that a session's messages do not stay. */
+/**
+ * Summarises a deleted entry: keeps its plain values, and only the lengths of its lists, so that a session's messages do
+ * not stay.
+ */
 export function summarize(value: unknown): unknown {
   if (Array.isArray(value)) return `${value.length} items`;
   const members = membersOf(value);

@@ -12,7 +12,10 @@ export interface RequestOptions {
 }
 
 export interface GatewayClient {
-  /** Resolves with the response's JSON. Rejects with the message of an error response; if no gateway responds, the message says how to start one. */
+  /**
+   * Resolves with the response's JSON. Rejects with the message of an error response; if no gateway responds, the message
+   * says how to start one.
+   */
   request<T = unknown>(
     method: string,
     path: string,
@@ -156,7 +159,9 @@ export function createClient(options: ClientOptions): GatewayClient {
   return { request, stream };
 }
 
-/** True if a gateway sent the response, and not a proxy in front of it: then it has a request id, and its errors are JSON. */
+/**
+ * True if a gateway sent the response, and not a proxy in front of it: then it has a request id, and its errors are JSON.
+ */
 function isFromPortico(res: IncomingMessage): boolean {
   const isError = (res.statusCode ?? 0) >= 400;
   return res.headers["x-request-id"] !== undefined && (!isError || isJson(res));

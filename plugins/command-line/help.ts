@@ -23,7 +23,8 @@ export function helpFor(command: Command, path: readonly string[]): string {
       ...formatColumns(command.args.map((arg) => [arg.name.toUpperCase(), arg.description ?? ""])),
     );
   }
-  // A command's own option replaces the common one of that name. For `--url`, the help says how to pass the gateway's address.
+  // A command's own option replaces the common one of that name. For `--url`, the help says how to pass the gateway's
+  // address.
   const ownOptions = Object.entries(command.options ?? {}).map(
     ([name, spec]): [string, OptionSpec] =>
       name === "url"

@@ -10,7 +10,10 @@ import tls from "node:tls";
 const UNTRUSTED =
   "its certificate is not trusted: pass the gateway's --home, or set NODE_EXTRA_CA_CERTS to the file of its authority";
 
-/** Returns a function that opens requests. Besides certificates of known authorities, it trusts the one in the file `cert`, regardless of issuer and age. */
+/**
+ * Returns a function that opens requests. Besides certificates of known authorities, it trusts the one in the file `cert`,
+ * regardless of issuer and age.
+ */
 export function requestTrusting(cert: string | undefined) {
   const fingerprint = cert === undefined ? undefined : readFingerprint(cert);
   return (url: URL, options: RequestOptions, respond: (res: IncomingMessage) => void) =>
@@ -39,7 +42,10 @@ function connectTrusting(fingerprint: string | undefined) {
   };
 }
 
-/** Returns the fingerprint of the certificate in a file. Throws if the file is unreadable; the gateway then still uses its earlier certificate. */
+/**
+ * Returns the fingerprint of the certificate in a file. Throws if the file is unreadable; the gateway then still uses its
+ * earlier certificate.
+ */
 function readFingerprint(file: string): string {
   try {
     return new X509Certificate(readFileSync(file)).fingerprint256;

@@ -1,4 +1,6 @@
-/** The face `portico/command-line`: commands of plugins, checks of `portico doctor`, and templates of `portico plugins new`. */
+/**
+ * The face `portico/command-line`: commands of plugins, checks of `portico doctor`, and templates of `portico plugins new`.
+ */
 import type { Socket } from "node:net";
 import type { ConfigSchemas } from "portico";
 import type { Command } from "./command.ts";

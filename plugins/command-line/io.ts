@@ -40,7 +40,10 @@ export function createIo({ program, parsed, gateway, terminal }: IoOptions): Com
   return io;
 }
 
-/** Returns the home that the options select. `--workspace` counts only as a string, because a command may have a flag of that name. */
+/**
+ * Returns the home that the options select. `--workspace` counts only as a string, because a command may have a flag of
+ * that name.
+ */
 export function homeOptions({ options }: Parsed): HomeOptions {
   const { home, config, workspace } = options as HomeOptions;
   return { home, config, workspace: typeof workspace === "string" ? workspace : undefined };

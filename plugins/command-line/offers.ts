@@ -1,4 +1,6 @@
-/** Contributions of plugins to the command line, besides commands. Templates and checks work without the plugin's `setup`. */
+/**
+ * Contributions of plugins to the command line, besides commands. Templates and checks work without the plugin's `setup`.
+ */
 import type { Paths } from "portico";
 import type { GatewayClient } from "./client.ts";
 

@@ -22,7 +22,10 @@ const RANK: Record<AddressKind, number> = {
 const ranges = (...list: string[]): [IPv4 | IPv6, number][] =>
   list.map((range) => ipaddr.parseCIDR(range));
 
-/** Creates the ranges in the order of their checks. An address outside all of them is private. They are created at first use, since a start needs none. */
+/**
+ * Creates the ranges in the order of their checks. An address outside all of them is private. They are created at first
+ * use, since a start needs none.
+ */
 const createRanges = (): Record<AddressKind, [IPv4 | IPv6, number][]> => ({
   metadata: ranges(
     // AWS's EC2 and ECS endpoints, Azure's wire server, Alibaba, Oracle.
@@ -110,7 +113,10 @@ function kindOfV6(address: IPv6): AddressKind {
   return embedded.map(kindOfAddress).reduce(moreRestricted, ownKind);
 }
 
-/** Parses an address without its zone (`fe80::1%eth0`). Returns `undefined` for a text that Node does not accept as an IP address. */
+/**
+ * Parses an address without its zone (`fe80::1%eth0`). Returns `undefined` for a text that Node does not accept as an IP
+ * address.
+ */
 function parse(address: string): IPv4 | IPv6 | undefined {
   const withoutZone = address.replace(/%.*$/s, "");
   const version = isIP(withoutZone);

@@ -27,7 +27,9 @@ const HARMLESS_HEADERS = new Set([
 ]);
 const REDIRECT_STATUSES = new Set([301, 302, 303, 307, 308]);
 
-/** Returns a `lookup` that answers with the checked addresses only, so that a second DNS answer cannot change the target. */
+/**
+ * Returns a `lookup` that answers with the checked addresses only, so that a second DNS answer cannot change the target.
+ */
 export function pinnedLookup(addresses: readonly ResolvedAddress[]): LookupFunction {
   return (_hostname, options, done) => {
     const family = options.family === 4 || options.family === 6 ? options.family : undefined;

@@ -1,4 +1,7 @@
-/** `portico/egress`: the policy on the hosts that the gateway may reach, a guarded fetch, and a filtering proxy for browsers. */
+/**
+ * `portico/egress`: the policy on the hosts that the gateway may reach, a guarded fetch, and a filtering proxy for
+ * browsers.
+ */
 export { createDecompressor } from "./decompressor.ts";
 export { guardedFetch } from "./fetch.ts";
 export { createOwnerGuard } from "./owner-guard.ts";

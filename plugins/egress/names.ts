@@ -2,7 +2,10 @@
 import { isIP } from "node:net";
 import { parseUrl } from "portico/strings";
 
-/** Normalises the spelling of `url.hostname`: removes brackets and trailing dots (`[::1]` → `::1`, `LOCALHOST.` → `localhost`). */
+/**
+ * Normalises the spelling of `url.hostname`: removes brackets and trailing dots (`[::1]` → `::1`, `LOCALHOST.` →
+ * `localhost`).
+ */
 export function plainHost(host: string): string {
   const lower = host.toLowerCase();
   if (lower.startsWith("[") && lower.endsWith("]")) return lower.slice(1, -1);
@@ -19,7 +22,10 @@ function plainPattern(pattern: string): string {
   return (isWildcard ? "*." : "") + plainHost(url?.hostname ?? name);
 }
 
-/** Matches a host against patterns: `example.com` is that name only, `*.example.com` every name below it (not itself), `*` every host. */
+/**
+ * Matches a host against patterns: `example.com` is that name only, `*.example.com` every name below it (not itself), `*`
+ * every host.
+ */
 export function matchesHost(host: string, patterns: readonly string[]): boolean {
   return patterns.some((raw) => {
     const pattern = plainPattern(raw);

@@ -10,7 +10,9 @@ import type { BlockReason, CheckedUrl, Guard, GuardOptions, ResolvedAddress } fr
 /** Debugging ports of managed browser profiles, first and last. */
 const DEBUG_PORTS = [18800, 18899] as const;
 
-/** Returns this machine's own addresses. A port of the gateway that is bound to all interfaces is reachable at each of them. */
+/**
+ * Returns this machine's own addresses. A port of the gateway that is bound to all interfaces is reachable at each of them.
+ */
 function ownAddresses(): Set<string> {
   const addresses = new Set<string>();
   for (const list of Object.values(networkInterfaces()))
@@ -166,7 +168,9 @@ function destinationOf(url: URL): Destination {
   return { host: plainHost(url.hostname), port: portOf(url), origin: url.origin };
 }
 
-/** Parses a host and port as a URL, which normalises every spelling of an address (octal, hexadecimal, short, full-width). */
+/**
+ * Parses a host and port as a URL, which normalises every spelling of an address (octal, hexadecimal, short, full-width).
+ */
 function urlOfHost(host: string, port: number): URL | undefined {
   if (!(port > 0 && port < 65536)) return undefined;
   const bracketed = isIP(host) === 6 ? `[${host}]` : host;

@@ -8,7 +8,10 @@ import { errors } from "./errors.ts";
 export const tooLargeError = (maxBytes: number) =>
   errors.responseTooLarge({ maxBytes }, { details: { maxBytes } });
 
-/** Reads the whole body, decoded. Rejects if it is larger than `maxBytes`, or ends before its length, last chunk or compressed data do. */
+/**
+ * Reads the whole body, decoded. Rejects if it is larger than `maxBytes`, or ends before its length, last chunk or
+ * compressed data do.
+ */
 export async function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -49,7 +52,10 @@ export async function decodeBody(message: IncomingMessage): Promise<Readable> {
   return message.pipe(decoder);
 }
 
-/** Returns the first byte of the body without consuming it, or undefined if the body is empty. The body may already be complete or cut off. */
+/**
+ * Returns the first byte of the body without consuming it, or undefined if the body is empty. The body may already be
+ * complete or cut off.
+ */
 async function firstByte(message: IncomingMessage): Promise<number | undefined> {
   await Promise.race([once(message, "readable"), finished(message, { cleanup: true })]);
   const first: Buffer | null = message.read(1);

@@ -1,6 +1,12 @@
-/** The destinations that a caller may reach. Each surface (browser profile, polls, images) has one policy, read again at each check. */
+/**
+ * The destinations that a caller may reach. Each surface (browser profile, polls, images) has one policy, read again at
+ * each check.
+ */
 export interface GuardPolicy {
-  /** Allows private, loopback and other non-public addresses. Metadata services, link-local addresses and the gateway's own ports are never allowed. */
+  /**
+   * Allows private, loopback and other non-public addresses. Metadata services, link-local addresses and the gateway's own
+   * ports are never allowed.
+   */
   allowPrivate: boolean;
   /** If it is not empty, only these hosts may be reached: a name, or `*.d` for the names below `d` (not `d` itself). */
   hostnameAllowlist?: readonly string[] | undefined;
@@ -35,9 +41,15 @@ export interface GuardOptions {
   resolve?: LookupAll | undefined;
   /** Returns the gateway's own ports (gateway, control, relay, proxies). The guard always adds 18800–18899. */
   ownPorts: () => readonly number[];
-  /** Returns further addresses at which these ports are forbidden, besides this machine's own: on a node, the gateway's address. */
+  /**
+   * Returns further addresses at which these ports are forbidden, besides this machine's own: on a node, the gateway's
+   * address.
+   */
   ownAddresses?: (() => readonly string[]) | undefined;
-  /** The error code of refusals. Default: `navigation_blocked`, which browser routes use; other surfaces use `address_blocked`. */
+  /**
+   * The error code of refusals. Default: `navigation_blocked`, which browser routes use; other surfaces use
+   * `address_blocked`.
+   */
   code?: "navigation_blocked" | "address_blocked" | undefined;
 }
 
@@ -53,7 +65,10 @@ export interface CheckedUrl {
  * `name_not_resolved`.
  */
 export interface Guard {
-  /** Performs the checks that need no DNS lookup: syntax, scheme, userinfo, allowlist, literal addresses, names that are private by form. */
+  /**
+   * Performs the checks that need no DNS lookup: syntax, scheme, userinfo, allowlist, literal addresses, names that are
+   * private by form.
+   */
   precheck(url: string | URL): URL;
   /** Performs `precheck`, then checks every address of the name. One forbidden address refuses the URL. */
   checkUrl(url: string | URL): Promise<CheckedUrl>;

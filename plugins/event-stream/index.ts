@@ -5,9 +5,15 @@ import { type Call, inBurst, type PluginContext } from "portico";
 export interface SseOptions {
   /** The silence in ms after which a comment is sent; default 15000, 0 for never. */
   keepAliveMs?: number;
-  /** The number of buffered bytes above which the client is disconnected, since a feed cannot wait for one reader. Default 1 MiB. */
+  /**
+   * The number of buffered bytes above which the client is disconnected, since a feed cannot wait for one reader. Default 1
+   * MiB.
+   */
   maxBufferedBytes?: number;
-  /** Ends the stream when the server begins to close, instead of using up its grace period; default true. Pass false for a stream that ends by itself. */
+  /**
+   * Ends the stream when the server begins to close, instead of using up its grace period; default true. Pass false for a
+   * stream that ends by itself.
+   */
   endOnClose?: boolean;
   headers?: Record<string, string>;
 }

@@ -1,4 +1,7 @@
-/** Checks values against JSON Schemas that clients and servers send. The schemas are interpreted, never compiled to code, and the time is bounded. */
+/**
+ * Checks values against JSON Schemas that clients and servers send. The schemas are interpreted, never compiled to code,
+ * and the time is bounded.
+ */
 import { type OutputUnit, type Schema, type SchemaDraft, Validator } from "@cfworker/json-schema";
 import { runBounded } from "portico";
 import { loadEngine } from "./pattern.ts";

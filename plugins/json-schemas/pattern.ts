@@ -1,4 +1,6 @@
-/** Regular expressions from outside, in an engine whose time is linear in the text. This is the only importer of `re2js`. */
+/**
+ * Regular expressions from outside, in an engine whose time is linear in the text. This is the only importer of `re2js`.
+ */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
 
@@ -29,7 +31,9 @@ export function compilePattern(source: string): Pattern {
   return (text) => compiled.matcher(text.slice(0, MAX_TEXT_CHARS)).find();
 }
 
-/** Compiles a pattern in the syntax of JavaScript (`\u0041`, `\/`), which JSON Schemas use. Throws as `compilePattern` does. */
+/**
+ * Compiles a pattern in the syntax of JavaScript (`\u0041`, `\/`), which JSON Schemas use. Throws as `compilePattern` does.
+ */
 export function compileScriptPattern(source: string): Pattern {
   return compilePattern(loadEngine().translateRegExp(source));
 }

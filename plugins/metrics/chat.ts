@@ -1,4 +1,7 @@
-/** Metrics of chat by channel, counted when each request ends. There is no label for models, because clients choose their names without limit. */
+/**
+ * Metrics of chat by channel, counted when each request ends. There is no label for models, because clients choose their
+ * names without limit.
+ */
 import type { ChatRecord } from "portico/models";
 import type { MetricFamily, MetricSource } from "portico/metrics";
 import { counter } from "./families.ts";

@@ -10,7 +10,8 @@ export interface Histogram {
 }
 
 export function createHistogram(): Histogram {
-  // The sum is -0 instead of 0, because V8 stores 0 as a small integer. With the first fraction, the histogram's shape would
+  // The sum is -0 instead of 0, because V8 stores 0 as a small integer. With the first fraction, the histogram's shape
+  // would
   // then change, and V8 would repeatedly discard and recompile the code that stores histograms in tallies.
   return { counts: new Float64Array(BOUNDS.length + 1), sum: -0 };
 }

@@ -6,7 +6,9 @@ declare module "portico" {
   }
 }
 
-/** A source of metrics, called at each scrape. If it throws or takes longer than 5 s, the scrape omits it and reports that. */
+/**
+ * A source of metrics, called at each scrape. If it throws or takes longer than 5 s, the scrape omits it and reports that.
+ */
 export interface MetricSource {
   /** `[a-z][a-z0-9_]*`, for the log and `portico_metrics_source_up`. */
   name: string;

@@ -8,7 +8,9 @@ import { createHistogram, type Histogram, observe, toSamples } from "./histogram
 
 type Labels = Record<string, string>;
 
-/** The values of a family, by the JSON of their labels. There are few, because no label holds a name that clients choose. */
+/**
+ * The values of a family, by the JSON of their labels. There are few, because no label holds a name that clients choose.
+ */
 type Counts = Map<string, { labels: Labels; value: number }>;
 
 /** The counts as plain data, which survives a reload of the plugin. */

@@ -51,7 +51,9 @@ export interface NodeStatus {
 
 /** In the process of `portico node`. */
 export interface NodeHostService {
-  /** Connects, and reconnects whenever the connection ends. Rejects if the gateway refuses this node at the first attempt. */
+  /**
+   * Connects, and reconnects whenever the connection ends. Rejects if the gateway refuses this node at the first attempt.
+   */
   connect(options: NodeHostOptions): Promise<void>;
 }
 

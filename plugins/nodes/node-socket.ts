@@ -98,7 +98,9 @@ export class NodeSocket<M = unknown> {
     return this.#socket.readyState === this.#socket.OPEN;
   }
 
-  /** Resolves when the message has been written to the socket. Never rejects: `closed` reports the end of the connection. */
+  /**
+   * Resolves when the message has been written to the socket. Never rejects: `closed` reports the end of the connection.
+   */
   send(message: object): Promise<void> {
     return this.#send(JSON.stringify(message));
   }
@@ -115,7 +117,10 @@ export class NodeSocket<M = unknown> {
     });
   }
 
-  /** Sends a file in parts, each after the previous one is written. Resolves with false if the connection ended or the receiver cancelled. */
+  /**
+   * Sends a file in parts, each after the previous one is written. Resolves with false if the connection ended or the
+   * receiver cancelled.
+   */
   async stream(
     id: number,
     stream: number,

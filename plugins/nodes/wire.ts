@@ -12,7 +12,9 @@ export const PATH = "/nodes/connect";
 export const HEADER = {
   protocol: "x-portico-node-protocol",
   name: "x-portico-node-name",
-  /** Generated once per home. A node that reconnects replaces its old connection; another node with the same name cannot. */
+  /**
+   * Generated once per home. A node that reconnects replaces its old connection; another node with the same name cannot.
+   */
   identity: "x-portico-node-id",
 };
 export const NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._-]{0,62}$/u;
@@ -151,7 +153,9 @@ interface FileRule {
   name?: string;
 }
 
-/** Routes that answer with a file: the location of its path in the body, and the file's directory below the temporary root. */
+/**
+ * Routes that answer with a file: the location of its path in the body, and the file's directory below the temporary root.
+ */
 export const FILE_RESPONSES: Readonly<Record<string, FileRule>> = {
   "POST /screenshot": { at: ["path"], dir: "screenshots", wanted: false },
   "GET /snapshot": { at: ["path"], dir: "screenshots", wanted: false },

@@ -143,7 +143,10 @@ async function describeParameters({ path, query, params }: RouteInfo): Promise<o
 const fieldsOf = (schema: TSchema | undefined): Record<string, TSchema> =>
   schema?.["properties"] ?? {};
 
-/** Returns the operation's id: `getA`, `getAById` for `/a/:id`, `getARest` for `/a/*`, with the server's name unless it is the gateway's own. */
+/**
+ * Returns the operation's id: `getA`, `getAById` for `/a/:id`, `getARest` for `/a/*`, with the server's name unless it is
+ * the gateway's own.
+ */
 function operationId(method: string, path: string, server: string): string {
   const pathName = path.replace(/:(\w+)\??/g, "By-$1").replace(/\*/g, "rest");
   const words = pathName

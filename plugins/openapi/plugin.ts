@@ -18,7 +18,8 @@ export default definePlugin({
       const names = servers.map((known) => known.server).join(", ");
       throw errors.unknownServer({ server: String(server), names }, { param: "server" });
     };
-    // Only the first worker knows all routes, because it runs the servers that exist once per machine, such as the browser's.
+    // Only the first worker knows all routes, because it runs the servers that exist once per machine, such as the
+    // browser's.
     const workers = ctx.find("workers");
     const isFirst = workers === undefined || workers.index === 0;
     if (workers && isFirst)

@@ -1,4 +1,7 @@
-/** Decodes bytes to text. The encoding comes from the byte order mark or the zeros of UTF-16, then the content type, then the document's declaration. */
+/**
+ * Decodes bytes to text. The encoding comes from the byte order mark or the zeros of UTF-16, then the content type, then
+ * the document's declaration.
+ */
 
 function createDecoder(label: string, fatal: boolean) {
   try {
@@ -18,7 +21,10 @@ function detectByFirstBytes(bytes: Buffer): string | undefined {
   return undefined;
 }
 
-/** Returns the encoding that the document declares. UTF-16 becomes UTF-8, since a declaration that is readable byte by byte cannot be UTF-16. */
+/**
+ * Returns the encoding that the document declares. UTF-16 becomes UTF-8, since a declaration that is readable byte by byte
+ * cannot be UTF-16.
+ */
 function declaredEncoding(bytes: Buffer): string | undefined {
   const head = bytes.subarray(0, 1_024).toString("latin1");
   const label =
@@ -37,7 +43,10 @@ export function encodingOf(bytes: Buffer, contentType = ""): string {
   );
 }
 
-/** Decodes a document in its stated encoding. If that is UTF-8 or missing and the bytes are invalid, decodes them as Windows-1252. */
+/**
+ * Decodes a document in its stated encoding. If that is UTF-8 or missing and the bytes are invalid, decodes them as
+ * Windows-1252.
+ */
 export function decodeText(bytes: Buffer, contentType = ""): string {
   const label = encodingOf(bytes, contentType);
   const isUtf8 = /^utf-?8$/i.test(label);

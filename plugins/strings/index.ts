@@ -1,4 +1,7 @@
-/** `portico/strings`: functions for shortening, decoding and masking texts, patterns of names, maps by name, values of a query, entity tags, and URLs. */
+/**
+ * `portico/strings`: functions for shortening, decoding and masking texts, patterns of names, maps by name, values of a
+ * query, entity tags, and URLs.
+ */
 export { clip, shorten } from "./clip.ts";
 export { decodeText, encodingOf } from "./decode.ts";
 export { maskNamed } from "./mask.ts";

@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { shorten } from "./clip.ts";
 
-/** Returns a `refuse` function for a map by name. Its message about an invalid name continues a sentence that begins with the map's key. */
+/**
+ * Returns a `refuse` function for a map by name. Its message about an invalid name continues a sentence that begins with
+ * the map's key.
+ */
 export function refuseNames(fits: RegExp, expected: string): (map: unknown) => string | undefined {
   return (map) => {
     const invalidName = Object.keys(Object(map) as object).find((name) => !fits.test(name));

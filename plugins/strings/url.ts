@@ -1,4 +1,7 @@
-/** The schema options of an http or https address. The pattern requires a host, since the format alone would accept `http:///path`, whose host is then `path`. */
+/**
+ * The schema options of an http or https address. The pattern requires a host, since the format alone would accept
+ * `http:///path`, whose host is then `path`.
+ */
 export const WEB_ADDRESS = {
   pattern: "^https?://[^/]",
   format: "uri",

@@ -73,7 +73,10 @@ export function turnSpan(turn: Events["agent:completed"], endedAt: number): Span
   });
 }
 
-/** Creates the span of a failed attempt at a turn. If another attempt follows, it is a child of the turn's span, which is sent when the turn ends. */
+/**
+ * Creates the span of a failed attempt at a turn. If another attempt follows, it is a child of the turn's span, which is
+ * sent when the turn ends.
+ */
 export function failedTurnSpan(turn: Events["agent:failed"], endedAt: number): Span {
   const { traceId, spanId } = deriveIds(turn.turnId);
   return createSpan({

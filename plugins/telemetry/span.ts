@@ -41,7 +41,10 @@ export function placeBelow(traceparent: string | undefined): SpanFields["place"]
   return traceId === undefined ? undefined : { traceId, parentSpanId };
 }
 
-/** Shortens a text and replaces a halved character, since callers choose some texts, and collectors refuse long or malformed ones. */
+/**
+ * Shortens a text and replaces a halved character, since callers choose some texts, and collectors refuse long or malformed
+ * ones.
+ */
 const shortenText = (text: string): string => Buffer.from(text.slice(0, MAX_CHARACTERS)).toString();
 
 const nanoseconds = (ms: number): string => `${BigInt(Math.round(ms * 1000)) * 1000n}`;

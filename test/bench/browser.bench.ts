@@ -1,4 +1,6 @@
-/** Compares the control API with direct use of playwright-core, in alternation on the same pages, each with its own browser. */
+/**
+ * Compares the control API with direct use of playwright-core, in alternation on the same pages, each with its own browser.
+ */
 import { chromium, type Page } from "playwright-core";
 import { BROWSER_CONFIG, findControl } from "./compare/areas/browser.ts";
 import { build, end, startBuilt } from "./harness/built.ts";

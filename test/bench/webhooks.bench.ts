@@ -16,7 +16,10 @@ import { median, ratios } from "./harness/measure.ts";
 import type { Bench, Figure } from "./run.ts";
 
 const ROUNDS = 20;
-/** The warm-up requests of each server by connections. V8 optimises after many calls, which a gateway that runs for days has had. */
+/**
+ * The warm-up requests of each server by connections. V8 optimises after many calls, which a gateway that runs for days has
+ * had.
+ */
 const WARM_UP = { 1: 5_000, 64: 20_000 };
 
 export default async function bench(): Promise<Bench> {

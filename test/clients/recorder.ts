@@ -37,7 +37,9 @@ export function recordingOf(program: ClientProgram): string {
   return `${words.join("-")}.json`;
 }
 
-/** Writes the requests over one upstream. Those over others differ only in ids, and in the program's treatment of the model. */
+/**
+ * Writes the requests over one upstream. Those over others differ only in ids, and in the program's treatment of the model.
+ */
 export function writeRecording(program: ClientProgram, { requests }: Recorder, work: string): void {
   mkdirSync(recordingsDir, { recursive: true });
   const text = JSON.stringify(requests, null, 1).replaceAll(work, "/work");

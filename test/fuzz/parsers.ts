@@ -1,4 +1,7 @@
-/** Parsers of text from outside, each with typical samples. They may refuse a text with an error, but must never crash or hang. */
+/**
+ * Parsers of text from outside, each with typical samples. They may refuse a text with an error, but must never crash or
+ * hang.
+ */
 import { parseDataUrl, createSseParser } from "portico/provider";
 import { parseDuration } from "portico/schedules";
 import { didYouMean, parseNetworks } from "portico";

@@ -39,7 +39,9 @@ export function fuzzResponses(random: Random, count: number): string[] {
   return findings;
 }
 
-/** RFC 9112, 6.3: a repeated equal length is valid; a transfer coding overrides a length, and the connection is then closed. */
+/**
+ * RFC 9112, 6.3: a repeated equal length is valid; a transfer coding overrides a length, and the connection is then closed.
+ */
 const isLengthThatCounts = ({ headers, reusable }: Reading): boolean =>
   /"content-length":"(\d+)(,\s*\1)+"/.test(headers) ||
   (headers.includes('"transfer-encoding"') && !reusable);

@@ -17,7 +17,10 @@ const CHECKS = [
   "status_code_conformance",
 ];
 
-/** The excluded routes of each server: those that do not end by themselves, change the gateway, or end the browser under test. */
+/**
+ * The excluded routes of each server: those that do not end by themselves, change the gateway, or end the browser under
+ * test.
+ */
 const EXCLUDED = {
   gateway:
     "(/tail|/events|/samples|/dashboard/browser|/kernel/plugins/.*/|/kernel/hooks/.*/|/kernel/config|/hooks)",

@@ -17,7 +17,10 @@ export async function freePort(...neighbours: number[]): Promise<number> {
   }
 }
 
-/** Reserves a port for this process by a file in the run's shared temporary directory. Returns false if another process has reserved it. */
+/**
+ * Reserves a port for this process by a file in the run's shared temporary directory. Returns false if another process has
+ * reserved it.
+ */
 function reservePort(port: number): boolean {
   if (process.env["PORTICO_TEST_BUNDLE"] === undefined) return true;
   try {

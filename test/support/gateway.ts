@@ -1,4 +1,6 @@
-/** Gateways for tests, in this process or in a process of their own. Each has its own home, which is removed when it stops. */
+/**
+ * Gateways for tests, in this process or in a process of their own. Each has its own home, which is removed when it stops.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -24,7 +24,10 @@ async function cpuMsAwaited<T>(input: T, work: (input: T) => Promise<unknown>): 
   return process.cpuUsage(before).user / 1_000;
 }
 
-/** The number of rounds over the bound before the test fails, since the compiler or the garbage collector may disturb a round. */
+/**
+ * The number of rounds over the bound before the test fails, since the compiler or the garbage collector may disturb a
+ * round.
+ */
 const ROUNDS = 4;
 
 /** The shortest measurement of each size so far. */

@@ -18,7 +18,10 @@ import { type FileResult, runBatch, stopBatches } from "./runner/run-batch.ts";
 const root = join(import.meta.dirname, "..");
 /** The time limit of a file that hangs. It is long, because on a busy core some files take minutes. */
 const fileTimeoutMs = 600_000;
-/** The number of concurrent batches: three per core, since files wait for processes, timers and disks. More would need much memory. */
+/**
+ * The number of concurrent batches: three per core, since files wait for processes, timers and disks. More would need much
+ * memory.
+ */
 const concurrency = Number(
   process.env["PORTICO_TEST_JOBS"] ?? Math.min(3 * availableParallelism(), 12),
 );

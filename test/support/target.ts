@@ -48,7 +48,10 @@ export async function refusedParam(work: Promise<unknown>): Promise<string | und
   throw new Error("was not refused");
 }
 
-/** Returns a recoder for a request's stream: from its provider's format to the form that a client of OpenAI's format receives. */
+/**
+ * Returns a recoder for a request's stream: from its provider's format to the form that a client of OpenAI's format
+ * receives.
+ */
 export function recode(
   { parts }: { parts?(sent: WireRequest, target: Target): PartDecoder },
   sent: WireRequest,

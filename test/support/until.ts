@@ -73,7 +73,10 @@ export async function untilRight<T>(
   return value as T;
 }
 
-/** Resolves with the text of a stream when it matches, since one write may arrive in parts. Rejects if the stream ends before. */
+/**
+ * Resolves with the text of a stream when it matches, since one write may arrive in parts. Rejects if the stream ends
+ * before.
+ */
 export function waitForText(stream: Readable, pattern: string | RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";

@@ -26,7 +26,10 @@ const handler: HookHandler<Alert> = async (event, ctx) => {
 
 export default handler;
 
-/** Returns the text of an alert and its subject, or undefined if a retry follows. Alerts about the same subject are limited in rate. */
+/**
+ * Returns the text of an alert and its subject, or undefined if a retry follows. Alerts about the same subject are limited
+ * in rate.
+ */
 function createAlert(event: HookEvent<Alert>): { subject: string; text: string } | undefined {
   switch (event.name) {
     case "channel:resting": {

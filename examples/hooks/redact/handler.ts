@@ -3,7 +3,9 @@ import { redact } from "./patterns.ts";
 
 /** The end of each stream's text that may be the beginning of a text to redact. */
 const pendingEnds = new Map<string, string>();
-/** The maximum number of stored ends. A stream whose client disconnects has no final piece, so the oldest ends are dropped. */
+/**
+ * The maximum number of stored ends. A stream whose client disconnects has no final piece, so the oldest ends are dropped.
+ */
 const MAX_STREAMS = 10_000;
 /** The maximum length of a withheld text. A longer word is sent at once. */
 const MAX_WITHHELD = 4096;

@@ -48,7 +48,10 @@ export async function serve(
   }
 }
 
-/** Stops the gateway of a worker when the primary process asks for it. A worker ignores signals, because Ctrl-C reaches all processes. */
+/**
+ * Stops the gateway of a worker when the primary process asks for it. A worker ignores signals, because Ctrl-C reaches all
+ * processes.
+ */
 async function stopWithPrimary(
   link: ProcessLink,
   gateway: () => StartedGateway | undefined,
@@ -83,7 +86,10 @@ function createBatchedWriter(out: NodeJS.WriteStream, isShared: boolean): (line:
   };
 }
 
-/** Handles uncaught errors. An extension's error is only reported; the gateway's own stops the process, because its state is unknown. */
+/**
+ * Handles uncaught errors. An extension's error is only reported; the gateway's own stops the process, because its state is
+ * unknown.
+ */
 function catchStrayErrors(
   { owner }: Program,
   gateway: () => StartedGateway | undefined,

@@ -58,7 +58,10 @@ export function proxyFor(url: string | URL, env: ProxyEnvironment): URL | undefi
   return parseProxy(proxy.value, proxy.name);
 }
 
-/** Matches an entry of `NO_PROXY`: `*`, a name (with its subdomains; also as `.name` and `*.name`), an address or a network, each with or without a port. */
+/**
+ * Matches an entry of `NO_PROXY`: `*`, a name (with its subdomains; also as `.name` and `*.name`), an address or a network,
+ * each with or without a port.
+ */
 function isException(entry: string, host: string, port: string): boolean {
   if (entry === "*") return true;
   const colon = entry.lastIndexOf(":");

@@ -74,7 +74,9 @@ function closeClient(client: Socket, code: number | undefined): void {
   client.resume();
 }
 
-/** Starts a proxy on a free port of 127.0.0.1. Each browser profile needs its own, since only the port distinguishes them. */
+/**
+ * Starts a proxy on a free port of 127.0.0.1. Each browser profile needs its own, since only the port distinguishes them.
+ */
 export async function startEgressProxy(options: EgressProxyOptions): Promise<EgressProxy> {
   const proxy = new SocksProxy(options);
   await proxy.listen();

@@ -67,7 +67,10 @@ export class HandshakeReader {
     return bytes;
   }
 
-  /** Takes the bytes up to and including the delimiter. Rejects with `ProtocolError` if more than `maxBytes` arrive without it. */
+  /**
+   * Takes the bytes up to and including the delimiter. Rejects with `ProtocolError` if more than `maxBytes` arrive without
+   * it.
+   */
   async takeUntil(delimiter: string, maxBytes: number): Promise<Buffer> {
     for (;;) {
       const at = this.#buffer.indexOf(delimiter);

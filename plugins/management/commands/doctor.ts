@@ -1,4 +1,6 @@
-/** `portico doctor`. It is not derived from a route, since it works without a gateway; if one is running, it checks more. */
+/**
+ * `portico doctor`. It is not derived from a route, since it works without a gateway; if one is running, it checks more.
+ */
 import { checkHook } from "../hooks/check.ts";
 import { type ConfigProblem, type HomeOnDisk, isPorticoError, problemText } from "portico";
 import type {

@@ -2,7 +2,10 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
-/** Returns a tsconfig.json for a directory outside the package, in which `import type … from "portico"` resolves to this installation. */
+/**
+ * Returns a tsconfig.json for a directory outside the package, in which `import type … from "portico"` resolves to this
+ * installation.
+ */
 export function editorConfig(packageDir: string): string {
   const compilerOptions = {
     target: "es2023",

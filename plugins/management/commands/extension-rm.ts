@@ -35,7 +35,10 @@ export function removeCommand(kind: "hooks" | "plugins"): Command {
   };
 }
 
-/** Finds the extension's directory in the root that takes precedence. If its name differs from its directory's, only the gateway knows it. */
+/**
+ * Finds the extension's directory in the root that takes precedence. If its name differs from its directory's, only the
+ * gateway knows it.
+ */
 async function findDirectory(
   io: CommandIO,
   kind: "hooks" | "plugins",

@@ -30,7 +30,10 @@ export function writeHook(root: string, editorConfig: string, hook: NewHook): st
   return dir;
 }
 
-/** True if an installation in another directory wrote the file, so that an editor finds no types. Any other difference is the user's own edit. */
+/**
+ * True if an installation in another directory wrote the file, so that an editor finds no types. Any other difference is
+ * the user's own edit.
+ */
 function isStale(file: string, editorConfig: string): boolean {
   const withoutDirectories = (text: string) =>
     text.replace(/"(?:[^"]*\/)?(\.build\/types\/|node_modules\/@types)/g, '"$1');

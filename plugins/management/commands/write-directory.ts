@@ -1,7 +1,10 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
-/** Creates a directory with its files in one rename, so that a gateway that watches never reads a part of it. Throws if it exists. */
+/**
+ * Creates a directory with its files in one rename, so that a gateway that watches never reads a part of it. Throws if it
+ * exists.
+ */
 export function writeDirectory(dir: string, files: Readonly<Record<string, string>>): void {
   if (existsSync(dir))
     throw new Error(`${dir} already exists. Choose another name, or remove it first.`);

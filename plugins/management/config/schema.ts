@@ -17,7 +17,10 @@ interface Schema {
   required?: string[] | undefined;
 }
 
-/** Removes keys that have defaults from `required`. Nested schemas have been loosened before, since the reviver runs bottom up. */
+/**
+ * Removes keys that have defaults from `required`. Nested schemas have been loosened before, since the reviver runs bottom
+ * up.
+ */
 function loosen(schema: Schema): Schema {
   if (!Array.isArray(schema?.required)) return schema;
   const required = schema.required.filter((key) => !isFillable(schema.properties?.[key]));

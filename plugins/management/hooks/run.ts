@@ -17,7 +17,9 @@ export interface HookRunReport extends HookTrial {
   context: Record<string, unknown>;
 }
 
-/** Runs a hook. A failure of the handler is part of the report; rejects with `invalid_request_error` if the event is wrong. */
+/**
+ * Runs a hook. A failure of the handler is part of the report; rejects with `invalid_request_error` if the event is wrong.
+ */
 export async function runHook(
   { hooks, events }: Pick<Management, "events"> & { hooks: Pick<Management["hooks"], "tryOut"> },
   hook: string,

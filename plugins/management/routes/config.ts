@@ -179,7 +179,10 @@ function refuseMasked(value: unknown, param: string): void {
   if (isMasked(value)) throw errors.maskedValue({ param });
 }
 
-/** Converts errors of a change: a configuration that cannot load is the caller's fault, and a version conflict gets the changes since then. */
+/**
+ * Converts errors of a change: a configuration that cannot load is the caller's fault, and a version conflict gets the
+ * changes since then.
+ */
 function toRequestError(
   config: Config,
   call: Call,

@@ -49,7 +49,9 @@ export function mountGatewayRoutes(
   }));
 }
 
-/** Summarises the status of all workers. `count` is the configured number of workers, if there are several. Sorts `workers`. */
+/**
+ * Summarises the status of all workers. `count` is the configured number of workers, if there are several. Sorts `workers`.
+ */
 function summarizeGateway(
   gateway: Management,
   workers: WorkerStatus[],

@@ -81,7 +81,10 @@ export function acceptRelayedNodes(
   );
 }
 
-/** Runs in every other worker: relays a node to the first worker. Rejects with the first worker's error if it refuses the node. */
+/**
+ * Runs in every other worker: relays a node to the first worker. Rejects with the first worker's error if it refuses the
+ * node.
+ */
 export async function relayToFirstWorker(
   workers: Workers,
   announced: AnnouncedNode,
@@ -101,7 +104,10 @@ export async function relayToFirstWorker(
   socket.pipe(workerSocket).pipe(socket);
 }
 
-/** Resolves with undefined if the connection ends before the ticket is complete. It keeps one listener, because Node calls each new one at once. */
+/**
+ * Resolves with undefined if the connection ends before the ticket is complete. It keeps one listener, because Node calls
+ * each new one at once.
+ */
 function readTicket(socket: Socket): Promise<string | undefined> {
   return new Promise((resolve) => {
     const readCode = () => {

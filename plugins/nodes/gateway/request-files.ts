@@ -69,7 +69,10 @@ export async function packRequest(
   };
 }
 
-/** Removes and returns the path that the caller wants for a file. It is valid only on this machine, so the node does not receive it. */
+/**
+ * Removes and returns the path that the caller wants for a file. It is valid only on this machine, so the node does not
+ * receive it.
+ */
 function takePath(request: BrowserRequest): string | undefined {
   const { body, query } = request as {
     body?: Record<string, unknown>;

@@ -25,7 +25,10 @@ export interface Target {
 
 export const isSame = (a: Target, b: Target): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Builds the target again for each connection, because the settings may have changed. Rejects if they name no gateway, token or usable name. */
+/**
+ * Builds the target again for each connection, because the settings may have changed. Rejects if they name no gateway,
+ * token or usable name.
+ */
 export async function resolveTarget(
   { ctx, config }: HostContext,
   options: NodeHostOptions,

@@ -26,7 +26,10 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
   await directories.uploads.clear();
   let failures = 0;
 
-  /** Tries once. At the first attempt, rejects if a retry cannot help: the gateway refuses the node, or the settings are invalid. */
+  /**
+   * Tries once. At the first attempt, rejects if a retry cannot help: the gateway refuses the node, or the settings are
+   * invalid.
+   */
   async function tryConnect(isFirst: boolean): Promise<Connection | undefined> {
     let target: Target | undefined;
     try {
@@ -88,7 +91,10 @@ export async function startHost(parts: HostContext, options: NodeHostOptions): P
   void keepConnected(await connectWithRetries(true, true));
 }
 
-/** Matches Node's error codes for a certificate that is self-signed, expired, from an unknown authority, or for another name. */
+/**
+ * Matches Node's error codes for a certificate that is self-signed, expired, from an unknown authority, or for another
+ * name.
+ */
 const UNTRUSTED = /CERT|SIGNATURE|ISSUER|HOSTNAME_MISMATCH/;
 
 /** Returns a hint if the scheme may be wrong: `http` in the address while the gateway uses TLS, or the reverse. */
@@ -149,7 +155,10 @@ function explainRefusal({ status, message }: Refusal, target: Target, cause: unk
   }
 }
 
-/** Returns the delay in ms. It doubles with each failure, and half of it is random, so that nodes do not all reconnect to a restarted gateway at once. */
+/**
+ * Returns the delay in ms. It doubles with each failure, and half of it is random, so that nodes do not all reconnect to a
+ * restarted gateway at once.
+ */
 function backOff(failures: number): number {
   const maximum = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(failures, 10));
   return maximum / 2 + (Math.random() * maximum) / 2;

@@ -20,7 +20,10 @@ export class Outgoing {
     this.#log = log;
   }
 
-  /** Moves the file to a directory of its own, so that a later file of the same name does not replace it. Returns the new path. */
+  /**
+   * Moves the file to a directory of its own, so that a later file of the same name does not replace it. Returns the new
+   * path.
+   */
   async take(id: number, originalPath: string, isIrreplaceable: boolean): Promise<string> {
     const path = join(await this.#directory.create(), basename(originalPath));
     await rename(originalPath, path);

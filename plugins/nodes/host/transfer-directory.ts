@@ -8,7 +8,9 @@ export class TransferDirectory {
   readonly #name: string;
   readonly #retentionMs: number;
 
-  /** `name` is a directory below the temporary root `tmp`. Each `create` removes entries that are older than `retentionMs`. */
+  /**
+   * `name` is a directory below the temporary root `tmp`. Each `create` removes entries that are older than `retentionMs`.
+   */
   constructor(tmp: string, name: string, retentionMs: number) {
     this.#tmp = tmp;
     this.#name = name;

@@ -181,7 +181,10 @@ const cases: Record<string, Case> = {
   },
 };
 
-/** Runs the other process, with upstream and client. Each line on stdin is a case to run; the output line is the client's result. */
+/**
+ * Runs the other process, with upstream and client. Each line on stdin is a case to run; the output line is the client's
+ * result.
+ */
 async function runPeer(): Promise<void> {
   process.once("disconnect", () => process.exit());
   let body = Buffer.alloc(0);

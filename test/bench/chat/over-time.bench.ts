@@ -78,7 +78,9 @@ async function manyStreams(ours: Subject): Promise<Figure[]> {
   ];
 }
 
-/** Sends a 100 MB answer to a client that reads 1 MB/s. Ten seconds of it show whether the gateway buffers without limit. */
+/**
+ * Sends a 100 MB answer to a client that reads 1 MB/s. Ten seconds of it show whether the gateway buffers without limit.
+ */
 async function slowReader(ours: Subject): Promise<Figure[]> {
   await streamOnce(ours, { chunks: 200, delayMs: 0 });
   const before = residentMegabytes(ours.process.pid!);

@@ -44,7 +44,9 @@ export default async function bench(): Promise<{ name: string; figures: Figure[]
   }
 }
 
-/** Measures the time of a chunk from the upstream's write to the client's read, compared with a chunk that passes through. */
+/**
+ * Measures the time of a chunk from the upstream's write to the client's read, compared with a chunk that passes through.
+ */
 async function pace(gateway: BuiltGateway): Promise<Figure[]> {
   const delays: Record<Format, number[]> = { openai: [], anthropic: [], gemini: [] };
   for (let round = 0; round < 4; round++) {

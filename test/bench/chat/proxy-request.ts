@@ -1,9 +1,14 @@
-/** The checks that the benchmarks' own proxies perform on a request: the token, a chat body, a model of the channel `main`. */
+/**
+ * The checks that the benchmarks' own proxies perform on a request: the token, a chat body, a model of the channel `main`.
+ */
 import { timingSafeEqual } from "node:crypto";
 
 const AUTHORIZATION = "Bearer bench-token-0123456789";
 const expectedToken = Buffer.from(AUTHORIZATION);
-/** The API key of channels. No response contains a similar text, because then the gateway would search each event for the key. */
+/**
+ * The API key of channels. No response contains a similar text, because then the gateway would search each event for the
+ * key.
+ */
 export const BENCH_KEY = "sk-Vb4kX2mQ9tLw7Zd5";
 export const BENCH_HEADER = `authorization: ${AUTHORIZATION}\r\n`;
 

@@ -1,4 +1,6 @@
-/** Translations of the reference proxy for other formats' streams: it finds the text in the bytes, and copies it unchanged. */
+/**
+ * Translations of the reference proxy for other formats' streams: it finds the text in the bytes, and copies it unchanged.
+ */
 import { chunk, DONE } from "./raw-streams.ts";
 
 export interface Translation {

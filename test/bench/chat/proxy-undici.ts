@@ -5,7 +5,10 @@ import { type Dispatcher, Pool } from "undici";
 import { checkRequest } from "./proxy-request.ts";
 import type { Translation } from "./proxy-translate.ts";
 
-/** Starts the proxy, and sends its port to the parent process. `translation` applies to streams, which pass through without it. */
+/**
+ * Starts the proxy, and sends its port to the parent process. `translation` applies to streams, which pass through without
+ * it.
+ */
 export function undiciProxy(upstream: number, translation?: Translation): void {
   const pool = new Pool(`http://127.0.0.1:${upstream}`, {
     connections: null,

@@ -1,4 +1,7 @@
-/** Sends requests to an upstream over our client and over undici's in alternation, and the CPU time per request to the parent. */
+/**
+ * Sends requests to an upstream over our client and over undici's in alternation, and the CPU time per request to the
+ * parent.
+ */
 import { Pool } from "undici";
 import { createUpstreamClient } from "../../../plugins/models/upstream/http/upstream-client.ts";
 

@@ -11,7 +11,10 @@ interface Area<S extends Subject> {
   what: string;
   /** Prepares the work, once for each subject. Returns its round; the rounds of all subjects alternate. */
   begin(subject: S): Round | Promise<Round>;
-  /** The number of rounds, which must be even; default 16. For half of them, the processes are started in the opposite order. */
+  /**
+   * The number of rounds, which must be even; default 16. For half of them, the processes are started in the opposite
+   * order.
+   */
   rounds?: number;
   /** The number of rounds in each half that do not count; default 1. */
   warmUps?: number;

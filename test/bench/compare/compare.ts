@@ -104,7 +104,10 @@ async function collectReadings<S>(
   return readings;
 }
 
-/** Runs the rounds. Every second one has the opposite order, so that the after-effects of a subject do not always hit the same one. */
+/**
+ * Runs the rounds. Every second one has the opposite order, so that the after-effects of a subject do not always hit the
+ * same one.
+ */
 async function inTurn(
   subjects: readonly [Name, Round][],
   { warmUps, rounds }: { warmUps: number; rounds: number },

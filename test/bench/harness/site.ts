@@ -15,7 +15,10 @@ const server = require("node:http").createServer((req, res) => {
 server.listen(0, "127.0.0.1", () => parentPort.postMessage(server.address().port));
 `;
 
-/** Starts the site, and returns its address. `/` has 60 sections and a button `Press`, `/many` has 100 scripts. It ends with the process. */
+/**
+ * Starts the site, and returns its address. `/` has 60 sections and a button `Press`, `/many` has 100 scripts. It ends with
+ * the process.
+ */
 export async function startSite(): Promise<string> {
   const worker = new Worker(SITE, { eval: true });
   const port = await new Promise<number>((resolve, reject) =>

@@ -1,4 +1,6 @@
-/** The process under test of `http.bench.ts`. The argument `bare` selects node:http alone, `portico` the kernel's server. */
+/**
+ * The process under test of `http.bench.ts`. The argument `bare` selects node:http alone, `portico` the kernel's server.
+ */
 import { createConnectionLimit } from "../../../kernel/http/connection-limit.ts";
 import { createServer as createBare } from "node:http";
 import { Auth } from "../../../kernel/http/access/auth.ts";

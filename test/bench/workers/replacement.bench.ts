@@ -48,7 +48,10 @@ export default async function bench(): Promise<Bench> {
   }
 }
 
-/** Returns the processes that answer, when there are two. Each request uses a new connection, which go to the workers in turn. */
+/**
+ * Returns the processes that answer, when there are two. Each request uses a new connection, which go to the workers in
+ * turn.
+ */
 async function findWorkers({ port, token }: BuiltGateway, dead?: number): Promise<number[]> {
   const pids = new Set<number>();
   while (pids.size < 2) {

@@ -34,7 +34,9 @@ export const codex: ClientProgram = {
   }),
 };
 
-/** Uses a model for which Codex sends its tools in an `additional_tools` item, and runs JavaScript that the model writes. */
+/**
+ * Uses a model for which Codex sends its tools in an `additional_tools` item, and runs JavaScript that the model writes.
+ */
 export const codexWithCode: ClientProgram = {
   ...common,
   variant: "known model",

@@ -58,7 +58,9 @@ function python(script: string, { cache }: Place) {
   return { command: join(cache, "bin/python"), args: [join(scripts, script)] };
 }
 
-/** JavaScript resolves packages from the script's own directory, so the scripts are copied next to them (see `install.ts`). */
+/**
+ * JavaScript resolves packages from the script's own directory, so the scripts are copied next to them (see `install.ts`).
+ */
 function javascript(script: string, { cache }: Place) {
   return { command: process.execPath, args: [join(cache, "scripts", script)] };
 }

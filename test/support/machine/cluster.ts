@@ -15,7 +15,10 @@ const NOBODY = 65_534;
 /** The user that runs PostgreSQL's programs. */
 export const postgresUser = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
 
-/** Creates a cluster in `dir`, which then belongs to that user. `bin` is the directory of the server's programs. Returns the cluster's directory. */
+/**
+ * Creates a cluster in `dir`, which then belongs to that user. `bin` is the directory of the server's programs. Returns the
+ * cluster's directory.
+ */
 export async function makeCluster(bin: string, dir: string): Promise<string> {
   const { uid, gid } = postgresUser;
   const data = join(dir, "data");

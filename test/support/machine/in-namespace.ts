@@ -17,7 +17,10 @@ export const START_NETWORK =
   'for each in all default; do echo 1 > "/proc/sys/net/ipv6/conf/$each/disable_ipv6"; done 2>/dev/null; ip link set lo up';
 
 export interface NamespaceOptions {
-  /** The namespaces for `unshare`, besides those that make a user root: `n` for network (with its loopback up), `m` for mounts. */
+  /**
+   * The namespaces for `unshare`, besides those that make a user root: `n` for network (with its loopback up), `m` for
+   * mounts.
+   */
   kinds: string;
   /** The message if even root of a namespace lacks the permission. */
   needs: string;

@@ -19,7 +19,10 @@ const MEMORY = "/dev/shm";
 /** The required free memory, several times the peak of all tests together (browser profiles, PostgreSQL clusters). */
 const FREE_BYTES = 4 * 1024 ** 3;
 
-/** Returns a directory for this process, and a function that removes it. If `TMPDIR` is set, returns the system's directory, which stays. */
+/**
+ * Returns a directory for this process, and a function that removes it. If `TMPDIR` is set, returns the system's directory,
+ * which stays.
+ */
 export function runDir(): { dir: string; remove(): void } {
   const systemDir = { dir: tmpdir(), remove: () => {} };
   if (process.env["TMPDIR"]) return systemDir;

@@ -1,4 +1,6 @@
-/** A PostgreSQL server for the tests: in a temporary directory, on a socket and a free port, run by an unprivileged user. */
+/**
+ * A PostgreSQL server for the tests: in a temporary directory, on a socket and a free port, run by an unprivileged user.
+ */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chownSync, closeSync, existsSync, openSync, readFileSync } from "node:fs";

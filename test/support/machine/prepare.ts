@@ -56,7 +56,9 @@ export function prepareMachine(files: readonly string[]): void {
   if (files.some((file) => postgres.for.test(file)) && !findPostgres()) install(postgres);
 }
 
-/** Creates the cluster that the servers of these test files copy, in `bundle`. `temporary` is the run's temporary directory. */
+/**
+ * Creates the cluster that the servers of these test files copy, in `bundle`. `temporary` is the run's temporary directory.
+ */
 export async function preparePostgres(
   files: readonly string[],
   temporary: string,

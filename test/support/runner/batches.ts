@@ -77,14 +77,19 @@ export function takeShare(running: Iterable<Batch>): Batch | undefined {
   );
 }
 
-/** Returns the group of files that must run in one process, whatever their weight, or an empty string for all other files. */
+/**
+ * Returns the group of files that must run in one process, whatever their weight, or an empty string for all other files.
+ */
 function groupOf(file: string, text: string): string {
   if (needsOwnProcess.test(text)) return file;
   if (isVariant.test(text)) return dirname(file);
   return sharesBrowser.test(text) ? "browser" : "";
 }
 
-/** Returns the weight per file, rounded to a power of two, so that among similar batches the one with the most text comes first. */
+/**
+ * Returns the weight per file, rounded to a power of two, so that among similar batches the one with the most text comes
+ * first.
+ */
 const density = ({ weight, files }: WeighedBatch): number =>
   Math.round(Math.log2(weight / files.length));
 

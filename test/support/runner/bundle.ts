@@ -103,7 +103,10 @@ const facesOfPlugins: Plugin = {
   },
 };
 
-/** Requires a 7 MB CommonJS library instead of importing it, as the program does, because Node would scan its whole text for exports. */
+/**
+ * Requires a 7 MB CommonJS library instead of importing it, as the program does, because Node would scan its whole text for
+ * exports.
+ */
 const requiredLibrary: Plugin = {
   name: "required-library",
   setup({ onResolve, onLoad }) {

@@ -41,7 +41,9 @@ async function run(
   return results;
 }
 
-/** Runs files with the first time limit in which all of them complete their tests, since a process may take long to start. */
+/**
+ * Runs files with the first time limit in which all of them complete their tests, since a process may take long to start.
+ */
 async function withTimeForTests(
   texts: Record<string, string>,
 ): Promise<Record<string, FileResult>> {
@@ -57,7 +59,10 @@ const counts = (results: Record<string, FileResult>) =>
     Object.entries(results).map(([name, { passed, failed }]) => [name, `${passed} ${failed}`]),
   );
 
-/** Returns the stat line of a process, or an empty string if there is none. A process that has ended but was not reaped is in state Z. */
+/**
+ * Returns the stat line of a process, or an empty string if there is none. A process that has ended but was not reaped is
+ * in state Z.
+ */
 function statOf(pid: number): string {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8");

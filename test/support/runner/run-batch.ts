@@ -97,7 +97,9 @@ function endGroup(group: number | undefined): void {
   }
 }
 
-/** Parses uvu's summary. A file without one counts as a failure, and so does one that then ended with an error or too late. */
+/**
+ * Parses uvu's summary. A file without one counts as a failure, and so does one that then ended with an error or too late.
+ */
 function count(output: string, endedWell: boolean): { passed: number; failed: number } {
   const total = /^\s*Total:\s+(\d+)/m.exec(output);
   const passedLine = /^\s*Passed:\s+(\d+)/m.exec(output);

@@ -1,4 +1,6 @@
-/** Steps of the control API, with the gateway's cost of each. The page with 100 scripts is loaded through its egress proxy. */
+/**
+ * Steps of the control API, with the gateway's cost of each. The page with 100 scripts is loaded through its egress proxy.
+ */
 import { findChromium } from "../../../support/machine/prepare.ts";
 import { ask, type BuiltGateway } from "../../harness/built.ts";
 import { cpuMicros, median } from "../../harness/measure.ts";

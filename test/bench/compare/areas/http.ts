@@ -21,7 +21,10 @@ const REQUESTS: readonly [
   ["/kernel/status, one connection", 1, 1000, "GET", "/kernel/status"],
 ];
 
-/** The number of requests until V8 has optimised the code of both builds. The build with more function calls needs more of them. */
+/**
+ * The number of requests until V8 has optimised the code of both builds. The build with more function calls needs more of
+ * them.
+ */
 const WARM_UP = 5_000;
 
 async function warmUp(gateway: BuiltGateway): Promise<Round> {
