@@ -2,18 +2,18 @@
 import { join } from "node:path";
 import { type Check, compile, type Logger, type Paths, type PorticoError } from "portico";
 import { errors } from "./errors.ts";
-import { within } from "./deadline.ts";
-import { attach, browserGuard, type DriverDeps } from "./drivers/attach.ts";
+import { withTimeout } from "./deadline.ts";
+import { attach, createBrowserGuard, type DriverDeps } from "./drivers/attach.ts";
 import type { OpenDebuggingServer } from "./drivers/debugging/server.ts";
-import { toPublicError, plainText } from "./failures.ts";
+import { toPublicError, stripControlCharacters } from "./failures.ts";
 import { BytesResponse, type Op, type OperationDeps } from "./op.ts";
-import { libraryUnavailable, loadLibrary } from "./drivers/playwright.ts";
+import { libraryUnavailableError, loadLibrary } from "./drivers/playwright.ts";
 import { type Profile, Profiles } from "./profiles.ts";
 import { prepareRelay } from "./relay/prepare.ts";
 import type { RelayControl } from "./relay-control.ts";
 import { subjectOf, type Route, ROUTES } from "./declarations/routes.ts";
 import type { WhyProtected } from "./files/confine.ts";
-import { operationOf } from "./routes/operations.ts";
+import { getOperation } from "./routes/operations.ts";
 import { type BrowserConfig, isStrict } from "./schema.ts";
 import { Session } from "./session/session.ts";
 import type { BrowserRequest, BrowserResponse } from "./types.ts";
@@ -81,7 +81,7 @@ export class BrowserControl {
       choosePort: options.choosePort,
     });
     const ownPorts = (): number[] => [...options.ownPorts(), ...profiles.createdPorts];
-    const guard = browserGuard(config, ownPorts, options.ownAddresses);
+    const guard = createBrowserGuard(config, ownPorts, options.ownAddresses);
     const drivers: DriverDeps = {
       config,
       profiles,
@@ -92,7 +92,7 @@ export class BrowserControl {
       openDebugging: options.openDebugging,
     };
     const library = (): ReturnType<typeof loadLibrary> =>
-      options.libraryPresent() ? loadLibrary() : Promise.reject(libraryUnavailable());
+      options.libraryPresent() ? loadLibrary() : Promise.reject(libraryUnavailableError());
     this.#deps = {
       config,
       profiles,
@@ -163,9 +163,9 @@ export class BrowserControl {
       const run = async (): Promise<object> => {
         if (profile.driver === "extension") await prepareRelay(op, route.path);
         await checkTargetId(op, route.path, parsed["targetId"] as string | undefined);
-        return operationOf(route.name)(op, input as never);
+        return getOperation(route.name)(op, input as never);
       };
-      const body = await within(limit, route.what, run());
+      const body = await withTimeout(limit, route.what, run());
       return body instanceof BytesResponse ? { bytes: body.content, type: body.type } : { body };
     } catch (error) {
       throw await this.#explain(error, route, session);
@@ -188,7 +188,7 @@ export class BrowserControl {
 
   async #explain(error: unknown, route: Route, session: Session): Promise<PorticoError> {
     const publicError = toPublicError(error, route.what);
-    publicError.message = plainText(publicError.message);
+    publicError.message = stripControlCharacters(publicError.message);
     // When a browser crashes, its tabs disappear first.
     if (
       publicError.code === "tab_not_found" &&

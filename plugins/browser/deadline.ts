@@ -5,7 +5,7 @@ import { errors } from "./errors.ts";
  * Returns the result of `work`, or rejects with a 504 `timeout` after `ms`. The work itself cannot be stopped from
  * here; its late failure is ignored, since no caller waits for it any more.
  */
-export async function within<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
+export async function withTimeout<T>(ms: number, what: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(errors.timedOut({ what, ms })), ms);
@@ -20,7 +20,7 @@ export async function within<T>(ms: number, what: string, work: Promise<T>): Pro
 
 /** Returns the result of `work`, or `fallback` if it failed or took longer than `ms`. */
 export async function attempt<T>(ms: number, work: Promise<T>, fallback: T): Promise<T> {
-  return within(ms, "", work).catch(() => fallback);
+  return withTimeout(ms, "", work).catch(() => fallback);
 }
 
 export const pause = (ms: number): Promise<void> =>

@@ -6,13 +6,14 @@ const TERMINAL_SEQUENCES =
   /(?:\u001b\[|\u009b)[0-9;?]*[ -/]*[@-~]|\u001b[@-Z\\-_]|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g;
 
 /** Removes terminal escape sequences and other control characters from a text. */
-export const plainText = (text: string): string => text.replace(TERMINAL_SEQUENCES, "");
+export const stripControlCharacters = (text: string): string =>
+  text.replace(TERMINAL_SEQUENCES, "");
 
 const rawMessage = (error: unknown): string =>
-  plainText(error instanceof Error ? error.message : String(error));
+  stripControlCharacters(error instanceof Error ? error.message : String(error));
 
 /** Returns the first paragraph of a library message, without `locator.click: `, call log and stack lines. */
-export function headline(error: unknown): string {
+export function summarizeError(error: unknown): string {
   // Search line by line: pages can throw any text, and a pattern for blanks across lines would backtrack too much.
   const allLines = rawMessage(error).split("\n");
   const logStart = allLines.findIndex((line, at) => at > 0 && /^\s*(?:Call log:|={3,})/.test(line));
@@ -27,7 +28,7 @@ export function headline(error: unknown): string {
 }
 
 /** Returns the lines of the call log, newest last. */
-export function callLog(error: unknown): string[] {
+export function readCallLog(error: unknown): string[] {
   const [, log = ""] = rawMessage(error).split("Call log:");
   return log
     .split("\n")
@@ -98,8 +99,12 @@ export function toPublicError(error: unknown, what: string): PorticoError {
   if (isDiskFull(error)) return diskFullError(error);
   // Only the reason of a system error is shown (`EACCES: permission denied, open '/home/…'`), not the path.
   if ((error as NodeJS.ErrnoException)?.path !== undefined)
-    return errors.failedBecause({ what, reason: `${headline(error).split(",")[0]}.` }, options);
-  if (isTimeout(error)) return errors.timedOutBecause({ what, reason: headline(error) }, options);
+    return errors.failedBecause(
+      { what, reason: `${summarizeError(error).split(",")[0]}.` },
+      options,
+    );
+  if (isTimeout(error))
+    return errors.timedOutBecause({ what, reason: summarizeError(error) }, options);
   const message = rawMessage(error);
   if (/Invalid frame in aria-ref/.test(message)) {
     return errors.frameGone(options);
@@ -110,5 +115,5 @@ export function toPublicError(error: unknown, what: string): PorticoError {
     return errors.interruptedByNavigation({ what }, options);
   }
   const networkReason = describeNetworkError(message);
-  return errors.failedBecause({ what, reason: networkReason ?? headline(error) }, options);
+  return errors.failedBecause({ what, reason: networkReason ?? summarizeError(error) }, options);
 }

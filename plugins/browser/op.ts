@@ -3,7 +3,7 @@ import { isPorticoError, type Logger, type Paths } from "portico";
 import type { WhyProtected } from "./files/confine.ts";
 import type { Guard } from "portico/egress";
 import { errors } from "./errors.ts";
-import { attempt, within } from "./deadline.ts";
+import { attempt, withTimeout } from "./deadline.ts";
 import type { Library } from "./drivers/playwright.ts";
 import type { Profile, Profiles } from "./profiles.ts";
 import type { RelayControl } from "./relay-control.ts";
@@ -31,7 +31,7 @@ export interface OperationDeps {
   log: Logger;
 }
 
-/** One request, as operations see it. */
+/** The context of one request for its operation. */
 export interface Op {
   readonly deps: OperationDeps;
   readonly profile: Profile;
@@ -65,7 +65,8 @@ export class BytesResponse {
  */
 export async function checkAddress(op: Op, url: string): Promise<string> {
   try {
-    return (await within(10_000, "Resolving the host name", op.deps.guard.checkUrl(url))).url.href;
+    return (await withTimeout(10_000, "Resolving the host name", op.deps.guard.checkUrl(url))).url
+      .href;
   } catch (error) {
     if (isPorticoError(error) && error.code === "name_not_resolved") {
       throw errors.pageNotLoaded({ reason: error.message }, { param: "url", cause: error });
@@ -89,7 +90,7 @@ export async function checkCurrentPage(op: Op, url: string): Promise<void> {
 }
 
 /** Returns the requested tab, alive and on a page that may be read. */
-export async function readableTab(op: Op, targetId?: string, timeoutMs = 30_000): Promise<Tab> {
+export async function getReadableTab(op: Op, targetId?: string, timeoutMs = 30_000): Promise<Tab> {
   const tab = await op.session.tabs.get(targetId);
   tab.assertAlive();
   await tab.whileAlive(tab.waitUntilSettled(timeoutMs));

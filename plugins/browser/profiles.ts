@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { parseUrl } from "portico/strings";
 import { errors } from "./errors.ts";
 import { portFree } from "./net/free-port.ts";
-import { debuggingPorts } from "./drivers/debugging-ports.ts";
+import { listDebuggingPorts } from "./drivers/debugging-ports.ts";
 import {
   PROFILE_NAME_RULE,
   type BrowserConfig,
@@ -158,7 +158,7 @@ export class Profiles {
 
   /** The debugging ports of profiles created over HTTP. `configuredPorts` returns those of the configuration. */
   get createdPorts(): number[] {
-    return debuggingPorts(...Object.values(this.#stored?.created ?? {}));
+    return listDebuggingPorts(...Object.values(this.#stored?.created ?? {}));
   }
 
   get defaultName(): string {

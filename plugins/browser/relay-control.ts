@@ -1,6 +1,6 @@
 import type { AttachedTab } from "./relay/link.ts";
 
-/** The relay as browser control sees it. */
+/** The interface of the relay for browser control. */
 export interface RelayControl {
   readonly url: string;
   readonly port: number;

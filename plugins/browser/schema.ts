@@ -159,7 +159,7 @@ const credential = optional(Type.Unsafe<string>({}));
 /** `gateway.auth`, which the kernel validates. The relay's token is derived from it. */
 export const Credentials = Type.Object({ token: credential, password: credential });
 
-/** `agents.defaults.sandbox`, as the agent declares it. */
+/** The part of `agents.defaults.sandbox` that the browser uses; the agent declares the whole. */
 export const SandboxConfig = Type.Object({
   mode: Type.Union([Type.Literal("off"), Type.Literal("all")], { default: "off" }),
   browser: Type.Object({

@@ -1,7 +1,7 @@
 /** Runs several actions in one call. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { remainingMs, within } from "../deadline.ts";
+import { remainingMs, withTimeout } from "../deadline.ts";
 import type { Act } from "./types.ts";
 
 /** Returns one entry for each executed action. A failed action ends the batch unless `stopOnError` is false. */
@@ -11,7 +11,7 @@ export async function batch(act: Act): Promise<unknown> {
   for (const [index, action] of (act.input.actions as Record<string, unknown>[]).entries()) {
     try {
       if (action["kind"] === "batch") throw errors.nestedBatch({ param: `actions[${index}].kind` });
-      const run = within(
+      const run = withTimeout(
         remainingMs(start, act.timeoutMs),
         "The batch",
         act.runNested(action, `actions[${index}]`),

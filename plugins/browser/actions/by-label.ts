@@ -13,7 +13,9 @@ export const createLabelClick =
     const label = (await locator.evaluateHandle(findLabel, undefined, limits)).asElement();
     if (label === null) throw errors.labelGone();
     const position = await locator.evaluate(positionInLabel, undefined, limits);
-    await press(tab, limits, (within) => label.click({ ...options, ...within, position }));
+    await press(tab, limits, (pressLimits) =>
+      label.click({ ...options, ...pressLimits, position }),
+    );
   };
 
 /** Checks or unchecks a box by its label. Clicks nothing if the box already has that state. */

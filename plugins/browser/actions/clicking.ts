@@ -1,5 +1,5 @@
 /** Clicks elements, and finds out how far an interrupted click got. */
-import { callLog } from "../failures.ts";
+import { readCallLog } from "../failures.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Limits } from "./trial.ts";
 
@@ -18,7 +18,7 @@ type Progress = "waiting" | "unknown" | "pressed";
 
 /** Returns how far an aborted click got. `unknown` means that it was in progress and may have reached the page. */
 export function progressOf(error: unknown): Progress {
-  const log = callLog(error);
+  const log = readCallLog(error);
   if (log.some((line) => PRESS_DONE.test(line))) return "pressed";
   const startLine = log.findLastIndex((line) => PRESS_STARTED.test(line));
   if (startLine < 0 || log.slice(startLine).some((line) => PRESS_PREVENTED.test(line)))

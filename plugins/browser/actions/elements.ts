@@ -1,8 +1,14 @@
 /** Finds the element of a ref, tries an action on it, and explains why an action failed. */
 import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { attempt, remainingMs, pause, within } from "../deadline.ts";
-import { callLog, toPublicError, headline, isTimeout, plainText } from "../failures.ts";
+import { attempt, remainingMs, pause, withTimeout } from "../deadline.ts";
+import {
+  readCallLog,
+  toPublicError,
+  summarizeError,
+  isTimeout,
+  stripControlCharacters,
+} from "../failures.ts";
 import type { Probe, ProbeNeeds } from "../tab/page-scripts.ts";
 import type { Locator } from "../drivers/playwright.ts";
 import { locatorOf } from "../snapshot/hidden-boxes.ts";
@@ -50,7 +56,7 @@ interface ProbedElement {
 }
 
 const describeElement = ({ n, role, name }: RefEntry): string =>
-  `${role}${name === "" ? "" : ` "${plainText(name).slice(0, 60)}"`} (ref ${n})`;
+  `${role}${name === "" ? "" : ` "${stripControlCharacters(name).slice(0, 60)}"`} (ref ${n})`;
 
 interface Candidate {
   ref: string;
@@ -84,7 +90,7 @@ async function findCandidates(tab: Tab, entry: RefEntry): Promise<Candidate[]> {
   const twins = sameRole.filter(({ name }) => (name ?? "") === entry.name);
   return (twins.length > 0 ? twins : sameRole).slice(0, 5).map(({ ref, role, name = "" }) => {
     const n = tab.refs.number(ref!, role, name);
-    return { ref: `e${n}`, role, name: plainText(name).slice(0, 100) };
+    return { ref: `e${n}`, role, name: stripControlCharacters(name).slice(0, 100) };
   });
 }
 
@@ -96,7 +102,7 @@ async function staleRefError(tab: Tab, entry: RefEntry, param: string): Promise<
   return errors.staleRef(
     {
       ref: entry.n,
-      element: `${entry.role}${entry.name ? ` "${plainText(entry.name).slice(0, 60)}"` : ""}`,
+      element: `${entry.role}${entry.name ? ` "${stripControlCharacters(entry.name).slice(0, 60)}"` : ""}`,
       hint,
     },
     { param, details: { ref: `e${entry.n}`, candidates } },
@@ -133,7 +139,7 @@ export async function findElement(
 ): Promise<ProbedElement> {
   const entry = tab.refs.find(ref, param);
   const locator = locatorOf(tab.page, entry.native);
-  const probe = await within(
+  const probe = await withTimeout(
     timeoutMs,
     "The search for the element (the page does not respond)",
     probeLocator(locator, needs, timeoutMs),
@@ -214,7 +220,7 @@ export async function tryOn(trial: Trial): Promise<unknown> {
     }
   };
   try {
-    return await within(timeoutMs + 500, what, work());
+    return await withTimeout(timeoutMs + 500, what, work());
   } catch (error) {
     const replacement = await findReplacement(trial, entry, watch, error);
     if (replacement !== undefined) {
@@ -239,7 +245,7 @@ async function findReplacement(
   error: unknown,
 ): Promise<number | undefined> {
   // If the element was missing from the start, the caller must find it.
-  const wasThere = callLog(error).some((line) => line.startsWith("locator resolved to"));
+  const wasThere = readCallLog(error).some((line) => line.startsWith("locator resolved to"));
   if (!followsRedraw || !isGone || !wasThere || progressOf(error) !== "waiting") return undefined;
   return replacementOf(tab, entry);
 }
@@ -264,7 +270,7 @@ async function explainFailure(
   if (!isAborted && !isTimeout(error)) {
     const message = String((error as Error).message);
     if (!WRONG_KIND.test(message)) return toPublicError(error, what);
-    const reason = NOT_A_SELECT.test(message) ? CUSTOM_LIST_HINT : headline(error);
+    const reason = NOT_A_SELECT.test(message) ? CUSTOM_LIST_HINT : summarizeError(error);
     return errors.valueOfWrongKind({ what, element, reason }, options);
   }
   const laterProbe = await attempt<Probe | "gone" | "silent">(
@@ -276,9 +282,10 @@ async function explainFailure(
   const isSilent = laterProbe === "silent";
   // A page that is too busy to respond now may have reported the reason before.
   const reason =
-    (isSilent ? undefined : findObstacle(laterProbe, needs)) ?? findObstacleInLog(callLog(error));
+    (isSilent ? undefined : findObstacle(laterProbe, needs)) ??
+    findObstacleInLog(readCallLog(error));
   if (reason !== undefined) return errors.elementHindered({ what, element, reason }, options);
   return isSilent
     ? errors.pageSilent({ what, ms: timeoutMs }, options)
-    : errors.timedOutBecause({ what, reason: headline(error) }, options);
+    : errors.timedOutBecause({ what, reason: summarizeError(error) }, options);
 }

@@ -1,6 +1,6 @@
 /** Types into fields and presses single keys. */
 import { errors } from "../errors.ts";
-import { attempt, remainingMs, within } from "../deadline.ts";
+import { attempt, remainingMs, withTimeout } from "../deadline.ts";
 import { NEEDS_EDITABLE, findUnobstructed, NEEDS_VISIBLE, trialOf, tryOn } from "./elements.ts";
 import { enterText } from "./entry.ts";
 import type { Act } from "./types.ts";
@@ -50,7 +50,7 @@ const FOCUS_SCRIPT = `(() => {
   return field && !at.readOnly && !at.disabled ? "text" : "none";
 })()`;
 
-/** Types into the focused element, in addition to its content. 422 if no text field has the focus. */
+/** Types into the focused element without replacing its content. Rejects with a 422 if no text field has the focus. */
 async function typeAtFocus({ tab, input, timeoutMs }: Act, text: string): Promise<undefined> {
   const { keyboard } = tab.page;
   const work = async (): Promise<void> => {
@@ -64,7 +64,7 @@ async function typeAtFocus({ tab, input, timeoutMs }: Act, text: string): Promis
     if (input.submit) await keyboard.press("Enter");
   };
   const totalMs = input.slowly ? timeoutMs + text.length * EXTRA_PER_KEY_MS : timeoutMs;
-  await within(totalMs, "The typing (the page does not respond)", work());
+  await withTimeout(totalMs, "The typing (the page does not respond)", work());
   return undefined;
 }
 
@@ -83,7 +83,7 @@ export async function pressKey({ tab, input, timeoutMs, isExplicit }: Act): Prom
         work: (locator, limits) => locator.press(key, limits),
       });
     } else
-      await within(
+      await withTimeout(
         timeoutMs,
         "The key press (the page does not respond)",
         tab.page.keyboard.press(key),

@@ -1,7 +1,7 @@
 /** The kinds of `/act`. The schema of each kind declares its fields; timeouts are in milliseconds. */
 import { Type } from "portico";
 import { errors } from "../errors.ts";
-import { remainingMs, pause, within } from "../deadline.ts";
+import { remainingMs, pause, withTimeout } from "../deadline.ts";
 import { batch } from "./batch.ts";
 import { setByLabel } from "./by-label.ts";
 import { selectOptions } from "./choose.ts";
@@ -123,10 +123,10 @@ async function click(act: Act): Promise<void> {
     what: "The click",
     followsRedraw: true,
     work: (locator, limits) =>
-      press(tab, limits, (within) =>
+      press(tab, limits, (pressLimits) =>
         doubleClick
-          ? locator.dblclick({ ...options, ...position, ...within })
-          : locator.click({ ...options, ...position, ...within }),
+          ? locator.dblclick({ ...options, ...position, ...pressLimits })
+          : locator.click({ ...options, ...position, ...pressLimits }),
       ),
     ...(x === undefined && {
       byLabel: (clickLabel: ClickLabel) =>
@@ -156,7 +156,7 @@ async function clickAt({ tab, input, timeoutMs }: Act, x: number, y: number): Pr
       for (const key of modifierKeys) await page.keyboard.up(key);
     }
   };
-  await within(timeoutMs, "The click (the page does not respond)", work());
+  await withTimeout(timeoutMs, "The click (the page does not respond)", work());
 }
 
 async function drag({ tab, input, timeoutMs, isExplicit }: Act): Promise<undefined> {
@@ -223,7 +223,9 @@ async function evaluate(act: Act): Promise<unknown> {
   const { tab, input, timeoutMs } = act;
   const fn = compilePageFunction(input.fn, "element");
   if (input.ref === undefined)
-    return toJsonResult(await within(timeoutMs, "The evaluation", tab.page.evaluate(fn as never)));
+    return toJsonResult(
+      await withTimeout(timeoutMs, "The evaluation", tab.page.evaluate(fn as never)),
+    );
   const result = await tryOn({
     ...trialOf(act),
     needs: NO_NEEDS,
@@ -351,7 +353,7 @@ export const KINDS: Record<string, Kind> = {
     timeoutMs: ACTION_MS,
     isQueued: true,
     run: withoutResult(({ tab, input, timeoutMs }) =>
-      within(
+      withTimeout(
         timeoutMs,
         "The resizing",
         tab.page.setViewportSize({ width: input.width, height: input.height }),
@@ -406,7 +408,7 @@ export const KINDS: Record<string, Kind> = {
     timeoutMs: ACTION_MS,
     isQueued: false,
     run: withoutResult(async ({ op, tab, timeoutMs }) => {
-      await within(
+      await withTimeout(
         timeoutMs,
         "Closing the tab",
         op.session.cdp.send("Target.closeTarget", { targetId: tab.targetId }),

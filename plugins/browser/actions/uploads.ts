@@ -3,18 +3,18 @@
  */
 import { errors } from "../errors.ts";
 import { checkUpload } from "../files/confine.ts";
-import { attempt, remainingMs, within } from "../deadline.ts";
+import { attempt, remainingMs, withTimeout } from "../deadline.ts";
 import { toPublicError } from "../failures.ts";
 import type { FileChooser, Locator } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { press } from "./clicking.ts";
 import { NEEDS_CLICKABLE, findElement, NO_NEEDS, tryOn } from "./elements.ts";
-import { tmpDir } from "../files/placed-files.ts";
+import { getTmpDir } from "../files/placed-files.ts";
 import type { Op } from "../op.ts";
 
 /** Returns the files' real paths. Rejects with a 400 with `paths[i]` for a file that may not be uploaded. */
 async function checkUploads(op: Op, paths: readonly string[]): Promise<string[]> {
-  const root = await tmpDir(op, "uploads");
+  const root = await getTmpDir(op, "uploads");
   return Promise.all(paths.map((path, index) => checkUpload(root, path, `paths[${index}]`)));
 }
 
@@ -31,7 +31,7 @@ export async function uploadTo(
   const start = Date.now();
   const { locator, probe } = await findElement(tab, ref, NO_NEEDS, timeoutMs);
   if (/^<input .*type="file"/.test(probe.tag)) {
-    await within(
+    await withTimeout(
       remainingMs(start, timeoutMs) + 200,
       "The upload",
       locator.setInputFiles(files, { timeout: remainingMs(start, timeoutMs) }),
@@ -50,7 +50,7 @@ export async function uploadTo(
       timeoutMs: remainingMs(start, timeoutMs),
       isExplicit,
       followsRedraw: true,
-      work: (element, limits) => press(tab, limits, (within) => element.click(within)),
+      work: (element, limits) => press(tab, limits, (pressLimits) => element.click(pressLimits)),
     });
     const chooser = await attempt(
       Math.min(CHOOSER_MS, remainingMs(start, timeoutMs)),
@@ -87,7 +87,7 @@ async function setChooserFiles(
   if (files.length > 1 && !chooser.isMultiple()) {
     throw errors.oneFileOnly({ param: "paths" });
   }
-  await within(timeoutMs, "The upload", chooser.setFiles(files, { timeout: timeoutMs }));
+  await withTimeout(timeoutMs, "The upload", chooser.setFiles(files, { timeout: timeoutMs }));
 }
 
 interface FileChooserInput {

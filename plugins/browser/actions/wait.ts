@@ -2,13 +2,13 @@
 import { setTimeout } from "node:timers/promises";
 import { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { attempt, remainingMs, pause, within } from "../deadline.ts";
+import { attempt, remainingMs, pause, withTimeout } from "../deadline.ts";
 import { isGone, isTimeout } from "../failures.ts";
 import { existsAny } from "./looking.ts";
 import { compilePageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Frame } from "../drivers/playwright.ts";
-import { urlMatcher } from "../tab/url-match.ts";
+import { createUrlMatcher } from "../tab/url-match.ts";
 
 interface WaitInput {
   text?: string;
@@ -93,7 +93,7 @@ async function waitForFunction(
     }
   };
   do {
-    const evaluation = within(remainingMs(start, timeoutMs), "The wait for fn", evaluate());
+    const evaluation = withTimeout(remainingMs(start, timeoutMs), "The wait for fn", evaluate());
     const isTrue = await evaluation.catch((error: unknown) => {
       if (isTimeout(error)) return false;
       throw error;
@@ -119,16 +119,16 @@ export async function runWait(tab: Tab, input: WaitInput, timeoutMs: number): Pr
   const remaining = (): number => remainingMs(limit.start, timeoutMs);
   if (fn !== undefined) compilePageFunction(fn, "nothing");
   try {
-    if (timeMs !== undefined) await within(timeoutMs, "The wait", elapse(tab, timeMs));
+    if (timeMs !== undefined) await withTimeout(timeoutMs, "The wait", elapse(tab, timeMs));
     if (url !== undefined) {
-      const matches = urlMatcher(url);
+      const matches = createUrlMatcher(url);
       await tab.page.waitForURL((address) => matches(address.href), {
         timeout: remaining(),
         waitUntil: "commit",
       });
     }
     if (loadState !== undefined)
-      await within(
+      await withTimeout(
         remaining() + 200,
         `The wait for ${loadState}`,
         tab.page.waitForLoadState(loadState, { timeout: remaining() }),

@@ -62,7 +62,7 @@ export interface DriverDeps {
 const PORT_TRIES = 25;
 
 /** True if the browser starts headless by default: without a display, a browser with windows cannot start. */
-export const wantsHeadless = (config: BrowserConfig, env: NodeJS.ProcessEnv): boolean =>
+export const isHeadlessByDefault = (config: BrowserConfig, env: NodeJS.ProcessEnv): boolean =>
   config.headless ?? !hasDisplay(env);
 
 /** True if a browser can open windows. Only Linux systems commonly lack a display. */
@@ -91,7 +91,7 @@ async function launchManaged(
   const executablePath = await findBrowser(config.executablePath, process.platform, deps.env);
   if (options.headless === false && !hasDisplay(deps.env))
     throw errors.noDisplay({ param: "headless" });
-  const headless = options.headless ?? wantsHeadless(config, deps.env);
+  const headless = options.headless ?? isHeadlessByDefault(config, deps.env);
   const debugging = await openDebugging(profile, deps);
   let pid: number | undefined;
   const proxy = await startEgressProxy({
@@ -215,7 +215,7 @@ async function attachRelay(profile: Profile, deps: DriverDeps): Promise<Attachme
 }
 
 /** Creates the guard of a browser: the configured policy, and our own ports, which no page may reach. */
-export function browserGuard(
+export function createBrowserGuard(
   config: () => BrowserConfig,
   ownPorts: () => readonly number[],
   ownAddresses?: () => readonly string[],

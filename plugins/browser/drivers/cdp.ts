@@ -1,6 +1,6 @@
 /** Sends commands of the DevTools protocol, for operations that must work without the automation library. */
 import { errors } from "../errors.ts";
-import { within } from "../deadline.ts";
+import { withTimeout } from "../deadline.ts";
 import { dialSocket, readMessages, type WebSocket } from "../net/web-socket.ts";
 import type { CdpMessage } from "./debugging/message.ts";
 import type { Transport } from "./playwright.ts";
@@ -8,7 +8,7 @@ import type { Transport } from "./playwright.ts";
 /** The limit is high because a snapshot or screenshot of a large page is one message. */
 export const MAX_MESSAGE_BYTES = 256 << 20;
 
-/** Something that answers DevTools commands: a connection of ours, or a session of the automation library. */
+/** An endpoint that executes DevTools commands: a connection of ours, or a session of the automation library. */
 export interface CdpSession {
   send<T = Record<string, unknown>>(method: string, params?: object): Promise<T>;
 }
@@ -49,12 +49,16 @@ export class Cdp implements CdpSession {
       socket.once("error", (error) => reject(errors.debuggingRefused({ cause: error })));
     });
     try {
-      await within(options.timeoutMs, "The handshake with the browser's debugging socket", open);
+      await withTimeout(
+        options.timeoutMs,
+        "The handshake with the browser's debugging socket",
+        open,
+      );
     } catch (error) {
       socket.terminate();
       throw error;
     }
-    return new Cdp(overSocket(socket));
+    return new Cdp(createSocketTransport(socket));
   }
 
   send<T = Record<string, unknown>>(
@@ -114,7 +118,7 @@ export class Cdp implements CdpSession {
   }
 }
 
-function overSocket(socket: WebSocket): Transport {
+function createSocketTransport(socket: WebSocket): Transport {
   const transport: Transport = {
     send(message) {
       if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));

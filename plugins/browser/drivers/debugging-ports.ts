@@ -14,7 +14,7 @@ function localPortOf(cdpUrl: string | undefined): number[] {
 }
 
 /** Returns the ports in profile settings, in addition to the range that the guard blocks anyway. */
-export function debuggingPorts(
+export function listDebuggingPorts(
   ...profiles: readonly Pick<ProfileConfig, "cdpPort" | "cdpUrl">[]
 ): number[] {
   return profiles.flatMap(({ cdpPort, cdpUrl }) => [
@@ -24,5 +24,5 @@ export function debuggingPorts(
 }
 
 /** Returns the debugging ports in the configuration. */
-export const configuredPorts = (browser: BrowserConfig, sandboxCdpUrl?: string): number[] =>
-  debuggingPorts(browser, { cdpUrl: sandboxCdpUrl }, ...Object.values(browser.profiles));
+export const listConfiguredPorts = (browser: BrowserConfig, sandboxCdpUrl?: string): number[] =>
+  listDebuggingPorts(browser, { cdpUrl: sandboxCdpUrl }, ...Object.values(browser.profiles));

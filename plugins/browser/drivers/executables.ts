@@ -51,7 +51,7 @@ const windowsRoots = (env: NodeJS.ProcessEnv): string[] =>
 const windowsPaths = (env: NodeJS.ProcessEnv, path: string): string[] =>
   windowsRoots(env).map((root) => `${root}\\${path}`);
 
-function candidates(
+function candidatesFor(
   platform: NodeJS.Platform,
   env: NodeJS.ProcessEnv,
 ): Record<Kind, readonly string[]> {
@@ -86,7 +86,7 @@ async function locateKind(
   platform: NodeJS.Platform,
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
-  for (const name of candidates(platform, env)[kind]) {
+  for (const name of candidatesFor(platform, env)[kind]) {
     const path = await locate(name, env);
     if (path !== undefined) return path;
   }
@@ -94,7 +94,7 @@ async function locateKind(
 }
 
 /** Recognizes the browser by the name of a desktop file, bundle or ProgId. */
-export function kindOfDefault(name: string): Kind | undefined {
+export function recognizeBrowser(name: string): Kind | undefined {
   const lowerName = name.toLowerCase();
   if (/chrome.*(canary|unstable)|chromessh/.test(lowerName)) return "canary";
   if (lowerName.includes("brave")) return "brave";
@@ -104,7 +104,7 @@ export function kindOfDefault(name: string): Kind | undefined {
   return undefined;
 }
 
-async function systemDefault(
+async function readSystemDefault(
   platform: NodeJS.Platform,
   env: NodeJS.ProcessEnv,
 ): Promise<string | undefined> {
@@ -154,7 +154,7 @@ export async function findBrowser(
     if (path !== undefined) return path;
     throw errors.executableInvalid();
   }
-  const preferred = kindOfDefault((await systemDefault(platform, env)) ?? "");
+  const preferred = recognizeBrowser((await readSystemDefault(platform, env)) ?? "");
   for (const kind of preferred === undefined ? ORDER : [preferred, ...ORDER]) {
     const path = await locateKind(kind, platform, env);
     if (path !== undefined) return path;

@@ -64,7 +64,7 @@ export interface Library {
 /** Loads the library. Rejects with `library_unavailable` (501) if the installation lacks it. */
 export async function loadLibrary(): Promise<Library> {
   const { chromium, devices } = await import("playwright-core").catch((cause: unknown) => {
-    throw libraryUnavailable({ cause });
+    throw libraryUnavailableError({ cause });
   });
   return {
     devices,
@@ -78,7 +78,7 @@ export async function loadLibrary(): Promise<Library> {
 }
 
 /** Creates the error for a missing library. `still` says what works without it. */
-export function libraryUnavailable({
+export function libraryUnavailableError({
   cause,
   still = "ARIA snapshots (format=aria) and basic screenshots work without it.",
 }: {

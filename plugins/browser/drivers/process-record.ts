@@ -43,7 +43,7 @@ export const isRunning = async (pid: number): Promise<boolean> =>
  * has. Files that carry the name of a running gateway are not leftovers: an older version of the plugin may still use
  * them.
  */
-export async function gatewayName(pid = process.pid): Promise<string> {
+export async function getGatewayName(pid = process.pid): Promise<string> {
   const startedAt = (await startTimeOf(pid)) ?? "";
   return `${pid}.${createHash("sha256").update(startedAt).digest("hex").slice(0, 12)}`;
 }
@@ -54,13 +54,13 @@ export async function isRunningGateway(name: string): Promise<boolean> {
   if (!Number.isInteger(pid) || pid <= 0) return false;
   // If the system provides no start times, only this process is known to run.
   if (pid !== process.pid && (await startTimeOf(pid)) === undefined) return false;
-  return name === (await gatewayName(pid));
+  return name === (await getGatewayName(pid));
 }
 
 export async function writeRecord(file: string, pid: number): Promise<void> {
   const startedAt = await startTimeOf(pid);
   if (startedAt === undefined) return;
-  const record: ProcessRecord = { pid, startedAt, gateway: await gatewayName() };
+  const record: ProcessRecord = { pid, startedAt, gateway: await getGatewayName() };
   await writeFile(file, JSON.stringify(record), { mode: 0o600 });
 }
 
@@ -70,7 +70,7 @@ async function readRecord(file: string): Promise<Partial<ProcessRecord> | undefi
   try {
     return JSON.parse(text) as Partial<ProcessRecord>;
   } catch {
-    // A torn record names no process.
+    // A damaged record names no process.
     return {};
   }
 }

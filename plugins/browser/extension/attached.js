@@ -25,7 +25,7 @@ export const isAttached = (tabId) => tabs.has(tabId);
 export const attachedIds = () => [...tabs.keys()];
 
 /** Returns the description of a tab that the extension sends to the relay. */
-export async function describe(tabId) {
+export async function describeTab(tabId) {
   const tab = await chrome.tabs.get(tabId);
   return { tabId, ...tabs.get(tabId), title: tab.title ?? "", url: addressOf(tab) };
 }
@@ -40,7 +40,7 @@ export async function attach(tabId) {
     const { targetInfo } = await chrome.debugger.sendCommand({ tabId }, "Target.getTargetInfo");
     tabs.set(tabId, { targetId: targetInfo.targetId, attachment: crypto.randomUUID() });
     await save();
-    return await describe(tabId);
+    return await describeTab(tabId);
   } catch (error) {
     if (previous === undefined) tabs.delete(tabId);
     else tabs.set(tabId, previous);

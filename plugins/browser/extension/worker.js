@@ -19,7 +19,7 @@ const link = createLink({
   isNeeded: () => attached.attachedIds().length > 0,
   async hello() {
     const tabs = await Promise.all(
-      attached.attachedIds().map((tabId) => attached.describe(tabId).catch(() => {})),
+      attached.attachedIds().map((tabId) => attached.describeTab(tabId).catch(() => {})),
     );
     const { version } = chrome.runtime.getManifest();
     return { version, userAgent: navigator.userAgent, tabs: tabs.filter(Boolean) };
@@ -202,7 +202,9 @@ async function handleRequest({ ask, tabId, sessionId, method, params }) {
   await ready;
   if (ask === "ping") return {};
   if (ask === "list")
-    return Promise.all(attached.attachedIds().map((id) => attached.describe(id).catch(() => {})));
+    return Promise.all(
+      attached.attachedIds().map((id) => attached.describeTab(id).catch(() => {})),
+    );
   if (ask === "open") return openTab();
   if (!attached.isAttached(tabId)) throw new Error("This tab is not attached.");
   if (ask === "command") {

@@ -22,7 +22,7 @@ import { errors } from "../errors.ts";
 
 /** The parameter of the request that contains the path. */
 const PATH_PARAM = { param: "path" } as const;
-const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+const errorCodeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 function isInside(root: string, path: string): boolean {
   const rest = relative(root, path);
@@ -59,7 +59,7 @@ async function createParents(root: string, dir: string): Promise<void> {
   for (const part of relative(root, dir).split(sep).filter(Boolean)) {
     current = join(current, part);
     await mkdir(current, { mode: 0o700 }).catch((error: unknown) => {
-      if (errno(error) !== "EEXIST") throw error;
+      if (errorCodeOf(error) !== "EEXIST") throw error;
     });
     if (!(await lstat(current)).isDirectory()) throw errors.pathNotDirectory(PATH_PARAM);
   }
@@ -202,7 +202,7 @@ function isOurs(stats: Stats): boolean {
 export async function ensureTmpRoot(path: string): Promise<{ path: string; fallback: boolean }> {
   await mkdir(dirname(path), { recursive: true });
   await mkdir(path, { mode: 0o700 }).catch((error: unknown) => {
-    if (errno(error) !== "EEXIST") throw error;
+    if (errorCodeOf(error) !== "EEXIST") throw error;
   });
   const stats = await lstat(path);
   if (!isOurs(stats)) return { path: await mkdtemp(`${path}-`), fallback: true };

@@ -1,5 +1,5 @@
 /** Reads the size of a PNG or JPEG image from its header. Returns zeros for other formats. */
-export function imageSize(image: Buffer): { width: number; height: number } {
+export function readImageSize(image: Buffer): { width: number; height: number } {
   if (image.length > 24 && image.readUInt32BE(0) === 0x89504e47) {
     return { width: image.readUInt32BE(16), height: image.readUInt32BE(20) };
   }

@@ -7,7 +7,7 @@ import { toPublicError } from "../failures.ts";
 import type { Op } from "../op.ts";
 
 /** Returns a directory below the temporary root (`downloads`, `uploads`, …), or the root itself. */
-export async function tmpDir(op: Op, name = ""): Promise<string> {
+export async function getTmpDir(op: Op, name = ""): Promise<string> {
   const { path } = await ensureTmpRoot(op.deps.paths.tmp);
   return join(path, name);
 }
@@ -15,7 +15,7 @@ export async function tmpDir(op: Op, name = ""): Promise<string> {
 /** Rejects a path that must not be written, before the browser receives any command. */
 export async function checkPath(op: Op, dir: string, path: string | undefined): Promise<void> {
   if (path === undefined) return;
-  const probe = await openConfined(await tmpDir(op, dir), path, op.deps.whyProtected);
+  const probe = await openConfined(await getTmpDir(op, dir), path, op.deps.whyProtected);
   await probe.discard();
 }
 
@@ -31,7 +31,7 @@ export async function storeFile(
   suffix: string,
   content: Buffer,
 ): Promise<string> {
-  const root = await tmpDir(op, dir);
+  const root = await getTmpDir(op, dir);
   try {
     const path = await writeConfined(
       root,

@@ -8,7 +8,7 @@ import { readdir, readFile, readlink } from "node:fs/promises";
 export interface LocalPeer {
   /** The port that the client connected from. */
   remotePort: number;
-  /** The port that it connected to. */
+  /** The port that the client connected to. */
   localPort: number;
 }
 
@@ -26,7 +26,7 @@ export function createPeerCheck(
   let lastOwner: number | undefined;
   return async (peer) => {
     const group = leader();
-    const inode = await inodeOf(peer);
+    const inode = await findInode(peer);
     if (group === undefined || inode === undefined) return false;
     const candidates = lastOwner === undefined ? [] : [lastOwner];
     for (const pid of [...candidates, ...(await listProcesses())]) {
@@ -42,25 +42,25 @@ export function createPeerCheck(
  * Returns the group of the process that listens at a port of this machine, or `undefined` if the system does not show
  * it.
  */
-export async function listenerGroup(port: number): Promise<number | undefined> {
-  const inode = await inodeOf({ remotePort: port, localPort: 0 });
+export async function findListenerGroup(port: number): Promise<number | undefined> {
+  const inode = await findInode({ remotePort: port, localPort: 0 });
   if (inode === undefined) return undefined;
   for (const pid of await listProcesses())
     if (await ownsSocket(pid, inode)) return (await readStat(pid))?.group;
   return undefined;
 }
 
-const hexPort = (port: number): string => port.toString(16).toUpperCase().padStart(4, "0");
+const toHexPort = (port: number): string => port.toString(16).toUpperCase().padStart(4, "0");
 
 /**
  * Returns the inode of the client's end of a connection; with a `localPort` of 0, of the socket that listens at
  * `remotePort`.
  */
-async function inodeOf({ remotePort, localPort }: LocalPeer): Promise<string | undefined> {
+async function findInode({ remotePort, localPort }: LocalPeer): Promise<string | undefined> {
   const tables = await Promise.all(
     ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
   );
-  const [localSuffix, remoteSuffix] = [`:${hexPort(remotePort)}`, `:${hexPort(localPort)}`];
+  const [localSuffix, remoteSuffix] = [`:${toHexPort(remotePort)}`, `:${toHexPort(localPort)}`];
   for (const line of tables.join("\n").split("\n")) {
     const fields = line.trim().split(/\s+/);
     const [, local = "", remote = ""] = fields;

@@ -3,11 +3,11 @@ import type { IncomingMessage } from "node:http";
 import { bearerOf, createThrottle, occursTwice, type PorticoError } from "portico";
 
 export interface TokenCheckOptions {
-  /** Compares in constant time. */
+  /** Compares a token with the accepted ones in constant time. */
   accepts(candidate: string): boolean;
-  /** The error for a request without the right token. */
+  /** Creates the error for a request without a valid token. */
   refusal(options: { headers: Record<string, string> }): PorticoError;
-  /** `WWW-Authenticate` */
+  /** The value of the `WWW-Authenticate` header. */
   challenge: string;
 }
 

@@ -60,7 +60,7 @@ export async function acceptSocket<T>(
 export interface DialOptions {
   maxMessageBytes: number;
   headers?: Record<string, string>;
-  /** Default: no limit. */
+  /** The timeout of the handshake in ms. Default: no limit. */
   handshakeMs?: number;
 }
 

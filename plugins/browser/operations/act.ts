@@ -8,7 +8,7 @@ import type { Page } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { KINDS } from "../actions/kinds.ts";
 import type { Kind } from "../actions/types.ts";
-import { checkCurrentPage, type CommonInput, type Op, readableTab } from "../op.ts";
+import { checkCurrentPage, type CommonInput, type Op, getReadableTab } from "../op.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
 interface ActInput extends CommonInput {
@@ -105,14 +105,14 @@ const NAVIGATION_WAIT_MS = 5_000;
  */
 const POPUP_WAIT_MS = 3_000;
 
-export async function act(op: Op, action: ActInput): Promise<object> {
+export async function runAct(op: Op, action: ActInput): Promise<object> {
   const { kind, name } = checkAction(action);
   checkSnapshotMode(action);
   // A page that may not be read may still be closed.
   const tab =
     name === "close"
       ? await op.session.tabs.get(action.targetId)
-      : await readableTab(op, action.targetId, action.timeoutMs);
+      : await getReadableTab(op, action.targetId, action.timeoutMs);
   const start = Date.now();
   const { result, popups } = await performAction(op, tab, kind, name, action);
   const isClosed = tab.page.isClosed();
@@ -125,7 +125,7 @@ export async function act(op: Op, action: ActInput): Promise<object> {
     ...resultFields(name, result),
   };
   if (isClosed) response["closed"] = true;
-  const dialogs = tab.dialogs.since(start);
+  const dialogs = tab.dialogs.recordsSince(start);
   if (dialogs.length > 0) response["dialogs"] = dialogs.slice(-20);
   if (popups.length > 0) response["newTabs"] = await listNewTabs(op, popups);
   if (action.snapshot !== undefined && !isClosed)
@@ -211,7 +211,7 @@ async function takeFreshSnapshot(op: Op, tab: Tab, mode: "efficient" | "ai"): Pr
 
 /** Adds the dialogs that the page opened meanwhile to the error of a failed action. */
 function addDialogs(error: unknown, tab: Tab, since: number): unknown {
-  const dialogs = tab.dialogs.since(since);
+  const dialogs = tab.dialogs.recordsSince(since);
   if (dialogs.length === 0 || !(error instanceof PorticoError)) return error;
   return new PorticoError(error.code, error.message, {
     param: error.param,

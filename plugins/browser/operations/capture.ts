@@ -1,14 +1,20 @@
 /** Screenshots, PDF, highlight. */
 import { errors } from "../errors.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
-import { remainingMs, within } from "../deadline.ts";
+import { remainingMs, withTimeout } from "../deadline.ts";
 import { toPublicError } from "../failures.ts";
-import { imageSize } from "../files/image-size.ts";
+import { readImageSize } from "../files/image-size.ts";
 import { drawLabels } from "../tab/page-scripts.ts";
 import { findElement, NEEDS_VISIBLE, tryOn } from "../actions/elements.ts";
 import type { Trial } from "../actions/trial.ts";
 import { storeFile } from "../files/placed-files.ts";
-import { BytesResponse, checkCurrentPage, type CommonInput, type Op, readableTab } from "../op.ts";
+import {
+  BytesResponse,
+  checkCurrentPage,
+  type CommonInput,
+  type Op,
+  getReadableTab,
+} from "../op.ts";
 
 interface ScreenshotInput extends CommonInput {
   fullPage?: boolean;
@@ -21,7 +27,7 @@ interface ScreenshotInput extends CommonInput {
 const accepts = (op: Op, type: RegExp): boolean =>
   type.test(op.accept) && !/application\/json/.test(op.accept);
 
-export async function screenshot(op: Op, input: ScreenshotInput): Promise<object> {
+export async function takeScreenshot(op: Op, input: ScreenshotInput): Promise<object> {
   const type =
     input.type ??
     (/image\/jpeg/.test(op.accept) && !/image\/(png|\*)/.test(op.accept) ? "jpeg" : "png");
@@ -38,7 +44,7 @@ export async function screenshot(op: Op, input: ScreenshotInput): Promise<object
       : await takeLibraryScreenshot(op, input, type);
   if (accepts(op, /image\/(\*|png|jpeg)/)) return new BytesResponse(image, `image/${type}`);
   const path = await storeFile(op, "screenshots", type === "jpeg" ? "jpg" : "png", image);
-  return { ok: true, targetId, path, type, ...imageSize(image) };
+  return { ok: true, targetId, path, type, ...readImageSize(image) };
 }
 
 async function takeLibraryScreenshot(
@@ -46,7 +52,7 @@ async function takeLibraryScreenshot(
   input: ScreenshotInput,
   type: "png" | "jpeg",
 ): Promise<{ targetId: string; image: Buffer }> {
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const timeoutMs = input.timeoutMs ?? 15_000;
   const options = { type, quality: input.quality };
   const what = "The screenshot";
@@ -67,7 +73,7 @@ async function takeLibraryScreenshot(
   const capturing = input.fullPage
     ? tab.page.screenshot({ ...options, fullPage: true, timeout: timeoutMs })
     : capture(tab.cdp as unknown as CdpSession, type, input);
-  const image = await within(timeoutMs + 500, what, capturing).catch((error: unknown) => {
+  const image = await withTimeout(timeoutMs + 500, what, capturing).catch((error: unknown) => {
     throw toPublicError(error, what);
   });
   return { targetId: tab.targetId, image };
@@ -84,10 +90,13 @@ async function takePlainScreenshot(
   op.session.tabs.markUsed(targetId);
   const info = (await op.session.tabs.list()).find((tab) => tab.targetId === targetId);
   await checkCurrentPage(op, info?.url ?? "");
-  const tab = await op.session.rawTab(targetId);
+  const tab = await op.session.attachRawTab(targetId);
   try {
     const work = capture(tab, type, input);
-    return { targetId, image: await within(input.timeoutMs ?? 15_000, "The screenshot", work) };
+    return {
+      targetId,
+      image: await withTimeout(input.timeoutMs ?? 15_000, "The screenshot", work),
+    };
   } catch (error) {
     throw toPublicError(error, "The screenshot");
   } finally {
@@ -122,13 +131,13 @@ interface PdfInput extends CommonInput {
 
 const PAPER_FORMAT = /^(a[0-6]|letter|legal|tabloid|ledger)$/i;
 
-export async function pdf(op: Op, input: PdfInput): Promise<object> {
+export async function savePdf(op: Op, input: PdfInput): Promise<object> {
   const { format = "A4", landscape = false, timeoutMs = 30_000 } = input;
   if (!PAPER_FORMAT.test(format))
     throw errors.badPaper({ format: JSON.stringify(format) }, { param: "format" });
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const printing = tab.page.pdf({ format, landscape, printBackground: true });
-  const content = await within(timeoutMs, "The PDF", printing).catch((error: unknown) => {
+  const content = await withTimeout(timeoutMs, "The PDF", printing).catch((error: unknown) => {
     throw toPublicError(error, "The PDF");
   });
   if (accepts(op, /application\/pdf/)) return new BytesResponse(content, "application/pdf");
@@ -141,28 +150,28 @@ export async function pdf(op: Op, input: PdfInput): Promise<object> {
 }
 
 /** Draws a box around an element for a few seconds. */
-export async function highlight(
+export async function highlightElement(
   op: Op,
   input: CommonInput & { ref: string | number },
 ): Promise<object> {
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? 5_000;
   const { locator, entry } = await findElement(tab, input.ref, NEEDS_VISIBLE, timeoutMs);
-  await within(
+  await withTimeout(
     remainingMs(start, timeoutMs),
     "Scrolling to the element",
     locator.scrollIntoViewIfNeeded({ timeout: remainingMs(start, timeoutMs) }),
   ).catch((error: unknown) => {
     throw toPublicError(error, "The highlight");
   });
-  const box = await within(
+  const box = await withTimeout(
     timeoutMs,
     "Locating the element",
     locator.boundingBox({ timeout: remainingMs(start, timeoutMs) }),
   );
   if (box === null) throw errors.highlightHidden({ ref: entry.n });
-  await within(
+  await withTimeout(
     timeoutMs,
     "Drawing the box",
     tab.page.evaluate(drawLabels, {

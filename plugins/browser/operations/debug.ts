@@ -3,13 +3,13 @@ import { stat } from "node:fs/promises";
 import { isPorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { openConfined } from "../files/confine.ts";
-import { remainingMs, within } from "../deadline.ts";
+import { remainingMs, withTimeout } from "../deadline.ts";
 import { toPublicError } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { ConsoleEntry } from "../tab/watch.ts";
-import { urlMatcher } from "../tab/url-match.ts";
-import { checkPath, tmpDir } from "../files/placed-files.ts";
-import { type CommonInput, type Op, readableTab } from "../op.ts";
+import { createUrlMatcher } from "../tab/url-match.ts";
+import { checkPath, getTmpDir } from "../files/placed-files.ts";
+import { type CommonInput, type Op, getReadableTab } from "../op.ts";
 
 const SEVERITY: readonly ConsoleEntry["level"][] = ["debug", "info", "warning", "error"];
 const LEVEL_NAMES = new Map<string, ConsoleEntry["level"]>([
@@ -22,13 +22,13 @@ const LEVEL_NAMES = new Map<string, ConsoleEntry["level"]>([
 ]);
 
 /** Returns the console messages of at least a level. */
-export async function consoleMessages(
+export async function listConsoleMessages(
   op: Op,
   input: CommonInput & { level?: string; clear?: boolean },
 ): Promise<object> {
   const level = input.level === undefined ? "debug" : LEVEL_NAMES.get(input.level);
   if (level === undefined) throw errors.badLevel({ param: "level" });
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const messages = tab.watch.console
     .list()
     .filter((entry) => SEVERITY.indexOf(entry.level) >= SEVERITY.indexOf(level));
@@ -36,24 +36,24 @@ export async function consoleMessages(
   return { ok: true, targetId: tab.targetId, messages };
 }
 
-export async function pageErrors(
+export async function listPageErrors(
   op: Op,
   input: CommonInput & { clear?: boolean },
 ): Promise<object> {
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const errors = tab.watch.errors.list();
   if (input.clear) tab.watch.errors.clear();
   return { ok: true, targetId: tab.targetId, errors };
 }
 
 /** Returns the requests whose address contains `filter` or matches it as a glob. */
-export async function requests(
+export async function listRequests(
   op: Op,
   input: CommonInput & { filter?: string; clear?: boolean },
 ): Promise<object> {
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const matches =
-    input.filter === undefined || input.filter === "" ? () => true : urlMatcher(input.filter);
+    input.filter === undefined || input.filter === "" ? () => true : createUrlMatcher(input.filter);
   const requests = tab.watch.requests.list().filter(({ url }) => matches(url));
   if (input.clear) tab.watch.requests.clear();
   return { ok: true, targetId: tab.targetId, requests };
@@ -76,7 +76,7 @@ async function readBody(response: Response, maxChars: number, timeoutMs: number)
   if (Number(headers["content-length"]) > MAX_BODY_BYTES) {
     throw errors.bodyTooLarge({ bytes: Number(headers["content-length"]) });
   }
-  const body = await within(timeoutMs, "Reading the body", response.body());
+  const body = await withTimeout(timeoutMs, "Reading the body", response.body());
   const isText =
     /^(text\/|application\/(.*json|.*xml|javascript|x-www-form-urlencoded|graphql))/i.test(
       headers["content-type"] ?? "text/plain",
@@ -94,12 +94,12 @@ async function readBody(response: Response, maxChars: number, timeoutMs: number)
 }
 
 /** Returns the body of the newest matching response of the tab, else of the next one. */
-export async function responseBody(op: Op, input: ResponseBodyInput): Promise<object> {
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+export async function readResponseBody(op: Op, input: ResponseBodyInput): Promise<object> {
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
   const { timeoutMs = BODY_TIMEOUT_MS, maxChars = DEFAULT_BODY_CHARS } = input;
   const what = `Waiting for a response of ${input.url.slice(0, 200)}`;
-  const matches = urlMatcher(input.url);
+  const matches = createUrlMatcher(input.url);
   const earlierResponse = input.next ? undefined : tab.watch.lastResponse(matches);
   const read = (response: Response) => readBody(response, maxChars, remainingMs(start, timeoutMs));
   let resolveNext = (_response: Response): void => {};
@@ -117,7 +117,7 @@ export async function responseBody(op: Op, input: ResponseBodyInput): Promise<ob
     );
   tab.page.on("response", onResponse);
   try {
-    const response = await within(
+    const response = await withTimeout(
       timeoutMs,
       what,
       tab.whileAlive(Promise.race([earlierBody ?? nextBody, nextBody])),
@@ -139,7 +139,7 @@ interface TraceStartInput extends CommonInput {
 /**
  * Starts to record all tabs of the profile. Rejects with a 409 `trace_running` if a trace is already being recorded.
  */
-export function traceStart(op: Op, input: TraceStartInput): Promise<object> {
+export function handleTraceStart(op: Op, input: TraceStartInput): Promise<object> {
   return op.session.queues.run("trace", () => startTrace(op, input));
 }
 
@@ -150,7 +150,7 @@ async function startTrace(op: Op, input: TraceStartInput): Promise<object> {
   session.isTracing = true;
   try {
     const { screenshots = true, snapshots = true, sources = false } = input;
-    await within(
+    await withTimeout(
       15_000,
       "Starting the trace",
       context.tracing.start({ screenshots, snapshots, sources }),
@@ -167,7 +167,7 @@ interface TraceStopInput extends CommonInput {
 }
 
 /** Ends the trace and returns the path of its zip file below the temporary root. */
-export function traceStop(op: Op, input: TraceStopInput): Promise<object> {
+export function handleTraceStop(op: Op, input: TraceStopInput): Promise<object> {
   return op.session.queues.run("trace", () => stopTrace(op, input));
 }
 
@@ -176,11 +176,11 @@ async function stopTrace(op: Op, input: TraceStopInput): Promise<object> {
   const { session } = op;
   const { context } = session;
   if (!session.isTracing) throw errors.traceNotRunning();
-  const root = await tmpDir(op);
+  const root = await getTmpDir(op);
   const name = input.path ?? `trace-${op.profile.name}-${Date.now()}.zip`;
   const file = await openConfined(root, name, op.deps.whyProtected);
   try {
-    await within(
+    await withTimeout(
       input.timeoutMs ?? 60_000,
       "Writing the trace",
       context.tracing.stop({ path: file.temporary }),

@@ -4,14 +4,14 @@ import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { openConfined } from "../files/confine.ts";
 import { plainName } from "../files/own-files.ts";
-import { remainingMs, within } from "../deadline.ts";
+import { remainingMs, withTimeout } from "../deadline.ts";
 import { diskFullError, toPublicError, describeNetworkError } from "../failures.ts";
 import type { Download } from "../drivers/playwright.ts";
 import type { Tab } from "../tab/tab.ts";
 import { press } from "../actions/clicking.ts";
 import { NEEDS_CLICKABLE, tryOn } from "../actions/elements.ts";
-import { checkPath, tmpDir } from "../files/placed-files.ts";
-import { type CommonInput, type Op, readableTab } from "../op.ts";
+import { checkPath, getTmpDir } from "../files/placed-files.ts";
+import { type CommonInput, type Op, getReadableTab } from "../op.ts";
 
 interface DownloadInput extends CommonInput {
   ref: string | number;
@@ -74,7 +74,7 @@ async function saveDownload(
 ): Promise<object> {
   const watch = watchSize(op, tab, download);
   const suggestedFilename = plainName(download.suggestedFilename(), "download");
-  const root = await tmpDir(op, "downloads");
+  const root = await getTmpDir(op, "downloads");
   const name = requestedPath ?? suggestedFilename;
   const file = await openConfined(root, name, op.deps.whyProtected).catch(
     async (error: unknown) => {
@@ -84,13 +84,17 @@ async function saveDownload(
     },
   );
   try {
-    const failure = await within(timeoutMs, "The download", tab.whileAlive(download.failure()));
+    const failure = await withTimeout(
+      timeoutMs,
+      "The download",
+      tab.whileAlive(download.failure()),
+    );
     if (watch.isTooLarge()) throw tooLargeError(op);
     if (failure !== null) {
       if (failure === "canceled" && (await isDiskFull(op, watch.bytes()))) throw diskFullError();
       throw errors.downloadFailed({ reason: describeNetworkError(failure) ?? failure });
     }
-    await within(timeoutMs, "Saving the download", download.saveAs(file.temporary));
+    await withTimeout(timeoutMs, "Saving the download", download.saveAs(file.temporary));
     const { size } = await stat(file.temporary);
     if (size > op.config.maxDownloadBytes) throw tooLargeError(op);
     // The copy has the mode of the original file.
@@ -123,10 +127,10 @@ function rejectRelay({ profile }: Op): void {
 }
 
 /** Clicks an element and saves the download that the click starts. */
-export async function download(op: Op, input: DownloadInput): Promise<object> {
+export async function saveClickedDownload(op: Op, input: DownloadInput): Promise<object> {
   rejectRelay(op);
   await checkPath(op, "downloads", input.path);
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
   const next = tab.downloads.nextFromNow();
@@ -140,11 +144,11 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
         timeoutMs: Math.min(8_000, timeoutMs),
         isExplicit: false,
         followsRedraw: true,
-        work: (locator, limits) => press(tab, limits, (within) => locator.click(within)),
+        work: (locator, limits) => press(tab, limits, (pressLimits) => locator.click(pressLimits)),
       }),
     );
     const waitMs = Math.min(input.timeoutMs ?? 15_000, remainingMs(start, timeoutMs));
-    const startedDownload = await within(
+    const startedDownload = await withTimeout(
       waitMs,
       "Waiting for the download to begin (the click started none)",
       tab.whileAlive(next.promise),
@@ -159,7 +163,7 @@ export async function download(op: Op, input: DownloadInput): Promise<object> {
 }
 
 /** Saves the next download, or one that began in the last 30 s. */
-export async function waitDownload(
+export async function saveNextDownload(
   op: Op,
   input: CommonInput & { path?: string },
 ): Promise<object> {
@@ -171,7 +175,7 @@ export async function waitDownload(
   const timeoutMs = input.timeoutMs ?? DOWNLOAD_MS;
   const next = tab.downloads.next();
   try {
-    const startedDownload = await within(
+    const startedDownload = await withTimeout(
       timeoutMs,
       "Waiting for a download to begin",
       tab.whileAlive(next.promise),

@@ -1,5 +1,5 @@
 /** Takes screenshots with boxes and refs drawn on them. */
-import { attempt, remainingMs, within } from "../deadline.ts";
+import { attempt, remainingMs, withTimeout } from "../deadline.ts";
 import { drawLabels, type Label } from "../tab/page-scripts.ts";
 import type { AriaNode } from "../snapshot/aria-node.ts";
 import { locatorOf } from "../snapshot/hidden-boxes.ts";
@@ -20,7 +20,7 @@ const MAX_LABELS = 150;
 /** The maximum number of boxes in frames, whose elements are measured one by one. */
 const MAX_FRAME_BOXES = 40;
 
-const inFrame = (node: AriaNode): boolean => /^f\d+e/.test(node.ref ?? "");
+const isInFrame = (node: AriaNode): boolean => /^f\d+e/.test(node.ref ?? "");
 
 /** Returns the boxes of the interactive elements in the viewport, in viewport coordinates. */
 async function locateLabels(
@@ -38,7 +38,7 @@ async function locateLabels(
   const labels: { ref: string; box: Box }[] = [];
   let requestedBoxes = 0;
   const boxOf = async (node: AriaNode): Promise<Box | null | undefined> => {
-    if (!inFrame(node) || isInMainDocument(node)) return node.box;
+    if (!isInFrame(node) || isInMainDocument(node)) return node.box;
     requestedBoxes += 1;
     return requestedBoxes > MAX_FRAME_BOXES ? null : measureBox(tab, node);
   };
@@ -80,15 +80,15 @@ export async function takeLabelledScreenshot(
   timeoutMs: number,
 ): Promise<{ path: string; labels: { ref: string; box: Box }[] }> {
   const start = Date.now();
-  const labels = await within(timeoutMs, "Locating the elements", locateLabels(tab, nodes));
+  const labels = await withTimeout(timeoutMs, "Locating the elements", locateLabels(tab, nodes));
   const labelsToDraw: Label[] = labels.map(({ ref, box }) => ({ text: ref, ...box }));
-  await within(
+  await withTimeout(
     remainingMs(start, timeoutMs),
     "Drawing the labels",
     tab.page.evaluate(drawLabels, { labels: labelsToDraw, color: op.profile.color }),
   );
   try {
-    const image = await within(
+    const image = await withTimeout(
       remainingMs(start, timeoutMs) + 500,
       "The screenshot",
       tab.page.screenshot({ timeout: remainingMs(start, timeoutMs) }),

@@ -1,13 +1,13 @@
 /** Status, start and stop of a profile's browser. */
 import { findBrowser } from "../drivers/executables.ts";
 import { userDataDir } from "../drivers/launch.ts";
-import { wantsHeadless } from "../drivers/attach.ts";
+import { isHeadlessByDefault } from "../drivers/attach.ts";
 import { errors } from "../errors.ts";
 import { redactUrl } from "../profiles.ts";
-import { isReachable, relayStatus } from "../relay/prepare.ts";
+import { isReachable, describeRelay } from "../relay/prepare.ts";
 import type { Op } from "../op.ts";
 
-export async function status(op: Op): Promise<object> {
+export async function getStatus(op: Op): Promise<object> {
   const { profile, session, config, deps } = op;
   const attachment = session.attachment;
   const isManaged = profile.driver === "managed";
@@ -29,18 +29,18 @@ export async function status(op: Op): Promise<object> {
         ? await findBrowser(config.executablePath, process.platform, deps.env).catch(() => null)
         : null),
     userDataDir: isManaged ? userDataDir(profile.dir) : null,
-    headless: attachment?.headless ?? (isManaged ? wantsHeadless(config, deps.env) : null),
+    headless: attachment?.headless ?? (isManaged ? isHeadlessByDefault(config, deps.env) : null),
     color: profile.color,
     attachOnly: config.attachOnly,
     egress,
     library: deps.libraryPresent(),
     snapshotDefaults: config.snapshotDefaults,
-    ...relayStatus(op),
+    ...describeRelay(op),
   };
 }
 
 /** Starts the browser unless it runs. Rejects with a 409 if it runs with another value of `headless`. */
-export async function start(op: Op, input: { headless?: boolean }): Promise<object> {
+export async function startBrowser(op: Op, input: { headless?: boolean }): Promise<object> {
   const attachment = await op.session.start(input);
   const { headless = input.headless } = attachment;
   if (headless !== input.headless && input.headless !== undefined)
@@ -48,6 +48,6 @@ export async function start(op: Op, input: { headless?: boolean }): Promise<obje
   return { ok: true, profile: op.profile.name, pid: attachment.pid ?? null };
 }
 
-export async function stop(op: Op): Promise<object> {
+export async function stopBrowser(op: Op): Promise<object> {
   return { ok: true, stopped: await op.session.stop(), profile: op.profile.name };
 }

@@ -1,7 +1,7 @@
 /** Tabs and navigation. */
 import { isPorticoError, type PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { attempt, remainingMs, pause, within } from "../deadline.ts";
+import { attempt, remainingMs, pause, withTimeout } from "../deadline.ts";
 import { toPublicError, isTimeout, describeNetworkError } from "../failures.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { TabInfo } from "../session/open-tabs.ts";
@@ -133,10 +133,10 @@ async function explainInterruption(
 }
 
 /** Returns the requested tab. Concurrent calls that start the browser each get their own tab. */
-async function tabFor(op: Op, targetId: string | undefined, isColdStart: boolean): Promise<Tab> {
+async function chooseTab(op: Op, targetId: string | undefined, isColdStart: boolean): Promise<Tab> {
   const { context, tabs } = op.session;
   if (targetId !== undefined || context === undefined) return tabs.get(targetId);
-  if (isColdStart) return tabs.takeFirst() ?? tabs.open();
+  if (isColdStart) return tabs.claimFirstTab() ?? tabs.open();
   return (await tabs.list()).length === 0 ? tabs.open() : tabs.get();
 }
 
@@ -144,7 +144,7 @@ export async function navigate(op: Op, input: NavigateInput): Promise<object> {
   await checkAddress(op, input.url);
   const isColdStart = !op.session.isRunning;
   await op.session.start();
-  const tab = await tabFor(op, input.targetId, isColdStart);
+  const tab = await chooseTab(op, input.targetId, isColdStart);
   if (!tab.isCrashed) {
     await endEndlessScripts(tab.cdp);
     return loadAddress(op, tab, input);
@@ -161,7 +161,8 @@ export async function openTab(op: Op, input: CommonInput & { url: string }): Pro
   const isColdStart = !session.isRunning;
   await session.start();
   if (!op.deps.libraryPresent()) return openRawTab(op, url, input.timeoutMs ?? 30_000);
-  const tab = (isColdStart ? session.tabs.takeFirst() : undefined) ?? (await session.tabs.open());
+  const tab =
+    (isColdStart ? session.tabs.claimFirstTab() : undefined) ?? (await session.tabs.open());
   if (url !== "about:blank") {
     try {
       await loadAddress(op, tab, { ...input, url });
@@ -196,12 +197,12 @@ async function openRawTab(op: Op, url: string, timeoutMs: number): Promise<objec
   const { cdp } = op.session;
   const since = Date.now();
   const creating = cdp.send<{ targetId: string }>("Target.createTarget", { url: "about:blank" });
-  const { targetId } = await within(10_000, "Opening a tab", creating);
-  const tab = await op.session.rawTab(targetId);
+  const { targetId } = await withTimeout(10_000, "Opening a tab", creating);
+  const tab = await op.session.attachRawTab(targetId);
   try {
     await retryOnNetworkChange(since + timeoutMs, async () => {
       const navigating = tab.send<{ errorText?: string }>("Page.navigate", { url });
-      const { errorText } = await within(
+      const { errorText } = await withTimeout(
         remainingMs(since, timeoutMs),
         "Loading the page",
         navigating,
@@ -230,7 +231,7 @@ async function openRawTab(op: Op, url: string, timeoutMs: number): Promise<objec
 
 export async function focusTab(op: Op, input: { targetId: string }): Promise<object> {
   const targetId = await op.session.tabs.targetId(input.targetId);
-  await within(
+  await withTimeout(
     5000,
     "Bringing the tab to the front",
     op.session.cdp.send("Target.activateTarget", { targetId }),
@@ -242,7 +243,11 @@ export async function focusTab(op: Op, input: { targetId: string }): Promise<obj
 /** Closes a tab with a command to the browser, so that a page that hangs cannot prevent it. */
 export async function closeTab(op: Op, input: { targetId?: string }): Promise<object> {
   const targetId = await op.session.tabs.targetId(input.targetId);
-  await within(5000, "Closing the tab", op.session.cdp.send("Target.closeTarget", { targetId }));
+  await withTimeout(
+    5000,
+    "Closing the tab",
+    op.session.cdp.send("Target.closeTarget", { targetId }),
+  );
   for (
     let i = 0;
     i < 50 && (await op.session.tabs.list()).some((tab) => tab.targetId === targetId);

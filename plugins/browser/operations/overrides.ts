@@ -3,7 +3,7 @@ import { didYouMean, PorticoError } from "portico";
 import { parseUrl } from "portico/strings";
 import { errors } from "../errors.ts";
 import type { Overrides } from "../tab/emulation.ts";
-import { headline, isGone } from "../failures.ts";
+import { summarizeError, isGone } from "../failures.ts";
 import type { Op } from "../op.ts";
 
 async function setOverride<K extends keyof Overrides>(
@@ -16,7 +16,7 @@ async function setOverride<K extends keyof Overrides>(
     await op.session.setOverride(key, value);
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
-    throw errors.overrideRefused({ reason: headline(error) }, { param, cause: error });
+    throw errors.overrideRefused({ reason: summarizeError(error) }, { param, cause: error });
   }
   return { ok: true };
 }

@@ -3,7 +3,7 @@ import type { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { sanitizeText } from "../snapshot/text.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
-import { attempt, remainingMs, within } from "../deadline.ts";
+import { attempt, remainingMs, withTimeout } from "../deadline.ts";
 import { toPublicError, isTimeout } from "../failures.ts";
 import { findElement, NO_NEEDS } from "../actions/elements.ts";
 import { existsAny } from "../actions/looking.ts";
@@ -20,7 +20,7 @@ import { isInteractive, render, type Rendered, type View } from "../snapshot/ren
 import { diffLines } from "../snapshot/diff.ts";
 import type { SnapshotRecord, Tab } from "../tab/tab.ts";
 import { takeLabelledScreenshot } from "./labels.ts";
-import { checkCurrentPage, type CommonInput, type Op, readableTab } from "../op.ts";
+import { checkCurrentPage, type CommonInput, type Op, getReadableTab } from "../op.ts";
 
 interface SnapshotInput extends CommonInput {
   format?: "ai" | "aria";
@@ -192,7 +192,7 @@ export async function takeSnapshot(
   const reading = initialAbout.then((about) =>
     readMarked(tab, () => readTreePatiently(tab, input, timeoutMs, about)),
   );
-  const { tree: roots, marked } = await within(timeoutMs + 300, "The snapshot", reading).catch(
+  const { tree: roots, marked } = await withTimeout(timeoutMs + 300, "The snapshot", reading).catch(
     async (error: unknown) => {
       throw isTimeout(error)
         ? timeoutError(timeoutMs, (await initialAbout).elements, error)
@@ -209,7 +209,7 @@ export async function takeSnapshot(
   markBehind(roots, marked);
   const rendered = render(roots, view, tab.refs);
   const { title, contentType } = await queryPage();
-  const note = mediaNote(contentType);
+  const note = describeMedia(contentType);
   if (note !== undefined) rendered.lines.unshift(note);
   tab.printedRefs = rendered.refs;
   const key = JSON.stringify([op.caller, view, input.selector, input.frame]);
@@ -247,7 +247,7 @@ const MEDIA_NAMES: Readonly<Record<string, string>> = {
  * Describes a page without text (a PDF, an image, …), of which only a screenshot shows the content. Returns `undefined`
  * for other pages.
  */
-function mediaNote(contentType: string): string | undefined {
+function describeMedia(contentType: string): string | undefined {
   const [kind] = /^application\/pdf|^(?:image|video|audio)(?=\/(?!svg))/.exec(contentType) ?? [];
   if (kind === undefined) return undefined;
   return `# This page is ${MEDIA_NAMES[kind] ?? `a ${kind} file`} (${sanitizeText(contentType)}), which a snapshot cannot show: take a screenshot, or download the page.`;
@@ -305,11 +305,11 @@ async function takeAriaSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   op.session.tabs.markUsed(targetId);
   const info = (await op.session.tabs.list()).find((tab) => tab.targetId === targetId);
   await checkCurrentPage(op, info?.url ?? "");
-  const tab = await op.session.rawTab(targetId);
+  const tab = await op.session.attachRawTab(targetId);
   const frames = await openFrameSessions(op.session.tabs.find(targetId));
   const limit = input.limit ?? ARIA_LIMIT;
   try {
-    const axTree = await within(
+    const axTree = await withTimeout(
       input.timeoutMs ?? 15_000,
       "The snapshot (the page does not respond)",
       readAxTree(tab as CdpSession, frames as CdpSession[], limit),
@@ -353,10 +353,10 @@ function isAriaRequested(op: Op, input: SnapshotInput): boolean {
   );
 }
 
-export async function snapshot(op: Op, input: SnapshotInput): Promise<object> {
+export async function handleSnapshot(op: Op, input: SnapshotInput): Promise<object> {
   if (input.format === "aria" && input.labels) {
     throw errors.labelsWithoutRefs({ param: "labels" });
   }
   if (isAriaRequested(op, input)) return takeAriaSnapshot(op, input);
-  return takeSnapshot(op, await readableTab(op, input.targetId, input.timeoutMs), input);
+  return takeSnapshot(op, await getReadableTab(op, input.targetId, input.timeoutMs), input);
 }

@@ -1,10 +1,10 @@
 /** Cookies and web storage. */
 import { PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { within } from "../deadline.ts";
-import { toPublicError, headline, isGone } from "../failures.ts";
+import { withTimeout } from "../deadline.ts";
+import { toPublicError, summarizeError, isGone } from "../failures.ts";
 import { readStorage, writeStorage } from "../tab/page-scripts.ts";
-import { type CommonInput, type Op, readableTab } from "../op.ts";
+import { type CommonInput, type Op, getReadableTab } from "../op.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -21,8 +21,8 @@ interface CookieInput {
 }
 
 /** Returns all cookies of the profile, or those that a request to `url` would send. */
-export async function cookies(op: Op, input: CommonInput & { url?: string }): Promise<object> {
-  const cookieList = await within(
+export async function listCookies(op: Op, input: CommonInput & { url?: string }): Promise<object> {
+  const cookieList = await withTimeout(
     TIMEOUT_MS,
     "Reading the cookies",
     op.session.context.cookies(input.url === undefined ? undefined : [input.url]),
@@ -41,7 +41,7 @@ export async function setCookie(
   const cookieToSet: CookieInput = { ...cookie };
   if (cookieToSet.url === undefined && cookieToSet.domain === undefined) {
     // A cookie without url and domain belongs to the tab's current page.
-    const tab = await readableTab(op, input.targetId, input.timeoutMs);
+    const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
     if (!/^https?:/.test(tab.url)) throw errors.cookieWithoutPlace({ param: "cookie.url" });
     cookieToSet.url = tab.url;
   }
@@ -50,10 +50,10 @@ export async function setCookie(
   }
   const browserCookie = toBrowserCookie(cookieToSet);
   try {
-    await within(TIMEOUT_MS, "Setting the cookie", context.addCookies([browserCookie]));
+    await withTimeout(TIMEOUT_MS, "Setting the cookie", context.addCookies([browserCookie]));
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
-    throw cookieError(headline(error), error);
+    throw cookieError(summarizeError(error), error);
   }
   return { ok: true };
 }
@@ -76,7 +76,7 @@ function toBrowserCookie({ url, ...cookie }: CookieInput): CookieInput {
 }
 
 export async function clearCookies(op: Op): Promise<object> {
-  await within(TIMEOUT_MS, "Clearing the cookies", op.session.context.clearCookies());
+  await withTimeout(TIMEOUT_MS, "Clearing the cookies", op.session.context.clearCookies());
   return { ok: true };
 }
 
@@ -86,11 +86,11 @@ type StorageKind = "local" | "session";
 async function accessStorage<T>(
   op: Op,
   input: CommonInput,
-  work: (tab: Awaited<ReturnType<typeof readableTab>>) => Promise<T>,
+  work: (tab: Awaited<ReturnType<typeof getReadableTab>>) => Promise<T>,
 ): Promise<T> {
-  const tab = await readableTab(op, input.targetId, input.timeoutMs);
+  const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   try {
-    return await within(
+    return await withTimeout(
       input.timeoutMs ?? TIMEOUT_MS,
       "The storage access (the page does not respond)",
       work(tab),
@@ -110,7 +110,7 @@ async function accessStorage<T>(
   }
 }
 
-export async function storage(
+export async function readWebStorage(
   op: Op,
   input: CommonInput & { kind: StorageKind; key?: string },
 ): Promise<object> {
@@ -122,7 +122,7 @@ export async function storage(
   };
 }
 
-export async function setStorage(
+export async function setStorageItem(
   op: Op,
   input: CommonInput & { kind: StorageKind; key: string; value: string },
 ): Promise<object> {

@@ -5,10 +5,10 @@ import { readFile, stat } from "node:fs/promises";
 import { compile, PorticoError, type Static, Type } from "portico";
 import { WEB_ADDRESS } from "portico/strings";
 import { errors } from "../errors.ts";
-import { within } from "../deadline.ts";
-import { toPublicError, headline, isGone } from "../failures.ts";
+import { withTimeout } from "../deadline.ts";
+import { toPublicError, summarizeError, isGone } from "../failures.ts";
 import { existingFile, openConfined } from "../files/confine.ts";
-import { tmpDir } from "../files/placed-files.ts";
+import { getTmpDir } from "../files/placed-files.ts";
 import type { CommonInput, Op } from "../op.ts";
 
 interface StateInput extends CommonInput {
@@ -47,7 +47,7 @@ function rejectRelay({ profile }: Op): void {
 }
 
 /** Returns the directory of states. A saved state is as sensitive as passwords, so a sandbox has its own directory. */
-const getStatesDir = async (op: Op): Promise<string> => op.deps.statesDir ?? (await tmpDir(op));
+const getStatesDir = async (op: Op): Promise<string> => op.deps.statesDir ?? (await getTmpDir(op));
 
 /** Saves all cookies, and the storage of the sites that were visited since the browser started. */
 export async function saveState(op: Op, input: StateInput): Promise<object> {
@@ -60,7 +60,7 @@ async function writeState(op: Op, input: StateInput): Promise<object> {
   try {
     const { context } = op.session;
     const saving = context.storageState({ indexedDB: true });
-    const state = await within(input.timeoutMs ?? TIMEOUT_MS, "Saving the state", saving);
+    const state = await withTimeout(input.timeoutMs ?? TIMEOUT_MS, "Saving the state", saving);
     const text = JSON.stringify(state);
     await file.handle.writeFile(text);
     const { cookies, origins } = state;
@@ -91,10 +91,10 @@ async function replaceState(op: Op, input: StateInput): Promise<object> {
   for (const { origin } of state.origins) op.deps.guard.precheck(origin);
   const loading = context.setStorageState(state as Parameters<typeof context.setStorageState>[0]);
   try {
-    await within(input.timeoutMs ?? TIMEOUT_MS, "Loading the state", loading);
+    await withTimeout(input.timeoutMs ?? TIMEOUT_MS, "Loading the state", loading);
   } catch (error) {
     if (error instanceof PorticoError || isGone(error)) throw error;
-    throw errors.stateRefused({ reason: headline(error) }, { param: "path", cause: error });
+    throw errors.stateRefused({ reason: summarizeError(error) }, { param: "path", cause: error });
   }
   return { ok: true, cookies: state.cookies.length, origins: state.origins.length };
 }

@@ -20,7 +20,7 @@ export const PROTOCOL = "portico-relay";
  * The token that the extension and clients present. It is derived from the gateway's own secret and the port, so that
  * another program that listens on the port never sees the secret, and a token for one port is useless on another.
  */
-export function pairingToken(secret: string, port: number): string {
+export function derivePairingToken(secret: string, port: number): string {
   return createHmac("sha256", secret)
     .update(`portico-extension-relay-v1:${port}`)
     .digest("base64url");

@@ -1,7 +1,7 @@
 /** Prepares the relay before browser control acts on its tabs. */
 import type { Op } from "../op.ts";
 import { subjectOf } from "../declarations/routes.ts";
-import { libraryUnavailable } from "../drivers/playwright.ts";
+import { libraryUnavailableError } from "../drivers/playwright.ts";
 import type { Session } from "../session/session.ts";
 import type { RelayControl } from "../relay-control.ts";
 
@@ -13,7 +13,7 @@ type RelayOp = Pick<Op, "profile" | "session" | "deps">;
  */
 const stoppedSessions = new WeakMap<Session, number>();
 
-const ownRelay = ({ profile, deps }: RelayOp): RelayControl | undefined =>
+const findOwnRelay = ({ profile, deps }: RelayOp): RelayControl | undefined =>
   profile.driver === "extension" && profile.cdpUrl === deps.relay?.url ? deps.relay : undefined;
 
 const isStopped = (session: Session, relay: RelayControl): boolean =>
@@ -21,13 +21,13 @@ const isStopped = (session: Session, relay: RelayControl): boolean =>
 
 /** True if tabs are attached and may be used, even if the session has not connected to them yet. */
 export function isReachable(op: RelayOp): boolean {
-  const relay = ownRelay(op);
+  const relay = findOwnRelay(op);
   return relay !== undefined && relay.tabs().length > 0 && !isStopped(op.session, relay);
 }
 
 /** Returns the additional status fields of a relay profile. */
-export function relayStatus(op: RelayOp): object {
-  const relay = ownRelay(op);
+export function describeRelay(op: RelayOp): object {
+  const relay = findOwnRelay(op);
   if (relay === undefined) return {};
   const tabs = relay
     .tabs()
@@ -48,11 +48,11 @@ function recordStop(session: Session, relay: RelayControl, path: string): void {
  * library and it is not installed.
  */
 export async function prepareRelay(op: Op, path: string): Promise<void> {
-  const relay = ownRelay(op);
+  const relay = findOwnRelay(op);
   const subject = subjectOf(path);
   const needsNoTab = subject === "browser" || subject === "profiles";
   if (!op.deps.libraryPresent() && subject === "page") {
-    throw libraryUnavailable({
+    throw libraryUnavailableError({
       still: "Without it, the tabs of the extension relay can only be listed.",
     });
   }

@@ -5,7 +5,7 @@ import { errors } from "../errors.ts";
 import { createTokenCheck, tokenOf } from "../net/token-check.ts";
 import { acceptSocket, type WebSocket } from "../net/web-socket.ts";
 import { MAX_MESSAGE_BYTES } from "../drivers/cdp.ts";
-import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, pairingToken } from "./pairing.ts";
+import { EXTENSION_ID, EXTENSION_ORIGIN, PROTOCOL, derivePairingToken } from "./pairing.ts";
 import { Relay } from "./relay.ts";
 import type { RelayControl } from "../relay-control.ts";
 import { devtoolsRoutes } from "../drivers/debugging/routes-schema.ts";
@@ -15,7 +15,7 @@ interface RelayOptions {
   server: ServerHandle;
   /** The control server, which shows the owner how to pair the extension. */
   control: Mount;
-  /** The gateway's token, or its password. */
+  /** Returns the gateway's token, or its password. */
   secret(): string;
   enabled(): boolean;
   /** The directory of the extension. */
@@ -31,7 +31,7 @@ export function openRelay(options: RelayOptions): RelayControl {
   const { server, log } = options;
   const relay = new Relay(log);
   const url = `http://127.0.0.1:${server.port}`;
-  const token = (): string => pairingToken(options.secret(), server.port);
+  const token = (): string => derivePairingToken(options.secret(), server.port);
   const checks = createChecks(options, token);
   mountExtension(options, relay, checks);
   mountDevtools(options, relay, checks);

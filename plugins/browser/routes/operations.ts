@@ -3,18 +3,18 @@ import { armDialog, armFileChooser } from "../actions/uploads.ts";
 import type { Input } from "../declarations/declare.ts";
 import type { DECLARATIONS, RouteName } from "../declarations/routes.ts";
 import type { Op } from "../op.ts";
-import { act } from "../operations/act.ts";
-import { highlight, pdf, screenshot } from "../operations/capture.ts";
+import { runAct } from "../operations/act.ts";
+import { highlightElement, savePdf, takeScreenshot } from "../operations/capture.ts";
 import {
-  consoleMessages,
-  pageErrors,
-  requests,
-  responseBody,
-  traceStart,
-  traceStop,
+  listConsoleMessages,
+  listPageErrors,
+  listRequests,
+  readResponseBody,
+  handleTraceStart,
+  handleTraceStop,
 } from "../operations/debug.ts";
-import { download, waitDownload } from "../operations/downloads.ts";
-import { start, status, stop } from "../operations/lifecycle.ts";
+import { saveClickedDownload, saveNextDownload } from "../operations/downloads.ts";
+import { startBrowser, getStatus, stopBrowser } from "../operations/lifecycle.ts";
 import { closeTab, focusTab, listTabs, navigate, openTab } from "../operations/navigation.ts";
 import * as overrides from "../operations/overrides.ts";
 import {
@@ -23,14 +23,14 @@ import {
   listProfiles,
   resetProfile,
 } from "../operations/profiles.ts";
-import { snapshot } from "../operations/snapshot.ts";
+import { handleSnapshot } from "../operations/snapshot.ts";
 import {
   clearCookies,
   clearStorage,
-  cookies,
+  listCookies,
   setCookie,
-  setStorage,
-  storage,
+  setStorageItem,
+  readWebStorage,
 } from "../operations/state.ts";
 import { loadState, saveState } from "../operations/storage-state.ts";
 
@@ -42,9 +42,9 @@ type Operations = {
 };
 
 const operations: Operations = {
-  "GET /": (op) => status(op),
-  "POST /start": start,
-  "POST /stop": (op) => stop(op),
+  "GET /": (op) => getStatus(op),
+  "POST /start": startBrowser,
+  "POST /stop": (op) => stopBrowser(op),
   "GET /profiles": (op) => listProfiles(op),
   "POST /profiles/create": createProfile,
   "DELETE /profiles/:name": deleteProfile,
@@ -54,26 +54,26 @@ const operations: Operations = {
   "POST /tabs/focus": focusTab,
   "DELETE /tabs/:targetId": closeTab,
   "POST /navigate": navigate,
-  "GET /snapshot": snapshot,
-  "POST /screenshot": screenshot,
-  "POST /pdf": pdf,
-  "POST /act": act,
+  "GET /snapshot": handleSnapshot,
+  "POST /screenshot": takeScreenshot,
+  "POST /pdf": savePdf,
+  "POST /act": runAct,
   "POST /hooks/file-chooser": armFileChooser,
   "POST /hooks/dialog": armDialog,
-  "POST /download": download,
-  "POST /wait/download": waitDownload,
-  "POST /highlight": highlight,
-  "GET /console": consoleMessages,
-  "GET /errors": pageErrors,
-  "GET /requests": requests,
-  "POST /trace/start": traceStart,
-  "POST /trace/stop": traceStop,
-  "POST /response/body": responseBody,
-  "GET /cookies": cookies,
+  "POST /download": saveClickedDownload,
+  "POST /wait/download": saveNextDownload,
+  "POST /highlight": highlightElement,
+  "GET /console": listConsoleMessages,
+  "GET /errors": listPageErrors,
+  "GET /requests": listRequests,
+  "POST /trace/start": handleTraceStart,
+  "POST /trace/stop": handleTraceStop,
+  "POST /response/body": readResponseBody,
+  "GET /cookies": listCookies,
   "POST /cookies/set": setCookie,
   "POST /cookies/clear": (op) => clearCookies(op),
-  "GET /storage/:kind": storage,
-  "POST /storage/:kind/set": setStorage,
+  "GET /storage/:kind": readWebStorage,
+  "POST /storage/:kind/set": setStorageItem,
   "POST /storage/:kind/clear": clearStorage,
   "POST /state/save": saveState,
   "POST /state/load": loadState,
@@ -89,6 +89,6 @@ const operations: Operations = {
 };
 
 /** Returns the operation of a route. Its input must have been validated by the route's declaration. */
-export function operationOf(name: RouteName): (op: Op, input: never) => Promise<object> {
+export function getOperation(name: RouteName): (op: Op, input: never) => Promise<object> {
   return operations[name];
 }

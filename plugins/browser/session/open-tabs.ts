@@ -5,9 +5,9 @@ import type { Logger, PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import type { CdpSession } from "../drivers/cdp.ts";
 import type { Attachment } from "../drivers/attach.ts";
-import { attempt, pause, within } from "../deadline.ts";
+import { attempt, pause, withTimeout } from "../deadline.ts";
 import { isGone } from "../failures.ts";
-import { type BrowserContext, libraryUnavailable, type Page } from "../drivers/playwright.ts";
+import { type BrowserContext, libraryUnavailableError, type Page } from "../drivers/playwright.ts";
 import { sanitizeText } from "../snapshot/text.ts";
 import type { Profile } from "../profiles.ts";
 import type { RefCounter } from "../snapshot/refs.ts";
@@ -57,7 +57,7 @@ export class OpenTabs {
   }
 
   /** Brings the open pages under control, and those that open from now on. */
-  async takeOver(): Promise<void> {
+  async adoptPages(): Promise<void> {
     const { context } = this.#options;
     if (context === undefined) return;
     context.on("page", (page) => void this.#register(page, false));
@@ -135,7 +135,7 @@ export class OpenTabs {
    */
   async list(): Promise<TabInfo[]> {
     const { cdp, context } = this.#options;
-    const { targetInfos } = await within(
+    const { targetInfos } = await withTimeout(
       5000,
       "Listing the tabs",
       cdp.send<{ targetInfos: TabInfo[] }>("Target.getTargets"),
@@ -198,7 +198,7 @@ export class OpenTabs {
 
   /** Returns the tab that a caller means, and makes it the last used one. Rejects with a 501 without the library. */
   async get(idOrPrefix?: string): Promise<Tab> {
-    if (this.#options.context === undefined) throw libraryUnavailable();
+    if (this.#options.context === undefined) throw libraryUnavailableError();
     const targetId = await this.targetId(idOrPrefix);
     const tab = this.#tabs.get(targetId);
     if (tab === undefined) throw errors.tabJustClosed();
@@ -214,7 +214,7 @@ export class OpenTabs {
   }
 
   /** Returns the empty tab that a browser of our own starts with to the first caller, and `undefined` after that. */
-  takeFirst(): Tab | undefined {
+  claimFirstTab(): Tab | undefined {
     const [only] = this.#tabs.values();
     if (
       this.#isFirstTaken ||
@@ -231,11 +231,12 @@ export class OpenTabs {
   /** Opens an empty tab with the profile's overrides. Rejects with a 409 `conflict` if that exceeds the limit. */
   async open(): Promise<Tab> {
     const { context, maxTabs } = this.#options;
-    if (context === undefined) throw libraryUnavailable();
+    if (context === undefined) throw libraryUnavailableError();
     if (this.#tabCount >= maxTabs()) throw this.#tooManyTabsError();
-    const page = await within(15_000, "Opening a tab", context.newPage());
+    const page = await withTimeout(15_000, "Opening a tab", context.newPage());
     const existingTab = this.all.find((tab) => tab.page === page);
-    const tab = existingTab ?? (await within(10_000, "Opening a tab", this.#register(page, false)));
+    const tab =
+      existingTab ?? (await withTimeout(10_000, "Opening a tab", this.#register(page, false)));
     // Another tab may have opened at the same time.
     if (tab === undefined && this.#surplusPages.has(page)) throw this.#tooManyTabsError();
     if (tab === undefined) throw errors.newTabClosed();

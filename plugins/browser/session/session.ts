@@ -5,7 +5,7 @@ import type { Logger } from "portico";
 import type { Guard } from "portico/egress";
 import { errors } from "../errors.ts";
 import { Cdp, type CdpSession } from "../drivers/cdp.ts";
-import { attempt, within } from "../deadline.ts";
+import { attempt, withTimeout } from "../deadline.ts";
 import type { Attachment } from "../drivers/attach.ts";
 import { applyToContext, applyToTab, CONTEXT_KEYS, type Overrides } from "../tab/emulation.ts";
 import { isRunning } from "../drivers/process-record.ts";
@@ -14,7 +14,7 @@ import {
   type Browser,
   type BrowserContext,
   type Library,
-  libraryUnavailable,
+  libraryUnavailableError,
 } from "../drivers/playwright.ts";
 import { TaskQueues } from "../turns.ts";
 import type { Profile } from "../profiles.ts";
@@ -23,7 +23,7 @@ import type { Tab } from "../tab/tab.ts";
 
 interface SessionDeps {
   attach(profile: Profile, options: { headless?: boolean }): Promise<Attachment>;
-  /** The automation library; rejects with `library_unavailable`. */
+  /** Loads the automation library. Rejects with `library_unavailable`. */
   library(): Promise<Library>;
   guard: Guard;
   maxTabs(): number;
@@ -187,7 +187,7 @@ export class Session {
       requestCheck,
     };
     browser.on("disconnected", () => this.#handleLoss(running));
-    await tabs.takeOver();
+    await tabs.adoptPages();
     return running;
   }
 
@@ -266,7 +266,7 @@ export class Session {
   /** The library's context. Throws a 501 without the library, a 409 if the browser does not run. */
   get context(): BrowserContext {
     const { context } = this.#requireRunning();
-    if (context === undefined) throw libraryUnavailable();
+    if (context === undefined) throw libraryUnavailableError();
     return context;
   }
 
@@ -280,7 +280,7 @@ export class Session {
   }
 
   /** Returns a DevTools session of one tab that also works without the library. */
-  async rawTab(targetId: string): Promise<CdpSession & { detach(): Promise<void> }> {
+  async attachRawTab(targetId: string): Promise<CdpSession & { detach(): Promise<void> }> {
     const running = this.#requireRunning();
     const tab = running.tabs.find(targetId);
     if (tab !== undefined) {
@@ -312,11 +312,11 @@ export class Session {
     if (value === undefined) delete next[key];
     else next[key] = value;
     if (CONTEXT_KEYS.includes(key))
-      await within(10_000, "Setting the override", applyToContext(context, key, next));
+      await withTimeout(10_000, "Setting the override", applyToContext(context, key, next));
     else {
       for (const tab of this.tabs.all) {
         // A tab that hangs applies the override when it responds again; it must not delay the others.
-        const work = within(3000, "Setting the override", applyToTab(tab, key, next));
+        const work = withTimeout(3000, "Setting the override", applyToTab(tab, key, next));
         await work.catch(async (error: { code?: string }) => {
           if (error.code !== "invalid_request_error") return;
           await attempt(3000, applyToTab(tab, key, this.overrides), undefined);

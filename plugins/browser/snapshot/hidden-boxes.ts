@@ -16,23 +16,23 @@ export function nameHiddenBoxes(roots: readonly (AriaNode | string)[]): void {
   for (const [ref, [node, ...twins]] of boxes) if (twins.length === 0) node!.ref = ref;
 }
 
-/** Collects the hidden boxes of a tree by the ref that they may get. `around` is the nearest ref around the root. */
+/** Collects the hidden boxes of a tree by the ref that they may get. `outerRef` is the nearest ref around the root. */
 function collectBoxes(
   root: AriaNode | string,
-  around: string | undefined,
+  outerRef: string | undefined,
   boxes: Map<string, AriaNode[]>,
 ): void {
-  const stack = [{ node: root, within: around }];
+  const stack = [{ node: root, enclosingRef: outerRef }];
   for (let item = stack.pop(); item !== undefined; item = stack.pop()) {
-    const { node, within } = item;
+    const { node, enclosingRef } = item;
     if (typeof node === "string") continue;
-    if (within !== undefined && isHiddenBox(node)) {
-      const ref = `${within} ${node.role} ${node.name}`;
+    if (enclosingRef !== undefined && isHiddenBox(node)) {
+      const ref = `${enclosingRef} ${node.role} ${node.name}`;
       boxes.set(ref, [...(boxes.get(ref) ?? []), node]);
     }
     // The content of a frame is not within the frame's element.
-    const innerRef = node.role === "iframe" ? undefined : (node.ref ?? within);
-    for (const child of node.children ?? []) stack.push({ node: child, within: innerRef });
+    const innerRef = node.role === "iframe" ? undefined : (node.ref ?? enclosingRef);
+    for (const child of node.children ?? []) stack.push({ node: child, enclosingRef: innerRef });
   }
 }
 
@@ -44,9 +44,9 @@ const isHiddenBox = ({ ref, name, role }: AriaNode): boolean =>
  * document.
  */
 export function locatorOf(page: Page, native: string): Locator {
-  const [, within, role, name] = OWN_REF.exec(native) ?? [];
-  if (within === undefined) return page.getByRef(native);
+  const [, enclosingRef, role, name] = OWN_REF.exec(native) ?? [];
+  if (enclosingRef === undefined) return page.getByRef(native);
   return page
-    .getByRef(within)
+    .getByRef(enclosingRef)
     .getByRole(role as "checkbox" | "radio" | "switch", { name: name!, exact: true });
 }

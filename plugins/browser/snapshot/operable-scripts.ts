@@ -41,7 +41,7 @@ const MARKS_SCRIPT = `
     element.setAttribute(name, value);
     marks.undo.push(() => previous === null ? element.removeAttribute(name) : element.setAttribute(name, previous));
   };
-  // The library takes it for a part of the text around it.
+  // The library treats such an element as a part of the text around it.
   const isBareText = (element) =>
     element.childNodes.length === 1 && element.firstChild.nodeType === 3 && getComputedStyle(element).display === "inline";
   const point = (element) => {
@@ -77,7 +77,7 @@ const MARK_SCRIPT = `
     element.getAttribute("aria-placeholder") || element.getAttribute("data-placeholder") || element.getAttribute("placeholder");
   const markEditable = (element) => {
     const isNamed = element.hasAttribute("aria-label") || element.hasAttribute("aria-labelledby");
-    // The library leaves out the text that stands directly in a textbox.
+    // The library omits text that is directly in a textbox.
     const hasText = Array.from(element.childNodes).some((node) => node.nodeType === 3 && node.data.trim() !== "");
     if (hasText && isNamed) return point(element);
     if (/^(none|presentation)?$/.test(element.getAttribute("role") || "")) setAttribute(element, "role", "textbox");

@@ -71,13 +71,14 @@ function brandsOf(userAgent: string, isFull: boolean): ClientHints["brands"] {
   ];
 }
 
-export const navigatorPlatform = (userAgent: string): string => platformOf(userAgent).navigator;
+export const deriveNavigatorPlatform = (userAgent: string): string =>
+  platformOf(userAgent).navigator;
 
 /** Returns the model, the text after the version of Android: `Pixel 7`. */
 const modelOf = (userAgent: string): string =>
   (/Android [\d.]+; ([^;)]{1,100})/.exec(userAgent)?.[1] ?? "").split(" Build/")[0]!;
 
-export function clientHints(userAgent: string, mobile: boolean): ClientHints {
+export function deriveClientHints(userAgent: string, mobile: boolean): ClientHints {
   const { name, architecture, version } = platformOf(userAgent);
   return {
     mobile,

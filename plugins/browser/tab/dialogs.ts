@@ -3,7 +3,7 @@
  * dismissing. All are recorded.
  */
 import { pause } from "../deadline.ts";
-import { plainText } from "../failures.ts";
+import { stripControlCharacters } from "../failures.ts";
 import type { Dialog, Page } from "../drivers/playwright.ts";
 import { Ring } from "./ring.ts";
 
@@ -39,7 +39,7 @@ export class Dialogs {
     this.#armedResponse = { response, until: Date.now() + forMs };
   }
 
-  since(at: number): DialogRecord[] {
+  recordsSince(at: number): DialogRecord[] {
     return this.#records.list().filter((dialog) => dialog.at >= at);
   }
 
@@ -52,7 +52,7 @@ export class Dialogs {
     this.#armedResponse = undefined;
     // A `beforeunload` dialog would block every navigation, and the caller has already asked to leave.
     const accept = response?.accept ?? dialog.type() === "beforeunload";
-    const message = plainText(dialog.message()).slice(0, 2000);
+    const message = stripControlCharacters(dialog.message()).slice(0, 2000);
     this.#records.push({
       type: dialog.type(),
       message,

@@ -5,7 +5,7 @@
 import { errors } from "../errors.ts";
 import type { BrowserContext, Device } from "../drivers/playwright.ts";
 import { isGone } from "../failures.ts";
-import { clientHints, navigatorPlatform } from "./client-hints.ts";
+import { deriveClientHints, deriveNavigatorPlatform } from "./client-hints.ts";
 import type { Tab } from "./tab.ts";
 
 interface Geolocation {
@@ -123,8 +123,8 @@ async function setUserAgent({ cdp }: Tab, { device, locale }: Overrides): Promis
   await cdp.send("Emulation.setUserAgentOverride", {
     userAgent,
     acceptLanguage: locale,
-    platform: device && navigatorPlatform(userAgent),
-    userAgentMetadata: clientHints(userAgent, device?.isMobile ?? false),
+    platform: device && deriveNavigatorPlatform(userAgent),
+    userAgentMetadata: deriveClientHints(userAgent, device?.isMobile ?? false),
   });
 }
 

@@ -1,5 +1,5 @@
 /** Navigates a tab to an address and handles interruptions. */
-import { attempt, remainingMs, pause, within } from "../deadline.ts";
+import { attempt, remainingMs, pause, withTimeout } from "../deadline.ts";
 import type { Response } from "../drivers/playwright.ts";
 import type { Tab } from "./tab.ts";
 
@@ -50,7 +50,7 @@ export async function goTo(
   tab.page.on("response", onResponse);
   const load = (): Promise<Response | null> => {
     const timeout = remainingMs(start, timeoutMs);
-    return within(
+    return withTimeout(
       timeout + 500,
       "Loading the page",
       tab.page.goto(url, { waitUntil: waitUntil ?? "domcontentloaded", timeout }),

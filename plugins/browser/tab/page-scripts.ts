@@ -4,7 +4,7 @@
  */
 import { FIELD_SCRIPT } from "./field-scripts.ts";
 
-/** The obstacle between an element and an action. */
+/** The state of an element, as far as it can prevent an action. */
 export interface Probe {
   visible: boolean;
   enabled: boolean;
@@ -66,7 +66,7 @@ const PROBE_SCRIPT = `
   let box = element.getBoundingClientRect();
   const isOutside = () => box.right <= 0 || box.bottom <= 0 || box.x >= innerWidth || box.y >= innerHeight;
   if (needs.hit && needs.scroll && isOutside()) {
-    // A page may scroll smoothly, and is then still on its way.
+    // A page may scroll smoothly, and may not have arrived yet.
     element.scrollIntoView({ behavior: "instant", block: "nearest", inline: "nearest" });
     box = element.getBoundingClientRect();
     out.outside = isOutside();
@@ -81,7 +81,7 @@ const PROBE_SCRIPT = `
   out.enabled = !(control && (element.disabled || disabledFieldset)) && !ariaDisabled;
   const isInput = field.tagName === "TEXTAREA" || field.tagName === "INPUT";
   out.editable = field.isContentEditable || Boolean(field.editContext) || field.tagName === "SELECT" || (isInput && !field.readOnly && field.getAttribute("aria-readonly") !== "true");
-  // An editor hides the element by which it takes keys, and shows the text elsewhere.
+  // An editor hides the element that receives its keys, and shows the text elsewhere.
   if (needs.editable && isProxy(field) && field.getClientRects().length > 0) out.visible = true;
   if (needs.hit && out.visible && box.width > 0) {
     const root = element.getRootNode();

@@ -1,5 +1,5 @@
 /** Ends endless scripts that block a page. */
-import { attempt, within } from "../deadline.ts";
+import { attempt, withTimeout } from "../deadline.ts";
 import type { CDPSession } from "../drivers/playwright.ts";
 import { isTimeout } from "../failures.ts";
 
@@ -16,7 +16,7 @@ const MAX_SCRIPTS = 5;
 export async function endEndlessScripts(cdp: CDPSession): Promise<void> {
   for (let scripts = 0; scripts < MAX_SCRIPTS; scripts++) {
     const echo = cdp.send("Runtime.evaluate", { expression: "0" });
-    if (!(await within(BUSY_MS, "", echo).then(() => false, isTimeout))) return;
+    if (!(await withTimeout(BUSY_MS, "", echo).then(() => false, isTimeout))) return;
     await attempt(BUSY_MS, cdp.send("Runtime.terminateExecution"), undefined);
     // If no script was running, this lets the termination end the echo and not the next page's first script.
     await attempt(BUSY_MS, echo, undefined);

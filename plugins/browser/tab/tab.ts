@@ -2,7 +2,7 @@
 import { setMaxListeners } from "node:events";
 import { parseUrl } from "portico/strings";
 import { errors } from "../errors.ts";
-import { attempt, remainingMs, within } from "../deadline.ts";
+import { attempt, remainingMs, withTimeout } from "../deadline.ts";
 import { Dialogs } from "./dialogs.ts";
 import { Downloads } from "./downloads.ts";
 import type { CDPSession, FileChooser, Page, Request } from "../drivers/playwright.ts";
@@ -280,7 +280,11 @@ export class Tab {
     let done = (): void => {};
     this.#queue = new Promise<void>((resolve) => (done = resolve));
     try {
-      await within(timeoutMs, `Waiting for an earlier action in this tab (for ${what})`, previous);
+      await withTimeout(
+        timeoutMs,
+        `Waiting for an earlier action in this tab (for ${what})`,
+        previous,
+      );
       return await work();
     } finally {
       // The next caller starts after this one has ended, and after the earlier one whose wait this one may have given

@@ -3,7 +3,7 @@ import { fitsPattern, parseUrl } from "portico/strings";
 
 // A star also matches slashes, since users write it for "anything". This is not a regular expression, because a
 // caller's pattern could backtrack.
-export function urlMatcher(text: string): (url: string) => boolean {
+export function createUrlMatcher(text: string): (url: string) => boolean {
   if (!text.includes("*")) return (url) => url === text || url.includes(text);
   const pattern = text.replace(/\*+/g, "*");
   // A pattern that begins with a path matches any host.

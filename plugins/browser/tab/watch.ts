@@ -1,7 +1,7 @@
 /**
  * Records the console messages, errors and requests of a tab. The rings bound the memory that a chatty page can use.
  */
-import { plainText } from "../failures.ts";
+import { stripControlCharacters } from "../failures.ts";
 import type { Page, Request, Response } from "../drivers/playwright.ts";
 import { Ring } from "./ring.ts";
 
@@ -29,7 +29,7 @@ interface RequestEntry {
   status: number | null;
   /** The error of a failed request, else null. */
   failure: string | null;
-  /** Milliseconds since the epoch. */
+  /** The start of the request in milliseconds since the epoch. */
   startedAt: number;
   ms: number | null;
 }
@@ -59,7 +59,7 @@ export class TabWatch {
       this.console.push({
         level: LEVELS[type] ?? "info",
         type,
-        text: clip(plainText(message.text()), 4000),
+        text: clip(stripControlCharacters(message.text()), 4000),
         ...location,
         at: Date.now(),
       });
@@ -67,7 +67,7 @@ export class TabWatch {
     page.on("pageerror", (error) => {
       this.errors.push({
         name: error.name,
-        message: clip(plainText(error.message), 4000),
+        message: clip(stripControlCharacters(error.message), 4000),
         at: Date.now(),
       });
     });

@@ -4,7 +4,7 @@
  */
 import { startEgressProxy } from "portico/egress";
 import { attach, type Attachment, type DriverDeps } from "../drivers/attach.ts";
-import { createPeerCheck, canIdentifyPeers, listenerGroup } from "../net/socket-owner.ts";
+import { createPeerCheck, canIdentifyPeers, findListenerGroup } from "../net/socket-owner.ts";
 import type { Profile } from "../profiles.ts";
 
 /**
@@ -46,5 +46,5 @@ async function groupOf({ pid, wsUrl }: Attachment): Promise<number | undefined> 
   if (!canIdentifyPeers) return undefined;
   if (pid !== undefined) return pid;
   const port = wsUrl === undefined ? 0 : Number(new URL(wsUrl).port);
-  return port === 0 ? undefined : listenerGroup(port);
+  return port === 0 ? undefined : findListenerGroup(port);
 }

@@ -1,6 +1,6 @@
 /** Applies the policy of another gateway on top of this machine's own. It can only restrict, never permit. */
 import { isDeepStrictEqual } from "node:util";
-import { configuredPorts } from "../drivers/debugging-ports.ts";
+import { listConfiguredPorts } from "../drivers/debugging-ports.ts";
 import { allowsPrivate, type BrowserConfig, type SandboxConfig } from "../schema.ts";
 import type { ImposedPolicy } from "../types.ts";
 
@@ -30,7 +30,7 @@ export function createPolicy(deps: {
     ownPorts: () => [
       ...ports(),
       ...(imposed?.ports ?? []),
-      ...configuredPorts(config(), sandbox().browser.cdpUrl),
+      ...listConfiguredPorts(config(), sandbox().browser.cdpUrl),
     ],
     ownAddresses: () => imposed?.addresses ?? [],
     adopt(policy) {
@@ -42,7 +42,10 @@ export function createPolicy(deps: {
 }
 
 /** Builds the policy from this gateway's settings, for a node that acts for it. */
-export function policyOf(config: BrowserConfig, ports: readonly number[]): ImposedPolicy {
+export function createImposedPolicy(
+  config: BrowserConfig,
+  ports: readonly number[],
+): ImposedPolicy {
   const { hostnameAllowlist, allowedHostnames } = config.ssrfPolicy;
   const { evaluateEnabled } = config;
   return {

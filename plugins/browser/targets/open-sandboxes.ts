@@ -51,7 +51,7 @@ export function openSandboxes(
         import("../drivers/process-record.ts"),
         cleanup,
       ]).then(
-        async ([{ Sandboxes }, { gatewayName }]) =>
+        async ([{ Sandboxes }, { getGatewayName: gatewayName }]) =>
           new Sandboxes({
             ...options,
             dir,

@@ -124,8 +124,8 @@ export class Sandboxes {
       `${this.#options.gateway}-${randomBytes(8).toString("hex")}`,
     );
     const control = new BrowserControl({
-      config: () => sandboxConfig(config(), cdpUrl, principal),
-      paths: { ...paths, home: dir, state: dir, tmp: temporaryRoot(paths, dir, principal) },
+      config: () => createSandboxConfig(config(), cdpUrl, principal),
+      paths: { ...paths, home: dir, state: dir, tmp: chooseTemporaryRoot(paths, dir, principal) },
       statesDir: join(dir, "states"),
       ...(whyProtected && { whyProtected }),
       log,
@@ -204,7 +204,7 @@ export class Sandboxes {
  * Returns the temporary root. Callers other than the owner get a separate one, so that they cannot upload the owner's
  * files.
  */
-function temporaryRoot(paths: Paths, dir: string, principal: Principal): string {
+function chooseTemporaryRoot(paths: Paths, dir: string, principal: Principal): string {
   return principal === "owner" ? paths.tmp : join(dir, "tmp");
 }
 
@@ -223,7 +223,7 @@ function sessionOfKey(key: string): string {
  * Returns the host's settings without its profiles and with access to public addresses only, whatever the host may
  * reach. Only the owner may use the host names that the settings exempt from that.
  */
-function sandboxConfig(
+function createSandboxConfig(
   config: BrowserConfig,
   cdpUrl: string | undefined,
   principal: Principal,

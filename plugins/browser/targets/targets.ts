@@ -2,7 +2,7 @@
 import { compile, type PluginContext, Type } from "portico";
 import type { Access } from "portico/agent";
 import { errors } from "../errors.ts";
-import { policyOf } from "./imposed-policy.ts";
+import { createImposedPolicy } from "./imposed-policy.ts";
 import { subjectOf } from "../declarations/routes.ts";
 import type { Sandboxes } from "./sandboxes.ts";
 import type { BrowserConfig, SandboxConfig } from "../schema.ts";
@@ -123,7 +123,7 @@ class TargetRouter implements Targets {
     const nodes = ctx.find("nodes");
     if (nodes === undefined) throw errors.nodesOff();
     const deadlineMs = (await local()).limitMs(request) + NODE_EXTRA_MS;
-    const policy = policyOf(config(), ctx.ports());
+    const policy = createImposedPolicy(config(), ctx.ports());
     return nodes.request(node, { ...request, policy }, { deadlineMs, orDefaultProfile });
   }
 

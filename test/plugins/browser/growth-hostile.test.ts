@@ -1,14 +1,19 @@
 /** Texts of pages and callers: time grows with their length and not faster. A quadratic one would not end within the suite's time. */
 import * as assert from "uvu/assert";
 import { test } from "../../support/suite.ts";
-import { callLog, toPublicError, headline, plainText } from "../../../plugins/browser/failures.ts";
+import {
+  readCallLog,
+  toPublicError,
+  summarizeError,
+  stripControlCharacters,
+} from "../../../plugins/browser/failures.ts";
 import { plainName } from "../../../plugins/browser/files/own-files.ts";
-import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
+import { createUrlMatcher } from "../../../plugins/browser/tab/url-match.ts";
 import type { AriaNode } from "../../../plugins/browser/snapshot/aria-node.ts";
 import { nameOf } from "../../../plugins/browser/snapshot/names.ts";
 import { refNumber } from "../../../plugins/browser/snapshot/refs.ts";
 import { sanitizeText } from "../../../plugins/browser/snapshot/text.ts";
-import { clientHints } from "../../../plugins/browser/tab/client-hints.ts";
+import { deriveClientHints } from "../../../plugins/browser/tab/client-hints.ts";
 
 const N = 300_000;
 
@@ -20,14 +25,14 @@ test("what a page throws is made short in time", () => {
     "\n==".repeat(N / 3),
     "\u001b[".repeat(N),
   ]) {
-    headline(new Error(text));
+    summarizeError(new Error(text));
     toPublicError(new Error(text), "The action");
-    callLog(new Error(`Call log:${text}`));
-    plainText(text);
+    readCallLog(new Error(`Call log:${text}`));
+    stripControlCharacters(text);
   }
-  assert.is(headline(new Error("locator.click: No\n   \n  Call log:\n - waiting")), "No");
+  assert.is(summarizeError(new Error("locator.click: No\n   \n  Call log:\n - waiting")), "No");
   assert.is(
-    headline(new Error("Error: first\n    at x (y.js:1)\nsecond\n=== logs ===\nz")),
+    summarizeError(new Error("Error: first\n    at x (y.js:1)\nsecond\n=== logs ===\nz")),
     "first second",
   );
 });
@@ -62,8 +67,8 @@ test("names and texts in a snapshot cannot hold it up, nor imitate a ref", () =>
 
 test("a caller's glob is no regular expression", () => {
   const url = `https://example.com/${"a".repeat(2000)}`;
-  assert.not(urlMatcher(`${"*a".repeat(500)}*b`)(url));
-  assert.not(urlMatcher("*".repeat(N))("") === undefined);
+  assert.not(createUrlMatcher(`${"*a".repeat(500)}*b`)(url));
+  assert.not(createUrlMatcher("*".repeat(N))("") === undefined);
   for (const [glob, fits] of [
     ["**/api/*", true],
     ["*/api/users*", true],
@@ -75,14 +80,14 @@ test("a caller's glob is no regular expression", () => {
     ["**", true],
     ["a+b*", false],
   ] as const)
-    assert.is(urlMatcher(glob)("https://x.example/api/users?id=1"), fits, glob);
+    assert.is(createUrlMatcher(glob)("https://x.example/api/users?id=1"), fits, glob);
 });
 
 test("other texts of callers", () => {
   refNumber(`${" ".repeat(N)}x`);
   assert.ok(Buffer.byteLength(plainName("\u00e9 .".repeat(N))) <= 255);
-  clientHints(`Android 1.1; ${"a Build/".repeat(N / 8)}`, true);
-  clientHints("Windows".repeat(N / 7), true);
+  deriveClientHints(`Android 1.1; ${"a Build/".repeat(N / 8)}`, true);
+  deriveClientHints("Windows".repeat(N / 7), true);
 });
 
 test.run();

@@ -8,15 +8,19 @@ import {
   compilePageFunction,
   toJsonResult,
 } from "../../../plugins/browser/actions/page-function.ts";
-import { kindOfDefault } from "../../../plugins/browser/drivers/executables.ts";
+import { recognizeBrowser } from "../../../plugins/browser/drivers/executables.ts";
 import {
   endOrphan,
   endRecorded,
-  gatewayName,
+  getGatewayName,
   startTimeOf,
 } from "../../../plugins/browser/drivers/process-record.ts";
-import { toPublicError, headline, plainText } from "../../../plugins/browser/failures.ts";
-import { urlMatcher } from "../../../plugins/browser/tab/url-match.ts";
+import {
+  toPublicError,
+  summarizeError,
+  stripControlCharacters,
+} from "../../../plugins/browser/failures.ts";
+import { createUrlMatcher } from "../../../plugins/browser/tab/url-match.ts";
 import { redactUrl } from "../../../plugins/browser/profiles.ts";
 import { ROUTES } from "../../../plugins/browser/declarations/routes.ts";
 import { diffLines } from "../../../plugins/browser/snapshot/diff.ts";
@@ -258,7 +262,7 @@ test("addresses are meant exactly, in part, or by a pattern", () => {
     "/api/*",
     "/*/items**",
   ])
-    assert.ok(urlMatcher(wanted)(url), wanted);
+    assert.ok(createUrlMatcher(wanted)(url), wanted);
   for (const wanted of [
     "/api/other",
     "*.png",
@@ -267,17 +271,17 @@ test("addresses are meant exactly, in part, or by a pattern", () => {
     "/api/items*",
     "//127*",
   ])
-    assert.not.ok(urlMatcher(wanted)(url.replace("items", "x")), wanted);
+    assert.not.ok(createUrlMatcher(wanted)(url.replace("items", "x")), wanted);
 });
 
 test("library messages lose terminal codes, stacks and call logs", () => {
   const error = new Error(
     "locator.click: Timeout 10ms exceeded.\nCall log:\n\u001b[2m  - waiting for x\u001b[22m\n    at f (/home/me/x.js:1:1)",
   );
-  assert.is(headline(error), "Timeout 10ms exceeded.");
-  assert.is(plainText("\u001b[31mred\u001b[0m\u0007"), "red");
+  assert.is(summarizeError(error), "Timeout 10ms exceeded.");
+  assert.is(stripControlCharacters("\u001b[31mred\u001b[0m\u0007"), "red");
   assert.is(
-    headline(
+    summarizeError(
       new Error(
         "page.evaluate: ReferenceError: x is not defined\n    at eval (eval at evaluate (:290:30))",
       ),
@@ -341,8 +345,8 @@ test("the system's default browser is known by its name", () => {
     ChromeHTML: "chrome",
     "chromium_chromium.desktop": "chromium",
   };
-  for (const [name, kind] of Object.entries(names)) assert.is(kindOfDefault(name), kind, name);
-  assert.is(kindOfDefault("firefox.desktop"), undefined);
+  for (const [name, kind] of Object.entries(names)) assert.is(recognizeBrowser(name), kind, name);
+  assert.is(recognizeBrowser("firefox.desktop"), undefined);
 });
 
 test("only the very process of a record is ended", async () => {
@@ -366,7 +370,7 @@ test("a browser whose gateway still runs was not left behind", async () => {
   });
   const ended = once(child, "exit");
   const record = { pid: child.pid, startedAt: await startTimeOf(child.pid!), port: 1 };
-  writeFileSync(file, JSON.stringify({ ...record, gateway: await gatewayName() }));
+  writeFileSync(file, JSON.stringify({ ...record, gateway: await getGatewayName() }));
   assert.is(await endOrphan(file), false);
   assert.ok(existsSync(file));
   assert.is(child.exitCode ?? child.signalCode, null);

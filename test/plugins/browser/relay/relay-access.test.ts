@@ -10,7 +10,7 @@ import { WebSocket } from "ws";
 import {
   EXTENSION_ID,
   EXTENSION_ORIGIN,
-  pairingToken,
+  derivePairingToken,
 } from "../../../../plugins/browser/relay/pairing.ts";
 import { portico } from "../../../support/portico.ts";
 import { until } from "../../../support/until.ts";
@@ -154,9 +154,9 @@ test("the extension's id follows from its key", () => {
 });
 
 test("the token is derived: from the gateway's and the port, and neither from the other", () => {
-  assert.is(token, pairingToken(browser.gateway.token, port));
-  assert.is.not(token, pairingToken(browser.gateway.token, port + 1));
-  assert.is.not(token, pairingToken(`${browser.gateway.token}x`, port));
+  assert.is(token, derivePairingToken(browser.gateway.token, port));
+  assert.is.not(token, derivePairingToken(browser.gateway.token, port + 1));
+  assert.is.not(token, derivePairingToken(`${browser.gateway.token}x`, port));
   assert.not.ok(token.includes(browser.gateway.token));
 });
 
@@ -411,7 +411,10 @@ test("a new token of the gateway is a new token of the relay, and ends what the 
   );
   await ended;
   assert.is((await asExtension(token)).status, 401);
-  assert.is((await asExtension(pairingToken("another-token-of-the-gateway", port))).status, 101);
+  assert.is(
+    (await asExtension(derivePairingToken("another-token-of-the-gateway", port))).status,
+    101,
+  );
 });
 
 test("a client that guesses is stopped; the right token always passes, and the gateway's own never", async () => {

@@ -2,7 +2,7 @@
 import { suite } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { Attachment } from "../../../../plugins/browser/drivers/attach.ts";
-import { libraryUnavailable } from "../../../../plugins/browser/drivers/playwright.ts";
+import { libraryUnavailableError } from "../../../../plugins/browser/drivers/playwright.ts";
 import { isRunning } from "../../../../plugins/browser/drivers/process-record.ts";
 import { Session } from "../../../../plugins/browser/session/session.ts";
 import { startUnreaped } from "../../../support/machine/unreaped.ts";
@@ -31,7 +31,7 @@ function startsOf(pids: number[]) {
         async release() {},
       } as unknown as Attachment;
     },
-    library: () => Promise.reject(libraryUnavailable()),
+    library: () => Promise.reject(libraryUnavailableError()),
     isStrict: () => false,
     maxTabs: () => 1,
     onNavigated() {},

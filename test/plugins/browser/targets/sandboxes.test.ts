@@ -7,7 +7,7 @@ import { test } from "../../../support/suite.ts";
 import * as assert from "uvu/assert";
 import { resolvePaths } from "../../../../kernel/files/paths.ts";
 import type { BrowserConfig } from "../../../../plugins/browser/schema.ts";
-import { gatewayName } from "../../../../plugins/browser/drivers/process-record.ts";
+import { getGatewayName } from "../../../../plugins/browser/drivers/process-record.ts";
 import { Sandboxes, type SandboxesOptions } from "../../../../plugins/browser/targets/sandboxes.ts";
 import { makeHome } from "../../../support/gateway.ts";
 import { headlessBrowser } from "../../../support/machine/prepare.ts";
@@ -124,7 +124,7 @@ test("one that goes while its browser is being started leaves nothing", async ()
 });
 
 test("what a killed gateway left is removed before the first new one, and nothing of one that runs", async () => {
-  const kept = `${await gatewayName()}-0123456789abcdef`;
+  const kept = `${await getGatewayName()}-0123456789abcdef`;
   const file = (name: string): string =>
     `state/browser-sandboxes/${name}/browser/sandbox/user-data/Cookies`;
   const names = ["old", kept, `${process.pid}.000000000000-0123456789abcdef`];
