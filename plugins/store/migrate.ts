@@ -21,7 +21,7 @@ export async function migrate(io: CommandIO): Promise<void> {
   const open = async (url: string, option: "--from" | "--to"): Promise<Engine> => {
     try {
       if (option === "--from" && !storeExists(url)) throw moveError(`there is no store at ${url}`);
-      const engine = openEngine({ url, log: silent, isPart: option === "--to" });
+      const engine = openEngine({ url, log: silent, acceptsIncomplete: option === "--to" });
       engines.push(engine);
       await engine.open();
       return withOptionErrors(engine, option);

@@ -21,7 +21,7 @@ export interface StoreOptions {
   /** Returns milliseconds since 1970, in place of the engine's clock; for tests. */
   clock?: () => number;
   /** Also opens an incomplete copy of another store, so that `portico store migrate` can continue it. */
-  isPart?: boolean;
+  acceptsIncomplete?: boolean;
   /** The settings of the connections to PostgreSQL. */
   connections?: PoolOptions;
 }
@@ -33,8 +33,9 @@ export function openStore(options: StoreOptions): Store {
 
 /** Creates only the engine of a store. Throws like `openStore`. */
 export function openEngine(options: StoreOptions): Engine {
-  const { url, log, clock, isPart, connections, sharedBy = "nobody" } = options;
-  if (isPostgres(url)) return createPostgresEngine({ url, log, clock, isPart, connections });
+  const { url, log, clock, acceptsIncomplete, connections, sharedBy = "nobody" } = options;
+  if (isPostgres(url))
+    return createPostgresEngine({ url, log, clock, acceptsIncomplete, connections });
   const file = parseFilePath(url);
   try {
     makePrivateDir(dirname(file));
@@ -52,7 +53,7 @@ export function openEngine(options: StoreOptions): Engine {
     file,
     log,
     clock: clock ?? Date.now,
-    isPart,
+    acceptsIncomplete,
     sharing,
   });
 }

@@ -8,7 +8,7 @@ import { byShortId, type Delivery } from "portico/store";
 import type { DeliveryLog } from "./log/delivery-log.ts";
 import { maskPayload } from "./mask.ts";
 import { listNewestDeliveries } from "./log/newest.ts";
-import type { Job } from "./job.ts";
+import type { StartedWork } from "./started-work.ts";
 import { OUTCOMES } from "./outcomes.ts";
 import { listPaths, type Request } from "./mappings/paths.ts";
 import type { Samples } from "./mappings/samples.ts";
@@ -111,23 +111,23 @@ class Management {
     const delivery = await this.#findDelivery(call);
     const { target, request } = await this.#restoreRequest(delivery, call);
     const permission = findReplayPermission(settings(), delivery.meta["credential"]);
-    const { job, source } = await planner.plan(target, request, permission);
+    const { work, source } = await planner.plan(target, request, permission);
     const id = newId("del");
     const { error: _error, missing: _missing, ...meta } = delivery.meta;
-    const { status, action } = job;
+    const { status, action } = work;
     const row = {
       id,
       source,
       outcome: action === "none" ? "skipped" : "accepted",
-      itemId: job.itemId,
+      itemId: work.itemId,
       meta: { ...meta, status, action, replayOf: delivery.id, requestId: call.id },
       payload: delivery.payload,
     };
-    await this.#store.enqueue({ items: job.items, deliveries: [row] });
+    await this.#store.enqueue({ items: work.items, deliveries: [row] });
     log.announce(row);
     const { secrets } = settings();
-    announceDelivery(ctx, { id, job, source, request, address: call.address, secrets });
-    const { eventId, turnId, sessionId } = job;
+    announceDelivery(ctx, { id, work, source, request, address: call.address, secrets });
+    const { eventId, turnId, sessionId } = work;
     return {
       ok: true,
       deliveryId: id,
@@ -286,19 +286,19 @@ interface KeptRequest {
 type TestRequest = Static<typeof testRequest>;
 
 function viewPlan(plan: Plan, request: Request) {
-  const { job, source, missing = [], rendering, mismatch } = plan;
+  const { work, source, missing = [], rendering, mismatch } = plan;
   const nearest = missing.map(
     (placeholder) => [placeholder, findNearestPath(placeholder, request)] as const,
   );
   return {
     ok: true,
     source,
-    action: job.action,
-    status: job.status,
-    outcome: isSkipped(job) ? "skipped" : undefined,
+    action: work.action,
+    status: work.status,
+    outcome: isSkipped(work) ? "skipped" : undefined,
     reason: mismatch,
-    response: job.respond && finishResponse(job.respond, "{result}"),
-    session: job.sessionId && (rendering?.session ?? "(a separate session)"),
+    response: work.respond && finishResponse(work.respond, "{result}"),
+    session: work.sessionId && (rendering?.session ?? "(a separate session)"),
     task: rendering?.task,
     text: rendering?.text,
     delivery: rendering && viewTarget(rendering.delivery),
@@ -309,7 +309,7 @@ function viewPlan(plan: Plan, request: Request) {
 }
 
 /** Returns whether the request does not match, or a transform drops it. */
-const isSkipped = ({ action, status, body }: Job): boolean =>
+const isSkipped = ({ action, status, body }: StartedWork): boolean =>
   action === "none" &&
   (status === 204 || (body as { outcome?: string } | undefined)?.outcome === "skipped");
 

@@ -1,4 +1,4 @@
-/** Plans a request: finds its endpoint or mapping, and creates the job. */
+/** Plans a request: finds its endpoint or mapping, and creates the work that it starts. */
 import {
   compile,
   exactJson,
@@ -12,8 +12,8 @@ import type { AgentService } from "portico/agent";
 import { type BodySource, readBody, unwrapPayload } from "./bodies/read.ts";
 import { errors } from "./errors.ts";
 import { CHALLENGE } from "./intake/credentials.ts";
-import { createEmptyJob, type Job } from "./job.ts";
-import { createAgentJob, createMappingJob, createWakeJob } from "./jobs.ts";
+import { createEmptyWork, type StartedWork } from "./started-work.ts";
+import { createAgentWork, createMappingWork, createWakeWork } from "./create-work.ts";
 import type { Mismatch } from "./mappings/match.ts";
 import type { Request } from "./mappings/paths.ts";
 import { type Change, readChange, render, type Rendering } from "./mappings/rendering.ts";
@@ -30,7 +30,7 @@ export type Target = { path: string; source: string } & (
 );
 
 export interface Plan {
-  job: Job;
+  work: StartedWork;
   /** `wake`, `agent`, or the name of the mapping. */
   source: string;
   request: Request;
@@ -132,7 +132,7 @@ class WebhookPlanner implements Planner {
       return {
         source: "wake",
         request,
-        job: createWakeJob(this.#agent, body, credential.principal),
+        work: createWakeWork(this.#agent, body, credential.principal),
       };
     }
     if (target.kind === "agent") {
@@ -144,7 +144,7 @@ class WebhookPlanner implements Planner {
     const signedMapping = permission.mapping ?? target.mapping;
     if (signedMapping && isChallenge(signedMapping, request.body)) {
       const { challenge } = request.body as { challenge: string };
-      return { source, request, job: createEmptyJob(200, { challenge }), challenge: true };
+      return { source, request, work: createEmptyWork(200, { challenge }), challenge: true };
     }
     const selection = this.#selectMapping(target, request, allowed);
     if ("mapping" in selection) return this.#planMapping(selection.mapping, request);
@@ -156,8 +156,8 @@ class WebhookPlanner implements Planner {
     request: Request,
     credential: Permission["credential"],
   ): Promise<Plan> {
-    const job = await createAgentJob(this.#agent, body, credential);
-    return { source: "agent", request, job };
+    const work = await createAgentWork(this.#agent, body, credential);
+    return { source: "agent", request, work };
   }
 
   get #agent(): AgentService {
@@ -193,7 +193,7 @@ class WebhookPlanner implements Planner {
     const request = withVariant(mapping, original);
     const source = mapping.name;
     const change = await this.#transform(mapping, request);
-    if (change.skip) return { source, request, job: createEmptyJob(204) };
+    if (change.skip) return { source, request, work: createEmptyWork(204) };
     const rendering = render(mapping, request, change, listKeySessions(settings()));
     const burstKey = mapping.burst?.key.render(
       change.body === undefined ? request : { ...request, body: change.body },
@@ -203,8 +203,8 @@ class WebhookPlanner implements Planner {
       ctx.log.warn({ mapping: source, missing }, "a webhook has no value for a placeholder");
     // A key without any value would join unrelated requests in one burst.
     const burst = burstKey?.isBlank ? undefined : burstKey?.text;
-    const job = await createMappingJob(this.#agent, mapping, request, rendering, burst);
-    return { source, request, missing, rendering, job };
+    const work = await createMappingWork(this.#agent, mapping, request, rendering, burst);
+    return { source, request, missing, rendering, work };
   }
 
   async #transform({ name, config }: Mapping, request: Request): Promise<Change> {
@@ -217,10 +217,10 @@ class WebhookPlanner implements Planner {
 }
 
 /** Responds with 200, because senders disable a webhook that responds with 404 to some of their events. */
-function createSkippedPlan(mismatch: Mismatch): Pick<Plan, "job" | "mismatch"> {
+function createSkippedPlan(mismatch: Mismatch): Pick<Plan, "work" | "mismatch"> {
   const message = "The request does not match the mapping, so nothing was started.";
   const body = { status: 200, message, outcome: "skipped", reason: mismatch };
-  return { job: createEmptyJob(200, body), mismatch };
+  return { work: createEmptyWork(200, body), mismatch };
 }
 
 function refuseMapping({ name, verifier }: Mapping): PorticoError {

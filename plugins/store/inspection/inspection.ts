@@ -2,7 +2,7 @@
 import { findQueueProblems } from "../operations/queue-views.ts";
 import { migrations } from "../sql/migrations.ts";
 import type { Operation } from "../sql/operation.ts";
-import { COMPLETE_PART, PART, readPartMark } from "../sql/part.ts";
+import { INCOMPLETE_REMEDY, INCOMPLETE_PROBLEM, readCopyMark } from "../sql/incomplete-copy.ts";
 import { first } from "../sql/query.ts";
 import { readTablesAt } from "../transfer/tables.ts";
 
@@ -52,8 +52,8 @@ export function* readContents(
     const row = yield* first<{ n: number }>(`SELECT ${count} AS n FROM ${name}`);
     if (row && Number(row.n) > 0) rows[name] = Number(row.n);
   }
-  if ((yield* readPartMark()) !== undefined)
-    return { rows, problems: [PART], remedy: COMPLETE_PART };
+  if ((yield* readCopyMark()) !== undefined)
+    return { rows, problems: [INCOMPLETE_PROBLEM], remedy: INCOMPLETE_REMEDY };
   return { rows, problems: yield* findQueueProblems() };
 }
 

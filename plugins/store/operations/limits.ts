@@ -12,7 +12,7 @@ const SLOTS = 100;
 /** Hits as `[time, count]`, oldest first. A slot's time is its last millisecond, so that it never expires early. */
 type Hits = [at: number, count: number][];
 
-export interface Log {
+export interface HitLog {
   hits: Hits;
   /** The sum of all hits. */
   used: number;
@@ -27,8 +27,8 @@ const upsertLogs = insertion(
 );
 
 /** The logs that a transaction has read: each is read once and written once. */
-class Logs implements Deferred {
-  readonly byKey = new Map<string, Log>();
+class HitLogs implements Deferred {
+  readonly byKey = new Map<string, HitLog>();
 
   *write(): Operation<void> {
     const rows = [...this.byKey].flatMap(([key, { hits, expiresAt }]) =>
@@ -47,36 +47,36 @@ export function* takeFrom(tx: Transaction, limit: Limit, cost: number): Operatio
 }
 
 /** Returns the logs of several keys. */
-export function* readLogs(
+export function* readHitLogs(
   tx: Transaction,
   keys: readonly string[],
-): Operation<ReadonlyMap<string, Log>> {
-  const logs = new Map<string, Log>();
+): Operation<ReadonlyMap<string, HitLog>> {
+  const logs = new Map<string, HitLog>();
   for (const key of keys) logs.set(key, yield* getLog(tx, key));
   return logs;
 }
 
-function* getLog(tx: Transaction, key: string): Operation<Log> {
+function* getLog(tx: Transaction, key: string): Operation<HitLog> {
   tx.require(limitLock(key));
-  const { byKey } = tx.deferred(Logs);
+  const { byKey } = tx.deferred(HitLogs);
   return byKey.get(key) ?? (yield* readLog(byKey, key));
 }
 
 /** Returns the sum of the hits in the window that ends now. */
-export function usedWithin(log: Log, now: number, windowMs: number): number {
+export function usedWithin(log: HitLog, now: number, windowMs: number): number {
   advanceLog(log, now, windowMs);
   return log.used;
 }
 
 /** Adds an amount that was used, without a limit. */
-export function addAmount(log: Log, now: number, amount: number, windowMs: number): void {
+export function addAmount(log: HitLog, now: number, amount: number, windowMs: number): void {
   advanceLog(log, now, windowMs);
   if (amount <= 0) return;
   addHit(log, now, amount, Math.max(1, Math.floor(windowMs / SLOTS)));
   log.expiresAt = getNewestTime(log.hits) + windowMs + 1;
 }
 
-function countHit(log: Log, now: number, cost: number, { max, windowMs }: Limit): Take {
+function countHit(log: HitLog, now: number, cost: number, { max, windowMs }: Limit): Take {
   const { hits } = log;
   const shiftMs = advanceLog(log, now, windowMs);
   const since = now - windowMs;
@@ -100,7 +100,7 @@ function countHit(log: Log, now: number, cost: number, { max, windowMs }: Limit)
  * Removes the hits that are older than the window. If the clock has stepped back, it moves the hits back at the same
  * distances, so that they do not block the key until the clock has caught up. Returns the shift in milliseconds.
  */
-function advanceLog(log: Log, now: number, windowMs: number): number {
+function advanceLog(log: HitLog, now: number, windowMs: number): number {
   const newest = getNewestTime(log.hits);
   const shiftMs = newest - now > windowMs ? newest - now : 0;
   if (shiftMs > 0) for (const hit of log.hits) hit[0] -= shiftMs;
@@ -108,7 +108,7 @@ function advanceLog(log: Log, now: number, windowMs: number): number {
   return shiftMs;
 }
 
-function* readLog(byKey: Map<string, Log>, longKey: string): Operation<Log> {
+function* readLog(byKey: Map<string, HitLog>, longKey: string): Operation<HitLog> {
   const key = shortenKey(longKey);
   const { rows } = yield {
     sql: "SELECT hits FROM limits WHERE key = ?",
@@ -122,7 +122,7 @@ function* readLog(byKey: Map<string, Log>, longKey: string): Operation<Log> {
   return log;
 }
 
-function addHit(log: Log, now: number, cost: number, slotMs: number): void {
+function addHit(log: HitLog, now: number, cost: number, slotMs: number): void {
   const { hits } = log;
   log.used += cost;
   const at = (Math.floor(now / slotMs) + 1) * slotMs - 1;
@@ -135,7 +135,7 @@ export function getNewestTime(hits: Hits): number {
   return hits.at(-1)?.[0] ?? 0;
 }
 
-function removeBefore(log: Log, since: number): void {
+function removeBefore(log: HitLog, since: number): void {
   const { hits } = log;
   for (let first = hits[0]; first && first[0] < since; first = hits[0]) {
     log.used -= first[1];

@@ -10,7 +10,14 @@ import type {
 import { limitLock, type Lock, rowLock } from "../sql/locks.ts";
 import type { Operation, Transaction, Write } from "../sql/operation.ts";
 import { whereClause } from "../sql/query.ts";
-import { addAmount, type Log, getNewestTime, readLogs, usedWithin, computeWait } from "./limits.ts";
+import {
+  addAmount,
+  type HitLog,
+  getNewestTime,
+  readHitLogs,
+  usedWithin,
+  computeWait,
+} from "./limits.ts";
 
 /** Sums of money are sums of fractions, with an error below this. */
 const TOLERANCE = 1e-9;
@@ -110,10 +117,10 @@ export function extendReservations(holder: string, ttlMs: number): Write<void> {
 function* readCounts(
   tx: Transaction,
   counts: readonly Count[],
-): Operation<ReadonlyMap<string, Log>> {
+): Operation<ReadonlyMap<string, HitLog>> {
   const names = new Map(counts.map((count) => [nameLog(count), count]));
-  const logs = yield* readLogs(tx, [...names.keys()]);
-  const byKey = new Map<string, Log>();
+  const logs = yield* readHitLogs(tx, [...names.keys()]);
+  const byKey = new Map<string, HitLog>();
   for (const [name, { key, window }] of names) {
     const log = logs.get(name)!;
     if (!("ms" in window) && log.hits.length === 0)
@@ -140,7 +147,7 @@ function* sumCosts({ start, usageOf }: CalendarPeriod): Operation<number> {
 }
 
 /** Adds to the single hit of a period, which expires at the end of the period. */
-function addToPeriod(log: Log, { end }: CalendarPeriod, amount: number): void {
+function addToPeriod(log: HitLog, { end }: CalendarPeriod, amount: number): void {
   const used = (log.hits[0]?.[1] ?? 0) + amount;
   log.hits = [[end, used]];
   log.used = used;
@@ -150,7 +157,7 @@ function addToPeriod(log: Log, { end }: CalendarPeriod, amount: number): void {
 function measureUse(
   tx: Transaction,
   { window }: Count,
-  log: Log,
+  log: HitLog,
 ): Pick<ReservationState, "used" | "resetMs"> {
   if (!("ms" in window)) return { used: log.used, resetMs: Math.max(0, window.end - tx.now) };
   const used = usedWithin(log, tx.now, window.ms);
@@ -183,7 +190,7 @@ function createRefusal(
   tx: Transaction,
   { amount, max, window, isGuess }: ReservationRequest,
   state: ReservationState,
-  { hits }: Log,
+  { hits }: HitLog,
 ): NonNullable<Reserved["refused"]> {
   const { used, reserved, resetMs } = state;
   const needed = isGuess === true ? Math.min(amount, max) : amount;

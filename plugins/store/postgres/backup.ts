@@ -30,7 +30,7 @@ export async function copyToFile(
     log,
     clock: now,
     sharing: "private",
-    isPart: true,
+    acceptsIncomplete: true,
   });
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   try {

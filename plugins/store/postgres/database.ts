@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Logger, PorticoError } from "portico";
 import { errors } from "../errors.ts";
-import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
+import { INCOMPLETE_REMEDY, SELECT_COPY_MARK, INCOMPLETE_PROBLEM } from "../sql/incomplete-copy.ts";
 import { type Client, openPool, type Pool, type PoolOptions } from "./connection.ts";
 import {
   isBroken,
@@ -22,7 +22,7 @@ export interface DatabaseOptions {
   /** Replaces the server's clock in tests. */
   clock: (() => number) | undefined;
   /** See `StoreOptions`. */
-  isPart?: boolean | undefined;
+  acceptsIncomplete?: boolean | undefined;
   connections?: PoolOptions | undefined;
 }
 
@@ -175,8 +175,9 @@ export class Database {
   /** Migrates the tables and reads the clock. */
   async #prepare(client: Client): Promise<void> {
     await migrate(client);
-    const isIncompleteCopy = (await client.query(FIND_PART)).rows.length > 0;
-    if (isIncompleteCopy && !this.#options.isPart) throw urlError(`${PART}: ${COMPLETE_PART}`);
+    const isIncompleteCopy = (await client.query(SELECT_COPY_MARK)).rows.length > 0;
+    if (isIncompleteCopy && !this.#options.acceptsIncomplete)
+      throw urlError(`${INCOMPLETE_PROBLEM}: ${INCOMPLETE_REMEDY}`);
     this.#recordServerTime(Number((await client.query(CLOCK)).rows[0]?.["now"]));
   }
 }

@@ -20,14 +20,14 @@ export interface SqliteOptions {
   clock: () => number;
   sharing: StoreFileOptions["sharing"];
   /** See `StoreOptions`. */
-  isPart?: boolean | undefined;
+  acceptsIncomplete?: boolean | undefined;
 }
 
 const ENGINE = "sqlite";
 
 /** Creates the engine, which opens its file at the first use or with `open()`. */
 export function createSqliteEngine(options: SqliteOptions): Engine {
-  const { file: path, log, clock, sharing, isPart } = options;
+  const { file: path, log, clock, sharing, acceptsIncomplete } = options;
   const listeners = new Listeners();
   const lastReads = new LastReads();
   const checkpoints = createCheckpoints(path, log);
@@ -37,7 +37,7 @@ export function createSqliteEngine(options: SqliteOptions): Engine {
     file: path,
     log,
     sharing,
-    isPart: isPart === true,
+    acceptsIncomplete: acceptsIncomplete === true,
     onShared: listeners.wakeAll,
     onDropped: () => void checkpoints.stop(),
   });

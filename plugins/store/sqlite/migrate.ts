@@ -1,7 +1,7 @@
 /** Migrates the tables of a file. */
 import type { Operation, Result, Step } from "../sql/operation.ts";
 import { type MigrationPart, migrations } from "../sql/migrations.ts";
-import { COMPLETE_PART, FIND_PART, PART } from "../sql/part.ts";
+import { INCOMPLETE_REMEDY, SELECT_COPY_MARK, INCOMPLETE_PROBLEM } from "../sql/incomplete-copy.ts";
 import { storeUnavailable } from "./failures.ts";
 
 export const WAITING = "state = 'queued'";
@@ -59,7 +59,7 @@ function perform(connection: MigratedConnection, operation: Operation<void>): vo
   while (!step.done) step = operation.next(connection.execute(step.value));
 }
 
-export function refusePart(connection: Pick<MigratedConnection, "once">): void {
-  if (connection.once(FIND_PART).length > 0)
-    throw storeUnavailable(`The store cannot be used: ${PART}. ${COMPLETE_PART}`);
+export function refuseIncomplete(connection: Pick<MigratedConnection, "once">): void {
+  if (connection.once(SELECT_COPY_MARK).length > 0)
+    throw storeUnavailable(`The store cannot be used: ${INCOMPLETE_PROBLEM}. ${INCOMPLETE_REMEDY}`);
 }

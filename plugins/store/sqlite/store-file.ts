@@ -2,7 +2,7 @@
 import type { Logger } from "portico";
 import { type Connection, connect } from "./connection.ts";
 import { storeUnavailable } from "./failures.ts";
-import { refusePart } from "./migrate.ts";
+import { refuseIncomplete } from "./migrate.ts";
 import { recoverOldJournal } from "./old-journal.ts";
 import { SoleUse } from "./sole-use.ts";
 
@@ -12,7 +12,7 @@ export interface StoreFileOptions {
   /** Whether other processes use the file too; `private` means that no other process can know of it yet. */
   sharing: "alone" | "shared" | "private";
   /** Whether the file may hold an incomplete copy of another store. */
-  isPart: boolean;
+  acceptsIncomplete: boolean;
   /** Called when another process opens the file, which was in sole use until then. */
   onShared(): void;
   /** Called when the connection is dropped after a failure. */
@@ -63,10 +63,10 @@ export class StoreFile {
   }
 
   async #connect(): Promise<Connection> {
-    const { file, log, isPart } = this.#options;
+    const { file, log, acceptsIncomplete } = this.#options;
     const connection = await connect(file);
     try {
-      if (!isPart) refusePart(connection);
+      if (!acceptsIncomplete) refuseIncomplete(connection);
       await this.#beginUse();
       // If another process uses the file, it has already read the old journal.
       if (this.inSoleUse) recoverOldJournal(connection, file, log);

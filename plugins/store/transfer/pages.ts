@@ -1,7 +1,7 @@
 /** Reads the rows of a table in the order of its key, in pages that fit into memory. */
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Param } from "../sql/operation.ts";
-import { PART_MARK } from "../sql/part.ts";
+import { COPY_MARK } from "../sql/incomplete-copy.ts";
 import { all } from "../sql/query.ts";
 import type { Table } from "./tables.ts";
 
@@ -36,7 +36,7 @@ function* readPage({ name, key, columns, texts }: Table, after: Key | undefined)
   const keys = key.join(", ");
   const conditions = [
     ...(after ? [`(${keys}) > (${after.map(() => "?").join(", ")})`] : []),
-    ...(name === "counters" ? [`name <> '${PART_MARK}'`] : []),
+    ...(name === "counters" ? [`name <> '${COPY_MARK}'`] : []),
   ];
   const rest = `FROM ${name} ${conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : ""} ORDER BY ${keys} LIMIT ?`;
   const size = ["0", ...texts.map((column) => `COALESCE(octet_length(${column}), 0)`)].join(" + ");

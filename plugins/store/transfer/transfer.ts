@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { errors } from "../errors.ts";
 import type { Engine } from "../sql/engine.ts";
 import type { Operation, Param, Write } from "../sql/operation.ts";
-import { PART_MARK, readPartMark } from "../sql/part.ts";
+import { COPY_MARK, readCopyMark } from "../sql/incomplete-copy.ts";
 import { first, run } from "../sql/query.ts";
 import { getKey, readPages, type Row } from "./pages.ts";
 import { FRACTIONS, type Table, tables } from "./tables.ts";
@@ -58,17 +58,17 @@ export async function transfer(
   await confirm?.();
   // This comes before the mark is removed, so that the next call repeats it if the process is killed in between.
   await target.finishCopy();
-  await target.write(withoutLocks(() => run("DELETE FROM counters WHERE name = ?", PART_MARK)));
+  await target.write(withoutLocks(() => run("DELETE FROM counters WHERE name = ?", COPY_MARK)));
   return sums;
 }
 
 /** Marks the target as incomplete. Throws `conflict` if it is neither empty nor an unfinished copy of this source. */
 async function markTarget(target: Target, mark: number): Promise<void> {
-  const currentMark = await target.read(readPartMark);
+  const currentMark = await target.read(readCopyMark);
   if (currentMark === mark) return;
   if (currentMark !== undefined || !(await isEmpty(target))) throw errors.targetNotEmpty();
   const insertMark = "INSERT INTO counters (name, value) VALUES (?, ?)";
-  await target.write(withoutLocks(() => run(insertMark, PART_MARK, mark)));
+  await target.write(withoutLocks(() => run(insertMark, COPY_MARK, mark)));
 }
 
 /** Makes a write without locks, since no other process uses the target. */

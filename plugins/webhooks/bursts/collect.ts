@@ -2,21 +2,21 @@
 import { type AgentService, newId } from "portico/agent";
 import type { NewItem } from "portico/store";
 import { computeHash } from "../intake/content.ts";
-import { BURST, type Job, principalOfMapping, SOURCE } from "../job.ts";
+import { BURST, type StartedWork, principalOfMapping, SOURCE } from "../started-work.ts";
 import type { Rendering } from "../mappings/rendering.ts";
 import type { Mapping } from "../settings.ts";
 
 const KEY_CHARS = 12;
 const MESSAGE = "The delivery is collected with others of its kind.";
 
-/** Creates the job of a delivery that joins a burst. All deliveries of a burst have the same `burstKey`. */
-export function createBurstJob(
+/** Creates the work of a delivery that joins a burst. All deliveries of a burst have the same `burstKey`. */
+export function createBurstWork(
   agent: AgentService,
   mapping: Mapping,
   settle: NonNullable<NewItem["settle"]>,
   rendering: Rendering,
   burstKey: string,
-): Job {
+): StartedWork {
   const { action } = rendering;
   const key = computeHash(burstKey).slice(0, KEY_CHARS);
   const principal = principalOfMapping(mapping);

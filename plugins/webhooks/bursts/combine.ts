@@ -1,7 +1,7 @@
 /** Makes one turn or one event of the deliveries of a mapping. The last delivery decides how it runs. */
 import type { Principal, Static } from "portico";
 import type { TurnRequest } from "portico/agent";
-import { principalOfMapping, SOURCE } from "../job.ts";
+import { principalOfMapping, SOURCE } from "../started-work.ts";
 import type { Rendering } from "../mappings/rendering.ts";
 import type { wakeRequest } from "../schema.ts";
 

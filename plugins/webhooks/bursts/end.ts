@@ -2,7 +2,7 @@
 import type { PluginContext } from "portico";
 import { createClaimLoop } from "portico/schedules";
 import type { Claim, NewItem } from "portico/store";
-import { BURST, principalOfMapping, SOURCE } from "../job.ts";
+import { BURST, principalOfMapping, SOURCE } from "../started-work.ts";
 import type { Rendering } from "../mappings/rendering.ts";
 import { combineIntoEvent, combineIntoTurn } from "./combine.ts";
 

@@ -9,7 +9,7 @@ import {
   unauthorizedError,
 } from "./credentials.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
-import type { Visit } from "./visit.ts";
+import type { IncomingRequest } from "./incoming-request.ts";
 
 export interface Admission {
   credential: Credential;
@@ -20,20 +20,20 @@ export interface Admission {
 }
 
 /** Identifies the caller and its rights. Throws `unauthorized`, `forbidden` or `too_many_attempts`. */
-export function identify(visit: Visit, refusals: Throttle): Admission {
-  const { call, settings, target, headers } = visit;
+export function identify(incoming: IncomingRequest, refusals: Throttle): Admission {
+  const { call, settings, target, headers } = incoming;
   const token = checkToken(settings, call.req);
-  const { raw = Buffer.alloc(0), wire } = visit;
+  const { raw = Buffer.alloc(0), wire } = incoming;
   const signedRequest = { headers, body: raw, wire, now: Date.now() };
   if (target.kind === "mapping" && target.mapping.verifier) {
     const { mapping } = target;
     const check = checkSignature(mapping, signedRequest);
     const hint =
-      visit.raw === undefined
+      incoming.raw === undefined
         ? " The body could not be decompressed, so its signature cannot be checked. Send it uncompressed."
         : "";
     const credential = requireCredential(
-      visit,
+      incoming,
       { ...check, problem: check.problem && check.problem + hint },
       refusals,
     );
@@ -50,7 +50,7 @@ export function identify(visit: Visit, refusals: Throttle): Admission {
       allowed: (candidate) => verifiedMappings.includes(candidate),
     };
   }
-  const credential = requireCredential(visit, token, refusals);
+  const credential = requireCredential(incoming, token, refusals);
   const path = target.kind === "root" ? "" : target.path;
   const allowed = (candidate: Mapping) =>
     candidate.verifier
@@ -74,15 +74,15 @@ function findSignedMappings(
 
 /** Returns a valid credential. Throws 403 for an address that may not call. A wrong credential counts against its address. */
 export function requireCredential(
-  visit: Visit,
+  incoming: IncomingRequest,
   { credential, problem }: CredentialCheck,
   refusals: Throttle,
 ): Credential {
-  checkAddress(visit.settings, visit.call.address);
+  checkAddress(incoming.settings, incoming.call.address);
   if (credential) return credential;
   if (problem !== undefined) {
-    const tooMany = refusals.fail(visit.call.address);
-    visit.limit = refusals.look(visit.call.address);
+    const tooMany = refusals.fail(incoming.call.address);
+    incoming.limit = refusals.look(incoming.call.address);
     if (tooMany) throw tooMany;
   }
   throw unauthorizedError(problem);

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { bearerOf, type PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import type { Credential, Mapping, Settings } from "../settings.ts";
-import type { Signed } from "./signatures.ts";
+import type { SignedRequest } from "./signatures.ts";
 
 /** The credential of a request, or the problem with it. Both are absent if the request has none. */
 export interface CredentialCheck {
@@ -37,7 +37,7 @@ export function checkToken(settings: Settings, req: IncomingMessage): Credential
 /** Checks the signature of a request for a mapping that verifies signatures. */
 export function checkSignature(
   mapping: Mapping,
-  { wire, ...signed }: Signed & { wire: Buffer | undefined },
+  { wire, ...signed }: SignedRequest & { wire: Buffer | undefined },
 ): CredentialCheck {
   const { verifier, credential } = mapping;
   const problem = verifier?.problem(signed);

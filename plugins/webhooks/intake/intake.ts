@@ -32,8 +32,8 @@ import {
   createDuplicateRow,
   createRefusedRow,
   toRequest,
-  type Visit,
-} from "./visit.ts";
+  type IncomingRequest,
+} from "./incoming-request.ts";
 
 const KEY_TTL_MS = 24 * 3_600_000;
 /** The error codes of a body with an unsupported compression or invalid bytes. */
@@ -80,7 +80,7 @@ interface Bucket {
 interface RequestCount {
   key: string | undefined;
   bucket: Bucket;
-  /** True if key and limit are checked before the request is planned; otherwise they are checked when its job is stored. */
+  /** True if key and limit are checked before the request is planned; otherwise they are checked when its work is stored. */
   isCheckedFirst: boolean;
 }
 
@@ -95,7 +95,7 @@ class Intake {
     const { refusals } = this.#options;
     const settings = this.#options.settings();
     const target = readTarget(call.path, settings);
-    const visit: Visit = {
+    const incoming: IncomingRequest = {
       call,
       target,
       settings,
@@ -105,128 +105,131 @@ class Intake {
     try {
       const { status, body, headers } =
         target.kind === "status"
-          ? await this.#showStatus(visit, target)
-          : await this.#receive(visit);
-      const limits = createLimitHeaders(visit.limit ?? refusals.look(call.address));
+          ? await this.#showStatus(incoming, target)
+          : await this.#receive(incoming);
+      const limits = createLimitHeaders(incoming.limit ?? refusals.look(call.address));
       return reply(status, body, { ...headers, ...limits });
     } catch (error) {
-      await this.#recordRefusal(visit, error);
+      await this.#recordRefusal(incoming, error);
       throw error;
     }
   }
 
-  async #recordRefusal(visit: Visit, error: unknown): Promise<void> {
+  async #recordRefusal(incoming: IncomingRequest, error: unknown): Promise<void> {
     const code = isPorticoError(error) ? error.code : undefined;
     if (code === "client_closed") return;
-    const limit = await this.#limitOfRefusal(visit, error);
+    const limit = await this.#limitOfRefusal(incoming, error);
     for (const [name, value] of Object.entries(createLimitHeaders(limit)))
-      visit.call.res.setHeader(name, value);
+      incoming.call.res.setHeader(name, value);
     // A client that keeps guessing adds no further rows to the log. An accepted request has its row, however its turn ends.
-    if (visit.isLogged || code === "too_many_attempts") return;
-    this.#options.log.add(createRefusedRow(visit, error));
+    if (incoming.isLogged || code === "too_many_attempts") return;
+    this.#options.log.add(createRefusedRow(incoming, error));
   }
 
-  async #showStatus(visit: Visit, target: Target & { kind: "status" }): Promise<Response> {
+  async #showStatus(
+    incoming: IncomingRequest,
+    target: Target & { kind: "status" },
+  ): Promise<Response> {
     const { ctx, refusals } = this.#options;
-    const { call, settings } = visit;
+    const { call, settings } = incoming;
     if (call.method !== "GET" && call.method !== "HEAD")
       throw methodNotAllowed(call.method, "GET, HEAD");
-    visit.credential = requireCredential(visit, checkToken(settings, call.req), refusals);
-    visit.limit = await this.#readLimit(visit.credential);
+    incoming.credential = requireCredential(incoming, checkToken(settings, call.req), refusals);
+    incoming.limit = await this.#readLimit(incoming.credential);
     const { what, id } = target;
     const readState = what === "events" ? readEventState : readTurnState;
-    const state = await readState(ctx, id, visit.credential);
+    const state = await readState(ctx, id, incoming.credential);
     const kind = what === "events" ? "event" : "turn";
     if (!state) throw errors.unknownEvent({ kind, id: id.slice(0, 100) });
     return { status: 200, body: { status: 200, ...state } };
   }
 
-  async #receive(visit: Visit): Promise<Response> {
-    const { call, target } = visit;
+  async #receive(incoming: IncomingRequest): Promise<Response> {
+    const { call, target } = incoming;
     const methods = target.mapping?.config.methods ?? ["POST"];
     if (target.kind !== "unknown" && !methods.includes(call.method as "POST"))
       throw methodNotAllowed(call.method, methods.join(", "));
     if (target.kind === "mapping" && isProbe(call.method, target.mapping))
-      return this.#respondToProbe(visit, target.mapping);
-    const bodyError = await this.#readRaw(visit);
-    const admission = identify(visit, this.#options.refusals);
-    visit.credential = admission.credential;
-    if (target.kind === "unknown") throw refuseUnknown(visit);
-    const count = createCount(visit, admission);
-    const earlier = count.isCheckedFirst ? await this.#checkFirst(visit, count) : undefined;
+      return this.#respondToProbe(incoming, target.mapping);
+    const bodyError = await this.#readRaw(incoming);
+    const admission = identify(incoming, this.#options.refusals);
+    incoming.credential = admission.credential;
+    if (target.kind === "unknown") throw refuseUnknown(incoming);
+    const count = createCount(incoming, admission);
+    const earlier = count.isCheckedFirst ? await this.#checkFirst(incoming, count) : undefined;
     if (earlier) return earlier;
     try {
       if (bodyError) throw bodyError;
-      visit.plan = await this.#plan(visit, admission);
+      incoming.plan = await this.#plan(incoming, admission);
     } catch (error) {
       // A repeated request gets the first response again, and a refused request counts against the limit.
-      const repeat = count.isCheckedFirst ? undefined : await this.#checkFirst(visit, count);
+      const repeat = count.isCheckedFirst ? undefined : await this.#checkFirst(incoming, count);
       if (repeat) return repeat;
       throw error;
     }
-    return this.#accept(visit, visit.plan, admission.credential, count);
+    return this.#accept(incoming, incoming.plan, admission.credential, count);
   }
 
-  async #plan(visit: Visit, admission: Admission): Promise<Plan> {
+  async #plan(incoming: IncomingRequest, admission: Admission): Promise<Plan> {
     const { planner, samples } = this.#options;
-    const { call, target, settings } = visit;
+    const { call, target, settings } = incoming;
     if (target.kind === "wake" || target.kind === "agent") checkJsonType(call.req);
-    const bytes = visit.raw ?? Buffer.alloc(0);
+    const bytes = incoming.raw ?? Buffer.alloc(0);
     const type = call.req.headers["content-type"];
     const reading = await planner.read(target, { bytes, type, limits: call.limits });
-    const plan = await planner.plan(target, toRequest(visit, reading), admission);
+    const plan = await planner.plan(target, toRequest(incoming, reading), admission);
     if (!plan.challenge)
       samples.offer(plan.source, plan.request, plan.mismatch === undefined, settings.secrets);
     return plan;
   }
 
-  /** Stores the job with its row of the delivery log, and responds only when both are on stable storage. */
+  /** Stores the work with its row of the delivery log, and responds only when both are on stable storage. */
   async #accept(
-    visit: Visit,
-    { job, source, request }: Plan,
+    incoming: IncomingRequest,
+    { work, source, request }: Plan,
     credential: Credential,
     { key, bucket, isCheckedFirst }: RequestCount,
   ): Promise<Response> {
     const { ctx, log } = this.#options;
     const response: FirstResponse = {
-      status: job.status,
-      body: job.body,
-      itemId: job.itemId,
-      waitFor: job.wait ? job.turnId : undefined,
-      respond: job.respond,
+      status: work.status,
+      body: work.body,
+      itemId: work.itemId,
+      waitFor: work.wait ? work.turnId : undefined,
+      respond: work.respond,
     };
-    const row = createAcceptedRow(visit, job);
+    const row = createAcceptedRow(incoming, work);
     const { duplicate, limit } = await this.#store.enqueue({
       dedup: key === undefined ? undefined : { key, ttlMs: KEY_TTL_MS, answer: response },
       limit: isCheckedFirst ? undefined : bucket,
-      items: markCaller(credential, job.items),
+      items: markCaller(credential, work.items),
       deliveries: [row],
     });
-    visit.limit = limit ?? visit.limit;
-    if (duplicate) return this.#respondAgain(visit, duplicate);
+    incoming.limit = limit ?? incoming.limit;
+    if (duplicate) return this.#respondAgain(incoming, duplicate);
     if (limit?.allowed === false) throw rateLimitError(limit);
     log.announce(row);
-    visit.isLogged = true;
-    const { address } = visit.call;
-    const { secrets } = visit.settings;
-    announceDelivery(ctx, { id: row.id, job, source, request, address, secrets });
-    return this.#respond(visit, response);
+    incoming.isLogged = true;
+    const { address } = incoming.call;
+    const { secrets } = incoming.settings;
+    announceDelivery(ctx, { id: row.id, work, source, request, address, secrets });
+    return this.#respond(incoming, response);
   }
 
   /**
    * Responds to a sender that only verifies the address, and starts nothing. Such a request has no body that could be signed,
    * so a mapping that verifies signatures responds without a credential. The conditions on headers and query still apply.
    */
-  #respondToProbe(visit: Visit, mapping: Mapping): Response {
-    const { call, settings } = visit;
+  #respondToProbe(incoming: IncomingRequest, mapping: Mapping): Response {
+    const { call, settings } = incoming;
     checkAddress(settings, call.address);
     if (!mapping.verifier)
-      visit.credential = requireCredential(
-        visit,
+      incoming.credential = requireCredential(
+        incoming,
         checkToken(settings, call.req),
         this.#options.refusals,
       );
-    const request = toRequest(visit, { body: {} });
+    const request = toRequest(incoming, { body: {} });
     const mismatch = mapping.match?.mismatchWithoutBody(request);
     if (mismatch) throw errors.questionMismatch({ path: mismatch.path });
     if (!mapping.respond) return { status: 200 };
@@ -237,27 +240,30 @@ class Intake {
   }
 
   /** Returns the first response if the key is remembered. Otherwise counts the request, or throws `rate_limit_exceeded`. */
-  async #checkFirst(visit: Visit, { key, bucket }: RequestCount): Promise<Response | undefined> {
+  async #checkFirst(
+    incoming: IncomingRequest,
+    { key, bucket }: RequestCount,
+  ): Promise<Response | undefined> {
     const repeated = key === undefined ? undefined : await this.#store.known(key);
     if (repeated) {
-      visit.limit = await this.#store.take(bucket.key, 0, bucket.max, bucket.windowMs);
-      return this.#respondAgain(visit, repeated);
+      incoming.limit = await this.#store.take(bucket.key, 0, bucket.max, bucket.windowMs);
+      return this.#respondAgain(incoming, repeated);
     }
     const take = await this.#store.take(bucket.key, 1, bucket.max, bucket.windowMs);
-    visit.limit = take;
+    incoming.limit = take;
     if (!take.allowed) throw rateLimitError(take);
     return undefined;
   }
 
-  #respondAgain(visit: Visit, { answer }: KnownKey): Promise<Response> {
+  #respondAgain(incoming: IncomingRequest, { answer }: KnownKey): Promise<Response> {
     const response = answer as FirstResponse;
-    this.#options.log.add(createDuplicateRow(visit, response.itemId));
-    visit.isLogged = true;
-    return this.#respond(visit, response);
+    this.#options.log.add(createDuplicateRow(incoming, response.itemId));
+    incoming.isLogged = true;
+    return this.#respond(incoming, response);
   }
 
   async #respond(
-    { call }: Visit,
+    { call }: IncomingRequest,
     { status, body, waitFor, respond }: FirstResponse,
   ): Promise<Response> {
     if (waitFor === undefined) return respond ? finishResponse(respond) : { status, body };
@@ -268,11 +274,11 @@ class Intake {
   }
 
   /** Reads the body. Returns an error of decompression instead of throwing it, since credentials are checked before it. */
-  async #readRaw(visit: Visit): Promise<PorticoError | undefined> {
+  async #readRaw(incoming: IncomingRequest): Promise<PorticoError | undefined> {
     try {
-      visit.raw = await visit.call.body();
-      const wire = await visit.call.wireBody();
-      if (wire !== visit.raw) visit.wire = wire;
+      incoming.raw = await incoming.call.body();
+      const wire = await incoming.call.wireBody();
+      if (wire !== incoming.raw) incoming.wire = wire;
       return undefined;
     } catch (error) {
       if (isPorticoError(error) && BODY_ERRORS.has(error.code)) return error;
@@ -281,13 +287,14 @@ class Intake {
   }
 
   /** Returns the state of the limit for the headers of a refusal. */
-  async #limitOfRefusal(visit: Visit, error: unknown): Promise<LimitState> {
+  async #limitOfRefusal(incoming: IncomingRequest, error: unknown): Promise<LimitState> {
     const { refusals } = this.#options;
-    const ofAddress = refusals.look(visit.call.address);
-    if (visit.limit) return visit.limit;
+    const ofAddress = refusals.look(incoming.call.address);
+    if (incoming.limit) return incoming.limit;
     // After a failure of the store, this does not ask it again.
     if (isPorticoError(error) && error.status >= 500) return ofAddress;
-    const credential = visit.credential ?? checkToken(visit.settings, visit.call.req).credential;
+    const credential =
+      incoming.credential ?? checkToken(incoming.settings, incoming.call.req).credential;
     if (credential === undefined) return ofAddress;
     return this.#readLimit(credential).catch(() => ofAddress);
   }
@@ -301,12 +308,12 @@ class Intake {
   }
 }
 
-function createCount(visit: Visit, { credential, mapping }: Admission): RequestCount {
+function createCount(incoming: IncomingRequest, { credential, mapping }: Admission): RequestCount {
   const { maxRequests, windowMs } = credential.limit;
-  const { kind } = visit.target;
-  const hasTransform = visit.target.mapping?.config.transform !== undefined;
+  const { kind } = incoming.target;
+  const hasTransform = incoming.target.mapping?.config.transform !== undefined;
   return {
-    key: findIdempotencyKey(visit, credential, mapping),
+    key: findIdempotencyKey(incoming, credential, mapping),
     bucket: { key: `webhook:${credential.name}`, max: maxRequests, windowMs },
     // A transform must not run for a request that starts nothing.
     isCheckedFirst: kind === "root" || hasTransform,
@@ -315,7 +322,7 @@ function createCount(visit: Visit, { credential, mapping }: Admission): RequestC
 
 /** Returns the key by which repeats are recognised, or undefined if the request has no id. */
 function findIdempotencyKey(
-  { call, headers, raw = Buffer.alloc(0), target }: Visit,
+  { call, headers, raw = Buffer.alloc(0), target }: IncomingRequest,
   { name }: Credential,
   mapping: Mapping | undefined,
 ): string | undefined {
@@ -323,7 +330,7 @@ function findIdempotencyKey(
   return id === undefined ? undefined : `webhook:${name}:${target.path}:${computeHash(id)}`;
 }
 
-function refuseUnknown({ call, target, settings }: Visit): PorticoError {
+function refuseUnknown({ call, target, settings }: IncomingRequest): PorticoError {
   return settings.broken.has(target.path)
     ? errors.brokenMapping({ name: target.path }, { headers: { "retry-after": "60" } })
     : errors.nothingHere({ path: call.path.slice(0, 200) });

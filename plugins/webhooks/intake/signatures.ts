@@ -10,7 +10,7 @@ import { errors } from "../errors.ts";
 import type { HmacConfig, VerifyConfig } from "../schema.ts";
 import { selectSecrets, findWeakness } from "./weakness.ts";
 
-export interface Signed {
+export interface SignedRequest {
   headers: Readonly<Record<string, string>>;
   body: Buffer;
   /** The current time in milliseconds since 1970. */
@@ -21,14 +21,14 @@ export interface Verifier {
   scheme: string;
   secrets: readonly string[];
   /** Returns the problem with the signature in one sentence, or `undefined` for a valid one. */
-  problem(signed: Signed): string | undefined;
+  problem(signed: SignedRequest): string | undefined;
   /** Returns the id of the delivery that the signature covers, so that a replay cannot change it. */
-  signedId?: ((signed: Signed, body: () => unknown) => string | undefined) | undefined;
+  signedId?: ((signed: SignedRequest, body: () => unknown) => string | undefined) | undefined;
   /** The headers that may hold the sender's id of the delivery. */
   idHeaders: readonly string[];
 }
 
-type Check = (signed: Signed, secret: string) => string | undefined;
+type Check = (signed: SignedRequest, secret: string) => string | undefined;
 
 interface Scheme {
   check: Check;
@@ -130,7 +130,7 @@ function checkSecretToken(token: string | undefined, secret: string): string | u
   return secretOf(secret).equals(token) ? undefined : "The secret token is wrong.";
 }
 
-function checkStripe({ headers, body, now }: Signed, secret: string): string | undefined {
+function checkStripe({ headers, body, now }: SignedRequest, secret: string): string | undefined {
   const header = headers["stripe-signature"];
   if (header === undefined) return MISSING;
   const parts = header
@@ -145,7 +145,7 @@ function checkStripe({ headers, body, now }: Signed, secret: string): string | u
   return isValid ? checkTime(time, now) : WRONG;
 }
 
-function checkSlack({ headers, body, now }: Signed, secret: string): string | undefined {
+function checkSlack({ headers, body, now }: SignedRequest, secret: string): string | undefined {
   const signature = headers["x-slack-signature"];
   const time = headers["x-slack-request-timestamp"];
   if (signature === undefined || time === undefined) return MISSING;
@@ -155,7 +155,7 @@ function checkSlack({ headers, body, now }: Signed, secret: string): string | un
 }
 
 /** Verifies a signature of Linear, whose signed body contains the time. */
-function checkLinear(signed: Signed, secret: string): string | undefined {
+function checkLinear(signed: SignedRequest, secret: string): string | undefined {
   const problem = createHmacCheck({ header: "linear-signature" })(signed, secret);
   if (problem !== undefined) return problem;
   let time: unknown;
@@ -171,7 +171,7 @@ function checkLinear(signed: Signed, secret: string): string | undefined {
 }
 
 /** Verifies Standard Webhooks: `v1` is an HMAC (`whsec_…`), `v1a` is Ed25519 (`whpk_…`). A header may hold several. */
-function checkStandard({ headers, body, now }: Signed, secret: string): string | undefined {
+function checkStandard({ headers, body, now }: SignedRequest, secret: string): string | undefined {
   const [id, time, signature] = ["id", "timestamp", "signature"].map(
     (name) => headers[`webhook-${name}`] ?? headers[`svix-${name}`],
   );

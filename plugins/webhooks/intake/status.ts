@@ -2,7 +2,7 @@
 import type { PluginContext } from "portico";
 import type { TurnStatus, WakeStatus } from "portico/agent";
 import type { NewItem, WorkItem } from "portico/store";
-import { BURST, principalOfMapping } from "../job.ts";
+import { BURST, principalOfMapping } from "../started-work.ts";
 import type { Credential } from "../settings.ts";
 
 /** Marks new items with the caller that has started them, in place. */

@@ -1,12 +1,12 @@
 /** The event `webhook:received`, by which hooks learn of an accepted delivery. */
 import { exactJson, type PluginContext, type PluginDefinition } from "portico";
-import type { Job } from "../job.ts";
+import type { StartedWork } from "../started-work.ts";
 import { maskFields } from "../mask.ts";
 import type { Request } from "../mappings/paths.ts";
 
 export interface AcceptedDelivery {
   id: string;
-  job: Job;
+  work: StartedWork;
   source: string;
   request: Request;
   address: string;
@@ -33,10 +33,10 @@ export const events: PluginDefinition["events"] = {
 
 export function announceDelivery(
   ctx: PluginContext,
-  { id, job, source, request, address, secrets }: AcceptedDelivery,
+  { id, work, source, request, address, secrets }: AcceptedDelivery,
 ): void {
   if (!ctx.hasListeners("webhook:received")) return;
-  const { action, principal, eventId, turnId, sessionId } = job;
+  const { action, principal, eventId, turnId, sessionId } = work;
   const context = {
     deliveryId: id,
     source,

@@ -2,7 +2,7 @@
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { createVerifier, type Signed } from "../../../plugins/webhooks/intake/signatures.ts";
+import { createVerifier, type SignedRequest } from "../../../plugins/webhooks/intake/signatures.ts";
 import type { VerifyConfig } from "../../../plugins/webhooks/schema.ts";
 
 interface Example {
@@ -133,12 +133,12 @@ const examples: Example[] = [
   },
 ];
 
-const signedOf = ({ headers, body, now }: Example): Signed => ({
+const signedOf = ({ headers, body, now }: Example): SignedRequest => ({
   headers,
   body: Buffer.from(body),
   now,
 });
-const problem = (example: Example, change: Partial<Signed> = {}, verify = example.verify) =>
+const problem = (example: Example, change: Partial<SignedRequest> = {}, verify = example.verify) =>
   createVerifier(verify, "verify").problem({ ...signedOf(example), ...change });
 
 /** The text with one character changed. */

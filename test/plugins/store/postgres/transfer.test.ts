@@ -9,7 +9,7 @@ import {
   type TransferOptions,
 } from "../../../../plugins/store/transfer/transfer.ts";
 import { tables } from "../../../../plugins/store/transfer/tables.ts";
-import { readPartMark } from "../../../../plugins/store/sql/part.ts";
+import { readCopyMark } from "../../../../plugins/store/sql/incomplete-copy.ts";
 import type { Store } from "../../../../plugins/store/types.ts";
 import { portico, porticoHere } from "../../../support/portico.ts";
 import { makeHome } from "../../../support/gateway.ts";
@@ -82,7 +82,7 @@ async function move(
 ) {
   const engines = [
     openEngine({ url: from, log }),
-    openEngine({ url: to, log, isPart: true }),
+    openEngine({ url: to, log, acceptsIncomplete: true }),
   ] as const;
   try {
     return await transfer(change(engines[0]), engines[1], { from, ...more });
@@ -195,11 +195,11 @@ test("numbers are given behind those that came before the copy counts as whole",
   await fill(from);
   const engines = [
     openEngine({ url: from, log }),
-    openEngine({ url: to, log, isPart: true }),
+    openEngine({ url: to, log, acceptsIncomplete: true }),
   ] as const;
   let markThen: number | undefined;
   const finishCopy = async () => {
-    markThen = await engines[1].read(readPartMark);
+    markThen = await engines[1].read(readCopyMark);
   };
   await transfer(engines[0], { ...engines[1], finishCopy }, { from });
   for (const engine of engines) await engine.close();

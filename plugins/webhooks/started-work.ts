@@ -1,4 +1,4 @@
-/** The job of an accepted delivery: the items that are stored with it, and its response. */
+/** The work that an accepted delivery starts: the items that are stored with it, and its response. */
 import { type Principal, principalNamed } from "portico";
 import type { NewItem } from "portico/store";
 import type { PreparedResponse } from "./mappings/respond.ts";
@@ -10,10 +10,10 @@ export const SOURCE = "webhook";
 /** The kind of the items of deliveries that wait for others of their burst. */
 export const BURST = "webhook.burst";
 
-export interface Job {
+export interface StartedWork {
   action: "wake" | "agent" | "none";
   items: readonly NewItem[];
-  /** The principal on whose behalf the job starts something; absent if it starts nothing. */
+  /** The principal on whose behalf the work is done; absent if nothing is started. */
   principal?: Principal;
   status: number;
   body?: unknown;
@@ -27,8 +27,8 @@ export interface Job {
   respond?: PreparedResponse | undefined;
 }
 
-/** Creates a job that starts nothing, for a challenge, or a delivery that does not match or was dropped. */
-export function createEmptyJob(status: number, body?: unknown): Job {
+/** Returns a response that starts no work, for a challenge, or a delivery that does not match or was dropped. */
+export function createEmptyWork(status: number, body?: unknown): StartedWork {
   return { action: "none", items: [], status, body };
 }
 

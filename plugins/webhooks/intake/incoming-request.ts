@@ -2,7 +2,7 @@
 import { type Call, exactJson, isPorticoError } from "portico";
 import { newId } from "portico/agent";
 import type { NewDelivery } from "portico/store";
-import type { Job } from "../job.ts";
+import type { StartedWork } from "../started-work.ts";
 import { isBinary } from "../bodies/read.ts";
 import { maskFields, maskText, withoutSecrets } from "../mask.ts";
 import type { Request } from "../mappings/paths.ts";
@@ -12,9 +12,9 @@ import type { LimitState } from "./limit.ts";
 import type { Credential, Settings } from "../settings.ts";
 
 /** The log keeps this much of the body of a refused request, but the whole body of an accepted one for replays. */
-const REFUSED_PAYLOAD_CHARS = 64 * 1024;
+const REFUSED_PAYLOAD_BYTES = 64 * 1024;
 
-export interface Visit {
+export interface IncomingRequest {
   call: Call;
   target: Target;
   settings: Settings;
@@ -32,9 +32,9 @@ export interface Visit {
 }
 
 /** Returns the request as mappings see it, without secrets. */
-export function toRequest(visit: Visit, { body, variants }: Reading): Request {
-  const { target, settings, headers, query } = visit;
-  if (target.kind === "wake" || target.kind === "agent") return new UnmappedRequest(body, visit);
+export function toRequest(incoming: IncomingRequest, { body, variants }: Reading): Request {
+  const { target, settings, headers, query } = incoming;
+  if (target.kind === "wake" || target.kind === "agent") return new UnmappedRequest(body, incoming);
   return {
     body,
     variants,
@@ -45,21 +45,21 @@ export function toRequest(visit: Visit, { body, variants }: Reading): Request {
 
 /** A request that no mapping handles. It computes headers and query only on demand, since they are rarely used. */
 class UnmappedRequest implements Request {
-  readonly #visit: Visit;
+  readonly #incoming: IncomingRequest;
 
   constructor(
     readonly body: unknown,
-    visit: Visit,
+    incoming: IncomingRequest,
   ) {
-    this.#visit = visit;
+    this.#incoming = incoming;
   }
 
   get headers(): Record<string, string> {
-    return withoutSecrets(this.#visit.headers, this.#visit.settings.secrets);
+    return withoutSecrets(this.#incoming.headers, this.#incoming.settings.secrets);
   }
 
   get query(): Record<string, string> {
-    return withoutSecrets(this.#visit.query, this.#visit.settings.secrets);
+    return withoutSecrets(this.#incoming.query, this.#incoming.settings.secrets);
   }
 }
 
@@ -70,7 +70,7 @@ interface Outcome {
   /** True if the payload is the value of the body as JSON, since its bytes are not text. */
   parsed?: boolean | undefined;
   status?: number;
-  action?: Job["action"];
+  action?: StartedWork["action"];
   /** The placeholders without a value. */
   missing?: readonly string[] | undefined;
   /** The reason why nothing was started. */
@@ -79,10 +79,10 @@ interface Outcome {
 }
 
 function createRow(
-  visit: Visit,
+  incoming: IncomingRequest,
   { outcome, itemId, payload, parsed, status, action, missing, reason, error }: Outcome,
 ): NewDelivery {
-  const { call, target, settings, headers, query, credential, raw, plan } = visit;
+  const { call, target, settings, headers, query, credential, raw, plan } = incoming;
   // An unauthenticated sender gets little space on the disk.
   const isAuthenticated = credential !== undefined;
   // This is one literal for speed, since each request needs it. The store omits undefined values.
@@ -130,30 +130,37 @@ function clipFields(fields: Readonly<Record<string, string>>): Record<string, st
   return beginnings;
 }
 
-export function createAcceptedRow(visit: Visit, { action, itemId, status }: Job): NewDelivery {
-  const { missing, challenge, mismatch: reason } = visit.plan ?? {};
+export function createAcceptedRow(
+  incoming: IncomingRequest,
+  { action, itemId, status }: StartedWork,
+): NewDelivery {
+  const { missing, challenge, mismatch: reason } = incoming.plan ?? {};
   const emptyOutcome = challenge ? "challenge" : "skipped";
   const outcome = action === "none" ? emptyOutcome : "accepted";
-  const parsed = isBinary(visit.headers["content-type"], visit.raw ?? Buffer.alloc(0)) || undefined;
+  const parsed =
+    isBinary(incoming.headers["content-type"], incoming.raw ?? Buffer.alloc(0)) || undefined;
   const payload = parsed
-    ? exactJson.stringify(visit.plan?.request.body)
-    : (visit.raw?.toString("utf8") ?? "");
-  return createRow(visit, { outcome, itemId, status, action, missing, reason, payload, parsed });
+    ? exactJson.stringify(incoming.plan?.request.body)
+    : (incoming.raw?.toString("utf8") ?? "");
+  return createRow(incoming, { outcome, itemId, status, action, missing, reason, payload, parsed });
 }
 
-export function createDuplicateRow(visit: Visit, itemId: string | undefined): NewDelivery {
-  return createRow(visit, { outcome: "duplicate", itemId });
+export function createDuplicateRow(
+  incoming: IncomingRequest,
+  itemId: string | undefined,
+): NewDelivery {
+  return createRow(incoming, { outcome: "duplicate", itemId });
 }
 
-export function createRefusedRow(visit: Visit, problem: unknown): NewDelivery {
+export function createRefusedRow(incoming: IncomingRequest, problem: unknown): NewDelivery {
   const { status, code, message } = isPorticoError(problem)
     ? problem
     : { status: 500, code: "internal_error", message: "" };
   const payload =
-    visit.credential && visit.raw
-      ? visit.raw.toString("utf8", 0, REFUSED_PAYLOAD_CHARS)
+    incoming.credential && incoming.raw
+      ? incoming.raw.toString("utf8", 0, REFUSED_PAYLOAD_BYTES)
       : undefined;
-  return createRow(visit, {
+  return createRow(incoming, {
     outcome: selectOutcome(status),
     payload,
     status,

@@ -1,19 +1,19 @@
-/** Creates the jobs of requests to `wake` and `agent`, and of requests that a mapping has rendered. */
+/** Creates the work of requests to `wake` and `agent`, and of requests that a mapping has rendered. */
 import type { Principal, Static } from "portico";
 import { type AgentService, newId, type TurnRequest } from "portico/agent";
-import { createBurstJob } from "./bursts/collect.ts";
+import { createBurstWork } from "./bursts/collect.ts";
 import { combineIntoEvent, combineIntoTurn } from "./bursts/combine.ts";
-import { type Job, principalOfMapping, SOURCE } from "./job.ts";
+import { type StartedWork, principalOfMapping, SOURCE } from "./started-work.ts";
 import type { Request } from "./mappings/paths.ts";
 import type { Rendering } from "./mappings/rendering.ts";
 import type { agentRequest, wakeRequest } from "./schema.ts";
 import type { Credential, Mapping } from "./settings.ts";
 
-export function createWakeJob(
+export function createWakeWork(
   agent: AgentService,
   { text, metadata, mode }: Static<typeof wakeRequest>,
   principal: Principal,
-): Job {
+): StartedWork {
   const { eventId, item } = agent.wakeItem({ text, source: SOURCE, metadata, mode, principal });
   const message =
     mode === "now"
@@ -31,57 +31,60 @@ export function createWakeJob(
 }
 
 /** Throws 404 or 400 if the turn could only fail, because its model, channel or delivery is wrong. */
-export async function createAgentJob(
+export async function createAgentWork(
   agent: AgentService,
   { wait, delivery, ...request }: Static<typeof agentRequest>,
   { ownSessions, principal }: Pick<Credential, "ownSessions" | "principal">,
-): Promise<Job> {
+): Promise<StartedWork> {
   await agent.checkModel({ ...request, principal });
   // The caller is not the owner, so it may not name a private address as the target.
   const publicDelivery =
     typeof delivery === "object" ? { ...delivery, publicOnly: true } : delivery;
   const turn = { ...request, delivery: publicDelivery, source: SOURCE, principal };
   if (ownSessions === undefined || turn.session !== undefined)
-    return { ...createTurnJob(agent, turn), wait };
+    return { ...createTurnWork(agent, turn), wait };
   const turnId = newId("turn");
   return {
-    ...createTurnJob(agent, { ...turn, turnId, session: ownSessions + turnId, temporary: true }),
+    ...createTurnWork(agent, { ...turn, turnId, session: ownSessions + turnId, temporary: true }),
     wait,
   };
 }
 
 /** Throws the same errors as `createAgentJob`. */
-export async function createMappingJob(
+export async function createMappingWork(
   agent: AgentService,
   mapping: Mapping,
   request: Request,
   rendering: Rendering,
   burstKey: string | undefined,
-): Promise<Job> {
+): Promise<StartedWork> {
   const { action, model, channel } = rendering;
   const principal = principalOfMapping(mapping);
   if (action === "agent") await agent.checkModel({ model, channel, principal });
-  const job = createJobOfRendering(agent, mapping, rendering, burstKey);
-  return { ...job, respond: mapping.respond?.prepare(request, job) };
+  const work = createWorkOfRendering(agent, mapping, rendering, burstKey);
+  return { ...work, respond: mapping.respond?.prepare(request, work) };
 }
 
-function createJobOfRendering(
+function createWorkOfRendering(
   agent: AgentService,
   mapping: Mapping,
   rendering: Rendering,
   burstKey: string | undefined,
-): Job {
+): StartedWork {
   if (mapping.burst && burstKey !== undefined)
-    return createBurstJob(agent, mapping, mapping.burst, rendering, burstKey);
+    return createBurstWork(agent, mapping, mapping.burst, rendering, burstKey);
   if (rendering.action === "wake")
-    return createWakeJob(agent, combineIntoEvent([rendering]), principalOfMapping(mapping));
-  return { ...createTurnJob(agent, combineIntoTurn([rendering])), wait: mapping.config.wait };
+    return createWakeWork(agent, combineIntoEvent([rendering]), principalOfMapping(mapping));
+  return { ...createTurnWork(agent, combineIntoTurn([rendering])), wait: mapping.config.wait };
 }
 
-function createTurnJob(agent: AgentService, request: TurnRequest & { principal: Principal }): Job {
+function createTurnWork(
+  agent: AgentService,
+  request: TurnRequest & { principal: Principal },
+): StartedWork {
   const { turnId, sessionId, item } = agent.turnItem(request);
   const body = { status: 200, message: "The turn has started.", sessionId, turnId };
   const { principal } = request;
-  const job = { action: "agent" as const, items: [item], itemId: turnId, turnId, sessionId };
-  return { ...job, principal, status: 200, body };
+  const work = { action: "agent" as const, items: [item], itemId: turnId, turnId, sessionId };
+  return { ...work, principal, status: 200, body };
 }
