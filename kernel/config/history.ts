@@ -87,7 +87,7 @@ export class ConfigHistory {
     return id;
   }
 
-  /** Removes a version that was undone before it became active. */
+  /** Removes a version whose write was undone. */
   async drop(id: number): Promise<void> {
     await editFile(this.#file, async (stored) => {
       const versions = parseVersions(stored);

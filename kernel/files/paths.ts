@@ -52,15 +52,15 @@ export async function createHome(paths: Paths): Promise<void> {
   await makeDirectory(paths.workspace, "workspace", 0o700);
 }
 
-async function makeDirectory(path: string, what: string, mode: number): Promise<void> {
+async function makeDirectory(path: string, purpose: string, mode: number): Promise<void> {
   try {
     if (await makeMissing(path, mode)) await promises.chmod(path, mode); // the umask may have removed permissions
     await promises.access(`${path}/.`, constants.R_OK | constants.W_OK | constants.X_OK); // a file has no `.`
   } catch (cause) {
-    const option = what === "home" ? "--home or PORTICO_HOME" : "--workspace";
+    const option = purpose === "home" ? "--home or PORTICO_HOME" : "--workspace";
     throw new PorticoError(
       "invalid_home",
-      `The ${what} ${path} cannot be used: ${describeReason(cause)}. Make it readable and writable, or choose another with ${option}.`,
+      `The ${purpose} ${path} cannot be used: ${describeReason(cause)}. Make it readable and writable, or choose another with ${option}.`,
       { status: 500, cause },
     );
   }

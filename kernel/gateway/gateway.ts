@@ -86,7 +86,7 @@ export class Gateway {
   readonly #work = createWorkload();
   readonly #undos: (() => unknown)[] = [];
   /** Releases the requests that have arrived since the server began to listen. */
-  #open = () => {};
+  #releaseRequests = () => {};
   #stopping: Promise<void> | undefined;
 
   constructor(
@@ -109,7 +109,7 @@ export class Gateway {
       bus.declare(name as EventName, spec as EventSpec);
     const contributions = this.#contributions;
     const opens = new Promise<void>((resolve) => {
-      this.#open = resolve;
+      this.#releaseRequests = resolve;
     });
     const servers = createServers({
       config,
@@ -129,7 +129,7 @@ export class Gateway {
         bus,
         services: this.#services,
         contributions,
-        mount: servers.own,
+        mount: servers.mainServer,
         config,
         openServer: servers.pool.open,
         addReadiness: this.#work.addReadiness,
@@ -205,7 +205,7 @@ export class Gateway {
   }
 
   /** Serves a connection that another process has accepted. */
-  readonly accept = (socket: Socket): void => this.servers.own.accept(socket);
+  readonly accept = (socket: Socket): void => this.servers.mainServer.accept(socket);
 
   /** Returns what is not ready, and why. */
   readonly notReady = (): { name: string; error: string }[] => [
@@ -223,14 +223,14 @@ export class Gateway {
       await this.hooks.start();
       await this.servers.listen(port ?? this.#settings.port, link?.port);
       await this.plugins.start();
-      mountHealth(this.servers.own, this);
-      this.#open();
+      mountHealth(this.servers.mainServer, this);
+      this.#releaseRequests();
       link?.onLook((subject) => this.#refreshSubject(subject));
       this.#leaveTrace();
       this.#undos.push(
         await this.config.watch((change) => this.#applyConfig(change), this.log.log),
       );
-      const bound = this.servers.own.port;
+      const bound = this.servers.mainServer.port;
       void this.bus.emit("gateway:startup", { version: this.version, port: bound }, AS_OWNER);
       this.log.log.info({ port: bound, ms: Date.now() - this.startedAt }, "portico is running");
     } catch (error) {
@@ -288,7 +288,7 @@ export class Gateway {
     const { link } = this.#options;
     if (link && link.workers.index > 0) return;
     const { tls } = this.#settings;
-    const { port } = this.servers.own;
+    const { port } = this.servers.mainServer;
     const pid = link ? process.ppid : process.pid;
     const trace = {
       pid,
@@ -321,7 +321,7 @@ export class Gateway {
   async #stopParts(): Promise<void> {
     await endOrLate(this.hooks.stop(), disposeTimeoutMs);
     await endOrLate(this.plugins.stop(), pluginsTimeoutMs);
-    await endOrLate(this.servers.own.close(0), disposeTimeoutMs);
+    await endOrLate(this.servers.mainServer.close(0), disposeTimeoutMs);
     for (const undo of this.#undos.reverse())
       await endOrLate(Promise.resolve().then(undo), disposeTimeoutMs);
     await this.log.close();

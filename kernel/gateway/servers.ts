@@ -70,7 +70,7 @@ export function createServers({
   });
 
   return {
-    own: mainServer,
+    mainServer,
     pool,
     throttle,
     connections: connectionLimit.counts,

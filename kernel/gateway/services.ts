@@ -38,7 +38,7 @@ export function createGatewayState({
   notReady,
   plugins,
   hooks,
-  servers: { own, pool, throttle, url, connections },
+  servers: { mainServer, pool, throttle, url, connections },
 }: Parts) {
   return {
     /** Identifies the gateway: new at each start, and the same in all of its workers. */
@@ -51,16 +51,16 @@ export function createGatewayState({
     hooks: () =>
       hooks.list().map(({ name, state, root, health }) => ({ name, state, root, ...health })),
     /** The counts of the gateway's own responses since the start. `route` is a pattern, empty where none matched. */
-    requests: () => own.requests(),
+    requests: () => mainServer.requests(),
     /** The throttle that counts refused credentials. */
     attempts: throttle,
     /** The number of requests in progress. */
-    active: () => own.active,
+    active: () => mainServer.active,
     /** The client connections of all servers, with their limits. */
     connections,
     /** Every route of every open server. */
     routes: (): ServerRoutes[] => [
-      { server: "gateway", url: url(), routes: own.routes() },
+      { server: "gateway", url: url(), routes: mainServer.routes() },
       ...pool.routes(),
     ],
   };

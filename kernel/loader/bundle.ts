@@ -42,7 +42,7 @@ export interface BundleOptions {
    */
   isOwn: boolean;
   /** Includes packages in the bundle; otherwise they are required at run time. */
-  whole: boolean;
+  includesPackages: boolean;
   /** Makes loops call the loop guard. */
   guarded: boolean;
   /** Called with the absolute path of each relative import, even if it resolves to nothing. */
@@ -95,7 +95,7 @@ function isUnchanged(input: Input, dir: string, byStamp: boolean): boolean {
 }
 
 async function build(entry: string, options: BundleOptions): Promise<Bundle> {
-  const { isOwn, whole, guarded } = options;
+  const { isOwn, includesPackages, guarded } = options;
   esbuild ??= await import("esbuild");
   const dir = dirname(entry);
   const inputs = new Map<string, Input>();
@@ -113,7 +113,7 @@ async function build(entry: string, options: BundleOptions): Promise<Bundle> {
       format: "cjs",
       platform: "node",
       target: "node20",
-      packages: whole ? "bundle" : "external",
+      packages: includesPackages ? "bundle" : "external",
       external: ["portico", "portico/*"],
       // No tsconfig.json is read: its `paths` and `jsxFactory` would let its author choose what runs.
       tsconfigRaw: "{}",

@@ -23,7 +23,7 @@ export interface Source {
   /** A hash of the content of all inputs. */
   hash: string;
   /** True if it includes all its dependencies, so that nothing is required from the disk at run time. */
-  whole: boolean;
+  includesPackages: boolean;
   bundle: Pick<Bundle, "code" | "codeHash" | "host">;
   /** Reads the current files, which makes the next read fast. Throws `LoadError`. */
   refresh(): Promise<Source>;
@@ -57,11 +57,15 @@ export interface LoaderOptions {
 }
 
 /** The source of a built-in module, which needs no bundle. */
-const BUILT_IN = { hash: "built in", whole: true, bundle: { code: "", codeHash: "", host: [] } };
+const BUILT_IN = {
+  hash: "built in",
+  includesPackages: true,
+  bundle: { code: "", codeHash: "", host: [] },
+};
 
 interface ReadOptions {
   /** Bundles all packages that the module needs. */
-  whole?: boolean;
+  includesPackages?: boolean;
   /** Inserts a call of the loop guard into each loop. */
   guarded?: boolean;
 }
@@ -88,15 +92,15 @@ export class Loader {
 
   /** Bundles a module without evaluating it. Throws `LoadError`. */
   async read(entry: string, options: ReadOptions = {}): Promise<Source> {
-    const { whole = false, guarded = false } = options;
+    const { includesPackages = false, guarded = false } = options;
     const refresh = () => this.read(entry, options);
     if (this.#options.builtIn?.(entry)) return { ...BUILT_IN, entry, inputs: [entry], refresh };
-    const suffix = `${whole ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
+    const suffix = `${includesPackages ? ".whole" : ""}${guarded ? ".guarded" : ""}.cjs`;
     const file = this.#options.cacheFile(entry).replace(/\.cjs$/, suffix);
-    const bundle = await this.#bundle(file, entry, { whole, guarded });
+    const bundle = await this.#bundle(file, entry, { includesPackages, guarded });
     const inputs = listInputs(bundle, entry);
     const hashes = bundle.inputs.map(({ path, hash }) => `${path} ${hash}`).join();
-    return { entry, inputs, hash: sha(hashes).slice(0, 16), whole, bundle, refresh };
+    return { entry, inputs, hash: sha(hashes).slice(0, 16), includesPackages, bundle, refresh };
   }
 
   /**
@@ -157,8 +161,8 @@ export class Loader {
   }
 
   /** Throws for a package that was not approved, or that another user could replace. */
-  #checkPackage(id: string, { entry, whole }: Source, require: NodeJS.Require): void {
-    if (whole) throw new LoadError(`${id}: is not among the approved files`, entry);
+  #checkPackage(id: string, { entry, includesPackages }: Source, require: NodeJS.Require): void {
+    if (includesPackages) throw new LoadError(`${id}: is not among the approved files`, entry);
     const file = require.resolve(id);
     this.#recordLinkedPackage(entry, file);
     // The owner of a directory on the way can replace its contents.

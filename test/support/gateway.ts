@@ -90,7 +90,7 @@ export async function startGateway(options: TestOptions = {}): Promise<InProcess
     home,
     token,
     url: gateway.url,
-    port: gateway.servers.own.port,
+    port: gateway.servers.mainServer.port,
     ...client(gateway.url, token),
     write: (path, text) => writeFiles(home, { [path]: text }),
     async stop() {

@@ -66,7 +66,7 @@ export async function startRoutes(options: RouteGatewayOptions = {}): Promise<Ro
     get lines() {
       return gateway.lines.map(toLine);
     },
-    send: (bytes) => inject(gateway.gateway.servers.own, bytes),
+    send: (bytes) => inject(gateway.gateway.servers.mainServer, bytes),
     set: (name, value) => gateway.gateway.use("host").config.set(["gateway", "http", name], value),
     stop: () => gateway.stop(),
     routes: () => state.routes()[0]!.routes.filter(({ path }) => !KERNEL_ROUTES.has(path)),

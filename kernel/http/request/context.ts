@@ -57,7 +57,7 @@ export class RequestContext implements Call {
   awaitsContinue = false;
   /** True once the headers that every response has are set. */
   hasCommonHeaders = false;
-  /** The request before this one on the same connection, as long as its response is pending. */
+  /** The request before this one on the same connection, until this one ends. */
   previous: RequestContext | undefined = undefined;
   /** True once the server has stopped waiting for the handler. */
   #overdue = false;

@@ -28,7 +28,7 @@ export interface Reading {
   loader: Loader;
   readMeta: ReadMeta;
   /** Bundles the hook with all its dependencies, so that it can be approved. */
-  whole: boolean;
+  includesPackages: boolean;
 }
 
 const handlerNames = listSourceNames("handler", "index");
@@ -57,7 +57,7 @@ export async function readHook(
 
 async function readInto(
   candidate: HookCandidate,
-  { loader, readMeta, whole }: Reading,
+  { loader, readMeta, includesPackages }: Reading,
 ): Promise<void> {
   const { realDir, root, entry, handler } = candidate;
   const descriptor = join(realDir, "HOOK.md");
@@ -81,12 +81,12 @@ async function readInto(
   if (candidate.refused) return;
   if (!handler)
     throw new LoadError(`there is no ${handlerNames.slice(0, 5).join(", ")} or index.*`, realDir);
-  const source = await loader.read(handler, { whole, guarded: isGuarded(candidate) });
+  const source = await loader.read(handler, { includesPackages, guarded: isGuarded(candidate) });
   candidate.source = source;
   candidate.hash = `${source.hash}-${sha(candidate.text).slice(0, 8)}`;
   candidate.refused = findInputProblem(root, realDir, source.inputs);
   const content = [candidate.text, source.hash, source.bundle.codeHash];
-  if (whole) candidate.fingerprint = sha([...content, fingerprint(realDir)].join("\n"));
+  if (includesPackages) candidate.fingerprint = sha([...content, fingerprint(realDir)].join("\n"));
 }
 
 /**

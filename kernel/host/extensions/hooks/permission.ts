@@ -51,7 +51,7 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
 
   /** Approves the content that is on disk now. */
   async function approve(candidate: HookCandidate): Promise<void> {
-    const current = await readHook(candidate, { loader, readMeta, whole: true });
+    const current = await readHook(candidate, { loader, readMeta, includesPackages: true });
     if (current.fingerprint !== undefined && !current.refused)
       return approvals.approve(current.dir, current.fingerprint);
     const why = current.refused ?? current.problem?.message ?? "its content cannot be read";
@@ -68,7 +68,7 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
 
   return {
     read: (directory: ExtensionDirectory) =>
-      readHook(directory, { loader, readMeta, whole: needsApproval(directory) }),
+      readHook(directory, { loader, readMeta, includesPackages: needsApproval(directory) }),
     mayRun,
     isEnabled: (name: string, candidate: HookCandidate): boolean =>
       settings().enabled && isOn(name, candidate),

@@ -71,7 +71,7 @@ export function createPluginContext(
     ...lifecycleCalls(parts, registrar),
     onConfig(apply) {
       requireHandler("onConfig", apply);
-      version.onConfig = registrar.own(apply);
+      version.onConfig = registrar.attribute(apply);
     },
     keep: (key, create) => keepValue(version, key, create),
     setConfig: (path, value) => setConfig(parts, definition, path, value),
@@ -164,7 +164,7 @@ function contributionCalls(
     list: contributions.list,
     watch(point, onChange) {
       requireHandler(`watch ${point}`, onChange);
-      const report = registrar.own(() => {
+      const report = registrar.attribute(() => {
         // This runs while another plugin starts, which must not fail because of it.
         try {
           onChange();
@@ -180,7 +180,7 @@ function contributionCalls(
 
 function traceTool(tool: Tool, registrar: Registrar): Tool {
   if (!registrar.isTraced) return tool;
-  const handler = registrar.own(tool.handler.bind(tool), (_args, call) => call.principal);
+  const handler = registrar.attribute(tool.handler.bind(tool), (_args, call) => call.principal);
   return { ...tool, handler };
 }
 
@@ -194,12 +194,12 @@ function lifecycleCalls(
       const label = `task ${task}`;
       requireHandler(label, run);
       requireTime(label, "everyMs", times?.everyMs);
-      const owned = registrar.own(run);
-      return registrar.stage(label, () => startTask(log.child({ task }), times, owned));
+      const attributedRun = registrar.attribute(run);
+      return registrar.stage(label, () => startTask(log.child({ task }), times, attributedRun));
     },
     defer(undo) {
       requireHandler("defer", undo);
-      registrar.add("clean-up", registrar.own(undo));
+      registrar.add("clean-up", registrar.attribute(undo));
     },
     readiness(check) {
       requireHandler("readiness", check);

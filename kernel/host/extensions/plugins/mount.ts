@@ -27,14 +27,14 @@ export function pluginMount(
         const why = "it needs the method GET, POST, PUT, PATCH or DELETE, and a path such as /a/:b";
         throw errors.misusedCall({ call: label, why });
       }
-      const tracedHandler = registrar.own(handler, ({ client }) => principalOf(client));
-      return stage(label, () => mount.route(method, path, options, tracedHandler));
+      const attributedHandler = registrar.attribute(handler, ({ client }) => principalOf(client));
+      return stage(label, () => mount.route(method, path, options, attributedHandler));
     },
     upgrade(path, options, handler): Dispose {
       const label = `upgrade ${path}`;
       requireHandler(label, handler);
-      const tracedHandler = registrar.own(handler, () => "outside");
-      return stage(label, () => mount.upgrade(path, options, tracedHandler));
+      const attributedHandler = registrar.attribute(handler, () => "outside");
+      return stage(label, () => mount.upgrade(path, options, attributedHandler));
     },
     errors: (prefix, form, options) =>
       stage(`errors ${prefix}`, () => mount.errors(prefix, form, options)),

@@ -44,7 +44,7 @@ export class Registrar {
    * Wraps a function so that its errors and events are traceable to the plugin. `principalOf` returns whom a call
    * serves; without it, the plugin acts on its own, for the owner.
    */
-  own<A extends unknown[], R>(
+  attribute<A extends unknown[], R>(
     work: (...args: A) => R,
     principalOf: (...args: A) => Principal = () => "owner",
   ): (...args: A) => R {
