@@ -89,7 +89,7 @@ async function search(
   const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))];
   const resolved = await resolvePlace(place);
   const hits: Hit[] = [];
-  for (const path of await notesOf(place, signal)) {
+  for (const path of await listNotes(place, signal)) {
     signal.throwIfAborted();
     const text = await readText(path).catch(() => "");
     for (const paragraph of text.split(/\n[ \t\r]*\n/)) {
@@ -113,7 +113,7 @@ async function search(
 }
 
 /** Returns the main file, then the notes, last name first. Daily notes sort by date, so that the limit drops the oldest ones. */
-async function notesOf(place: GuardedPlace, signal: AbortSignal): Promise<string[]> {
+async function listNotes(place: GuardedPlace, signal: AbortSignal): Promise<string[]> {
   const resolved = await resolvePlace(place);
   const notes: string[] = [];
   const dir = await resolveExisting(place, NOTES_DIRECTORY).catch(() => undefined);

@@ -32,7 +32,7 @@ export function createPlaces(ctx: PluginContext, { isSandboxed, hookDirs }: Plac
   ctx.on("principal:forgotten", ({ context }) => remove(ownDirectory(state, context.principal)));
 
   /** Returns the directory of a call that may not see the workspace; undefined for others. */
-  function separateDirectory({ sessionKey, access }: ToolCall): string | undefined {
+  function findSeparateDirectory({ sessionKey, access }: ToolCall): string | undefined {
     if (!isSandboxed()) return access.ownDirectory;
     // The owner and another principal may both have turns in one session.
     if (access.ownDirectory === undefined) return sandboxOf(sessionKey);
@@ -41,7 +41,7 @@ export function createPlaces(ctx: PluginContext, { isSandboxed, hookDirs }: Plac
 
   return {
     async of(call) {
-      const directory = separateDirectory(call);
+      const directory = findSeparateDirectory(call);
       if (directory !== undefined) {
         await mkdir(directory, { recursive: true, mode: 0o700 });
         return { root: directory, forbiddenPaths: [] };

@@ -86,12 +86,12 @@ export const events: PluginDefinition["events"] = {
       "The name of a principal has a new holder, or no longer has one: data of the previous holder can be deleted.",
     sample: { principal: "key:app" },
   },
-  "command:new": commandEvent("new"),
-  "command:reset": commandEvent("reset"),
-  "command:stop": commandEvent("stop"),
+  "command:new": describeCommandEvent("new"),
+  "command:reset": describeCommandEvent("reset"),
+  "command:stop": describeCommandEvent("stop"),
 };
 
-function commandEvent(command: "new" | "reset" | "stop") {
+function describeCommandEvent(command: "new" | "reset" | "stop") {
   const sample: CommandContext = {
     sessionKey: "main",
     command,

@@ -44,7 +44,7 @@ interface Deps {
   progress: Progress;
 }
 
-export function agentProvider(deps: Deps): ChatProvider {
+export function createAgentProvider(deps: Deps): ChatProvider {
   const caller = newWorker();
   return {
     name: "agent",
@@ -54,14 +54,14 @@ export function agentProvider(deps: Deps): ChatProvider {
     sends: true,
     models: () => deps.agent.agentIds(),
     complete: async (request, info) =>
-      toCompletion(await chatTurn(deps, caller, request, info, undefined), info),
+      toCompletion(await runChatTurn(deps, caller, request, info, undefined), info),
     stream: (request, info) =>
-      streamTurn(deps, (listen) => chatTurn(deps, caller, request, info, listen), info),
+      streamTurn(deps, (listen) => runChatTurn(deps, caller, request, info, listen), info),
   };
 }
 
 /** Puts the turn into the queue and waits for it; a caller who disconnects cancels it. */
-async function chatTurn(
+async function runChatTurn(
   { agent, service, progress }: Deps,
   caller: string,
   request: ChatRequest,
@@ -71,7 +71,7 @@ async function chatTurn(
   const { signal } = info;
   checkAgent(agent, info);
   const { turnId, item } = service.turnItem(
-    turnRequest(request, info, caller, listen !== undefined),
+    buildTurnRequest(request, info, caller, listen !== undefined),
   );
   // This comes before the request is stored, so that a client whose storage is full stores nothing more.
   const { message, principal = "owner" } = item.body as TurnBody;
@@ -108,7 +108,7 @@ function checkAgent(agent: AgentContext, info: Info): void {
   throw errors.unknownAgent({ agent: agentOf(info) }, { param: "model" });
 }
 
-function turnRequest(request: ChatRequest, info: Info, caller: string, isStreamed: boolean) {
+function buildTurnRequest(request: ChatRequest, info: Info, caller: string, isStreamed: boolean) {
   if (typeof request["n"] === "number" && request["n"] > 1)
     throw errors.severalAnswers({ param: "n" });
   for (const key of ["tools", "tool_choice"]) if (request[key] != null) info.dropped.push(key);

@@ -4,7 +4,7 @@ import { errors } from "./errors.ts";
 import { newId } from "./ids.ts";
 import type { AgentService, TurnEnd, TurnRequest, TurnStatus, WakeRequest } from "portico/agent";
 import type { NewItem, WorkItem } from "portico/store";
-import { announcement } from "./queue/end-records.ts";
+import { createAnnouncement } from "./queue/end-records.ts";
 import { WAKE, WAKE_NOW } from "./heartbeat/events.ts";
 import type { Heartbeat } from "./heartbeat/heartbeat.ts";
 import { MAIN_SESSION, type AgentContext } from "./context.ts";
@@ -12,7 +12,7 @@ import type { Progress } from "./turns/progress.ts";
 import { cleanSessionName } from "./session-name.ts";
 import { checkNamedModel } from "./turns/model.ts";
 import { fence } from "./turns/fence.ts";
-import { hasEnded, turnStatus, wakeStatus } from "./queue/status.ts";
+import { hasEnded, toTurnStatus, toWakeStatus } from "./queue/status.ts";
 import { holderOf } from "./queue/principal-of.ts";
 import type { TurnBody } from "./turns/turn-body.ts";
 import type { Worker } from "./queue/worker.ts";
@@ -67,7 +67,7 @@ export function createService(agent: AgentContext, parts: ServiceParts): AgentSe
     endOf,
     cancel: (turnId) => turns.cancel(turnId),
     async announce(text, { principal = currentPrincipal(), ...from }) {
-      await store().enqueue({ messages: [announcement(text, { ...from, principal })] });
+      await store().enqueue({ messages: [createAnnouncement(text, { ...from, principal })] });
       void agent.ctx.emit(
         "agent:announced",
         { content: text, ...from },
@@ -145,7 +145,7 @@ class Turns {
 
   async find(turnId: string): Promise<TurnStatus | undefined> {
     const item = await this.#agent.store().items.get(turnId);
-    if (item?.kind === "turn") return turnStatus(item as WorkItem<TurnBody>);
+    if (item?.kind === "turn") return toTurnStatus(item as WorkItem<TurnBody>);
     if (item === undefined || item.kind === WAKE || item.kind === WAKE_NOW) return undefined;
     // Items that were collected into one turn keep their ids and refer to that turn.
     const next = (item.result as { became?: string } | undefined)?.became ?? item.drainedBy;
@@ -156,7 +156,7 @@ class Turns {
     const item = await this.#agent.store().items.get(eventId);
     if (item?.kind !== WAKE && item?.kind !== WAKE_NOW) return undefined;
     const turn = item.drainedBy === undefined ? undefined : await this.find(item.drainedBy);
-    return wakeStatus(item, turn);
+    return toWakeStatus(item, turn);
   }
 
   async waitFor(

@@ -1,11 +1,11 @@
 /** Creates the parts of the agent and connects them. */
 import type { PluginContext } from "portico";
-import { eventFeed } from "./routes/feed.ts";
+import { createEventFeed } from "./routes/feed.ts";
 import { modelNotices } from "./turns/model.ts";
 import { createHeartbeat } from "./heartbeat/heartbeat.ts";
 import { type AgentConfig, createAgentContext } from "./context.ts";
 import { createProgress } from "./turns/progress.ts";
-import { agentProvider } from "./provider.ts";
+import { createAgentProvider } from "./provider.ts";
 import { mountAgent } from "./routes/agent.ts";
 import { agentRoutes } from "./routes/routes-schema.ts";
 import { mountHeartbeat } from "./routes/heartbeat.ts";
@@ -27,7 +27,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   const service = createService(agent, { worker, heartbeat, progress });
 
   ctx.provide("agent", service);
-  ctx.add("provider", agentProvider({ agent, service, progress }));
+  ctx.add("provider", createAgentProvider({ agent, service, progress }));
   ctx.add("meter", { name: "agent", finished: (record) => agent.costs.recordCost(record) });
   ctx.add("notice", { name: "agent", list: () => modelNotices(agent) });
   ctx.add("notice", { name: "turns", list: () => deadTurnNotices(agent) });
@@ -37,7 +37,7 @@ export function setUp(ctx: PluginContext, initial: AgentConfig): (next: AgentCon
   mountTools(agent);
   mountSessions(agent);
   mountHeartbeat(agent, service, heartbeat);
-  ctx.route("GET", "/events", agentRoutes.events, eventFeed(ctx));
+  ctx.route("GET", "/events", agentRoutes.events, createEventFeed(ctx));
 
   // This opens the store, so it waits until the gateway has started and can respond.
   const startTimer = setTimeout(() => {

@@ -69,7 +69,7 @@ const add = commandFor<JobView>("POST /cron/jobs", routes.add, {
   summary: "Add a job",
   args: [{ name: "name", description: "The name of the job", optional: true }],
   options,
-  members: newJob,
+  members: buildNewJob,
   view: describeJob,
 });
 
@@ -84,7 +84,7 @@ export default defineCommand({
   commands: [list, add, show, edit, enable, disable, run, runs, rm],
 });
 
-function newJob(io: CommandIO): Record<string, unknown> {
+function buildNewJob(io: CommandIO): Record<string, unknown> {
   const body = bodyOf(io, io.args["name"]);
   if (!hasKind(body["schedule"]))
     throw new Error("The schedule is missing. Pass --cron EXPR, --every TIME or --at DATE.");

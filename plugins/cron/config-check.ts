@@ -10,12 +10,12 @@ const check: ConfigCheck = (subject) => {
   const { jobs = {}, timezone } = (subject.config["cron"] ?? {}) as Partial<CronConfig>;
   const zone = timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
   return Object.entries(jobs).flatMap(([name, job]) =>
-    jobFaults(subject, job, zone, ["cron", "jobs", name]),
+    findJobFaults(subject, job, zone, ["cron", "jobs", name]),
   );
 };
 export default check;
 
-function jobFaults(
+function findJobFaults(
   subject: ConfigCheckSubject,
   { schedule, payload }: ConfiguredJob,
   zone: string,

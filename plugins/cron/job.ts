@@ -79,7 +79,7 @@ export function sessionOfJob({ row, body }: Pick<Job, "row" | "body">): string {
 }
 
 /** Returns a number in [0, 1) that every gateway computes alike for a slot of a job. */
-function jitterShare(id: string, slotAt: number): number {
+function computeJitterShare(id: string, slotAt: number): number {
   let hash = 2_166_136_261;
   for (const char of `${id}:${slotAt}`) hash = Math.imul(hash ^ char.charCodeAt(0), 16_777_619);
   return (hash >>> 0) / 4_294_967_296;
@@ -95,7 +95,10 @@ export interface Slot {
 export function nextSlot(id: string, body: JobBody, after: number): Slot | undefined {
   const slotAt = nextDate(body.schedule, after, body.anchorMs);
   if (slotAt === undefined) return undefined;
-  return { slotAt, nextAt: slotAt + Math.floor(jitterShare(id, slotAt) * (body.jitterMs ?? 0)) };
+  return {
+    slotAt,
+    nextAt: slotAt + Math.floor(computeJitterShare(id, slotAt) * (body.jitterMs ?? 0)),
+  };
 }
 
 const GRACE = { share: 0.1, min: 1_000, max: 60_000 };
@@ -148,12 +151,16 @@ export function viewJob(
       runs: state.fired,
       disabledReason: state.disabledReason,
     },
-    nextDates: dates > 0 ? upcomingDates(job, now, dates) : undefined,
+    nextDates: dates > 0 ? listUpcomingDates(job, now, dates) : undefined,
   };
 }
 
 /** Returns the next dates, beginning with the waiting slot; none for a disabled job. */
-function upcomingDates({ row, body, state }: Job, now: number, count: number): (string | null)[] {
+function listUpcomingDates(
+  { row, body, state }: Job,
+  now: number,
+  count: number,
+): (string | null)[] {
   if (!row.enabled) return [];
   const from = state.slotAt !== undefined && state.slotAt > now ? state.slotAt - 1 : now;
   return previewDates(body.schedule, from, count, body.anchorMs).map(isoDate);

@@ -199,7 +199,7 @@ class SlotRepair {
   /** Recomputes the waiting slots, because a newer Node may have newer time zone rules. */
   readonly recalculateSlots = async (now: number): Promise<void> => {
     for (const job of await this.#entries.list()) {
-      const slot = movedSlot(job, now);
+      const slot = findMovedSlot(job, now);
       if (slot !== undefined) await this.#move(job, slot);
     }
   };
@@ -226,7 +226,7 @@ function isTooFarAhead({ row, body }: Job, now: number): boolean {
 const ZONE_CHANGE_MS = 3 * 3_600_000;
 
 /** Returns the new slot of a job whose zone has new rules. A difference of more than a few hours has another cause and is ignored. */
-function movedSlot({ row, body, state }: Job, now: number): Slot | undefined {
+function findMovedSlot({ row, body, state }: Job, now: number): Slot | undefined {
   if (!row.enabled || row.nextAt === null || body.schedule.kind !== "cron") return undefined;
   if (state.slotAt === undefined || state.slotAt <= now) return undefined;
   const slot = nextSlot(row.id, body, now);

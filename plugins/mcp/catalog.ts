@@ -63,7 +63,7 @@ export class Catalog {
     const prompts = (await this.#listEntries(PROMPTS)).map(
       ({ remote, definition: listed }, index, all) => ({
         ...listed,
-        name: promptNames(all)[index] ?? remote.name,
+        name: namePrompts(all)[index] ?? remote.name,
       }),
     );
     return { prompts };
@@ -154,7 +154,7 @@ export class Catalog {
 
   async #findPrompt(name: unknown): Promise<Target> {
     const entries = await this.#listEntries(PROMPTS);
-    const entry = entries[promptNames(entries).indexOf(String(name))];
+    const entry = entries[namePrompts(entries).indexOf(String(name))];
     if (entry === undefined) throw invalidParams(`There is no prompt ${JSON.stringify(name)}.`);
     return { remote: entry.remote, name: String(entry.definition["name"]) };
   }
@@ -200,7 +200,7 @@ export class Catalog {
   }
 }
 
-function promptNames(entries: readonly Entry[]): string[] {
+function namePrompts(entries: readonly Entry[]): string[] {
   const usedNames = new Set<string>();
   return entries.map(({ remote, definition: listed }) =>
     uniqueName(remote.name, String(listed["name"]), usedNames),

@@ -65,7 +65,7 @@ export class Connections {
     const controller = new AbortController();
     const error = problemOf(name, server)?.message;
     if (error !== undefined) this.#options.log.error(error);
-    const state: ServerState = { name, state: firstState(server, error), error, tools: [] };
+    const state: ServerState = { name, state: initialState(server, error), error, tools: [] };
     const connection: Connection = {
       config: JSON.stringify(server),
       state,
@@ -138,7 +138,7 @@ export class Connections {
   }
 }
 
-function firstState({ enabled }: ServerConfig, error: string | undefined): ServerState["state"] {
+function initialState({ enabled }: ServerConfig, error: string | undefined): ServerState["state"] {
   if (error !== undefined) return "wrong";
   return enabled ? "connecting" : "disabled";
 }

@@ -20,7 +20,7 @@ export function createFrontDoor(
   }
   let routes: Dispose[] = [];
 
-  async function servicesFor(call: Call): Promise<McpServices> {
+  async function createServices(call: Call): Promise<McpServices> {
     const access = await ctx.use("agent").access(principalOf(call.client));
     return {
       version: ctx.version,
@@ -32,11 +32,11 @@ export function createFrontDoor(
   }
   async function onMessage(call: Call): Promise<void> {
     const { serveMcp } = await import("./serve.ts");
-    return serveMcp(call, await servicesFor(call));
+    return serveMcp(call, await createServices(call));
   }
   async function onSession(call: Call): Promise<void> {
     const { serveSession } = await import("./serve.ts");
-    return serveSession(call, await servicesFor(call));
+    return serveSession(call, await createServices(call));
   }
 
   return {

@@ -61,7 +61,7 @@ function countEvents(
   return new TransformStream({
     transform(chunk, controller) {
       const bytes = Buffer.from(chunk);
-      const end = endOfLastEvent(pending.at(-1)?.subarray(-BLANK_BYTES), bytes);
+      const end = findEndOfLastEvent(pending.at(-1)?.subarray(-BLANK_BYTES), bytes);
       if (end === 0) return void pending.push(bytes);
       const events = Buffer.concat([...pending, bytes.subarray(0, end)]);
       pending = [bytes.subarray(end)];
@@ -80,7 +80,7 @@ function countEvents(
 const BLANK_BYTES = 3;
 
 /** Returns the index in `bytes` after the last blank line, which may begin in `previousBytes`; 0 if there is none. */
-function endOfLastEvent(previousBytes: Buffer = Buffer.alloc(0), bytes: Buffer): number {
+function findEndOfLastEvent(previousBytes: Buffer = Buffer.alloc(0), bytes: Buffer): number {
   const joined = Buffer.concat([previousBytes, bytes]);
   const ends = ["\n\n", "\r\n\r\n", "\r\r"].map((blank) => {
     const index = joined.lastIndexOf(blank);

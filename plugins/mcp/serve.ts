@@ -147,7 +147,7 @@ function createServer(scope: Scope): Server {
       jsonSchemaValidator: NO_VALIDATOR,
     },
   );
-  const handlers = handlersFor(scope, server);
+  const handlers = createHandlers(scope, server);
   // The library's own handler stores the level with the session, but the level applies to all connected servers.
   server.removeRequestHandler("logging/setLevel");
   // The library's own handlers would remove unknown members from results.
@@ -176,7 +176,7 @@ function createServer(scope: Scope): Server {
 /** The deadline for a client's reply, which may need a person. The deadline of the call itself also applies. */
 const CLIENT_MS = 600_000;
 
-function handlersFor(scope: Scope, server: Server): Map<string, Handler> {
+function createHandlers(scope: Scope, server: Server): Map<string, Handler> {
   const { access, tools, remotes, log, subscriptions } = scope;
   const offeredTools = () => keepFirstOfEachName(tools()).filter((tool) => access.mayUseTool(tool));
   // The servers belong to the owner, so only the owner sees their prompts and resources.
@@ -251,7 +251,7 @@ async function callTool(
       askClient: access.isOwner ? askClient : undefined,
       onProgress: progressToken === undefined ? undefined : onProgress,
     });
-    return mcpResultOf(value) ?? { content: contentOf(value) };
+    return mcpResultOf(value) ?? { content: toContent(value) };
   } catch (error) {
     log.warn({ err: error, tool: tool.name }, "tool failed");
     return mcpResultOf(error) ?? createFailure((error as Error).message);
@@ -267,7 +267,7 @@ function createFailure(message: string): Json {
 }
 
 /** Converts the result of one of the gateway's own tools. */
-function contentOf(value: unknown): Json[] {
+function toContent(value: unknown): Json[] {
   return toolParts(value).map((part) => {
     if (part.type === "text") return { type: "text", text: part.text };
     const inline = /^data:([^;,]+);base64,(.*)$/s.exec(part.url);

@@ -3,7 +3,7 @@ import { errors } from "./errors.ts";
 import type { Source } from "./schema.ts";
 import { compileIgnorePatterns } from "./sources/pages/ignore.ts";
 import { compileSelector } from "./sources/pages/select.ts";
-import { fieldMissing } from "./sources/source.ts";
+import { createFieldMissingError } from "./sources/source.ts";
 import { readPath } from "./value-path.ts";
 
 /** The allowed fields of each kind of source, in addition to `kind`. */
@@ -49,7 +49,7 @@ function checkFields(source: Source): void {
       { param: `source.${unknownField}` },
     );
   const placeField = kind === "file" ? "path" : "url";
-  if (source[placeField] === undefined) throw fieldMissing(placeField, kind);
+  if (source[placeField] === undefined) throw createFieldMissingError(placeField, kind);
   if (!source.browser) return;
   const unusableField = UNUSABLE_WITH_BROWSER.find((field) => source[field] !== undefined);
   if (unusableField !== undefined)

@@ -84,7 +84,7 @@ const add = commandFor<PollView>("POST /polls", routes.add, {
   summary: "Add a poll; its first check sets the baseline",
   args: [{ name: "name", description: "The name of the poll", optional: true }],
   options,
-  members: newPoll,
+  members: buildNewPoll,
   view: describePoll,
 });
 
@@ -102,7 +102,7 @@ const test = defineCommand({
   },
 });
 
-function newPoll(io: CommandIO): Record<string, unknown> {
+function buildNewPoll(io: CommandIO): Record<string, unknown> {
   const body = bodyOf(io, io.args["name"]);
   if (body["source"] === undefined)
     throw new Error("The source is missing. Pass --url URL or --path PATH.");

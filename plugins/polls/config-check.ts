@@ -5,20 +5,20 @@ import { targetFaults } from "portico/models";
 import { parseSchedule, readPayload, readSchedule } from "portico/schedules";
 import { definitionFault } from "portico/strings";
 import { checkSource } from "./check-source.ts";
-import { checkPollPayload, timingOf } from "./definition-rules.ts";
-import { checkAddress, guardFor } from "./policy.ts";
+import { checkPollPayload, readTiming } from "./definition-rules.ts";
+import { checkAddress, createGuardWithPorts } from "./policy.ts";
 import type { ConfiguredPoll, PollsConfig } from "./schema.ts";
 import { confinePath } from "./sources/confined.ts";
 
 const check: ConfigCheck = (subject) => {
   const settings = subject.config["polls"] as PollsConfig | undefined;
   return Object.entries(settings?.entries ?? {}).flatMap(([name, poll]) =>
-    pollFaults(subject, settings as PollsConfig, poll, ["polls", "entries", name]),
+    findPollFaults(subject, settings as PollsConfig, poll, ["polls", "entries", name]),
   );
 };
 export default check;
 
-function pollFaults(
+function findPollFaults(
   subject: ConfigCheckSubject,
   settings: PollsConfig,
   poll: ConfiguredPoll,
@@ -53,7 +53,9 @@ function pollFaults(
 function checkTiming({ config }: ConfigCheckSubject, poll: ConfiguredPoll): void {
   const { timezone } = Object(config["cron"]) as { timezone?: string };
   const zone = timezone ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
-  timingOf(poll, (schedule) => parseSchedule(readSchedule(schedule, "schedule"), Date.now(), zone));
+  readTiming(poll, (schedule) =>
+    parseSchedule(readSchedule(schedule, "schedule"), Date.now(), zone),
+  );
 }
 
 function checkPayload(payload: unknown): void {
@@ -69,7 +71,7 @@ function checkPlace(
   const poll = { source, origin: "config" as const, allowPrivateNetwork };
   if (source.url !== undefined)
     checkAddress(
-      guardFor(settings, poll, () => []),
+      createGuardWithPorts(settings, poll, () => []),
       source.url,
     );
   if (source.path !== undefined && paths)

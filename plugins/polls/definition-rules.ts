@@ -15,7 +15,7 @@ const DEFAULT_EVERY = "5m";
 const MIN_INTERVAL_MS = 100;
 
 /** Returns the interval or schedule of a poll. `readSchedule` throws for an invalid schedule. */
-export function timingOf(
+export function readTiming(
   { every, schedule }: Pick<ConfiguredPoll, "every" | "schedule">,
   readSchedule: (schedule: unknown) => ScheduleSpec,
 ): Pick<PollBody, "every" | "schedule"> {

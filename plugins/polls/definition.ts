@@ -8,12 +8,12 @@ import {
   unmaskedPayload,
 } from "portico/schedules";
 import { checkSource } from "./check-source.ts";
-import { defaultPayload } from "./checking/deliver.ts";
-import { checkPollPayload, timingOf } from "./definition-rules.ts";
-import { checkAddress, guardOf } from "./policy.ts";
+import { getDefaultPayload } from "./checking/deliver.ts";
+import { checkPollPayload, readTiming } from "./definition-rules.ts";
+import { checkAddress, createPollGuard } from "./policy.ts";
 import { maskSource, placeOf, type PollBody } from "./poll.ts";
 import type { ConfiguredPoll, PollsConfig, Source } from "./schema.ts";
-import { confinePath, fileRoots } from "./sources/confined.ts";
+import { confinePath, listFileRoots } from "./sources/confined.ts";
 
 /** The optional fields that are stored unchanged. */
 export const SETTINGS = [
@@ -47,7 +47,7 @@ export class PollDefinitions {
     const payload = this.#payloadOf(definition, source, before);
     const { origin, createdBy } = creator;
     const body: PollBody = {
-      ...timingOf(definition, (schedule) => tools.readSchedule(schedule, now, "schedule")),
+      ...readTiming(definition, (schedule) => tools.readSchedule(schedule, now, "schedule")),
       source,
       payload,
       fireOnFirst: definition.fireOnFirst ?? false,
@@ -91,7 +91,7 @@ export class PollDefinitions {
     const { ctx, tools } = this.#options;
     const payload =
       definition === undefined
-        ? defaultPayload(source.kind)
+        ? getDefaultPayload(source.kind)
         : unmaskedPayload(
             tools.readPayload(definition, "payload"),
             () => before && openPayload(ctx, before.payload),
@@ -110,7 +110,7 @@ export class PollDefinitions {
   #checkPlace(body: PollBody): void {
     const { ctx, settings } = this.#options;
     const { url, path } = body.source;
-    if (url !== undefined) checkAddress(guardOf(ctx, settings(), body), url);
-    if (path !== undefined) confinePath(fileRoots(ctx, settings().roots), path);
+    if (url !== undefined) checkAddress(createPollGuard(ctx, settings(), body), url);
+    if (path !== undefined) confinePath(listFileRoots(ctx, settings().roots), path);
   }
 }

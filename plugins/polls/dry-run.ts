@@ -18,13 +18,13 @@ export interface DryRunOptions {
   cursor: Cursor | undefined;
 }
 
-export async function dryRun(runner: PollRunner, { name, body, cursor }: DryRunOptions) {
+export async function runDryRun(runner: PollRunner, { name, body, cursor }: DryRunOptions) {
   const sourceCheck = await readOnce(runner, body, cursor);
   const { status, news, listed, httpStatus, bytes, sample } = sourceCheck;
   const text = sourceCheck.text?.slice(0, TEXT_CHARS);
   const url = placeOf(body.source);
   const diff = sourceCheck.diff ?? "";
-  const item = exampleOf(sourceCheck, text, url);
+  const item = selectExample(sourceCheck, text, url);
   const values = { item, url, count: news.length, name, id: "", diff };
   return {
     status,
@@ -54,7 +54,11 @@ async function readOnce(
 }
 
 /** Returns the item for the placeholders: a new one, else the last listed one, else the text. */
-function exampleOf({ news, sample }: SourceCheck, text: string | undefined, url: string): unknown {
+function selectExample(
+  { news, sample }: SourceCheck,
+  text: string | undefined,
+  url: string,
+): unknown {
   const textItem = text === undefined ? undefined : { text, url };
   return news[0] ?? sample.at(-1) ?? textItem;
 }

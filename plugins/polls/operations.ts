@@ -4,7 +4,7 @@ import type { Grant } from "portico/agent";
 import { mergePatch } from "portico/schedules";
 import type { PollRunner } from "./checking/runner.ts";
 import { SETTINGS } from "./definition.ts";
-import { dryRun } from "./dry-run.ts";
+import { runDryRun } from "./dry-run.ts";
 import type { PollEntries } from "./entries.ts";
 import { errors } from "./errors.ts";
 import {
@@ -106,7 +106,7 @@ export class Operations {
 
   async test(body: unknown) {
     const definition = this.#newPoll.parse(body);
-    return dryRun(this.#runner, {
+    return runDryRun(this.#runner, {
       name: definition.name ?? "test",
       body: this.#entries.bodyOf(definition, { origin: "api" }, this.#ctx.use("store").now()),
       cursor: undefined,
@@ -117,7 +117,7 @@ export class Operations {
     const { row, body } = await this.#entries.schedules.find(id);
     const { schedules } = this.#ctx.use("store");
     const cursor = (await schedules.cursor(KIND, row.id)) as Cursor | undefined;
-    return dryRun(this.#runner, {
+    return runDryRun(this.#runner, {
       name: row.name ?? row.id,
       body,
       // The request is unconditional, because a 304 response would show nothing.

@@ -10,13 +10,16 @@ import type { PollsConfig } from "./schema.ts";
  * refused, and link-local and metadata addresses and the gateway's own ports are always refused. Polls that the agent adds
  * get no exception, and those of other principals reach public addresses only, regardless of exemptions in the settings.
  */
-export const guardOf = (ctx: PluginContext, settings: PollsConfig, poll: GuardedPoll): Guard =>
-  guardFor(settings, poll, () => ctx.ports());
+export const createPollGuard = (
+  ctx: PluginContext,
+  settings: PollsConfig,
+  poll: GuardedPoll,
+): Guard => createGuardWithPorts(settings, poll, () => ctx.ports());
 
 type GuardedPoll = Pick<PollBody, "source" | "origin" | "createdBy" | "allowPrivateNetwork">;
 
 /** Returns the guard of a poll without a running gateway. `ownPorts` returns the ports on which the gateway listens. */
-export function guardFor(
+export function createGuardWithPorts(
   settings: PollsConfig,
   { source, origin, createdBy = "owner", allowPrivateNetwork }: GuardedPoll,
   ownPorts: () => readonly number[],

@@ -44,7 +44,7 @@ function getPattern(expr: string, tz: string): Cron {
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** Returns how far a zone is ahead of UTC at an instant, in ms. */
-function offsetAt(tz: string, at: number): number {
+function computeOffset(tz: string, at: number): number {
   const format =
     formats.get(tz) ??
     remember(
@@ -79,20 +79,23 @@ function offsetAt(tz: string, at: number): number {
  * Returns the instant of a local time, which is encoded as if it were UTC. If the local time occurs twice, returns its first
  * pass. If it does not exist, returns the end of the gap, which may even be a whole day that a zone skips at the date line.
  */
-function instantOf(tz: string, local: number): number {
-  const [offsetBefore, offsetAfter] = [offsetAt(tz, local - DAY_MS), offsetAt(tz, local + DAY_MS)];
+function toInstant(tz: string, local: number): number {
+  const [offsetBefore, offsetAfter] = [
+    computeOffset(tz, local - DAY_MS),
+    computeOffset(tz, local + DAY_MS),
+  ];
   const [low, high] = [
     local - Math.max(offsetBefore, offsetAfter),
     local - Math.min(offsetBefore, offsetAfter),
   ];
-  if (local - offsetAt(tz, low) === low) return low;
-  if (local - offsetAt(tz, high) === high) return high;
+  if (local - computeOffset(tz, low) === low) return low;
+  if (local - computeOffset(tz, high) === high) return high;
   // The local time is in a gap, so a binary search finds the instant between `low` and `high` at which the offset changes.
-  const first = offsetAt(tz, low);
+  const first = computeOffset(tz, low);
   let [from, to] = [low, high];
   while (to - from > 1_000) {
     const middle = Math.floor((from + to) / 2);
-    if (offsetAt(tz, middle) === first) from = middle;
+    if (computeOffset(tz, middle) === first) from = middle;
     else to = middle;
   }
   return Math.floor(to / 1_000) * 1_000;
@@ -104,32 +107,32 @@ function isFixed(expr: string): boolean {
   return expr.startsWith("@") ? expr !== "@hourly" : !/[*?]/.test(minute + hour);
 }
 
-function nextCron({ expr, tz = "UTC" }: CronSpec, after: number): number | undefined {
+function computeNextCron({ expr, tz = "UTC" }: CronSpec, after: number): number | undefined {
   const key = `${after} ${tz} ${expr}`;
   if (dates.has(key)) return dates.get(key);
   return remember(
     dates,
     MAX_DATES,
     key,
-    isFixed(expr) ? nextFixed(expr, tz, after) : nextRun(expr, tz, after),
+    isFixed(expr) ? computeNextFixed(expr, tz, after) : computeNextRun(expr, tz, after),
   );
 }
 
-const nextRun = (expr: string, tz: string, after: number): number | undefined =>
+const computeNextRun = (expr: string, tz: string, after: number): number | undefined =>
   getPattern(expr, tz).nextRun(new Date(after))?.getTime();
 
 /** Instants have the same order as their local times, so the first instant after `after` is the next date. */
-function nextFixed(expr: string, tz: string, after: number): number | undefined {
-  for (let local: number | undefined = after + offsetAt(tz, after); ; ) {
-    local = nextRun(expr, "UTC", local);
-    const at = local === undefined ? undefined : instantOf(tz, local);
+function computeNextFixed(expr: string, tz: string, after: number): number | undefined {
+  for (let local: number | undefined = after + computeOffset(tz, after); ; ) {
+    local = computeNextRun(expr, "UTC", local);
+    const at = local === undefined ? undefined : toInstant(tz, local);
     if (local === undefined || at === undefined || at > after) return at;
   }
 }
 
 /** Returns the first date after `after`, in epoch ms; undefined if there is none. `every` counts from `anchor`. */
 export function nextDate(schedule: ScheduleSpec, after: number, anchor = 0): number | undefined {
-  if (schedule.kind === "cron") return nextCron(schedule, after);
+  if (schedule.kind === "cron") return computeNextCron(schedule, after);
   if (schedule.kind === "at") {
     const at = Date.parse(schedule.at);
     return at > after ? at : undefined;
@@ -202,7 +205,7 @@ function parseAt(value: string | number, tz: string, now: number, param: string)
     if (Number.isNaN(ms)) throw errors.noSuchDate({ value: JSON.stringify(at) }, { param });
     return new Date(ms).toISOString();
   }
-  return new Date(instantOf(tz, wallTime)).toISOString();
+  return new Date(toInstant(tz, wallTime)).toISOString();
 }
 
 const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];

@@ -77,12 +77,12 @@ export const GivenScheduleSchema = Type.Union([
 ]);
 
 /** Validates a schedule from outside. `field` is the name of the member that contains it. Throws 400 with `param`. */
-export const readSchedule = reader(GivenScheduleSchema);
+export const readSchedule = createReader(GivenScheduleSchema);
 /** Validates a payload from outside. `field` is the name of the member that contains it. Throws 400 with `param`. */
-export const readPayload = reader(PayloadSchema);
+export const readPayload = createReader(PayloadSchema);
 
 /** Compiles validators at their first use, because most starts need none. */
-function reader<S extends TSchema>(schema: S): (value: unknown, field: string) => Static<S> {
+function createReader<S extends TSchema>(schema: S): (value: unknown, field: string) => Static<S> {
   const checks = new Map<string, Check<unknown>>();
   return (value, field) => {
     const check = checks.get(field) ?? compile(Type.Object({ [field]: schema }));

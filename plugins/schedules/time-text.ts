@@ -9,7 +9,7 @@ const UNITS = [
 const NEAR_MS = 6 * 86_400_000;
 
 /** Returns `in 1 d`, `3 h ago` or `now`, in the largest unit that fits, rounded down. */
-function relativeTime(at: number, now: number): string {
+function formatRelativeTime(at: number, now: number): string {
   const distance = Math.abs(at - now);
   const [unit, ms] = UNITS.find(([, ms]) => distance >= ms) ?? ["", 1];
   if (unit === "") return "now";
@@ -35,5 +35,5 @@ export function timeText(
   const day = isNear
     ? new Intl.DateTimeFormat("en-GB", { timeZone, weekday: "short" }).format(at)
     : new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short" }).format(at);
-  return `${day} ${clock} ${timeZone}, ${relativeTime(at, now)}`;
+  return `${day} ${clock} ${timeZone}, ${formatRelativeTime(at, now)}`;
 }

@@ -4,7 +4,7 @@ import { hostname } from "node:os";
 import { beganAt } from "portico";
 
 export function newWorker(): string {
-  return `${hostname()}/${machineId()}:${process.pid}.${startOf(process.pid)}:${Math.random().toString(36).slice(2, 8)}`;
+  return `${hostname()}/${readMachineId()}:${process.pid}.${readStartTime(process.pid)}:${Math.random().toString(36).slice(2, 8)}`;
 }
 
 /**
@@ -18,12 +18,12 @@ export function isDead(worker: string, { afterStart = false } = {}): boolean {
   const [number, start] = processPart.split(".");
   const pid = Number(number);
   if (host !== hostname()) return false;
-  if (id === machineId()) return String(startOf(pid)) !== start;
-  return afterStart && (pid === process.pid || startOf(pid) === undefined);
+  if (id === readMachineId()) return String(readStartTime(pid)) !== start;
+  return afterStart && (pid === process.pid || readStartTime(pid) === undefined);
 }
 
 /** Returns an id that differs between containers of the same name and between boots of a machine; empty if the system offers none. */
-function machineId(): string {
+function readMachineId(): string {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").slice(0, 8);
     return `${boot}-${readlinkSync("/proc/self/ns/pid").replace(/\D/g, "")}`;
@@ -33,8 +33,8 @@ function machineId(): string {
 }
 
 /** Returns the start time of a process, which differs from that of a later process with the same id; undefined if it has ended. */
-function startOf(pid: number): string | undefined {
-  return beganAt(pid) || (machineId() === "" && isRunning(pid) ? "unknown" : undefined);
+function readStartTime(pid: number): string | undefined {
+  return beganAt(pid) || (readMachineId() === "" && isRunning(pid) ? "unknown" : undefined);
 }
 
 function isRunning(pid: number): boolean {

@@ -10,7 +10,7 @@ import { createGuard } from "portico/egress";
 import { parse as parseJson5 } from "../../kernel/config/json5/parse.ts";
 import { parseHookMd } from "../../kernel/host/extensions/hooks/front-matter.ts";
 import { parseFeed } from "../../plugins/polls/sources/feeds/feed.ts";
-import { jsonItems } from "../../plugins/polls/sources/json.ts";
+import { parseJsonItems } from "../../plugins/polls/sources/json.ts";
 import { readPath } from "../../plugins/webhooks/mappings/paths.ts";
 import { readTemplate } from "../../plugins/webhooks/mappings/template.ts";
 
@@ -94,7 +94,7 @@ export const parsers: readonly Parser[] = [
   {
     name: "JSON lists",
     samples: ['{"a":{"b":[{"id":1}]}}', "[1,2]"],
-    parse: (text) => jsonItems(text, "a.b", "id"),
+    parse: (text) => parseJsonItems(text, "a.b", "id"),
   },
   {
     name: "templates",

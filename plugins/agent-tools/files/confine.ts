@@ -9,7 +9,7 @@ import type { GuardedPlace } from "./rules.ts";
 
 /** The options of all errors here, which concern the parameter `path`. */
 const PATH_PARAM = { param: "path" };
-const errno = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+const errorCode = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 /** The agent may not access packages, because hooks import their code. */
 const PACKAGES_DIRECTORY = "node_modules";
@@ -73,7 +73,7 @@ function resolveInside(place: GuardedPlace, resolved: ResolvedPlace, path: strin
 export async function resolveExisting(place: GuardedPlace, path: string): Promise<string> {
   const resolved = await resolvePlace(place);
   const real = await realpath(resolveInside(place, resolved, path)).catch((error: unknown) => {
-    const code = errno(error);
+    const code = errorCode(error);
     if (code === "ENOENT" || code === "ENOTDIR")
       throw errors.unknownFile({ path: JSON.stringify(path) });
     throw errors.unreadablePath({ reason: code ?? "unknown reason" }, PATH_PARAM);
@@ -100,8 +100,8 @@ export async function prepareWrite(
   for (const part of relative(resolved.root, dirname(requestedPath)).split(sep).filter(Boolean)) {
     directory = join(directory, part);
     await mkdir(directory, { mode: 0o700 }).catch((error: unknown) => {
-      if (errno(error) !== "EEXIST")
-        throw errors.directoryNotMade({ reason: errno(error) ?? "unknown reason" }, PATH_PARAM);
+      if (errorCode(error) !== "EEXIST")
+        throw errors.directoryNotMade({ reason: errorCode(error) ?? "unknown reason" }, PATH_PARAM);
     });
     if (!(await lstat(directory)).isDirectory()) throw errors.notADirectory(PATH_PARAM);
   }

@@ -37,9 +37,9 @@ export function guardPlaces(
 
 /** A pattern without a slash matches a name at any depth. One with slashes matches consecutive names. */
 function isDenied(path: string, patterns: readonly string[]): boolean {
-  const names = fold(path).split(/[\\/]/);
+  const names = normalizeName(path).split(/[\\/]/);
   return patterns.some((pattern) => {
-    const patternParts = fold(pattern).split("/").filter(Boolean);
+    const patternParts = normalizeName(pattern).split("/").filter(Boolean);
     return names.some(
       (_, start) =>
         patternParts.length > 0 &&
@@ -49,4 +49,4 @@ function isDenied(path: string, patterns: readonly string[]): boolean {
 }
 
 /** Normalises a name, because some file systems treat names that differ in case or Unicode form as the same. */
-const fold = (path: string): string => path.normalize("NFC").toLowerCase();
+const normalizeName = (path: string): string => path.normalize("NFC").toLowerCase();

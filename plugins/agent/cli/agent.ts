@@ -85,8 +85,8 @@ async function follow(
     if (event === "turn") ({ turnId } = data as { turnId: string });
     if (event === "delta") printer.add((data as { text: string }).text);
     if (event === "tool") io.progress(`called ${(data as { tool: string }).tool}`);
-    if (event === "failed") printer.interject(failureLine(data as Failure));
-    if (event === "confirm") printer.interject(waitingLine(turnId, data as Waiting));
+    if (event === "failed") printer.interject(describeFailure(data as Failure));
+    if (event === "confirm") printer.interject(describeWaitingCall(turnId, data as Waiting));
     if (event === "end") end = data as End;
   }
   printer.end();
@@ -133,7 +133,7 @@ interface Waiting {
   arguments: string;
 }
 
-function waitingLine(turnId: string, { callId, tool, arguments: args }: Waiting): string {
+function describeWaitingCall(turnId: string, { callId, tool, arguments: args }: Waiting): string {
   return `[A call of ${tool} is waiting for your approval: ${args}\n In another terminal: portico turns confirm ${turnId} ${callId}, or portico turns deny ${turnId} ${callId}]`;
 }
 
@@ -143,7 +143,7 @@ interface Failure {
   retryAt?: string;
 }
 
-function failureLine({ attempt, error, retryAt }: Failure): string {
+function describeFailure({ attempt, error, retryAt }: Failure): string {
   const next = new Date(retryAt ?? Date.now());
   const seconds = Math.max(0, Math.ceil((next.getTime() - Date.now()) / 1000));
   return `[Attempt ${attempt} failed: ${error.message.replace(/\.$/, "")}. The next attempt starts in ${seconds} s, at ${next.toLocaleTimeString()}.]`;

@@ -45,7 +45,7 @@ const list = commandFor<ToolList>("GET /tools", agentRoutes.tools, {
     },
     agent: { value: "ID", description: "The agent whose settings apply" },
   },
-  view: (tools, io) => [...io.table(...tableOf(tools)), "", ...reachLines(tools)],
+  view: (tools, io) => [...io.table(...tableOf(tools)), "", ...describeReach(tools)],
 });
 
 export default defineCommand({
@@ -70,7 +70,7 @@ function firstLine(text: string): string {
   return line.length > DESCRIPTION_CHARS ? `${line.slice(0, DESCRIPTION_CHARS - 1)}…` : line;
 }
 
-function reachLines({ principal, reach }: ToolList): string[] {
+function describeReach({ principal, reach }: ToolList): string[] {
   return [
     `${principal} reaches:`,
     `  files     ${WORDS.files[reach.files]}; its prompts hold the workspace's ${reach.workspaceFiles.join(", ")}`,

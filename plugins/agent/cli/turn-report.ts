@@ -8,21 +8,21 @@ const RESULT_CHARS = 2_000;
 
 export function describeTurn(turn: TurnReport): string {
   const sections = [
-    headOf(turn),
+    describeHead(turn),
     ...turn.failedAttempts.map(describeFailedAttempt),
     describeSteps(turn.trace, turn.omittedSteps),
-    waitingOf(turn),
+    describeWaitingCalls(turn),
     turn.error === undefined ? "" : `Error ${turn.error.code}: ${turn.error.message}`,
     turn.result ? `Result:\n${shorten(turn.result, RESULT_CHARS)}` : "",
   ];
   return sections.filter((section) => section !== "").join("\n\n");
 }
 
-function headOf(turn: TurnReport): string {
+function describeHead(turn: TurnReport): string {
   const { usage = tokensOf(turn.trace) } = turn;
   const rows: [string, string | undefined][] = [
     ["turn", turn.turnId],
-    ["state", stateIn(turn)],
+    ["state", describeState(turn)],
     ["session", turn.sessionId],
     ["principal", turn.principal],
     ["source", turn.source],
@@ -32,14 +32,14 @@ function headOf(turn: TurnReport): string {
     ["attempts", String(turn.attempts)],
     ["steps", String(turn.steps ?? turn.trace.length)],
     ["tokens", `${usage.prompt_tokens} in, ${usage.completion_tokens} out`],
-    ["cost", turn.cost === undefined ? "unknown" : dollars(turn.cost)],
+    ["cost", turn.cost === undefined ? "unknown" : formatDollars(turn.cost)],
   ];
   return rows
     .flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(10)} ${value}`]))
     .join("\n");
 }
 
-function stateIn({ state, retryAt }: TurnReport): string {
+function describeState({ state, retryAt }: TurnReport): string {
   if (state === "waiting") return "waiting for your approval";
   return retryAt === undefined ? state : `${state}, next attempt ${retryAt}`;
 }
@@ -47,7 +47,7 @@ function stateIn({ state, retryAt }: TurnReport): string {
 /** Counts from the creation of the turn, so the time in the queue is included. */
 function durationOf({ createdAt, finishedAt }: TurnReport): string | undefined {
   if (finishedAt === undefined) return undefined;
-  return seconds(Date.parse(finishedAt) - Date.parse(createdAt));
+  return formatSeconds(Date.parse(finishedAt) - Date.parse(createdAt));
 }
 
 function tokensOf(trace: readonly TracedStep[]) {
@@ -72,27 +72,27 @@ function describeSteps(trace: readonly TracedStep[], omittedSteps = 0): string {
 }
 
 function describeStep(step: TracedStep, number: number): string {
-  const facts = [timeOf(step)];
+  const facts = [formatTime(step)];
   if (step.usage)
     facts.push(`${step.usage.prompt_tokens} + ${step.usage.completion_tokens} tokens`);
-  if (step.cost !== undefined) facts.push(dollars(step.cost));
-  const head = `Step ${number}: ${step.model} ${outcomeOf(step)} (${facts.join(", ")})`;
+  if (step.cost !== undefined) facts.push(formatDollars(step.cost));
+  const head = `Step ${number}: ${step.model} ${describeOutcome(step)} (${facts.join(", ")})`;
   const { calls, omittedCalls = 0 } = step;
   const omitted = omittedCalls > 0 ? [`  Earlier calls that are not kept: ${omittedCalls}`] : [];
   return [head, ...omitted, ...calls.map(describeCall)].join("\n");
 }
 
-function outcomeOf({ isRunning, error, calls }: TracedStep): string {
+function describeOutcome({ isRunning, error, calls }: TracedStep): string {
   if (isRunning) return "is responding";
-  return error === undefined ? sayCalls(calls) : `failed: ${error}`;
+  return error === undefined ? describeCalls(calls) : `failed: ${error}`;
 }
 
 /** Formats the duration of a step or call; the time so far if it is still running. */
-function timeOf({ isRunning, ms }: Pick<TracedStep, "isRunning" | "ms">): string {
-  return isRunning ? `${seconds(ms)} so far` : seconds(ms);
+function formatTime({ isRunning, ms }: Pick<TracedStep, "isRunning" | "ms">): string {
+  return isRunning ? `${formatSeconds(ms)} so far` : formatSeconds(ms);
 }
 
-function sayCalls({ length }: readonly TracedCall[]): string {
+function describeCalls({ length }: readonly TracedCall[]): string {
   if (length === 0) return "answered";
   return length === 1 ? "called one tool" : `called ${length} tools`;
 }
@@ -100,28 +100,30 @@ function sayCalls({ length }: readonly TracedCall[]): string {
 function describeCall(call: TracedCall): string {
   const { tool, isRunning, ok, outcome = "", decision } = call;
   const head = `  ${tool} ${shorten(call.arguments, ARGUMENTS_CHARS)}`;
-  if (isRunning) return `${head}\n    running, ${timeOf(call)}`;
-  const facts = [ok ? "ok" : "failed", timeOf(call)];
+  if (isRunning) return `${head}\n    running, ${formatTime(call)}`;
+  const facts = [ok ? "ok" : "failed", formatTime(call)];
   if (decision !== undefined) facts.unshift(decision);
   return `${head}\n    ${facts.join(", ")}: ${shorten(outcome.replace(/\s+/g, " "), OUTCOME_CHARS)}`;
 }
 
-function waitingOf({ turnId, waitingCalls = [] }: TurnReport): string {
+function describeWaitingCalls({ turnId, waitingCalls = [] }: TurnReport): string {
   if (waitingCalls.length === 0) return "";
   const commands = `portico turns confirm ${turnId} [CALL], or portico turns deny ${turnId} [CALL] [--reason TEXT]`;
-  return ["Waiting for your approval:", ...waitingCalls.map(describeWaiting), commands].join("\n");
+  return ["Waiting for your approval:", ...waitingCalls.map(describeWaitingCall), commands].join(
+    "\n",
+  );
 }
 
 /** Does not shorten the arguments, because the owner must see exactly what they approve. */
-function describeWaiting(call: WaitingCall): string {
+function describeWaitingCall(call: WaitingCall): string {
   const state = call.decision ?? `until ${call.until}`;
   return `  ${call.callId} ${call.tool} ${call.arguments} (${state})`;
 }
 
-function seconds(ms: number): string {
+function formatSeconds(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-function dollars(cost: number): string {
+function formatDollars(cost: number): string {
   return `$${cost.toFixed(6).replace(/0{1,4}$/, "")}`;
 }

@@ -12,18 +12,22 @@ const MAX_ROUNDS = 400;
 /** Returns whether `at` is within the active hours; always true without active hours. */
 export function isActive(hours: ActiveHours | undefined, at: Date): boolean {
   if (!hours) return true;
-  const now = minutesOf(timeIn(hours.tz, at));
-  const start = minutesOf(hours.start);
-  const end = minutesOf(hours.end);
+  const now = parseMinutes(formatTime(hours.tz, at));
+  const start = parseMinutes(hours.start);
+  const end = parseMinutes(hours.end);
   return start <= end ? now >= start && now < end : now >= start || now < end;
 }
 
 /** Returns the first of the beats `at`, `at + everyMs`, … that is within the active hours; `at` if there is none. Epoch ms. */
-export function firstActive(hours: ActiveHours | undefined, at: number, everyMs: number): number {
+export function findFirstActive(
+  hours: ActiveHours | undefined,
+  at: number,
+  everyMs: number,
+): number {
   let beat = at;
   for (let round = 0; round < MAX_ROUNDS; round++) {
     if (!hours || isActive(hours, new Date(beat))) return beat;
-    const minutes = minutesOf(hours.start) - minutesOf(timeIn(hours.tz, new Date(beat)));
+    const minutes = parseMinutes(hours.start) - parseMinutes(formatTime(hours.tz, new Date(beat)));
     const untilStart = ((minutes + DAY_MINUTES) % DAY_MINUTES) * 60_000 - (beat % 60_000);
     // Advances only half of the way, because a change of the zone's offset can make the way shorter by an hour.
     beat += Math.max(1, Math.floor(untilStart / 2 / everyMs)) * everyMs;
@@ -31,7 +35,7 @@ export function firstActive(hours: ActiveHours | undefined, at: number, everyMs:
   return at;
 }
 
-function timeIn(tz: string | undefined, at: Date): string {
+function formatTime(tz: string | undefined, at: Date): string {
   return new Intl.DateTimeFormat("en-GB", {
     hour: "2-digit",
     minute: "2-digit",
@@ -40,7 +44,7 @@ function timeIn(tz: string | undefined, at: Date): string {
   }).format(at);
 }
 
-function minutesOf(text: string): number {
+function parseMinutes(text: string): number {
   const [hours, minutes] = text.split(":").map(Number);
   return (hours ?? 0) * 60 + (minutes ?? 0);
 }

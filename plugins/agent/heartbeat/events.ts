@@ -51,7 +51,7 @@ export interface QueuedEvent {
 }
 
 /** Returns the number of events that no turn has taken yet, and the `limit` oldest of them. */
-export async function queuedEvents(
+export async function listQueuedEvents(
   store: Store,
   limit: number,
 ): Promise<{ count: number; oldest: QueuedEvent[] }> {
@@ -120,7 +120,7 @@ function formatEvent(item: WorkItem, chars: number): { text: string; rest?: NewI
     Object.keys(metadata ?? {}).length > 0
       ? `${text}\nmetadata: ${JSON.stringify(metadata)}`
       : text;
-  const cut = cutPoint(fullText, chars);
+  const cut = findCutPoint(fullText, chars);
   const isPart = part.number > 1 || cut < fullText.length;
   const head = [
     `- ${new Date(part.at).toISOString()}`,
@@ -154,7 +154,7 @@ function isNamed(principal: Principal | undefined): boolean {
 }
 
 /** Returns the index at which a long text is split: after a line break if one is near, and never within a surrogate pair. */
-function cutPoint(text: string, chars: number): number {
+function findCutPoint(text: string, chars: number): number {
   if (text.length <= chars) return text.length;
   const line = text.lastIndexOf("\n", chars - 1) + 1;
   if (line > chars / 2) return line;

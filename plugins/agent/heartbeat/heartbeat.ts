@@ -4,7 +4,7 @@ import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
 import { createRounds, parseDuration, type Rounds } from "portico/schedules";
 import type { NewItem } from "portico/store";
-import { firstActive, isActive } from "./active-hours.ts";
+import { findFirstActive, isActive } from "./active-hours.ts";
 import { hasSubstance, OK } from "../turns/checklist.ts";
 import { isAnyQueued, takeEvents, WAKE_NOW } from "./events.ts";
 import { MAIN_SESSION, type AgentContext } from "../context.ts";
@@ -97,7 +97,7 @@ class MainHeartbeat implements Heartbeat {
     // Right after a start or a change of the settings, the stored schedule may not exist yet.
     const dueAt = (await this.#store.schedules.nextDueAt(SCHEDULE)) ?? this.#store.now() + everyMs;
     const { activeHours } = this.#settings;
-    const nextAt = everyMs > 0 ? firstActive(activeHours, dueAt, everyMs) : undefined;
+    const nextAt = everyMs > 0 ? findFirstActive(activeHours, dueAt, everyMs) : undefined;
     return { nextAt, everyMs, waitingTurn: await this.#waitingTurn() };
   }
 

@@ -7,7 +7,7 @@ import type { AgentContext, AgentSettings } from "../context.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { type History, loadHistory } from "../turns/history.ts";
 import { channelOf, modelOf } from "../turns/model.ts";
-import { type LoopState, newLoopState } from "../turns/loop-state.ts";
+import { type LoopState, createLoopState } from "../turns/loop-state.ts";
 import { StepRecorder } from "../turns/step-records.ts";
 import { runTurn, type TurnPause } from "../turns/turn.ts";
 import type { TurnEnd } from "../turns/turn-end.ts";
@@ -63,7 +63,7 @@ export class Conductor {
     const { id } = claim.item;
     const principal = principalOfTurn(claim.item);
     const body: TurnBody = { ...claim.item.body, principal };
-    const loop = body.paused?.loop ?? newLoopState("");
+    const loop = body.paused?.loop ?? createLoopState("");
     const steps = await this.#recordSteps(claim, loop);
     const turn: RunningTurn = { claim, principal, body, loop, steps, followUp: [] };
     const timeoutController = new AbortController();

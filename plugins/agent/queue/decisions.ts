@@ -3,8 +3,8 @@ import type { WaitingCall } from "portico/agent";
 import { byShortId, type WorkItem } from "portico/store";
 import { errors } from "../errors.ts";
 import type { AgentContext } from "../context.ts";
-import { decideCall, type Decision, decisionOn } from "../turns/confirmation.ts";
-import { turnStatus, waitingCallsOf } from "./status.ts";
+import { decideCall, type Decision, findDecision } from "../turns/confirmation.ts";
+import { toTurnStatus, waitingCallsOf } from "./status.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
 /** The namespace with the ids of turns that wait, or did so recently. */
@@ -12,12 +12,12 @@ const NAMESPACE = "agent:waiting";
 const KEEP_MS = 86_400_000;
 
 /** The store writes this record together with the pause, so that waiting turns can be listed without reading the whole queue. */
-export function waitingMark(turnId: string, waitMs: number) {
+export function createWaitingMark(turnId: string, waitMs: number) {
   return { namespace: NAMESPACE, key: turnId, value: true, ttlMs: waitMs + KEEP_MS };
 }
 
 /** Returns the turns that wait for the owner, oldest first. */
-export async function waitingTurns(agent: AgentContext): Promise<WorkItem<TurnBody>[]> {
+export async function listWaitingTurns(agent: AgentContext): Promise<WorkItem<TurnBody>[]> {
   const { kv, items } = agent.store();
   const waitingItems: WorkItem<TurnBody>[] = [];
   for (const id of await kv.list(NAMESPACE)) {
@@ -29,13 +29,13 @@ export async function waitingTurns(agent: AgentContext): Promise<WorkItem<TurnBo
 }
 
 /** Adds the decisions that the owner has already made to the waiting calls of a turn. */
-export async function withDecisions(
+export async function addDecisions(
   agent: AgentContext,
   calls: readonly WaitingCall[],
 ): Promise<WaitingCall[]> {
   return Promise.all(
     calls.map(async (call) => {
-      const answer = (await decisionOn(agent.store(), call.callId))?.answer;
+      const answer = (await findDecision(agent.store(), call.callId))?.answer;
       return answer === "confirmed" || answer === "denied" ? { ...call, decision: answer } : call;
     }),
   );
@@ -60,7 +60,7 @@ export async function decide(
   call: string | undefined,
   decision: Exclude<Decision, { answer: "expired" }>,
 ): Promise<DecisionResult> {
-  const calls = await withDecisions(agent, waitingCallsOf(item) ?? []);
+  const calls = await addDecisions(agent, waitingCallsOf(item) ?? []);
   if (calls.length === 0) throw errors.nothingToDecide({ id: item.id });
   const { callId, tool } = selectCall(calls, call);
   const { answer } = await decideCall(agent.store(), callId, decision);
@@ -96,9 +96,9 @@ const NOTICES = 5;
 
 /** Returns notices about waiting calls for `portico status`. */
 export async function waitingNotices(agent: AgentContext): Promise<string[]> {
-  const turns = await waitingTurns(agent);
+  const turns = await listWaitingTurns(agent);
   const notices = turns.slice(0, NOTICES).map((item) => {
-    const { turnId, sessionId, waitingCalls = [] } = turnStatus(item);
+    const { turnId, sessionId, waitingCalls = [] } = toTurnStatus(item);
     const tools = waitingCalls.map(({ tool }) => tool).join(", ");
     const until = waitingCalls[0]?.until;
     return `The turn ${turnId} of session ${sessionId} is waiting for your approval of ${tools} (until ${until}): portico turns show ${turnId}, then portico turns confirm or deny.`;

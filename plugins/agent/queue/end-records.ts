@@ -38,7 +38,7 @@ export function mustAnnounce({ claim, body, access }: CompletedTurn, text: strin
 }
 
 /** Returns the records to write together with the end of a completed turn. */
-export function batchOf(
+export function buildBatch(
   ctx: PluginContext,
   turn: CompletedTurn,
   text: string,
@@ -55,9 +55,9 @@ export function batchOf(
   const { source, principal } = body;
   const announcements =
     isAnnounced && body.heartbeat === undefined
-      ? [announcement(text, { source, turnId, sessionId, principal })]
+      ? [createAnnouncement(text, { source, turnId, sessionId, principal })]
       : [];
-  const delivery = deliveryOf(ctx, claim, "turn.completed", { result: text, model: end.model });
+  const delivery = createDelivery(ctx, claim, "turn.completed", { result: text, model: end.model });
   return { messages: [transcript, ...announcements], items: [...followUp, ...delivery] };
 }
 
@@ -88,7 +88,7 @@ function metaOf(body: TurnBody): Record<string, unknown> {
 }
 
 /** Returns the delivery of a turn's result if the turn has a delivery target. */
-export function deliveryOf(
+export function createDelivery(
   ctx: PluginContext,
   { item }: Claim<TurnBody>,
   type: string,
@@ -107,7 +107,7 @@ function toStored(messages: readonly { role: string }[], turnId: string): NewMes
 }
 
 /** Returns the messages that note the failure of a turn in its session. */
-export function failureNote(
+export function createFailureNote(
   { id, lane }: Claim["item"],
   body: TurnBody,
   error: { message: string },
@@ -130,7 +130,7 @@ interface AnnouncementOrigin {
  * Returns the message that posts a result to the main session. The result of a turn of another principal than the owner
  * comes from outside, so it never appears there as the agent's own words.
  */
-export function announcement(text: string, from: AnnouncementOrigin) {
+export function createAnnouncement(text: string, from: AnnouncementOrigin) {
   const { turnId, principal, sessionId = from.source } = from;
   const isOwners = principal === "owner";
   const role = isOwners ? "assistant" : "user";

@@ -10,13 +10,13 @@ import type { Caller, Progress } from "../turns/progress.ts";
 import type { StepRecorder } from "../turns/step-records.ts";
 import { closeTrace } from "../turns/trace.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
-import { waitingMark } from "./decisions.ts";
+import { createWaitingMark } from "./decisions.ts";
 import {
-  batchOf,
+  buildBatch,
   bodyToKeep,
   type CompletedTurn,
-  deliveryOf,
-  failureNote,
+  createDelivery,
+  createFailureNote,
   isFailureNoted,
   mustAnnounce,
   textToKeep,
@@ -74,7 +74,7 @@ export class Ending {
       claim,
       steps: recorder,
       outcome: { state: "done", result, body: bodyToKeep(body) },
-      batch: batchOf(this.#agent.ctx, turn, text, isAnnounced),
+      batch: buildBatch(this.#agent.ctx, turn, text, isAnnounced),
       response: { end },
       emitEvents: () => {
         this.#emitCompleted(turn, text, ms);
@@ -133,7 +133,7 @@ export class Ending {
       outcome: { state: "paused", at: until ?? now, body },
       batch: {
         messages: meta === undefined ? [] : [{ session: item.lane, messages: [], meta }],
-        kv: until === undefined ? [] : [waitingMark(item.id, until - now)],
+        kv: until === undefined ? [] : [createWaitingMark(item.id, until - now)],
       },
       recordSteps: () => steps.recordPause(),
       emitEvents: () => {
@@ -185,10 +185,12 @@ export class Ending {
       steps,
       outcome,
       batch: {
-        messages: isFailureNoted(body, error, willRetry) ? [failureNote(item, body, error)] : [],
-        items: willRetry ? [] : deliveryOf(ctx, claim, "turn.failed", { error }),
+        messages: isFailureNoted(body, error, willRetry)
+          ? [createFailureNote(item, body, error)]
+          : [],
+        items: willRetry ? [] : createDelivery(ctx, claim, "turn.failed", { error }),
       },
-      response: { error: stopReason ? stoppedError(stopReason) : reason },
+      response: { error: stopReason ? createStoppedError(stopReason) : reason },
       recordSteps: async () => {
         if (willRetry) await steps.recordFailure(error);
       },
@@ -283,6 +285,6 @@ function namesOf({ item }: Claim<TurnBody>, body: TurnBody) {
   return { turnId: item.id, sessionId: item.lane, agentId, source, context };
 }
 
-function stoppedError(reason: Stopped["why"]): PorticoError {
+function createStoppedError(reason: Stopped["why"]): PorticoError {
   return reason === "cancelled" ? errors.turnStopped() : errors.gatewayStopping();
 }

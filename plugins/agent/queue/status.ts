@@ -11,7 +11,7 @@ import type { Usage } from "portico/provider";
 import type { WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
 import { principalOfTurn } from "./principal-of.ts";
-import { failedBefore, readSteps, type StepRecord } from "../turns/step-records.ts";
+import { listFailedAttempts, readSteps, type StepRecord } from "../turns/step-records.ts";
 import { closeTrace, sumTrace, addRunningTimes } from "../turns/trace.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 
@@ -24,7 +24,7 @@ interface TurnResult {
   failedAttempts?: FailedAttempt[];
 }
 
-export function turnStatus(item: WorkItem<TurnBody>): TurnStatus {
+export function toTurnStatus(item: WorkItem<TurnBody>): TurnStatus {
   const { text, model, steps, usage } = (item.result as TurnResult | undefined) ?? {};
   const waitingCalls = waitingCallsOf(item);
   return {
@@ -58,11 +58,11 @@ export function waitingCallsOf({ state, body }: WorkItem<TurnBody>): WaitingCall
 }
 
 /** Returns the state of a turn with its steps. The steps of a turn that has not ended come from its record in the store. */
-export async function turnReport(
+export async function reportTurn(
   { store }: Pick<AgentContext, "store">,
   item: WorkItem<TurnBody>,
 ): Promise<TurnReport> {
-  const status = turnStatus(item);
+  const status = toTurnStatus(item);
   const result = (item.result as TurnResult | undefined) ?? {};
   if (hasEnded(status) && result.trace !== undefined) {
     const { trace, failedAttempts = [] } = result;
@@ -75,16 +75,16 @@ export async function turnReport(
     ...(sums.steps > 0 && sums),
     trace,
     ...(omittedSteps > 0 && { omittedSteps }),
-    failedAttempts: failedBefore(record, item.attempts),
+    failedAttempts: listFailedAttempts(record, item.attempts),
   };
 }
 
 /** Returns the state of a turn. If it is running, model, steps and tokens are those so far. */
-export async function progressingTurn(
+export async function reportProgress(
   { store }: Pick<AgentContext, "store">,
   item: WorkItem<TurnBody>,
 ): Promise<TurnStatus> {
-  const status = turnStatus(item);
+  const status = toTurnStatus(item);
   if (hasEnded(status)) return status;
   const isRunning = status.state === "running";
   const record = isRunning ? await readSteps(store(), item.id) : undefined;
@@ -114,7 +114,7 @@ export function hasEnded({ state }: Pick<TurnStatus, "state">): boolean {
 }
 
 /** `turn` is the turn that has the event in its prompt. */
-export function wakeStatus(item: WorkItem, turn: TurnStatus | undefined): WakeStatus {
+export function toWakeStatus(item: WorkItem, turn: TurnStatus | undefined): WakeStatus {
   return {
     eventId: item.id,
     state: stateOf(item),
@@ -152,7 +152,7 @@ export async function deadTurnNotices(agent: AgentContext): Promise<string[]> {
   if ((await queue.count("turn", "dead")) === 0) return [];
   const items = await queue.list({ kind: "turn", state: "dead", limit: MAX_DEAD_SHOWN + 1 });
   const lines = items.slice(0, MAX_DEAD_SHOWN).map((item) => {
-    const { turnId, sessionId, error } = turnStatus(item as WorkItem<TurnBody>);
+    const { turnId, sessionId, error } = toTurnStatus(item as WorkItem<TurnBody>);
     return `The turn ${turnId} of session ${sessionId} is dead: ${(error?.message ?? "no reason was given").replace(/\.+$/, "")}. Try it again: portico turns replay ${turnId}`;
   });
   return items.length > MAX_DEAD_SHOWN

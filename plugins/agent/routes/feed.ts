@@ -26,7 +26,7 @@ type Send = (event: NumberedEvent) => void;
  * Sends events to clients, those of other processes too. `?name=agent:*` selects events and may be repeated. A client
  * that sends `Last-Event-ID` first receives the events that it missed, after an event `gap` if some of them are lost.
  */
-export function eventFeed(
+export function createEventFeed(
   ctx: Pick<PluginContext, "on" | "onAny" | "add" | "signal">,
 ): (call: Call) => void {
   const openStream = feedsOf(ctx);

@@ -2,7 +2,7 @@
 import type { AgentService } from "portico/agent";
 import { limitIn } from "portico/strings";
 import type { AgentContext } from "../context.ts";
-import { queuedEvents } from "../heartbeat/events.ts";
+import { listQueuedEvents } from "../heartbeat/events.ts";
 import type { Heartbeat } from "../heartbeat/heartbeat.ts";
 import { iso } from "../queue/status.ts";
 import { agentRoutes } from "./routes-schema.ts";
@@ -16,7 +16,7 @@ export function mountHeartbeat(
   ctx.route("GET", "/heartbeat", agentRoutes.heartbeat, async ({ query }) => {
     const { nextAt, everyMs, waitingTurn } = await heartbeat.state();
     const { activeHours } = agent.defaults().heartbeat;
-    const events = await queuedEvents(agent.store(), limitIn(query, 50));
+    const events = await listQueuedEvents(agent.store(), limitIn(query, 50));
     return {
       nextAt: nextAt === undefined ? null : iso(nextAt),
       everyMs,

@@ -4,7 +4,7 @@ import { errors } from "../errors.ts";
 import { type Access, isKindOfPrincipal } from "../access/access.ts";
 import { type AgentContext, MAIN_AGENT } from "../context.ts";
 import { patternsFor } from "../turns/confirmation.ts";
-import { allowedTools } from "../turns/tools.ts";
+import { selectAllowedTools } from "../turns/tools.ts";
 import { agentRoutes } from "./routes-schema.ts";
 
 export function mountTools(agent: AgentContext): void {
@@ -17,7 +17,7 @@ export function mountTools(agent: AgentContext): void {
     const agentId = call.query.get("agent") ?? MAIN_AGENT;
     const rules = agent.settings(agentId).tools;
     const all = ctx.list("tool");
-    const usable = allowedTools(all, rules, access);
+    const usable = selectAllowedTools(all, rules, access);
     const tools = [...new Map(all.map((tool) => [tool.name, tool])).values()].map((tool) => ({
       name: tool.name,
       description: tool.description,

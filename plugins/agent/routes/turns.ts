@@ -4,8 +4,8 @@ import type { AgentService, TurnReport, TurnStatus } from "portico/agent";
 import { choiceIn, limitIn } from "portico/strings";
 import { byShortId, type WorkItem } from "portico/store";
 import type { AgentContext } from "../context.ts";
-import { decide, waitingTurns, withDecisions } from "../queue/decisions.ts";
-import { progressingTurn, turnReport, turnStatus } from "../queue/status.ts";
+import { decide, listWaitingTurns, addDecisions } from "../queue/decisions.ts";
+import { reportProgress, reportTurn, toTurnStatus } from "../queue/status.ts";
 import type { TurnBody } from "../turns/turn-body.ts";
 import { errors } from "../errors.ts";
 import { agentRoutes, type confirmBody, type denyBody, TURN_STATES } from "./routes-schema.ts";
@@ -19,9 +19,9 @@ const MAX_PAGES = 20;
 export function mountTurns(agent: AgentContext, service: AgentService): void {
   const { ctx } = agent;
   ctx.route("GET", "/turns/:id", agentRoutes.turn, async ({ params }): Promise<TurnReport> => {
-    const report = await turnReport(agent, await findTurn(params["id"] ?? ""));
+    const report = await reportTurn(agent, await findTurn(params["id"] ?? ""));
     if (report.waitingCalls === undefined) return report;
-    return { ...report, waitingCalls: await withDecisions(agent, report.waitingCalls) };
+    return { ...report, waitingCalls: await addDecisions(agent, report.waitingCalls) };
   });
   ctx.route("GET", "/turns", agentRoutes.turns, async ({ query }) => ({
     turns: await listTurns(agent, query),
@@ -75,21 +75,21 @@ async function listTurns(agent: AgentContext, query: URLSearchParams): Promise<T
   };
   const { state, limit } = filter;
   if (state === "waiting") {
-    const waitingItems = (await waitingTurns(agent)).filter((item) =>
-      matchesFilter(filter, turnStatus(item)),
+    const waitingItems = (await listWaitingTurns(agent)).filter((item) =>
+      matchesFilter(filter, toTurnStatus(item)),
     );
     const newest = waitingItems.reverse().slice(0, limit);
-    return Promise.all(newest.map((item) => progressingTurn(agent, item)));
+    return Promise.all(newest.map((item) => reportProgress(agent, item)));
   }
   const matchingItems: WorkItem<TurnBody>[] = [];
   let before: number | undefined;
   for (let page = 0; page < MAX_PAGES && matchingItems.length < limit; page++) {
     const items = await pageOfTurns(agent, filter, before);
-    matchingItems.push(...items.filter((item) => matchesFilter(filter, turnStatus(item))));
+    matchingItems.push(...items.filter((item) => matchesFilter(filter, toTurnStatus(item))));
     if (items.length < pageSizeOf(filter)) break;
     before = items.at(-1)?.seq;
   }
-  return Promise.all(matchingItems.slice(0, limit).map((item) => progressingTurn(agent, item)));
+  return Promise.all(matchingItems.slice(0, limit).map((item) => reportProgress(agent, item)));
 }
 
 function matchesFilter({ state, principal, session }: TurnFilter, turn: TurnStatus): boolean {

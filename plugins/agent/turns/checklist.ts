@@ -7,7 +7,7 @@ const OK_CHARS = 300;
 
 /** Returns whether the text has more than headings, comments and blank lines. */
 export function hasSubstance(text: string): boolean {
-  return withoutComments(text)
+  return removeComments(text)
     .split("\n")
     .some((line) => {
       const start = line.trimStart();
@@ -16,7 +16,7 @@ export function hasSubstance(text: string): boolean {
 }
 
 /** Removes `<!-- … -->`. A comment that is never closed counts as text. */
-function withoutComments(text: string): string {
+function removeComments(text: string): string {
   let rest = "";
   let at = 0;
   for (;;) {

@@ -52,7 +52,7 @@ function actionOf(call: ToolCallPart): string | undefined {
   }
 }
 
-export async function decisionOn(store: Store, callId: string): Promise<Decision | undefined> {
+export async function findDecision(store: Store, callId: string): Promise<Decision | undefined> {
   return store.kv.get<Decision>(NAMESPACE, callId);
 }
 
@@ -63,7 +63,7 @@ export async function decideCall(
   decision: Decision,
 ): Promise<Decision> {
   const isFirst = await store.kv.add(NAMESPACE, callId, decision, { ttlMs: KEEP_MS });
-  return isFirst ? decision : ((await decisionOn(store, callId)) ?? decision);
+  return isFirst ? decision : ((await findDecision(store, callId)) ?? decision);
 }
 
 /** Decides for the calls of one turn whether they run, wait or are refused. */
@@ -99,7 +99,7 @@ export class Confirmations {
   async verdictOn({ callId, until }: WaitingCall): Promise<Verdict> {
     const store = this.#store;
     const end = Date.parse(until);
-    let decision = await decisionOn(store, callId);
+    let decision = await findDecision(store, callId);
     if (decision === undefined) {
       if (store.now() < end) return { may: "wait", until: end };
       decision = await decideCall(store, callId, { answer: "expired" });

@@ -51,7 +51,7 @@ async function compact(
   storedMessages: StoredMessage[],
   summary: string | undefined,
 ): Promise<History> {
-  const cut = cutPoint(storedMessages, options.settings.compactAtTokens / 2);
+  const cut = findCutPoint(storedMessages, options.settings.compactAtTokens / 2);
   const older = storedMessages.slice(0, cut);
   const recent = storedMessages.slice(cut);
   if (older.length === 0) return withSummary(recent, summary);
@@ -99,7 +99,7 @@ async function compact(
 }
 
 /** Returns the index of the first recent message. It is one of the user, so that tool calls stay with their results. */
-function cutPoint(storedMessages: readonly StoredMessage[], keepTokens: number): number {
+function findCutPoint(storedMessages: readonly StoredMessage[], keepTokens: number): number {
   let tokens = 0;
   let cut = storedMessages.length;
   for (let index = storedMessages.length - 1; index >= 0; index--) {

@@ -30,7 +30,7 @@ export interface OpenCalls {
   isCircling?: boolean;
 }
 
-export function newLoopState(model: string): LoopState {
+export function createLoopState(model: string): LoopState {
   const usage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   return { added: [], usage, model, repeats: {}, trace: [] };
 }

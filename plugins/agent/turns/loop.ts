@@ -12,8 +12,8 @@ import type { Confirmations, Verdict } from "./confirmation.ts";
 import type { LoopState, OpenCalls } from "./loop-state.ts";
 import type { Edit } from "./sending.ts";
 import { describeTools } from "./tool-descriptions.ts";
-import { callTool, refusedRun, type ToolRun } from "./tools.ts";
-import { clipError, type StepCosts, traceEnd, traceStart } from "./trace.ts";
+import { callTool, createRefusedRun, type ToolRun } from "./tools.ts";
+import { clipError, type StepCosts, completeTraceEntry, createTraceEntry } from "./trace.ts";
 
 export interface LoopOptions {
   chat: ChatService;
@@ -83,7 +83,7 @@ export async function runLoop(
     state.open = undefined;
     if (isCircling) {
       const why = "the same tool was called again and again with the same result";
-      const text = stopNotice(options, content, why);
+      const text = sendStopNotice(options, content, why);
       state.added.push({ role: "assistant", content: text });
       return resultOf(state, text, "tool_loop");
     }
@@ -101,13 +101,13 @@ async function openNextStep(
   const { message, content } = await askModel(options, state, toolDescriptions);
   const calls = message.tool_calls ?? [];
   if (calls.length === 0) return resultOf(state, content, "answered");
-  const limit = limitReached(options, state);
+  const limit = findReachedLimit(options, state);
   if (limit !== undefined) {
-    const text = stopNotice(options, content, limit.why);
+    const text = sendStopNotice(options, content, limit.why);
     replaceLast(state.added, text);
     return resultOf(state, text, limit.ended);
   }
-  state.open = { calls: withIds(calls, state), content, next: 0, images: [], waiting: [] };
+  state.open = { calls: assignIds(calls, state), content, next: 0, images: [], waiting: [] };
   return state.open;
 }
 
@@ -193,12 +193,12 @@ async function runTraced(
   call: ToolCallPart,
   verdict: Exclude<Verdict, { may: "wait" }>,
 ): Promise<ToolRun> {
-  const tracedCall = traceStart(call, options.now());
+  const tracedCall = createTraceEntry(call, options.now());
   state.trace.at(-1)?.calls.push(tracedCall);
   options.onTrace();
   const run =
-    verdict.may === "run" ? await callTool(call, options) : refusedRun(call, verdict.reason);
-  traceEnd(tracedCall, run, verdict.decision);
+    verdict.may === "run" ? await callTool(call, options) : createRefusedRun(call, verdict.reason);
+  completeTraceEntry(tracedCall, run, verdict.decision);
   options.onTrace();
   return run;
 }
@@ -234,7 +234,7 @@ function countRepeat(state: LoopState, call: ToolCallPart, run: ToolRun): number
   return times;
 }
 
-function withIds(calls: readonly ToolCallPart[], { trace }: LoopState): ToolCallPart[] {
+function assignIds(calls: readonly ToolCallPart[], { trace }: LoopState): ToolCallPart[] {
   for (const [index, call] of calls.entries()) call.id ||= `call_${trace.length}_${index}`;
   return [...calls];
 }
@@ -244,7 +244,7 @@ interface ReachedLimit {
   why: string;
 }
 
-function limitReached(
+function findReachedLimit(
   { maxSteps, maxTurnTokens }: LoopOptions,
   { trace, usage }: LoopState,
 ): ReachedLimit | undefined {
@@ -256,7 +256,7 @@ function limitReached(
 }
 
 /** Appends the reason for the end of the turn to the last response, and sends it to listeners. */
-function stopNotice(options: LoopOptions, content: string, why: string): string {
+function sendStopNotice(options: LoopOptions, content: string, why: string): string {
   const notice = `[Stopped: ${why}.]`;
   options.onDelta()?.(notice);
   return content === "" ? notice : `${content}\n\n${notice}`;

@@ -42,7 +42,10 @@ export async function readSteps(store: Store, turnId: string): Promise<StepRecor
 }
 
 /** Returns the failed attempts before this one. If the record still has steps of an earlier attempt, its process was killed. */
-export function failedBefore(record: StepRecord | undefined, attempt: number): FailedAttempt[] {
+export function listFailedAttempts(
+  record: StepRecord | undefined,
+  attempt: number,
+): FailedAttempt[] {
   if (record === undefined) return [];
   const { failedAttempts, trace } = record;
   if (record.attempt >= attempt || trace.length === 0) return failedAttempts;
@@ -50,7 +53,7 @@ export function failedBefore(record: StepRecord | undefined, attempt: number): F
     code: "interrupted",
     message: "The gateway stopped while this attempt was running.",
   };
-  return keepNewest([...failedAttempts, failedAttempt(record.attempt, error, trace)]);
+  return keepNewest([...failedAttempts, createFailedAttempt(record.attempt, error, trace)]);
 }
 
 export interface RunningTurnSteps {
@@ -109,7 +112,7 @@ export class StepRecorder {
     this.#stop();
     this.#failedAttempts = keepNewest([
       ...this.#failedAttempts,
-      failedAttempt(attempt, error, trace),
+      createFailedAttempt(attempt, error, trace),
     ]);
     await this.#write([]);
   }
@@ -142,7 +145,7 @@ export class StepRecorder {
     await this.#enqueue(async (store) => {
       const record = await readSteps(store, turnId);
       this.#isStored = record !== undefined;
-      this.#failedAttempts = failedBefore(record, attempt);
+      this.#failedAttempts = listFailedAttempts(record, attempt);
     });
   }
 
@@ -178,7 +181,7 @@ export class StepRecorder {
   }
 }
 
-function failedAttempt(
+function createFailedAttempt(
   attempt: number,
   { code, message }: FailedAttempt["error"],
   trace: readonly TracedStep[],

@@ -18,7 +18,7 @@ interface CallIdentity {
 }
 
 /** Returns the tool message, and a user message with the images, because most models accept none in a tool's result. */
-export function resultMessages({ id, name }: CallIdentity, value: unknown): ChatMessage[] {
+export function buildResultMessages({ id, name }: CallIdentity, value: unknown): ChatMessage[] {
   const parts = toolParts(value);
   const images = parts.flatMap((part): ContentPart[] =>
     part.type === "image" ? [{ type: "image_url", image_url: { url: part.url } }] : [],
@@ -32,7 +32,7 @@ export function resultMessages({ id, name }: CallIdentity, value: unknown): Chat
 }
 
 /** Returns the message of a failed call. `tool` is undefined if no tool has that name. */
-export function errorMessages(
+export function buildErrorMessages(
   { id, name }: CallIdentity,
   error: unknown,
   tool: Pick<Tool, "ownErrors"> | undefined,

@@ -4,13 +4,13 @@ import { fitsPattern } from "portico/strings";
 import type { Access } from "../access/access.ts";
 import { runTool, type ToolPart, toolParts, ToolRefusal } from "portico/agent";
 import type { ChatMessage, ToolCallPart } from "portico/provider";
-import { errorMessages, resultMessages } from "./tool-results.ts";
+import { buildErrorMessages, buildResultMessages } from "./tool-results.ts";
 
 /**
  * Returns the tools that the agent's settings allow and do not deny, and that the turn's principal may use. If two have
  * the same name, the first one counts. Rules that depend on a call's arguments belong in `callTool`.
  */
-export function allowedTools(
+export function selectAllowedTools(
   tools: readonly Tool[],
   rules: { allow: string[]; deny: string[] },
   access: Pick<Access, "mayUseTool">,
@@ -56,7 +56,7 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
   const id = call.id ?? "";
   const tool = scope.tools.get(name);
   try {
-    if (!tool) throw noSuchTool(name, scope.tools);
+    if (!tool) throw createUnknownToolError(name, scope.tools);
     const value = await runTool(tool, parseArguments(call.function?.arguments ?? ""), {
       signal: scope.signal,
       log: scope.log,
@@ -66,33 +66,33 @@ export async function callTool(call: ToolCallPart, scope: ToolScope): Promise<To
       principal: scope.access.principal,
       access: scope.access,
     });
-    const messages = resultMessages({ id, name }, value);
+    const messages = buildResultMessages({ id, name }, value);
     return { messages, name, ok: true, ms: performance.now() - startTime, parts: toolParts(value) };
   } catch (error) {
     scope.signal.throwIfAborted();
     if (!(error instanceof ToolRefusal) && !isPorticoError(error))
       scope.log.warn({ err: error, tool: name }, "tool failed");
-    return failedRun(call, error, { tool, ms: performance.now() - startTime });
+    return createFailedRun(call, error, { tool, ms: performance.now() - startTime });
   }
 }
 
 /** Returns the result of a call that does not run. The model reads the reason, which is the gateway's own text. */
-export function refusedRun(call: ToolCallPart, reason: string): ToolRun {
-  return failedRun(call, new ToolRefusal(reason), { tool: undefined, ms: 0 });
+export function createRefusedRun(call: ToolCallPart, reason: string): ToolRun {
+  return createFailedRun(call, new ToolRefusal(reason), { tool: undefined, ms: 0 });
 }
 
-function failedRun(
+function createFailedRun(
   { id = "", function: calledFunction }: ToolCallPart,
   thrown: unknown,
   { tool, ms }: { tool: Tool | undefined; ms: number },
 ): ToolRun {
   const name = calledFunction?.name ?? "";
   const error = thrown instanceof Error ? thrown.message : String(thrown);
-  const messages = errorMessages({ id, name }, thrown, tool);
+  const messages = buildErrorMessages({ id, name }, thrown, tool);
   return { messages, name, ok: false, ms, error, parts: [] };
 }
 
-function noSuchTool(name: string, tools: ReadonlyMap<string, Tool>): ToolRefusal {
+function createUnknownToolError(name: string, tools: ReadonlyMap<string, Tool>): ToolRefusal {
   const names = [...tools.keys()].join(", ");
   return new ToolRefusal(`there is no tool named ${JSON.stringify(name)}; there are: ${names}`);
 }

@@ -26,7 +26,7 @@ export interface TraceSums {
 }
 
 /** Creates the entry of a call that started at `now`, in epoch ms. */
-export function traceStart(call: ToolCallPart, now: number): TracedCall {
+export function createTraceEntry(call: ToolCallPart, now: number): TracedCall {
   return {
     tool: shorten(call.function?.name ?? "", NAME_CHARS),
     arguments: clip(call.function?.arguments ?? "", ARGUMENTS_CHARS),
@@ -37,7 +37,11 @@ export function traceStart(call: ToolCallPart, now: number): TracedCall {
 }
 
 /** Writes the end of a call into its entry. */
-export function traceEnd(entry: TracedCall, run: ToolRun, decision: TracedCall["decision"]): void {
+export function completeTraceEntry(
+  entry: TracedCall,
+  run: ToolRun,
+  decision: TracedCall["decision"],
+): void {
   delete entry.isRunning;
   Object.assign(entry, {
     ok: run.ok,

@@ -16,8 +16,8 @@ import { channelOf } from "./model.ts";
 import { separateParagraphs, type Listen } from "./progress.ts";
 import { type Edit, createEditor, hasSendingHandler, applySendingHandlers } from "./sending.ts";
 import { SYSTEM_PROMPT, buildSystemMessage, buildUserMessage } from "./prompt.ts";
-import { allowedTools, type ToolRun } from "./tools.ts";
-import { bootstrapFiles } from "./workspace.ts";
+import { selectAllowedTools, type ToolRun } from "./tools.ts";
+import { readBootstrapFiles } from "./workspace.ts";
 
 export interface TurnInput {
   turnId: string;
@@ -103,7 +103,7 @@ async function askAgent(
 ): Promise<UneditedResponse | LoopPause> {
   const { body, model, settings, access, signal, turnId, sessionId, loop } = input;
   const { ctx, costs } = agent;
-  const system = await systemFor(agent, input);
+  const system = await prepareSystemMessage(agent, input);
   const options = {
     chat: ctx.use("chat"),
     request: {
@@ -119,7 +119,7 @@ async function askAgent(
       client: input.client,
       principal: access.principal,
     },
-    tools: allowedTools(ctx.list("tool"), settings.tools, access),
+    tools: selectAllowedTools(ctx.list("tool"), settings.tools, access),
     access,
     confirmations: new Confirmations(agent.store(), settings.tools),
     costs,
@@ -147,7 +147,7 @@ async function askAgent(
   return { ...result, messages: [prompt, ...result.messages] };
 }
 
-async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMessage> {
+async function prepareSystemMessage(agent: AgentContext, input: TurnInput): Promise<ChatMessage> {
   const { settings, sessionId, turnId, body, access } = input;
   // Hooks that add files of the workspace thereby add those that the principal may see.
   const workspace = access.ownDirectory ?? settings.workspace;
@@ -155,7 +155,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
   const { context, refusal } = await agent.ctx.emit(
     "agent:bootstrap",
     {
-      bootstrapFiles: await bootstrapFiles(settings.workspace, access),
+      bootstrapFiles: await readBootstrapFiles(settings.workspace, access),
       systemPrompt: settings.systemPrompt ?? SYSTEM_PROMPT,
       workspace,
       agentId: settings.id,
@@ -169,7 +169,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
     role: "system",
     content: buildSystemMessage({
       systemPrompt: String(context.systemPrompt ?? ""),
-      files: filesFor(access, context.bootstrapFiles),
+      files: selectFiles(access, context.bootstrapFiles),
       workspace: access.isOwner ? workspace : "a directory of your own",
       sessionId,
       source: body.source,
@@ -180,7 +180,7 @@ async function systemFor(agent: AgentContext, input: TurnInput): Promise<ChatMes
 }
 
 /** Marks the files in a principal's own directory as data, regardless of the hook that adds them, because outsiders wrote them. */
-function filesFor({ ownDirectory }: Access, value: unknown): BootstrapFile[] {
+function selectFiles({ ownDirectory }: Access, value: unknown): BootstrapFile[] {
   const files = Array.isArray(value) ? value.filter(isFile) : [];
   if (ownDirectory === undefined) return files;
   return files.map((file) => {

@@ -15,7 +15,7 @@ const MAX_BYTES = 256 * 1024;
  * `missing`. A principal other than the owner has a separate `MEMORY.md`, which is marked as from outside because
  * outsiders caused its content.
  */
-export function bootstrapFiles(
+export function readBootstrapFiles(
   workspace: string,
   { workspaceFiles, ownDirectory }: Pick<Access, "workspaceFiles" | "ownDirectory">,
 ): Promise<BootstrapFile[]> {

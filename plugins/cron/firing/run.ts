@@ -15,7 +15,7 @@ import {
 import { deliver } from "./payload.ts";
 
 /** Returns the key of a slot, which is the same on every gateway and after every restart, so that a slot never starts work twice. */
-export const slotKey = (id: string, slotAt: number): string =>
+export const createSlotKey = (id: string, slotAt: number): string =>
   `cron_${createHash("sha256").update(`${id} ${slotAt}`).digest("hex").slice(0, 20)}`;
 
 /** A job that fires now, or whose slot is recorded as missed or skipped. */
@@ -89,7 +89,7 @@ export function prepareRun(ctx: PluginContext, firing: Firing): PreparedRun {
 }
 
 /** Returns the job's state after a run. `slotAt` is the next slot for which the job waits. */
-export function stateAfter(job: Job, run: Run, slotAt: number | undefined): JobState {
+export function computeState(job: Job, run: Run, slotAt: number | undefined): JobState {
   const state: JobState = { ...job.state, lastStatus: run.status as RunStatus };
   if (slotAt === undefined) delete state.slotAt;
   else state.slotAt = slotAt;

@@ -16,7 +16,7 @@ import {
 } from "../job.ts";
 import { atTime, createForesight } from "./burst.ts";
 import { emitHook } from "./payload.ts";
-import { type PreparedRun, prepareRun, slotKey, stateAfter } from "./run.ts";
+import { type PreparedRun, prepareRun, createSlotKey, computeState } from "./run.ts";
 import type { Settler } from "./settle.ts";
 
 const HOOK_TIMEOUT_MS = 60_000;
@@ -91,7 +91,7 @@ export class Runner {
     const prepared = prepareRun(this.#ctx, { job, key, status: "running", at, data });
     const { run, delivery, failure } = prepared;
     if (failure) throw failure;
-    const state = stateAfter(job, run, job.state.slotAt);
+    const state = computeState(job, run, job.state.slotAt);
     const { nextAt, id } = job.row;
     const { items, ...ids } = delivery;
     const newRev = await this.#store.tick(
@@ -128,7 +128,7 @@ export class Runner {
       payload: job.body.payload.kind,
       ...(reason !== undefined && { reason }),
     };
-    const key = slotKey(row.id, slotAt);
+    const key = createSlotKey(row.id, slotAt);
     const prepared = prepareRun(this.#ctx, { job, key, status, at: now, data });
     if (!(await this.#takeSlot(slot, prepared))) return; // Another gateway was faster.
     const { run, failure } = prepared;
@@ -163,7 +163,7 @@ export class Runner {
   async #takeSlot({ job, slotAt, now, isAhead }: DueSlot, prepared: PreparedRun): Promise<boolean> {
     const { run, delivery } = prepared;
     const { row } = job;
-    const next = nextAfter(job, slotAt, now);
+    const next = findNextSlot(job, slotAt, now);
     // Items of a slot that is taken ahead wait for its time in the queue.
     const items: NewItem[] = isAhead
       ? delivery.items.map((item) => ({ ...item, runAt: now }))
@@ -174,7 +174,7 @@ export class Runner {
         id: row.id,
         expectedNext: row.nextAt,
         next: next?.nextAt ?? null,
-        state: stateAfter(job, run, next?.slotAt),
+        state: computeState(job, run, next?.slotAt),
         enabled: next ? undefined : false,
       },
       { items, runs: [run] },
@@ -211,7 +211,7 @@ export class Runner {
 }
 
 /** Returns the next slot. It is later than `slotAt` even if the clock went back, so that no slot fires twice. */
-function nextAfter({ row, body }: Job, slotAt: number, now: number) {
+function findNextSlot({ row, body }: Job, slotAt: number, now: number) {
   const next = nextSlot(row.id, body, slotAt);
   return next === undefined || next.slotAt > now ? next : nextSlot(row.id, body, now);
 }

@@ -148,7 +148,7 @@ export class Settler {
   async #endRun(job: Job, run: Run, end: RunEnd): Promise<boolean> {
     const { row } = job;
     const isOk = end.status === "ok";
-    const state = stateAfterEnd(job, run, end);
+    const state = computeStateAfterEnd(job, run, end);
     const { enabled, nextAt } = isOk ? row : this.#afterFailure(job, state, end);
     const newRev = await this.#store.tick(
       { kind: KIND, id: row.id, expectedNext: row.nextAt, next: nextAt, state, enabled },
@@ -213,7 +213,7 @@ export class Settler {
 }
 
 /** The state of a job whose run has ended, before a failure is counted. */
-function stateAfterEnd(job: Job, run: Run, end: RunEnd): JobState {
+function computeStateAfterEnd(job: Job, run: Run, end: RunEnd): JobState {
   const state: JobState = {
     ...job.state,
     lastStatus: end.status,

@@ -1,7 +1,7 @@
 /** Reads a source and finds what is new, without writing anything. */
 import type { BrowserService } from "portico/browser";
 import type { Guard } from "portico/egress";
-import { lineDiff } from "./diff.ts";
+import { diffLines } from "./diff.ts";
 import { findNewItems } from "../identity.ts";
 import { type CheckStatus, type Cursor, placeOf } from "../poll.ts";
 import type { Source } from "../schema.ts";
@@ -127,15 +127,15 @@ function compareText(
       ...cursorFacts,
     },
     news: isChanged ? [{ text: text.slice(0, MAX_STORED_CHARS), url: placeOf(source), hash }] : [],
-    diff: isChanged ? differenceOf(isFirst ? "" : previous.text, text) : undefined,
+    diff: isChanged ? describeDifference(isFirst ? "" : previous.text, text) : undefined,
     sample: [],
     text,
   };
 }
 
 /** `previousText` is undefined if it was too large to be stored. */
-function differenceOf(previousText: string | undefined, text: string): string {
-  return previousText === undefined ? NO_DIFFERENCE : lineDiff(previousText, text);
+function describeDifference(previousText: string | undefined, text: string): string {
+  return previousText === undefined ? NO_DIFFERENCE : diffLines(previousText, text);
 }
 
 function statusOf(isChanged: boolean, isFirst: boolean): SourceCheck["status"] {

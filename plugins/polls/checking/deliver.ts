@@ -47,7 +47,7 @@ const DEFAULT_TEXTS: Readonly<Record<Source["kind"], string>> = {
 };
 
 /** Returns the payload of a poll whose definition has none. */
-export function defaultPayload(kind: Source["kind"]): PayloadSpec {
+export function getDefaultPayload(kind: Source["kind"]): PayloadSpec {
   return { kind: "systemEvent", text: DEFAULT_TEXTS[kind] };
 }
 

@@ -9,7 +9,7 @@ const MAX_CHARS = 8_000;
 const MAX_EDITS = 500;
 
 /** Returns the removed (`- `) and added (`+ `) lines in order, clipped to 8,000 characters. */
-export function lineDiff(before: string, after: string): string {
+export function diffLines(before: string, after: string): string {
   const [oldLines, newLines] = [before.split("\n"), after.split("\n")];
   // The library is loaded at first use, because most polls check lists.
   const { diffArrays } = createRequire(import.meta.url)("diff") as typeof import("diff");

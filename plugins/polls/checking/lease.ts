@@ -30,7 +30,7 @@ export class PollLease {
   static async take(options: LeaseOptions): Promise<PollLease | undefined> {
     const { store, poll } = options;
     const { row } = poll;
-    const slot = row.enabled ? leasedSlot(options) : { next: null };
+    const slot = row.enabled ? createLeasedSlot(options) : { next: null };
     const rev = await store.tick({ kind: KIND, id: row.id, expectedNext: row.nextAt, ...slot });
     return rev === undefined ? undefined : new PollLease(options, rev);
   }
@@ -65,7 +65,7 @@ export class PollLease {
   async #renew(): Promise<boolean> {
     const { store, log, poll } = this.#options;
     const { id, name } = poll.row;
-    const slot = leasedSlot(this.#options);
+    const slot = createLeasedSlot(this.#options);
     try {
       const rev = await store.commitSchedule({ kind: KIND, id, expectedRev: this.#rev, ...slot });
       if (rev !== undefined) this.#rev = rev;
@@ -79,7 +79,7 @@ export class PollLease {
 
 const leaseMsOf = ({ leaseMs = LEASE_MS }: LeaseOptions): number => leaseMs;
 
-function leasedSlot(options: LeaseOptions) {
+function createLeasedSlot(options: LeaseOptions) {
   const { store, worker, poll } = options;
   const { row, state } = poll;
   const until = store.now() + leaseMsOf(options);

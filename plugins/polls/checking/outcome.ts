@@ -20,7 +20,7 @@ export interface Outcome {
 
 export const statusOf = ({ sourceCheck }: Outcome): CheckStatus => sourceCheck?.status ?? "error";
 
-export function stateAfter({ state }: Poll, outcome: Outcome): PollState {
+export function computeState({ state }: Poll, outcome: Outcome): PollState {
   const { leased: _, lastError: __, ...previousState } = state;
   const { sourceCheck, failure, startedAt, endedAt } = outcome;
   const status = statusOf(outcome);
@@ -53,7 +53,7 @@ export function stateAfter({ state }: Poll, outcome: Outcome): PollState {
 }
 
 /** Returns the time of the next check in epoch ms; null if there is none. */
-export function nextCheckAt(
+export function computeNextCheckAt(
   tools: ScheduleTools,
   { body }: Poll,
   errors: number,

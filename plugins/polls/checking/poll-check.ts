@@ -4,7 +4,7 @@ import { isPorticoError, type PluginContext } from "portico";
 import { payloadForEvent } from "portico/deliveries";
 import type { ScheduleTools } from "portico/schedules";
 import type { Run, Store } from "portico/store";
-import { guardOf } from "../policy.ts";
+import { createPollGuard } from "../policy.ts";
 import {
   type CheckData,
   type CheckStatus,
@@ -17,13 +17,13 @@ import {
   principalOfPoll,
 } from "../poll.ts";
 import type { PollsConfig } from "../schema.ts";
-import { fileRoots } from "../sources/confined.ts";
+import { listFileRoots } from "../sources/confined.ts";
 import { CheckFailed } from "../sources/source.ts";
 import { type SourceCheck, check } from "./check.ts";
 import { deliverNews } from "./deliver.ts";
 import { announceChange, announceFailure } from "./events.ts";
 import type { PollLease } from "./lease.ts";
-import { dataOf, nextCheckAt, type Outcome, stateAfter, statusOf } from "./outcome.ts";
+import { dataOf, computeNextCheckAt, type Outcome, computeState, statusOf } from "./outcome.ts";
 
 /** The number of checks after which the history of a poll is pruned. */
 const PRUNE_EVERY = 10;
@@ -65,8 +65,8 @@ export function readPollSource(
     source: body.source,
     cursor,
     fireOnFirst: body.fireOnFirst,
-    guard: guardOf(ctx, settings, body),
-    roots: fileRoots(ctx, settings.roots),
+    guard: createPollGuard(ctx, settings, body),
+    roots: listFileRoots(ctx, settings.roots),
     timeoutMs: body.timeoutMs ?? settings.timeoutMs,
     maxBytes: body.maxBytes ?? settings.maxBytes,
     settleMs: settings.settleMs,
@@ -151,7 +151,7 @@ export class PollCheck {
     };
     const status = statusOf(outcome);
     const run: Run = { id: runId, owner: `${KIND}:${id}`, at: startedAt, status, endedAt, data };
-    const state = stateAfter(poll, outcome);
+    const state = computeState(poll, outcome);
     const next = this.#nextAt(outcome, state);
     const enabled = next === null ? false : undefined;
     const rev = await this.#store.commitSchedule(
@@ -174,7 +174,7 @@ export class PollCheck {
     const slot = this.#reason.trigger === "manual" ? this.#reason.slot : undefined;
     const isUpcoming = slot === null || (slot !== undefined && slot > outcome.endedAt);
     if (isUpcoming) return slot;
-    return nextCheckAt(this.#services.tools, this.#poll, consecutiveErrors, outcome);
+    return computeNextCheckAt(this.#services.tools, this.#poll, consecutiveErrors, outcome);
   }
 
   #deliveriesOf({ sourceCheck, payload }: Outcome, runId: string) {

@@ -1,7 +1,7 @@
 /** Reads a page as the browser renders it, in a separate tab. */
 import type { BrowserService } from "portico/browser";
 import { errors } from "../errors.ts";
-import { type ReadRequest, CheckFailed, fieldMissing } from "./source.ts";
+import { type ReadRequest, CheckFailed, createFieldMissingError } from "./source.ts";
 
 interface Tab {
   targetId: string;
@@ -17,7 +17,7 @@ export async function renderPage(
 ): Promise<{ html: string; url: string; status?: number }> {
   const { source, guard, timeoutMs, maxBytes } = request;
   const { url, kind } = source;
-  if (url === undefined) throw fieldMissing("url", kind);
+  if (url === undefined) throw createFieldMissingError("url", kind);
   await guard.checkUrl(url);
   const browser = request.browser();
   const { targetId } = await requestBrowser<Tab>(browser, "/tabs/open", { url: "about:blank" });

@@ -4,7 +4,7 @@ import { resolve, sep } from "node:path";
 import type { PluginContext } from "portico";
 import { errors } from "../errors.ts";
 
-export const fileRoots = ({ paths }: PluginContext, roots: readonly string[]): string[] => [
+export const listFileRoots = ({ paths }: PluginContext, roots: readonly string[]): string[] => [
   paths.workspace,
   ...roots,
 ];

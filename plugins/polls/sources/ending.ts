@@ -11,7 +11,7 @@ const MISSING_END: Record<Form, string> = {
 };
 
 /** Returns the format of a document and whether it is complete; undefined for other formats. `type` is its declared content type. */
-export async function endingOf(text: string, type = ""): Promise<Ending | undefined> {
+export async function detectEnding(text: string, type = ""): Promise<Ending | undefined> {
   const trimmed = text.trim();
   if (/^[{[]/.test(trimmed))
     return { form: "json", isWhole: await isJson(trimmed), isDeclared: /json/i.test(type) };

@@ -5,7 +5,7 @@ import {
   type ReadResult,
   type ReadRequest,
   CheckFailed,
-  fieldMissing,
+  createFieldMissingError,
   type SourceContent,
   type Validators,
 } from "./source.ts";
@@ -76,7 +76,7 @@ const lowerCaseNames = (headers: Record<string, string> = {}): Record<string, st
 async function fetchBody(request: ReadRequest): Promise<FetchedSource | "unchanged"> {
   const { source, guard, validators, timeoutMs, maxBytes, signal } = request;
   const { url, kind } = source;
-  if (url === undefined) throw fieldMissing("url", kind);
+  if (url === undefined) throw createFieldMissingError("url", kind);
   const usableValidators = validators?.url === url ? validators : undefined;
   const httpRequest = requestOf(source, usableValidators);
   const response = await guardedFetch(guard, url, { ...httpRequest, timeoutMs, maxBytes, signal });

@@ -6,17 +6,22 @@ import { setTimeout as sleep } from "node:timers/promises";
 import picomatch from "picomatch";
 import { decodeText } from "portico/strings";
 import { confinePath } from "./confined.ts";
-import { endingOf } from "./ending.ts";
+import { detectEnding } from "./ending.ts";
 import { hashOf } from "./http.ts";
 import { removeIgnoredLines } from "./pages/ignore.ts";
-import { type ReadResult, type ReadRequest, CheckFailed, fieldMissing } from "./source.ts";
+import {
+  type ReadResult,
+  type ReadRequest,
+  CheckFailed,
+  createFieldMissingError,
+} from "./source.ts";
 
 const MAX_ENTRIES = 10_000;
 
 /** A directory is a list of its files, in which changed files count as new items. A file is one text. */
 export async function readFileSource(request: ReadRequest): Promise<ReadResult> {
   const { source, roots } = request;
-  if (source.path === undefined) throw fieldMissing("path", "file");
+  if (source.path === undefined) throw createFieldMissingError("path", "file");
   const path = confinePath(roots, source.path);
   if (path === undefined) return { content: { kind: "text", text: "", hash: "absent" }, bytes: 0 };
   const stats = await stat(path);
@@ -27,7 +32,7 @@ export async function readFileSource(request: ReadRequest): Promise<ReadResult> 
   const fullText = content.includes(0) ? "" : decodeText(content);
   const text = await removeIgnoredLines(fullText, source.ignore);
   const hash = hashOf(source.ignore === undefined ? content : text);
-  const ending = await endingOf(fullText, TYPES[extname(path).toLowerCase()]);
+  const ending = await detectEnding(fullText, TYPES[extname(path).toLowerCase()]);
   return { content: { kind: "text", text, hash, ending }, bytes: content.length };
 }
 

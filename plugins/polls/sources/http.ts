@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { createHash } from "node:crypto";
 import { decodeText } from "portico/strings";
-import { endingOf } from "./ending.ts";
+import { detectEnding } from "./ending.ts";
 import { fetchSource } from "./fetch.ts";
 import { removeIgnoredLines } from "./pages/ignore.ts";
 import type { ReadResult, ReadRequest } from "./source.ts";
@@ -23,7 +23,7 @@ export function readHttp(request: ReadRequest): Promise<ReadResult> {
   return fetchSource(request, async ({ body, contentType, isFramed }) => {
     const hasText = ignore !== undefined || isText(body, contentType);
     const fullText = hasText ? decodeText(body, contentType) : "";
-    const ending = await endingOf(fullText, contentType);
+    const ending = await detectEnding(fullText, contentType);
     const text = hasText ? await removeIgnoredLines(fullText, ignore) : "";
     return {
       kind: "text",

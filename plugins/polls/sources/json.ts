@@ -12,11 +12,11 @@ export function readJson(request: ReadRequest): Promise<ReadResult> {
   const { items: path, key } = request.source;
   return fetchSource(request, async ({ body, contentType }) => ({
     kind: "items",
-    items: await jsonItems(decodeText(body, contentType), path, key),
+    items: await parseJsonItems(decodeText(body, contentType), path, key),
   }));
 }
 
-export async function jsonItems(
+export async function parseJsonItems(
   text: string,
   path: string | undefined,
   key: string | undefined,

@@ -77,5 +77,5 @@ export function checkItemCount<T>(items: readonly T[]): readonly T[] {
   );
 }
 
-export const fieldMissing = (field: string, kind: string): PorticoError =>
+export const createFieldMissingError = (field: string, kind: string): PorticoError =>
   errors.fieldMissing({ kind, field }, { param: `source.${field}` });

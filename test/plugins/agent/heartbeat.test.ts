@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import type { AgentService, TurnStatus, WakeStatus } from "portico/agent";
 import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
-import { firstActive, isActive } from "../../../plugins/agent/heartbeat/active-hours.ts";
+import { findFirstActive, isActive } from "../../../plugins/agent/heartbeat/active-hours.ts";
 import { PATIENCE_MS, until } from "../../support/until.ts";
 import { lastOf, type ScriptedGateway, scriptedGateway } from "./scripted.ts";
 
@@ -300,7 +300,7 @@ test("active hours", () => {
 test("the next heartbeat that is shown is within the active hours", () => {
   const hours = { start: "08:00", end: "22:00", tz: "Europe/Berlin" };
   const first = (from: string, everyMs: number) =>
-    new Date(firstActive(hours, Date.parse(from), everyMs)).toISOString();
+    new Date(findFirstActive(hours, Date.parse(from), everyMs)).toISOString();
   const [second, halfHour, day] = [1000, 1_800_000, 86_400_000];
   assert.is(first("2026-07-01T10:00:10.000Z", halfHour), "2026-07-01T10:00:10.000Z");
   assert.is(first("2026-07-01T20:10:30.500Z", second), "2026-07-02T06:00:00.500Z");
@@ -316,7 +316,7 @@ test("the next heartbeat that is shown is within the active hours", () => {
     "and over its begin",
   );
   assert.is(first("2026-07-01T01:00:00.000Z", day), "2026-07-01T01:00:00.000Z", "there is none");
-  assert.is(firstActive(undefined, 5, day), 5);
+  assert.is(findFirstActive(undefined, 5, day), 5);
 });
 
 test.run();

@@ -1,13 +1,13 @@
 /** Whatever a source sends: the time to read it grows with its length, and half a document is never news. */
 import { suite } from "../../support/suite.ts";
-import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
+import { diffLines } from "../../../plugins/polls/checking/diff.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
 import { findNewItems } from "../../../plugins/polls/identity.ts";
 import { decodeText } from "../../../plugins/strings/decode.ts";
 import { parseFeed } from "../../../plugins/polls/sources/feeds/feed.ts";
 import { extractPageText } from "../../../plugins/polls/sources/pages/html.ts";
 import { removeIgnoredLines } from "../../../plugins/polls/sources/pages/ignore.ts";
-import { jsonItems } from "../../../plugins/polls/sources/json.ts";
+import { parseJsonItems } from "../../../plugins/polls/sources/json.ts";
 import { readPath } from "../../../plugins/polls/value-path.ts";
 import { assertLinear, assertLinearAsync, repeated } from "../../support/growth.ts";
 
@@ -125,16 +125,16 @@ test("patterns of lines that do not count", async () => {
 test("JSON, its paths, templates and identities", async () => {
   for (const token of ["[", "{", '"', "1,", '{"a":', "\\u0000"])
     await assertLinearAsync(`JSON ${token}…`, 6_000, repeated(token, "["), (text) =>
-      jsonItems(text, "a[*].b", "id"),
+      parseJsonItems(text, "a[*].b", "id"),
     );
   const list = (size: number): string =>
     JSON.stringify({ a: Array.from({ length: size / 20 }, (_, id) => ({ id })) });
   await assertLinearAsync("a long list", 6_000, list, async (text) =>
-    findNewItems(await jsonItems(text, "a[*]", "id"), []),
+    findNewItems(await parseJsonItems(text, "a[*]", "id"), []),
   );
   const twins = repeated('{"id":1},', "[", "{}]");
   await assertLinearAsync("a list of twins", 6_000, twins, async (text) =>
-    findNewItems(await jsonItems(text, "", "id"), []),
+    findNewItems(await parseJsonItems(text, "", "id"), []),
   );
   const value = { a: { b: [1] } };
   for (const token of ["a.", "[", "]", "[*]", '["', "a[0]", "."])
@@ -151,13 +151,13 @@ test("differences", () => {
   const lines = (size: number): string =>
     Array.from({ length: size / 8 }, () => String(random())).join("\n");
   assertLinear("nothing alike", 6_000, lines, (text) =>
-    lineDiff(text, text.split("").reverse().join("")),
+    diffLines(text, text.split("").reverse().join("")),
   );
   // The smaller one takes a part of the most edits that are looked at, the larger one all of them.
   assertLinear("a few words mixed", 3_000, repeated("a\nb\n\na\n"), (text) =>
-    lineDiff(text, text.replaceAll("a\nb", "b\na")),
+    diffLines(text, text.replaceAll("a\nb", "b\na")),
   );
-  assertLinear("empty lines", 6_000, repeated("\n"), (text) => lineDiff(text, `${text}x${text}`));
+  assertLinear("empty lines", 6_000, repeated("\n"), (text) => diffLines(text, `${text}x${text}`));
 });
 
 test("encodings", () => {

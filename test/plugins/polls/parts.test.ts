@@ -3,10 +3,10 @@ import { test } from "../../support/suite.ts";
 import * as assert from "uvu/assert";
 import type { PorticoError } from "portico";
 import { backoffMs } from "../../../plugins/polls/checking/backoff.ts";
-import { lineDiff } from "../../../plugins/polls/checking/diff.ts";
+import { diffLines } from "../../../plugins/polls/checking/diff.ts";
 import { type Item, findNewItems } from "../../../plugins/polls/identity.ts";
 import { extractPageText } from "../../../plugins/polls/sources/pages/html.ts";
-import { jsonItems } from "../../../plugins/polls/sources/json.ts";
+import { parseJsonItems } from "../../../plugins/polls/sources/json.ts";
 import { render } from "../../../plugins/polls/checking/template.ts";
 import { readPath, valueAt } from "../../../plugins/polls/value-path.ts";
 
@@ -141,19 +141,26 @@ test("a text that is no path is not read as another one", () => {
 
 test("json: a list, a list within, one object; what does not fit fails", async () => {
   assert.equal(
-    (await jsonItems('[{"id":1},{"id":2}]', undefined, "id")).map(({ id }) => id),
+    (await parseJsonItems('[{"id":1},{"id":2}]', undefined, "id")).map(({ id }) => id),
     ["1", "2"],
   );
-  assert.is((await jsonItems('{"d":{"rows":[1,2]}}', "d.rows", undefined)).length, 2);
-  assert.is((await jsonItems('{"d":[{"r":[1,2]},{"r":[3]}]}', "d[*].r", undefined)).length, 3);
-  assert.is((await jsonItems(`[${"0,".repeat(99_999)}0]`, undefined, undefined)).length, 100_000);
-  const refuse = (text: string) => refusal(jsonItems(text, undefined, undefined));
+  assert.is((await parseJsonItems('{"d":{"rows":[1,2]}}', "d.rows", undefined)).length, 2);
+  assert.is((await parseJsonItems('{"d":[{"r":[1,2]},{"r":[3]}]}', "d[*].r", undefined)).length, 3);
+  assert.is(
+    (await parseJsonItems(`[${"0,".repeat(99_999)}0]`, undefined, undefined)).length,
+    100_000,
+  );
+  const refuse = (text: string) => refusal(parseJsonItems(text, undefined, undefined));
   assert.match(await refuse(`[${"0,".repeat(100_000)}0]`), "lists 100001 items, more than 100000");
   assert.match(await refuse(`[[${"[".repeat(99)}${"]".repeat(99)}]]`), "more than 100 levels deep");
   assert.match(await refuse(`[{"a":[${"[],".repeat(400_000)}1]}]`), "more than 400000 values");
-  const deepest = await jsonItems(`[[${"[".repeat(98)}${"]".repeat(98)}]]`, undefined, undefined);
+  const deepest = await parseJsonItems(
+    `[[${"[".repeat(98)}${"]".repeat(98)}]]`,
+    undefined,
+    undefined,
+  );
   assert.is((await findNewItems(deepest, [])).newItems.length, 1);
-  assert.equal(await jsonItems('{"tag":"v1"}', undefined, "tag"), [
+  assert.equal(await parseJsonItems('{"tag":"v1"}', undefined, "tag"), [
     { value: { tag: "v1" }, id: "v1" },
   ]);
   for (const [text, path, told] of [
@@ -162,13 +169,13 @@ test("json: a list, a list within, one object; what does not fit fails", async (
     ['{"a":{}}', "a", "not a list"],
     ["", undefined, "not JSON"],
   ] as const) {
-    assert.match(await refusal(jsonItems(text, path, undefined)), told);
+    assert.match(await refusal(parseJsonItems(text, path, undefined)), told);
   }
 });
 
 test("ids and contents beyond 2^53 differ, and templates show their digits", async () => {
   const [a, b] = ["7615917337495251231", "7615917337495251232"];
-  const list = (id: string, key?: string) => jsonItems(`[{"id":${id}}]`, undefined, key);
+  const list = (id: string, key?: string) => parseJsonItems(`[{"id":${id}}]`, undefined, key);
   for (const key of ["id", undefined]) {
     const { seenKeys: seen } = await findNewItems(await list(a, key), []);
     const { newItems: fresh } = await findNewItems(await list(b, key), seen);
@@ -177,23 +184,23 @@ test("ids and contents beyond 2^53 differ, and templates show their digits", asy
     const values = { item: fresh[0]!.value };
     assert.is(render("{item.id} {json item} {item}", values), `${b} {"id":${b}} {"id":${b}}`);
   }
-  const [feedItem] = await jsonItems(`{"items":[{"id":${a}}]}`, "items", "id");
+  const [feedItem] = await parseJsonItems(`{"items":[{"id":${a}}]}`, "items", "id");
   assert.is(feedItem!.id, a);
 });
 
 test("differences show what went and what came", () => {
-  assert.is(lineDiff("a\nb\nc", "a\nx\nc\nd"), "- b\n+ x\n+ d");
-  assert.is(lineDiff("", "new"), "- \n+ new");
-  assert.is(lineDiff("same", "same"), "");
+  assert.is(diffLines("a\nb\nc", "a\nx\nc\nd"), "- b\n+ x\n+ d");
+  assert.is(diffLines("", "new"), "- \n+ new");
+  assert.is(diffLines("same", "same"), "");
   const long = Array.from({ length: 5_000 }, (_, i) => `line ${i}`);
   const changed = [...long];
   changed[0] = "first";
   changed[4_999] = "last";
   assert.is(
-    lineDiff(long.join("\n"), changed.join("\n")),
+    diffLines(long.join("\n"), changed.join("\n")),
     "- line 0\n+ first\n- line 4999\n+ last",
   );
-  assert.ok(lineDiff("", "x".repeat(100_000)).length < 9_000);
+  assert.ok(diffLines("", "x".repeat(100_000)).length < 9_000);
 });
 
 test("differences are the fewest, and leave the same of both texts", () => {
@@ -216,7 +223,7 @@ test("differences are the fewest, and leave the same of both texts", () => {
   };
   for (const was of texts)
     for (const is of texts) {
-      const edits = lineDiff(was.join("\n"), is.join("\n")).split("\n").filter(Boolean);
+      const edits = diffLines(was.join("\n"), is.join("\n")).split("\n").filter(Boolean);
       const what = `${was} to ${is}: ${edits}`;
       assert.is(edits.length, was.length + is.length - 2 * common(was, is), what);
       const of = (sign: string) =>

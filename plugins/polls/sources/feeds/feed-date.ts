@@ -102,7 +102,7 @@ function readParts(text: string): DateParts | undefined {
   if (rfc) {
     const [, day, month, year, hours, minutes, seconds, half, zone] = rfc;
     const time = [hours, minutes, seconds, half];
-    return { year: fullYear(year), month: monthOf(month), day: Number(day), time, zone };
+    return { year: toFullYear(year), month: monthOf(month), day: Number(day), time, zone };
   }
   const american = AMERICAN.exec(text);
   if (american) {
@@ -147,7 +147,7 @@ function militaryOffset(letter: string): number | undefined {
 }
 
 /** Two-digit years below 70 belong to this century. */
-function fullYear(text = ""): number {
+function toFullYear(text = ""): number {
   const year = Number(text);
   if (text.length > 2) return year;
   return year < 70 ? 2000 + year : 1900 + year;

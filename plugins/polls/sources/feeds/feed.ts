@@ -37,7 +37,7 @@ export async function parseFeed(text: string, url?: string): Promise<Item[]> {
     ? { items: await parseJsonFeed(trimmed), base: undefined }
     : await parseXmlFeed(trimmed);
   const baseUrl = base === undefined ? url : (parseUrl(base, url)?.href ?? url);
-  return TimeSlices.map(await oldestFirst(items), (item) => {
+  return TimeSlices.map(await sortOldestFirst(items), (item) => {
     const { id, link } = item;
     const absoluteLink =
       link === undefined || baseUrl === undefined ? link : (parseUrl(link, baseUrl)?.href ?? link);
@@ -46,7 +46,7 @@ export async function parseFeed(text: string, url?: string): Promise<Item[]> {
 }
 
 /** Sorts the items by date if every one has a date. Otherwise reverses their order, because feeds begin with the newest. */
-async function oldestFirst(items: FeedItem[]): Promise<FeedItem[]> {
+async function sortOldestFirst(items: FeedItem[]): Promise<FeedItem[]> {
   const reversedItems = items.toReversed();
   const datedItems = await TimeSlices.map(reversedItems, (item) => ({
     item,
@@ -98,7 +98,7 @@ function findItems(places: readonly XmlElement[], name: string, core: Core): Xml
   return ownItems;
 }
 
-const firstText = (elements: readonly XmlElement[]): string | undefined =>
+const findFirstText = (elements: readonly XmlElement[]): string | undefined =>
   elements.map(textOf).find((text) => text !== undefined);
 
 /** Decodes a title again, because many feeds escape it twice: `AT&amp;amp;T`. */
@@ -109,7 +109,7 @@ function decodeTitle(text: string | undefined): string | undefined {
 
 function toRssItem(row: XmlElement, core: Core): FeedItem {
   const text = (name: string, ...vocabularies: Core) =>
-    firstText(childrenOf(row, name, ...vocabularies));
+    findFirstText(childrenOf(row, name, ...vocabularies));
   const links = childrenOf(row, "link", ...core);
   const link = links
     .map((element) => textOf(element) ?? attributeOf(element, "href"))
@@ -139,7 +139,7 @@ function toRssItem(row: XmlElement, core: Core): FeedItem {
 }
 
 function toAtomItem(entry: XmlElement, core: Core): FeedItem {
-  const text = (name: string) => firstText(childrenOf(entry, name, ...core));
+  const text = (name: string) => findFirstText(childrenOf(entry, name, ...core));
   const [title] = childrenOf(entry, "title", ...core);
   const isHtmlTitle = /html/i.test(attributeOf(title, "type") ?? "");
   const links = childrenOf(entry, "link", ...core);
@@ -153,7 +153,7 @@ function toAtomItem(entry: XmlElement, core: Core): FeedItem {
     link: attributeOf(link, "href") ?? textOf(link),
     summary: text("summary"),
     content: text("content"),
-    author: firstText(
+    author: findFirstText(
       childrenOf(entry, "author", ...core).flatMap((author) => childrenOf(author, "name", ...core)),
     ),
     published: toIsoOrText(text("published") ?? text("issued")),

@@ -2,7 +2,7 @@
 import { type AnyNode, type Element, isTag, isText, type ParentNode, type Text } from "domhandler";
 import { TimeSlices } from "../../time-slices.ts";
 import { decodeText } from "portico/strings";
-import { endingOf } from "../ending.ts";
+import { detectEnding } from "../ending.ts";
 import { fetchSource } from "../fetch.ts";
 import { hashOf } from "../http.ts";
 import { changeLines } from "../lines.ts";
@@ -15,7 +15,7 @@ export function readHtml(request: ReadRequest): Promise<ReadResult> {
   return fetchSource(request, async ({ body, contentType, isFramed }) => {
     const html = decodeText(body, contentType);
     const text = await extractPageText(html, request.source);
-    const ending = await endingOf(html);
+    const ending = await detectEnding(html);
     return {
       kind: "text",
       text,
@@ -58,7 +58,7 @@ export async function extractPageText(
       `No element of the page matches the selector ${JSON.stringify(options.selector)}.`,
     );
   const parts: TextPart[] = roots.flatMap((node) => [
-    ...textParts(node, removedElements),
+    ...collectTextParts(node, removedElements),
     LINE_BREAK,
   ]);
   const texts = await TimeSlices.map(piecesOf(parts), (part) =>
@@ -106,7 +106,7 @@ function* piecesOf(parts: readonly TextPart[]): Generator<string | typeof LINE_B
   }
 }
 
-function textParts(root: ParentNode, removed: ReadonlySet<Element>): TextPart[] {
+function collectTextParts(root: ParentNode, removed: ReadonlySet<Element>): TextPart[] {
   const parts: TextPart[] = [];
   const visit = (parent: ParentNode): void => {
     for (const node of parent.children) {

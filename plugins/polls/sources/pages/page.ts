@@ -43,7 +43,7 @@ function checkAttributeCount({ tokenizer }: Parser<Htmlparser2TreeAdapterMap>): 
     throw new CheckFailed(`The page has a tag with more than ${MAX_ATTRIBUTES} attributes.`);
 }
 
-function tooManyElements(): CheckFailed {
+function createTooManyElementsError(): CheckFailed {
   return new CheckFailed(`The page has more than ${MAX_NODES} elements.`);
 }
 
@@ -52,7 +52,7 @@ function checkTagCount(html: string): void {
   for (let at = html.indexOf("<"); at !== -1; at = html.indexOf("<", at + 1)) {
     if (!isLetter(html.charCodeAt(at + 1))) continue;
     tags++;
-    if (tags > MAX_NODES) throw tooManyElements();
+    if (tags > MAX_NODES) throw createTooManyElementsError();
   }
 }
 
@@ -67,7 +67,7 @@ function createParser(): Parser<Htmlparser2TreeAdapterMap> {
   let nodes = 0;
   const countNode = (): void => {
     nodes++;
-    if (nodes > MAX_NODES) throw tooManyElements();
+    if (nodes > MAX_NODES) throw createTooManyElementsError();
   };
   return new Parser<Htmlparser2TreeAdapterMap>({
     treeAdapter: {
