@@ -103,7 +103,7 @@ export interface PluginDefinition<C extends ConfigSchemas = ConfigSchemas> {
   hookContext?: { readonly [K in keyof HookContext]?: string };
   /** Services that must be available before `setup` runs. */
   needs?: readonly ServiceName[];
-  /** `config` is `ctx.config`. */
+  /** Sets up the plugin. `config` is `ctx.config`. */
   setup(ctx: PluginContext<C>, config: ConfigOf<C>): void | Promise<void>;
 }
 
@@ -168,7 +168,7 @@ export interface PluginContext<C extends ConfigSchemas = ConfigSchemas> extends 
   list<K extends ContributionPoint>(point: K): readonly Contributions[K][];
   /** Calls `changed` after every change of the point's list. */
   watch(point: ContributionPoint, changed: () => void): Dispose;
-  /** `add("tool", tool)` with the argument types of its schema. */
+  /** Adds a tool like `add("tool", tool)`, with the argument types of its schema. */
   tool<P extends TSchema>(tool: Tool<P>): Dispose;
 
   /** Starts background work. Runs never overlap. An error is logged, and the next run follows as scheduled. */

@@ -93,7 +93,7 @@ export type UpgradeHandler = (
 
 /** A server that routes can be mounted on: the gateway's own, or one that `ctx.server()` opened. */
 export interface Mount {
-  /** `path` in polka's syntax: `/a/:b`, a trailing `*`. */
+  /** Mounts a route. `path` is in polka's syntax: `/a/:b`, a trailing `*`. */
   route(method: Method, path: string, options: RouteOptions, handler: RouteHandler): Dispose;
   /**
    * Mounts WebSocket upgrades on `path`. Host, Origin (unless `origins` names it) and the credentials for `access` are

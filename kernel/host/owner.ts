@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Principal } from "../contract/principal.ts";
 
 export interface OwnerContext {
-  /** `plugin:clock`, `hook:hello`. */
+  /** The owner, such as `plugin:clock` or `hook:hello`. */
   owner: string;
   /** The events being handled, outermost first. */
   chain: readonly string[];

@@ -14,21 +14,24 @@ import { endRaw } from "./response/raw.ts";
 export function endBroken(
   failure: NodeJS.ErrnoException,
   socket: Duplex,
-  running: ConnectionState,
+  connection: ConnectionState,
   forms: ErrorForms,
 ): void {
-  const { count, call } = running;
+  const { count, call } = connection;
   // A connection without its TLS handshake cannot carry a response.
   const isLost = /^(ECONNRESET|ERR_SSL_|ERR_TLS_)/.test(failure.code ?? "") || !socket.writable;
   if (!isLost && call?.req.complete) {
     if (call.plain.shouldKeepAlive) call.plain.once("finish", () => call.req.socket.destroySoon());
     call.plain.shouldKeepAlive = false;
-  } else if (isLost || count > 1 || call?.plain.headersSent) socket.destroy();
-  else {
-    const id = call?.id ?? mintId();
-    const error = protocolError(failure.code);
-    endRaw(socket, error, id, forms.render(call ?? UNREAD_REQUEST, error, id));
+    return;
   }
+  if (isLost || count > 1 || call?.plain.headersSent) {
+    socket.destroy();
+    return;
+  }
+  const id = call?.id ?? mintId();
+  const error = protocolError(failure.code);
+  endRaw(socket, error, id, forms.render(call ?? UNREAD_REQUEST, error, id));
 }
 
 function protocolError(code: string | undefined): PorticoError {

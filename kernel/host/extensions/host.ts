@@ -50,7 +50,7 @@ export class ExtensionHost<V extends Version, S extends Slot<V>, Info> {
     });
   }
 
-  /** `hook` or `plugin`. */
+  /** The word for one extension of this kind: `hook` or `plugin`. */
   get #noun(): string {
     return this.#kind.section.slice(0, -1);
   }

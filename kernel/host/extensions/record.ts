@@ -80,7 +80,7 @@ export function describe(
     reason,
     file: problem?.file,
     line: problem?.line,
-    /** `bundled`, `extra`, `managed` or `workspace`. */
+    /** The name of the root: `bundled`, `extra`, `managed` or `workspace`. */
     root: candidate.root.name as string,
     dir,
     /** The directory that this one replaces. `shadowedBy` is the one that replaces it. */

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import type { Paths } from "../../contract/index.ts";
 
 export interface Root {
-  /** `bundled` (the package's own), `extra`, `managed` (the home's), `workspace`. */
+  /** The root's name: `bundled` (the package's own), `extra`, `managed` (the home's), `workspace`. */
   name: string;
   dir: string;
   /** An extension in a root of higher rank replaces one of the same name in a lower one. */
