@@ -60,12 +60,12 @@ export class Catalog {
   }
 
   async listPrompts(): Promise<Json> {
-    const prompts = (await this.#listEntries(PROMPTS)).map(
-      ({ remote, definition: listed }, index, all) => ({
-        ...listed,
-        name: namePrompts(all)[index] ?? remote.name,
-      }),
-    );
+    const entries = await this.#listEntries(PROMPTS);
+    const names = namePrompts(entries);
+    const prompts = entries.map(({ remote, definition }, index) => ({
+      ...definition,
+      name: names[index] ?? remote.name,
+    }));
     return { prompts };
   }
 
