@@ -112,7 +112,10 @@ async function search(
   return paragraphs.length === 0 ? ownWords("(no match)") : paragraphs.join("\n\n");
 }
 
-/** Returns the main file, then the notes, last name first. Daily notes sort by date, so that the limit drops the oldest ones. */
+/**
+ * Returns the main file, then the notes, last name first. Daily notes sort by date, so that the limit drops the oldest
+ * ones.
+ */
 async function listNotes(place: GuardedPlace, signal: AbortSignal): Promise<string[]> {
   const resolved = await resolvePlace(place);
   const notes: string[] = [];

@@ -1,4 +1,7 @@
-/** Finds the directory for the files of a call: the agent's workspace, or the directory of a sandboxed session or a principal. */
+/**
+ * Finds the directory for the files of a call: the agent's workspace, or the directory of a sandboxed session or a
+ * principal.
+ */
 import { createHash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";

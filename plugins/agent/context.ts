@@ -1,4 +1,7 @@
-/** The context that the modules of this plugin share: the store, the settings of each agent, and the public form of errors. */
+/**
+ * The context that the modules of this plugin share: the store, the settings of each agent, and the public form of
+ * errors.
+ */
 import { absolutePath, type Client, type PluginContext, type Principal } from "portico";
 import type { Store } from "portico/store";
 import { errors } from "./errors.ts";

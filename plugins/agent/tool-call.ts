@@ -77,7 +77,10 @@ function isOwnWords(value: unknown): value is OwnWords {
   return typeof value === "object" && value !== null && OWN in value;
 }
 
-/** The key of a result in the form of the Model Context Protocol. It is registered globally, so that it survives reloads. */
+/**
+ * The key of a result in the form of the Model Context Protocol. It is registered globally, so that it survives
+ * reloads.
+ */
 const MCP_RESULT = Symbol.for("portico.mcpResult");
 
 /** The result of a tool of an MCP server. MCP clients get it unchanged; `toolParts` converts it for a model. */
@@ -105,7 +108,10 @@ export function mcpResultOf(value: unknown): McpResult | undefined {
   return (value as { [MCP_RESULT]?: McpResult })[MCP_RESULT];
 }
 
-/** Converts a tool's result: content parts stay as they are; other values become one text, `Done.` for none and JSON for non-strings. */
+/**
+ * Converts a tool's result: content parts stay as they are; other values become one text, `Done.` for none and JSON for
+ * non-strings.
+ */
 export function toolParts(value: unknown): ToolPart[] {
   const result = mcpResultOf(value);
   if (result !== undefined) return mcpParts(result);

@@ -1,4 +1,7 @@
-/** The types that the agent shares with webhooks, cron, polls, hooks and the dashboard. This module has no code at run time. */
+/**
+ * The types that the agent shares with webhooks, cron, polls, hooks and the dashboard. This module has no code at run
+ * time.
+ */
 import type { DeliveryTarget, StoredTarget } from "portico/deliveries";
 import type { NewItem } from "portico/store";
 import type { Principal } from "portico";
@@ -192,7 +195,9 @@ export interface TurnRequest {
   message: string;
   /** Data from outside. Each entry is fenced and follows the message. */
   untrusted?: readonly { label: string; text: string }[];
-  /** The text of `untrusted`, if `message` only says what to do with it. `message:received` shows and changes this text. */
+  /**
+   * The text of `untrusted`, if `message` only says what to do with it. `message:received` shows and changes this text.
+   */
   content?: string;
   /** Default: a separate session, `<source>:<turn id>`. Invisible characters of a name are removed. */
   session?: string;
@@ -215,13 +220,18 @@ export interface TurnRequest {
   agent?: string;
   /** Arbitrary data. The model sees it as fenced data, and the events of the turn contain it. */
   context?: Record<string, unknown>;
-  /** `announce`: the response is also posted to the main session and the event feed. A target: the end of the turn is sent to it. */
+  /**
+   * `announce`: the response is also posted to the main session and the event feed. A target: the end of the turn is
+   * sent to it.
+   */
   delivery?: "announce" | "none" | DeliveryTarget | StoredTarget;
   /** Default: `agents.defaults.timeoutMs`. */
   timeoutMs?: number;
   /** An id of your own makes the request idempotent: `turn_…`, only `[A-Za-z0-9_-]`. */
   turnId?: string;
-  /** True if `message:received` was emitted and its effects were applied. Otherwise the turn emits it when it begins. */
+  /**
+   * True if `message:received` was emitted and its effects were applied. Otherwise the turn emits it when it begins.
+   */
   received?: boolean;
 }
 
@@ -312,7 +322,10 @@ export interface TracedCall {
   decision?: "confirmed" | "denied" | "expired" | "interrupted";
 }
 
-/** An attempt at a turn that failed, or that ended with its gateway: code `shutdown` after a stop, `interrupted` after a kill. */
+/**
+ * An attempt at a turn that failed, or that ended with its gateway: code `shutdown` after a stop, `interrupted` after a
+ * kill.
+ */
 export interface FailedAttempt {
   /** The number of the attempt, from 1. */
   attempt: number;
@@ -331,7 +344,10 @@ export interface TurnReport extends TurnStatus {
   omittedSteps?: number;
   /** The ten newest attempts before the latest one, oldest first. */
   failedAttempts: FailedAttempt[];
-  /** The cost of all steps of the latest attempt, including the omitted ones, in US dollars; absent if no price is known. */
+  /**
+   * The cost of all steps of the latest attempt, including the omitted ones, in US dollars; absent if no price is
+   * known.
+   */
   cost?: number;
 }
 

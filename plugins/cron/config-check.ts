@@ -1,4 +1,6 @@
-/** Reports jobs of the configuration that could not run: invalid schedules, unknown models, and undeliverable results. */
+/**
+ * Reports jobs of the configuration that could not run: invalid schedules, unknown models, and undeliverable results.
+ */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
 import { deliveryFaults } from "portico/deliveries";
 import { targetFaults } from "portico/models";

@@ -19,7 +19,10 @@ export interface JobBody {
   maxErrors?: number;
   deleteAfterRun?: boolean;
   source: "api" | "config" | "agent";
-  /** The principal that created the job, on whose behalf it acts. Jobs of the configuration and of older versions have none. */
+  /**
+   * The principal that created the job, on whose behalf it acts. Jobs of the configuration and of older versions have
+   * none.
+   */
   principal?: Principal;
   /** The time from which `every` counts; epoch ms. */
   anchorMs: number;
@@ -114,7 +117,9 @@ export function graceOf({ body, row }: Job, slotAt: number): number {
   return Math.min(GRACE.max, Math.max(GRACE.min, interval * GRACE.share));
 }
 
-/** Returns the time from a slot to the next one; for a job that runs once, the time from its last change to the slot. */
+/**
+ * Returns the time from a slot to the next one; for a job that runs once, the time from its last change to the slot.
+ */
 function intervalAt({ body, row }: Pick<Job, "body" | "row">, slotAt: number): number {
   const { schedule } = body;
   if (schedule.kind === "every") return schedule.everyMs;

@@ -159,7 +159,9 @@ class JobEditor {
   }
 }
 
-/** Returns the due time of a changed job. It stays the same unless the change moves the dates or enables the job again. */
+/**
+ * Returns the due time of a changed job. It stays the same unless the change moves the dates or enables the job again.
+ */
 function placeChanged(
   { row, state: before }: Job,
   change: JobChange,
@@ -225,7 +227,10 @@ function isTooFarAhead({ row, body }: Job, now: number): boolean {
 /** Zones never change by more at once, except across the date line. */
 const ZONE_CHANGE_MS = 3 * 3_600_000;
 
-/** Returns the new slot of a job whose zone has new rules. A difference of more than a few hours has another cause and is ignored. */
+/**
+ * Returns the new slot of a job whose zone has new rules. A difference of more than a few hours has another cause and
+ * is ignored.
+ */
 function findMovedSlot({ row, body, state }: Job, now: number): Slot | undefined {
   if (!row.enabled || row.nextAt === null || body.schedule.kind !== "cron") return undefined;
   if (state.slotAt === undefined || state.slotAt <= now) return undefined;

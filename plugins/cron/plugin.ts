@@ -1,4 +1,6 @@
-/** Cron jobs: their schedules, payloads and histories. The plugin also provides the service `schedule`, which polls use. */
+/**
+ * Cron jobs: their schedules, payloads and histories. The plugin also provides the service `schedule`, which polls use.
+ */
 import { definePlugin, type Static } from "portico";
 import { targetsIn } from "portico/deliveries";
 import type {} from "portico/metrics";

@@ -12,7 +12,9 @@ export function createFrontDoor(
   let sessions: Promise<Sessions> | undefined;
   ctx.defer(async () => (await sessions)?.close());
 
-  /** Returns undefined if a request of a session could reach another worker or gateway, which does not have the session. */
+  /**
+   * Returns undefined if a request of a session could reach another worker or gateway, which does not have the session.
+   */
   function findSessions(): Promise<Sessions> | undefined {
     const isAlone = ctx.find("workers") === undefined && ctx.find("store")?.sharedBy !== "gateways";
     if (isAlone) sessions ??= import("./sessions.ts").then((module) => new module.Sessions());

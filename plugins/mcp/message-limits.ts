@@ -1,4 +1,6 @@
-/** Limits the messages of MCP servers. Their values are counted before the protocol's library parses and validates them. */
+/**
+ * Limits the messages of MCP servers. Their values are counted before the protocol's library parses and validates them.
+ */
 import { deserializeMessage } from "@modelcontextprotocol/sdk/shared/stdio.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
 import { exactJson, type JsonLimits } from "portico";
@@ -110,7 +112,10 @@ export class CountedLines {
     this.#chunks.push(chunk);
   }
 
-  /** Returns the next message; null until its line is complete. A message beyond the limits becomes the error of its request. */
+  /**
+   * Returns the next message; null until its line is complete. A message beyond the limits becomes the error of its
+   * request.
+   */
   readMessage(): JSONRPCMessage | null {
     if (this.#chunks.at(-1)?.includes(LINE_FEED) !== true) return null;
     const bytes = Buffer.concat(this.#chunks);

@@ -3,7 +3,10 @@ import { createHash } from "node:crypto";
 
 const NAME_CHARS = 64;
 
-/** Returns `<server>_<name>` with characters that models accept, and adds it to `usedNames`. A name that is too long or in use gets a digest. */
+/**
+ * Returns `<server>_<name>` with characters that models accept, and adds it to `usedNames`. A name that is too long or
+ * in use gets a digest.
+ */
 export function uniqueName(server: string, name: string, usedNames: Set<string>): string {
   const plain = `${server}_${name}`.replace(/[^A-Za-z0-9_-]/g, "_");
   const digest = createHash("sha256").update(name).digest("hex").slice(0, 8);

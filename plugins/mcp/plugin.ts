@@ -1,4 +1,6 @@
-/** The Model Context Protocol in both directions: our tools for MCP clients, and the tools of MCP servers for the agent. */
+/**
+ * The Model Context Protocol in both directions: our tools for MCP clients, and the tools of MCP servers for the agent.
+ */
 import { definePlugin } from "portico";
 import { wrongAtStart } from "portico/strings";
 import { errors } from "./errors.ts";

@@ -1,4 +1,7 @@
-/** Sends requests to one connected MCP server. Its responses stay unchanged: the gateway validates only the members that it reads. */
+/**
+ * Sends requests to one connected MCP server. Its responses stay unchanged: the gateway validates only the members that
+ * it reads.
+ */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import {
   ErrorCode,

@@ -224,7 +224,9 @@ interface ToolScope {
   tools: readonly Tool[];
 }
 
-/** A failed tool or invalid arguments produce a result with `isError`, so that the model that called the tool reads why. */
+/**
+ * A failed tool or invalid arguments produce a result with `isError`, so that the model that called the tool reads why.
+ */
 async function callTool(
   { name, arguments: args = {}, _meta: meta }: Json,
   { signal, notify, askClient }: Extra,

@@ -7,7 +7,10 @@ const MAX_SUBSCRIPTIONS = 1000;
 export class Subscriptions {
   readonly #subscriptions = new Map<string, () => Promise<void>>();
 
-  /** `uri` is the client's URI of the resource, `name` the server's. Returns false if the client has too many subscriptions. */
+  /**
+   * `uri` is the client's URI of the resource, `name` the server's. Returns false if the client has too many
+   * subscriptions.
+   */
   async add(uri: string, remote: Remote, name: string, notify: () => void): Promise<boolean> {
     if (this.#subscriptions.has(uri)) return true;
     if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS) return false;

@@ -1,4 +1,7 @@
-/** Validates what the schema of sources cannot express: allowed combinations of fields, and the syntax of selectors, patterns and paths. */
+/**
+ * Validates what the schema of sources cannot express: allowed combinations of fields, and the syntax of selectors,
+ * patterns and paths.
+ */
 import { errors } from "./errors.ts";
 import type { Source } from "./schema.ts";
 import { compileIgnorePatterns } from "./sources/pages/ignore.ts";

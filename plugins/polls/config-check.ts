@@ -1,4 +1,7 @@
-/** Reports polls of the configuration that could not run: invalid sources and schedules, unknown models, and undeliverable results. */
+/**
+ * Reports polls of the configuration that could not run: invalid sources and schedules, unknown models, and
+ * undeliverable results.
+ */
 import type { ConfigCheck, ConfigCheckSubject, ConfigFault } from "portico";
 import { deliveryFaults } from "portico/deliveries";
 import { targetFaults } from "portico/models";

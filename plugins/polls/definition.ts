@@ -40,7 +40,10 @@ export class PollDefinitions {
     this.#options = options;
   }
 
-  /** Converts a definition. Throws `invalid_request_error` for one that could not work. `before` is the body that it replaces. */
+  /**
+   * Converts a definition. Throws `invalid_request_error` for one that could not work. `before` is the body that it
+   * replaces.
+   */
   bodyOf(definition: ConfiguredPoll, creator: Creator, now: number, before?: PollBody): PollBody {
     const { ctx, tools } = this.#options;
     const source = this.#sourceOf(definition, before);

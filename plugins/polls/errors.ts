@@ -1,4 +1,7 @@
-/** Every error of the plugin `polls`. A failed check throws `CheckFailed` instead, whose message is stored in the poll's state. */
+/**
+ * Every error of the plugin `polls`. A failed check throws `CheckFailed` instead, whose message is stored in the poll's
+ * state.
+ */
 import { PorticoError } from "portico";
 
 const INVALID = { code: "invalid_request_error" } as const;

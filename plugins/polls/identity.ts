@@ -19,7 +19,10 @@ const shortHash = (text: string): string =>
 /** Genuine JSON is never nested more deeply. A deeper item is meant to exhaust the gateway. */
 const MAX_DEPTH = 500;
 
-/** Returns JSON with sorted keys, so that equal values have equal texts. Throws `upstream_error` for a value that is too deep. */
+/**
+ * Returns JSON with sorted keys, so that equal values have equal texts. Throws `upstream_error` for a value that is too
+ * deep.
+ */
 function canonicalize(value: unknown, depth = 0): string {
   if (depth > MAX_DEPTH) throw errors.itemTooDeep();
   if (Array.isArray(value))

@@ -141,7 +141,10 @@ export class Operations {
   }
 }
 
-/** Returns the session that the payload names. Content from outside fills in placeholders, so a template grants no session. */
+/**
+ * Returns the session that the payload names. Content from outside fills in placeholders, so a template grants no
+ * session.
+ */
 function sessionsOf({ payload }: PollBody): string[] {
   const session = payload.kind === "agentTurn" ? payload.session : undefined;
   return session === undefined || session.includes("{") ? [] : [session];

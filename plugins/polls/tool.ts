@@ -112,7 +112,10 @@ interface SourceArguments {
   url?: string;
 }
 
-/** Merges changes into a source. The other members stay, unless kind or address change, because they belonged to the previous one. */
+/**
+ * Merges changes into a source. The other members stay, unless kind or address change, because they belonged to the
+ * previous one.
+ */
 function mergeSource(changes: SourceArguments, { source }: { source?: unknown }): SourceArguments {
   const { kind, url, ...rest } = source as SourceArguments;
   const changedFields = asBody({ ...changes });

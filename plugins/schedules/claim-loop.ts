@@ -34,7 +34,10 @@ export interface ClaimLoopOptions<B> {
   shares?(): { each: number; together: number } | undefined;
   /** Returns the holder whose share an item uses; undefined if no share limits it. */
   holderOf?(item: WorkItem<B>): string | undefined;
-  /** Does the work and ends the claim in the store. An item whose claim it does not end is claimed again after its lease. */
+  /**
+   * Does the work and ends the claim in the store. An item whose claim it does not end is claimed again after its
+   * lease.
+   */
   run(claim: Claim<B>, signal: AbortSignal): Promise<void>;
 }
 

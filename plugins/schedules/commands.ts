@@ -57,7 +57,9 @@ function choose(flag: unknown, yes: string, no: string): string | undefined {
   return flag ? yes : no;
 }
 
-/** Parses the text of a schedule, in the given zone. Intervals stay text; `completeChange` can complete the other kinds. */
+/**
+ * Parses the text of a schedule, in the given zone. Intervals stay text; `completeChange` can complete the other kinds.
+ */
 export function scheduleFromText(text: string, tz?: string): GivenSchedule {
   const trimmed = text.trim();
   if (/^every\s/i.test(trimmed)) return trimmed;
@@ -141,7 +143,10 @@ export function scheduleCommands<V extends { name: string }, R, Started>(
   };
 }
 
-/** Does not derive the command from its route alone, because members that the options leave out come from the existing entry. */
+/**
+ * Does not derive the command from its route alone, because members that the options leave out come from the existing
+ * entry.
+ */
 function editCommand<V extends { name: string }>(
   options: ScheduleCommandsOptions<V, never, never>,
 ): Command {

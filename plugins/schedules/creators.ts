@@ -10,7 +10,9 @@ export function entriesOf(principal: Principal, entries: readonly EntryView[]): 
   return entries.filter((entry) => isTheirs(principal, entry));
 }
 
-/** Throws `not_found` for an entry that another principal created. The error does not even confirm that the name exists. */
+/**
+ * Throws `not_found` for an entry that another principal created. The error does not even confirm that the name exists.
+ */
 export function refuseOthersEntry(principal: Principal, noun: string, entry: EntryView): void {
   if (isTheirs(principal, entry)) return;
   throw errors.notYours({ noun });

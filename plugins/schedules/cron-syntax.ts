@@ -60,7 +60,9 @@ function normalizeItem(item: string, field: Field): string {
   return wrapAround(start, end, stepText, field) ?? item;
 }
 
-/** Lists the values of a range that wraps around the end of its field, in steps. Returns undefined for an invalid step. */
+/**
+ * Lists the values of a range that wraps around the end of its field, in steps. Returns undefined for an invalid step.
+ */
 function wrapAround(
   start: number,
   end: number,

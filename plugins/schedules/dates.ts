@@ -90,7 +90,8 @@ function toInstant(tz: string, local: number): number {
   ];
   if (local - computeOffset(tz, low) === low) return low;
   if (local - computeOffset(tz, high) === high) return high;
-  // The local time is in a gap, so a binary search finds the instant between `low` and `high` at which the offset changes.
+  // The local time is in a gap, so a binary search finds the instant between `low` and `high` at which the offset
+  // changes.
   const first = computeOffset(tz, low);
   let [from, to] = [low, high];
   while (to - from > 1_000) {
@@ -101,7 +102,10 @@ function toInstant(tz: string, local: number): number {
   return Math.floor(to / 1_000) * 1_000;
 }
 
-/** Returns whether minute and hour are fixed. Such times are converted to the zone here; for wildcards, croner follows real time. */
+/**
+ * Returns whether minute and hour are fixed. Such times are converted to the zone here; for wildcards, croner follows
+ * real time.
+ */
 function isFixed(expr: string): boolean {
   const [minute, hour] = normalizeCron(expr).split(/\s+/).slice(-5) as [string, string];
   return expr.startsWith("@") ? expr !== "@hourly" : !/[*?]/.test(minute + hour);
@@ -210,7 +214,9 @@ function parseAt(value: string | number, tz: string, now: number, param: string)
 
 const NICKNAMES = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"];
 
-/** Normalises the white space and nickname of an expression. Throws for a wrong number of fields or an unknown nickname. */
+/**
+ * Normalises the white space and nickname of an expression. Throws for a wrong number of fields or an unknown nickname.
+ */
 function normalizeExpression(text: string, param: string): string {
   const expr = text.trim().replace(/\s+/g, " ");
   if (expr.startsWith("@")) {

@@ -2,7 +2,9 @@
 import { createRequire } from "node:module";
 import { normalizeCron } from "./cron-syntax.ts";
 
-/** Converts `0 9 * * FRI-MON` to "At 09:00, Friday through Monday". Returns undefined if the library cannot describe it. */
+/**
+ * Converts `0 9 * * FRI-MON` to "At 09:00, Friday through Monday". Returns undefined if the library cannot describe it.
+ */
 export function describeCron(expr: string): string | undefined {
   const { toString: describe } = createRequire(import.meta.url)(
     "cronstrue",

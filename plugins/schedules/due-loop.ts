@@ -13,7 +13,9 @@ export interface DueWork {
   run(now: number): Promise<number>;
   /** Called shortly before an entry comes due, with the time up to which entries may be prepared. */
   foresee?(until: number): Promise<void>;
-  /** Called after the clock went back, because dates that were computed from the current time (`every`) may be too late. */
+  /**
+   * Called after the clock went back, because dates that were computed from the current time (`every`) may be too late.
+   */
   wentBack?(now: number): Promise<void>;
 }
 

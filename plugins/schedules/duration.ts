@@ -28,7 +28,10 @@ export function parseDuration(value: string | number, param?: string, minimum = 
   );
 }
 
-/** For a schema's `refuse`: returns what is wrong with a duration, as the continuation of a sentence that begins with its key. 0 is allowed. */
+/**
+ * For a schema's `refuse`: returns what is wrong with a duration, as the continuation of a sentence that begins with
+ * its key. 0 is allowed.
+ */
 export function refuseDuration(value: unknown): string | undefined {
   if (typeof value !== "string" && typeof value !== "number") return undefined;
   const ms = toMs(value);

@@ -1,4 +1,6 @@
-/** The schedules of one kind in the store: those that the configuration defines, and those that users and the agent add. */
+/**
+ * The schedules of one kind in the store: those that the configuration defines, and those that users and the agent add.
+ */
 import { randomBytes } from "node:crypto";
 import type { PorticoError } from "portico";
 import type { NewSchedule, Run, Schedule, Store } from "portico/store";
@@ -100,7 +102,9 @@ export function createScheduleEntries<G extends EnabledOrNot, E extends Schedule
   return new ScheduleEntries(options);
 }
 
-/** The operations are properties, so that a plugin can spread them beside its own and pass them on without their object. */
+/**
+ * The operations are properties, so that a plugin can spread them beside its own and pass them on without their object.
+ */
 export class ScheduleEntries<G extends EnabledOrNot, E extends ScheduleEntry> {
   readonly #options: ScheduleEntriesOptions<G, E>;
 

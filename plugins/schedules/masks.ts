@@ -30,7 +30,10 @@ export function maskedPayload(payload: PayloadSpec): PayloadSpec {
   return { ...payload, delivery: maskedRequest(payload.delivery) };
 }
 
-/** Replaces the masks in `next` by the secrets of `before`. `masked` is `before` as clients saw it. Throws 400 for a mask without a secret. */
+/**
+ * Replaces the masks in `next` by the secrets of `before`. `masked` is `before` as clients saw it. Throws 400 for a
+ * mask without a secret.
+ */
 export function restoreMaskedSecrets<T>(
   next: T,
   masked: unknown,

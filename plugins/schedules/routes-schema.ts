@@ -7,7 +7,10 @@ export interface ScheduleKind {
   noun: string;
   /** The member of the list's response, such as "jobs". */
   plural: string;
-  /** The bodies that create and change an entry. The operations validate them, because the agent's tool uses the same ones. */
+  /**
+   * The bodies that create and change an entry. The operations validate them, because the agent's tool uses the same
+   * ones.
+   */
   create: TSchema;
   change: TSchema;
   /** Members of an entry in responses, in addition to those that entries of every kind have. */

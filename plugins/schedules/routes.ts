@@ -14,7 +14,10 @@ export interface ScheduleOperations {
   runs(id: string, limit: number): Promise<unknown>;
 }
 
-/** Mounts `GET` and `POST` on `root`; `GET`, `PATCH` and `DELETE` on `root/:id`; `run`, `enable`, `disable` and `runs` below it. */
+/**
+ * Mounts `GET` and `POST` on `root`; `GET`, `PATCH` and `DELETE` on `root/:id`; `run`, `enable`, `disable` and `runs`
+ * below it.
+ */
 export function mountScheduleRoutes(
   mount: Mount,
   root: string,

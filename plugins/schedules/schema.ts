@@ -67,7 +67,10 @@ export function zoneSchema(description: string) {
 }
 
 const MAX_ZONES = 1_000;
-/** A cache, because validating a zone takes a tenth of a millisecond or more, and thousands of jobs use the same few zones. */
+/**
+ * A cache, because validating a zone takes a tenth of a millisecond or more, and thousands of jobs use the same few
+ * zones.
+ */
 const validZones = new Set<string>();
 
 export function isZone(zone: string): boolean {

@@ -10,7 +10,10 @@ declare module "portico" {
   }
 }
 
-/** A schedule. `tz` is an IANA name; default: `cron.timezone`. `at` is ISO 8601; without an offset it is local time in `tz`. */
+/**
+ * A schedule. `tz` is an IANA name; default: `cron.timezone`. `at` is ISO 8601; without an offset it is local time in
+ * `tz`.
+ */
 export type ScheduleSpec =
   | { kind: "cron"; expr: string; tz?: string }
   | { kind: "every"; everyMs: number }
@@ -36,7 +39,10 @@ export type PayloadSpec =
     }
   | { kind: "hook"; event: string; context?: Record<string, unknown> };
 
-/** A request to deliver a payload: as durable items in the transaction that takes the slot, or as an event emitted after it. */
+/**
+ * A request to deliver a payload: as durable items in the transaction that takes the slot, or as an event emitted after
+ * it.
+ */
 export interface PayloadOrder {
   payload: PayloadSpec;
   /** The source of the event or turn: `cron` or `poll`. */
@@ -69,9 +75,14 @@ export interface ScheduleTools {
   readSchedule(value: unknown, now: number, param: string): ScheduleSpec;
   /** Validates a value from outside as a payload. */
   readPayload(value: unknown, param: string): PayloadSpec;
-  /** Parses a schedule (also `"0 9 * * *"`, `"every 5m"`, an ISO date, `"in 20m"`) into its full form. Throws 400 with `param`. */
+  /**
+   * Parses a schedule (also `"0 9 * * *"`, `"every 5m"`, an ISO date, `"in 20m"`) into its full form. Throws 400 with
+   * `param`.
+   */
   parse(schedule: GivenSchedule, now: number, param?: string): ScheduleSpec;
-  /** Returns the first date after `afterMs`, in epoch ms; undefined if there is none. `every` counts from `anchorMs`. */
+  /**
+   * Returns the first date after `afterMs`, in epoch ms; undefined if there is none. `every` counts from `anchorMs`.
+   */
   next(schedule: ScheduleSpec, afterMs: number, anchorMs?: number): number | undefined;
   preview(schedule: ScheduleSpec, afterMs: number, count: number, anchorMs?: number): number[];
   describe(schedule: ScheduleSpec): string;

@@ -22,7 +22,10 @@ export function isDead(worker: string, { afterStart = false } = {}): boolean {
   return afterStart && (pid === process.pid || readStartTime(pid) === undefined);
 }
 
-/** Returns an id that differs between containers of the same name and between boots of a machine; empty if the system offers none. */
+/**
+ * Returns an id that differs between containers of the same name and between boots of a machine; empty if the system
+ * offers none.
+ */
 function readMachineId(): string {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").slice(0, 8);
@@ -32,7 +35,10 @@ function readMachineId(): string {
   }
 }
 
-/** Returns the start time of a process, which differs from that of a later process with the same id; undefined if it has ended. */
+/**
+ * Returns the start time of a process, which differs from that of a later process with the same id; undefined if it has
+ * ended.
+ */
 function readStartTime(pid: number): string | undefined {
   return beganAt(pid) || (readMachineId() === "" && isRunning(pid) ? "unknown" : undefined);
 }

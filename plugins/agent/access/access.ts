@@ -11,7 +11,10 @@ import type { Grant } from "./grants.ts";
 /** The grant from the owner's configuration, and the directory that holds the principal's files. */
 export interface AccessOptions {
   principal: Principal;
-  /** Undefined if no entry has the principal's name. The principal then has the rights that all principals of its kind have. */
+  /**
+   * Undefined if no entry has the principal's name. The principal then has the rights that all principals of its kind
+   * have.
+   */
   grant: Grant | undefined;
   /** The gateway's `state` directory. */
   stateDir: string;
@@ -28,9 +31,15 @@ export interface Access {
   readonly ownDirectory: string | undefined;
   /** The names of the workspace files that the system prompt of the principal's turns contains. */
   readonly workspaceFiles: readonly string[];
-  /** `host`: the owner's browsers, profiles and nodes; `own`: a separate browser context that reaches public addresses only. */
+  /**
+   * `host`: the owner's browsers, profiles and nodes; `own`: a separate browser context that reaches public addresses
+   * only.
+   */
   readonly browser: "host" | "own";
-  /** `configured`: the addresses that the settings allow; `public`: public addresses only, regardless of exemptions in the settings. */
+  /**
+   * `configured`: the addresses that the settings allow; `public`: public addresses only, regardless of exemptions in
+   * the settings.
+   */
   readonly network: "configured" | "public";
   /** Patterns of the sessions that the principal may list and read. */
   readonly sessions: readonly string[];
@@ -67,7 +76,10 @@ export function decideAccess({
   };
 }
 
-/** Returns the directory of a principal's files. Its name is a digest, because a principal's name may contain any characters. */
+/**
+ * Returns the directory of a principal's files. Its name is a digest, because a principal's name may contain any
+ * characters.
+ */
 export function ownDirectory(stateDir: string, principal: Principal): string {
   return join(stateDir, "principals", createHash("sha256").update(principal).digest("hex"));
 }

@@ -7,7 +7,10 @@ import {
   type PrincipalKind,
 } from "portico";
 
-/** The rights that the entry of a key, webhook, mapping or poll grants beyond those that all principals of its kind have. */
+/**
+ * The rights that the entry of a key, webhook, mapping or poll grants beyond those that all principals of its kind
+ * have.
+ */
 export interface Grant {
   /** Patterns of the names of additional tools. */
   tools?: readonly string[] | undefined;
@@ -40,7 +43,9 @@ export async function findGrant(
   return grants.length === 0 ? undefined : grants.reduce(intersectGrants);
 }
 
-/** Two entries with one name grant only what both of them grant, because a turn does not record which one started it. */
+/**
+ * Two entries with one name grant only what both of them grant, because a turn does not record which one started it.
+ */
 function intersectGrants(first: Grant, second: Grant): Grant {
   const intersect = (a: readonly string[] = [], b: readonly string[] = []) =>
     a.filter((item) => b.includes(item));

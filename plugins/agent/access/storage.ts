@@ -42,7 +42,9 @@ export class StorageQuota {
     if (kind === "files") this.#addBytes(principal, bytes);
   }
 
-  /** Returns bytes. A result above `limit` always comes from a fresh measurement, because files may have been deleted. */
+  /**
+   * Returns bytes. A result above `limit` always comes from a fresh measurement, because files may have been deleted.
+   */
   async #measureUsage(principal: Principal, limit: number): Promise<number> {
     const transcripts = await this.#options.store().sessions.bytes(principal);
     const measurement = this.#measurements.get(principal);

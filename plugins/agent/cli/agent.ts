@@ -1,4 +1,7 @@
-/** `portico agent`: a turn from the command line. It is not derived from its route, because it prints the stream as it arrives. */
+/**
+ * `portico agent`: a turn from the command line. It is not derived from its route, because it prints the stream as it
+ * arrives.
+ */
 import { type CommandIO, defineCommand } from "portico/command-line";
 
 interface End {
@@ -69,7 +72,9 @@ export default defineCommand({
   },
 });
 
-/** Prints the response as it arrives. Returns the end of the turn; undefined if the connection to the gateway was lost. */
+/**
+ * Prints the response as it arrives. Returns the end of the turn; undefined if the connection to the gateway was lost.
+ */
 async function follow(
   io: CommandIO,
   request: unknown,

@@ -18,7 +18,10 @@ export function isActive(hours: ActiveHours | undefined, at: Date): boolean {
   return start <= end ? now >= start && now < end : now >= start || now < end;
 }
 
-/** Returns the first of the beats `at`, `at + everyMs`, … that is within the active hours; `at` if there is none. Epoch ms. */
+/**
+ * Returns the first of the beats `at`, `at + everyMs`, … that is within the active hours; `at` if there is none. Epoch
+ * ms.
+ */
 export function findFirstActive(
   hours: ActiveHours | undefined,
   at: number,

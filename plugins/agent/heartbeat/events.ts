@@ -19,7 +19,10 @@ interface WakeBody {
   text: string;
   metadata?: Record<string, unknown>;
   source?: string;
-  /** The principal that caused the event. The heartbeat still runs as the owner, because it presents every event as data. */
+  /**
+   * The principal that caused the event. The heartbeat still runs as the owner, because it presents every event as
+   * data.
+   */
   principal?: Principal;
   /** Set if this is the remainder of an event that was too long for one turn. `at` is epoch ms. */
   part?: { of: string; number: number; at: number };
@@ -75,7 +78,10 @@ export async function listQueuedEvents(
   return { count, oldest };
 }
 
-/** Assigns the events that fit into `chars` characters to the turn, including those that an earlier attempt was assigned. */
+/**
+ * Assigns the events that fit into `chars` characters to the turn, including those that an earlier attempt was
+ * assigned.
+ */
 export async function takeEvents(store: Store, turnId: string, chars: number): Promise<EventBatch> {
   const maxEvents = Math.max(1, Math.floor(chars / HEAD_CHARS));
   const boundEvents = await store.drain(MAIN_SESSION, WAKE, 0, turnId);
@@ -153,7 +159,10 @@ function isNamed(principal: Principal | undefined): boolean {
   return principal !== undefined && partsOf(principal) !== undefined;
 }
 
-/** Returns the index at which a long text is split: after a line break if one is near, and never within a surrogate pair. */
+/**
+ * Returns the index at which a long text is split: after a line break if one is near, and never within a surrogate
+ * pair.
+ */
 function findCutPoint(text: string, chars: number): number {
   if (text.length <= chars) return text.length;
   const line = text.lastIndexOf("\n", chars - 1) + 1;

@@ -1,4 +1,7 @@
-/** The heartbeat: starts a turn of the main session with the queued events and HEARTBEAT.md. Without either, it calls no model. */
+/**
+ * The heartbeat: starts a turn of the main session with the queued events and HEARTBEAT.md. Without either, it calls no
+ * model.
+ */
 import { join } from "node:path";
 import { clip } from "portico/strings";
 import { newId } from "../ids.ts";
@@ -18,7 +21,9 @@ const SHORTEST_SLEEP_MS = 10;
 const LONGEST_SLEEP_MS = 3_600_000;
 /** The longest part of HEARTBEAT.md in a prompt. */
 const CHECKLIST_CHARS = 20_000;
-/** Reasons of turns that exist only for events. If no event is left, the checklist alone does not justify such a turn. */
+/**
+ * Reasons of turns that exist only for events. If no event is left, the checklist alone does not justify such a turn.
+ */
 const FOR_EVENTS = new Set(["wake", "more events"]);
 
 const PROMPT =
@@ -190,7 +195,10 @@ class MainHeartbeat implements Heartbeat {
     return { turnId: item.id };
   }
 
-  /** Returns the id of a heartbeat turn that has not begun or waits for its next attempt. It will take all events queued by then. */
+  /**
+   * Returns the id of a heartbeat turn that has not begun or waits for its next attempt. It will take all events queued
+   * by then.
+   */
   async #waitingTurn(): Promise<string | undefined> {
     const turns = await this.#store.items.list({
       kind: "turn",

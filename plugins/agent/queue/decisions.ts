@@ -11,7 +11,10 @@ import type { TurnBody } from "../turns/turn-body.ts";
 const NAMESPACE = "agent:waiting";
 const KEEP_MS = 86_400_000;
 
-/** The store writes this record together with the pause, so that waiting turns can be listed without reading the whole queue. */
+/**
+ * The store writes this record together with the pause, so that waiting turns can be listed without reading the whole
+ * queue.
+ */
 export function createWaitingMark(turnId: string, waitMs: number) {
   return { namespace: NAMESPACE, key: turnId, value: true, ttlMs: waitMs + KEEP_MS };
 }

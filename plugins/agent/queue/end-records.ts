@@ -1,4 +1,6 @@
-/** The records of a turn's end: its transcript, announcements and deliveries. The store writes them in one transaction. */
+/**
+ * The records of a turn's end: its transcript, announcements and deliveries. The store writes them in one transaction.
+ */
 import type { PluginContext, Principal } from "portico";
 import { deliveryItem } from "portico/deliveries";
 import type { Batch, Claim, NewItem, NewMessage } from "portico/store";
@@ -61,7 +63,9 @@ export function buildBatch(
   return { messages: [transcript, ...announcements], items: [...followUp, ...delivery] };
 }
 
-/** A failure is noted in the session, unless the turn is retried, its caller receives the error, or the storage is full. */
+/**
+ * A failure is noted in the session, unless the turn is retried, its caller receives the error, or the storage is full.
+ */
 export function isFailureNoted(
   body: TurnBody,
   error: { code: string },
@@ -71,7 +75,10 @@ export function isFailureNoted(
   return body.heartbeat === undefined && body.chat === undefined;
 }
 
-/** Removes the messages of a chat completion or a paused turn from the stored body, because the session contains them now. */
+/**
+ * Removes the messages of a chat completion or a paused turn from the stored body, because the session contains them
+ * now.
+ */
 export function bodyToKeep(body: TurnBody): TurnBody | undefined {
   if (body.chat === undefined && body.paused === undefined) return undefined;
   return { ...body, chat: undefined, paused: undefined };

@@ -16,7 +16,9 @@ export function principalOfTurn({
   return readPrincipal(body.principal) ?? principalOfOlderTurn(body, lane);
 }
 
-/** Returns the holder whose share of the concurrent turns a turn uses; undefined for the owner, whom no share limits. */
+/**
+ * Returns the holder whose share of the concurrent turns a turn uses; undefined for the owner, whom no share limits.
+ */
 export function holderOf(principal: Principal): string | undefined {
   return principal === "owner" ? undefined : principal;
 }

@@ -57,7 +57,9 @@ export function waitingCallsOf({ state, body }: WorkItem<TurnBody>): WaitingCall
   return waitingCalls.length === 0 ? undefined : waitingCalls;
 }
 
-/** Returns the state of a turn with its steps. The steps of a turn that has not ended come from its record in the store. */
+/**
+ * Returns the state of a turn with its steps. The steps of a turn that has not ended come from its record in the store.
+ */
 export async function reportTurn(
   { store }: Pick<AgentContext, "store">,
   item: WorkItem<TurnBody>,
@@ -93,7 +95,9 @@ export async function reportProgress(
   return sums.steps > 0 ? { ...status, ...amounts } : status;
 }
 
-/** Returns the steps of the latest attempt. If it has recorded none yet, returns those until the last pause of the turn. */
+/**
+ * Returns the steps of the latest attempt. If it has recorded none yet, returns those until the last pause of the turn.
+ */
 function stepsOf(
   { attempts, body, state }: WorkItem<TurnBody>,
   record: StepRecord | undefined,

@@ -12,7 +12,10 @@ const DEPTH = 6;
 
 /** The limits of the history with which a client can catch up. */
 const HISTORY = { count: 1000, chars: 2_000_000 };
-/** Recording continues for this long after the last client has disconnected. It costs time for every event, so it ends then. */
+/**
+ * Recording continues for this long after the last client has disconnected. It costs time for every event, so it ends
+ * then.
+ */
 const RECORDING_MS = 10 * 60_000;
 
 /** An event as a client receives it. */

@@ -17,7 +17,10 @@ interface StreamedTurn {
   start(): Promise<unknown>;
 }
 
-/** Throws before the stream begins if the turn could not be enqueued, so that the client gets an ordinary error response. */
+/**
+ * Throws before the stream begins if the turn could not be enqueued, so that the client gets an ordinary error
+ * response.
+ */
 export async function streamTurn(
   { agent, service, progress }: Deps,
   call: Call,

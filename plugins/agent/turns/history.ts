@@ -1,4 +1,7 @@
-/** Loads the history of a session. If it is too long for a model, the older part is summarised once and the summary stored. */
+/**
+ * Loads the history of a session. If it is too long for a model, the older part is summarised once and the summary
+ * stored.
+ */
 import type { Client, Logger, Principal } from "portico";
 import { clip } from "portico/strings";
 import type { ChatMessage } from "portico/provider";

@@ -1,4 +1,7 @@
-/** The loop of a turn: asks the model, calls its tools and asks again, until it responds without calls or reaches a limit. */
+/**
+ * The loop of a turn: asks the model, calls its tools and asks again, until it responds without calls or reaches a
+ * limit.
+ */
 import { createHash } from "node:crypto";
 import type { Logger, Tool } from "portico";
 import type { TracedStep, WaitingCall } from "portico/agent";
@@ -87,7 +90,8 @@ export async function runLoop(
       state.added.push({ role: "assistant", content: text });
       return resultOf(state, text, "tool_loop");
     }
-    // The pause stores the results now, so that a call that the owner confirmed never runs twice if the turn fails later.
+    // The pause stores the results now, so that a call that the owner confirmed never runs twice if the turn fails
+    // later.
     if (hasRunConfirmed) return { until: undefined, newCalls: [] };
   }
 }
@@ -203,7 +207,10 @@ async function runTraced(
   return run;
 }
 
-/** If the next call has to wait, opens all calls of the step that do, so that the owner sees them together. Returns the new ones. */
+/**
+ * If the next call has to wait, opens all calls of the step that do, so that the owner sees them together. Returns the
+ * new ones.
+ */
 function openWaiting({ confirmations, tools }: LoopOptions, open: OpenCalls): WaitingCall[] {
   const mustWait = (call: ToolCallPart | undefined) =>
     call !== undefined && tools.has(call.function?.name ?? "") && confirmations.needs(call);

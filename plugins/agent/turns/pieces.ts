@@ -1,4 +1,7 @@
-/** Groups text for handlers of `message:streaming`: text that arrives in one read, or while they are busy, becomes one piece. */
+/**
+ * Groups text for handlers of `message:streaming`: text that arrives in one read, or while they are busy, becomes one
+ * piece.
+ */
 import { setImmediate } from "node:timers/promises";
 import type { Edit } from "./sending.ts";
 

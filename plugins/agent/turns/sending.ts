@@ -1,4 +1,7 @@
-/** Lets handlers of `message:sending` and `message:streaming` change the text of a turn before the gateway stores or sends it. */
+/**
+ * Lets handlers of `message:sending` and `message:streaming` change the text of a turn before the gateway stores or
+ * sends it.
+ */
 import type { HandlerSelection } from "portico";
 import { newId } from "../ids.ts";
 import type { ChatMessage } from "portico/provider";

@@ -18,7 +18,10 @@ import {
 const NAMESPACE = "agent:steps";
 /** Changes within this time are written together. A turn that ends sooner writes none. */
 const WRITE_MS = 200;
-/** A record is kept for this long after its last change, because a turn with failed attempts may wait for the owner for days. */
+/**
+ * A record is kept for this long after its last change, because a turn with failed attempts may wait for the owner for
+ * days.
+ */
 const KEEP_MS = 7 * 86_400_000;
 /** A record keeps this many failed attempts, the newest ones. */
 const MAX_FAILED_ATTEMPTS = 10;
@@ -41,7 +44,10 @@ export async function readSteps(store: Store, turnId: string): Promise<StepRecor
   return store.kv.get<StepRecord>(NAMESPACE, turnId);
 }
 
-/** Returns the failed attempts before this one. If the record still has steps of an earlier attempt, its process was killed. */
+/**
+ * Returns the failed attempts before this one. If the record still has steps of an earlier attempt, its process was
+ * killed.
+ */
 export function listFailedAttempts(
   record: StepRecord | undefined,
   attempt: number,
@@ -169,7 +175,10 @@ export class StepRecorder {
     });
   }
 
-  /** Only logs a failure, because the record is only for display and a temporary failure of the store must not end a turn. */
+  /**
+   * Only logs a failure, because the record is only for display and a temporary failure of the store must not end a
+   * turn.
+   */
   #enqueue(work: (store: Store) => Promise<void>): Promise<void> {
     const { turnId } = this.#turn;
     this.#writing = this.#writing

@@ -9,7 +9,9 @@ const NAME_CHARS = 200;
 const ARGUMENTS_CHARS = 2_000;
 const OUTCOME_CHARS = 500;
 
-/** The approximate number of characters for the steps of a running turn in the store, and for those of a failed attempt. */
+/**
+ * The approximate number of characters for the steps of a running turn in the store, and for those of a failed attempt.
+ */
 export const RUNNING_CHARS = 200_000;
 export const FAILED_CHARS = 20_000;
 /** The approximate number of characters that a step or a call takes in addition to its texts. */

@@ -13,7 +13,10 @@ export interface TurnBody extends Omit<TurnRequest, "turnId" | "session"> {
   reply?: string | undefined;
   /** Messages of hooks in addition to the response. */
   notes?: string[];
-  /** True if the caller reads a stream. The text then goes through `message:streaming`, regardless of the gateway on which the turn runs. */
+  /**
+   * True if the caller reads a stream. The text then goes through `message:streaming`, regardless of the gateway on
+   * which the turn runs.
+   */
   stream?: boolean | undefined;
   /** Set for a chat completion of the models `agent` and `agent/<id>`. */
   chat?: ChatTurn | undefined;
@@ -42,7 +45,10 @@ interface ChatTurn {
   leaves?: boolean | undefined;
 }
 
-/** Emits `message:received` unless it was emitted before. Returns the body with the changes of handlers. Throws `blocked_by_hook` and `hook_unavailable`. */
+/**
+ * Emits `message:received` unless it was emitted before. Returns the body with the changes of handlers. Throws
+ * `blocked_by_hook` and `hook_unavailable`.
+ */
 export async function emitReceived(
   { ctx }: AgentContext,
   sessionId: string,

@@ -51,7 +51,10 @@ export interface TurnPause {
 const ignoreText: Listen = () => {};
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** The text of the result also goes to `onDelta` piece by piece, unless nobody listens or a hook must see the whole text first. */
+/**
+ * The text of the result also goes to `onDelta` piece by piece, unless nobody listens or a hook must see the whole text
+ * first.
+ */
 export async function runTurn(agent: AgentContext, input: TurnInput): Promise<TurnEnd | TurnPause> {
   const { body, model } = input;
   const prompt: ChatMessage = input.prompt ?? { role: "user", content: buildUserMessage(body) };
@@ -179,7 +182,10 @@ async function prepareSystemMessage(agent: AgentContext, input: TurnInput): Prom
   };
 }
 
-/** Marks the files in a principal's own directory as data, regardless of the hook that adds them, because outsiders wrote them. */
+/**
+ * Marks the files in a principal's own directory as data, regardless of the hook that adds them, because outsiders
+ * wrote them.
+ */
 function selectFiles({ ownDirectory }: Access, value: unknown): BootstrapFile[] {
   const files = Array.isArray(value) ? value.filter(isFile) : [];
   if (ownDirectory === undefined) return files;

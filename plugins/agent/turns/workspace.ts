@@ -33,7 +33,8 @@ export function readBootstrapFiles(
 
 /** Returns the beginning of a text file; undefined if it cannot be read. */
 export async function readText(path: string): Promise<string | undefined> {
-  // Most files do not exist. An asynchronous open would involve the thread pool only to find that out, five times per turn.
+  // Most files do not exist. An asynchronous open would involve the thread pool only to find that out, five times per
+  // turn.
   if (!existsSync(path)) return undefined;
   try {
     const file = await open(path, "r");

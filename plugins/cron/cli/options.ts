@@ -79,7 +79,10 @@ function scheduleOf({ options: values }: CommandIO): unknown {
   return tz === undefined ? undefined : { tz };
 }
 
-/** Returns whether a schedule or payload has a kind. Without one, it only holds changes of an existing part, such as `--tz` alone. */
+/**
+ * Returns whether a schedule or payload has a kind. Without one, it only holds changes of an existing part, such as
+ * `--tz` alone.
+ */
 export const hasKind = (part: unknown): boolean =>
   typeof part === "string" || (part as { kind?: string } | undefined)?.kind !== undefined;
 

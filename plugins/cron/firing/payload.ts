@@ -8,7 +8,10 @@ import {
 import type { PayloadDelivery, PayloadOrder, PayloadSpec } from "portico/schedules";
 import { errors } from "../errors.ts";
 
-/** Creates the durable items of a delivery, without writing anything. A hook has none, because its event is emitted afterwards. */
+/**
+ * Creates the durable items of a delivery, without writing anything. A hook has none, because its event is emitted
+ * afterwards.
+ */
 export function deliver(ctx: PluginContext, order: PayloadOrder): PayloadDelivery {
   const { payload, source, principal, key, metadata, untrusted = [] } = order;
   if (payload.kind === "hook") return { items: [] };

@@ -14,7 +14,10 @@ import {
 } from "../job.ts";
 import { deliver } from "./payload.ts";
 
-/** Returns the key of a slot, which is the same on every gateway and after every restart, so that a slot never starts work twice. */
+/**
+ * Returns the key of a slot, which is the same on every gateway and after every restart, so that a slot never starts
+ * work twice.
+ */
 export const createSlotKey = (id: string, slotAt: number): string =>
   `cron_${createHash("sha256").update(`${id} ${slotAt}`).digest("hex").slice(0, 20)}`;
 

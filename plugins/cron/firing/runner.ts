@@ -1,4 +1,7 @@
-/** Fires slots. A compare-and-swap takes a slot together with the work it starts, so it fires once even with several gateways. */
+/**
+ * Fires slots. A compare-and-swap takes a slot together with the work it starts, so it fires once even with several
+ * gateways.
+ */
 import { randomBytes } from "node:crypto";
 import type { PluginContext } from "portico";
 import type { CronFired } from "portico/cron";

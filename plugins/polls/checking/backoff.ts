@@ -33,7 +33,10 @@ export function backoffMs(
   );
 }
 
-/** Adds up to 10 % of jitter in either direction, so that polls created together do not stay together. `random` is a number in [0, 1). */
+/**
+ * Adds up to 10 % of jitter in either direction, so that polls created together do not stay together. `random` is a
+ * number in [0, 1).
+ */
 export function addJitter(ms: number, random: number): number {
   return Math.round(ms * (0.9 + random * 0.2));
 }

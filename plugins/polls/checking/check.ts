@@ -64,7 +64,10 @@ async function readSource(request: ReadRequest): Promise<ReadResult> {
   return (await import("../sources/http.ts")).readHttp(request);
 }
 
-/** Reads the source and compares it with the cursor. Throws `CheckFailed` or `PorticoError` if it cannot be read, which never counts as a change. */
+/**
+ * Reads the source and compares it with the cursor. Throws `CheckFailed` or `PorticoError` if it cannot be read, which
+ * never counts as a change.
+ */
 export async function check(options: CheckOptions): Promise<SourceCheck> {
   const { cursor, now } = options;
   const needsFullRead = cursor === undefined || now - cursor.fullAt >= FULL_READ_INTERVAL_MS;

@@ -51,7 +51,10 @@ export function getDefaultPayload(kind: Source["kind"]): PayloadSpec {
   return { kind: "systemEvent", text: DEFAULT_TEXTS[kind] };
 }
 
-/** Returns one delivery for each item, oldest first. If there are more than `maxItems`, the last delivery lists the rest. */
+/**
+ * Returns one delivery for each item, oldest first. If there are more than `maxItems`, the last delivery lists the
+ * rest.
+ */
 export function deliverNews(tools: ScheduleTools, news: News): PayloadDelivery[] {
   const { items, maxItems } = news;
   const singleItems = items.slice(0, items.length > maxItems ? maxItems - 1 : maxItems);
@@ -61,7 +64,10 @@ export function deliverNews(tools: ScheduleTools, news: News): PayloadDelivery[]
   return deliveries;
 }
 
-/** Returns the queue item that emits a hook payload's event. `poll:changed` is emitted for every change anyway, so it gets none. */
+/**
+ * Returns the queue item that emits a hook payload's event. `poll:changed` is emitted for every change anyway, so it
+ * gets none.
+ */
 function deliverHook(
   { pollId, principal, runId }: News,
   key: string,

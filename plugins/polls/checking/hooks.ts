@@ -1,4 +1,7 @@
-/** Emits the events of hook payloads. The store writes each as a queue item together with its check, so that a crash loses none. */
+/**
+ * Emits the events of hook payloads. The store writes each as a queue item together with its check, so that a crash
+ * loses none.
+ */
 import type { PluginContext, Principal } from "portico";
 import { type ClaimLoop, createClaimLoop } from "portico/schedules";
 import type { Claim } from "portico/store";

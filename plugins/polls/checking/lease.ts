@@ -3,7 +3,10 @@ import type { Logger } from "portico";
 import type { Store } from "portico/store";
 import { KIND, type Poll } from "../poll.ts";
 
-/** The duration of a lease, as for turns. If a gateway ends during a check, another one repeats it after this time at the latest. */
+/**
+ * The duration of a lease, as for turns. If a gateway ends during a check, another one repeats it after this time at
+ * the latest.
+ */
 const LEASE_MS = 30_000;
 
 export interface LeaseOptions {

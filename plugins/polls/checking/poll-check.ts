@@ -96,7 +96,10 @@ export class PollCheck {
     return this.#services.ctx.use("store");
   }
 
-  /** Reads, commits and announces. Returns undefined if the poll was changed in the meantime, so that nothing was written. */
+  /**
+   * Reads, commits and announces. Returns undefined if the poll was changed in the meantime, so that nothing was
+   * written.
+   */
   async run(): Promise<CheckResult | undefined> {
     const outcome = await this.#lease.during(() => this.#read());
     // The cursor has not moved, so the next start reads the source again.

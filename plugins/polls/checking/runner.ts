@@ -45,7 +45,10 @@ export class PollRunner {
     return dueRows.length;
   }
 
-  /** Checks a poll now and keeps its slot. Waits for a running check first; resolves to undefined if that takes too long. */
+  /**
+   * Checks a poll now and keeps its slot. Waits for a running check first; resolves to undefined if that takes too
+   * long.
+   */
   async runNow(find: () => Promise<Poll>): Promise<CheckResult | undefined> {
     const giveUpAt = performance.now() + MAX_WAIT_MS;
     while (!this.#options.ctx.signal.aborted && performance.now() < giveUpAt) {
@@ -64,7 +67,9 @@ export class PollRunner {
     await Promise.all(this.#active.values());
   }
 
-  /** Tries a manual check. Returns undefined if another check has the poll, or if the poll was changed during this one. */
+  /**
+   * Tries a manual check. Returns undefined if another check has the poll, or if the poll was changed during this one.
+   */
   async #tryNow(poll: Poll): Promise<CheckResult | undefined> {
     const { id, nextAt } = poll.row;
     const { leased } = poll.state;

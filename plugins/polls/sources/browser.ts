@@ -11,7 +11,10 @@ interface NavigationResult {
   status: number | null;
 }
 
-/** The guard checks the address before and after the navigation. The browser's own policy applies to everything that the page loads. */
+/**
+ * The guard checks the address before and after the navigation. The browser's own policy applies to everything that the
+ * page loads.
+ */
 export async function renderPage(
   request: ReadRequest,
 ): Promise<{ html: string; url: string; status?: number }> {

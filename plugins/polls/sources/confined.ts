@@ -9,7 +9,9 @@ export const listFileRoots = ({ paths }: PluginContext, roots: readonly string[]
   ...roots,
 ];
 
-/** Returns the real path of a requested file; undefined if it does not exist. Throws 400 for a path outside all roots. */
+/**
+ * Returns the real path of a requested file; undefined if it does not exist. Throws 400 for a path outside all roots.
+ */
 export function confinePath(roots: readonly string[], requestedPath: string): string | undefined {
   let isMissing = false;
   for (const root of roots) {

@@ -10,7 +10,10 @@ const MISSING_END: Record<Form, string> = {
   html: "</html> is missing",
 };
 
-/** Returns the format of a document and whether it is complete; undefined for other formats. `type` is its declared content type. */
+/**
+ * Returns the format of a document and whether it is complete; undefined for other formats. `type` is its declared
+ * content type.
+ */
 export async function detectEnding(text: string, type = ""): Promise<Ending | undefined> {
   const trimmed = text.trim();
   if (/^[{[]/.test(trimmed))
@@ -55,7 +58,10 @@ function isClosed(xml: string): boolean {
   );
 }
 
-/** Throws `CheckFailed` for an incomplete document if its format is declared, or if the previous version was complete in this format. */
+/**
+ * Throws `CheckFailed` for an incomplete document if its format is declared, or if the previous version was complete in
+ * this format.
+ */
 export function refuseCutOff(ending: Ending | undefined, previousForm: Form | undefined): void {
   if (
     ending === undefined ||

@@ -22,13 +22,18 @@ export interface FetchedSource {
   url: string;
   body: Buffer;
   contentType: string;
-  /** True if a length or chunks delimited the body. Otherwise, the end of the connection did, which may be premature. */
+  /**
+   * True if a length or chunks delimited the body. Otherwise, the end of the connection did, which may be premature.
+   */
   isFramed: boolean;
   status?: number;
   validators?: Validators;
 }
 
-/** Fetches a source and converts it with `read`; a 304 is `unchanged`. Throws `CheckFailed` if it cannot be fetched or read. */
+/**
+ * Fetches a source and converts it with `read`; a 304 is `unchanged`. Throws `CheckFailed` if it cannot be fetched or
+ * read.
+ */
 export async function fetchSource(
   request: ReadRequest,
   read: (fetched: FetchedSource) => SourceContent | Promise<SourceContent>,
@@ -50,7 +55,10 @@ async function renderPage(request: ReadRequest): Promise<FetchedSource> {
   };
 }
 
-/** Returns the request for a source. A body that is not a string is sent as JSON. The default method is POST with a body, else GET. */
+/**
+ * Returns the request for a source. A body that is not a string is sent as JSON. The default method is POST with a
+ * body, else GET.
+ */
 function requestOf(
   { kind, method, body, headers }: ReadRequest["source"],
   validators: Validators | undefined,
@@ -72,7 +80,10 @@ function requestOf(
 const lowerCaseNames = (headers: Record<string, string> = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
-/** Returns the response, or `unchanged` for a 304. Throws `CheckFailed` for any other status than 2xx, and for an empty body. */
+/**
+ * Returns the response, or `unchanged` for a 304. Throws `CheckFailed` for any other status than 2xx, and for an empty
+ * body.
+ */
 async function fetchBody(request: ReadRequest): Promise<FetchedSource | "unchanged"> {
   const { source, guard, validators, timeoutMs, maxBytes, signal } = request;
   const { url, kind } = source;

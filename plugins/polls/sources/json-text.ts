@@ -2,7 +2,10 @@
 import { exactJson } from "portico";
 import { CheckFailed } from "./source.ts";
 
-/** These limits allow the largest list that is compared, with a few fields per item. A larger document is meant to exhaust the gateway. */
+/**
+ * These limits allow the largest list that is compared, with a few fields per item. A larger document is meant to
+ * exhaust the gateway.
+ */
 const LIMITS = { maxValues: 400_000, maxMembers: 100_000, maxDepth: 100 };
 
 const EXCESS = {
@@ -11,7 +14,10 @@ const EXCESS = {
   maxDepth: `is nested more than ${LIMITS.maxDepth} levels deep`,
 };
 
-/** Parses JSON. Integers beyond 2^53 keep their digits. Throws `CheckFailed` for a document beyond the limits, and `SyntaxError` for invalid JSON. */
+/**
+ * Parses JSON. Integers beyond 2^53 keep their digits. Throws `CheckFailed` for a document beyond the limits, and
+ * `SyntaxError` for invalid JSON.
+ */
 export function parseDocument(text: string): unknown {
   const { broken, longIntegers } = exactJson.scan(text, LIMITS);
   if (broken !== undefined)

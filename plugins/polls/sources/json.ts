@@ -7,7 +7,9 @@ import { fetchSource } from "./fetch.ts";
 import { parseDocument } from "./json-text.ts";
 import { CheckFailed, checkItemCount, type ReadRequest, type ReadResult } from "./source.ts";
 
-/** Reads the list at the path `items` of a JSON document. Without `items`, the document is the list, or its only item. */
+/**
+ * Reads the list at the path `items` of a JSON document. Without `items`, the document is the list, or its only item.
+ */
 export function readJson(request: ReadRequest): Promise<ReadResult> {
   const { items: path, key } = request.source;
   return fetchSource(request, async ({ body, contentType }) => ({

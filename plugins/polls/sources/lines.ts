@@ -1,4 +1,7 @@
-/** Processes texts line by line, without a list of all lines, because a text of five megabytes can have five million lines. */
+/**
+ * Processes texts line by line, without a list of all lines, because a text of five megabytes can have five million
+ * lines.
+ */
 import { TimeSlices } from "../time-slices.ts";
 
 /** The number of characters that are processed between two readings of the clock. */

@@ -11,7 +11,10 @@ export type Form = "json" | "xml" | "html";
 export interface Ending {
   form: Form;
   isWhole: boolean;
-  /** True if the sender or the name declares this format. An incomplete document is then cut off regardless of its previous version. */
+  /**
+   * True if the sender or the name declares this format. An incomplete document is then cut off regardless of its
+   * previous version.
+   */
   isDeclared: boolean;
 }
 

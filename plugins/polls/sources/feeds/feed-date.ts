@@ -139,7 +139,10 @@ function zoneOffset(zone: string): number | undefined {
 }
 
 // cspell:ignore abcdefghiklm nopqrstuvwxy
-/** Returns the offset of a military zone of RFC 822 as feed readers interpret it: A is UTC−1, M UTC−12, N UTC+1, Y UTC+12; J is not a zone. */
+/**
+ * Returns the offset of a military zone of RFC 822 as feed readers interpret it: A is UTC−1, M UTC−12, N UTC+1, Y
+ * UTC+12; J is not a zone.
+ */
 function militaryOffset(letter: string): number | undefined {
   if (letter === "j") return undefined;
   const index = "abcdefghiklm".indexOf(letter);

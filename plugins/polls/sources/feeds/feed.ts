@@ -45,7 +45,9 @@ export async function parseFeed(text: string, url?: string): Promise<Item[]> {
   });
 }
 
-/** Sorts the items by date if every one has a date. Otherwise reverses their order, because feeds begin with the newest. */
+/**
+ * Sorts the items by date if every one has a date. Otherwise reverses their order, because feeds begin with the newest.
+ */
 async function sortOldestFirst(items: FeedItem[]): Promise<FeedItem[]> {
   const reversedItems = items.toReversed();
   const datedItems = await TimeSlices.map(reversedItems, (item) => ({

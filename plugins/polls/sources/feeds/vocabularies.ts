@@ -1,4 +1,7 @@
-/** Finds the vocabulary of an element: by its namespace, regardless of the prefix, or by the usual prefix if no namespace is declared. */
+/**
+ * Finds the vocabulary of an element: by its namespace, regardless of the prefix, or by the usual prefix if no
+ * namespace is declared.
+ */
 
 export type Vocabulary = "rss" | "atom" | "rdf" | "dc" | "content" | "itunes";
 

@@ -68,7 +68,8 @@ export async function parseXml(text: string): Promise<XmlElement> {
       onclosetag(_name, isImplied) {
         open.pop();
         scopes.pop();
-        // An element may be closed by the end of an outer one, but if only the end of the document closes the root, it is cut off.
+        // An element may be closed by the end of an outer one, but if only the end of the document closes the root, it
+        // is cut off.
         if (isImplied && open.length === 1) isCutOff = true;
       },
     },
@@ -150,7 +151,9 @@ function removeDoctype(xml: string): string {
   throw new CheckFailed("The feed is cut off: its document type does not end.");
 }
 
-/** Returns the index of the document type or the root element, after white space, comments and processing instructions. */
+/**
+ * Returns the index of the document type or the root element, after white space, comments and processing instructions.
+ */
 function skipProlog(xml: string): number {
   let at = 0;
   for (;;) {
@@ -173,7 +176,10 @@ function endOfMarkup(xml: string, at: number): number | undefined {
   return undefined;
 }
 
-/** Returns the children with a name, from the first of these vocabularies that has any. `undefined` stands for no namespace. */
+/**
+ * Returns the children with a name, from the first of these vocabularies that has any. `undefined` stands for no
+ * namespace.
+ */
 export function childrenOf(
   element: XmlElement | undefined,
   name: string,

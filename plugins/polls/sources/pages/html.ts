@@ -40,7 +40,10 @@ const INLINE_ELEMENTS = new Set(
   ),
 );
 
-/** Returns the visible text of the page or of the selected elements, line by line, with normalised white space and without ignored lines. */
+/**
+ * Returns the visible text of the page or of the selected elements, line by line, with normalised white space and
+ * without ignored lines.
+ */
 export async function extractPageText(
   html: string,
   options: { selector?: string; ignore?: readonly string[]; remove?: readonly string[] },

@@ -3,7 +3,9 @@ import { compilePattern } from "portico/json-schemas";
 import { errors } from "../../errors.ts";
 import { changeLines } from "../lines.ts";
 
-/** Compiles the patterns of `source.ignore`. Throws 400 for an invalid one, or one with lookaround or backreferences. */
+/**
+ * Compiles the patterns of `source.ignore`. Throws 400 for an invalid one, or one with lookaround or backreferences.
+ */
 export function compileIgnorePatterns(
   patterns: readonly string[] = [],
 ): ((line: string) => boolean)[] {

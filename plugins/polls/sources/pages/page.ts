@@ -12,7 +12,10 @@ const MAX_NODES = 100_000;
 
 /** The largest number of attributes of one tag. */
 const MAX_ATTRIBUTES = 1_000;
-/** The number of characters that are parsed between two readings of the clock. It is small, because few characters can cause much work. */
+/**
+ * The number of characters that are parsed between two readings of the clock. It is small, because few characters can
+ * cause much work.
+ */
 const CHUNK_CHARS = 2 * 1024;
 
 /**
@@ -61,7 +64,10 @@ function isLetter(code: number): boolean {
   return lowerCase >= 97 && lowerCase <= 122;
 }
 
-/** Creates a parser that counts nodes, because unclosed elements can make the parser create more elements than there are tags. */
+/**
+ * Creates a parser that counts nodes, because unclosed elements can make the parser create more elements than there are
+ * tags.
+ */
 function createParser(): Parser<Htmlparser2TreeAdapterMap> {
   let depth = 0;
   let nodes = 0;

@@ -23,7 +23,10 @@ function getLibraries(): ReturnType<typeof requireLibraries> {
 
 const isTag = (node: AnyNode): node is Element => getLibraries().isTag(node);
 
-/** The number of node accesses that a selector may make on one page. It suffices unless a selector compares all nodes with all others. */
+/**
+ * The number of node accesses that a selector may make on one page. It suffices unless a selector compares all nodes
+ * with all others.
+ */
 const LOOK_LIMITS = { any: 200_000, perNode: 100 };
 
 /** The position of an element among its siblings, from either end: among all of them, and among those with its name. */
@@ -133,7 +136,10 @@ function createMeteredAdapter(selector: string, page: Document) {
   };
 }
 
-/** Rejects selectors that the library accepts: an empty one, one that ends with a combinator, and one with an invalid formula. */
+/**
+ * Rejects selectors that the library accepts: an empty one, one that ends with a combinator, and one with an invalid
+ * formula.
+ */
 function checkAlternatives(alternatives: readonly Selector[][]): void {
   if (alternatives.length === 0) throw new Error("It is empty");
   for (const tokens of alternatives) {
@@ -148,7 +154,10 @@ function checkPseudo({ name, data }: PseudoSelector): void {
   else if (name.startsWith("nth-")) getLibraries().nthCheck(data ?? "");
 }
 
-/** Returns a function that finds the matching elements of a page in order. Throws 400 with `param: "source.selector"` for an invalid selector. */
+/**
+ * Returns a function that finds the matching elements of a page in order. Throws 400 with `param: "source.selector"`
+ * for an invalid selector.
+ */
 export function compileSelector(selector: string): (page: Document) => Element[] {
   const matcher = (page: Document) =>
     getLibraries().compile<AnyNode, Element>(selector, {
