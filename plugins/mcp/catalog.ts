@@ -185,7 +185,7 @@ export class Catalog {
       ...(await this.#listEntries(RESOURCES)),
     ];
     const entry = entries.find(
-      ({ definition: listed }) => listed["uriTemplate"] === uri || listed["uri"] === uri,
+      ({ definition }) => definition["uriTemplate"] === uri || definition["uri"] === uri,
     );
     if (entry === undefined)
       throw invalidParams(`There is no resource template ${JSON.stringify(uri)}.`);
@@ -202,20 +202,24 @@ export class Catalog {
 
 function namePrompts(entries: readonly Entry[]): string[] {
   const usedNames = new Set<string>();
-  return entries.map(({ remote, definition: listed }) =>
-    uniqueName(remote.name, String(listed["name"]), usedNames),
+  return entries.map(({ remote, definition }) =>
+    uniqueName(remote.name, String(definition["name"]), usedNames),
   );
 }
 
 /** Prefixes names with the server, and makes repeated URIs unique. `key` is the member that holds the URI. */
 function addServerNames(entries: readonly Entry[], key: "uri" | "uriTemplate"): Json[] {
   const seenUris = new Set<unknown>();
-  return entries.map(({ remote, definition: listed }) => {
-    const uri = listed[key];
+  return entries.map(({ remote, definition }) => {
+    const uri = definition[key];
     const isDuplicate = seenUris.has(uri);
     seenUris.add(uri);
-    const name = `${remote.name}_${String(listed["name"] ?? uri)}`;
-    return { ...listed, name, ...(isDuplicate ? { [key]: `${SCHEME}${remote.name}/${uri}` } : {}) };
+    const name = `${remote.name}_${String(definition["name"] ?? uri)}`;
+    return {
+      ...definition,
+      name,
+      ...(isDuplicate ? { [key]: `${SCHEME}${remote.name}/${uri}` } : {}),
+    };
   });
 }
 
@@ -223,8 +227,8 @@ function addServerNames(entries: readonly Entry[], key: "uri" | "uriTemplate"): 
  * The library compiles the server's template to a regular expression. V8 can interrupt it in time only if it has few
  * groups, so templates with more expressions match nothing.
  */
-function matchesTemplate({ definition: listed }: Entry, uri: string): boolean {
-  const { uriTemplate } = listed;
+function matchesTemplate({ definition }: Entry, uri: string): boolean {
+  const { uriTemplate } = definition;
   if (typeof uriTemplate !== "string") return false;
   if (uriTemplate.split("{").length > MAX_TEMPLATE_EXPRESSIONS) return false;
   try {

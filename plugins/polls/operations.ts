@@ -87,9 +87,9 @@ export class Operations {
 
   /** Removes the polls of a principal. A later principal of the same name must not get them. */
   async removeAllOf(principal: Principal): Promise<void> {
-    const { schedules: stored } = this.#entries;
-    for (const { row, body } of await stored.list()) {
-      if (body.createdBy === principal) await stored.remove(row.id);
+    const { schedules } = this.#entries;
+    for (const { row, body } of await schedules.list()) {
+      if (body.createdBy === principal) await schedules.remove(row.id);
     }
   }
 

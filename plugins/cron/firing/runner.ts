@@ -162,7 +162,10 @@ export class Runner {
     return item !== undefined && ["queued", "running", "held"].includes(item.state);
   }
 
-  /** Moves the job on and writes what the slot starts, in one transaction. False if another gateway took the slot. */
+  /**
+   * Moves the job to its next slot and writes the work of this one, in one transaction. Returns false if another
+   * gateway took the slot.
+   */
   async #takeSlot({ job, slotAt, now, isAhead }: DueSlot, prepared: PreparedRun): Promise<boolean> {
     const { run, delivery } = prepared;
     const { row } = job;

@@ -81,7 +81,7 @@ async function listDirectory(
     );
   const now = Date.now();
   const files = await statFiles(dir, names);
-  const recentFiles = files.filter(({ stats: facts }) => Math.abs(now - facts.mtimeMs) < settleMs);
+  const recentFiles = files.filter(({ stats }) => Math.abs(now - stats.mtimeMs) < settleMs);
   if (recentFiles.length > 0) await sleep(settleMs, undefined, { signal });
   const laterFingerprints = new Map(
     (
@@ -89,16 +89,16 @@ async function listDirectory(
         dir,
         recentFiles.map(({ name }) => name),
       )
-    ).map(({ name, stats: facts }) => [name, fingerprint(facts)]),
+    ).map(({ name, stats }) => [name, fingerprint(stats)]),
   );
   // The next check reads files that are being written now.
   const settledFiles = files.filter(
     (file) =>
       !recentFiles.includes(file) || laterFingerprints.get(file.name) === fingerprint(file.stats),
   );
-  return settledFiles.map(({ name, stats: facts }) => ({
-    value: { name, path: name, size: facts.size, modifiedAt: facts.mtime.toISOString() },
-    id: `${name} ${facts.size} ${facts.mtimeMs}`,
+  return settledFiles.map(({ name, stats }) => ({
+    value: { name, path: name, size: stats.size, modifiedAt: stats.mtime.toISOString() },
+    id: `${name} ${stats.size} ${stats.mtimeMs}`,
   }));
 }
 
