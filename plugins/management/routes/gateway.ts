@@ -3,7 +3,7 @@ import { type Management, type Mount, type PluginContext, reply } from "portico"
 import type { Notice } from "portico/command-line";
 import { type AllWorkers, mergeHooks, type WorkerStatus } from "../all-workers.ts";
 import { configNotices } from "../config/notices.ts";
-import { unheardEvents } from "../hooks/unheard.ts";
+import { findUnknownEvents } from "../hooks/unknown-events.ts";
 import { certificateNotices } from "./certificate.ts";
 import { coalesce } from "./coalesce.ts";
 import { configRoutes, gatewayRoutes } from "./routes-schema.ts";
@@ -20,7 +20,7 @@ export function mountGatewayRoutes(
     name: "gateway",
     list: async () => [...gateway.notices(), ...(await certificateNotices(gateway.url()))],
   };
-  const hooksNotice: Notice = { name: "hooks", list: async () => unheardEvents(gateway) };
+  const hooksNotice: Notice = { name: "hooks", list: async () => findUnknownEvents(gateway) };
   const configNotice: Notice = {
     name: "configuration",
     list: () => configNotices(gateway.config),

@@ -1,5 +1,6 @@
 /**
- * Self-signed certificates with their keys, most of them valid for about a century. `one` and `two` are for example names.
+ * Self-signed certificates with their keys, most of them valid for about a century. `gatewayOne` and `gatewayTwo` are for
+ * example names.
  */
 export const gatewayOne = {
   cert: `-----BEGIN CERTIFICATE-----

@@ -6,7 +6,7 @@ import { program } from "../runner/bundle.ts";
 
 const INSIDE = "PORTICO_TEST_IN_NAMESPACE";
 
-/** True if `runInside` started this process. */
+/** True if `runInNamespace` started this process. */
 export const isInNamespace = process.env[INSIDE] !== undefined;
 
 /**

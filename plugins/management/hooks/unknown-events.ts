@@ -2,7 +2,10 @@ import type { Management } from "portico";
 import { describeEvent } from "./record.ts";
 
 /** Returns a sentence for each event that an active hook handles and no plugin emits. */
-export function unheardEvents({ hooks, events }: Pick<Management, "hooks" | "events">): string[] {
+export function findUnknownEvents({
+  hooks,
+  events,
+}: Pick<Management, "hooks" | "events">): string[] {
   const declared = events();
   return hooks
     .standings() // full records of disabled hooks would double the time of a status
