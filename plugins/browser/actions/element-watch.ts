@@ -2,8 +2,8 @@
 import type { Locator } from "../drivers/playwright.ts";
 import type { Probe } from "../tab/page-scripts.ts";
 import type { Trial } from "./trial.ts";
-import { findObstacle } from "./hindrance.ts";
-import { isPresent, probeLocator } from "./looking.ts";
+import { findObstacle } from "./obstacles.ts";
+import { isPresent, probeLocator } from "./probing.ts";
 
 /** The time in ms that an obstacle (an animation, a spinner) gets to disappear, unless the caller set a timeout. */
 export const PATIENCE_MS = 1_500;

@@ -4,7 +4,7 @@ import { PorticoError } from "portico";
 import { errors } from "../errors.ts";
 import { attempt, remainingMs, pause, withTimeout } from "../deadline.ts";
 import { isGone, isTimeout } from "../failures.ts";
-import { existsAny } from "./looking.ts";
+import { existsAny } from "./probing.ts";
 import { compilePageFunction } from "./page-function.ts";
 import type { Tab } from "../tab/tab.ts";
 import type { Frame } from "../drivers/playwright.ts";

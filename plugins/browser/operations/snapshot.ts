@@ -6,7 +6,7 @@ import type { CdpSession } from "../drivers/cdp.ts";
 import { attempt, remainingMs, withTimeout } from "../deadline.ts";
 import { toPublicError, isTimeout } from "../failures.ts";
 import { findElement, NO_NEEDS } from "../actions/elements.ts";
-import { existsAny } from "../actions/looking.ts";
+import { existsAny } from "../actions/probing.ts";
 import { readAxTree } from "../snapshot/ax-tree.ts";
 import { createPageQuery, type PageAbout } from "../tab/about.ts";
 import { probeElement } from "../tab/page-scripts.ts";

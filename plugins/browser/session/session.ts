@@ -16,9 +16,9 @@ import {
   type Library,
   libraryUnavailableError,
 } from "../drivers/playwright.ts";
-import { TaskQueues } from "../turns.ts";
+import { TaskQueues } from "../task-queues.ts";
 import type { Profile } from "../profiles.ts";
-import { RequestCheck } from "./request-judge.ts";
+import { RequestCheck } from "./request-check.ts";
 import type { Tab } from "../tab/tab.ts";
 
 interface SessionDeps {
