@@ -16,7 +16,7 @@ export interface AccessEntry {
   bytes: number;
   /** True if the client disconnected or the response was cut off. */
   cut: boolean;
-  /** True for requests of a page that polls, and for files of a page: their level is `debug`. */
+  /** True for requests by which a page refreshes its data, and for files of a page: their level is `debug`. */
   isRoutine?: boolean;
   /** The name of the client key. */
   key?: string | undefined;

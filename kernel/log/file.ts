@@ -45,7 +45,7 @@ export class LogFile {
     this.#onError = onError;
   }
 
-  /** Schedules a line. Never throws. Lines that cannot be written are missing from the file. */
+  /** Writes a line soon. Never throws. Lines that cannot be written are missing from the file. */
   write(line: string): void {
     this.#pendingText += line;
     this.#scheduled ??= setTimeout(() => void this.flush(), DELAY_MS);

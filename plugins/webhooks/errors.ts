@@ -119,6 +119,11 @@ export const errors = PorticoError.table({
     code: "conflict",
     message: "The body of this delivery was not kept, so it cannot be replayed.",
   },
+  bodyIncomplete: {
+    code: "conflict",
+    message:
+      "The log does not have the whole body of this refused request, so the request cannot be replayed. Let its sender send it again.",
+  },
   targetGone: {
     code: "conflict",
     message: "The endpoint or mapping {path} no longer exists, so the delivery cannot be replayed.",

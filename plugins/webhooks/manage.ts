@@ -145,6 +145,7 @@ class Management {
     { limits }: Call,
   ): Promise<{ target: Target; request: Request }> {
     if (payload === undefined || outcome === "unauthorized") throw errors.bodyNotKept();
+    if (meta["incomplete"] === true) throw errors.bodyIncomplete();
     const { target: path = "", headers = {}, query = {} } = meta as KeptRequest;
     const { settings } = this.#options;
     const target = readTarget(`${settings().prefix}/${path}`, settings());

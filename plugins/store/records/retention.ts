@@ -40,6 +40,7 @@ async function deleteTemporarySessions(
       if (meta["temporary"] === true && (await store.sessions.delete(id))) onDeleted(id);
     const last = page.at(-1);
     if (page.length < PAGE_SIZE || !last) return;
-    cursor = last.updatedAt;
+    // The next page begins with all sessions of the last time, because this page may have ended between two of them.
+    cursor = Math.min(last.updatedAt + 1, cursor - 1);
   }
 }

@@ -69,6 +69,8 @@ interface Outcome {
   payload?: string | undefined;
   /** True if the payload is the value of the body as JSON, since its bytes are not text. */
   parsed?: boolean | undefined;
+  /** True if the payload is not the whole body, so that it cannot be replayed. */
+  incomplete?: boolean | undefined;
   status?: number;
   action?: StartedWork["action"];
   /** The placeholders without a value. */
@@ -80,7 +82,7 @@ interface Outcome {
 
 function createRow(
   incoming: IncomingRequest,
-  { outcome, itemId, payload, parsed, status, action, missing, reason, error }: Outcome,
+  { outcome, itemId, payload, parsed, incomplete, status, action, missing, reason, error }: Outcome,
 ): NewDelivery {
   const { call, target, settings, headers, query, credential, raw, plan } = incoming;
   // An unauthenticated sender gets little space on the disk.
@@ -102,6 +104,7 @@ function createRow(
       requestId: call.id,
       bytes: raw?.length ?? 0,
       parsed,
+      incomplete,
       credential: credential?.name,
       status,
       action,
@@ -156,13 +159,14 @@ export function createRefusedRow(incoming: IncomingRequest, problem: unknown): N
   const { status, code, message } = isPorticoError(problem)
     ? problem
     : { status: 500, code: "internal_error", message: "" };
-  const payload =
-    incoming.credential && incoming.raw
-      ? incoming.raw.toString("utf8", 0, REFUSED_PAYLOAD_BYTES)
-      : undefined;
+  const body = incoming.credential && incoming.raw;
+  const isWhole =
+    body === undefined ||
+    (body.length <= REFUSED_PAYLOAD_BYTES && !isBinary(incoming.headers["content-type"], body));
   return createRow(incoming, {
     outcome: selectOutcome(status),
-    payload,
+    payload: body?.toString("utf8", 0, REFUSED_PAYLOAD_BYTES),
+    incomplete: isWhole ? undefined : true,
     status,
     error: { code, message },
   });

@@ -55,6 +55,7 @@ export function createSamples(ctx: PluginContext): Samples {
       for (const send of remoteSenders) send({ mapping, sample, fits });
     },
     async catch(mapping, { any, signal, timeoutMs }) {
+      signal.throwIfAborted();
       const waiters = waitersByMapping.get(mapping) ?? new Set();
       waitersByMapping.set(mapping, waiters);
       const undo: (() => void)[] = [];

@@ -182,6 +182,24 @@ test("a delivery can be replayed: it starts once more, under a row of its own", 
   assert.is((again as Row & { replayOf?: string }).replayOf, row?.id);
 });
 
+test("a refused request is replayed only if the log has its whole body", async () => {
+  const send = async (body: unknown) => {
+    await gateway.send("/hooks/agent", body);
+    const [row] = await newest();
+    assert.is(row?.outcome, "refused");
+    return gateway.request("POST", `/webhooks/deliveries/${row?.id}/replay`);
+  };
+  // None of them has the required message.
+  const short = await send({ context: "x" });
+  assert.is(short.status, 400, "it is planned again");
+  const long = await send({ context: "x".repeat(70_000) });
+  const binary = await send(Buffer.from([0x7b, 0xff, 0x7d]));
+  for (const response of [long, binary]) {
+    assert.is(response.status, 409);
+    assert.match(((await response.json()) as any).error.message, "not have the whole body");
+  }
+});
+
 test("a dry run shows mapping, words and session, and starts nothing", async () => {
   const before = (await newest("?limit=1000")).length;
   const turns = (await gateway.json("GET", "/turns?limit=1000")).turns.length;
