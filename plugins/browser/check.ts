@@ -8,15 +8,16 @@ const check: HealthCheck = async ({ config, env, paths, gateway }) => {
     enabled?: boolean;
     executablePath?: string;
   };
-  if (enabled === false) return [{ level: "ok", message: "switched off by browser.enabled" }];
+  if (enabled === false)
+    return [{ level: "ok", message: "switched off: browser.enabled is false" }];
   try {
     const executable = await findBrowser(executablePath, process.platform, env);
     if (hasLibrary(paths.package, env)) return [{ level: "ok", message: executable }];
-    const remedy = "Run `npm install playwright-core` in the directory of the package.";
+    const remedy = "Run `npm install playwright-core` in Portico's package directory.";
     return [
       {
         level: "warning",
-        message: `${executable}; without playwright-core only some of the routes work`,
+        message: `${executable}; without playwright-core, only some of the browser routes work`,
         remedy,
       },
     ];

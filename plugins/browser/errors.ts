@@ -35,11 +35,11 @@ export const errors = PorticoError.table({
   },
 
   // errors of any operation
-  timedOut: { ...TIMEOUT, message: "{what} did not end within {ms} ms." },
-  timedOutBecause: { ...TIMEOUT, message: "{what} did not end in time: {reason}" },
+  timedOut: { ...TIMEOUT, message: "{what} did not finish within {ms} ms." },
+  timedOutBecause: { ...TIMEOUT, message: "{what} did not finish in time: {reason}" },
   pageSilent: {
     ...TIMEOUT,
-    message: "{what} did not end within {ms} ms: the page does not respond.",
+    message: "{what} did not finish within {ms} ms: the page does not respond.",
   },
   failedBecause: { ...FAILED, message: "{what} failed: {reason}" },
   interruptedByNavigation: {
@@ -50,13 +50,14 @@ export const errors = PorticoError.table({
   tabEnded: {
     ...NO_TAB,
     message:
-      "{what} ended because the tab was closed or crashed. List the tabs (GET /tabs) or open one.",
+      "{what} was interrupted because the tab was closed or crashed. List the tabs (GET /tabs) or open one.",
   },
   browserGone: {
     ...NOT_RUNNING,
-    message: "{what} ended because the browser has exited. Start it again with POST /start.",
+    message:
+      "{what} was interrupted because the browser has exited. Start the browser again with POST /start.",
   },
-  workerSilent: { ...TIMEOUT, message: "The browser did not answer in time. Try again." },
+  workerSilent: { ...TIMEOUT, message: "The browser did not respond in time. Try again." },
   diskFull: {
     code: "storage_full",
     message: "The disk of the gateway is full. Free some space and try again.",
@@ -71,17 +72,17 @@ export const errors = PorticoError.table({
   executableInvalid: {
     ...UNAVAILABLE,
     message:
-      "browser.executablePath names no file that can be run. Correct it, or remove it so that the gateway looks for a browser.",
+      "browser.executablePath is not an executable file. Correct the path, or remove the setting so that the gateway looks for a browser.",
   },
   runsInOtherMode: {
     ...CONFLICT,
     message:
-      "The browser is already running {how}. Stop it first with POST /stop, or leave headless out.",
+      "The browser is already running {how}. Stop it first with POST /stop, or leave out `headless`.",
   },
   noDisplay: {
     ...FAILED,
     message:
-      "A browser with a window needs a display, and the gateway has none. Leave headless out, or start the gateway with DISPLAY or WAYLAND_DISPLAY set.",
+      "A browser with a window needs a display, and the gateway has none. Leave out `headless`, or start the gateway with DISPLAY or WAYLAND_DISPLAY set.",
   },
   noBrowserFound: {
     ...UNAVAILABLE,
@@ -113,7 +114,10 @@ export const errors = PorticoError.table({
     ...NOT_RUNNING,
     message: "The browser's debugging socket refused the connection.",
   },
-  endpointStatus: { ...NOT_RUNNING, message: "The browser at {address} answered {status}.{hint}" },
+  endpointStatus: {
+    ...NOT_RUNNING,
+    message: "The browser at {address} responded with {status}.{hint}",
+  },
   noDebuggingSocket: {
     ...NOT_RUNNING,
     message:
@@ -121,7 +125,7 @@ export const errors = PorticoError.table({
   },
   endpointSilent: {
     ...TIMEOUT,
-    message: "The browser at {address} did not answer within {ms} ms.",
+    message: "The browser at {address} did not respond within {ms} ms.",
   },
   endpointNoBrowser: {
     ...NOT_RUNNING,
@@ -130,7 +134,7 @@ export const errors = PorticoError.table({
   },
   endpointUnreachable: {
     ...NOT_RUNNING,
-    message: "No browser answers at {address}. Start one there, or correct the profile's cdpUrl.",
+    message: "No browser responds at {address}. Start one there, or correct the profile's cdpUrl.",
   },
   noWindow: { ...NOT_RUNNING, message: "The browser shows no window that can be controlled." },
   notRunning: {
@@ -147,7 +151,7 @@ export const errors = PorticoError.table({
   debuggingTokenWrong: {
     ...UNAUTHORIZED,
     message:
-      "The token is missing or wrong. Send the gateway's token as a bearer token, as the password of any user, or as ?token=.",
+      "The token is missing or wrong. Send the gateway's token as a bearer token, as the password of any user name, or as ?token=.",
   },
   stillStarting: { ...NOT_RUNNING, message: "The browser is starting. Try again in a moment." },
   otherBrowser: {
@@ -163,7 +167,7 @@ export const errors = PorticoError.table({
   relayTokenWrong: {
     ...UNAUTHORIZED,
     message:
-      "The token is missing or wrong. 'portico browser extension pair' prints the right token and its port.",
+      "The token is missing or wrong. 'portico browser extension pair' prints the right token and port.",
   },
   extensionOnly: {
     ...FORBIDDEN_ORIGIN,
@@ -173,11 +177,12 @@ export const errors = PorticoError.table({
   nothingAttached: {
     ...NOT_RUNNING,
     message:
-      "No tab is attached to the extension relay: click the extension's icon on a tab. (Where it is not installed yet: 'portico browser extension path', then 'portico browser extension pair'.)",
+      "No tab is attached to the extension relay: click the extension's icon on a tab. If the extension is not installed yet, run 'portico browser extension path' and then 'portico browser extension pair'.",
   },
   otherExtension: {
     ...CONFLICT,
-    message: "Another browser's extension is connected to this gateway. Detach its tabs first.",
+    message:
+      "Another browser's extension is connected to this gateway. Detach that browser's tabs first.",
   },
   otherClient: {
     ...CONFLICT,
@@ -186,7 +191,7 @@ export const errors = PorticoError.table({
   },
   otherClientBusy: {
     ...CONFLICT,
-    message: "Another client controls the relay's tabs. Stop it first (POST /stop).",
+    message: "Another client controls the relay's tabs. Stop that client first (POST /stop).",
   },
 
   // profiles
@@ -197,23 +202,23 @@ export const errors = PorticoError.table({
       "There is no browser profile {profile}. The profiles are: {known}. Create a profile with POST /profiles/create.",
   },
   profileExists: { ...CONFLICT, message: "There is already a browser profile {profile}." },
-  badProfileName: { ...INVALID, message: "{name} cannot be a profile's name: {rule}." },
-  remoteWithoutUrl: { ...INVALID, message: "A remote profile needs cdpUrl." },
-  badCdpUrl: { ...INVALID, message: "cdpUrl is not a URL." },
+  badProfileName: { ...INVALID, message: "{name} cannot be a profile's name. Write {rule}." },
+  remoteWithoutUrl: { ...INVALID, message: "A remote profile needs `cdpUrl`." },
+  badCdpUrl: { ...INVALID, message: "`cdpUrl` is not a URL." },
   managedWithUrl: {
     ...INVALID,
-    message: "A managed profile has no cdpUrl. Leave out cdpUrl, or driver.",
+    message: "A managed profile cannot have `cdpUrl`. Leave out either `cdpUrl` or `driver`.",
   },
-  managedOnly: { ...INVALID, message: "Only a managed profile can have {field}." },
+  managedOnly: { ...INVALID, message: "Only a managed profile can have `{field}`." },
   profileConfigured: {
     ...CONFLICT,
     message:
-      "Profile {profile} is defined in the configuration (browser.profiles). Remove it there. POST /reset-profile discards its data.",
+      "Profile {profile} is defined in the configuration (browser.profiles). Remove it there. To discard only its data, use POST /reset-profile.",
   },
   profileBuiltIn: {
     ...CONFLICT,
     message:
-      "Profile {profile} is built in and cannot be deleted. POST /reset-profile discards its data.",
+      "Profile {profile} is built in and cannot be deleted. To discard its data, use POST /reset-profile.",
   },
   nothingToReset: {
     ...INVALID,
@@ -221,33 +226,33 @@ export const errors = PorticoError.table({
   },
   toolsPort: {
     ...INVALID,
-    message: "Other tools expect their browser on port {port}. Set another cdpPort.",
+    message: "Port {port} is where other tools look for their own browser. Set another `cdpPort`.",
   },
   toolsPortOfProfile: {
     ...CONFLICT,
     message:
-      "Other tools expect their browser on port {port}. Set another cdpPort for profile {profile}.",
+      "Port {port} is where other tools look for their own browser. Set another `cdpPort` for profile {profile}.",
   },
   portInUse: {
     ...CONFLICT,
     message:
-      "Port {port} (cdpPort of profile {profile}) is in use by another program. Free it or set another one.",
+      "Port {port} (`cdpPort` of profile {profile}) is in use by another program. Free the port, or set another `cdpPort`.",
   },
   noProfilePort: {
     ...CONFLICT,
-    message: "No debugging port is free in {first}–{last}. Stop or delete a profile.",
+    message: "No debugging port from {first} to {last} is free. Stop or delete a profile.",
   },
 
   // sandboxed sessions and targets
   sandboxWithoutProfiles: {
     ...INVALID,
     message:
-      "A sandbox has one browser and no profiles, so this action is not available there. Pass target=host where that is allowed.",
+      "A sandbox has one browser and no profiles, so this action is not available in a sandbox. Pass `target=host` if that is allowed.",
   },
   sandboxProfileNamed: {
     ...INVALID,
     message:
-      "A sandbox has one browser and no profiles: leave profile out. Profiles belong to the host. A sandboxed session may pass target=host where {key} is true.",
+      "A sandbox has one browser and no profiles: leave out `profile`. To use a profile of the host, pass `target=host`, which {key} must allow.",
   },
   sandboxesBusy: {
     code: "service_unavailable",
@@ -257,22 +262,22 @@ export const errors = PorticoError.table({
   },
   noSandboxPort: {
     ...CONFLICT,
-    message: "No debugging port is free in {first}–{last}. Stop a browser.",
+    message: "No debugging port from {first} to {last} is free. Stop a browser.",
   },
   hostNotAllowed: {
     ...FORBIDDEN,
     message:
-      "This session is sandboxed and has a browser of its own: leave target out to use that. To allow the host's browser, set {key} to true.",
+      "This session is sandboxed and has a browser of its own: leave out `target` to use it. To allow the host's browser, set {key} to true.",
   },
   ownerOnly: {
     ...FORBIDDEN,
     message:
-      "The browsers of the host and of nodes are for the owner alone. Leave target out: this session has a browser of its own.",
+      "Only the owner can use the browsers of the host and of nodes. Leave out `target`: this session has a browser of its own.",
   },
   nodesOff: {
     code: "node_unavailable",
     status: 503,
-    message: "Node hosts are not available: the nodes plugin is off.",
+    message: "Browsers on nodes are not available, because the nodes plugin is off.",
   },
 
   // tabs
@@ -307,7 +312,7 @@ export const errors = PorticoError.table({
   pageSlow: {
     ...TIMEOUT,
     message:
-      'The page did not load within {ms} ms. It may still be loading: take a snapshot (GET /snapshot), or navigate with waitUntil "commit".',
+      'The page did not load within {ms} ms. It may still be loading: take a snapshot (GET /snapshot), or navigate with `waitUntil` "commit".',
   },
   addressIsDownload: {
     ...FAILED,
@@ -335,12 +340,13 @@ export const errors = PorticoError.table({
     message:
       "The element with ref {ref} ({element}) is no longer on the page. Take a new snapshot.{hint}",
   },
-  badSelector: { ...INVALID, message: "{param} is not a selector that the browser understands." },
-  nothingMatches: { ...INVALID, message: "No {what} matches {param}." },
-  notAFrame: { ...INVALID, message: "frame must be an iframe, but this is {tag}." },
+  badSelector: { ...INVALID, message: "`{param}` is not a selector that the browser understands." },
+  nothingMatches: { ...INVALID, message: "No {what} matches `{param}`." },
+  notAFrame: { ...INVALID, message: "`frame` must select an iframe, but it selects {tag}." },
   labelsWithoutRefs: {
     ...INVALID,
-    message: "labels needs refs, but format=aria has none. Leave one of them out.",
+    message:
+      "`labels` needs refs, which `format=aria` does not have. Leave out `labels` or `format`.",
   },
   snapshotOfUnresponsivePage: {
     ...TIMEOUT,
@@ -349,26 +355,26 @@ export const errors = PorticoError.table({
   snapshotOfLargePage: {
     ...TIMEOUT,
     message:
-      'The snapshot was not ready within {ms} ms: the page has {elements} elements. Narrow it with selector ("main", "#results"), or allow more with timeoutMs.',
+      'The snapshot was not ready within {ms} ms: the page has {elements} elements. Limit the snapshot with `selector` ("main", "#results"), or allow more time with `timeoutMs`.',
   },
 
   // actions
-  kindMissing: { ...INVALID, message: "kind is missing. {hint}" },
+  kindMissing: { ...INVALID, message: "`kind` is missing. {hint}" },
   unknownKind: { ...INVALID, message: "{kind} is not a kind of action. {hint}" },
   selectorInAction: {
     ...INVALID,
     message:
-      "selector is not supported in actions: CSS selectors break when a page changes and can hit the wrong element. Take a snapshot and pass the ref of the element.",
+      "`selector` is not supported in actions: CSS selectors break when a page changes and can match the wrong element. Take a snapshot and pass the ref of the element.",
   },
-  badSnapshotMode: { ...INVALID, message: 'snapshot must be "efficient" or "ai".' },
+  badSnapshotMode: { ...INVALID, message: '`snapshot` must be "efficient" or "ai".' },
   nestedBatch: { ...INVALID, message: "A batch cannot contain another batch." },
   evaluateDisabled: {
     code: "evaluate_disabled",
     status: 403,
     message: "{what} is turned off: browser.evaluateEnabled is false.",
   },
-  notJavaScript: { ...INVALID, message: "{param} is not JavaScript: {reason}." },
-  resultTooLarge: { ...FAILED, message: "The result of fn is too large. Return less data." },
+  notJavaScript: { ...INVALID, message: "`{param}` is not JavaScript: {reason}." },
+  resultTooLarge: { ...FAILED, message: "The result of `fn` is too large. Return less data." },
   elementHindered: { ...FAILED, message: "{what} failed: the {element} {reason}." },
   valueOfWrongKind: {
     ...FAILED,
@@ -382,7 +388,7 @@ export const errors = PorticoError.table({
   clickWithoutPlace: {
     ...INVALID,
     message:
-      "click needs a ref, or x and y, or all three (then x and y count from the corner of the element).",
+      "`click` needs `ref`, or `x` and `y`, or all three. With `ref`, `x` and `y` are relative to the element's top left corner.",
   },
   placeOutside: {
     ...FAILED,
@@ -392,7 +398,7 @@ export const errors = PorticoError.table({
   dragOntoItself: {
     ...INVALID,
     message:
-      "startRef and endRef name the same element. Name the element to drag, and the one to drop it on.",
+      "`startRef` and `endRef` name the same element. Pass the element to drag as `startRef`, and the element to drop it on as `endRef`.",
   },
   dragGoalHidden: { ...FAILED, message: "The drag failed: the element to drop on is not visible." },
   highlightHidden: {
@@ -407,20 +413,20 @@ export const errors = PorticoError.table({
   },
   fieldStaysEmpty: {
     ...FAILED,
-    message: "Typing failed: the field is still empty. The page does not accept this text there.",
+    message: "Typing failed: the field is still empty, because the page does not accept this text.",
   },
   fieldKeepsText: {
     ...FAILED,
     message:
-      "Typing failed: the field keeps its old text, or a part of it. Click into it, then press Control+A and Delete before you type.",
+      "Typing failed: all or part of the field's old text is still there. Click into the field, then press Control+A and Delete before you type.",
   },
   nothingFocused: {
     ...FAILED,
-    message: "Typing failed: no text field has focus. Click into a field first, or pass its ref.",
+    message: "Typing failed: no text field has focus. Click into a field first, or pass its `ref`.",
   },
   notAKey: {
     ...INVALID,
-    message: "{key} is not a key. Write Enter, Tab, ArrowDown, a, or Control+A.",
+    message: "{key} is not a key. Use a name such as Enter, Tab, ArrowDown, a or Control+A.",
   },
   boxNeedsBoolean: {
     ...INVALID,
@@ -428,23 +434,23 @@ export const errors = PorticoError.table({
   },
   textAcceptsOneValue: {
     ...INVALID,
-    message: "Only a list accepts several values. This field accepts one text.",
+    message: "This field accepts only one text. Only a list accepts several values.",
   },
   listAcceptsOneValue: {
     ...FAILED,
-    message: "The list accepts only one value, but the action has {count}.",
+    message: "The list accepts only one value, but the action contains {count}.",
   },
 
   // waiting
   nothingToWaitFor: {
     ...INVALID,
-    message: "wait needs one of text, textGone, url, loadState, fn, timeMs.",
+    message: "`wait` needs one of `text`, `textGone`, `url`, `loadState`, `fn` and `timeMs`.",
   },
   textNotShown: { ...TIMEOUT, message: "The text {text} did not appear within {ms} ms." },
   textNotGone: { ...TIMEOUT, message: "The text {text} did not disappear within {ms} ms." },
   waitTimedOut: {
     ...TIMEOUT,
-    message: "The wait of {ms} ms for {condition} has ended without success.",
+    message: "The wait for {condition} timed out after {ms} ms.",
   },
 
   // files: uploads, downloads, and the paths that callers name
@@ -453,7 +459,7 @@ export const errors = PorticoError.table({
   pathTooLong: {
     ...INVALID,
     message:
-      "The path is too long. A name in it may have at most {nameBytes} bytes, and the whole path {pathBytes}.",
+      "The path is too long. Each name in it may have at most {nameBytes} bytes, and the path as a whole at most {pathBytes}.",
   },
   pathOutside: {
     ...INVALID,
@@ -471,8 +477,8 @@ export const errors = PorticoError.table({
     ...INVALID,
     message: "The path already exists, but it is not a regular file.",
   },
-  pathProtected: { ...INVALID, message: "Nothing may be written there: {reason}." },
-  fileMissing: { ...INVALID, message: "There is no such file in that directory." },
+  pathProtected: { ...INVALID, message: "Files must not be written to this path: {reason}." },
+  fileMissing: { ...INVALID, message: "There is no such file in the allowed directory." },
   fileUnreadable: { ...INVALID, message: "The file cannot be read." },
   fileNotRegular: { ...INVALID, message: "Only regular files are accepted." },
   fileWithLinks: {
@@ -502,16 +508,20 @@ export const errors = PorticoError.table({
   },
 
   // screenshots, traces and the page's activity
-  fullPageWithRef: { ...INVALID, message: "fullPage and ref exclude each other." },
-  qualityWithPng: { ...INVALID, message: "quality can only be used with type jpeg." },
+  fullPageWithRef: {
+    ...INVALID,
+    message: "`fullPage` and `ref` cannot be combined. Leave out one of the two fields.",
+  },
+  qualityWithPng: { ...INVALID, message: "`quality` can only be used with `type=jpeg`." },
   badPaper: {
     ...INVALID,
     message: "{format} is not a paper size. Use A0 to A6, Letter, Legal, Tabloid or Ledger.",
   },
-  badLevel: { ...INVALID, message: "level must be one of debug, info, warning, error." },
+  badLevel: { ...INVALID, message: "`level` must be debug, info, warning or error." },
   bodyTooLarge: {
     ...FAILED,
-    message: "The body has {bytes} bytes, more than can be read here. Use POST /download.",
+    message:
+      "The response body has {bytes} bytes, which is too large to be read here. Use POST /download.",
   },
   traceRunning: {
     code: "trace_running",
@@ -527,9 +537,9 @@ export const errors = PorticoError.table({
   // cookies and storage
   cookieWithoutPlace: {
     ...INVALID,
-    message: "cookie needs url or domain, because the tab shows no web page.",
+    message: "`cookie` needs `url` or `domain`, because the tab shows no web page.",
   },
-  cookieWithBoth: { ...INVALID, message: "cookie takes url or domain, not both." },
+  cookieWithBoth: { ...INVALID, message: "`cookie` can have `url` or `domain`, but not both." },
   cookieRefused: { ...INVALID, message: "The browser refused the cookie: {reason}" },
   noWebStorage: {
     ...FAILED,
@@ -540,7 +550,7 @@ export const errors = PorticoError.table({
   stateOverRelay: {
     ...NOT_IMPLEMENTED,
     message:
-      "The cookies and storage of a person's own browser are neither saved nor replaced through the relay. Use a managed profile.",
+      "The cookies and storage of a person's own browser can neither be saved nor replaced through the relay. Use a managed profile.",
   },
   stateRefused: { ...INVALID, message: "The browser refused the state: {reason}" },
   stateTooLarge: { ...INVALID, message: "The file is larger than {bytes} bytes." },
@@ -557,12 +567,13 @@ export const errors = PorticoError.table({
   overrideRefused: { ...INVALID, message: "The browser refused the value: {reason}" },
   headersMissing: {
     ...INVALID,
-    message: "headers is missing. Send an object of names and values, or clear: true.",
+    message: "`headers` is missing. Send an object of names and values, or `clear: true`.",
   },
   badHeaderName: { ...INVALID, message: "{name} is not a valid header name." },
   connectionHeader: {
     ...INVALID,
-    message: "The header {name} belongs to the connection and cannot be set.",
+    message:
+      "The header {name} is set by the browser for each connection and cannot be overridden.",
   },
   badHeaderValue: {
     ...INVALID,
@@ -570,25 +581,25 @@ export const errors = PorticoError.table({
   },
   credentialsMissing: {
     ...INVALID,
-    message: "username or password is missing. Send both, or clear: true.",
+    message: "`username` or `password` is missing. Send both, or `clear: true`.",
   },
   positionMissing: {
     ...INVALID,
-    message: "latitude or longitude is missing. Send both, or clear: true.",
+    message: "`latitude` or `longitude` is missing. Send both, or `clear: true`.",
   },
-  badOrigin: { ...INVALID, message: "origin must be like https://example.com." },
+  badOrigin: { ...INVALID, message: "`origin` must have the form https://example.com." },
   permissionsMissing: {
     ...INVALID,
     message:
-      "permissions is missing. Send a list (clipboard-read, notifications, camera, …), or clear: true.",
+      "`permissions` is missing. Send a list (clipboard-read, notifications, camera, …), or `clear: true`.",
   },
   colorSchemeMissing: {
     ...INVALID,
-    message: "colorScheme is missing. Send light, dark, no-preference or none.",
+    message: "`colorScheme` is missing. Send light, dark, no-preference or none.",
   },
   timezoneMissing: {
     ...INVALID,
-    message: "timezoneId is missing. Send a time zone such as Europe/Berlin, or clear: true.",
+    message: "`timezoneId` is missing. Send a time zone such as Europe/Berlin, or `clear: true`.",
   },
   unknownTimezone: {
     ...INVALID,
@@ -601,7 +612,7 @@ export const errors = PorticoError.table({
   },
   localeMissing: {
     ...INVALID,
-    message: "locale is missing. Send a locale such as de-DE, or clear: true.",
+    message: "`locale` is missing. Send a locale such as de-DE, or `clear: true`.",
   },
   unknownLocale: {
     ...INVALID,
@@ -613,7 +624,7 @@ export const errors = PorticoError.table({
   },
   deviceMissing: {
     ...INVALID,
-    message: "name is missing. Send the name of a device, such as iPhone 14, or clear: true.",
+    message: "`name` is missing. Send the name of a device, such as iPhone 14, or `clear: true`.",
   },
   unknownDevice: { ...INVALID, message: "There is no device {device}.{hint}" },
 });

@@ -4,7 +4,7 @@ import type { Events, PluginContext, PluginDefinition } from "portico";
 export const events: PluginDefinition["events"] = {
   "browser:navigated": {
     mode: "notify",
-    description: "A controlled tab shows another page.",
+    description: "A controlled tab navigated to another page.",
     sample: {
       profile: "portico",
       targetId: "9F1C0B7E4C0D4B6E8A5D2F3B1C7E9A60",

@@ -10,7 +10,7 @@ export const COLOR = { pattern: "^#[0-9a-fA-F]{6}$", expected: "a colour like #3
 /** The pattern of a profile's name, which is also the name of its directory. */
 export const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,62}$/i;
 export const PROFILE_NAME_RULE =
-  "letters, digits, '-' and '_' only, at most 63, beginning with a letter or digit";
+  "a letter or digit, followed only by letters, digits, '-' and '_' (at most 63 characters in all)";
 
 const color = Type.String({
   ...COLOR,
@@ -18,7 +18,7 @@ const color = Type.String({
 });
 
 const LAUNCH_ARGUMENT_RULE =
-  "a switch (--lang=de) that opens no port, bypasses no proxy, reads or writes no file and removes no protection";
+  "a switch such as --lang=de, but none that opens a port, bypasses the proxy, reads or writes files, runs programs or removes a protection";
 
 /** Launch settings of managed profiles. */
 export const LaunchSettings = {
@@ -28,13 +28,13 @@ export const LaunchSettings = {
       format: "uri",
       expected: "an http, https or socks5 address",
       description:
-        "The address of the upstream proxy of the gateway's filtering proxy; it may contain credentials.",
+        "The address of the proxy to which the gateway's filtering proxy forwards its traffic. The address may contain credentials.",
     }),
   ),
   userAgent: optional(
     Type.String({
       pattern: "^[\\x20-\\x7e]+$",
-      expected: "one line of ASCII",
+      expected: "a single line of printable ASCII characters",
       maxLength: 1000,
       description: "The user agent to send instead of the browser's own.",
     }),
@@ -64,7 +64,8 @@ export const ProfileConfig = Type.Object(
     cdpUrl: optional(
       Type.String({
         ...SOCKET_ADDRESS,
-        description: "The address of a browser that runs elsewhere; it may contain credentials.",
+        description:
+          "The address of a browser that runs elsewhere. The address may contain credentials.",
       }),
     ),
     color: optional(color),
@@ -95,11 +96,12 @@ export const BrowserConfig = Type.Object(
         hostnameAllowlist: Type.Array(Type.String(), {
           default: [],
           description:
-            "If this list is not empty, only these hosts can be opened: a name, or *.d for the subdomains of d.",
+            "If this list is not empty, only these hosts can be opened. An entry is a host name, or *.example.com for all subdomains of example.com.",
         }),
         allowedHostnames: Type.Array(Type.String(), {
           default: [],
-          description: "Host names that may be private even if the policy allows only public ones.",
+          description:
+            "Host names that may resolve to private addresses even if the policy otherwise allows only public ones.",
         }),
       },
       { default: {}, additionalProperties: false },
@@ -107,14 +109,14 @@ export const BrowserConfig = Type.Object(
     cdpUrl: optional(
       Type.String({
         ...SOCKET_ADDRESS,
-        description: "The older form of profiles.<name>.cdpUrl, for a single profile.",
+        description: "The older form of profiles.<name>.cdpUrl, which applies to a single profile.",
       }),
     ),
     remoteCdpTimeoutMs: timerMs({
       default: 1500,
       minimum: 50,
       description:
-        "The timeout of requests for /json/version of a remote browser, in milliseconds.",
+        "The timeout of the request for a remote browser's /json/version, in milliseconds.",
     }),
     remoteCdpHandshakeTimeoutMs: timerMs({
       default: 3000,
@@ -141,13 +143,14 @@ export const BrowserConfig = Type.Object(
     ),
     evaluateEnabled: Type.Boolean({
       default: true,
-      description: "Whether `evaluate` and the field `fn` of `wait` are allowed.",
+      description:
+        "Whether the action `evaluate`, and the field `fn` of the action `wait`, are allowed.",
     }),
     maxTabs: Type.Integer({
       default: 50,
       minimum: 1,
       description:
-        "The largest number of open tabs. The gateway closes additional windows as they open.",
+        "The maximum number of open tabs. Above it, the gateway closes new windows as they open.",
     }),
     maxDownloadBytes: Type.Integer({ default: 1_073_741_824, minimum: 1 }),
     launchTimeoutMs: timerMs({ default: 30_000, minimum: 1000 }),

@@ -11,12 +11,12 @@ export const errors = PorticoError.table({
   otherProtocol: {
     ...VERSION_MISMATCH,
     message:
-      "This gateway (Portico {version}) uses version {own} of the node protocol, the node uses version {theirs}. Update the older of the two.",
+      "This gateway (Portico {version}) uses version {own} of the node protocol, but the node uses version {theirs}. Update the gateway or the node, whichever is older.",
   },
   badNodeName: {
     ...INVALID,
     message:
-      "The name of a node must begin with a letter or digit, and may hold only letters, digits, spaces and . _ - (at most 63 characters).",
+      "The name of a node must begin with a letter or digit, and may contain only letters, digits, spaces and . _ - (at most 63 characters).",
   },
   badIdentity: { ...INVALID, message: "The header {header} is missing or malformed." },
   nameInUse: {
@@ -27,7 +27,7 @@ export const errors = PorticoError.table({
   // the gateway looks for a node
   nodesOff: {
     ...UNAVAILABLE,
-    message: "Nodes are switched off. To use one, set gateway.nodes.browser.mode to auto.",
+    message: "Nodes are switched off. To use a node, set gateway.nodes.browser.mode to auto.",
   },
   noNode: {
     ...UNAVAILABLE,
@@ -37,7 +37,7 @@ export const errors = PorticoError.table({
   noNodeAnyMore: {
     ...UNAVAILABLE,
     message:
-      "No node is connected any more. The last ones were: {names}. A node reconnects automatically while 'portico node' runs on its machine.",
+      "No node is connected any more. The nodes connected most recently were: {names}. A node reconnects automatically while 'portico node' runs on its machine.",
   },
   nodeNotConnected: {
     ...UNAVAILABLE,
@@ -47,25 +47,28 @@ export const errors = PorticoError.table({
   nodeWithoutBrowser: {
     ...UNAVAILABLE,
     message:
-      "Node {name} offers no browser: nodeHost.browserProxy.enabled or browser.enabled is off on its machine.",
+      "Node {name} offers no browser: nodeHost.browserProxy.enabled or browser.enabled is false in the node's configuration.",
   },
 
   // a request to a node, as the gateway sees it
   connectionEnded: {
     ...UNAVAILABLE,
     message:
-      "The connection to node {name} ended before it answered. The node reconnects automatically. Try again in a moment.",
+      "The connection to node {name} ended before the node responded. The node reconnects automatically. Try again in a moment.",
   },
   tooManyRequests: {
     ...UNAVAILABLE,
     message: "Node {name} has {count} unanswered requests. Try again later.",
   },
-  noAnswer: { code: "timeout", message: "Node {name} did not answer within {ms} ms." },
+  noAnswer: { code: "timeout", message: "Node {name} did not respond within {ms} ms." },
   uploadStalled: {
     code: "timeout",
-    message: "Node {name} accepted no part of a file for {ms} ms.",
+    message: "Node {name} stopped receiving a file: it accepted no data for {ms} ms.",
   },
-  downloadStalled: { code: "timeout", message: "Node {name} sent no part of a file for {ms} ms." },
+  downloadStalled: {
+    code: "timeout",
+    message: "Node {name} stopped sending a file: no data arrived for {ms} ms.",
+  },
   badAnswer: {
     ...UNAVAILABLE,
     message: "The node sent a response that does not belong to the request.",
@@ -73,30 +76,33 @@ export const errors = PorticoError.table({
   answerFileTooLarge: {
     code: "action_failed",
     message:
-      "The node's file has {bytes} bytes. At most {limit} are accepted (gateway.nodes.maxFileBytes).",
+      "The node's file has {bytes} bytes, but at most {limit} are accepted (gateway.nodes.maxFileBytes).",
   },
   tooManyFiles: { ...INVALID, message: "A request may have at most {limit} files." },
   uploadTooLarge: {
     ...INVALID,
     message:
-      "The file has {bytes} bytes. At most {limit} may be sent (gateway.nodes.maxFileBytes).",
+      "The file has {bytes} bytes, but at most {limit} may be sent (gateway.nodes.maxFileBytes).",
   },
 
   // a request, as the node sees it
   browserOff: {
     ...UNAVAILABLE,
     message:
-      "This node offers no browser: nodeHost.browserProxy.enabled is false in its configuration.",
+      "This node offers no browser: nodeHost.browserProxy.enabled is false in the node's configuration.",
   },
-  receivedFileTooLarge: { ...INVALID, message: "A file has more than {limit} bytes." },
+  receivedFileTooLarge: {
+    ...INVALID,
+    message: "A file has more than {limit} bytes, which is the maximum.",
+  },
   filesStalled: { code: "timeout", message: "The files of the request did not arrive." },
   wrongFileSize: {
     ...UNAVAILABLE,
-    message: "A file arrived with a size that differs from the announced one.",
+    message: "The size of a file that arrived differs from its announced size.",
   },
   answerTooLarge: {
     code: "action_failed",
-    message: "The response has {bytes} bytes. A node may send at most {limit}.",
+    message: "The response has {bytes} bytes, but a node may send at most {limit}.",
   },
 
   // `portico node` connects to its gateway
@@ -113,10 +119,10 @@ export const errors = PorticoError.table({
   unusableNodeName: {
     ...INVALID,
     message:
-      "{name} cannot be the name of a node. It must begin with a letter or digit, and may hold only letters, digits, spaces and . _ - (at most 63 characters). Choose another with --name.",
+      "{name} cannot be the name of a node. A name must begin with a letter or digit, and may contain only letters, digits, spaces and . _ - (at most 63 characters). Choose another name with --name.",
   },
   /** The gateway's response to the upgrade request. Its details hold the `Refusal` that `explain` in host.ts reads. */
-  refused: { code: "refused", message: "The gateway answered {status}." },
+  refused: { code: "refused", message: "The gateway responded with {status}." },
   gatewayUnreachable: {
     ...UNAVAILABLE,
     message: "No gateway can be reached at {gateway} ({reason}).{hint}",
@@ -129,7 +135,7 @@ export const errors = PorticoError.table({
   tokenRefused: {
     code: "unauthorized",
     message:
-      "The gateway at {gateway} refuses the token. Use the one in its configuration (gateway.auth.token).",
+      "The gateway at {gateway} refuses the token. Use the token in the gateway's configuration (gateway.auth.token).",
   },
   versionRefused: {
     ...VERSION_MISMATCH,

@@ -19,13 +19,13 @@ export const NodesConfig = Type.Object(
       default: 5000,
       minimum: 100,
       description:
-        "How often the gateway checks the connection of a node, in milliseconds. A node that is silent for more than two and a half times as long counts as disconnected.",
+        "The interval at which the gateway checks the connection of a node, in milliseconds. A node that is silent for more than 2.5 intervals counts as disconnected.",
     }),
     maxFileBytes: Type.Integer({
       default: 1_073_741_824,
       minimum: 1,
       description:
-        "The largest size of a file that the gateway accepts from a node or sends to one, in bytes.",
+        "The maximum size of a file that the gateway accepts from a node or sends to a node, in bytes.",
     }),
   },
   { default: {} },
@@ -37,11 +37,15 @@ export const NodeHostConfig = Type.Object(
     gateway: Type.Optional(
       Type.String({
         ...SOCKET_ADDRESS,
-        description: "The gateway's address, for `portico node`.",
+        description: "The address of the gateway to which `portico node` connects.",
       }),
     ),
     token: Type.Optional(
-      Type.String({ minLength: 1, secret: true, description: "The gateway's token." }),
+      Type.String({
+        minLength: 1,
+        secret: true,
+        description: "The token of the gateway to which `portico node` connects.",
+      }),
     ),
     name: Type.Optional(
       Type.String({ description: "The name of this node on the gateway. Default: the host name." }),
@@ -59,7 +63,7 @@ export const NodeHostConfig = Type.Object(
   {
     default: {},
     description:
-      "Settings of this machine as a node, whose browser a gateway on another machine uses.",
+      "Settings for running this machine as a node, so that a gateway on another machine can use its browser.",
   },
 );
 

@@ -115,7 +115,7 @@ export interface Chunk {
 }
 
 export function unpackChunk(frame: Buffer): Chunk {
-  if (frame.length < 6) throw new Error("a binary frame without its header");
+  if (frame.length < 6) throw new Error("a binary frame is too short for its header");
   return { id: frame.readUInt32BE(0), stream: frame.readUInt16BE(4), content: frame.subarray(6) };
 }
 

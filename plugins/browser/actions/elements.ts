@@ -255,7 +255,7 @@ const WRONG_KIND =
 
 const NOT_A_SELECT = /not a <?select/i;
 const CUSTOM_LIST_HINT =
-  "it is not a <select>, because the page draws its own list. Click the element, take a snapshot, and click the option.";
+  "it is not a <select>: the page draws the list itself. Click the element, take a snapshot, and click the option.";
 
 async function explainFailure(
   trial: Trial,

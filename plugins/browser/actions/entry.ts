@@ -19,7 +19,7 @@ const FORMS: Readonly<Record<string, string>> = {
   "datetime-local": "2026-01-31T12:30",
   month: "2026-01",
   number: "a number",
-  range: "a number within its bounds and steps",
+  range: "a number between the field's min and max that fits its step",
   time: "12:30",
   week: "2026-W05",
 };

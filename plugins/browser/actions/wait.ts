@@ -93,7 +93,7 @@ async function waitForFunction(
     }
   };
   do {
-    const evaluation = withTimeout(remainingMs(start, timeoutMs), "The wait for fn", evaluate());
+    const evaluation = withTimeout(remainingMs(start, timeoutMs), "The wait for `fn`", evaluate());
     const isTrue = await evaluation.catch((error: unknown) => {
       if (isTimeout(error)) return false;
       throw error;
@@ -101,7 +101,7 @@ async function waitForFunction(
     if (isTrue) return;
     await pause(40);
   } while (Date.now() - start < timeoutMs);
-  throw errors.waitTimedOut({ ms: timeoutMs, condition: "fn to become true" });
+  throw errors.waitTimedOut({ ms: timeoutMs, condition: "`fn` to become true" });
 }
 
 async function elapse({ signal }: Tab, ms: number): Promise<void> {

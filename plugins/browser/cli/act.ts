@@ -39,7 +39,7 @@ function action(name: string, { kind = name, ...definition }: Action): Command {
     options: {
       ...definition.options,
       snapshot: {
-        ...flag("Also print a fresh efficient snapshot"),
+        ...flag("Also print a new snapshot in efficient mode"),
         read: (isSet: boolean) => (isSet ? "efficient" : undefined),
       },
       ...TAB,
@@ -48,14 +48,17 @@ function action(name: string, { kind = name, ...definition }: Action): Command {
   });
 }
 
-const typingOptions = { submit: flag("Press Enter afterwards"), slowly: flag("Type key by key") };
+const typingOptions = {
+  submit: flag("Press Enter afterwards"),
+  slowly: flag("Type one key at a time"),
+};
 
 const click = action("click", {
   summary: "Click an element, or a position on the page",
   args: [{ ...REF, optional: true }],
   options: {
     x: number("The distance from the left edge of the element, or of the page", "PX"),
-    y: number("The distance from the top edge", "PX"),
+    y: number("The distance from the top edge of the element, or of the page", "PX"),
     double: { ...flag("Double-click"), member: "doubleClick" },
     button: {
       type: "string",
@@ -79,7 +82,10 @@ const drag = action("drag", {
     { name: "to", member: "endRef" },
   ],
   options: {
-    hold: { ...number("How long to hold the element before moving it", "MS"), member: "holdMs" },
+    hold: {
+      ...number("How many milliseconds to hold the element before moving it", "MS"),
+      member: "holdMs",
+    },
   },
 });
 
@@ -108,7 +114,7 @@ const batch = action("batch", {
   options: {
     actions: jsonOption("actions", 'The actions, as a JSON list of {"kind", …}'),
     "keep-going": {
-      ...flag("Continue after an action that fails"),
+      ...flag("Continue after a failed action"),
       member: "stopOnError",
       read: (isSet: boolean) => (isSet ? false : undefined),
     },
@@ -117,7 +123,7 @@ const batch = action("batch", {
 
 const upload = browserCommand("POST /hooks/file-chooser", {
   name: "upload",
-  summary: "Upload files to a page: into an input, or into the next file chooser",
+  summary: "Upload files to a page, with a file input or the next file chooser",
   args: [
     {
       name: "files",
@@ -131,7 +137,7 @@ const upload = browserCommand("POST /hooks/file-chooser", {
 
 const dialog = browserCommand("POST /hooks/dialog", {
   name: "dialog",
-  summary: "Set in advance how the next dialog is answered",
+  summary: "Set how the next dialog will be answered",
   options: {
     ...TAB,
     accept: flag("Accept the dialog"),

@@ -49,7 +49,8 @@ const createProfile = browserCommand("POST /profiles/create", {
     driver: { description: "The driver (default: managed, or remote with --cdp-url)" },
     proxy: {
       value: "URL",
-      description: "For a managed profile: the upstream proxy of the gateway's filtering proxy",
+      description:
+        "For a managed profile: the proxy to which the gateway's filtering proxy forwards its traffic",
     },
     "user-agent": {
       member: "userAgent",
@@ -167,5 +168,5 @@ function profileTable({ profiles: all }: { profiles: ProfileView[] }, io: Comman
 }
 
 function trashLine({ trashed }: Trashed): string {
-  return trashed === null ? "The profile had no data." : `Its data is in ${trashed} now.`;
+  return trashed === null ? "The profile had no data." : `The profile's data is now in ${trashed}.`;
 }

@@ -23,8 +23,8 @@ export const extensionCommand: Command = defineCommand({
   name: "extension",
   summary: "Set up the extension that lets the agent control tabs of your own browser",
   description:
-    "Load the directory as an unpacked extension (chrome://extensions, developer mode), enter the port and the token on its " +
-    "options page, and click its icon on a tab. A second click detaches the tab.",
+    "Load the directory as an unpacked extension (chrome://extensions, developer mode), enter the port and the token on the " +
+    "extension's options page, and click its icon on a tab. A second click detaches the tab.",
   examples: ["portico browser extension path", "portico browser extension pair"],
   commands: [path, pair],
 });

@@ -85,18 +85,18 @@ const saveState = browserCommand("POST /state/save", {
 
 const loadState = browserCommand("POST /state/load", {
   name: "load",
-  summary: "Replace cookies and storage with those of a saved file",
+  summary: "Replace cookies and storage with those in a saved file",
   args: [{ name: "path", description: "The name of the saved file, relative to <tmp>/portico" }],
 });
 
 const offline = browserCommand("POST /set/offline", {
   name: "offline",
-  summary: "Take the browser offline or online",
+  summary: "Switch the browser offline or online",
   args: [
     {
       name: "state",
       member: "offline",
-      description: "on (the browser is offline) or off",
+      description: "on: the browser is offline; off: it is online",
       read: readSwitch,
     },
   ],
@@ -115,7 +115,7 @@ const headers = browserCommand("POST /set/headers", {
 
 const credentials = browserCommand("POST /set/credentials", {
   name: "credentials",
-  summary: "Set the user name and the password for HTTP authentication",
+  summary: "Set the user name and password for HTTP authentication",
   args: [
     { name: "user", member: "username", optional: true },
     { name: "password", optional: true },
@@ -202,7 +202,8 @@ export const stateCommands: Command[] = [
   },
   {
     name: "set",
-    summary: "Change emulation settings, which last until they are cleared or the browser stops",
+    summary:
+      "Change emulation settings, which stay active until you clear them or the browser stops",
     commands: [
       offline,
       headers,

@@ -80,10 +80,10 @@ export const data = {
     response: WithPath,
   }),
   "POST /response/body": declare({
-    summary: "Read the body of a response from an address",
+    summary: "Read the body of the response from an address",
     fields: {
       url: Filled,
-      maxChars: count("The largest number of characters"),
+      maxChars: count("The maximum number of characters"),
       next: flag("Wait for the next response instead of reading an earlier one"),
     },
     what: "Reading the response",
@@ -133,7 +133,7 @@ export const data = {
     response: withOk({ cookies: Type.Integer(), origins: Type.Integer() }),
   }),
   "POST /set/offline": declare({
-    summary: "Take the browser offline or online",
+    summary: "Switch the browser offline or online",
     fields: { offline: Type.Boolean() },
     what: "Setting the offline mode",
   }),

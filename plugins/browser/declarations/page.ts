@@ -17,7 +17,7 @@ import {
 /** The response is JSON with a path, or the image itself if the caller accepts images. */
 const Picture: ResponseDeclarations = {
   200: {
-    description: "The image, or the path of its file.",
+    description: "The image, or the path of the image file.",
     content: {
       "application/json": OfTab,
       "image/png": Type.Unsafe({ type: "string", format: "binary" }),
@@ -34,7 +34,8 @@ export const page = {
     fields: {
       format: optional(
         choice(["ai", "aria"], {
-          description: "The format: ai (default) has refs; aria is the bare accessibility tree",
+          description:
+            "The format: ai (default), which has refs, or aria, the accessibility tree without refs",
         }),
       ),
       mode: optional(
@@ -42,16 +43,16 @@ export const page = {
           description: "efficient: a short snapshot with interactive elements only",
         }),
       ),
-      interactive: flag("Show a flat list of the elements that can be operated"),
-      compact: flag("Leave out nodes that only group others"),
+      interactive: flag("Show only interactive elements, as a flat list"),
+      compact: flag("Leave out nodes that only group other nodes"),
       depth: optional(
-        Type.Integer({ minimum: 0, maximum: 1000, description: "The largest number of levels" }),
+        Type.Integer({ minimum: 0, maximum: 1000, description: "The maximum number of levels" }),
       ),
       selector: filled("Show only the subtree of the first element that matches"),
       frame: element("Show only the iframe with this ref or CSS selector"),
       labels: flag("Also take a screenshot with the refs drawn on it"),
-      limit: count("The largest number of nodes"),
-      maxChars: count("The largest number of characters"),
+      limit: count("The maximum number of nodes"),
+      maxChars: count("The maximum number of characters"),
       diff: flag("Show only what changed since the last snapshot"),
     },
     what: "The snapshot",
@@ -100,7 +101,7 @@ export const page = {
     fields: {
       paths: Type.Array(Filled, { minItems: 1, maxItems: 50 }),
       ref: element(
-        "The file input, or the element that opens the chooser (default: the next chooser that opens)",
+        "The file input, or the element that opens the file chooser (default: the next file chooser that opens)",
       ),
     },
     what: "Preparing the upload",

@@ -133,19 +133,19 @@ function explainExit(stderr: string, code: number | null): string {
     return "it refuses to run as root with its sandbox: run the gateway as another user, or set browser.noSandbox to true.";
   }
   if (/No usable sandbox|SUID sandbox|namespace/i.test(stderr)) {
-    return "this system gives it no sandbox: allow user namespaces, or set browser.noSandbox to true.";
+    return "this system does not let it create a sandbox: allow user namespaces, or set browser.noSandbox to true.";
   }
   if (/Missing X server|\$DISPLAY|ozone|cannot open display/i.test(stderr)) {
     return "there is no display: set browser.headless to true.";
   }
   if (/No space left|ENOSPC/i.test(stderr)) return "the disk is full.";
   if (/Opening in existing browser session|profile appears to be in use/i.test(stderr)) {
-    return "its user data directory is in use by another browser: close that one first.";
+    return "its user data directory is in use by another browser: close that browser first.";
   }
   if (/Socket path too long/i.test(stderr)) {
-    return "the name of the temporary directory is too long for its socket: start the gateway with a shorter TMPDIR.";
+    return "the path of the temporary directory is too long for the browser's socket: start the gateway with a shorter TMPDIR.";
   }
-  return `it ended with code ${code ?? "none"} before it could be reached.`;
+  return `it exited with code ${code ?? "none"} before the gateway could connect to it.`;
 }
 
 /** Starts the browser and waits until it responds. */

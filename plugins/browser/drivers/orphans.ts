@@ -21,7 +21,7 @@ export async function endOrphans(dir: string, log: Logger): Promise<void> {
       if (wasRunning)
         log.warn(
           { profile: name },
-          "a browser of an earlier run was still running and was stopped",
+          "a browser that an earlier run of the gateway had left running was stopped",
         );
     }),
   );

@@ -80,7 +80,7 @@ export async function loadLibrary(): Promise<Library> {
 /** Creates the error for a missing library. `still` says what works without it. */
 export function libraryUnavailableError({
   cause,
-  still = "ARIA snapshots (format=aria) and basic screenshots work without it.",
+  still = "ARIA snapshots (`format=aria`) and basic screenshots work without this library.",
 }: {
   cause?: unknown;
   still?: string;

@@ -9,7 +9,7 @@ const WEB_STORES =
 export function findRefusal(url) {
   if (WEB_STORES.test(url)) return "pages of the web store cannot be attached.";
   if (ALLOWED_URL.test(url)) return undefined;
-  return "only http, https and about:blank pages can be attached, not pages of the browser or of extensions.";
+  return "only http, https and about:blank pages can be attached, not the pages of the browser itself or of extensions.";
 }
 
 /**

@@ -1,7 +1,7 @@
 // Shows the state of a tab on the icon. The browser resets the icon at each navigation, so it is set again then.
 
 const BADGES = {
-  on: { text: "ON", color: "#2e7d32", title: "Portico controls this tab. Click to release it." },
+  on: { text: "ON", color: "#2e7d32", title: "Portico controls this tab. Click to detach it." },
   waiting: { text: "…", color: "#b26a00", title: "Portico: waiting for the gateway" },
   refused: { text: "!", color: "#c62828", title: "Portico" },
   off: { text: "", color: "#2e7d32", title: "Portico: click to let the agent control this tab" },

@@ -23,7 +23,7 @@ form.addEventListener("submit", async (event) => {
   showStatus("", "Saved. Contacting the gateway …");
   try {
     await checkPairing(settings);
-    showStatus("good", "Saved and paired: click the icon on a tab.");
+    showStatus("good", "Saved and paired. To attach a tab, click the extension's icon on it.");
   } catch (error) {
     showStatus("bad", `Saved. ${error.message}`);
   }

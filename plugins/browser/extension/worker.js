@@ -87,7 +87,7 @@ async function attachTab(tabId, url) {
     await showBadge(
       tabId,
       "refused",
-      "not paired yet: enter the port and the token in the options.",
+      "not paired yet: enter the port and the token in the extension's options.",
     );
     return chrome.runtime.openOptionsPage();
   }

@@ -98,7 +98,7 @@ export async function readResponseBody(op: Op, input: ResponseBodyInput): Promis
   const tab = await getReadableTab(op, input.targetId, input.timeoutMs);
   const start = Date.now();
   const { timeoutMs = BODY_TIMEOUT_MS, maxChars = DEFAULT_BODY_CHARS } = input;
-  const what = `Waiting for a response of ${input.url.slice(0, 200)}`;
+  const what = `Waiting for a response from ${input.url.slice(0, 200)}`;
   const matches = createUrlMatcher(input.url);
   const earlierResponse = input.next ? undefined : tab.watch.lastResponse(matches);
   const read = (response: Response) => readBody(response, maxChars, remainingMs(start, timeoutMs));

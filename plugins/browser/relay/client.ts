@@ -249,7 +249,9 @@ export class CdpClient {
         return {};
     }
     if (domainOf(method) === "Storage") return this.#executeStorageCommand(method, params);
-    throw new Error(`${method} is not possible in a person's own browser, through its extension.`);
+    throw new Error(
+      `${method} is not possible in a person's own browser, which is controlled through the extension.`,
+    );
   }
 
   /** Sends a storage command to any tab: cookies belong to the whole browser. */

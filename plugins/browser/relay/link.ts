@@ -121,7 +121,7 @@ export class ExtensionLink {
     });
     socket.on("close", () => {
       clearInterval(this.#pingTimer);
-      const interrupted = new Error("The extension was interrupted by its browser: try again.");
+      const interrupted = new Error("The browser interrupted the extension. Try again.");
       for (const [id, { isAccepted, isRepeatable }] of this.#pending)
         this.#removePending(id)?.reject(
           isAccepted && !isRepeatable ? interrupted : new NotAcceptedError(),
@@ -138,7 +138,7 @@ export class ExtensionLink {
     const id = ++this.#id;
     return new Promise<T>((resolve, reject) => {
       const onTimeout = (): void =>
-        this.#removePending(id)?.reject(new Error("The extension did not answer in time."));
+        this.#removePending(id)?.reject(new Error("The extension did not respond in time."));
       this.#pending.set(id, {
         isAccepted: false,
         isRepeatable: isRepeatable(request),

@@ -53,7 +53,7 @@ export async function prepareRelay(op: Op, path: string): Promise<void> {
   const needsNoTab = subject === "browser" || subject === "profiles";
   if (!op.deps.libraryPresent() && subject === "page") {
     throw libraryUnavailableError({
-      still: "Without it, the tabs of the extension relay can only be listed.",
+      still: "Without this library, the tabs of the extension relay can only be listed.",
     });
   }
   if (relay === undefined) return;

@@ -71,7 +71,10 @@ export class OpenTabs {
     const newRegistration = this.#add(page, isExisting)
       .catch((error: unknown) => {
         if (!isGone(error))
-          log.warn({ err: error, profile: profile.name }, "a tab could not be taken over");
+          log.warn(
+            { err: error, profile: profile.name },
+            "the gateway could not take control of a tab",
+          );
         return undefined;
       })
       .finally(() => setTimeout(() => this.#registrations.delete(page), 0));

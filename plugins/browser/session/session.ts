@@ -239,7 +239,7 @@ export class Session {
     await running.attachment
       .release()
       .catch((error: unknown) =>
-        this.#deps.log.warn({ err: error }, "the browser did not end cleanly"),
+        this.#deps.log.warn({ err: error }, "the browser did not shut down cleanly"),
       );
     await rm(join(this.profile.dir, "artifacts"), { recursive: true, force: true }).catch(() => {});
   }

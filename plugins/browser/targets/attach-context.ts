@@ -22,7 +22,7 @@ export async function attachContext(
   if (group === undefined)
     deps.log.warn(
       { profile: profile.name },
-      "the browser's process cannot be identified on this system: its egress proxy serves every process of this machine",
+      "the browser's process cannot be identified on this system, so the browser's egress proxy accepts connections from every process on this machine",
     );
   const proxy = await startEgressProxy({
     guard: deps.guard,

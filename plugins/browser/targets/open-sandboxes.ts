@@ -22,7 +22,10 @@ export function openSandboxes(
   const dir = join(ctx.paths.state, SANDBOX_DIR);
   const removal = existsSync(dir) ? removeLeftovers(dir) : Promise.resolve();
   const cleanup = removal.catch((error: unknown) =>
-    ctx.log.warn({ err: error }, "sandboxes of an earlier run could not be removed"),
+    ctx.log.warn(
+      { err: error },
+      "sandboxes that an earlier run of the gateway left could not be removed",
+    ),
   );
   const end = async (sessionKey: string): Promise<void> => (await sandboxes)?.end(sessionKey);
   // A session for a single turn ends with it. Other sessions end when they are reset or deleted, and their sandboxes

@@ -5,9 +5,9 @@ export default defineCommand({
   name: "node",
   summary: "Offer this machine's browser to a gateway on another machine",
   description:
-    "Runs in the foreground, with its own home, configuration and browser profiles. It connects to the gateway, and\n" +
-    "reconnects whenever the connection ends. --token takes the gateway's token; PORTICO_TOKEN or nodeHost.token keep\n" +
-    "the token off the command line.",
+    "The node runs in the foreground, with its own home directory, configuration and browser profiles. It connects to the\n" +
+    "gateway, and reconnects whenever the connection ends. Pass the gateway's token with --token or, to keep it off the\n" +
+    "command line, in PORTICO_TOKEN or nodeHost.token.",
   options: {
     gateway: {
       type: "string",

@@ -29,7 +29,7 @@ const list = commandFor<{ nodes: NodeStatus[] }>("GET /nodes", nodesRoute, {
 
 export default defineCommand({
   name: "nodes",
-  summary: "List the nodes: machines whose browsers the gateway uses",
+  summary: "List the nodes, which are machines whose browsers the gateway uses",
   description:
     "A node is a machine on which 'portico node' runs. The gateway uses the browser of the node instead of a local browser.",
   commands: [list],

@@ -28,7 +28,7 @@ function problemOf(
   mode: "auto" | "off",
   nodes: readonly NodeStatus[],
 ): string | undefined {
-  if (mode === "off") return "it names a node, but gateway.nodes.browser.mode is off";
+  if (mode === "off") return "the profile names a node, but gateway.nodes.browser.mode is off";
   const node = nodes.find((node) => node.name === name);
   if (node?.state !== "connected") {
     const lastSeen = node === undefined ? "" : ` (last seen ${node.lastSeen})`;
@@ -36,5 +36,5 @@ function problemOf(
   }
   return node.browser
     ? undefined
-    : `node ${name} offers no browser (nodeHost.browserProxy.enabled, browser.enabled)`;
+    : `node ${name} offers no browser: nodeHost.browserProxy.enabled or browser.enabled is false in its configuration`;
 }

@@ -84,7 +84,7 @@ export async function connect(
   await Promise.race([
     welcome,
     closed.then(({ code, reason }) =>
-      Promise.reject(new Error(`the gateway closed the connection at once: ${reason || code}`)),
+      Promise.reject(new Error(`the gateway closed the connection immediately: ${reason || code}`)),
     ),
   ]);
   await nodeSocket.send(await handler.hello());

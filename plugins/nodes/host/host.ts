@@ -99,8 +99,9 @@ const UNTRUSTED = /CERT|SIGNATURE|ISSUER|HOSTNAME_MISMATCH/;
 
 /** Returns a hint if the scheme may be wrong: `http` in the address while the gateway uses TLS, or the reverse. */
 function schemeHint({ url }: Target, reason: string): string {
-  if (url.startsWith("ws:")) return reason === "ECONNRESET" ? " It may accept https only." : "";
-  return /WRONG_VERSION|EPROTO/.test(reason) ? " It may accept http only." : "";
+  if (url.startsWith("ws:"))
+    return reason === "ECONNRESET" ? " The gateway may accept only https." : "";
+  return /WRONG_VERSION|EPROTO/.test(reason) ? " The gateway may accept only http." : "";
 }
 
 /** The cause of a failure, in words for the user. If `isFinal`, a retry cannot help. */
@@ -136,11 +137,11 @@ function explainRefusal({ status, message }: Refusal, target: Target, cause: unk
     case 401:
       return final(errors.tokenRefused({ gateway }, { cause }));
     case 426: {
-      const reason = message || "Update the older of the two.";
+      const reason = message || "Update the gateway or this node, whichever is older.";
       return final(errors.versionRefused({ gateway, reason }, { cause }));
     }
     case 409: {
-      const reason = message || "Choose another with --name.";
+      const reason = message || "Choose another name with --name.";
       return final(errors.nameRefused({ gateway, name, reason }, { cause }));
     }
     case 404:
@@ -149,7 +150,7 @@ function explainRefusal({ status, message }: Refusal, target: Target, cause: unk
     case 403:
       return final(errors.nodeRefused({ gateway, reason: message ?? "" }, { cause }));
     default: {
-      const reason = message || `It answered ${status}.`;
+      const reason = message || `The gateway responded with ${status}.`;
       return { error: errors.gatewayNotReady({ gateway, reason }), isFinal: false };
     }
   }

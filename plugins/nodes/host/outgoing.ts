@@ -48,7 +48,7 @@ export class Outgoing {
     this.#unconfirmed.delete(id);
     this.#log.warn(
       { path: file.path },
-      "a file did not reach the gateway; the node keeps it for a week",
+      "a file did not reach the gateway; the node stores the file for a week",
     );
   }
 

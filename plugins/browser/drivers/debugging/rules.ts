@@ -28,16 +28,17 @@ const URL_METHODS = new Set(["Page.navigate", "Target.createTarget"]);
 
 function checkRules(method: string, params: Record<string, unknown>): CdpMessage["error"] {
   if (FORBIDDEN_METHODS.test(method))
-    return { code: UNKNOWN_METHOD, message: `${method} is not open to clients of this port` };
+    return { code: UNKNOWN_METHOD, message: `${method} is not available to clients of this port` };
   if (URL_METHODS.has(method) && !isAllowedUrl(params["url"]))
-    return { code: INVALID_PARAMS, message: "Only http:, https: and about:blank are opened" };
+    return { code: INVALID_PARAMS, message: "Only http:, https: and about:blank can be opened" };
   if (
     method === "Target.createBrowserContext" &&
     ("proxyServer" in params || "proxyBypassList" in params)
   )
     return {
       code: INVALID_PARAMS,
-      message: "A context has the browser's own proxy: leave proxyServer and proxyBypassList out",
+      message:
+        "A browser context always uses the browser's proxy: leave out proxyServer and proxyBypassList",
     };
   return undefined;
 }

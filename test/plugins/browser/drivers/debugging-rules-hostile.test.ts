@@ -119,7 +119,7 @@ test("nothing listens, is installed, leads past the proxy or speaks for itself",
   ] as const)
     assert.match(
       (await send(method, params)).error?.message ?? "done",
-      "not open to clients",
+      "not available to clients",
       method,
     );
 });

@@ -76,7 +76,10 @@ test("a temporary directory with too long a name for the browser's socket is nam
     const answer = await gateway.request("POST", "/start", {}, { server: "browser" });
     const { error } = (await answer.json()) as { error: { code: string; message: string } };
     assert.equal([answer.status, error.code], [503, "browser_unavailable"]);
-    assert.match(error.message, /temporary directory is too long for its socket.*shorter TMPDIR/);
+    assert.match(
+      error.message,
+      /temporary directory is too long for the browser's socket.*shorter TMPDIR/,
+    );
   } finally {
     await gateway.kill("SIGTERM");
   }

@@ -207,7 +207,10 @@ test("the gateway's own files below the same root are not written", async ({ roo
     "package/kernel/main.ts",
     "node_modules/x/index.js",
   ])
-    assert.match(await refused(openConfined(root, path, whyProtected)), "Nothing may be written");
+    assert.match(
+      await refused(openConfined(root, path, whyProtected)),
+      "Files must not be written",
+    );
   const file = await openConfined(root, "downloads/page.pdf", whyProtected);
   await file.discard();
 });

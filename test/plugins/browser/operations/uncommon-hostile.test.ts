@@ -234,7 +234,7 @@ test("a value that does not match a pattern is reported in words", async () => {
     [{ color: "red" }, "a colour"],
     [{ cdpUrl: "example" }, "an http"],
     [{ proxy: "ftp://x" }, "socks5"],
-    [{ userAgent: "a\nb" }, "one line"],
+    [{ userAgent: "a\nb" }, "single line"],
   ] as const) {
     const message = await refused(more);
     assert.match(message, words);

@@ -121,7 +121,7 @@ test("a frame that is none is bad input, one that has gone a stale ref", async (
       await browser.get("/snapshot", { frame }),
       400,
       "invalid_request_error",
-      /frame must be an iframe/,
+      /`frame` must select an iframe/,
     );
   const { snapshot } = (await browser.get("/snapshot", { frame: "iframe" })).body;
   assert.match(snapshot, "Framed");

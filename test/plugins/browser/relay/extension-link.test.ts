@@ -41,7 +41,7 @@ test("a question that is never answered has an end", async () => {
   ];
   for (const question of questions) {
     const failure = await link.request(question).catch((error: Error) => error);
-    assert.match((failure as Error).message, "did not answer", question.ask);
+    assert.match((failure as Error).message, "did not respond", question.ask);
   }
   socket.emit("close");
 });
@@ -56,7 +56,7 @@ test("a command that was taken may last; everything else may not", async () => {
     params: {},
   });
   const reset = await link.request({ ask: "reset", tabId: 1 }).catch((error: Error) => error);
-  assert.match((reset as Error).message, "did not answer");
+  assert.match((reset as Error).message, "did not respond");
   tell({ id: 1, result: { value: 7 } });
   assert.equal(await command, { value: 7 });
   socket.emit("close");

@@ -116,7 +116,10 @@ test("not beyond the time that the caller gives it", async () => {
   };
   const failure = await retryOnNetworkChange(Date.now() + 10, load).catch((error: Error) => error);
   assert.equal([failure, loads], [changed, 1]);
-  assert.is(describeNetworkError(changed.message), "the network changed while it was loading");
+  assert.is(
+    describeNetworkError(changed.message),
+    "the network changed while the page was loading",
+  );
 });
 
 test("what fails for another reason is not loaded again", async () => {

@@ -199,7 +199,7 @@ test("a sandbox sees public addresses only, and nothing of the host", async () =
     );
     assert.match(String(privately), "public addresses only");
     assert.match(String(host), "agents.defaults.sandbox.browser.allowHostControl");
-    assert.match(String(profile), "leave profile out");
+    assert.match(String(profile), "leave out `profile`");
     assert.match(String(profiles), "no profiles");
     assert.match(String(node), "No node is connected");
     assert.match(String(redirected), "belongs to the gateway");
@@ -273,9 +273,9 @@ test("a client key's turns have a browser of their own: no tab, cookie, profile 
     assert.is(JSON.parse(String(tabs)).tabs.length, 1, "its own tab only");
     assert.match(String(status), "sandbox");
     const reasons = [
-      "for the owner alone",
-      "for the owner alone",
-      "leave profile out",
+      "Only the owner",
+      "Only the owner",
+      "leave out `profile`",
       "no profiles",
       // the settings exempt localhost for the owner
       "public addresses only",
