@@ -43,7 +43,7 @@ async function hostModule(id: string, packageDir: string): Promise<unknown> {
   const file = faces.map((face) => join(packageDir, face)).find((path) => existsSync(path));
   if (!/^portico\/[a-z0-9-]+$/.test(id) || file === undefined)
     throw new LoadError(
-      `no plugin publishes ${id}. A plugin publishes its index.ts, and "exports" in package.json must list it`,
+      `no plugin publishes ${id}: "exports" in package.json must list the index.ts of the plugin`,
     );
   return import(pathToFileURL(file).href);
 }

@@ -29,7 +29,7 @@ export function readEnvFile(file: string): string {
   try {
     const { mode, uid } = statSync(file);
     const ownId = process.getuid?.() ?? uid;
-    if ((mode & 0o077) !== 0) refuse(file, `others may read it: run chmod 600 ${file}`);
+    if ((mode & 0o077) !== 0) refuse(file, `other users may read it: run chmod 600 ${file}`);
     if (uid !== ownId && uid !== 0) refuse(file, "it belongs to another user");
     return readFileSync(file, "utf8");
   } catch (error) {
@@ -74,7 +74,8 @@ function extractAssignments(text: string, name: string): string {
 
 function findAssignmentEnd(text: string, start: number, name: string): number {
   const variable = matchAt(NAME, text, start);
-  if (variable === undefined) throw lineError(text, start, "this line is not NAME=value", name);
+  if (variable === undefined)
+    throw lineError(text, start, "this line does not have the form NAME=value", name);
   const value = start + variable.length;
   const quoted = matchAt(QUOTED, text, value);
   if (quoted === undefined) return value + (matchAt(LINE, text, value) ?? "").length;

@@ -38,7 +38,7 @@ export const errors = PorticoError.table({
   entriesLost: {
     code: "invalid_request_error",
     message:
-      "This change would remove {entries}. Change a map entry by entry: write each entry under its own key, and remove entries by name.",
+      "This change would remove {entries}. A map must be changed entry by entry: write each entry under its own key, and remove entries by name.",
   },
   wholeMapRemoved: {
     code: "invalid_request_error",

@@ -73,7 +73,7 @@ function explain(
       key,
       message,
       line,
-      hint: isMap ? "write it as a map by name: { NAME: { … } }" : undefined,
+      hint: isMap ? "write an object with one entry per name: { NAME: { … } }" : undefined,
     };
   }
   return { key, message, line, ...suggestFix(path, schema) };
@@ -89,7 +89,7 @@ function suggestFix(path: KeyPath, schema: TSchema): Pick<ConfigProblem, "neares
   const isEntry = typeof entry === "string" && isMapOfEntries(schemaAt(schema, map));
   if (isName && isEntry && !listNamedKeys(schemaAt(schema, map)).includes(entry))
     return {
-      hint: `${formatKeyPath(map)} is a map by name, and the name of this entry is its key, ${entry}`,
+      hint: `entries of ${formatKeyPath(map)} are named by their key; this one is already named ${entry}, so remove this field`,
     };
   const nearest = findNearestKey(path, schema);
   return nearest === undefined ? { hint: describeSiblings(path, schema) } : { nearest };

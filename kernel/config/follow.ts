@@ -136,7 +136,7 @@ export class ConfigFollower {
   #refuseMissing({ text, variables }: Source): void {
     if (variables instanceof Error) throw variables;
     if (text?.trim()) return;
-    const message = `the file is ${text === undefined ? "gone" : "empty"}`;
+    const message = `the file is ${text === undefined ? "missing" : "empty"}`;
     throw new ConfigError([{ key: "", message }], this.#parts.name);
   }
 
@@ -195,7 +195,7 @@ export class ConfigFollower {
         (error: Error) =>
           this.#log?.error(
             { err: error },
-            `some parts could not return to the active configuration: ${error.message}`,
+            `some parts of the gateway could not return to the previous configuration: ${error.message}`,
           ),
       );
       throw errors.notApplied({ name, reason: (cause as Error).message }, { cause });

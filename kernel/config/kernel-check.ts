@@ -43,6 +43,6 @@ function reasonFor(error: unknown): string {
 
 /** Reads a file. Refuses devices such as /dev/zero, which never end. */
 function readRegularFile(path: string): Buffer {
-  if (!statSync(path).isFile()) throw new Error("it is not a file");
+  if (!statSync(path).isFile()) throw new Error("it is not a regular file");
   return readFileSync(path);
 }

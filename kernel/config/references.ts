@@ -81,4 +81,4 @@ const describeMalformed = (source: string): string =>
   `holds "${source}", which does not name an environment variable; write $\${ for a literal \${`;
 
 const describeUnset = (name: string): string =>
-  `refers to the environment variable ${name}, which is not set; set it, or write ${name}=… into .env in the home`;
+  `refers to the environment variable ${name}, which is not set; set the variable, or add ${name}=… to .env in Portico's home directory`;

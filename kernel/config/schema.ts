@@ -56,22 +56,23 @@ const http = {
   maxValues: Type.Integer({
     minimum: 1,
     default: DEFAULT_JSON_LIMITS.maxValues,
-    description: "How many values a request body may hold: strings, numbers, lists, form fields, …",
+    description:
+      "The largest number of values in a request body: strings, numbers, lists, form fields, …",
   }),
   maxMembers: Type.Integer({
     minimum: 1,
     default: DEFAULT_JSON_LIMITS.maxMembers,
     description:
-      "How many members one object, fields one form, or attributes one element may have.",
+      "The largest number of members in an object, of fields in a form, or of attributes in an XML element.",
   }),
   maxDepth: Type.Integer({
     minimum: 1,
     maximum: 1000,
     default: DEFAULT_JSON_LIMITS.maxDepth,
-    description: "How deeply the lists, objects and elements of a request body may be nested.",
+    description: "How deeply lists, objects and XML elements may be nested in a request body.",
   }),
   maxConnections: connections(
-    "How many client connections each worker holds at a time: a number, or `auto`, which follows the process's limit of open files. A new connection replaces an idle one.",
+    "How many client connections each worker holds at a time: a number, or `auto`, which derives it from the process's limit on open files. At the limit, a new connection replaces an idle one.",
   ),
   maxConnectionsPerAddress: connections(
     "How many client connections each worker holds for one client address: a number, or `auto` for half of maxConnections. Addresses in gateway.trustedProxies are exempt.",
@@ -132,7 +133,7 @@ const gateway = {
       refuse: refuseNetwork,
     },
   ),
-  http: Type.Object(http, { description: "Limits and guards of the HTTP server." }),
+  http: Type.Object(http, { description: "Limits and access checks of the HTTP server." }),
 };
 
 const hook = Type.Object(
@@ -186,7 +187,7 @@ const plugins = {
 
 const levels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const log = {
-  level: oneOf(levels, "info", "The lowest level of lines that the gateway logs."),
+  level: oneOf(levels, "info", "The gateway logs lines of this level and above."),
   file: Type.Optional(
     text(
       "A file to which the gateway writes the log lines in addition to standard output. Default: <home>/state/logs/portico.log.",
@@ -206,7 +207,7 @@ function refuseOpenBind(bind: unknown, configuration: unknown): string | undefin
   const isSet = (key: string) => valueAt(configuration, ["gateway", "auth", key]) !== undefined;
   if (typeof bind !== "string" || isOwnMachine(bind) || isSet("token") || isSet("password"))
     return undefined;
-  return `is ${bind}, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first`;
+  return `is ${bind}, which other machines can reach: set gateway.auth.token or gateway.auth.password in the configuration first`;
 }
 
 /** The sections of `portico.json` that the kernel itself owns; all others belong to plugins. */

@@ -35,7 +35,10 @@ export class ConfigVersions {
       await this.#recordTextOnDisk(this.history);
       this.#recordedText = text;
     } catch (error) {
-      log?.warn({ err: error }, "this version of the configuration could not be kept");
+      log?.warn(
+        { err: error },
+        "this version of the configuration could not be added to the history",
+      );
     }
   }
 
@@ -102,6 +105,8 @@ function findVersion(
   if (version) return version;
   const ids = versions.map(({ id }) => id);
   const kept =
-    ids.length === 0 ? "No versions are kept." : `Versions ${ids[0]} to ${ids.at(-1)} are kept.`;
+    ids.length === 0
+      ? "No versions are stored."
+      : `Versions ${ids[0]} to ${ids.at(-1)} are stored.`;
   throw errors.unknownVersion({ version: idOrVersion, kept });
 }

@@ -22,8 +22,8 @@ export function findOwnershipProblem(
   for (const path of paths) {
     const { mode, uid } = statSync(path);
     if (userId !== undefined && uid !== userId)
-      return `${nameOf(path)} belongs to another user (${uid}) than the gateway's (${userId}): run chown on it`;
-    if (mode & 0o022) return `others may write ${nameOf(path)}: run chmod go-w on it`;
+      return `${nameOf(path)} belongs to user ${uid}, but the gateway runs as user ${userId}: run chown on it`;
+    if (mode & 0o022) return `other users may write ${nameOf(path)}: run chmod go-w on it`;
   }
   return undefined;
 }

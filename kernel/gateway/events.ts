@@ -9,12 +9,13 @@ export const kernelEvents: NonNullable<PluginDefinition["events"]> = {
   },
   "gateway:shutdown": {
     mode: "notify",
-    description: "The gateway accepts no new requests; running responses end first.",
+    description:
+      "The gateway accepts no new requests; it finishes responses in progress before it stops.",
     sample: { reason: "SIGTERM" },
   },
   "config:changed": {
     mode: "notify",
-    description: "A changed configuration is active.",
+    description: "A changed configuration has become active.",
     sample: { keys: ["log.level"] },
   },
   "hook:failed": {

@@ -8,7 +8,7 @@ export const errors = PorticoError.table({
   },
   eventLoop: {
     code: "event_loop",
-    message: "Events cause each other endlessly: {path}.",
+    message: "Events trigger each other in an endless loop: {path}.",
   },
   /** `reason` is the hook's own message. */
   blocked: {
@@ -18,7 +18,7 @@ export const errors = PorticoError.table({
   },
   hookUnavailable: {
     code: "hook_unavailable",
-    message: "The {owner} must check {event}, but it is not working. Try again later.",
+    message: "The {owner}, which must check {event}, is not working. Try again later.",
   },
   serviceMissing: {
     code: "service_unavailable",

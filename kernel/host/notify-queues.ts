@@ -43,7 +43,10 @@ export class NotifyQueues {
   #drop(name: string, queue: Queue): void {
     queue.pending.shift();
     if (queue.dropped % MAX_WAITING === 0)
-      this.#log.warn({ event: name, dropped: queue.dropped + 1 }, "handlers are too slow");
+      this.#log.warn(
+        { event: name, dropped: queue.dropped + 1 },
+        "the handlers of an event are too slow, so events are dropped",
+      );
     queue.dropped++;
   }
 

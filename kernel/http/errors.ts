@@ -59,7 +59,7 @@ export const errors = PorticoError.table({
   foreignOrigin: {
     code: "forbidden_origin",
     message:
-      "Pages of that origin may not call this gateway. Name the origin in gateway.http.allowedOrigins if they should.",
+      "Pages of this origin may not call this gateway. To allow them, add the origin to gateway.http.allowedOrigins.",
   },
   foreignSite: {
     code: "forbidden_origin",
@@ -98,7 +98,7 @@ export const errors = PorticoError.table({
   // The body of a request.
   bodyTooLarge: {
     code: "body_too_large",
-    message: "The request body is larger than the {maxBytes} bytes that this route takes.",
+    message: "The request body is larger than the {maxBytes} bytes that this route accepts.",
   },
   bodyTooSlow: {
     code: "request_timeout",
@@ -158,7 +158,7 @@ export const errors = PorticoError.table({
   tooManyConnections: {
     code: "too_many_connections",
     message:
-      "The gateway has no room for another connection: close idle ones, or raise gateway.http.maxConnections and the limit of open files.",
+      "The gateway has reached its limit of connections. Close idle connections, or raise gateway.http.maxConnections and the limit of open files.",
   },
   stopping: {
     code: "service_unavailable",
@@ -166,7 +166,7 @@ export const errors = PorticoError.table({
   },
   stoppedEarly: {
     code: "service_unavailable",
-    message: "The gateway stopped before there was a response.",
+    message: "The gateway stopped before it could respond.",
   },
   /** The log has the cause; the caller must not see it. */
   internal: {

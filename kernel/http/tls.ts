@@ -62,7 +62,7 @@ function readFiles(files: TlsFiles, log: Logger): { cert: Buffer; key: Buffer } 
 function readPem(files: TlsFiles, key: keyof TlsFiles): Buffer {
   const path = absolutePath(files[key]);
   try {
-    if (!statSync(path).isFile()) throw new Error("it is not a file"); // reading a pipe or a device might never end
+    if (!statSync(path).isFile()) throw new Error("it is not a regular file"); // reading a pipe or a device might never end
     return readFileSync(path);
   } catch (cause) {
     throw unusableTls(`.${key}: ${path} cannot be read`, cause);

@@ -162,7 +162,7 @@ export class Loader {
 
   /** Throws for a package that was not approved, or that another user could replace. */
   #checkPackage(id: string, { entry, includesPackages }: Source, require: NodeJS.Require): void {
-    if (includesPackages) throw new LoadError(`${id}: is not among the approved files`, entry);
+    if (includesPackages) throw new LoadError(`${id} is not among the approved files`, entry);
     const file = require.resolve(id);
     this.#recordLinkedPackage(entry, file);
     // The owner of a directory on the way can replace its contents.

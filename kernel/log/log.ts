@@ -22,7 +22,7 @@ export type LogBook = ReturnType<typeof createLog>;
 export function createLog(options: LogOptions = {}) {
   const recent = createRecentLines(RECENT_LINES);
   const followers = createFollowers((error) =>
-    log.error({ err: error }, "a follower of the log failed and receives no further lines"),
+    log.error({ err: error }, "a subscriber of the log failed and receives no further lines"),
   );
   const redaction = createRedaction();
   const accessLines = new AccessLines(redaction);

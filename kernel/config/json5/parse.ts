@@ -185,7 +185,7 @@ function expectedAfter(
   if (isNext) return "a key or }";
   if (last === ":") return undefined;
   const isKey = before === "," || before === "{";
-  return isKey ? `: after the key "${last.replace(/^["']|["']$/g, "")}"` : ", or }";
+  return isKey ? `":" after the key "${last.replace(/^["']|["']$/g, "")}"` : ", or }";
 }
 
 function firstCharacter(rest: string): string {

@@ -72,7 +72,7 @@ function whyEvaluated(
   const isSetting = SETTINGS.test(basename(file));
   const directory = dirname(file);
   if (isSetting && code.some((root) => isInside(root, directory)))
-    return "it is read together with the hooks and plugins below it";
+    return "hooks and plugins below its directory depend on this settings file";
   for (const { files, imports, packages } of evaluated) {
     if (isAmong(file, [...packages].map(toRealPath)))
       return "a hook or plugin requires this package";
@@ -80,7 +80,7 @@ function whyEvaluated(
       const importedPath = toRealPath(path);
       if (isImportTarget(file, importedPath)) return "a hook or plugin imports it";
       if (isSetting && isInside(dirname(importedPath), directory))
-        return "it is read together with a file that a hook or plugin imports";
+        return "a file that a hook or plugin imports depends on this settings file";
     }
   }
   return undefined;

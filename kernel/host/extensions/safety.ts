@@ -15,9 +15,9 @@ export function findSafetyProblem(realDir: string, entry: string, root: Root): s
   if (root.name === "bundled") return undefined;
   const rootDir = realpathSync.native(root.dir);
   if (!isInside(realDir, rootDir))
-    return "its real path leaves its root: copy it there instead of linking to it";
+    return "its real path is outside its root: copy it into the root instead of linking to it";
   if (!isInside(realpathSync.native(entry), realDir))
-    return `the real path of ${basename(entry)} leaves its directory`;
+    return `the real path of ${basename(entry)} is outside its directory`;
   return findOwnershipProblem([rootDir, realDir, entry], (path) => basename(path));
 }
 
@@ -40,5 +40,5 @@ export function findInputProblem(
   const escapingLink = links.find(
     (path) => !isInside(realpathSync.native(join(realDir, path)), realpathSync.native(root.dir)),
   );
-  return escapingLink && `the real path of ${escapingLink} leaves its root`;
+  return escapingLink && `the real path of ${escapingLink} is outside its root`;
 }

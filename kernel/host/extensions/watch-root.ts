@@ -101,7 +101,7 @@ export class RootWatch {
     } catch (error) {
       this.#options.log.warn(
         { dir, err: error },
-        "a directory cannot be watched; the regular rescan continues",
+        "a directory cannot be watched; only the regular rescan finds changes in it",
       );
     }
   }

@@ -58,7 +58,10 @@ export class TreeWatch {
   #listenTo(watcher: FSWatcher): void {
     const { root, log } = this.#options;
     watcher.on("error", (error) =>
-      log.warn({ root, err: error }, "a subdirectory is not watched; the regular rescan continues"),
+      log.warn(
+        { root, err: error },
+        "a subdirectory is not watched; only the regular rescan finds changes in it",
+      ),
     );
     // chokidar reports "all" some milliseconds after a change, when it has examined the file, and omits a change that
     // follows another within 50 ms. "raw" has every report of the operating system.

@@ -42,7 +42,8 @@ export async function inspectFile(file: string): Promise<Inspection> {
 
 function checkFile(file: string, stats: Stats | undefined): Partial<Inspection> | undefined {
   if (!stats) return { problems: ["there is no such file"], remedy: NAME_ANOTHER_STORE };
-  if (!stats.isFile()) return { problems: ["it is not a file"], remedy: NAME_ANOTHER_STORE };
+  if (!stats.isFile())
+    return { problems: ["it is not a regular file"], remedy: NAME_ANOTHER_STORE };
   // An empty file is an empty database, in which a gateway would create a new store.
   if (stats.size === 0) return { problems: ["it is empty"], remedy: USE_OLDER_COPY };
   const head = Buffer.alloc(MAGIC.length);

@@ -71,7 +71,7 @@ test("an unset variable is named with its key and line", async () => {
   const error = await complaint(() => config.check());
   assert.is(
     error.message,
-    "portico.json: line 2: channels.main.apiKey refers to the environment variable NOT_SET, which is not set; set it, or write NOT_SET=… into .env in the home",
+    "portico.json: line 2: channels.main.apiKey refers to the environment variable NOT_SET, which is not set; set the variable, or add NOT_SET=… to .env in Portico's home directory",
   );
   await complaint(() => config.section("channels"));
   config.section("webhooks");
@@ -216,7 +216,7 @@ test("set refuses what would not be right, and writes nothing", async () => {
 
 test("a bind that others can reach needs a token or a password", async () => {
   const open =
-    /gateway\.bind is \S+, which others can reach: set gateway\.auth\.token or gateway\.auth\.password/;
+    /gateway\.bind is \S+, which other machines can reach: set gateway\.auth\.token or gateway\.auth\.password/;
   for (const bind of ["0.0.0.0", "::", "127.example.org", "192.168.1.2"]) {
     const { config } = await openWith(JSON.stringify({ gateway: { bind } }));
     assert.match((await complaint(() => config.check())).message, open, bind);

@@ -143,7 +143,7 @@ test("variables of .env stand below the process's, and are read live", async () 
   await until("the mending", () => config.kernel.gateway.auth.token === "three" && !config.problem);
   chmodSync(envFile, 0o644);
   await until("the wrong mode", () => config.problem);
-  assert.match(config.problem?.message ?? "", /others may read it: run chmod 600/);
+  assert.match(config.problem?.message ?? "", /other users may read it: run chmod 600/);
   assert.is(config.kernel.gateway.auth.token, "three");
   await stop();
 });
@@ -154,7 +154,7 @@ test("a .env that others may read, or with a line that is none, is refused witho
       await withEnvFile("T=one\n", mode);
       assert.unreachable(mode.toString(8));
     } catch (error) {
-      assert.match((error as Error).message, ".env: others may read it: run chmod 600");
+      assert.match((error as Error).message, ".env: other users may read it: run chmod 600");
     }
   }
   const bad: [string, number][] = [
@@ -214,15 +214,15 @@ test("an entry's name inside a map of entries, and a list in its place, are met 
   };
   assert.throws(
     () => config.check(),
-    /mine\.places is a map by name, and the name of this entry is its key, a/,
+    /entries of mine\.places are named by their key; this one is already named a, so remove this field/,
   );
   assert.match(
     await says('{ mine: { places: { a: { token: "t", id: 1 } } } }'),
-    /the name of this entry is its key, a/,
+    /this one is already named a, so remove this field/,
   );
   assert.match(
     await says('{ mine: { places: [{ token: "t" }] } }'),
-    /not a list; write it as a map by name: \{ NAME: /,
+    /not a list; write an object with one entry per name: \{ NAME: /,
   );
   assert.match(
     await says('{ mine: { places: { a: { tokn: "t" } } } }'),

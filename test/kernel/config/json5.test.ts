@@ -48,7 +48,7 @@ const broken: [text: string, line: number, column: number, says: RegExp][] = [
   ["{ a: [1,\n // more\n", 1, 6, /the \[ that opens here is never closed/],
   ["{ a: 1", 1, 1, /never closed/],
   ["{\n  a: 1\n  b: 2\n}", 3, 3, /expected , or \}/],
-  ["{ a 1 }", 1, 5, /expected :/],
+  ["{ a 1 }", 1, 5, /expected ":"/],
   ["{ a: 1, a: 2 }", 1, 9, /twice/],
   ["{ a: 'x\n' }", 1, 6, /never closed/],
   ["{ a: hello }", 1, 6, /quotes/],

@@ -73,7 +73,7 @@ test("a section of the kernel that has another type is reported by its name", as
     ["{ log: null }", "log must be an object, not null"],
     [
       '{ gateway: { bind: "0.0.0.0" } }',
-      "gateway.bind is 0.0.0.0, which others can reach: set gateway.auth.token or gateway.auth.password in the configuration first",
+      "gateway.bind is 0.0.0.0, which other machines can reach: set gateway.auth.token or gateway.auth.password in the configuration first",
     ],
   ] as const) {
     const home = makeHome();

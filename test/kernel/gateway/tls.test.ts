@@ -150,8 +150,8 @@ test("files that cannot be used stop the start, by name", async () => {
       /gateway\.tls: .*(?:mismatch|does not belong to the certificate)/,
     ],
     [{ cert, key: join(home, "locked.pem") }, /gateway\.tls: .*passphrase/],
-    [{ cert: home, key }, /gateway\.tls\.cert: .*it is not a file/],
-    [{ cert, key: "/dev/zero" }, /gateway\.tls\.key: .*it is not a file/],
+    [{ cert: home, key }, /gateway\.tls\.cert: .*it is not a regular file/],
+    [{ cert, key: "/dev/zero" }, /gateway\.tls\.key: .*it is not a regular file/],
   ] as const) {
     let message = "";
     try {

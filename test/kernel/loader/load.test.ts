@@ -286,7 +286,7 @@ test("a home below the package is its user's: lines are those of its files, and 
   const open: LoadError = await own
     .load(join(dir, "home/hooks/b/handler.ts"))
     .catch((error) => error);
-  assert.match(open.message, /others may write/);
+  assert.match(open.message, /other users may write/);
   assert.is(readdirSync(join(state, "cache")).length, 2);
 });
 

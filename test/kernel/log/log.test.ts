@@ -63,7 +63,7 @@ test("a follower that throws harms neither the caller nor other followers", asyn
   book.log.info("two");
   assert.equal(
     followed.map((line) => (JSON.parse(line) as { msg: string }).msg),
-    ["one", "a follower of the log failed and receives no further lines", "two"],
+    ["one", "a subscriber of the log failed and receives no further lines", "two"],
   );
   assert.is(lines.length, 3);
 });

@@ -198,7 +198,7 @@ test("disable and enable are kept in the configuration", async ({ gateway, run }
   );
   assert.match(
     (await run("hooks", "info", "command-logger")).stdout,
-    /Reason +it is off: turn it on with/,
+    /Reason +it is disabled: enable it with/,
   );
   assert.is(gateway.gateway.config.kernel.hooks.entries["command-logger"]?.enabled, false);
   await run("config", "set", "hooks.enabled", "false");
@@ -324,7 +324,7 @@ test("a hook can be made and checked without a gateway", async () => {
   const broken: [() => void, RegExp][] = [
     [() => writeFileSync(file, "export const x = 1;"), /no default export/],
     [() => writeFileSync(file, endlessLoop), /a loop blocked the gateway|without yielding/],
-    [() => chmodSync(file, 0o666), /others may write handler\.ts/],
+    [() => chmodSync(file, 0o666), /other users may write handler\.ts/],
     [() => rmSync(file), /there is no handler\.ts/],
     [
       () => writeFileSync(join(home, "hooks/alone/HOOK.md"), "---js\n{}\n---\n"),

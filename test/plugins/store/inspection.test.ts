@@ -87,7 +87,7 @@ test("one that is sound is said to be, with what it holds", async () => {
 
 for (const [name, says] of [
   ["nowhere.db", /there is no such file\. Choose another store/],
-  [".", /it is not a file/],
+  [".", /it is not a regular file/],
   ["empty.db", /it is empty\. Use an older copy/],
   ["cut.db", /\. Use an older copy/],
   ["less than a page.db", /it is damaged\. Use an older copy/],

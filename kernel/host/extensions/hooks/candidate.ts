@@ -62,7 +62,10 @@ async function readInto(
   const { realDir, root, entry, handler } = candidate;
   const descriptor = join(realDir, "HOOK.md");
   if (basename(entry) !== "HOOK.md")
-    throw new LoadError("HOOK.md is missing: it says which events the hook handles", descriptor);
+    throw new LoadError(
+      "HOOK.md, which names the events that the hook handles, is missing",
+      descriptor,
+    );
   if (candidate.refused) return;
   try {
     candidate.text = readFileSync(descriptor, "utf8");

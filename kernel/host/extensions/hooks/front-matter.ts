@@ -33,7 +33,7 @@ const schema = Type.Object({
   name: Type.Optional(
     Type.String({
       pattern: hookName.source,
-      expected: "letters, digits, dots, dashes or underscores, at most 64",
+      expected: "at most 64 letters, digits, dots, dashes or underscores",
     }),
   ),
   description: text("a text"),
@@ -86,7 +86,7 @@ export function parseHookMd(source: string): FrontMatter {
       1,
     );
   if (kind) {
-    const message = `front matter of the kind "${kind}" is refused: HOOK.md needs YAML between two lines of ---`;
+    const message = `front matter of the kind "${kind}" is not supported: HOOK.md needs YAML between two lines of ---`;
     throw createError(message, 1);
   }
   const end = text.search(/\n---[ \t]*(\n|$)/);
@@ -125,7 +125,7 @@ function readValues(document: Document): Values {
   try {
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch {
-    throw createError("YAML aliases (*name) are refused in front matter", 1);
+    throw createError("YAML aliases (*name) are not allowed in front matter", 1);
   }
   if (isRecord(value)) return value;
   throw createError("front matter must be a map of keys and values", 2);

@@ -150,5 +150,5 @@ function describeWrongType(before: unknown, after: unknown): string | undefined 
   const expected = typeName(before ?? undefined);
   const actual = typeName(after ?? undefined);
   if (before === undefined || expected === actual) return undefined;
-  return `it must stay ${expected}, not ${actual}`;
+  return `the field must stay ${expected}, but is now ${actual}`;
 }

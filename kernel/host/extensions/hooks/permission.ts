@@ -43,7 +43,7 @@ export function createPermission({ paths, env, loader, settings, lookup }: Permi
     if (!isOn(name, candidate))
       return {
         state: "disabled",
-        reasons: [`it is off: turn it on with \`portico hooks enable ${name}\``],
+        reasons: [`it is disabled: enable it with \`portico hooks enable ${name}\``],
       };
     const unmet = listMissing(name, candidate);
     return unmet.length ? { state: "ineligible", reasons: unmet } : undefined;

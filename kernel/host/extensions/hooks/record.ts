@@ -13,7 +13,7 @@ export function hookStanding(slot: DescribedHook, candidate: HookCandidate) {
   const standing = describeState(slot, candidate);
   const { failuresInARow, lastError, tripped } = slot.health;
   if (!tripped || !standing.isTop || standing.state !== "active") return standing;
-  const error = `it failed ${failuresInARow} times in a row, so it is not called until it changes or you run \`portico hooks enable ${slot.name}\``;
+  const error = `it failed ${failuresInARow} times in a row, so it will not be called until you change it or run \`portico hooks enable ${slot.name}\``;
   return Object.assign(standing, { state: "resting" as const, error, problem: lastError });
 }
 

@@ -51,7 +51,7 @@ export function createRunner({ slot, version, host, timeoutMs }: RunnerParts) {
   ): HandlerResult | Promise<HandlerResult> {
     if (health.tripped) endCall(version, event);
     if (health.tripped && meta.failClosed)
-      throw new Error("it failed too often in a row and is not called");
+      throw new Error("it failed too many times in a row, so it is no longer called");
     if (health.tripped) return undefined;
     if (!inFlight.includes(event)) inFlight.push(event);
     version.loops.limitMs = limitMs();
@@ -124,7 +124,7 @@ export function recordFailure(
   if (event) health.lastRun = { at: Date.now(), event, ms, ok: false, error };
   health.lastError = { at, ...problem, event, timedOut };
   const note = resting
-    ? `; after ${failures} failures in a row it is not called until it changes or is enabled`
+    ? `; after ${failures} failures in a row it will not be called until you change or re-enable it`
     : "";
   log.error(
     { event, file, line, failures, err: thrown },

@@ -135,7 +135,7 @@ function findHandler(exports: unknown, name: string | undefined, entry: string):
   if (typeof handler === "function") return handler as Handler;
   const exportsText = `it exports ${Object.keys(members).join(", ") || "nothing"}`;
   const message = name
-    ? `the handler has no function named ${name}, which HOOK.md asks for with "export" (${exportsText})`
+    ? `the handler has no function named ${name}, which HOOK.md names under "export" (${exportsText})`
     : `the handler has no default export that is a function (${exportsText}): write export default async (event, ctx) => { … }`;
   throw new LoadError(message, entry, 1);
 }

@@ -34,7 +34,7 @@ export interface PluginKindOptions {
 
 const DISABLED: DisabledReason = {
   state: "disabled",
-  reasons: ["the configuration switches it off"],
+  reasons: ["the configuration disables it"],
 };
 
 export class PluginKind implements Kind<PluginVersion, PluginSlot, PluginRecord> {

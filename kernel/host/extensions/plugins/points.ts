@@ -23,7 +23,9 @@ const kernelPoints: Points = {
       if (!isTimerMs(timeoutMs))
         return "its timeoutMs must be a number of milliseconds from 1 to 2000000000";
       const fits = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name);
-      return fits ? undefined : "its name must be letters, digits, - and _, at most 64";
+      return fits
+        ? undefined
+        : "its name must begin with a letter and have at most 64 letters, digits, - and _";
     },
   },
   authenticator: { fields: { name: "string", authenticate: "function" } },

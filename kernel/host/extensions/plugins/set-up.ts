@@ -31,7 +31,7 @@ export async function setUp(
     const work = async () => definition.setup(ctx, config);
     const late = () =>
       new Error(
-        `it did not finish in ${setupTimeoutMs / 1000} s: look for an await that never settles`,
+        `its setup did not finish in ${setupTimeoutMs / 1000} s: look for an await that never settles`,
       );
     await withDeadline(
       bundled ? work() : runAs(`plugin:${definition.name}`, work, { principal: "owner" }),

@@ -35,7 +35,7 @@ test("a stream ends with an error event, a response that has not begun is 503", 
     assert.match(texts[i] as string, says);
   for (const response of await Promise.all(whole)) {
     assert.equal([response.status, response.headers.get("retry-after")], [503, "1"]);
-    assert.match(await response.text(), "The gateway stopped before there was a response.");
+    assert.match(await response.text(), "The gateway stopped before it could respond.");
   }
 });
 

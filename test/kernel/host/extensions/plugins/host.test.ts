@@ -185,10 +185,7 @@ test("removed, it is gone with all that it registered", async () => {
 test("disabled and enabled by command, kept in the configuration", async () => {
   gateway = await startGateway({ files: { [file]: greeter("hello") } });
   const disabled = await gateway.json("POST", "/kernel/plugins/greeter/disable");
-  assert.equal(
-    [disabled.state, disabled.reason],
-    ["disabled", "the configuration switches it off"],
-  );
+  assert.equal([disabled.state, disabled.reason], ["disabled", "the configuration disables it"]);
   assert.is((await gateway.request("GET", "/greet")).status, 404);
   const enabled = await gateway.json("POST", "/kernel/plugins/greeter/enable");
   assert.is(enabled.state, "active");
@@ -246,7 +243,7 @@ test("files that others may write are refused with the reason", async () => {
   gateway.write(file, greeter("hello"));
   const record = await until("the refusal", async () => info());
   assert.is(record.state, "refused");
-  assert.match(record.error, /others may write/);
+  assert.match(record.error, /other users may write/);
 });
 
 test("the section of a refused plugin keeps nothing from starting", async () => {
@@ -275,7 +272,7 @@ test("a file that a plugin imports is looked at too, and what ran is taken down 
   await gateway.json("POST", "/kernel/plugins/rescan");
   const record = await info();
   assert.is(record.state, "refused");
-  assert.match(record.error, /others may write parts\/text\.ts/);
+  assert.match(record.error, /other users may write parts\/text\.ts/);
   assert.is((await gateway.request("GET", "/greet")).status, 404);
 
   chmodSync(join(gateway.home, imported), 0o600);
@@ -298,7 +295,7 @@ test("a plugin whose link leads out of its root is refused before anything of it
   await gateway.json("POST", "/kernel/plugins/rescan");
   const record = await info();
   assert.is(record.state, "refused");
-  assert.match(record.error, /the real path of text\.ts leaves its root/);
+  assert.match(record.error, /the real path of text\.ts is outside its root/);
   assert.is((globalThis as { __ranFromElsewhere?: boolean }).__ranFromElsewhere, undefined);
 });
 
